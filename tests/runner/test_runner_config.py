@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -87,7 +88,7 @@ def test_options_are_json() -> None:
 def test_task_survives_the_journal_and_publishes_no_path() -> None:
     images = "/home/me/images"
     (task,) = plan(backend="onnxruntime", images=images, model="/home/me/net.onnx", options={"a": 1}, power_command="w")
-    assert msgspec.convert(json.loads(json.dumps(task.to_json())), SweepTask) == task
+    assert msgspec.convert(json.loads(json.dumps(asdict(task))), SweepTask) == task
     assert task.describe_setup() == {
         "precision": None,
         "threads": task.threads,

@@ -83,9 +83,7 @@ def parse_cpuinfo(cpuinfo: str) -> dict[str, Any]:
 
 def count_usable_cores() -> int | None:
     """Count the logical cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:

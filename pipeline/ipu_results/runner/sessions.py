@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -99,18 +99,8 @@ SessionStamps = tuple[tuple[Stamps, ...], ...]  # by session and iteration
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 
 
-class SessionTransport(Protocol):
-    """The way to one session: a request is sent, its reply comes later."""
-
-    def send(self, method: str, **params: Any) -> None: ...
-
-    def recv(self, timeout_s: float = REPLY_TIMEOUT_S) -> Reply: ...
-
-    def close(self) -> None: ...
-
-
 class InProcess:
-    """A session in this process."""
+    """A session in this process. A request is sent, its reply comes later."""
 
     def __init__(self) -> None:
         self._server, self._reply = WorkerServer(), Reply()
@@ -206,6 +196,9 @@ class Subprocess:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         text = f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"
         return SessionLostError(text[:400])
+
+
+SessionTransport = InProcess | Subprocess
 
 
 def _raise_error(reply: Reply) -> Reply:
@@ -309,7 +302,7 @@ def open_sessions(
     transports: list[SessionTransport] = []
     with ExitStack() as opened:
         for number, spec in enumerate(specs):
-            transport: SessionTransport = InProcess() if virtual else Subprocess(number, python)
+            transport = InProcess() if virtual else Subprocess(number, python)
             opened.callback(transport.close)
             transports.append(transport)
             share = None if images is None else {**images, "first": number, "step": len(specs)}

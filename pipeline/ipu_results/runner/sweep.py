@@ -153,7 +153,7 @@ class _Sweep:
     def _record_opening(self, pool: SessionPool, workload: Workload | None, observer: Observer) -> None:
         """Write the first step of the journal, or compare it: a resumed sweep must find all as it was."""
         opening = {
-            "task": self.task.to_json(),
+            "task": asdict(self.task),
             "started_at": _format_now(),
             "environment": describe_environment(),
             "versions": {**read_versions(VERSIONS), **pool.facts.versions},
