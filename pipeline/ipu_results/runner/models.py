@@ -230,12 +230,12 @@ def _convert(model: onnx.ModelProto, plain: Path, target: str, calibration: Arra
     from onnxruntime.transformers.float16 import convert_float_to_float16  # noqa: PLC0415
 
     path = plain.with_name(plain.name.replace("-fp32.onnx", f"-{target}.onnx"))
-    if target == "int8" and (calibration is None or not len(calibration)):
-        raise RunnerError("needs images to calibrate int8 with", document=source)
     try:
         if target == "fp16":
             _save(convert_float_to_float16(model, keep_io_types=False), path, source)
-        elif target == "int8" and calibration is not None:
+        elif calibration is None or not len(calibration):
+            raise RunnerError("needs images to calibrate int8 with", document=source)
+        else:
             _quantise(plain, path, calibration)
         open_cpu_session(path)
     except RunnerError:

@@ -30,18 +30,6 @@ from ipu_results.runner.worker import WorkerServer, serve_request
 
 
 @dataclass(slots=True)
-class BlockObservation:
-    """The observed fields of a `Block`; the defaults are those of time that is calculated."""
-
-    probe_ms: tuple[float, float] | None = None
-    foreign_cpu: float | None = None
-    steal: float | None = None
-    power_w: float | None = None
-    power_reason: str | None = None
-    others: int = 0
-
-
-@dataclass(slots=True)
 class Observer:
     """Observes the machine while blocks run. `warn` is called once for each other sweep on it."""
 
@@ -57,9 +45,9 @@ class Observer:
         return max(block_s, self.meter.min_window_s) if self.meter else block_s
 
     @contextmanager
-    def observe(self) -> Iterator[BlockObservation]:
-        """Observe the block that runs in the `with`; the observation is complete when it ends."""
-        observation, before = BlockObservation(power_reason=self.meter_reason), self._run_probe()
+    def observe(self) -> Iterator[dict[str, Any]]:
+        """Observe the block that runs in the `with`; the observed fields of a `Block` are complete when it ends."""
+        observation, before = dict[str, Any](power_reason=self.meter_reason), self._run_probe()
         usage = read_usage()
         if self.meter:
             self.meter.start()
@@ -67,11 +55,9 @@ class Observer:
             yield observation
         finally:
             if self.meter:
-                observation.power_w = self.meter.stop()
-                observation.power_reason = self.meter.reason
-        observation.foreign_cpu, observation.steal = compute_load(usage, read_usage())
-        observation.probe_ms = before, self._run_probe()
-        observation.others = self._count_others()
+                observation |= {"power_w": self.meter.stop(), "power_reason": self.meter.reason}
+        observation |= compute_load(usage, read_usage())._asdict()
+        observation |= {"probe_ms": (before, self._run_probe()), "others": self._count_others()}
 
     def _run_probe(self) -> float:
         """Return the better of two runs: the first after a wait meets cold caches and a low clock."""

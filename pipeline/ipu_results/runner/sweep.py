@@ -29,7 +29,7 @@ from ipu_results.runner.environment import (
 from ipu_results.runner.estimate import NS, Block
 from ipu_results.runner.power import find_meter
 from ipu_results.runner.record import Journal, RunData, build_files, build_points, list_unfinished
-from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool, open_sessions
+from ipu_results.runner.sessions import Observer, SessionPool, open_sessions
 from ipu_results.runner.workload import Workload, compare_outputs, prepare_workload
 
 SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
@@ -236,13 +236,13 @@ class _Sweep:
         pool.prepare(visit.batch_size, visit.kind)
         started_at = _format_now()
         # where time is calculated there is nothing to observe
-        watch = nullcontext(BlockObservation()) if pool.virtual else observer.observe()
+        watch = nullcontext(dict[str, Any]()) if pool.virtual else observer.observe()
         seconds = self.plan.block_s if pool.virtual else observer.choose_window_s(self.plan.block_s)
         with watch as observation:
             run = pool.run_stream if visit.kind == "amortised" else pool.run_isolated
             stamps = run(seconds, self.plan.iterations)
         number = len(self.blocks)
-        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **asdict(observation))
+        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **observation)
         self.journal.append("block", block=block.to_json())
         self.blocks.append(block)
 
