@@ -54,13 +54,6 @@ def test_images_become_zeros_in_the_same_time() -> None:
         null_backend.open(SessionSpec("null", "")).run(None)
 
 
-def test_wait_moves_the_clock_forward_only() -> None:
-    session = open_session()
-    session.wait_until(500)
-    session.wait_until(100)
-    assert session.clock() == 500
-
-
 def test_times_follow_from_the_seed() -> None:
     """Another generator or another order of drawing would change every simulated sweep."""
     options: dict[str, Any] = {

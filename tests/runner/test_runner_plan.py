@@ -77,12 +77,9 @@ def test_mean_round_is_as_long_as_its_blocks(plan: SweepPlan, seconds: float) ->
     assert plan.estimate_round_s(batch_s) == pytest.approx(two / ISOLATED_EVERY)
 
 
-def test_repeated_batch_sizes_count_once() -> None:
-    assert check_batch_sizes([4, 2, 4, 8], 2) == (4, 2, 8)
-
-
 @pytest.mark.parametrize(("sizes", "sessions", "named"), [((2, 3), 2, 3), ((4, 0), 1, 0), ((2, 4, 6), 4, 2)])
 def test_batch_size_that_sessions_cannot_share_is_refused(sizes: tuple[int, ...], sessions: int, named: int) -> None:
     message = f"^batch {named} cannot be shared evenly by {sessions} sessions; see --sessions$"
     with pytest.raises(RunnerError, match=message):
         check_batch_sizes(sizes, sessions)
+    assert check_batch_sizes([4, 2, 4, 8], 2) == (4, 2, 8), "repeated ones count once"
