@@ -237,7 +237,7 @@ def put_many(folder: Path, runs: int) -> list[str]:
 
 @pytest.mark.slow
 def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
-    names = put_many(tmp_path / "lab", 40)
+    names = put_many(tmp_path / "lab", 12)
     into = tmp_path / "into"
     command = [sys.executable, "-m", "ipu_results", "collect", str(tmp_path / "lab"), "--into", str(into)]
     running = [
@@ -245,7 +245,7 @@ def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
         for _ in range(3)
     ]
     records = [record for process in running for record in json.loads(process.communicate()[0])]
-    assert Counter(record["status"] for record in records) == {"added": 40, "present": 80}
+    assert Counter(record["status"] for record in records) == {"added": 12, "present": 24}
     assert list_runs(into) == names
     assert_nothing_staged(into)
 

@@ -119,19 +119,17 @@ def read_governors(sys: Path = SYS) -> str | None:
 
 def detect_container(proc: Path = PROC, root: Path = Path("/")) -> str | None:
     """Return the kind of container that this process is in, and the evidence."""
-    if (root / ".dockerenv").exists():
-        return "docker: marker file"
-    if (root / "run" / ".containerenv").exists():
-        return "podman: marker file"
     named = read_text(root / "run" / "systemd" / "container")
-    if named:
-        return f"{named}: told by systemd"  # kept: text of record.json
-    if "KUBERNETES_SERVICE_HOST" in os.environ:
-        return "kubernetes: environment variable"
-    if "APPTAINER_NAME" in os.environ or "SINGULARITY_NAME" in os.environ:
-        return "apptainer: environment variable"
     groups = read_text(proc / "1" / "cgroup") or ""
-    return next((f"{kind}: control group" for kind in CONTAINERS if kind in groups), None)
+    evidence = {
+        "docker: marker file": (root / ".dockerenv").exists(),
+        "podman: marker file": (root / "run" / ".containerenv").exists(),
+        f"{named}: told by systemd": named,  # kept: text of record.json
+        "kubernetes: environment variable": "KUBERNETES_SERVICE_HOST" in os.environ,
+        "apptainer: environment variable": {"APPTAINER_NAME", "SINGULARITY_NAME"} & os.environ.keys(),
+        **{f"{kind}: control group": kind in groups for kind in CONTAINERS},
+    }
+    return next((text for text, known in evidence.items() if known), None)
 
 
 def detect_virtual_machine(flagged: bool, sys: Path = SYS) -> str | None:

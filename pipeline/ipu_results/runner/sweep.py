@@ -125,10 +125,18 @@ class _Sweep:
             stack.callback(pool.close)
             self._record_opening(pool, workload, observer)
             for batch in self.plan.batch_sizes:
-                self._try_batch(pool, workload, batch)
+                try:
+                    self._make_ready(pool, workload, batch)
+                except BackendError as error:
+                    self._exclude(batch, error)
             if not self.batch_s:
                 raise BackendError(self.journal.select("excluded")[0]["reason"], place=device.name)
-            self._measure_rounds(pool, observer)
+            done, number = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}, 0
+            while self.plan.needs_round(self.spent_s, number):
+                for visit in self.plan.list_visits(number):
+                    if visit not in done and visit.batch_size in self.batch_s:
+                        self._measure_block(pool, observer, visit)
+                number += 1
         return self._publish()
 
     def _open_sessions(self, workload: Workload | None) -> SessionPool:
@@ -176,15 +184,12 @@ class _Sweep:
         else:
             self.journal.append("resumed", at=opening["started_at"], block=len(self.blocks))
 
-    def _try_batch(self, pool: SessionPool, workload: Workload | None, batch: int) -> None:
-        """Make a batch size ready, or exclude it where the device does not accept it."""
-        try:
-            self._make_ready(pool, workload, batch)
-        except BackendError as error:
-            self.batch_s.pop(batch, None)
-            self.progress.warn(f"batch {batch} is left out: {error}")
-            if not any(step["batch_size"] == batch for step in self.journal.select("excluded")):
-                self.journal.append("excluded", batch_size=batch, reason=error.message)
+    def _exclude(self, batch: int, error: BackendError) -> None:
+        """Leave out a batch size that the device does not accept."""
+        self.batch_s.pop(batch, None)
+        self.progress.warn(f"batch {batch} is left out: {error}")
+        if not any(step["batch_size"] == batch for step in self.journal.select("excluded")):
+            self.journal.append("excluded", batch_size=batch, reason=error.message)
 
     def _make_ready(self, pool: SessionPool, workload: Workload | None, batch: int) -> None:
         """Compile and warm up one batch size, and compare its outputs with fp32."""
@@ -220,15 +225,6 @@ class _Sweep:
                 return sets * self.plan.warm_runs, True
             before = now
         return MAX_WARM_SETS * self.plan.warm_runs, False
-
-    def _measure_rounds(self, pool: SessionPool, observer: Observer) -> None:
-        done = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}
-        number = 0
-        while self.plan.needs_round(self.spent_s, number):
-            for visit in self.plan.list_visits(number):
-                if visit not in done and visit.batch_size in self.batch_s:
-                    self._measure_block(pool, observer, visit)
-            number += 1
 
     def _measure_block(self, pool: SessionPool, observer: Observer, visit: Visit) -> None:
         total, left_s = self._estimate_rest()
