@@ -207,10 +207,6 @@ class Series:
     shape: str
     rows: Sequence[Row]
 
-    @property
-    def hollow(self) -> bool:
-        return self.origin == "emulated"
-
     def select(self, figure: str) -> list[Row]:
         """Return the rows of one figure as the chart draws them."""
         rows = ((row, dict(zip(("y", "low", "high"), row[figure], strict=True))) for row in self.rows)
@@ -280,11 +276,8 @@ def _build_row(point: Point) -> Row:
 def _build_chart(altair: Any, points: Sequence[Point], published: Sequence[ReferenceRow], simulated: int) -> Any:
     series, differing = build_series(points, published), list_differing_conditions(points, published)
     models = ", ".join(dict.fromkeys(str(point.get("model")) for point in points))
-    title = make_title(
-        altair,
-        f"{models}: latency and throughput by batch size",
-        *_build_subtitle(points, differing, simulated),
-    )
+    subtitle = _build_subtitle(points, differing, simulated)
+    title = make_title(altair, f"{models}: latency and throughput by batch size", *subtitle)
     item = next((str(point["item"]) for point in points if point.get("item")), "item")
     kind = "" if "latency" in differing else ", amortised"
     panels = [_build_panel(altair, series, name, text.format(item=item, kind=kind)) for name, text in PANELS.items()]
@@ -321,7 +314,7 @@ def _build_panel(altair: Any, series: Sequence[Series], figure: str, title: str)
         strokeDash=encode(altair.StrokeDash, [ORIGIN_DASHES[own.origin] for own in series])
     )
     marks = base.mark_point(size=70, strokeWidth=1.8, opacity=1).encode(
-        fill=encode(altair.Fill, ["transparent" if own.hollow else own.color for own in series]),
+        fill=encode(altair.Fill, ["transparent" if own.origin == "emulated" else own.color for own in series]),
         shape=encode(altair.Shape, [own.shape for own in series]),
     )
     ends = [layer for own in series for layer in _build_ends(altair, own, own.select(figure), x, y)]
@@ -336,7 +329,7 @@ def _build_ends(altair: Any, own: Series, rows: Sequence[Row], x: Any, y: Any) -
     """Return a band for what is emulated, bars for what is measured; a lone point has a bar, as a band needs two."""
     values = [{"batch": row["batch"], "y": row["low"], "high": row["high"]} for row in rows if row["low"] is not None]
     base = altair.Chart(make_data(altair, values)).encode(x=x, y=y, y2="high:Q")
-    if own.hollow and len(values) > 1:
+    if own.origin == "emulated" and len(values) > 1:
         return [base.mark_area(color=own.color, opacity=0.15)]
     return [base.mark_rule(color=own.color, strokeWidth=1.6, strokeDash=ORIGIN_DASHES[own.origin])] if values else []
 

@@ -40,10 +40,6 @@ class Observer:
     probe: Callable[[], float] = run_probe
     _known: set[str] = field(default_factory=set)
 
-    def choose_window_s(self, block_s: float) -> float:
-        """Return the seconds of a block: `block_s`, or what the power meter needs."""
-        return max(block_s, self.meter.min_window_s) if self.meter else block_s
-
     @contextmanager
     def observe(self) -> Iterator[dict[str, Any]]:
         """Observe the block that runs in the `with`; the observed fields of a `Block` are complete when it ends."""

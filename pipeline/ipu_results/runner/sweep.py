@@ -233,7 +233,8 @@ class _Sweep:
         started_at = _format_now()
         # where time is calculated there is nothing to observe
         watch = nullcontext(dict[str, Any]()) if pool.virtual else observer.observe()
-        seconds = self.plan.block_s if pool.virtual else observer.choose_window_s(self.plan.block_s)
+        # what the power meter needs may be longer than a block
+        seconds = max(self.plan.block_s, observer.meter.min_window_s if observer.meter else 0.0)
         with watch as observation:
             run = pool.run_stream if visit.kind == "amortised" else pool.run_isolated
             stamps = run(seconds, self.plan.iterations)
