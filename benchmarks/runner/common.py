@@ -6,10 +6,11 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median, stdev
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,7 +21,7 @@ from ipu_results.runner.config import Visit
 from ipu_results.runner.environment import announce_sweep
 from ipu_results.runner.estimate import MS, NS, Block, Estimate
 from ipu_results.runner.inputs import ImageStream, generate_images
-from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool, SessionStamps
+from ipu_results.runner.sessions import Observer, SessionPool, SessionStamps
 from ipu_results.runner.workload import Workload, compute_reference
 
 NETWORK = "resnext101-32x4d"
@@ -128,7 +129,7 @@ def measure_block(
     visit: Visit,
     seconds: float,
     min_batches: int,
-    watch: AbstractContextManager[BlockObservation],
+    watch: AbstractContextManager[dict[str, Any]],
     number: int = 0,
 ) -> Block:
     """Measure one block with what is observed around it."""
@@ -136,4 +137,4 @@ def measure_block(
     started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with watch as observation:
         stamps = (pool.run_stream if visit.kind == "amortised" else pool.run_isolated)(seconds, min_batches)
-    return Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **asdict(observation))
+    return Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **observation)

@@ -15,7 +15,7 @@ import numpy as np
 from ipu_results.errors import BackendError
 from ipu_results.runner.config import Visit, count_cores
 from ipu_results.runner.estimate import DEFAULT, Block, Estimate, estimate, group_by_round
-from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool
+from ipu_results.runner.sessions import Observer, SessionPool
 from ipu_results.runner.workload import compare_outputs
 
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value, format_value
@@ -113,8 +113,8 @@ def _scan_contender(factory: ContenderFactory, size: ComparisonSize, contender: 
             if contender.backend == TORCH and not (cosine and cosine >= MIN_COSINE):
                 raise RuntimeError(f"torch computes another network: the outputs' cosine is {cosine}")
             warm_up(pool, batch, size.warm_runs)
-            visit, watch = Visit(0, batch, "amortised"), nullcontext(BlockObservation())
-            block = measure_block(pool, visit, size.scan_s, size.scan_runs, watch)
+            visit = Visit(0, batch, "amortised")
+            block = measure_block(pool, visit, size.scan_s, size.scan_runs, nullcontext({}))
             precision = pool.facts.compute_precision
             points.append(ScannedPoint(contender, batch, block.window.throughput, cosine, precision))
     finally:

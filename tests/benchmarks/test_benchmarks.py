@@ -13,11 +13,10 @@ import pytest
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.emulator import networks
 from benchmarks.emulator.speed import DEVELOPMENT, QUICK_SHAPES, SWEEP
-from benchmarks.generate import generate_page
 from benchmarks.mlperf import comparison
 from benchmarks.mlperf.comparison import compare_figures
 from benchmarks.mlperf.reading import decode_all_lines
-from benchmarks.processes import run_steps, take_turns
+from benchmarks.processes import run_steps
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, format_report
 from tests.emulator.model_support import model
 
@@ -90,18 +89,6 @@ def test_report_shows_tables_targets_and_notes() -> None:
 def test_failure_in_a_child_process_is_reported() -> None:
     with pytest.raises(RuntimeError, match=r"decode_all_lines: .*FileNotFoundError.*/nowhere.*, after 0 steps"):
         run_steps(decode_all_lines, logs="/nowhere", decoder="json")
-
-
-def test_ways_take_turns() -> None:
-    calls: list[str] = []
-    figures = take_turns({name: lambda name=name: calls.append(name) or len(calls) for name in "ab"}, 2)
-    assert calls == ["a", "b", "a", "b"]
-    assert figures == {"a": [1, 3], "b": [2, 4]}
-
-
-def test_generated_page_is_the_same_in_every_run() -> None:
-    assert generate_page(40) == generate_page(40)
-    assert generate_page(40).count(b"<sup>") == 4
 
 
 # Exports of networks

@@ -68,24 +68,6 @@ def test_counts_are_the_published_ones(name: str, parameters: int, convolutions:
     assert round(program.macs / 1e6) == megamacs
 
 
-def test_list_of_networks() -> None:
-    assert NAMES[0] == DEFAULT == "resnext101-32x4d"
-    assert len(NAMES) == len(set(NAMES)) == 8
-
-
-def test_resnext_parameters_by_hand() -> None:
-    """The sum over stages, with two batch-norm values for each channel, written out apart from the builder."""
-    total, channels = 3 * 64 * 49 + 2 * 64, 64
-    for stage, blocks in enumerate((3, 4, 23, 3)):
-        inside, outside = 128 * 2**stage, 256 * 2**stage
-        for block in range(blocks):
-            total += channels * inside + 2 * inside + inside * (inside // 32) * 9 + 2 * inside
-            total += inside * outside + 2 * outside
-            total += channels * outside + 2 * outside if block == 0 else 0
-            channels = outside
-    assert total + 2048 * 1000 + 1000 == count_parameters(build("resnext101-32x4d"))
-
-
 @pytest.mark.parametrize(("name", "layers", "hidden"), [("bert-base", 12, 768), ("bert-large", 24, 1024)])
 def test_bert_products_by_hand(name: str, layers: int, hidden: int) -> None:
     sequence = 384

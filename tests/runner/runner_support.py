@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import signal
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psutil
+import pyarrow.parquet as pq
 from ipu_results.runner import Progress
 from ipu_results.runner.backends import Device, register_backend
 from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, Visit
+from ipu_results.runner.sweep import SweepResult, run_task
 from PIL import Image
 
 from benchmarks.runner import null_backend
+
+if TYPE_CHECKING:
+    import onnx
 
 SIDE, CLASSES = 32, 7
 SHORT = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.05, "iterations": 2, "warm_runs": 1}
@@ -24,20 +31,28 @@ SHORT = {"least_rounds": 2, "most_rounds": 2, "block_s": 0.05, "iterations": 2, 
 register_backend("null", null_backend)
 
 
-def write_tiny_model(path: Path, inputs: int = 1) -> Path:
-    """Write a small ResNeXt for 3 × 32 × 32 images with a symbolic batch; with two inputs it is not a classifier."""
-    import onnx  # noqa: PLC0415 (slow)
-    from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
+def build_tiny_model(
+    side: int = SIDE, classes: int = CLASSES, batch: int | None = None, seed: int = 0, inputs: int = 1
+) -> onnx.ModelProto:
+    """Build a small ResNeXt: a grouped convolution with a shortcut. With two inputs it is not a classifier."""
+    from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415 (slow)
 
-    graph = GraphBuilder(WeightGenerator(0))
-    x, *more = [graph.add_input(name, (3, SIDE, SIDE)) for name in ("image", "other")[:inputs]]
+    graph = GraphBuilder(WeightGenerator(seed), batch=batch)
+    x, *more = [graph.add_input(name, (3, side, side)) for name in ("image", "other")[:inputs]]
     for other in more:
         x = graph.add_node("Add", "both", x, other)
     x = graph.add_node("Relu", "stem.relu", graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=BatchNorm()))
-    x = graph.add_node("Relu", "body.relu", graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()))
+    y = graph.add_node("Relu", "body.relu", graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()))
+    x = graph.add_node("Add", "add", graph.add_convolution("expand", y, (16, 16), norm=BatchNorm(scale=0.5)), x)
     x = graph.add_node("Flatten", "flatten", graph.add_node("GlobalAveragePool", "pool", x))
+    return graph.build_model("tiny", graph.add_dense("classes", x, (16, classes)), (classes,))
+
+
+def write_tiny_model(path: Path, **more: Any) -> Path:
+    import onnx  # noqa: PLC0415 (slow)
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(graph.build_model("tiny", graph.add_dense("classes", x, (16, CLASSES)), (CLASSES,)), path)
+    onnx.save(build_tiny_model(**more), path)
     return path
 
 
@@ -132,3 +147,23 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
     while not (met := condition()) and time.monotonic() < end:
         time.sleep(0.01)
     return met
+
+
+def sweep(task: SweepTask, out: Path) -> SweepResult:
+    return run_task(task, out, Recorder())
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "record.json").read_text(encoding="utf-8")))
+
+
+def read_blocks(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def read_points(folder: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((folder / "points.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def read_stamps(folder: Path) -> list[tuple[int, ...]]:
+    return [tuple(row.values()) for row in pq.read_table(folder / "stamps.parquet").to_pylist()]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +12,7 @@ from ipu_results.runner.estimate import Block, compute_interval
 from ipu_results.runner.record import STAMPS
 
 from tests.conftest import RAW, Query
+from tests.runner.runner_support import read_blocks, read_points, read_record
 
 RUNS = sorted(path for path in (RAW / "runs").iterdir() if path.is_dir() and not path.name.startswith("."))
 EXPECTED = {
@@ -25,25 +24,20 @@ EXPECTED = {
 }
 
 
-def read_points(run: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((run / "points.csv").read_text(encoding="utf-8").splitlines()))
-
-
-def read_blocks(run: Path) -> list[Block]:
+def load_blocks(run: Path) -> list[Block]:
     stamps: dict[int, list[list[list[int]]]] = {}
     for row in pq.read_table(run / "stamps.parquet").to_pylist():
         sessions = stamps.setdefault(row["block"], [])
         if row["session"] == len(sessions):
             sessions.append([])
         sessions[row["session"]].append([row[name] for name in STAMPS])
-    lines = map(json.loads, (run / "blocks.jsonl").read_text(encoding="utf-8").splitlines())
-    return [msgspec.convert({**line, "stamps": stamps[line["block"]]}, Block) for line in lines]
+    return [msgspec.convert({**line, "stamps": stamps[line["block"]]}, Block) for line in read_blocks(run)]
 
 
 def test_committed_runs_are_complete() -> None:
     runs = set()
     for run in RUNS:
-        record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+        record = read_record(run)
         precision = record["setup"]["precision"]
         runs |= {(record["backend"], precision, row["compute_precision"]) for row in read_points(run)}
     assert runs >= EXPECTED
@@ -51,9 +45,8 @@ def test_committed_runs_are_complete() -> None:
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_each_figure_follows_from_the_raw_stamps(run: Path) -> None:
-    blocks = read_blocks(run)
-    lines = [json.loads(line) for line in (run / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
-    for block, line in zip(blocks, lines, strict=True):
+    blocks = load_blocks(run)
+    for block, line in zip(blocks, read_blocks(run), strict=True):
         assert (block.window.throughput, block.iterations) == (line["throughput"], line["iterations"])
     for row in read_points(run):
         size = int(row["batch_size"])

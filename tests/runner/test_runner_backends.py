@@ -16,13 +16,11 @@ import onnxruntime
 import openvino
 import pytest
 from ipu_results.errors import BackendError
-from ipu_results.networks.builder import GraphBuilder, WeightGenerator
 from ipu_results.runner.backends import Device, Session, SessionSpec
 from ipu_results.runner.backends import onnxruntime as ort
 from ipu_results.runner.backends import openvino as ov
 from ipu_results.runner.models import fix_batch_size, prepare_model
 from ipu_results.runner.workload import compare_outputs, compute_reference
-from onnx import numpy_helper
 
 from tests.runner.test_runner_models import CLASSES, SIDE, images, network
 
@@ -69,21 +67,6 @@ def test_outputs_are_those_of_the_reference(
     assert cosine is not None
     assert cosine > min_cosine
     assert top1 >= 5 / 6
-
-
-@both
-def test_outputs_by_hand(backend: ModuleType, device: str, tmp_path: Path) -> None:
-    graph = GraphBuilder(WeightGenerator(3))
-    x = graph.add_convolution("mix", graph.add_input("image", (3, 4, 6)), (3, 8))
-    x = graph.add_node(
-        "Flatten", "flat", graph.add_node("GlobalAveragePool", "pool", graph.add_node("Relu", "relu", x))
-    )
-    onnx.save(model := graph.build_model("hand", graph.add_dense("classes", x, (8, 5)), (5,)), tmp_path / "hand.onnx")
-    weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
-    x = np.random.default_rng(0).normal(size=(3, 3, 4, 6)).astype(np.float32)
-    mixed = np.maximum(np.einsum("oi,nihw->nohw", weights["mix.weight"][:, :, 0, 0], x), 0).mean(axis=(2, 3))
-    outputs = backend.open(SessionSpec(device, str(tmp_path / "hand.onnx"), "fp32")).run(x)
-    assert np.allclose(outputs, mixed @ weights["classes.weight"].T, rtol=1e-4, atol=1e-5)
 
 
 # --- what they report of themselves

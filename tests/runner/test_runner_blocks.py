@@ -37,44 +37,26 @@ def build(drawn: list[tuple[int, list[int]]], later: int = 0) -> Block:
     return block(*rows, batch=3 * len(rows))
 
 
-def test_window_of_one_session_is_all_of_it() -> None:
-    assert block(session(10, 20, 40), batch=4).window == Window(0, 40, 12.0)
+LATE = ((0, 0, 0, 10, 10), (20, 20, 20, 30, 30))
+OVERLAPPING = ((0, 5, 10, 18, 20), (12, 14, 20, 28, 30))
+WINDOWS = {
+    "one session is all of it": ([session(10, 20, 40)], 4, (0, 40, 12)),
+    "from the last start to the first end":
+        ([session(10, 20, 30, 40), session(15, 25, 35, 45, 55, start=5)], 2, (5, 40, 7)),
+    "an iteration counts for its part": ([session(40), session(15, 20, 25, 30, start=10)], 2, (10, 30, 20 / 40 + 4)),
+    "items are shares of the batch": ([session(10, 20), session(10, 20)], 12, (0, 20, 24)),
+    "a gap belongs to the next iteration": ([LATE, session(20)], 2, (0, 20, 1.5 + 1)),
+    "images made ahead do not count twice": ([OVERLAPPING], 1, (0, 30, 2)),
+    "sessions never at work together": ([session(10, 20), session(40, 50, start=30)], 2, (0, 50, 4)),
+    "shorter than the clock's resolution": ([session(10, 10, 20)], 1, (0, 20, 3)),
+}  # fmt: skip
 
 
-def test_window_begins_with_the_last_session_and_ends_with_the_first() -> None:
-    window = block(session(10, 20, 30, 40), session(15, 25, 35, 45, 55, start=5)).window
-    assert (window.start, window.end) == (5, 40)
-    assert window.items == pytest.approx((0.5 + 3) + (3 + 0.5))
-
-
-def test_iteration_counts_for_its_part_within_the_window() -> None:
-    """Next to four short iterations, half of the long one is within."""
-    window = block(session(40), session(15, 20, 25, 30, start=10)).window
-    assert (window.start, window.end, window.items) == (10, 30, pytest.approx(20 / 40 + 4))
-
-
-def test_items_are_each_sessions_share_of_the_batch() -> None:
-    assert block(session(10, 20), session(10, 20), batch=12).window.items == pytest.approx(24)
-    assert block(session(10, 20), batch=12).window.items == pytest.approx(24)
-
-
-def test_gap_before_an_iteration_belongs_to_it() -> None:
-    late = ((0, 0, 0, 10, 10), (20, 20, 20, 30, 30))
-    window = block(late, session(20)).window
-    assert (window.end, window.items) == (20, pytest.approx(1.5 + 1))
-
-
-def test_images_made_ahead_do_not_count_twice() -> None:
-    overlapping = ((0, 5, 10, 18, 20), (12, 14, 20, 28, 30))
-    assert block(overlapping, batch=1).window == Window(0, 30, 2.0)
-
-
-def test_sessions_never_at_work_together_are_measured_from_first_to_last() -> None:
-    assert block(session(10, 20), session(40, 50, start=30)).window == Window(0, 50, 4.0)
-
-
-def test_iteration_shorter_than_the_clocks_resolution_counts() -> None:
-    assert block(session(10, 10, 20), batch=1).window.items == pytest.approx(3)
+@pytest.mark.parametrize("case", WINDOWS)
+def test_window_and_its_items_by_hand(case: str) -> None:
+    stamps, batch, expected = WINDOWS[case]
+    window = block(*stamps, batch=batch).window
+    assert (window.start, window.end, window.items) == pytest.approx(expected)
 
 
 def test_throughput_is_per_second() -> None:
@@ -93,13 +75,6 @@ def test_window_and_items_stay_within_the_block(drawn: list[tuple[int, list[int]
     starts, ends = [row[0][0] for row in own.stamps], [row[-1][-1] for row in own.stamps]
     assert min(starts) <= own.window.start <= own.window.end <= max(ends)
     assert 0 <= own.window.items <= own.iterations * 3 + 1e-9
-
-
-@given(st.integers(1, 4), st.integers(1, 30), st.integers(1, 1000), st.integers(0, 10**6))
-def test_equal_sessions_do_batch_times_iterations_over_time(count: int, runs: int, length: int, start: int) -> None:
-    ends = [start + length * (run + 1) for run in range(runs)]
-    own = block(*[session(*ends, start=start)] * count, batch=6 * count)
-    assert own.window.throughput == pytest.approx(6 * count * runs / (length * runs) * SECOND)
 
 
 @given(sessions, st.integers(1, 10**12))

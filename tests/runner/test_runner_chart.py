@@ -11,8 +11,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from ipu_results.errors import MissingExtraError, RunnerError
 from ipu_results.ground.charts import CROSS, ORIGIN_DASHES, PALETTE
 from ipu_results.runner import report
@@ -164,23 +162,6 @@ def test_simulated_points_are_counted_and_not_drawn(drawing: Draw) -> None:
     spec = drawing([measured(2), measured(4, 7777.0, origin="simulated")])
     assert 7777.0 not in [row["y"] for row in data(spec, points_of(spec, 1))]
     assert spec["title"]["subtitle"][-1] == "Simulated points left out: 1"
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(1, 512), st.floats(1e-2, 1e6), st.sampled_from(["measured", "emulated"]), st.sampled_from("ab")
-        ),
-        min_size=1,
-        max_size=12,
-    )
-)
-def test_every_point_is_in_one_series_of_its_origin(drawn: list[tuple[int, float, str, str]]) -> None:
-    points = [measured(batch, rate, origin=origin, run_id=run) for batch, rate, origin, run in drawn]
-    series = build_series(points, [])
-    assert len({own.name for own in series}) == len(series)
-    marks = sorted((row["batch"], row["throughput"][0], own.origin) for own in series for row in own.rows)
-    assert marks == sorted((batch, rate, origin) for batch, rate, origin, _ in drawn)
 
 
 def test_runs_of_one_device_are_named_by_their_ids() -> None:

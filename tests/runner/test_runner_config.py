@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,6 @@ from ipu_results.errors import BackendError, RunnerError, SweepConfigError
 from ipu_results.runner import Progress, SweepConfig, run_sweep
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import RUNS, SweepTask, choose_batch_sizes, count_cores, parse_options, plan_sweeps
-from ipu_results.runner.environment import VARIABLE
 
 from tests.runner.runner_support import write_images, write_tiny_model
 
@@ -88,7 +88,7 @@ def test_options_are_json() -> None:
 def test_task_survives_the_journal_and_publishes_no_path() -> None:
     images = "/home/me/images"
     (task,) = plan(backend="onnxruntime", images=images, model="/home/me/net.onnx", options={"a": 1}, power_command="w")
-    assert msgspec.convert(json.loads(json.dumps(task.to_json())), SweepTask) == task
+    assert msgspec.convert(json.loads(json.dumps(asdict(task))), SweepTask) == task
     assert task.describe_setup() == {
         "precision": None,
         "threads": task.threads,
@@ -115,8 +115,7 @@ class Stages(Progress):
 
 
 @pytest.mark.slow
-def test_sweep_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "locks"))
+def test_sweep_from_python(tmp_path: Path) -> None:
     model, images = write_tiny_model(tmp_path / "tiny.onnx"), write_images(tmp_path / "images")
     config = SweepConfig(backend="emulator", batch_sizes=(2, 4), model=str(model), images=str(images))
     progress = Stages()

@@ -32,8 +32,6 @@ from ipu_results.runner.estimate import (
     group_by_round,
 )
 
-from benchmarks.report import Options, format_report
-from benchmarks.runner import repeatability
 from benchmarks.runner.repeatability import QUIET
 from benchmarks.runner.simulation import Scenario, simulate_sweeps
 
@@ -171,20 +169,10 @@ def test_interval_has_its_confidence_by_counting_heads(count: int) -> None:
 # --- the tail
 
 
-def sum_exactly(count: int, chance: Fraction) -> list[Fraction]:
-    return list(accumulate(math.comb(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)))
-
-
 def count_exactly(count: int, share: Fraction) -> int:
     """Return the t of the rule by exact sums of binomial probabilities."""
-    return max(sum(total < Fraction(1, 100) for total in sum_exactly(count, 1 - share)) - 1, 0)
-
-
-@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 10), Fraction(1, 100), Fraction(9, 10)])
-@pytest.mark.parametrize("count", [0, 1, 2, 9, 64, 300])
-def test_binomial_probabilities_are_those_of_exact_sums(count: int, chance: Fraction) -> None:
-    exact = [float(total) for total in sum_exactly(count, chance)]
-    assert compute_binomial_cdf(count, float(chance)).tolist() == pytest.approx(exact, abs=1e-12, rel=0)
+    chances = (math.comb(count, k) * (1 - share) ** k * share ** (count - k) for k in range(count + 1))
+    return max(sum(total < Fraction(1, 100) for total in accumulate(chances)) - 1, 0)
 
 
 def test_binomial_probabilities_of_a_million_trials_neither_vanish_nor_overflow() -> None:
@@ -203,12 +191,6 @@ def test_allowed_slow_iterations_are_those_of_exact_counting(count: int, percent
 def test_as_many_are_discarded_as_by_loadgen(share: float) -> None:
     allowed = {count: count_allowed_slow(count, share) for count in LOADGEN[share]}
     assert {count: slow - 1 if slow else None for count, slow in allowed.items()} == LOADGEN[share]
-
-
-@given(st.integers(1, 3000), st.sampled_from([0.9, 0.99]))
-def test_another_iteration_allows_at_most_one_more_to_be_slow(count: int, share: float) -> None:
-    now, then = count_allowed_slow(count, share), count_allowed_slow(count + 1, share)
-    assert now <= then <= now + 1
 
 
 def test_tail_is_an_iteration_that_bounds_the_percentile_in_99_of_100() -> None:
@@ -262,8 +244,9 @@ LOOSE = SuspicionLimits(disturbed=1.1)
             1,
         ),
         (quiet(steal=0.09), None, ["6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor"], 6),
+        ([*quiet(5), block(100, 5, others=2)], None, ["another sweep ran beside 1 of 6 blocks"], 1),  # kept: text
     ],
-    ids=["width", "drift", "middle round", "one probe", "two probes", "a fifth", "steal"],
+    ids=["width", "drift", "middle round", "one probe", "two probes", "a fifth", "steal", "another sweep"],
 )
 def test_reasons_for_suspicion(
     blocks: list[Block], limits: SuspicionLimits | None, suspect: list[str], disturbed: int
@@ -279,14 +262,6 @@ def test_best_probe_of_the_run_reveals_a_row_that_is_slow_throughout() -> None:
     slow = quiet(probe_ms=(8.0, 8.0))
     assert estimate(slow).suspect == []
     assert estimate(slow, best_probe_ms=5.0).suspect == ["6 of 6 blocks disturbed: probe up to 1.60 times its best"]
-
-
-def test_other_sweep_is_reported_even_for_one_block() -> None:
-    row = estimate([*quiet(5), block(100, 5, others=2)])
-    (reason,) = row.suspect
-    assert reason.startswith("another sweep ran ")
-    assert reason.endswith(" 1 of 6 blocks")
-    assert row.disturbed_blocks == 1
 
 
 def test_flips_that_no_probe_sees_show_between_rounds() -> None:
@@ -333,31 +308,12 @@ def test_order_of_rounds_changes_only_the_drift(drawn: list[int], shuffle: rando
     assert without_drift(estimate(moved)) == without_drift(estimate(blocks))
 
 
-@given(lengths, st.integers(2, 1000))
-def test_latency_scales_with_time_and_is_in_its_interval(drawn: list[int], scale: int) -> None:
-    kinds: tuple[Kind, ...] = ("amortised", "isolated")
-    blocks = [block(length, number, kind) for kind in kinds for number, length in enumerate(drawn)]
-    scaled = [
-        replace(
-            own,
-            stamps=tuple(
-                tuple(tuple(scale * stamp for stamp in row) for row in session)  # type: ignore[misc]
-                for session in own.stamps
-            ),
-        )
-        for own in blocks
-    ]
-    here, there = estimate(blocks), estimate(scaled)
-    times = ("latency_ms", "latency_ms_low", "latency_ms_high", "latency_isolated_ms", "infer_ms", "latency_p90_ms")
-    for name in times:
-        sooner, later = getattr(here, name), getattr(there, name)
-        assert later == (None if sooner is None else pytest.approx(scale * sooner))
-    assert there.throughput == pytest.approx(here.throughput / scale)
-    assert there.iterations == here.iterations
-    near = 1 + 1e-9
-    assert min(drawn) / near <= here.latency_ms <= max(drawn) * near
-    if here.latency_ms_low is not None and here.latency_ms_high is not None:
-        assert here.latency_ms_low / near <= here.latency_ms <= here.latency_ms_high * near
+@given(lengths)
+def test_latency_is_in_its_interval_and_among_the_blocks(drawn: list[int]) -> None:
+    row = estimate(rounds(*drawn))
+    low, high = row.latency_ms_low or min(drawn), row.latency_ms_high or max(drawn)
+    ends = [min(drawn), low, row.latency_ms, high, max(drawn)]
+    assert all(later >= sooner * (1 - 1e-9) for sooner, later in pairwise(ends))
 
 
 # --- simulated machines
@@ -392,11 +348,3 @@ def test_drift_and_disturbed_blocks_are_detected_and_outliers_do_not_matter() ->
     flipping = simulate_sweeps(40, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 15.0)}))
     assert sum(sweep.truly_disturbed for sweep in flipping) > 60
     assert sum(sweep.caught for sweep in flipping) >= 0.95 * sum(sweep.truly_disturbed for sweep in flipping)
-    assert simulate_sweeps(2, Scenario("quiet", QUIET)) == simulate_sweeps(2, Scenario("quiet", QUIET))
-
-
-def test_benchmark_reports_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeatability, "QUICK_SWEEPS", 2)
-    report = repeatability.run(Options(quick=True))
-    assert [len(table.rows) for table in report.tables] == [len(repeatability.SCENARIOS)] * 2
-    assert "naive holds, %" in format_report(report)

@@ -13,23 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from ipu_results import networks
 from ipu_results.errors import RunnerError
-from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator
 from ipu_results.runner.models import PreparedModel, fix_batch_size, prepare_model
 from ipu_results.runner.workload import CHUNK, compare_outputs, compute_reference
 from onnx import TensorProto, numpy_helper
+
+from tests.runner.runner_support import build_tiny_model
 
 SIDE, CLASSES = 16, 10
 
 
 def network(batch: int | None = None, seed: int = 0) -> onnx.ModelProto:
-    """Build a small ResNeXt: a stem, a grouped convolution with a shortcut, batch-norms, a pool and a dense layer."""
-    graph = GraphBuilder(WeightGenerator(seed), batch=batch)
-    x = graph.add_input("image", (3, SIDE, SIDE))
-    x = graph.add_node("Relu", "stem.relu", graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=BatchNorm()))
-    y = graph.add_node("Relu", "body.relu", graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()))
-    x = graph.add_node("Add", "add", graph.add_convolution("expand", y, (16, 16), norm=BatchNorm(scale=0.5)), x)
-    x = graph.add_node("Flatten", "flatten", graph.add_node("GlobalAveragePool", "pool", x))
-    return graph.build_model("tiny", graph.add_dense("classes", x, (16, CLASSES)), (CLASSES,))
+    return build_tiny_model(SIDE, CLASSES, batch, seed)
 
 
 def images(count: int, seed: int = 0) -> np.ndarray:

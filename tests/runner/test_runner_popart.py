@@ -14,8 +14,8 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
-from ipu_results.runner.backends import SessionSpec, popart
-from onnx import TensorProto, helper, numpy_helper
+
+from tests.runner.runner_support import build_tiny_model
 
 pytestmark = pytest.mark.slow  # a process with onnx for each test
 
@@ -48,42 +48,13 @@ def refuse(do, *args):
 """
 
 
-def network(batch: int | str, opset: int = 11, ir: int = 6, inputs: int = 1) -> onnx.ModelProto:
-    draw = np.random.default_rng(0)
-    weights = {
-        "filters": draw.standard_normal((6, 3, 3, 3)) / 5,
-        "scale": np.ones(6),
-        "shift": draw.standard_normal(6) / 10,
-        "variance": np.ones(6),
-        "matrix": draw.standard_normal((6, CLASSES)) / 2,
-        "bias": draw.standard_normal(CLASSES) / 10,
-    }
-    nodes = [
-        helper.make_node("Conv", ["image", "filters"], ["conv"], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4),
-        helper.make_node("BatchNormalization", ["conv", "scale", "shift", "shift", "variance"], ["norm"]),
-        helper.make_node("Relu", ["norm"], ["relu"]),
-        helper.make_node("GlobalAveragePool", ["relu"], ["pool"]),
-        helper.make_node("Flatten", ["pool"], ["flat"]),
-        helper.make_node("Gemm", ["flat", "matrix", "bias"], ["classes"]),
-    ]
-    shapes = {"image": [batch, 3, SIZE, SIZE], "second": [batch, 3, SIZE, SIZE]}
-    data = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes[name]) for name in list(shapes)[:inputs]]
-    output = helper.make_tensor_value_info("classes", TensorProto.FLOAT, [batch, CLASSES])
-    tensors = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()]
-    graph = helper.make_graph(nodes, "small", data, [output], tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
-
-
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("static")
-    made = {
-        **{str(batch): network(batch) for batch in (1, 2, 5)},
-        "symbolic": network("batch"),
-        "opset": network(1, opset=12),
-        "ir": network(1, ir=8),
-        "inputs": network(1, inputs=2),
-    }
+    made = {str(batch): build_tiny_model(SIZE, CLASSES, batch) for batch in (1, 2, 5)}
+    made |= {name: build_tiny_model(SIZE, CLASSES, 1) for name in ("opset", "ir")}
+    made |= {"symbolic": build_tiny_model(SIZE, CLASSES), "inputs": build_tiny_model(SIZE, CLASSES, 1, inputs=2)}
+    made["opset"].opset_import[0].version, made["ir"].ir_version = 12, 8
     for name, model in made.items():
         onnx.save(model, folder / f"{name}.onnx")
     return {name: str(folder / f"{name}.onnx") for name in made}
@@ -224,7 +195,7 @@ result = {"message": message, "same": session.run(images(1)).tolist() == before}
 session.close()
 result |= {"all": refuse(backend.open, spec(micro_batches=(5,))), "left": popart.attached()}
 """
-    weights = sum(len(tensor.raw_data) for tensor in network(1).graph.initializer) // 2
+    weights = sum(len(tensor.raw_data) for tensor in build_tiny_model(SIZE, CLASSES, 1).graph.initializer) // 2
     limit = weights + 2 * 3 * SIZE * SIZE * 2
     result = drive(script, models, POPART_FAKE_SDK=sdk, POPART_FAKE_MEMORY=str(limit))
     message = "the model does not fit in the memory of one IPU at micro-batch 5"
@@ -319,34 +290,32 @@ result = {"reasons": [device.reason for device in backend.probe()], "message": r
 """
 
 
-def test_onnx_imported_first_is_an_error(models: dict[str, str]) -> None:
-    result = drive("import onnx\n" + ABSENCE, models)
-    assert result["message"] == "onnx was imported before PopART, which must come first in a process"
+FOREIGN = "the package named popart here is not Graphcore's: it has no Builder, DataFlow"
+
+
+@pytest.mark.parametrize(
+    ("before", "source", "message"),
+    [
+        ("import onnx", "the fake", "onnx was imported before PopART, which must come first in a process"),
+        ("", None, "PopART is not installed: it comes with Graphcore's Poplar SDK, not from a package index"),
+        ("", "", FOREIGN),
+        ("", "class Session: pass\n", FOREIGN),
+        ("", "raise RuntimeError('no libpoplar.so')\n", "PopART cannot be imported: no libpoplar.so"),
+    ],
+)
+def test_process_without_popart_has_a_reason(
+    models: dict[str, str], tmp_path: Path, before: str, source: str | None, message: str
+) -> None:
+    if source not in (None, "the fake"):
+        (tmp_path / "popart").mkdir()
+        (tmp_path / "popart" / "__init__.py").write_text(str(source), encoding="utf-8")
+    result = drive(f"{before}\n{ABSENCE}", models, FAKES if source == "the fake" else tmp_path)
+    assert result["message"].startswith(message)
     assert result["reasons"] == [result["message"]] * 2
-    later = drive("backend.probe()\nimport onnx\n" + ABSENCE, models)
-    assert later == {"reasons": [None, None], "message": None}
 
 
-@pytest.mark.parametrize("source", ["", "class Session: pass\n", "raise RuntimeError('no libpoplar.so')\n"])
-def test_package_that_is_not_popart_is_refused(models: dict[str, str], tmp_path: Path, source: str) -> None:
-    (tmp_path / "popart").mkdir()
-    (tmp_path / "popart" / "__init__.py").write_text(source, encoding="utf-8")
-    result = drive(ABSENCE, models, package=tmp_path)
-    if source.startswith("raise"):
-        assert result["message"] == "PopART cannot be imported: no libpoplar.so"
-    else:
-        assert result["message"].startswith(
-            "the package named popart here is not Graphcore's: it has no Builder, DataFlow"
-        )
-    assert result["reasons"] == [result["message"]] * 2
-
-
-def test_missing_popart_is_a_reason(models: dict[str, str], tmp_path: Path) -> None:
-    result = drive(ABSENCE, models, package=tmp_path)
-    assert "Graphcore's Poplar SDK, not from a package index" in result["message"]
-    assert result["reasons"] == [result["message"]] * 2
-    here = popart.probe()
-    assert [(device.name, device.usable) for device in here] == [("ipu", False), ("ipu-model", False)]
+def test_onnx_may_be_imported_after_popart(models: dict[str, str]) -> None:
+    assert drive("backend.probe()\nimport onnx\n" + ABSENCE, models) == {"reasons": [None, None], "message": None}
 
 
 def test_error_while_listing_is_a_reason(models: dict[str, str]) -> None:
@@ -362,13 +331,3 @@ popart.DeviceManager.enumerateDevices = fails
     result = drive(script, models)
     assert result["reasons"] == ["PopART cannot list the IPUs: no driver", None]
     assert result["message"] == "PopART has no device: no driver"
-
-
-def test_backend_does_not_import_onnx(models: dict[str, str]) -> None:
-    result = drive("result = {'heavy': [name for name in ('onnx', 'pandas', 'popart') if name in sys.modules]}", models)
-    assert result == {"heavy": []}
-
-
-def test_unknown_device_is_named() -> None:
-    with pytest.raises(popart.BackendError, match="tpu: is not a device of PopART"):
-        popart.open(SessionSpec(device="tpu", model="unused"))

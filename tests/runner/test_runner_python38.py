@@ -87,5 +87,5 @@ def test_worker_side_needs_numpy_and_pillow_only() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=dict(os.environ)
     )
-    heavy = {"pandas", "pyarrow", "onnx", "onnxruntime", "click", "duckdb", "msgspec", "psutil"}
+    heavy = {"popart", "pandas", "pyarrow", "onnx", "onnxruntime", "click", "duckdb", "msgspec", "psutil"}
     assert not heavy & set(done.stdout.split())

@@ -26,10 +26,11 @@ from ipu_results.runner.reference_rows import (
     load_reference_rows,
     query_reference_rows,
 )
-from ipu_results.runner.report import build_records, convert_interval, format_summary, name_runs
+from ipu_results.runner.report import build_records, format_summary, name_runs
 from ipu_results.runner.workload import PREPROCESSING
 
 from tests.conftest import ROOT
+from tests.runner.runs_support import point as build_point
 
 COMMITTED = ROOT / "warehouse"
 NETWORK = "resnext101-32x4d"
@@ -55,35 +56,19 @@ def paper(batch: int = 4) -> ReferenceRow:
 def measured(batch: int = 4, throughput: float = 10.0, **more: Any) -> dict[str, Any]:
     """Return a point of a CPU, its interval 5 % to either side."""
     latency = batch / throughput * 1000
-    point = {
+    own = {
         "run_id": "20261121-134501-onnxruntime-cpu-3fa2",
-        "batch_size": batch,
-        "sessions": 2,
-        "throughput": throughput,
-        "latency_ms": latency,
+        "platform": XEON,
+        "framework": "ONNX Runtime",
         "latency_ms_low": latency * 0.95,
         "latency_ms_high": latency * 1.05,
         "interval_confidence": 0.97,
-        "latency_kind": "amortised",
         "latency_isolated_ms": latency * 1.125,
-        "origin": "measured",
-        "model": NETWORK,
-        "platform": XEON,
-        "framework": "ONNX Runtime",
-        "compute_precision": "fp32",
-        "item": "image",
-        "backend": "onnxruntime",
-        "backend_version": "1.31.0",
-        "device": "cpu",
+        "sessions": 2,
         "pipeline": "overlap",
-        "preprocessing": "centre crop 224 × 224 without resize, ImageNet normalisation",
-        "model_precision": "fp32",
-        "weights": "random-he-seed0",
-        "cosine": 1.0,
-        "top1": 1.0,
+        "preprocessing": SETUPS[PAPER]["preprocessing"],
     }
-    blank = ("latency_p99_ms", "suspect", "chip_count", "sdk_version", "power_w", "power_scope", "calibration_id")
-    return {**dict.fromkeys(blank), **point, **more}
+    return build_point(batch, throughput, **{**own, **more})
 
 
 def emulated(batch: int = 4, throughput: float = 2000.0, **more: Any) -> dict[str, Any]:
@@ -95,10 +80,10 @@ def emulated(batch: int = 4, throughput: float = 2000.0, **more: Any) -> dict[st
         "platform": "C2",
         "chip_count": 2,
         "framework": "emulator",
-        "compute_precision": "fp16",
-        "model_precision": "fp16",
         "backend": "emulator",
         "device": "c2",
+        "compute_precision": "fp16",
+        "model_precision": "fp16",
         "calibration_id": "2b2f9c01",
     }
     return measured(batch, throughput, **{**own, **more})
@@ -141,17 +126,13 @@ def test_only_published_inference_rows_count() -> None:
     assert own == [6, 8, 10, 12]
 
 
-def test_unknown_network_has_no_rows() -> None:
-    assert find_model_name("my-own") is None
-    assert rows("my-own") == ()
-
-
 def test_printed_name_of_two_networks_is_resolved_by_machine() -> None:
     def machines(name: str) -> set[tuple[str, str | None]]:
         return {(row.platform, row.framework) for row in rows(name) if row.model == "ResNeXt101"}
 
     assert machines(NETWORK) == {("C2", "PopART"), ("IPU-M2000", "TensorFlow1")}
     assert machines("resnext101-32x8d") == {("IPU-M2000", "PyTorch")}
+    assert (find_model_name("my-own"), rows("my-own")) == (None, ())
 
 
 def test_flags_of_severity_error_are_counted() -> None:
@@ -391,14 +372,6 @@ def test_runs_have_the_shortest_unique_name() -> None:
     assert name_runs([cpu, emulated(run_id="b")]) == {"a": "onnxruntime", "b": "emulator"}
     assert name_runs([cpu, gpu]) == {"a": "onnxruntime cpu", "b": "onnxruntime cuda"}
     assert name_runs([cpu, measured(run_id="b")]) == {"a": "a", "b": "b"}
-
-
-@given(st.integers(1, 4096), st.floats(0.01, 1e6))
-def test_interval_contains_its_throughput(batch: int, throughput: float) -> None:
-    ends = convert_interval(measured(batch, throughput))
-    assert ends is not None
-    assert ends[0] < throughput < ends[1]
-    assert convert_interval(measured(batch, throughput, latency_ms_low=None)) is None
 
 
 # --- records

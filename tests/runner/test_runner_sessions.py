@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,15 +63,12 @@ def open_pool(python: str, count: int = 2, images: dict[str, Any] | None = None,
 
 
 def test_every_session_runs_for_the_time_of_the_block(python: str) -> None:
-    pool = open_pool(python)
-    try:
+    with closing(open_pool(python)) as pool:
         pool.prepare(4, "amortised")
         before = pool._now()
         stamps = pool.run_stream(0.05, 3)
         pool.prepare(4, "isolated")
         isolated = pool.run_isolated(0.0, 4)
-    finally:
-        pool.close()
     assert pool.facts.framework == "faulty"
     assert len(stamps) == 2
     for session in stamps:
@@ -124,13 +122,10 @@ def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path, 
     """Also where a batch has more images than the folder."""
     names = sorted(path.name for path in write_images(tmp_path, ["RGB"] * count).iterdir())
     images = {"folder": str(tmp_path), "names": names, "height": SIDE, "width": SIDE}
-    pool = open_pool(python, images=images)
-    try:
+    with closing(open_pool(python, images=images)) as pool:
         pool.prepare(6, "amortised")
         pool.run_stream(0.0, 2)
         outputs = pool.compute_outputs(6)
-    finally:
-        pool.close()
     stream = ImageStream(tmp_path, names, SIDE, SIDE, micro_batch=count)
     reference = stream.prepare(stream.load()).reshape(count, -1)[:, :OUTPUTS]
     workload = Workload(SimpleNamespace(), images, reference, {}, (), {})  # type: ignore[arg-type]
@@ -140,12 +135,9 @@ def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path, 
 
 def test_output_of_a_library_is_not_a_reply(python: str) -> None:
     """And what a library reads is not a request."""
-    pool = open_pool(python, count=1, when="run", do="print")
-    try:
+    with closing(open_pool(python, count=1, when="run", do="print")) as pool:
         pool.prepare(1, "amortised")
         assert len(pool.run_stream(0.0, 3)[0]) == 3
-    finally:
-        pool.close()
 
 
 # --- sessions that are lost
@@ -160,18 +152,14 @@ def test_output_of_a_library_is_not_a_reply(python: str) -> None:
     ],
 )
 def test_lost_session_is_named_with_its_end(python: str, fault: str, session: int, message: str) -> None:
-    pool = open_pool(python, when="run", do=fault, session=session)
-    try:
+    with closing(open_pool(python, when="run", do=fault, session=session)) as pool:
         pool.prepare(4, "amortised")
         with pytest.raises(SessionLostError, match=f"^{message}$"):
             pool.run_stream(0.0, 2)
-    finally:
-        pool.close()
 
 
 def test_session_killed_during_a_block_is_named(python: str) -> None:
-    pool = open_pool(python)
-    try:
+    with closing(open_pool(python)) as pool:
         pool.prepare(4, "amortised")
         transport = pool.transports[1]
         assert isinstance(transport, Subprocess)
@@ -182,8 +170,6 @@ def test_session_killed_during_a_block_is_named(python: str) -> None:
             transport.recv()
         with pytest.raises(SessionLostError, match=r"session 1 was killed by SIGTERM"):
             wait_for(lambda: transport.send("close") is not None, 5)
-    finally:
-        pool.close()
 
 
 def test_session_that_hangs_is_killed(python: str) -> None:
@@ -247,8 +233,7 @@ def test_error_in_a_session_is_raised_as_what_it_was(
 def test_pool_works_on_after_an_error(python: str, tmp_path: Path) -> None:
     """No reply is left behind for the next request."""
     flag = tmp_path / "flag"
-    pool = open_pool(python, when="prepare", do="refuse", session=0, flag=str(flag))
-    try:
+    with closing(open_pool(python, when="prepare", do="refuse", session=0, flag=str(flag))) as pool:
         pool.prepare(4, "amortised")
         flag.touch()
         with pytest.raises(BackendError):
@@ -256,8 +241,6 @@ def test_pool_works_on_after_an_error(python: str, tmp_path: Path) -> None:
         flag.unlink()
         pool.prepare(2, "amortised")
         assert [len(session) for session in pool.run_stream(0.0, 3)] == [3, 3]
-    finally:
-        pool.close()
 
 
 def test_error_in_this_process_is_raised_alike() -> None:

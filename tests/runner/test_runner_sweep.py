@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-import msgspec
-import pyarrow.parquet as pq
 import pytest
 from ipu_results.build import IngestConfig, ingest
 from ipu_results.emulator.target import load_calibration
-from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError, UnusableImagesError
+from ipu_results.errors import BackendError, RunnerError, UnusableImagesError
 from ipu_results.ground.sql import run_query
 from ipu_results.runner import sweep as sweeps
 from ipu_results.runner.config import SweepPlan, SweepTask, Visit
 from ipu_results.runner.environment import VARIABLE, announce_sweep
-from ipu_results.runner.estimate import Block
-from ipu_results.runner.record import Journal, RunData, build_points, list_unfinished
 from ipu_results.runner.sweep import SweepResult, make_run_id, resume_sweep, run_task
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.query import open_warehouse
 
-from benchmarks.runner.null_backend import NullOptions
-from tests.runner.faulty_backend import register_faulty, write_faulty_python
 from tests.runner.runner_support import (
     CLASSES,
     SIDE,
     Recorder,
     cpu_task,
     emulator_task,
-    faulty_task,
     interrupt_at,
-    list_children,
     null_task,
+    read_blocks,
+    read_points,
+    read_record,
+    read_stamps,
+    sweep,
     write_images,
     write_tiny_model,
 )
@@ -53,14 +46,6 @@ MEASURED = {"load_s"}  # of an emulated point: the time to read the network
 FILES = {"record.json", "record.json.toml", "points.csv", "points.csv.toml", "blocks.jsonl", "stamps.parquet"}
 
 Ran = tuple[SweepResult, Recorder]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Sweeps of other tests are not concurrent to these."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("locks")))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -91,27 +76,6 @@ def emulated(raw: Path, model: Path, images: Path) -> Ran:
     return run_task(emulator_task(model, images), raw / "runs", recorder), recorder
 
 
-def sweep(task: SweepTask, out: Path) -> SweepResult:
-    return run_task(task, out, Recorder())
-
-
-def read_record(run: SweepResult) -> dict[str, Any]:
-    return dict(json.loads((run.folder / "record.json").read_text(encoding="utf-8")))
-
-
-def read_blocks(run: SweepResult) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run.folder / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def read_points(run: SweepResult) -> list[dict[str, str]]:
-    with (run.folder / "points.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def read_stamps(run: SweepResult) -> list[tuple[int, ...]]:
-    return [tuple(row.values()) for row in pq.read_table(run.folder / "stamps.parquet").to_pylist()]
-
-
 # --- a simulated device, whose truth is known
 
 
@@ -140,30 +104,11 @@ def test_quiet_device_is_measured_exactly(tmp_path: Path, sessions: int) -> None
     assert recorder.warnings == []
 
 
-def test_noisy_device_is_measured_within_its_noise(tmp_path: Path) -> None:
-    """2 % a batch, of which a median over rounds of blocks with 7 or more averages most away."""
-    options = {"noise": 0.02, "seed": 1}
-    run = sweep(null_task((2, 6), options=options, budget_s=60.0), tmp_path)
-    machine = NullOptions.parse(options)
-    for point in run.points:
-        truth_ms = machine.base_ms + machine.per_item_ms * point["batch_size"] / 2
-        assert point["latency_ms"] == pytest.approx(truth_ms, rel=0.01)
-        assert point["latency_ms_low"] < point["latency_ms"] < point["latency_ms_high"]
-        assert (point["interval_confidence"], point["suspect"]) == (0.95, None)
-
-
-def test_same_options_give_the_same_run(tmp_path: Path) -> None:
-    first, second = sweep(null_task(), tmp_path), sweep(null_task(), tmp_path)
-    assert [{**point, "run_id": ""} for point in first.points] == [{**point, "run_id": ""} for point in second.points]
-    assert read_stamps(first) == read_stamps(second)
-    assert first.run_id != second.run_id
-
-
 def test_every_visit_of_the_plan_is_a_block(tmp_path: Path) -> None:
     recorder, task = Recorder(), null_task(least_rounds=3, most_rounds=3, budget_s=0.0)
     run = run_task(task, tmp_path, recorder)
     visits = [visit for number in range(3) for visit in task.plan.list_visits(number)]
-    blocks = [Visit(block["round"], block["batch_size"], block["kind"]) for block in read_blocks(run)]
+    blocks = [Visit(block["round"], block["batch_size"], block["kind"]) for block in read_blocks(run.folder)]
     assert recorder.visits == visits == blocks
     assert [done for _, done, _, _ in recorder.reports] == list(range(len(visits)))
     assert {total for _, _, total, _ in recorder.reports} == {len(visits)}
@@ -175,7 +120,7 @@ def test_budget_is_time_of_the_device(tmp_path: Path) -> None:
     """Blocks of 2 s or eight batches; rounds begin while less than 60 s are spent."""
     run = sweep(null_task((2,), least_rounds=1, budget_s=60.0), tmp_path)
     spent = dict.fromkeys(range(run.points[0]["rounds"]), 0.0)
-    for block in read_blocks(run):
+    for block in read_blocks(run.folder):
         spent[block["round"]] += (block["window_ns"][1] - block["window_ns"][0]) / 1e9
     assert sum(spent.values()) >= 60 > sum(list(spent.values())[:-1])
 
@@ -192,133 +137,6 @@ def test_calculated_time_reads_no_clock_of_the_machine(
     monkeypatch.setattr(sweeps, "describe_environment", dict)
     assert sweep(null_task((2,)), tmp_path).points
     assert sweep(emulator_task(model, images, (2,)), tmp_path).points
-
-
-# --- interrupted and resumed
-
-
-def load_journal(out: Path, run_id: str) -> Journal:
-    journal = Journal(out, run_id)
-    journal.load()
-    return journal
-
-
-def read_kept(out: Path) -> tuple[str, list[dict[str, Any]]]:
-    """Return the id and the blocks of the one unfinished run."""
-    (run_id,) = list_unfinished(out)
-    return run_id, [step["block"] for step in load_journal(out, run_id).select("block")]
-
-
-def assert_kept(run: SweepResult, before: list[dict[str, Any]]) -> None:
-    """Check that the first blocks of the run are these to the last nanosecond."""
-    stamps = read_stamps(run)
-    for was, is_ in zip(before, read_blocks(run), strict=False):
-        assert is_.items() >= {name: value for name, value in was.items() if name != "stamps"}.items()
-        rows = [
-            (was["block"], session, iteration, *row)
-            for session, of_session in enumerate(was["stamps"])
-            for iteration, row in enumerate(of_session)
-        ]
-        assert [row for row in stamps if row[0] == was["block"]] == rows
-
-
-@pytest.mark.parametrize("visit", [1, 6, 9])
-def test_resumed_sweep_measures_what_is_missing(tmp_path: Path, visit: int) -> None:
-    task = null_task(least_rounds=2, most_rounds=2)
-    with pytest.raises(KeyboardInterrupt):
-        run_task(task, tmp_path, interrupt_at(visit))
-    run_id, before = read_kept(tmp_path)
-    assert len(before) == visit - 1
-    recorder = Recorder()
-    run = resume_sweep(None, tmp_path, recorder)
-    every = [*task.plan.list_visits(0), *task.plan.list_visits(1)]
-    assert recorder.visits == every[visit - 1 :]
-    assert_kept(run, before)
-    assert [block["block"] for block in read_blocks(run)] == list(range(len(every)))
-    assert run.run_id == run_id
-    assert list_unfinished(tmp_path) == []
-    whole = sweep(task, tmp_path)
-    assert [point["blocks"] for point in run.points] == [point["blocks"] for point in whole.points]
-
-
-def begin(out: Path) -> str:
-    """Interrupt a sweep at its third block; return its id."""
-    with pytest.raises(KeyboardInterrupt):
-        run_task(null_task(least_rounds=2, most_rounds=2), out, interrupt_at(3))
-    (run_id,) = list_unfinished(out)
-    return run_id
-
-
-def change_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = sweeps.read_versions
-    monkeypatch.setattr(sweeps, "read_versions", lambda names: {**real(names), "onnxruntime": "0.1"})
-
-
-def change_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = sweeps.describe_environment
-    monkeypatch.setattr(sweeps, "describe_environment", lambda: {**real(), "cpu": "another", "load_average": [99.0]})
-
-
-def change_backend(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.runner.null_backend.VERSION", "2")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (change_versions, r"versions onnxruntime was [\d.]+, is 0\.1"),
-        (change_machine, "environment cpu was .+, is another"),
-        (change_backend, "facts backend_version was 1, is 2"),
-    ],
-)
-def test_sweep_is_not_resumed_on_another_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.MonkeyPatch], None], message: str
-) -> None:
-    run_id = begin(tmp_path)
-    before = load_journal(tmp_path, run_id).path.read_bytes()
-    with monkeypatch.context() as changed:
-        change(changed)
-        with pytest.raises(DamagedRunError) as caught:
-            resume_sweep(run_id, tmp_path)
-    assert re.fullmatch(f"{run_id}: cannot be resumed here: {message}", str(caught.value))
-    assert load_journal(tmp_path, run_id).path.read_bytes() == before
-    assert resume_sweep(run_id, tmp_path).run_id == run_id
-
-
-def test_busier_machine_is_the_same_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_id, real = begin(tmp_path), sweeps.describe_environment
-    monkeypatch.setattr(sweeps, "describe_environment", lambda: {**real(), "load_average": [99.0, 99.0, 99.0]})
-    assert resume_sweep(run_id, tmp_path).points
-
-
-def test_runs_that_cannot_be_resumed(tmp_path: Path) -> None:
-    with pytest.raises(DamagedRunError, match=f"^{tmp_path}: holds no interrupted run$"):
-        resume_sweep(None, tmp_path)
-    finished = sweep(null_task((2,)), tmp_path).run_id
-    for run_id in ("20260101-000000-null-null-0000", finished):
-        with pytest.raises(DamagedRunError, match=f"^{run_id}: .*is not an unfinished run$"):
-            resume_sweep(run_id, tmp_path)
-
-
-@pytest.mark.parametrize(("old", "new"), [(b'"task"', b'"asked"'), (b'"seed": 0', b'"seed": "x"')])
-def test_journal_of_another_version_is_not_resumed(tmp_path: Path, old: bytes, new: bytes) -> None:
-    run_id = begin(tmp_path)
-    path = load_journal(tmp_path, run_id).path
-    data = path.read_bytes().replace(old, new, 1)
-    path.write_bytes(data)
-    with pytest.raises(DamagedRunError, match=f"^{run_id}: its journal is not one of this version"):
-        resume_sweep(run_id, tmp_path)
-    assert path.read_bytes() == data
-
-
-def test_sweep_stopped_while_opening_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweeps, "open_sessions", stop)
-    with pytest.raises(KeyboardInterrupt):
-        sweep(null_task(), tmp_path / "runs")
-    assert list((tmp_path / "runs").iterdir()) == []
 
 
 # --- an emulated device
@@ -339,7 +157,7 @@ def test_emulated_run_is_marked_as_such(emulated: Ran) -> None:
         blank = ("interval_confidence", "latency_p99_ms", "probe_ms", "foreign_cpu", "steal", "iterations", "rounds")
         blank += ("infer_ms", "first_run_ms", "load_s")
         assert [point[name] for name in blank] == [None] * len(blank)
-    assert any("nothing is measured" in note for note in read_record(run)["notes"])
+    assert any("nothing is measured" in note for note in read_record(run.folder)["notes"])
     assert recorder.warnings[1:] == []
 
 
@@ -347,15 +165,15 @@ def test_same_input_gives_the_same_emulated_figures_even_interrupted(
     emulated: Ran, tmp_path: Path, model: Path, images: Path
 ) -> None:
     run, again = emulated[0], sweep(emulator_task(model, images), tmp_path)
-    for first, second in zip(read_points(run), read_points(again), strict=True):
+    for first, second in zip(read_points(run.folder), read_points(again.folder), strict=True):
         assert {name for name in first if first[name] != second[name]} <= MEASURED
-    assert read_stamps(run) == read_stamps(again)
-    here, there = read_record(run), read_record(again)
+    assert read_stamps(run.folder) == read_stamps(again.folder)
+    here, there = read_record(run.folder), read_record(again.folder)
     assert all(here[name] == there[name] for name in ("model", "images", "plan"))
     with pytest.raises(KeyboardInterrupt):
         run_task(emulator_task(model, images), tmp_path, interrupt_at(3))
     resumed = resume_sweep(None, tmp_path)
-    for first, second in zip(read_points(run), read_points(resumed), strict=True):
+    for first, second in zip(read_points(run.folder), read_points(resumed.folder), strict=True):
         differing = {name for name in first if first[name] != second[name]} - MEASURED
         assert all(float(second[name]) == pytest.approx(float(first[name])) for name in differing)
 
@@ -386,12 +204,11 @@ def test_measured_run_agrees_with_the_reference(on_cpu: Ran) -> None:
         assert min(point[name] for name in ("load_s", "first_run_ms", "infer_ms", "latency_ms")) > 0
         assert point["warm_up_runs"] >= 2
         assert "only 2 rounds" in point["suspect"]
-    assert pq.read_table(run.folder / "stamps.parquet").num_rows == sum(point["iterations"] for point in run.points)
 
 
 def test_each_iteration_is_a_row_of_stamps(on_cpu: Ran, emulated: Ran) -> None:
     for run in (on_cpu[0], emulated[0]):
-        rows, blocks = read_stamps(run), read_blocks(run)
+        rows, blocks = read_stamps(run.folder), read_blocks(run.folder)
         assert len(rows) == sum(block["iterations"] for block in blocks)
         assert sorted({row[0] for row in rows}) == [block["block"] for block in blocks] == list(range(len(blocks)))
         assert {row[1] for row in rows} == {0, 1}
@@ -405,7 +222,7 @@ def test_blocks_hold_what_was_observed_and_other_sweeps_are_warned_of(
     recorder = Recorder()
     with announce_sweep("20261121-134501-other"):
         run = run_task(cpu_task(model, images), tmp_path / "runs", recorder)
-    for block in read_blocks(run):
+    for block in read_blocks(run.folder):
         assert len(block["probe_ms"]) == 2
         assert min(block["probe_ms"]) > 0
         assert 0 <= block["foreign_cpu"] <= 1
@@ -421,7 +238,7 @@ def test_blocks_hold_what_was_observed_and_other_sweeps_are_warned_of(
 def test_record_describes_the_run(on_cpu: Ran, model: Path) -> None:
     """A broken image is excluded with a warning; grey and CMYK ones are used like any other."""
     run, recorder = on_cpu
-    record = read_record(run)
+    record = read_record(run.folder)
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     assert (record["run_id"], record["backend"], record["device"]) == (run.run_id, "onnxruntime", "cpu")
     expected = {"name": "tiny", "precision": "fp32", "weights": digest, "sha256": digest, "source_sha256": digest}
@@ -450,7 +267,7 @@ def test_sidecars_hold_the_checksums_of_the_files(which: str, request: pytest.Fi
     assert str(model.parent).encode() not in everything, "a path of this machine"
     header = (run.folder / "points.csv").read_text(encoding="utf-8").splitlines()[0]
     assert header.split(",") == list(load_vocabulary().header_of("sweep-points", "sweep_points").names)
-    texts = [[row["batch_size"], row["throughput"]] for row in read_points(run)]
+    texts = [[row["batch_size"], row["throughput"]] for row in read_points(run.folder)]
     assert texts == [[str(point["batch_size"]), str(point["throughput"])] for point in run.points]
 
 
@@ -478,90 +295,11 @@ def test_serial_session_with_generated_images(tmp_path: Path, model: Path, monke
     assert [(point["batch_size"], point["pipeline"]) for point in run.points] == [(1, "serial"), (3, "serial")]
     assert all(point["cosine"] == pytest.approx(1, abs=1e-6) for point in run.points)
     assert all(point["preprocess_ms"] > 0 for point in run.points)
-    images = read_record(run)["images"]
+    images = read_record(run.folder)["images"]
     assert (images["source"], images["count"], images["left_out"]) == ("generated, seed 0", 3, [])
-    assert all(loaded > start for _, _, _, start, loaded, *_ in read_stamps(run)), "files are read in the block itself"
-
-
-@pytest.mark.parametrize(
-    ("scope", "observed", "expected"),
-    [
-        ("wall", {"power_w": 90.0}, (90.0, "wall", None)),
-        ("wall", {"power_reason": "meter ended with status 1"}, (None, None, "meter ended with status 1")),
-        (None, {"power_reason": "no sensor: no RAPL counter"}, (None, None, "no sensor: no RAPL counter")),
-    ],
-)
-def test_point_has_power_or_a_reason(
-    tmp_path: Path, scope: str | None, observed: dict[str, Any], expected: tuple[float | None, str | None, str | None]
-) -> None:
-    task = null_task(least_rounds=2, most_rounds=2)
-    with pytest.raises(KeyboardInterrupt):
-        run_task(task, tmp_path, interrupt_at(9))
-    journal = load_journal(tmp_path, *list_unfinished(tmp_path))
-    power = {"scope": scope, "description": observed.get("power_reason", "power command meter")}
-    opened = {**journal.select("opened")[0], "power": power}
-    blocks = [msgspec.convert({**step["block"], **observed}, Block) for step in journal.select("block")]
-    for point in build_points(RunData("id", task, opened, journal.select("ready"), blocks, "")):
-        assert (point["power_w"], point["power_scope"], point["power_reason"]) == expected
-        assert point["efficiency"] == (point["throughput"] / 90 if expected[0] else None)
-
-
-# --- sessions that fail
-
-
-@pytest.fixture
-def python(tmp_path: Path) -> Iterator[str]:
-    register_faulty()
-    before = list_children()
-    yield write_faulty_python(tmp_path / "faulty")
-    assert list_children() <= before
-
-
-@pytest.mark.parametrize(
-    ("fault", "error"), [("die", SessionLostError), ("refuse", BackendError)], ids=["session dies", "device fails"]
-)
-def test_failure_during_a_sweep_loses_no_block(
-    tmp_path: Path, python: str, fault: str, error: type[RunnerError]
-) -> None:
-    flag, out = tmp_path / "flag", tmp_path / "runs"
-    task = faulty_task(python, when="run", do=fault, session=1, flag=str(flag))
-    with pytest.raises(error):
-        run_task(task, out, Recorder(lambda visit: visit == 4 and flag.touch()))
-    run_id, before = read_kept(out)
-    assert len(before) == 3
-    flag.unlink()
-    recorder = Recorder()
-    run = resume_sweep(run_id, out, recorder)
-    assert_kept(run, before)
-    assert len(recorder.visits) == len(read_blocks(run)) - 3 == 3
-    assert [point["blocks"] for point in run.points] == [3, 3]
-
-
-def test_device_that_accepts_no_batch_is_an_error(tmp_path: Path, python: str) -> None:
-    recorder = Recorder()
-    with pytest.raises(BackendError, match="has no room for this batch"):
-        run_task(faulty_task(python, when="prepare", do="refuse"), tmp_path / "runs", recorder)
-    warnings = [warning.partition(":")[0] for warning in recorder.warnings]
-    assert warnings == ["batch 2 is left out", "batch 4 is left out"]
-
-
-def test_batch_that_the_device_does_not_accept_is_excluded(tmp_path: Path, python: str) -> None:
-    """With a warning and a note in the record; the others are measured."""
-    flag = tmp_path / "flag"
-    flag.touch()
-
-    class Unlinking(Recorder):
-        def warn(self, what: str) -> None:
-            super().warn(what)
-            flag.unlink()
-
-    recorder = Unlinking()
-    task = faulty_task(python, when="prepare", do="refuse", flag=str(flag))
-    run = run_task(task, tmp_path / "runs", recorder)
-    assert [point["batch_size"] for point in run.points] == [4]
-    assert recorder.warnings == ["batch 2 is left out: tiny: faulty: has no room for this batch"]
-    assert read_record(run)["notes"] == ["batch 2 left out: has no room for this batch"]
-    assert {visit.batch_size for visit in recorder.visits} == {4}
+    assert all(loaded > start for _, _, _, start, loaded, *_ in read_stamps(run.folder)), (
+        "files are read in the block itself"
+    )
 
 
 # --- what cannot be swept

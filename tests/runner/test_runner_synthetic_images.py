@@ -74,25 +74,3 @@ def test_seed_and_number_determine_an_image(tmp_path: Path) -> None:
     first = draw_pixels(5, 0)[:300, :300]
     assert not np.array_equal(first, draw_pixels(6, 0)[:300, :300])
     assert not np.array_equal(first, draw_pixels(5, 1)[:300, :300])
-
-
-def fit_exponent(brightness: np.ndarray) -> float:
-    """Fit the exponent by which amplitudes change with frequency, from 5 to 100 cycles over 256 pixels."""
-    window = np.hanning(256)[:, None] * np.hanning(256)
-    cutting = brightness[:256, :256].astype(float)
-    amplitude = np.abs(np.fft.fft2((cutting - cutting.mean()) * window))
-    frequency = np.hypot(np.fft.fftfreq(256)[:, None], np.fft.fftfreq(256)) * 256
-    rings = range(5, 100)
-    means = [amplitude[np.rint(frequency) == ring].mean() for ring in rings]
-    return float(np.polyfit(np.log(rings), np.log(means), 1)[0])
-
-
-def test_texture_falls_with_frequency_and_colours_correlate() -> None:
-    for number in range(3):
-        pixels = draw_pixels(2, number)
-        assert fit_exponent(pixels[:, :, 1]) == pytest.approx(-1, abs=0.15)
-        channels = pixels.reshape(-1, 3).T.astype(float)
-        assert channels[1].std() == pytest.approx(draw_traits(2, number).contrast, rel=0.02)
-        assert 0.8 < np.corrcoef(channels).min() < 0.99
-    noise = np.random.Generator(np.random.PCG64(0)).integers(0, 256, (256, 256))
-    assert fit_exponent(noise) == pytest.approx(0, abs=0.15)

@@ -97,7 +97,6 @@ def test_built_in_bert_states_its_length_and_that_its_weights_are_random(tmp_pat
     assert (model.sequence_length, model.outputs) == (LENGTH, 2 * LENGTH)
 
 
-TOKENS = "int64[N,S] input_ids, int64[N,S] attention_mask, int32[N,S] token_type_ids"
 REFUSED = [
     (INPUTS, None, r"takes sequences of any length; state how many tokens .* --sequence-length"),
     (INPUTS, 10**6, r"a sequence has 1 to 65,536 tokens"),

@@ -99,13 +99,6 @@ def test_outputs_are_read_on_the_host_before_the_last_stamp() -> None:
     assert read_classes(np.array([[0.0, 2.0, 1.0], [5.0, 2.0, 1.0]])).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("overlap", [False, True])
-def test_images_come_in_their_order(overlap: bool) -> None:
-    session = CountingSession()
-    run_block(session, NumberStream(), overlap, count=25)
-    assert session.batches == [10 * number for number in range(25)]
-
-
 def test_wait_for_images_made_ahead_is_pre_processing() -> None:
     stamps = run_block(CountingSession(), NumberStream(), True, count=6)
     assert all(start == loaded < ready < inferred < retrieved for start, loaded, ready, inferred, retrieved in stamps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import resource
@@ -15,17 +14,10 @@ from typing import Any
 import onnx
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.runner.environment import VARIABLE
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from tests.conftest import ROOT, Done, run_cli, run_process
-from tests.runner.runner_support import wait_for, write_images, write_tiny_model
-
-
-@pytest.fixture(autouse=True)
-def _own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweeps of other tests are not concurrent to these."""
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "locks"))
+from tests.runner.runner_support import read_blocks, read_points, wait_for, write_images, write_tiny_model
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +34,6 @@ def emulate(tiny: tuple[object, ...], out: Path, *more: object) -> Done:
 
 def list_finished(out: Path) -> list[Path]:
     return sorted(path for path in out.iterdir() if path.is_dir() and "." not in path.name)
-
-
-def read_points(run: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((run / "points.csv").read_text(encoding="utf-8").splitlines()))
 
 
 def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tuple[object, ...]) -> None:
@@ -207,7 +195,7 @@ def test_interrupted_sweep_is_resumed_with_its_blocks(
     kept = [json.loads(line)["block"] for line in whole if b'"step": "block"' in line]
     done = run_cli("sweep", "--resume", "--out", out, "--no-ingest")
     assert done.returncode == 0, done.stderr
-    blocks = [json.loads(line) for line in (out / run_id / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
+    blocks = read_blocks(out / run_id)
     assert len(blocks) > len(kept) >= 1
     assert [block["started_at"] for block in blocks[: len(kept)]] == [block["started_at"] for block in kept]
     assert [path.name for path in out.iterdir()] == [run_id]

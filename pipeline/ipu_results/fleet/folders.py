@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol, cast
+from typing import BinaryIO, Literal, cast
 
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.files import open_regular_file
@@ -27,26 +27,12 @@ Kind = Literal["file", "folder", "link", "other"]
 Status = Literal["added", "present", "unfinished", "conflict", "refused", "failed"]
 
 
-class Folder(Protocol):
-    """A folder that runs are collected from. Methods raise OSError.
-
-    Paths are relative to the folder, names joined by a slash; "" is the folder itself.
-    """
-
-    place: str
-    """What the outcomes call it: a path, or a URL without secrets."""
-    name: str
-    """Its own name, which is the run's where it is a run folder."""
-
-    def list_entries(self, path: str) -> dict[str, Kind]:
-        """Return the kinds of what is in a folder, by name."""
-
-    def open_file(self, path: str) -> BinaryIO:
-        """Open a file for reading."""
-
-
 class LocalFolder:
-    """A folder on a disk. No link below it is followed."""
+    """A folder on a disk. No link below it is followed. Methods raise OSError.
+
+    Paths are relative to the folder, names joined by a slash; "" is the folder itself. `place` is what the outcomes
+    call it, without secrets; `name` is its own, and the run's where it is a run folder.
+    """
 
     def __init__(self, root: str) -> None:
         self.place = root
@@ -54,6 +40,7 @@ class LocalFolder:
         self.name = os.path.basename(self._root)
 
     def list_entries(self, path: str) -> dict[str, Kind]:
+        """Return the kinds of what is in a folder, by name."""
         with os.scandir(os.path.join(self._root, path)) as entries:
             return {entry.name: _get_kind(entry) for entry in entries}
 
@@ -73,7 +60,7 @@ def _get_kind(entry: os.DirEntry[str]) -> Kind:
 
 
 class RemoteFolder:
-    """A folder at a URL. Names come from the server: only the last part of one counts, below the folder it lists."""
+    """The same at a URL. Names come from the server: only the last part of one counts, below the folder it lists."""
 
     def __init__(self, url: str) -> None:
         self.place = hide_secrets(url)
@@ -92,6 +79,9 @@ class RemoteFolder:
 
     def open_file(self, path: str) -> BinaryIO:
         return cast(BinaryIO, call(lambda: self._files.open(join_path(self._root, path), "rb")))
+
+
+Folder = LocalFolder | RemoteFolder
 
 
 def open_folder(source: str) -> Folder:

@@ -81,6 +81,10 @@ class GraphBuilder:
         self._nodes.append(helper.make_node("Split", [x], names, names[0], axis=-1))
         return names
 
+    def add_slice(self, name: str, x: str, **bounds: Sequence[int]) -> str:
+        """Add a part of a tensor; each bound is an input of that name."""
+        return self.add_node("Slice", name, x, *(self.add_integers(f"{name}.{end}", *at) for end, at in bounds.items()))
+
     def add_integers(self, name: str, *values: int) -> str:
         self._tensors.append(numpy_helper.from_array(np.array(values, dtype=np.int64), name))
         return name
@@ -153,9 +157,7 @@ class GraphBuilder:
         self, name: str, x: str, shape: tuple[int, ...], norm: BatchNorm, shift: Array | None, mean: Array | None
     ) -> str:
         scale = self.add_filled(f"{name}.scale", shape, norm.scale)
-        drawn = [
-            self._add_parameter(f"{name}.{role}", shape, values) for role, values in (("shift", shift), ("mean", mean))
-        ]
+        drawn = [self._add_parameter(f"{name}.{role}", shape, own) for role, own in (("shift", shift), ("mean", mean))]
         variance = self.add_filled(f"{name}.variance", shape, 1.0)
         return self.add_node("BatchNormalization", name, x, scale, *drawn, variance, epsilon=norm.epsilon)
 

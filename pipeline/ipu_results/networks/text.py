@@ -53,16 +53,15 @@ class Bert:
             role: graph.add_drawn(f"embedding.{role}.table", (rows, self.hidden), SIGMA)
             for role, rows in (("words", BERT_WORDS), ("positions", BERT_POSITIONS), ("types", BERT_TYPES))
         }
-        bounds = [graph.add_integers(f"embedding.positions.{end}", at) for end, at in (("start", 0), ("end", sequence))]
         words = graph.add_node("Gather", "embedding.words", tables["words"], tokens)
         kinds = graph.add_node("Gather", "embedding.types", tables["types"], types)
-        positions = graph.add_node("Slice", "embedding.positions", tables["positions"], *bounds)
+        positions = graph.add_slice("embedding.positions", tables["positions"], start=(0,), end=(sequence,))
         x = graph.add_node("Add", "embedding.add", graph.add_node("Add", "embedding.typed", words, kinds), positions)
         return self._add_norm(graph, "embedding.norm", x)
 
     def _add_pretraining(self, graph: GraphBuilder, name: str, x: str, masked: int) -> onnx.ModelProto:
         """Predict the masked tokens, which the public implementations put first, by the table of words."""
-        x = add_slice(graph, "head.masked", x, masked)
+        x = graph.add_slice("head.masked", x, start=(0,), end=(masked,), axis=(1,))
         x = _add_gelu(graph, "head.gelu", add_linear(graph, "head.dense", x, (self.hidden, self.hidden)))
         words = _add_words(graph, "head.words", self._add_norm(graph, "head.norm", x), "embedding.words.table")
         return graph.build_model(name, words, (masked, BERT_WORDS), OPSET, IR)
@@ -154,12 +153,6 @@ def _add_words(graph: GraphBuilder, name: str, x: str, table: str) -> str:
     """Add the probabilities of all words, by the table that embeds them."""
     table = graph.add_node("Transpose", "head.table", table, perm=[1, 0])
     return graph.add_node("Softmax", "head.softmax", graph.add_node("MatMul", name, x, table), axis=-1)
-
-
-def add_slice(graph: GraphBuilder, name: str, x: str, stop: int) -> str:
-    """Add the first `stop` tokens."""
-    bounds = [graph.add_integers(f"{name}.{end}", at) for end, at in (("start", 0), ("end", stop), ("axis", 1))]
-    return graph.add_node("Slice", name, x, *bounds)
 
 
 def add_linear(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int]) -> str:

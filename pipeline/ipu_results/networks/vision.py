@@ -176,7 +176,7 @@ class VisionTransformer:
         table = graph.add_drawn("positions.table", (PATCHES + 1, self.hidden), text.SIGMA)
         x = text.add_pre_norm_layers(graph, graph.add_node("Add", "positions", x, table), self.layers, self.hidden)
         x = text.add_layer_norm(graph, "norm", x, self.hidden, text.PRE_NORM_EPSILON)
-        x = graph.add_node("Flatten", "class.flat", text.add_slice(graph, "class", x, 1))
+        x = graph.add_node("Flatten", "class.flat", graph.add_slice("class", x, start=(0,), end=(1,), axis=(1,)))
         x = text.add_linear(graph, "classes", x, (self.hidden, CLASSES))
         return graph.build_model(name, x, (CLASSES,), text.OPSET, text.IR)
 
@@ -199,7 +199,9 @@ class UNet:
             x, size = _add_pair(graph, f"encoder{level}", x, (channels, filters)), size - 4
             channels = filters
             if level < len(CROPS):
-                kept.append(_add_crop(graph, f"encoder{level}.crop", x, size, CROPS[level]))
+                start = (size - CROPS[level]) // 2
+                ends = {"start": [start] * 2, "end": [start + CROPS[level]] * 2, "axes": (2, 3)}
+                kept.append(graph.add_slice(f"encoder{level}.crop", x, **ends))
                 x = graph.add_node("MaxPool", f"encoder{level}.pool", x, kernel_shape=[2, 2], strides=[2, 2])
                 size //= 2
         for level, filters in enumerate(FILTERS[-2::-1]):
@@ -225,12 +227,6 @@ def _add_biased_convolution(graph: GraphBuilder, name: str, x: str, channels: tu
     shape = (channels[1], channels[0], kernel, kernel)
     weights = graph.add_drawn(f"{name}.weight", shape, (RELU / (channels[0] * kernel**2)) ** 0.5)
     return graph.add_node("Conv", name, x, weights, graph.add_filled(f"{name}.bias", shape[:1], 0.0))
-
-
-def _add_crop(graph: GraphBuilder, name: str, x: str, size: int, target: int) -> str:
-    start = (size - target) // 2
-    bounds = {"start": (start, start), "end": (start + target, start + target), "axes": (2, 3)}
-    return graph.add_node("Slice", name, x, *(graph.add_integers(f"{name}.{key}", *at) for key, at in bounds.items()))
 
 
 IMAGES: Mapping[str, ResNet | EfficientNet | VisionTransformer | UNet] = {

@@ -6,7 +6,7 @@ import json
 import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -163,9 +163,6 @@ class SweepPlan:
         kinds = 1 + 1 / ISOLATED_EVERY
         return kinds * sum(max(self.block_s, self.iterations * seconds) for seconds in batch_s.values())
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, ...]:
     """Return the batch sizes without repetitions. Raises RunnerError for one that the sessions cannot share evenly."""
@@ -240,9 +237,6 @@ class SweepTask:
     config: SweepConfig = field(default_factory=SweepConfig)
     threads: int | None = None
     reason: str = "requested"
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     def describe(self) -> str:
         """Return three lines that say what runs where."""

@@ -38,7 +38,7 @@ PREFIXED = re.compile(r"(--?[\w-]+=|[\w.-]+=)?(.*)", re.DOTALL)
 
 def describe_environment(proc: Path = PROC, sys: Path = SYS, root: Path = Path("/")) -> dict[str, Any]:
     """Return the properties for JSON; None where the system does not report one. Tests replace the folders."""
-    cpu = parse_cpuinfo(_read_text(proc / "cpuinfo") or "")
+    cpu = parse_cpuinfo(read_text(proc / "cpuinfo") or "")
     return {
         "cpu": cpu["model"] or platform.processor() or None,
         "cpu_flags": cpu["flags"],
@@ -58,7 +58,8 @@ def describe_environment(proc: Path = PROC, sys: Path = SYS, root: Path = Path("
     }
 
 
-def _read_text(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
+    """Return the text of a file of the system without white space around it; None where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip("\0 \t\n")
     except OSError:
@@ -82,9 +83,7 @@ def parse_cpuinfo(cpuinfo: str) -> dict[str, Any]:
 
 def count_usable_cores() -> int | None:
     """Count the logical cores that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count()
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
@@ -93,7 +92,7 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     The group's folder and those above it limit it. In a container the path may be one that only the host has.
     """
     limits = []
-    for line in (_read_text(proc / "self" / "cgroup") or "").splitlines():
+    for line in (read_text(proc / "self" / "cgroup") or "").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if number == "0" and not controllers:  # version 2
@@ -106,7 +105,7 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
         for folder in (
             Path(sys, "fs", "cgroup", top, *parts[:depth]) for top in tops for depth in range(len(parts) + 1)
         ):
-            text = " ".join(_read_text(folder / file) or "" for file in files)
+            text = " ".join(read_text(folder / file) or "" for file in files)
             if match := re.fullmatch(r"(\d+) 0*([1-9]\d*)", text, re.ASCII):  # `max` and -1 set no limit
                 limits.append(int(match[1]) / int(match[2]))
     return min(limits, default=None)
@@ -115,30 +114,28 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
 def read_governors(sys: Path = SYS) -> str | None:
     """Return the CPU frequency governors in use, joined by a comma if there are several."""
     paths = (sys / "devices" / "system" / "cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
-    return ", ".join(sorted({text for text in map(_read_text, paths) if text})) or None
+    return ", ".join(sorted({text for text in map(read_text, paths) if text})) or None
 
 
 def detect_container(proc: Path = PROC, root: Path = Path("/")) -> str | None:
     """Return the kind of container that this process is in, and the evidence."""
-    if (root / ".dockerenv").exists():
-        return "docker: marker file"
-    if (root / "run" / ".containerenv").exists():
-        return "podman: marker file"
-    named = _read_text(root / "run" / "systemd" / "container")
-    if named:
-        return f"{named}: told by systemd"  # kept: text of record.json
-    if "KUBERNETES_SERVICE_HOST" in os.environ:
-        return "kubernetes: environment variable"
-    if "APPTAINER_NAME" in os.environ or "SINGULARITY_NAME" in os.environ:
-        return "apptainer: environment variable"
-    groups = _read_text(proc / "1" / "cgroup") or ""
-    return next((f"{kind}: control group" for kind in CONTAINERS if kind in groups), None)
+    named = read_text(root / "run" / "systemd" / "container")
+    groups = read_text(proc / "1" / "cgroup") or ""
+    evidence = {
+        "docker: marker file": (root / ".dockerenv").exists(),
+        "podman: marker file": (root / "run" / ".containerenv").exists(),
+        f"{named}: told by systemd": named,  # kept: text of record.json
+        "kubernetes: environment variable": "KUBERNETES_SERVICE_HOST" in os.environ,
+        "apptainer: environment variable": {"APPTAINER_NAME", "SINGULARITY_NAME"} & os.environ.keys(),
+        **{f"{kind}: control group": kind in groups for kind in CONTAINERS},
+    }
+    return next((text for text, known in evidence.items() if known), None)
 
 
 def detect_virtual_machine(flagged: bool, sys: Path = SYS) -> str | None:
     """Return the evidence that this is a virtual machine, and its vendor where known; None without evidence."""
-    vendor = _read_text(sys / "class" / "dmi" / "id" / "sys_vendor")
-    kind = _read_text(sys / "hypervisor" / "type")
+    vendor = read_text(sys / "class" / "dmi" / "id" / "sys_vendor")
+    kind = read_text(sys / "hypervisor" / "type")
     if flagged:
         return f"hypervisor flag: {vendor}" if vendor else "hypervisor flag"
     if kind:

@@ -76,7 +76,9 @@ class Block:
         if end <= start:
             start, end = min(starts), max(ends)
         micro = self.batch_size / self.sessions
-        done = sum(_clip_to_window(span, start, end) for session in self.stamps for span in _split_time(session))
+        # each iteration counts from the end of the one before, so that a session's time has no gaps
+        spans = [span for session in self.stamps for span in pairwise([session[0][0], *(row[-1] for row in session)])]
+        done = sum(_clip_to_window(span, start, end) for span in spans)
         return Window(start, end, done * micro)
 
     @property
@@ -87,12 +89,6 @@ class Block:
 
     def to_json(self) -> dict[str, Any]:
         return {column.name: getattr(self, column.name) for column in fields(self)}  # asdict copies every stamp
-
-
-def _split_time(session: Sequence[Stamps]) -> list[tuple[int, int]]:
-    """Return each iteration from the end of the one before, so that a session's time has no gaps."""
-    ends = [stamps[-1] for stamps in session]
-    return list(zip([session[0][0], *ends[:-1]], ends, strict=True))
 
 
 def _clip_to_window(span: tuple[int, int], start: int, end: int) -> float:
@@ -256,9 +252,9 @@ def find_disturbances(
     blocks: Sequence[Block], limits: SuspicionLimits, best_probe_ms: float | None
 ) -> list[dict[str, float]]:
     """Return, by block, what is over its limit and how far; empty for an undisturbed block."""
-    own = [probe for block in blocks for probe in block.probe_ms or ()]
-    best = min([*own, *([] if best_probe_ms is None else [best_probe_ms])], default=None)
-    paces = [_measure_pace(block) for block in blocks]
+    known = [] if best_probe_ms is None else [best_probe_ms]
+    best = min([*known, *(probe for block in blocks for probe in block.probe_ms or ())], default=None)
+    paces = [1 / own.window.throughput if own.kind == "amortised" else median(own.latencies_ms) for own in blocks]
     fastest = {block.kind: pace for pace, block in sorted(zip(paces, blocks, strict=True), key=lambda pair: -pair[0])}
     causes = []
     for block, pace in zip(blocks, paces, strict=True):
@@ -310,10 +306,6 @@ def _suspect_blocks(causes: Sequence[Mapping[str, float]], limits: SuspicionLimi
     worst = {name: max((cause[name] for cause in causes if name in cause), default=None) for name in REASONS}
     reasons = [describe(value) for name, describe in REASONS.items() if (value := worst[name]) is not None]
     return [f"{disturbed} of {len(causes)} blocks disturbed: {', '.join(reasons)}"]
-
-
-def _measure_pace(block: Block) -> float:
-    return 1 / block.window.throughput if block.kind == "amortised" else median(block.latencies_ms)
 
 
 def _median_stage_ms(blocks: Iterable[Block], begin: int, end: int) -> float:

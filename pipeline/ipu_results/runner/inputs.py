@@ -256,10 +256,10 @@ def _keep_printable(text: str) -> str:
 class InputStream:
     """The inputs of one session without end: the `first`, then every `step`th of `count`, and round again.
 
-    So `step` sessions, each with a `first` of its own, share the inputs.
+    So `step` sessions, each with a `first` of its own, share the inputs. Streams take these as keywords.
     """
 
-    def __init__(self, count: int, micro_batch: int, first: int, step: int) -> None:
+    def __init__(self, count: int, micro_batch: int = 1, first: int = 0, step: int = 1) -> None:
         self._count, self.micro_batch, self._next, self.step = count, micro_batch, first, step
 
     def choose(self) -> list[int]:
@@ -273,17 +273,9 @@ class ImageStream(InputStream):
     """Images of a folder."""
 
     def __init__(
-        self,
-        folder: Path,
-        names: Sequence[str],
-        height: int,
-        width: int,
-        dtype: str = "float32",
-        micro_batch: int = 1,
-        first: int = 0,
-        step: int = 1,
+        self, folder: Path, names: Sequence[str], height: int, width: int, dtype: str = "float32", **turns: int
     ) -> None:
-        super().__init__(len(names), micro_batch, first, step)
+        super().__init__(len(names), **turns)
         self.folder, self.names, self.height, self.width, self.dtype = folder, list(names), height, width, dtype
         self._loaded: list[str] = []
 
@@ -306,19 +298,11 @@ class ImageStream(InputStream):
 class SequenceStream(InputStream):
     """Sequences of a file as a text model takes them: arrays by input name. Float inputs are converted to `dtype`."""
 
-    def __init__(
-        self,
-        file: Path | str,
-        inputs: Sequence[str],
-        dtype: str = "float32",
-        micro_batch: int = 1,
-        first: int = 0,
-        step: int = 1,
-    ) -> None:
+    def __init__(self, file: Path | str, inputs: Sequence[str], dtype: str = "float32", **turns: int) -> None:
         with np.load(file) as arrays:
             read = {name: arrays[str(number)] for number, name in enumerate(inputs)}
         self._arrays = {name: x.astype(dtype) if x.dtype.kind == "f" else x for name, x in read.items()}
-        super().__init__(len(next(iter(self._arrays.values()))), micro_batch, first, step)
+        super().__init__(len(next(iter(self._arrays.values()))), **turns)
 
     def load(self) -> list[int]:
         """Return the numbers of the next sequences, which are in memory."""

@@ -87,7 +87,8 @@ def prepare_model(
     inputs = _list_inputs(model)
     texts: tuple[TextInput, ...] = ()
     length, changed = None, False
-    if is_text(inputs):
+    # a model of text takes sequences of integers in one of its inputs at least
+    if any(value.type.tensor_type.elem_type in INTEGERS and len(_get_axes(value)) == 2 for value in inputs):
         texts, length, changed = fix_text_inputs(model, inputs, sequence_length, source)
         name, shape = texts[0].name, (0, 0, 0)
         feeds = generate_sequences(texts, 2, 0)
@@ -95,8 +96,7 @@ def prepare_model(
         if sequence_length is not None:
             raise RunnerError("takes images: --sequence-length is for text models", document=source)
         image = _find_image_input(inputs, source)
-        channels, height, width = (axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])
-        name, shape = image.name, (channels, height, width)
+        name, shape = image.name, tuple(axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])
         feeds = {name: np.zeros((2, *shape), dtype=np.float32)}
     own = _detect_precision(model)
     target = own if precision in (None, "bf16") else str(precision)
@@ -110,19 +110,8 @@ def prepare_model(
     origin = origin or hash_file(plain)
     path = plain if target == own else _convert(model, plain, target, calibration, source)
     weights = (SEEDED_TEXT if texts else SEEDED) if seeded else origin
-    return PreparedModel(
-        path,
-        hash_file(path),
-        origin,
-        weights,
-        target,
-        plain.stem.removesuffix(f"-{own}"),
-        name,
-        *shape,
-        outputs,
-        texts,
-        length,
-    )
+    label = plain.stem.removesuffix(f"-{own}")
+    return PreparedModel(path, hash_file(path), origin, weights, target, label, name, *shape, outputs, texts, length)
 
 
 def fix_batch_size(prepared: PreparedModel, micro_batch: int, folder: Path) -> Path:
@@ -241,12 +230,12 @@ def _convert(model: onnx.ModelProto, plain: Path, target: str, calibration: Arra
     from onnxruntime.transformers.float16 import convert_float_to_float16  # noqa: PLC0415
 
     path = plain.with_name(plain.name.replace("-fp32.onnx", f"-{target}.onnx"))
-    if target == "int8" and (calibration is None or not len(calibration)):
-        raise RunnerError("needs images to calibrate int8 with", document=source)
     try:
         if target == "fp16":
             _save(convert_float_to_float16(model, keep_io_types=False), path, source)
-        elif target == "int8" and calibration is not None:
+        elif calibration is None or not len(calibration):
+            raise RunnerError("needs images to calibrate int8 with", document=source)
+        else:
             _quantise(plain, path, calibration)
         open_cpu_session(path)
     except RunnerError:
@@ -286,11 +275,6 @@ def _save(model: onnx.ModelProto, path: Path, source: str) -> None:
         onnx.save(model, path)
     except (EncodeError, ValueError) as error:
         raise RunnerError(f"does not fit one file of 2 GB: {format_error(error)}", document=source) from error
-
-
-def is_text(inputs: Sequence[onnx.ValueInfoProto]) -> bool:
-    """Report whether a model takes sequences of integers: (batch, sequence) in one of its inputs at least."""
-    return any(value.type.tensor_type.elem_type in INTEGERS and len(_get_axes(value)) == 2 for value in inputs)
 
 
 def fix_text_inputs(
@@ -344,8 +328,8 @@ def _describe_input(graph: onnx.GraphProto, value: onnx.ValueInfoProto, source: 
         raise RunnerError(f"input '{value.name}' is {printed}: expected {expected}", document=source)
     limit = _count_table_rows(graph, value.name) if role == "tokens" else 0
     if role == "tokens" and not limit:
-        message = f"input '{value.name}' leads to no table of words: the tokens to draw are not known"
-        raise RunnerError(message, document=source)
+        unknown = "leads to no table of words: the tokens to draw are not known"
+        raise RunnerError(f"input '{value.name}' {unknown}", document=source)
     return TextInput(value.name, dtype, shape, role, limit)
 
 

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
 from ipu_results.errors import RunnerError
-from ipu_results.runner.meter import DeclaredPower, PowerMeter, WallMeter, WindowMeter, check_watts, run_command
+from ipu_results.runner.environment import read_text
 
+OUTPUT_LIMIT = 1 << 16  # bytes that a power command may print; it should print one number
+MAX_W = 1e6  # above what any machine draws: a counter that was reset, or another unit
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 BOARD_POWER = "total board power"
 SERIAL = "board serial number"
 WATTS = re.compile(r"(\d+(?:\.\d+)?)\s*W", re.ASCII)
-ABSENT = ("", "N/A")
+ABSENT = {"", "N/A"}
 MAX_DEVICES = 64  # on one board, and groups of them
-
 POWERCAP = Path("/sys/class/powercap")
 # OpenVINO's `GPU` is Intel's and MIGraphX's is AMD's: NVML knows neither, and may know a third one.
 NVIDIA = re.compile(r"(?:cuda|tensorrt)(?::(\d+))?", re.ASCII)
@@ -33,26 +41,192 @@ def find_meter(
     What the user declares comes before a command, and that before the device's own. Raises RunnerError for a declared
     power or a command that cannot be used.
     """
-    stated: PowerMeter | None = None
+    meter: PowerMeter | None = None
     if declared is not None:
-        stated = DeclaredPower(declared)
+        meter = DeclaredPower(declared)
     elif command is not None:
-        stated = WallMeter(command)
+        meter = WallMeter(command)
     if kind in ("emulated", "simulated"):
         return None, f"no sensor: the device is {kind}, and what this machine draws is not its power"
-    if stated:
-        return stated, stated.name
     sources: Mapping[str, Callable[[str], PowerMeter]] = {"cpu": RaplMeter, "gpu": NvmlMeter, "ipu": BoardMeter}
-    if kind not in sources:
+    if not meter and kind not in sources:
         return None, f"no sensor: none is known for a device of kind {kind}"
     try:
-        meter = sources[kind](device)
+        meter = meter or sources[kind](device)
     except RunnerError as error:
         return None, f"no sensor: {error.message}"
     return meter, meter.name
 
 
-class BoardMeter(WindowMeter):
+class PowerMeter:
+    """Base of the sources of power, each read while a window lasts. One reading that fails voids its window."""
+
+    scope: str
+    """What the figure covers: device, board, package, wall or declared."""
+    name: str
+    """What the record calls the source."""
+    source: str
+    """Its name in a reason."""
+    min_window_s = 0.0
+    """Seconds of the shortest window that has a mean."""
+    units: float | None = None
+    """How many units of an energy counter, which `read` returns then, are a joule. None: `read` returns watts."""
+    interval_s: float | None = None
+    """Seconds between the readings of a thread; None: no thread. A counter is read at both ends of a window, too."""
+    reason: str | None = None
+    """Why the last window has no figure: the source could not be read, or the window was too short."""
+    clock: Callable[[], float] = staticmethod(time.monotonic)
+    _thread: threading.Thread | None = None
+
+    def read(self) -> float:
+        """Return watts or the counter. Raises RunnerError."""
+        raise NotImplementedError
+
+    def start(self) -> None:
+        """Begin a window."""
+        self.reason = None
+        self._readings: list[float] = []
+        self._faults: list[str] = []
+        self._ended = threading.Event()
+        if self.units:
+            self._poll()
+        self._started = self.clock()
+        if self.interval_s:
+            self._thread = threading.Thread(target=self._poll_along, args=(self.interval_s,), daemon=True)
+            self._thread.start()
+
+    def stop(self) -> float | None:
+        """End the window; return its mean watts, or None with `reason` set."""
+        self._join_thread()
+        if self.units:
+            self._poll()
+        try:
+            return self._average(self.clock() - self._started)
+        except RunnerError as error:
+            self.reason = error.message
+            return None
+
+    def close(self) -> None:
+        """Release the source."""
+        self._join_thread()
+
+    def _join_thread(self) -> None:
+        """Wait for the reading under way, if any; none follows it."""
+        if self._thread:
+            self._ended.set()
+            self._thread.join()
+        self._thread = None
+
+    def _average(self, elapsed_s: float) -> float:
+        readings, faults = self._readings, self._faults
+        if faults:
+            total = "" if self.units else f"{len(faults)} of {len(faults) + len(readings)} readings failed: "
+            raise RunnerError(total + faults[0])
+        if elapsed_s < self.min_window_s:
+            raise RunnerError(f"the window of {elapsed_s:.1f} s is shorter than {self.min_window_s:g} s")
+        if self.units:
+            return check_watts((readings[-1] - readings[0]) / self.units / elapsed_s, self.source)
+        if not readings:
+            raise RunnerError("there was no reading within the window")
+        return fmean(readings)
+
+    def _poll(self) -> None:
+        try:
+            self._readings.append(self.read())
+        except Exception as error:  # raised in a thread it would be lost, and the window would look whole
+            self._faults.append(str(error) or type(error).__name__)
+
+    def _poll_along(self, interval_s: float) -> None:
+        wait_s = interval_s / 2
+        while not self._ended.wait(wait_s):
+            self._poll()
+            wait_s = interval_s
+
+
+def check_watts(watts: float, source: str) -> float:
+    """Return these watts. Raises RunnerError for 0 W, which no device that computes draws, and above MAX_W."""
+    if not 0 < watts <= MAX_W:
+        raise RunnerError(f"{source} gave {watts:g} W")
+    return watts
+
+
+class DeclaredPower(PowerMeter):
+    """A power that the user states. Raises RunnerError unless it is a finite number above 0."""
+
+    scope = "declared"
+
+    def __init__(self, watts: float) -> None:
+        if not (math.isfinite(watts) and watts > 0):
+            raise RunnerError(f"the declared power must be a number of watts above 0, not {watts:g}")
+        self._watts, self.name = watts, f"declared {watts:g} W"
+
+    def stop(self) -> float | None:
+        return self._watts
+
+
+class WallMeter(PowerMeter):
+    """A command that prints the watts, run without a shell. Raises RunnerError if it cannot be split into words."""
+
+    scope, source, min_window_s, interval_s = "wall", "the power command", 2.0, 1.0
+    timeout_s = 5.0
+
+    def __init__(self, command: str) -> None:
+        try:
+            self._argv = shlex.split(command)
+        except ValueError as error:
+            raise RunnerError(f"the power command cannot be read: {str(error).lower()}") from error
+        if not any(self._argv[:1]):
+            raise RunnerError("the power command is empty")
+        self.name = f"power command {PurePath(self._argv[0]).name}"
+
+    def read(self) -> float:
+        text = run_command(self._argv, self.timeout_s).strip()
+        if not NUMBER.fullmatch(text):
+            raise RunnerError("the power command printed no single number of watts")
+        return check_watts(float(text), self.source)
+
+
+def run_command(argv: Sequence[str], timeout_s: float) -> str:
+    """Return what a command prints. Raises RunnerError when it does not start, fails, hangs or prints without end."""
+    program = PurePath(argv[0]).name  # without folder and arguments, which may name a user or a machine
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a command"
+        raise RunnerError(f"{program} could not be started: {reason}") from error
+
+    def kill() -> None:
+        """End the command and what it started, which may hold its output open after it has ended itself."""
+        with suppress(OSError):
+            process.kill() if os.name == "nt" else os.killpg(process.pid, signal.SIGKILL)
+
+    limit = time.monotonic() + timeout_s
+    alarm = threading.Timer(timeout_s, kill)
+    alarm.start()
+    with process:
+        assert process.stdout is not None
+        try:
+            output = process.stdout.read(OUTPUT_LIMIT + 1)
+            if len(output) > OUTPUT_LIMIT:
+                kill()
+            process.wait()
+        except BaseException:
+            kill()
+            raise
+        finally:
+            alarm.cancel()
+    if time.monotonic() >= limit:
+        raise RunnerError(f"{program} did not answer within {timeout_s:g} s")
+    if len(output) > OUTPUT_LIMIT:
+        raise RunnerError(f"{program} printed more than {OUTPUT_LIMIT} bytes")
+    if process.returncode:
+        raise RunnerError(f"{program} ended with status {process.returncode}")
+    return output.decode("utf-8", errors="replace")
+
+
+class BoardMeter(PowerMeter):
     """The board of the IPUs, by `gc-info`: each IPU reports the whole board's power, so one of them is read.
 
     Raises RunnerError when gc-info cannot be run or gives no power, or when there are several boards: which one
@@ -62,23 +236,16 @@ class BoardMeter(WindowMeter):
     scope, name, source, min_window_s, interval_s = "board", "gc-info", "gc-info", 2.0, 1.0
 
     def __init__(self, device: str) -> None:  # noqa: ARG002 (a name has no id of an IPU)
-        serials: set[str] = set()
-        for number in range(MAX_DEVICES + 1):  # ids count up from 0
-            try:
-                devices = query_gc_info(number)
-            except RunnerError:
-                if number == 0:
-                    raise
-                break
-            new = {device[SERIAL] for device in devices if device.get(SERIAL, "") not in ABSENT}
-            serials |= new
-            if len(serials) > 1:
-                raise RunnerError(
-                    "IPUs of several boards, and the device's name has no id to tell which of them measures"
-                )
-            if not new:  # gc-info fails or names no board after the last one
-                break
         self.read()
+        serials: set[str] = set()
+        with suppress(RunnerError):  # gc-info fails or names no board after the last one
+            for number in range(MAX_DEVICES + 1):  # ids count up from 0
+                new = {device.get(SERIAL, "") for device in query_gc_info(number)} - ABSENT
+                serials |= new
+                if not new or len(serials) > 1:
+                    break
+        if len(serials) > 1:
+            raise RunnerError("IPUs of several boards, and the device's name has no id to tell which of them measures")
 
     def read(self) -> float:
         return average_board_power(query_gc_info(0))
@@ -104,18 +271,16 @@ def average_board_power(devices: Sequence[Mapping[str, str]]) -> float:
     """Return the watts of the one board that these devices are on. Raises RunnerError."""
     readings = []
     for device in devices:
-        power = device.get(BOARD_POWER, "")
-        if device.get(SERIAL, "") in ABSENT:
-            raise RunnerError(f"gc-info gave no {SERIAL}")
-        if power in ABSENT:
-            raise RunnerError(f"gc-info gave no {BOARD_POWER}")
-        if not (match := WATTS.fullmatch(power)):
+        for name in (SERIAL, BOARD_POWER):
+            if device.get(name, "") in ABSENT:
+                raise RunnerError(f"gc-info gave no {name}")
+        if not (match := WATTS.fullmatch(device[BOARD_POWER])):
             raise RunnerError(f"gc-info's {BOARD_POWER} is not in watts")
         readings.append(check_watts(float(match[1]), "gc-info"))
     return fmean(readings)
 
 
-class RaplMeter(WindowMeter):
+class RaplMeter(PowerMeter):
     """The sum over the packages of CPUs, from Linux below /sys/class/powercap.
 
     Raises RunnerError when there is no package counter or one cannot be read.
@@ -127,7 +292,9 @@ class RaplMeter(WindowMeter):
     interval_s = 10.0
 
     def __init__(self, device: str = "") -> None:  # noqa: ARG002 (all packages count)
-        self._packages = [path for path in sorted(POWERCAP.glob("intel-rapl:*")) if _is_package(path)]
+        # Parts of a package (`core`, `dram`) and `psys`, which overlaps it, have other names.
+        domains = ((path, read_text(path / "name") or "") for path in sorted(POWERCAP.glob("intel-rapl:*")))
+        self._packages = [path for path, name in domains if name.startswith("package")]
         if not self._packages:
             raise RunnerError("no RAPL counter")
         self._spans = [read_counter(path / "max_energy_range_uj") for path in self._packages]
@@ -150,13 +317,6 @@ class RaplMeter(WindowMeter):
         super().start()
 
 
-def _is_package(path: Path) -> bool:
-    """Distinguish the domain of a whole package from its parts (`core`, `dram`) and from `psys`, which overlaps it."""
-    with suppress(OSError):
-        return (path / "name").read_text(encoding="ascii", errors="replace").startswith("package")
-    return False
-
-
 def read_counter(path: Path) -> int:
     """Read a counter in microjoules. Raises RunnerError when it cannot be read."""
     try:
@@ -176,7 +336,7 @@ def count_spent(earlier: int, later: int, span: int) -> int:
     return later + span - earlier
 
 
-class NvmlMeter(WindowMeter):
+class NvmlMeter(PowerMeter):
     """One GPU, by the package nvidia-ml-py. Raises RunnerError when NVML, the GPU or its counter is not there.
 
     A GPU without an energy counter (before Volta, some virtual ones) has no meter. `nvmlDeviceGetPowerUsage` cannot
@@ -186,15 +346,15 @@ class NvmlMeter(WindowMeter):
     scope, source, min_window_s, units = "device", "NVML", 5.0, 1e3
 
     def __init__(self, device: str) -> None:
-        match = NVIDIA.fullmatch(device)
-        if not match:
+        if not (match := NVIDIA.fullmatch(device)):
             raise RunnerError(f"{device} is not the name of an NVIDIA GPU, and NVML reads no other")
         try:
             self._nvml = import_module("pynvml")
         except ImportError as error:
             raise RunnerError("no NVML: nvidia-ml-py is not installed") from error
         self._call(self._nvml.nvmlInit, "no NVML")
-        self._open = True
+        self._library = ExitStack()
+        self._library.callback(self._nvml.nvmlShutdown)
         try:
             self._handle = self._call(lambda: find_handle(self._nvml, int(match[1] or 0)), "no GPU in NVML")
             with suppress(self._nvml.NVMLError):  # of a model that cannot be divided
@@ -218,10 +378,8 @@ class NvmlMeter(WindowMeter):
         return int(self._call(lambda: read(self._handle), "the energy counter of NVML"))
 
     def close(self) -> None:
-        if self._open:
-            self._open = False
-            with suppress(self._nvml.NVMLError):
-                self._nvml.nvmlShutdown()
+        with suppress(self._nvml.NVMLError):
+            self._library.close()
 
 
 def find_handle(nvml: Any, number: int) -> Any:

@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,6 @@ POINTS_TABLE, SEQUENCES_TABLE = "sweep_points", "sweep_sequence_points"  # the l
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
 ITEM, TEXT_ITEM = "image", "sequence"
 LICENCE = "CC-BY-4.0"
-ORIGINS = {"emulated": "emulated", "simulated": "simulated"}  # by kind of device, measured elsewhere
 NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."  # kept: text of sidecars
 COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
 MIN_COSINE = 0.99
@@ -176,7 +175,7 @@ class RunData:
 
     @property
     def origin(self) -> str:
-        return ORIGINS.get(self.task.device.kind, "measured")
+        return self.task.device.kind if self.task.device.kind in ("emulated", "simulated") else "measured"
 
     @property
     def best_probe_ms(self) -> float | None:
@@ -255,9 +254,13 @@ def _list_doubts(ready: Mapping[str, Any]) -> list[str]:
 def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
     """Return every file of the finished run by name, sidecars last."""
     table_name = SEQUENCES_TABLE if run.opened["model"].get("sequence_length") else POINTS_TABLE
+    table_text, columns = io.StringIO(), load_vocabulary().header_of(POINTS_READER, table_name).names
+    writer = csv.DictWriter(table_text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(points)
     files = {
         "record.json": _format_record(run),
-        "points.csv": _format_csv(points, table_name),
+        "points.csv": table_text.getvalue().encode(),
         "blocks.jsonl": b"".join(_format_block(block) for block in run.blocks),
         "stamps.parquet": _format_stamps(run.blocks),
     }
@@ -271,10 +274,8 @@ def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
 
 def _format_record(run: RunData) -> bytes:
     opened = run.opened
-    setup = {
-        **run.task.describe_setup(),
-        **{name: opened[name] for name in ("facts", "preprocessing", "best_probe_ms")},
-    }
+    setup = run.task.describe_setup()
+    setup |= {name: opened[name] for name in ("facts", "preprocessing", "best_probe_ms")}
     record = {
         "run_id": run.run_id,
         "backend": run.task.device.backend,
@@ -285,7 +286,7 @@ def _format_record(run: RunData) -> bytes:
         "environment": opened["environment"],
         "versions": opened["versions"],
         "setup": setup,
-        "plan": run.task.plan.to_json(),
+        "plan": asdict(run.task.plan),
         "model": opened["model"],
         "images": opened["images"],
         "notes": run.notes,
@@ -309,15 +310,6 @@ def _build_sidecar(run: RunData, suffix: str, reader: str, data: bytes, table: s
         "note": NOTE.format(how=run.origin),
         "tables": {table: {"rows": rows}},
     }
-
-
-def _format_csv(points: Sequence[Point], table_name: str) -> bytes:
-    columns = load_vocabulary().header_of(POINTS_READER, table_name).names
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(points)
-    return out.getvalue().encode()
 
 
 def _format_block(block: Block) -> bytes:

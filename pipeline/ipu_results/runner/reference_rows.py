@@ -81,15 +81,8 @@ class ReferenceRow:
     @property
     def sweep(self) -> tuple[Any, ...]:
         """Return what it shares with the rows of the same source that differ in the batch only."""
-        return (
-            self.document_id,
-            self.table_name,
-            self.platform,
-            self.software,
-            self.computed_in,
-            self.sequence_length,
-            self.packed,
-        )
+        names = "document_id table_name platform software computed_in sequence_length packed".split()
+        return tuple(getattr(self, name) for name in names)
 
     def get(self, name: str) -> Any:
         """Return a column, else what its table's setup says; None where the source is silent."""

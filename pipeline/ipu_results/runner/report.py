@@ -53,18 +53,29 @@ def format_summary(points: Sequence[Point], published: Sequence[ReferenceRow], n
     lines = [_build_line(point, row, points, names) for point, row in zip(points, rows, strict=True)]
     columns = [name for name in (lines[0] if lines else ()) if any(line[name] is not None for line in lines)]
     table = format_table(columns, [["" if line[name] is None else line[name] for name in columns] for line in lines])
-    notes = [
-        *_explain_table(points),
-        *_explain_weights(points),
-        *_list_suspects(points),
-        *_list_differences(points, rows),
-    ]
-    return "\n".join([*headings, table, "", *notes, *_list_without_row(points, rows, note)])
+    notes = _explain_table(points)
+    for point in points:
+        if point.get("suspect"):
+            notes.append(f"{MARK}: {_format_batches([point], points)}: {point['suspect']}")
+    notes += _list_differences(points, rows)
+    alone = [point for point, row in zip(points, rows, strict=True) if row is None]
+    if note is not None:
+        notes.append(note)
+    elif alone:
+        text = "no published row of this model and batch without an error flag"
+        notes.append(f"{text}: {_format_batches(alone, points)}")
+    return "\n".join([*headings, table, "", *notes])
 
 
 def build_records(points: Sequence[Point], published: Sequence[ReferenceRow]) -> list[dict[str, Any]]:
     """Return each point's fields, those of its reference row as `published_*` (null without one), and `differs`."""
-    return [_build_record(point, find_reference_row(point, published)) for point in points]
+    records = []
+    for point in points:
+        row = find_reference_row(point, published)
+        theirs = {f"published_{name}": getattr(row, name, None) for name in COLUMNS}
+        differs = [] if row is None else list_differences(point, row)
+        records.append({**point, **theirs, "throughput_ratio": compute_ratio(point, row), "differs": differs})
+    return records
 
 
 def compute_ratio(point: Point, row: ReferenceRow | None) -> float | None:
@@ -98,23 +109,18 @@ def _format_heading(point: Point) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def _build_record(point: Point, row: ReferenceRow | None) -> dict[str, Any]:
-    theirs = {f"published_{name}": getattr(row, name, None) for name in COLUMNS}
-    differs = [] if row is None else list_differences(point, row)
-    return {**point, **theirs, "throughput_ratio": compute_ratio(point, row), "differs": differs}
-
-
 def _build_line(
     point: Point, row: ReferenceRow | None, points: Sequence[Point], names: Mapping[str | None, str]
 ) -> dict[str, Any]:
     """Return the cells by header; a column that is None in every line is not shown."""
-    ends = convert_interval(point)
+    ends, items = convert_interval(point), {own.get("item") for own in points}
+    unit = f"{next(iter(items))}s" if len(items) == 1 and None not in items else "items"
     origin = point.get("origin") or "measured"
     return {
         "run": names[point.get("run_id")] if len(names) > 1 else None,
         "batch": point["batch_size"],
         "figures": ORIGIN_LABELS.get(origin, origin),
-        f"{_name_items(points)}/s": _round(point.get("throughput")),
+        f"{unit}/s": _round(point.get("throughput")),
         "from": _round(ends[0]) if ends else None,
         "to": _round(ends[1]) if ends else None,
         "ms (amortised)": _round(point.get("latency_ms")),
@@ -132,11 +138,6 @@ def _build_line(
     }
 
 
-def _name_items(points: Sequence[Point]) -> str:
-    items = {point.get("item") for point in points}
-    return f"{items.pop()}s" if len(items) == 1 and None not in items else "items"
-
-
 def _round(value: float | None, digits: int = DIGITS) -> float | None:
     return None if value is None else float(f"{value:.{digits}g}")
 
@@ -151,18 +152,9 @@ def _explain_table(points: Sequence[Point]) -> list[str]:
         calibration = f"; calibration {', '.join(ids)}" if ids else ""
         batches = _format_batches(emulated, points)
         lines.append(f"{EMULATED}: {batches}; from, to: the prediction's band{calibration}")
+    if seeded := sorted({str(point["weights"]) for point in points if str(point.get("weights")).startswith("random-")}):
+        lines.append(f"weights: {', '.join(seeded)}; the run measures time, not accuracy")
     return lines
-
-
-def _explain_weights(points: Sequence[Point]) -> list[str]:
-    seeded = sorted({str(point.get("weights")) for point in points if str(point.get("weights")).startswith("random-")})
-    return [f"weights: {', '.join(seeded)}; the run measures time, not accuracy"] if seeded else []
-
-
-def _list_suspects(points: Sequence[Point]) -> list[str]:
-    return [
-        f"{MARK}: {_format_batches([point], points)}: {point['suspect']}" for point in points if point.get("suspect")
-    ]
 
 
 def _list_differences(points: Sequence[Point], rows: Sequence[ReferenceRow | None]) -> list[str]:
@@ -178,14 +170,6 @@ def _list_differences(points: Sequence[Point], rows: Sequence[ReferenceRow | Non
         head = f"what differs (ours / {sources}){who}:" if differs else f"no difference known from {sources}{who}"
         lines += [head, *(f"  {difference}" for difference in differs)]
     return lines
-
-
-def _list_without_row(points: Sequence[Point], rows: Sequence[ReferenceRow | None], note: str | None) -> list[str]:
-    if note is not None:
-        return [note]
-    alone = [point for point, row in zip(points, rows, strict=True) if row is None]
-    text = "no published row of this model and batch without an error flag"
-    return [f"{text}: {_format_batches(alone, points)}"] if alone else []
 
 
 def _format_batches(some: Sequence[Point], points: Sequence[Point]) -> str:
@@ -222,10 +206,6 @@ class Series:
     color: str
     shape: str
     rows: Sequence[Row]
-
-    @property
-    def hollow(self) -> bool:
-        return self.origin == "emulated"
 
     def select(self, figure: str) -> list[Row]:
         """Return the rows of one figure as the chart draws them."""
@@ -296,11 +276,8 @@ def _build_row(point: Point) -> Row:
 def _build_chart(altair: Any, points: Sequence[Point], published: Sequence[ReferenceRow], simulated: int) -> Any:
     series, differing = build_series(points, published), list_differing_conditions(points, published)
     models = ", ".join(dict.fromkeys(str(point.get("model")) for point in points))
-    title = make_title(
-        altair,
-        f"{models}: latency and throughput by batch size",
-        *_build_subtitle(points, differing, simulated),
-    )
+    subtitle = _build_subtitle(points, differing, simulated)
+    title = make_title(altair, f"{models}: latency and throughput by batch size", *subtitle)
     item = next((str(point["item"]) for point in points if point.get("item")), "item")
     kind = "" if "latency" in differing else ", amortised"
     panels = [_build_panel(altair, series, name, text.format(item=item, kind=kind)) for name, text in PANELS.items()]
@@ -337,7 +314,7 @@ def _build_panel(altair: Any, series: Sequence[Series], figure: str, title: str)
         strokeDash=encode(altair.StrokeDash, [ORIGIN_DASHES[own.origin] for own in series])
     )
     marks = base.mark_point(size=70, strokeWidth=1.8, opacity=1).encode(
-        fill=encode(altair.Fill, ["transparent" if own.hollow else own.color for own in series]),
+        fill=encode(altair.Fill, ["transparent" if own.origin == "emulated" else own.color for own in series]),
         shape=encode(altair.Shape, [own.shape for own in series]),
     )
     ends = [layer for own in series for layer in _build_ends(altair, own, own.select(figure), x, y)]
@@ -352,7 +329,7 @@ def _build_ends(altair: Any, own: Series, rows: Sequence[Row], x: Any, y: Any) -
     """Return a band for what is emulated, bars for what is measured; a lone point has a bar, as a band needs two."""
     values = [{"batch": row["batch"], "y": row["low"], "high": row["high"]} for row in rows if row["low"] is not None]
     base = altair.Chart(make_data(altair, values)).encode(x=x, y=y, y2="high:Q")
-    if own.hollow and len(values) > 1:
+    if own.origin == "emulated" and len(values) > 1:
         return [base.mark_area(color=own.color, opacity=0.15)]
     return [base.mark_rule(color=own.color, strokeWidth=1.6, strokeDash=ORIGIN_DASHES[own.origin])] if values else []
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,20 +25,8 @@ from ipu_results.errors import IpuResultsError, RunnerError, SessionLostError
 from ipu_results.runner.backends import Kind, SessionFacts, SessionSpec, load_backend
 from ipu_results.runner.environment import ConcurrentSweeps, compute_load, read_usage, run_probe
 from ipu_results.runner.estimate import NS, Stamps
-from ipu_results.runner.meter import PowerMeter
+from ipu_results.runner.power import PowerMeter
 from ipu_results.runner.worker import WorkerServer, serve_request
-
-
-@dataclass(slots=True)
-class BlockObservation:
-    """The observed fields of a `Block`; the defaults are those of time that is calculated."""
-
-    probe_ms: tuple[float, float] | None = None
-    foreign_cpu: float | None = None
-    steal: float | None = None
-    power_w: float | None = None
-    power_reason: str | None = None
-    others: int = 0
 
 
 @dataclass(slots=True)
@@ -52,14 +40,10 @@ class Observer:
     probe: Callable[[], float] = run_probe
     _known: set[str] = field(default_factory=set)
 
-    def choose_window_s(self, block_s: float) -> float:
-        """Return the seconds of a block: `block_s`, or what the power meter needs."""
-        return max(block_s, self.meter.min_window_s) if self.meter else block_s
-
     @contextmanager
-    def observe(self) -> Iterator[BlockObservation]:
-        """Observe the block that runs in the `with`; the observation is complete when it ends."""
-        observation, before = BlockObservation(power_reason=self.meter_reason), self._run_probe()
+    def observe(self) -> Iterator[dict[str, Any]]:
+        """Observe the block that runs in the `with`; the observed fields of a `Block` are complete when it ends."""
+        observation, before = dict[str, Any](power_reason=self.meter_reason), self._run_probe()
         usage = read_usage()
         if self.meter:
             self.meter.start()
@@ -67,11 +51,9 @@ class Observer:
             yield observation
         finally:
             if self.meter:
-                observation.power_w = self.meter.stop()
-                observation.power_reason = self.meter.reason
-        observation.foreign_cpu, observation.steal = compute_load(usage, read_usage())
-        observation.probe_ms = before, self._run_probe()
-        observation.others = self._count_others()
+                observation |= {"power_w": self.meter.stop(), "power_reason": self.meter.reason}
+        observation |= compute_load(usage, read_usage())._asdict()
+        observation |= {"probe_ms": (before, self._run_probe()), "others": self._count_others()}
 
     def _run_probe(self) -> float:
         """Return the better of two runs: the first after a wait meets cold caches and a low clock."""
@@ -99,18 +81,8 @@ SessionStamps = tuple[tuple[Stamps, ...], ...]  # by session and iteration
 SOURCE_ROOT = Path(__file__).resolve().parents[2]
 
 
-class SessionTransport(Protocol):
-    """The way to one session: a request is sent, its reply comes later."""
-
-    def send(self, method: str, **params: Any) -> None: ...
-
-    def recv(self, timeout_s: float = REPLY_TIMEOUT_S) -> Reply: ...
-
-    def close(self) -> None: ...
-
-
 class InProcess:
-    """A session in this process."""
+    """A session in this process. A request is sent, its reply comes later."""
 
     def __init__(self) -> None:
         self._server, self._reply = WorkerServer(), Reply()
@@ -206,6 +178,9 @@ class Subprocess:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
         text = f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"
         return SessionLostError(text[:400])
+
+
+SessionTransport = InProcess | Subprocess
 
 
 def _raise_error(reply: Reply) -> Reply:
@@ -309,7 +284,7 @@ def open_sessions(
     transports: list[SessionTransport] = []
     with ExitStack() as opened:
         for number, spec in enumerate(specs):
-            transport: SessionTransport = InProcess() if virtual else Subprocess(number, python)
+            transport = InProcess() if virtual else Subprocess(number, python)
             opened.callback(transport.close)
             transports.append(transport)
             share = None if images is None else {**images, "first": number, "step": len(specs)}

@@ -29,7 +29,7 @@ from ipu_results.runner.environment import (
 from ipu_results.runner.estimate import NS, Block
 from ipu_results.runner.power import find_meter
 from ipu_results.runner.record import Journal, RunData, build_files, build_points, list_unfinished
-from ipu_results.runner.sessions import BlockObservation, Observer, SessionPool, open_sessions
+from ipu_results.runner.sessions import Observer, SessionPool, open_sessions
 from ipu_results.runner.workload import Workload, compare_outputs, prepare_workload
 
 SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
@@ -125,10 +125,18 @@ class _Sweep:
             stack.callback(pool.close)
             self._record_opening(pool, workload, observer)
             for batch in self.plan.batch_sizes:
-                self._try_batch(pool, workload, batch)
+                try:
+                    self._make_ready(pool, workload, batch)
+                except BackendError as error:
+                    self._exclude(batch, error)
             if not self.batch_s:
                 raise BackendError(self.journal.select("excluded")[0]["reason"], place=device.name)
-            self._measure_rounds(pool, observer)
+            done, number = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}, 0
+            while self.plan.needs_round(self.spent_s, number):
+                for visit in self.plan.list_visits(number):
+                    if visit not in done and visit.batch_size in self.batch_s:
+                        self._measure_block(pool, observer, visit)
+                number += 1
         return self._publish()
 
     def _open_sessions(self, workload: Workload | None) -> SessionPool:
@@ -153,7 +161,7 @@ class _Sweep:
     def _record_opening(self, pool: SessionPool, workload: Workload | None, observer: Observer) -> None:
         """Write the first step of the journal, or compare it: a resumed sweep must find all as it was."""
         opening = {
-            "task": self.task.to_json(),
+            "task": asdict(self.task),
             "started_at": _format_now(),
             "environment": describe_environment(),
             "versions": {**read_versions(VERSIONS), **pool.facts.versions},
@@ -176,15 +184,12 @@ class _Sweep:
         else:
             self.journal.append("resumed", at=opening["started_at"], block=len(self.blocks))
 
-    def _try_batch(self, pool: SessionPool, workload: Workload | None, batch: int) -> None:
-        """Make a batch size ready, or exclude it where the device does not accept it."""
-        try:
-            self._make_ready(pool, workload, batch)
-        except BackendError as error:
-            self.batch_s.pop(batch, None)
-            self.progress.warn(f"batch {batch} is left out: {error}")
-            if not any(step["batch_size"] == batch for step in self.journal.select("excluded")):
-                self.journal.append("excluded", batch_size=batch, reason=error.message)
+    def _exclude(self, batch: int, error: BackendError) -> None:
+        """Leave out a batch size that the device does not accept."""
+        self.batch_s.pop(batch, None)
+        self.progress.warn(f"batch {batch} is left out: {error}")
+        if not any(step["batch_size"] == batch for step in self.journal.select("excluded")):
+            self.journal.append("excluded", batch_size=batch, reason=error.message)
 
     def _make_ready(self, pool: SessionPool, workload: Workload | None, batch: int) -> None:
         """Compile and warm up one batch size, and compare its outputs with fp32."""
@@ -221,28 +226,20 @@ class _Sweep:
             before = now
         return MAX_WARM_SETS * self.plan.warm_runs, False
 
-    def _measure_rounds(self, pool: SessionPool, observer: Observer) -> None:
-        done = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}
-        number = 0
-        while self.plan.needs_round(self.spent_s, number):
-            for visit in self.plan.list_visits(number):
-                if visit not in done and visit.batch_size in self.batch_s:
-                    self._measure_block(pool, observer, visit)
-            number += 1
-
     def _measure_block(self, pool: SessionPool, observer: Observer, visit: Visit) -> None:
         total, left_s = self._estimate_rest()
         self.progress.visit(visit, len(self.blocks), total, left_s)
         pool.prepare(visit.batch_size, visit.kind)
         started_at = _format_now()
         # where time is calculated there is nothing to observe
-        watch = nullcontext(BlockObservation()) if pool.virtual else observer.observe()
-        seconds = self.plan.block_s if pool.virtual else observer.choose_window_s(self.plan.block_s)
+        watch = nullcontext(dict[str, Any]()) if pool.virtual else observer.observe()
+        # what the power meter needs may be longer than a block
+        seconds = max(self.plan.block_s, observer.meter.min_window_s if observer.meter else 0.0)
         with watch as observation:
             run = pool.run_stream if visit.kind == "amortised" else pool.run_isolated
             stamps = run(seconds, self.plan.iterations)
         number = len(self.blocks)
-        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **asdict(observation))
+        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **observation)
         self.journal.append("block", block=block.to_json())
         self.blocks.append(block)
 

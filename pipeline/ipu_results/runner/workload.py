@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from ipu_results.runner.inputs import (
 from ipu_results.runner.models import Feeds, PreparedModel, fix_batch_size, name_inputs, open_cpu_session, prepare_model
 
 Array = npt.NDArray[Any]
+Inputs = tuple[Mapping[str, Any], Array | Feeds, Mapping[str, Any], str]
+"""Arguments of a stream, its first batch, what the record says of it, and the pre-processing."""
 
 GENERATED = 48
 MAX_IMAGES = 256
@@ -60,34 +62,24 @@ class Workload:
         return np.asarray(self.reference[[number % len(self.reference) for number in order]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    stream: Mapping[str, Any]
-    first: Array | Feeds
-    metadata: Mapping[str, Any]
-    preprocessing: str
-    excluded: tuple[str, ...] = ()
-
-
 def prepare_workload(task: SweepTask, work: Path) -> Workload:
     """Write the model and its inputs into the folder `work`. Raises RunnerError or ModelError naming the file."""
     config, length = task.config, task.config.sequence_length
     plain = prepare_model(config.model, None, work, None, length)
-    inputs = _prepare_sequences(task, plain, work) if plain.text_inputs else _prepare_images(task, plain, work)
-    unchanged = config.precision in (None, plain.precision) or load_backend(task.device.backend).TRAITS.converts
-    model = plain if unchanged else prepare_model(config.model, config.precision, work, inputs.first, length)
-    return Workload(
-        model=model if config.network is None else replace(model, name=config.network),
-        images=inputs.stream,
-        reference=compute_reference(plain.path, inputs.first) if plain.precision == "fp32" else None,
-        metadata=inputs.metadata,
-        excluded=inputs.excluded,
-        options=_complete_options(task, plain, work),
-        preprocessing=inputs.preprocessing,
-    )
+    prepare = _prepare_sequences if plain.text_inputs else _prepare_images
+    arguments, first, metadata, preprocessing = prepare(task, plain, work)
+    traits, options = load_backend(task.device.backend).TRAITS, dict(config.options)
+    if traits.static:  # it compiles fixed shapes: a file for each
+        sizes = [batch // task.plan.sessions for batch in task.plan.batch_sizes]
+        options["static_models"] = {str(size): str(fix_batch_size(plain, size, work)) for size in sizes}
+    unchanged = config.precision in (None, plain.precision) or traits.converts
+    model = plain if unchanged else prepare_model(config.model, config.precision, work, first, length)
+    model = model if config.network is None else replace(model, name=config.network)
+    reference = compute_reference(plain.path, first) if plain.precision == "fp32" else None
+    return Workload(model, arguments, reference, metadata, tuple(metadata.get("left_out", ())), options, preprocessing)
 
 
-def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> _Inputs:
+def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> Inputs:
     config, batch_sizes = task.config, task.plan.batch_sizes
     if config.images is None:
         folder, source = work / "images", f"generated, seed {SEED}"
@@ -100,16 +92,13 @@ def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> _Input
             excluded = [*excluded, f"all after {names[-1]}: {MAX_IMAGES} are taken"]
     count = min(len(names), max(batch_sizes))
     stream = ImageStream(folder, names, model.height, model.width, micro_batch=count)
-    return _Inputs(
-        {"folder": str(folder.resolve()), "names": names, "height": model.height, "width": model.width},
-        stream.prepare(stream.load()),
-        {"source": source, "count": len(names), "sha256": hash_images(folder, names), "left_out": list(excluded)},
-        PREPROCESSING.format(height=model.height, width=model.width),
-        tuple(excluded),
-    )
+    size = {"height": model.height, "width": model.width}
+    metadata = {"source": source, "count": len(names), "sha256": hash_images(folder, names), "left_out": excluded}
+    arguments = {"folder": str(folder.resolve()), "names": names, **size}
+    return arguments, stream.prepare(stream.load()), metadata, PREPROCESSING.format(**size)
 
 
-def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> _Inputs:
+def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> Inputs:
     """Generate full sequences. Raises RunnerError for a folder of images, and for a backend that takes images only."""
     if task.config.images is not None:
         raise RunnerError("takes text: --images is for image models", document=task.config.model)
@@ -126,16 +115,7 @@ def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> _In
         "sequence_length": model.sequence_length,
         "inputs": {own.name: own.role for own in model.text_inputs},
     }
-    return _Inputs(arguments, stream.prepare(stream.load()), metadata, TOKENS.format(length=model.sequence_length))
-
-
-def _complete_options(task: SweepTask, model: PreparedModel, work: Path) -> dict[str, Any]:
-    """Add a model file per batch size for a backend that compiles fixed shapes."""
-    options = dict(task.config.options)
-    if load_backend(task.device.backend).TRAITS.static:
-        sizes: Sequence[int] = [batch // task.plan.sessions for batch in task.plan.batch_sizes]
-        options["static_models"] = {str(size): str(fix_batch_size(model, size, work)) for size in sizes}
-    return options
+    return arguments, stream.prepare(stream.load()), metadata, TOKENS.format(length=model.sequence_length)
 
 
 def compute_reference(path: Path, batch: Array | Feeds) -> npt.NDArray[np.float32]:

@@ -181,25 +181,16 @@ def load_backend(name: str) -> Backend:
     return _registered.get(name) or cast("Backend", import_module(f"{__name__}.{name}"))
 
 
-def check_images(images: Any, dtype: str, shape: tuple[int | None, ...], place: str) -> tuple[int, ...]:
-    """Return the shape of a batch. Raises BackendError where type or shape differ; None matches any length."""
-    if not _fits(images, dtype, shape):
-        raise BackendError(f"takes {dtype} images of shape {shape}, not {images.dtype} {images.shape}", place=place)
-    return tuple(images.shape)
-
-
-def check_inputs(batch: Any, expected: InputShapes, place: str) -> None:
-    """Raise BackendError where a text model's inputs have other names, types or shapes; None matches any length."""
-    if set(batch) != set(expected):
-        raise BackendError(f"takes the inputs {', '.join(expected)}, not {', '.join(batch)}", place=place)
+def check_inputs(feed: Mapping[str, Any], expected: InputShapes, place: str, images: bool = False) -> None:
+    """Raise BackendError where the inputs have other names, types or shapes; None matches any length."""
+    if set(feed) != set(expected):
+        raise BackendError(f"takes the inputs {', '.join(expected)}, not {', '.join(feed)}", place=place)
     for name, (dtype, shape) in expected.items():
-        if not _fits(x := batch[name], dtype, shape):
-            raise BackendError(f"input {name} is {dtype} {shape}, not {x.dtype} {x.shape}", place=place)
-
-
-def _fits(x: Any, dtype: str, shape: tuple[int | None, ...]) -> bool:
-    lengths = zip(x.shape, shape)  # noqa: B905 (Python 3.8)
-    return bool(x.dtype == dtype) and len(x.shape) == len(shape) and all(b in (None, a) for a, b in lengths)
+        x = feed[name]
+        lengths = zip(x.shape, shape)  # noqa: B905 (Python 3.8)
+        if x.dtype != dtype or len(x.shape) != len(shape) or any(b not in (None, a) for a, b in lengths):
+            what = f"takes {dtype} images of shape {shape}" if images else f"input {name} is {dtype} {shape}"
+            raise BackendError(f"{what}, not {x.dtype} {x.shape}", place=place)
 
 
 def format_error(error: Exception) -> str:
@@ -222,10 +213,7 @@ class LibrarySession(Session):
         feed = images if isinstance(images, dict) else {next(iter(self._inputs)): images}
         seen = [(name, x.shape, x.dtype) for name, x in feed.items()]
         if seen != self._checked:  # checked once for each shape
-            if isinstance(images, dict):
-                check_inputs(images, self._inputs, self._place)
-            else:
-                check_images(images, *next(iter(self._inputs.values())), self._place)
+            check_inputs(feed, self._inputs, self._place, images=feed is not images)
             self._checked = seen
         if self._infer is None:
             raise BackendError("is closed", place=self._place)

@@ -206,18 +206,15 @@ def _count_kernels(spec: SessionSpec, provider: Provider, inputs: InputShapes) -
     with tempfile.TemporaryDirectory() as folder:
         session = _create(spec, provider, options, Path(folder) / "profile")
         batch = min(spec.micro_batches)
-        zeros = {
-            name: np.zeros([size or batch for size in shape], dtype=dtype) for name, (dtype, shape) in inputs.items()
-        }
+        zeros = {name: np.zeros([size or batch for size in shape], kind) for name, (kind, shape) in inputs.items()}
         session.run(None, zeros)
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
     kernels = [event["args"] for event in events if str(event.get("name", "")).endswith("_kernel_time")]
-    return _count_operands(kernels, r"Conv(?!ert)") or _count_operands(kernels, r"Gemm|MatMul")
-
-
-def _count_operands(kernels: list[dict[str, Any]], operator: str) -> Counter[str]:
-    chosen = [kernel for kernel in kernels if re.search(operator, kernel["op_name"])]
-    types = [next(iter(kernel["input_type_shape"][0])) for kernel in chosen]
+    for operator in (r"Conv(?!ert)", r"Gemm|MatMul"):
+        chosen = [kernel for kernel in kernels if re.search(operator, kernel["op_name"])]
+        if chosen:
+            break
+    types = (next(iter(kernel["input_type_shape"][0])) for kernel in chosen)
     return Counter(TYPES.get(kind, kind) for kind in types)
 
 

@@ -12,8 +12,7 @@ import sys
 if "onnx" in sys.modules:
     raise ImportError("onnx has already been imported: popart must be imported before onnx")
 
-from popart._common import OLD, SDK, TensorInfo, popart_exception
-from popart._devices import DeviceManager, attached
+from popart._devices import OLD, SDK, DeviceManager, TensorInfo, attached, popart_exception
 from popart._model import Builder, GraphTransformer
 from popart._session import AnchorReturnType, DataFlow, PyStepIO, SessionOptions
 

@@ -1,9 +1,27 @@
-"""The pool of IPUs, of which other users may hold all for a while, and models of an IPU."""
-# ruff: noqa: N802, N803 (names and signatures are PopART's)
+"""The release, and the pool of IPUs, of which other users may hold all for a while, and models of an IPU."""
+# ruff: noqa: N801, N802, N803, N818 (names and signatures are PopART's)
 
 import os
 
-from popart._common import OLD, TRIES, popart_exception
+SDK = os.environ.get("POPART_FAKE_SDK", "3.0")
+OLD = tuple(map(int, SDK.split("."))) < (1, 2)
+TRIES = tuple(map(int, SDK.split("."))) >= (3, 0)
+
+
+class popart_exception(Exception):
+    pass
+
+
+class TensorInfo:
+    def __init__(self, dtype, shape):
+        self._dtype, self._shape = dtype, list(shape)
+
+    def data_type_lcase(self):
+        return self._dtype
+
+    def shape(self):
+        return list(self._shape)
+
 
 POOL = []
 BUSY = [int(os.environ.get("POPART_FAKE_BUSY", "0"))]

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from popart._common import OLD, popart_exception
+from popart._devices import OLD, popart_exception
 
 NEWEST_IR, NEWEST_OPSET = 6, 11
 NAMES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}

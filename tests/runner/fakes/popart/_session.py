@@ -7,7 +7,7 @@ import os
 import numpy as np
 import onnxruntime
 
-from popart._common import TensorInfo, popart_exception
+from popart._devices import TensorInfo, popart_exception
 from popart._model import NAMES, checked, parsed
 
 MEMORY = int(os.environ.get("POPART_FAKE_MEMORY", str(304 << 20)))

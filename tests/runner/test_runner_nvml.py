@@ -1,0 +1,163 @@
+"""The energy counter of NVIDIA GPUs, on a fake of pynvml: the right GPU, or a reason why there is no figure."""
+# ruff: noqa: N802 (names of NVML)
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ipu_results.errors import RunnerError
+from ipu_results.runner.power import NvmlMeter, find_handle, find_meter
+
+from tests.runner.test_runner_power import tick
+
+
+@pytest.fixture(autouse=True)
+def _no_cuda_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+        monkeypatch.delenv(name, raising=False)
+
+
+OTHERS = ("GPU", "GPU.0", "migraphx:0", "coreml")  # devices of other makers
+
+
+class NVMLError(Exception):
+    pass
+
+
+class FakeNvml(SimpleNamespace):
+    """As much of pynvml as is used: two GPUs, their energy in millijoules."""
+
+    NVMLError = NVMLError
+
+    def __init__(self, names: tuple[str, ...] = ("NVIDIA H200", "NVIDIA H200")) -> None:
+        super().__init__(names=names, mig=0, energy={0: 10_000, 1: 70_000}, users=0, failing=set())
+        self.nvmlDeviceGetHandleByUUID = {"GPU-aa": 0, "GPU-bb": 1}.__getitem__
+        self.nvmlDeviceGetCount, self.nvmlDeviceGetName = names.__len__, names.__getitem__
+
+    def fail_if(self, failing: bool, reason: str = "Not Supported") -> None:
+        if failing:
+            raise NVMLError(reason)
+
+    def nvmlInit(self) -> None:
+        self.fail_if("init" in self.failing)
+        self.users += 1
+
+    def nvmlShutdown(self) -> None:
+        self.users -= 1
+        self.fail_if("shutdown" in self.failing)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        self.fail_if(index >= len(self.names), "Invalid Argument")
+        return index
+
+    def nvmlDeviceGetMigMode(self, _handle: int) -> list[int]:
+        self.fail_if(self.mig is None)
+        return [self.mig, self.mig]
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: int) -> int:
+        self.fail_if("energy" in self.failing)
+        self.fail_if(not self.users, "Uninitialized")
+        return int(self.energy[handle])
+
+
+@pytest.fixture
+def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    fake = FakeNvml()
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    return fake
+
+
+def test_millijoules_over_the_window_are_watts(nvml: FakeNvml) -> None:
+    meter = NvmlMeter("cuda:1")
+    meter.clock = tick(100.0, 105.0)
+    assert (meter.scope, meter.name, meter.min_window_s) == ("device", "NVML energy counter, NVIDIA H200", 5.0)
+    meter.start()
+    nvml.energy[0] += 999_999
+    nvml.energy[1] += 1_500_000
+    assert meter.stop() == pytest.approx(300.0)
+    meter.close()
+    meter.close()
+    assert nvml.users == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "seconds", "failing", "reason"),
+    [
+        (1_000, 4.9, None, "the window of 4.9 s is shorter than 5 s"),
+        (0, 5.0, None, "NVML gave 0 W"),
+        (-10_000, 5.0, None, "NVML gave -2 W"),
+        (1_000, 5.0, 0, "the energy counter of NVML: not supported"),
+        (1_000, 5.0, 1, "the energy counter of NVML: not supported"),
+    ],
+)
+def test_window_that_nvml_cannot_resolve_has_a_reason(
+    nvml: FakeNvml, change: int, seconds: float, failing: int | None, reason: str
+) -> None:
+    """Too short, without energy, or with a counter that fails at one of its ends."""
+    meter = NvmlMeter("cuda:0")
+    meter.clock = tick(0.0, seconds)
+    nvml.failing = {"energy"} if failing == 0 else set()
+    meter.start()
+    nvml.energy[0] += change
+    nvml.failing = {"energy"} if failing == 1 else set()
+    assert (meter.stop(), meter.reason) == (None, reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "device", "reason"),
+    [
+        ({"failing": {"energy"}}, "cuda:0", "the energy counter of NVML: not supported"),
+        ({"failing": {"energy", "shutdown"}}, "cuda:0", "the energy counter of NVML: not supported"),
+        ({"failing": {"init"}}, "cuda:0", "no NVML: not supported"),
+        ({"mig": 1}, "cuda:0", "the GPU is divided (MIG), and NVML counts the energy of the whole"),
+        (None, "cuda:0", "no NVML: nvidia-ml-py is not installed"),
+        ({"mig": None}, "cuda", None),
+        ({}, "tensorrt:1", None),
+        ({}, "cuda:7", "no GPU in NVML: invalid argument"),
+        *(({}, name, f"{name} is not the name of an NVIDIA GPU, and NVML reads no other") for name in OTHERS),
+    ],
+)
+def test_gpu_has_a_counter_or_a_reason(
+    nvml: FakeNvml, monkeypatch: pytest.MonkeyPatch, state: Any, device: str, reason: str | None
+) -> None:
+    vars(nvml).update(state or {})
+    if state is None:
+        monkeypatch.setitem(sys.modules, "pynvml", None)
+    meter, text = find_meter("gpu", device)
+    assert text == (f"no sensor: {reason}" if reason else "NVML energy counter, NVIDIA H200")
+    assert (meter is None, nvml.users) == ((True, 0) if reason else (False, 1))
+
+
+@pytest.mark.parametrize(
+    ("visible", "number", "handle"),
+    [
+        (None, 1, 1),
+        ("1", 0, 1),
+        ("1,0", 1, 0),
+        ("GPU-bb, GPU-aa", 0, 1),
+        ("", 1, None),
+        ("0", 1, None),
+        ("MIG-aa,MIG-bb", 1, None),
+    ],
+)
+def test_gpu_is_numbered_as_cuda_sees_it(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, number: int, handle: int | None
+) -> None:
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    if handle is None:
+        with pytest.raises(RunnerError, match="CUDA_VISIBLE_DEVICES"):
+            find_handle(FakeNvml(), number)
+    else:
+        assert find_handle(FakeNvml(), number) == handle
+
+
+def test_gpus_of_several_models_need_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    nvml = FakeNvml(names=("NVIDIA T4", "NVIDIA H200"))
+    with pytest.raises(RunnerError, match="CUDA_DEVICE_ORDER"):
+        find_handle(nvml, 0)
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    assert find_handle(nvml, 1) == 1
