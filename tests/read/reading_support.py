@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import DocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
+from ipu_results.read.html import read_html
 from ipu_results.read.text import clean
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document
@@ -92,6 +93,10 @@ def markdown(header: Sequence[str], rows: Grid) -> list[str]:
 
 
 # --- parsed documents in short
+
+
+def read_page(data: bytes) -> ParsedDocument:
+    return read_html(data, LAYOUTS)
 
 
 def grids(document: ParsedDocument) -> dict[str, list[list[str]]]:
