@@ -302,9 +302,6 @@ def test_damaged_or_other_page_is_refused(page: bytes, error: type[DocumentError
         read_page(page)
 
 
-# --- damage is reported, and never makes a wrong row
-
-
 COLUMNS = range(len(TRAINING))
 
 
@@ -372,9 +369,6 @@ def test_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) -> Non
         assert sum(type(value) is Tag for value in gc.get_objects()) == before
     finally:
         gc.enable()
-
-
-# --- any table
 
 
 @given(page_tables())
