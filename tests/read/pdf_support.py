@@ -35,9 +35,11 @@ def place_rows(y: float, rows: Iterable[Sequence[str]], x: Sequence[float], pitc
     return [(at, y - pitch * n, text) for n, row in enumerate(rows) for at, text in zip(x, row, strict=False) if text]
 
 
-def set_texts(*pages: Iterable[Text], font: str = "Times-Roman", size: float = 10, width: float = 612) -> bytes:
+def set_texts(
+    *pages: Iterable[Text], font: str = "Times-Roman", size: float = 10, width: float = 612, **options: Any
+) -> bytes:
     out = io.BytesIO()
-    canvas = Canvas(out, pagesize=(width, 792), invariant=1)
+    canvas = Canvas(out, pagesize=(width, 792), invariant=1, **options)
     for page in pages:
         for x, y, text, *other in page:
             canvas.setFont(other[0] if other else font, size)
