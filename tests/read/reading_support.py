@@ -52,6 +52,14 @@ RESNET = ["ResNet-50 v1.5", "", "Bow Pod16", "SDK 3.0", "TensorFlow1", "ImageNet
 TGN = ["TGN", "Temporal Graph Network", "1x Bow IPU", "SDK 3.3", "Pytorch Geometric", "", "", "", "31,617"]
 UNET = ["Unet (Medical)", "", "Bow-2000", "SDK 3.3", "TensorFlow2", "Synthetic", "4", "16.16", "1,920", ""]
 
+BATCHES = ("2", "4", "6", "8", "10", "12")
+FIGURES = {
+    1: ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75"),
+    2: ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35"),
+    3: ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49"),
+}
+"""The three tables of the paper: latencies, throughputs and efficiencies."""
+
 Grid = Sequence[Sequence[str]]
 
 

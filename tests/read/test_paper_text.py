@@ -9,13 +9,10 @@ from ipu_results.errors import DamagedDocumentError, DocumentError, Unrecognised
 from ipu_results.read import ParsedDocument
 from ipu_results.read.paper_text import read_paper_text
 
-from tests.read.reading_support import PAPER_HEADERS, ROOT, assert_read_or_refused, problems
+from tests.read.reading_support import BATCHES, FIGURES, PAPER_HEADERS, ROOT, assert_read_or_refused, problems
 
 REAL = ROOT.parent / "shared" / "sources" / "qwant-c2-report-arxiv-2002.11670.txt"
-BATCHES = ("2", "4", "6", "8", "10", "12")
-LATENCY = ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75")
-THROUGHPUT = ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35")
-EFFICIENCY = ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49")
+LATENCY, THROUGHPUT, EFFICIENCY = FIGURES.values()
 ROWS = tuple(zip(BATCHES, LATENCY, strict=True))
 CELLS = [cell for row in ROWS for cell in row]
 
