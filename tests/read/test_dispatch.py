@@ -116,7 +116,9 @@ def test_document_without_a_table_is_one_clear_error_for_every_kind(data: bytes)
         assert "\n" not in str(caught.value)
 
 
-SEEDS = st.sampled_from([b"", b"<html>", b"<table><tr><td>", b"model,variant\n", "\n".join(TRAINING).encode(), b"|"])
+SEEDS = st.sampled_from(
+    [b"", b"<html>", b"%PDF-1.7\n", b"<table><tr><td>", b"model,variant\n", "\n".join(TRAINING).encode(), b"|"]
+)
 
 
 @given(SEEDS, st.one_of(st.binary(max_size=120), st.text(max_size=80).map(str.encode)), st.sampled_from([None, *KINDS]))

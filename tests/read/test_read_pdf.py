@@ -370,13 +370,6 @@ def test_changed_byte_never_changes_a_cell(caplog: pytest.LogCaptureFixture) -> 
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-@given(st.binary(max_size=400), st.booleans())
-def test_any_bytes_are_a_document_error(noise: bytes, framed: bool) -> None:
-    data = b"%PDF-1.7\n" + noise + b"\n%%EOF" if framed else noise
-    with pytest.raises(DocumentError):
-        read_paper(data)
-
-
 @given(st.data())
 def test_mutated_pdf_has_printed_rows_alone_or_is_refused(data: st.DataObject) -> None:
     original = PDF.read_bytes()
