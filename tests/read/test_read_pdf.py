@@ -308,9 +308,6 @@ def test_pdf_without_known_tables_is_not_recognised() -> None:
         read_paper(make_pdf(paper.PaperTable("Table 1. Weather", ("Day", "Rain"), (("1", "2.5"),))))
 
 
-# --- damaged files
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
