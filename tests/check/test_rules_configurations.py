@@ -13,22 +13,8 @@ from ipu_results.emulator.frontend import read_program
 from ipu_results.networks import NAMES, build
 from ipu_results.schema.vocabulary import load_vocabulary
 
-from tests.check.rules_support import (
-    BERT_LARGE,
-    CLIP,
-    EFFICIENTDET,
-    FASTSPEECH,
-    GPT2_TRAINING,
-    PAPER,
-    RESNET_256,
-    RESNEXT,
-    TGN,
-    YOLO_BOW,
-    change,
-    configure,
-    find,
-    pick,
-)
+from tests.check import rules_support as real
+from tests.check.rules_support import change, configure, find, pick
 
 ON_HOST = "generated (on host)"
 CLIP_COMMAND = (
@@ -38,7 +24,7 @@ CLIP_COMMAND = (
 
 
 def test_batch_that_contradicts_the_configuration() -> None:
-    assert find("R13", pick(TGN, "bow_training 54", CLIP, GPT2_TRAINING, configured=True)) == [
+    assert find("R13", pick(real.TGN, "bow_training 54", real.CLIP, real.GPT2_TRAINING, configured=True)) == [
         (
             *("info", "bow_training 54", "batch_size"),
             "prints batch 3200; pytorch_dino_train_real_pod16 of vision/dino/pytorch/benchmarks.yml, "
@@ -57,7 +43,7 @@ def test_batch_that_contradicts_the_configuration() -> None:
 
 def test_exact_configuration_warns_and_suggests_its_batch() -> None:
     parts = dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation", "note"))
-    exact = configure(pick(CLIP, configured=True), CLIP, match_confidence="exact", **parts)
+    exact = configure(pick(real.CLIP, configured=True), real.CLIP, match_confidence="exact", **parts)
     [(severity, _, _, message, suggested)] = find("R13", exact)
     assert message.endswith("(exact match) gives 690")
     assert (severity, suggested) == ("warn", "690")
@@ -95,8 +81,8 @@ def test_precision_that_contradicts_the_configuration() -> None:
     ],
 )
 def test_settings_decide_which_precision_fits(printed: str, settings: str | None, suggested: tuple[Any, ...]) -> None:
-    data = change(pick(GPT2_TRAINING, configured=True), GPT2_TRAINING, precision=printed)
-    flags = find("R23", configure(data, GPT2_TRAINING, precision_flags=settings))
+    data = change(pick(real.GPT2_TRAINING, configured=True), real.GPT2_TRAINING, precision=printed)
+    flags = find("R23", configure(data, real.GPT2_TRAINING, precision_flags=settings))
     assert tuple(suggestion for *_, suggestion in flags) == suggested
 
 
@@ -162,7 +148,7 @@ def test_two_siblings_are_too_few_to_judge_a_depth() -> None:
 
 
 def test_latencies_of_an_item_have_no_depth() -> None:
-    for data in (pick(FASTSPEECH), pick(FASTSPEECH, configured=True)):
+    for data in (pick(real.FASTSPEECH), pick(real.FASTSPEECH, configured=True)):
         for rule in ("R02", "R05", "R24", "R25"):
             assert find(rule, data) == []
 
@@ -181,20 +167,20 @@ def test_several_batches_in_flight_where_one_is_timed() -> None:
         "does not say how many are in flight",
         None,
     )
-    assert find("R25", replace_basis(pick(YOLO_BOW, configured=True), "several-in-flight")) == []
+    assert find("R25", replace_basis(pick(real.YOLO_BOW, configured=True), "several-in-flight")) == []
 
 
 @pytest.mark.parametrize(
     ("rule", "row", "values"),
     [
-        ("R13", CLIP, {"match_confidence": "weak"}),
-        ("R13", CLIP, {"match_confidence": None}),
-        ("R13", CLIP, {"global_batch_from_config": 795}),
-        ("R13", CLIP, {"global_batch_from_config": None}),
-        ("R13", CLIP, {"result_id": None}),
-        ("R15", GPT2_TRAINING, {"dataset_agrees": True}),
-        ("R15", GPT2_TRAINING, {"dataset_agrees": None}),
-        ("R15", GPT2_TRAINING, {"match_confidence": "weak"}),
+        ("R13", real.CLIP, {"match_confidence": "weak"}),
+        ("R13", real.CLIP, {"match_confidence": None}),
+        ("R13", real.CLIP, {"global_batch_from_config": 795}),
+        ("R13", real.CLIP, {"global_batch_from_config": None}),
+        ("R13", real.CLIP, {"result_id": None}),
+        ("R15", real.GPT2_TRAINING, {"dataset_agrees": True}),
+        ("R15", real.GPT2_TRAINING, {"dataset_agrees": None}),
+        ("R15", real.GPT2_TRAINING, {"match_confidence": "weak"}),
     ],
 )
 def test_configuration_without_evidence_flags_nothing(rule: str, row: str, values: dict[str, Any]) -> None:
@@ -204,7 +190,7 @@ def test_configuration_without_evidence_flags_nothing(rule: str, row: str, value
 
 
 def test_data_that_contradict_the_configuration() -> None:
-    assert find("R15", pick(TGN, GPT2_TRAINING, CLIP, configured=True)) == [
+    assert find("R15", pick(real.TGN, real.GPT2_TRAINING, real.CLIP, configured=True)) == [
         (
             *("info", "bow_training 27", "dataset"),
             "prints Wikipedia; pytorch_gpt2_medium_train_gen_pod16 of nlp/gpt2/pytorch/benchmarks.yml, "
@@ -216,15 +202,15 @@ def test_data_that_contradict_the_configuration() -> None:
 
 
 def test_configuration_makes_a_latency_per_item_a_fact() -> None:
-    assert find("R01", pick(FASTSPEECH, configured=True))[0] == (
+    assert find("R01", pick(real.FASTSPEECH, configured=True))[0] == (
         *("error", "bow_inference 35", "latency_ms"),
         "0.25 batches in flight: throughput 4354 × latency 0.92 ms / batch 16; 4.01 items, one item on each chip; the "
         "printed value is per item, as the script of speech/fastspeech2/tensorflow2/benchmarks.yml, graphcore/examples "
         "v3.1.0, computes it: at least 3.67 ms per batch",
         "at least 3.67",
     )
-    known = pick(FASTSPEECH, EFFICIENTDET, configured=True)
-    for data in (pick(FASTSPEECH, EFFICIENTDET), replace_basis(known, "per-batch")):
+    known = pick(real.FASTSPEECH, real.EFFICIENTDET, configured=True)
+    for data in (pick(real.FASTSPEECH, real.EFFICIENTDET), replace_basis(known, "per-batch")):
         flags = find("R01", data)
         assert len(flags) == 4
         assert all("if the printed value is per item" in message for *_, message, _ in flags)
@@ -235,7 +221,7 @@ def replace_basis(data: Any, basis: str) -> Any:
 
 
 def test_cell_of_another_document_is_not_a_printed_one() -> None:
-    data = pick(FASTSPEECH)
+    data = pick(real.FASTSPEECH)
     own = data.cells["document_id"] == data.results["document_id"][0]  # the others: micro-batch and latency basis
     assert (len(data.printed_cells), len(data.cells)) == (own.sum(), own.sum() + 8)
     pd.testing.assert_frame_equal(find_flags(replace(data, cells=data.cells[own])), find_flags(data))
@@ -245,7 +231,7 @@ def test_cell_of_another_document_is_not_a_printed_one() -> None:
 
 PEAKS = [
     (
-        RESNET_256[0],
+        real.RESNET_256[0],
         {"throughput": "461,740"},
         "3780 TFLOP/s: throughput 461740 × 4.089 GMAC of ResNet-50 v1.5 × 2; the peak of 4 × Bow at 16.16 is 1394.24",
     ),
@@ -275,7 +261,7 @@ def test_flops_above_the_peak(row: str, texts: dict[str, str], message: str) -> 
 
 
 def test_real_rows_stay_below_the_peak() -> None:
-    data = pick(BERT_LARGE, *RESNET_256, RESNEXT)
+    data = pick(real.BERT_LARGE, *real.RESNET_256, real.RESNEXT)
     assert len(compute_implied_work(data)) == len(data.results) == 10
     assert find("R21", data) == []
 
@@ -297,7 +283,9 @@ def test_unknown_limit_flags_nothing(row: str, texts: dict[str, str]) -> None:
 
 
 def test_without_identities_an_ambiguous_name_has_no_known_work() -> None:
-    assert find("R21", replace(change(pick(RESNEXT), "pod_inference 35", throughput="113,200"), identities=())) == []
+    assert (
+        find("R21", replace(change(pick(real.RESNEXT), "pod_inference 35", throughput="113,200"), identities=())) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -313,7 +301,7 @@ def test_without_identities_an_ambiguous_name_has_no_known_work() -> None:
     ],
 )
 def test_power_above_the_rating(texts: dict[str, str], messages: list[str]) -> None:
-    flags = find("R22", change(pick(PAPER), "qwant_c2 4", **texts))
+    flags = find("R22", change(pick(real.PAPER), "qwant_c2 4", **texts))
     assert flags == [("warn", "qwant_c2 4", "efficiency", message, None) for message in messages]
 
 

@@ -8,27 +8,13 @@ import pandas as pd
 import pytest
 from ipu_results.check.rules.little import find_median_of_others
 
-from tests.check.rules_support import (
-    BERT_LARGE,
-    CLUSTER_GCN,
-    DINO,
-    EFFICIENTNET_B0,
-    FASTSPEECH,
-    RESNET_256,
-    RESNEXT,
-    VIT,
-    YOLO_BOW,
-    YOLO_POD,
-    change,
-    find,
-    find_places,
-    pick,
-)
+from tests.check import rules_support as real
+from tests.check.rules_support import change, find, find_places, pick
 
 
 def test_latency_below_the_period() -> None:
     end = "items, one item on each chip; at least {} ms per batch if the printed value is per item"
-    assert find("R01", pick(FASTSPEECH)) == [
+    assert find("R01", pick(real.FASTSPEECH)) == [
         (
             *("error", "bow_inference 35", "latency_ms"),
             "0.25 batches in flight: throughput 4354 × latency 0.92 ms / batch 16; 4.01 " + end.format(3.67),
@@ -45,7 +31,13 @@ def test_latency_below_the_period() -> None:
             "at least 11.5",
         ),
     ]
-    assert find("R01", pick("bow_inference 34", BERT_LARGE, EFFICIENTNET_B0, RESNEXT, YOLO_POD, DINO)) == []
+    assert (
+        find(
+            "R01",
+            pick("bow_inference 34", real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT, real.YOLO_POD, real.DINO),
+        )
+        == []
+    )
 
 
 def test_one_batch_in_flight_is_reached_within_the_printed_digits() -> None:
@@ -64,7 +56,7 @@ def test_latency_that_falls_with_the_batch() -> None:
     assert find("R02", data) == [
         ("error", "bow_inference 5", "latency_ms", describe_fall("1.32 ms at batch 8, 1.36 at 4"), None)
     ]
-    assert find("R02", pick(BERT_LARGE, EFFICIENTNET_B0, RESNEXT)) == []
+    assert find("R02", pick(real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT)) == []
     below = change(pick("bow_inference 4-6"), "bow_inference 5", latency_ms="1.32")  # R01 says why
     assert (find("R02", below), find_places("R01", below)) == ([], ["bow_inference 5"])
 
@@ -88,15 +80,15 @@ def test_curve_ends_where_anything_but_the_batch_changes() -> None:
 
 def test_throughput_that_falls_with_the_batch() -> None:
     fall = "throughput falls by {} % as the batch grows: {} items/s at batch {}, {} at {}"
-    assert find("R03", pick(EFFICIENTNET_B0)) == [
+    assert find("R03", pick(real.EFFICIENTNET_B0)) == [
         ("warn", "pod_inference 41", "throughput", fall.format(19.7, 69852, 144, 86986, 128), None),
         ("warn", "pod_inference 42", "throughput", fall.format(11.7, 61714, 196, 69852, 144), None),
     ]
-    assert find("R03", pick(FASTSPEECH, BERT_LARGE, RESNEXT)) == []
+    assert find("R03", pick(real.FASTSPEECH, real.BERT_LARGE, real.RESNEXT)) == []
 
 
 def test_batch_that_contradicts_its_siblings() -> None:
-    assert find("R04", pick(YOLO_BOW, YOLO_POD)) == [
+    assert find("R04", pick(real.YOLO_BOW, real.YOLO_POD)) == [
         (
             *("error", "pod_inference 68", "batch_size"),
             "3.23 batches in flight at batch 4, 1.48 on Bow-2000 at batch 8; 1.61 if the batch were 8 here too",
@@ -109,7 +101,7 @@ def test_batch_that_contradicts_its_siblings() -> None:
         ),
     ]
     # without the other machine, the variants only suggest
-    assert find("R04", pick(YOLO_POD)) == [
+    assert find("R04", pick(real.YOLO_POD)) == [
         (
             *("warn", "pod_inference 68", "batch_size"),
             "3.23 batches in flight at batch 4, 1.75 in the other variants on IPU-M2000; "
@@ -134,21 +126,21 @@ def test_median_of_others_leaves_out_each_value_itself() -> None:
 
 
 def test_siblings_that_agree_are_not_flagged() -> None:
-    assert find("R04", pick(YOLO_BOW)) == []
+    assert find("R04", pick(real.YOLO_BOW)) == []
     assert find("R04", pick("bow_inference 19-24", "pod_inference 62-67")) == []
-    assert find("R04", pick(FASTSPEECH, BERT_LARGE, EFFICIENTNET_B0, RESNEXT)) == []
+    assert find("R04", pick(real.FASTSPEECH, real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT)) == []
 
 
 def test_jump_of_the_pipeline_depth() -> None:
-    assert find("R05", pick(RESNEXT)) == [
+    assert find("R05", pick(real.RESNEXT)) == [
         ("warn", "pod_inference 35", "latency_ms", "4.92 batches in flight at batch 64, 0.985 at 16", None)
     ]
-    assert find("R05", pick(BERT_LARGE, EFFICIENTNET_B0, "pod_inference 32-34")) == []
+    assert find("R05", pick(real.BERT_LARGE, real.EFFICIENTNET_B0, "pod_inference 32-34")) == []
 
 
 def test_newer_machine_that_is_slower() -> None:
     end = "at the same batch 256"
-    assert find("R06", pick(*RESNET_256)) == [
+    assert find("R06", pick(*real.RESNET_256)) == [
         (
             *("warn", "bow_inference 12", "latency_ms"),
             f"later than the generation before: 26.16 ms on Bow-2000, 25.13 on IPU-M2000 {end} (1.04 times)",
@@ -160,7 +152,7 @@ def test_newer_machine_that_is_slower() -> None:
             None,
         ),
     ]
-    assert find("R07", pick(*RESNET_256)) == [
+    assert find("R07", pick(*real.RESNET_256)) == [
         (
             *("info", "bow_inference 12", "throughput"),
             "0.927 times the throughput of the generation before, expected 1.15 to 1.53: 46174 items/s on Bow-2000, "
@@ -169,26 +161,28 @@ def test_newer_machine_that_is_slower() -> None:
         )
     ]
     for rule in ("R06", "R07"):
-        assert find(rule, pick(YOLO_BOW, YOLO_POD)) == []
+        assert find(rule, pick(real.YOLO_BOW, real.YOLO_POD)) == []
 
 
 @pytest.mark.parametrize(
     "texts", [{"batch_size": "128"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PopART"}]
 )
 def test_generations_are_compared_on_the_same_work_only(texts: dict[str, str]) -> None:
-    data = change(pick(*RESNET_256), "pod_inference 25", **texts)
+    data = change(pick(*real.RESNET_256), "pod_inference 25", **texts)
     assert find("R06", data) == find("R07", data) == []
 
 
 def test_unknown_batches_are_not_the_same_batch() -> None:
     gcn = {"model": "Cluster-GCN", "variant": "", "framework": "TensorFlow2", "dataset": "PPI", "precision": "16.16"}
-    data = change(pick(CLUSTER_GCN, "pod_training 1"), "pod_training 1", **gcn, batch_size="", throughput="784,439")
+    data = change(
+        pick(real.CLUSTER_GCN, "pod_training 1"), "pod_training 1", **gcn, batch_size="", throughput="784,439"
+    )
     data = change(data, "pod_training 1", platform="IPU-M2000")
     assert find("R06", data) == find("R07", data) == []
 
 
 def test_throughput_per_chip_that_grows_with_the_machine() -> None:
-    assert find("R08", pick(DINO, VIT)) == [
+    assert find("R08", pick(real.DINO, real.VIT)) == [
         (
             *("warn", "bow_training 55", "throughput"),
             "123 % of the throughput per chip of Bow Pod16: 53.7 items/s per chip (batch 3200, SDK 3.2), "
@@ -196,11 +190,13 @@ def test_throughput_per_chip_that_grows_with_the_machine() -> None:
             None,
         )
     ]
-    assert find("R08", pick(FASTSPEECH, BERT_LARGE, RESNEXT, EFFICIENTNET_B0)) == []  # points of a curve
+    assert (
+        find("R08", pick(real.FASTSPEECH, real.BERT_LARGE, real.RESNEXT, real.EFFICIENTNET_B0)) == []
+    )  # points of a curve
 
 
 def test_framework_that_is_far_ahead_of_another() -> None:
-    data = pick("pod_inference 12-18", "pod_inference 21-35", EFFICIENTNET_B0, "pod_inference 38-61")
+    data = pick("pod_inference 12-18", "pod_inference 21-35", real.EFFICIENTNET_B0, "pod_inference 38-61")
     flags = find("R26", data)
     assert [place for _, place, *_ in flags] == ["pod_inference 38", "pod_inference 39", "pod_inference 40"]
     assert flags[1] == (
