@@ -113,8 +113,8 @@ TOKENS: dict[str, list[bytes]] = {
         *COMMON,
         b"<meta charset=utf-7>",
         *b"""
-        <table> </table> <tr> </tr> <td> </td> <th> <thead> <tbody> <tfoot> <caption> <sup> <sub> <div> <p> <br> <!-- -->
-        <![CDATA[ ]]> <script> </script> <style> <template> <svg> <math> <select> <textarea> <plaintext> colspan=2
+        <table> </table> <tr> </tr> <td> </td> <th> <thead> <tbody> <tfoot> <caption> <sup> <sub> <div> <p> <br> <!--
+        --> <![CDATA[ ]]> <script> </script> <style> <template> <svg> <math> <select> <textarea> <plaintext> colspan=2
         rowspan=0 rowspan=999999999 colspan=-1 hidden style=display:none &nbsp; &#0; &#x110000; &amp <html> </html>
         <body> <base> <frameset> <xmp> <noscript> <ruby> <wbr> <input>
         """.split(),
@@ -124,8 +124,8 @@ TOKENS: dict[str, list[bytes]] = {
         *b"""
         obj endobj stream endstream xref trailer startxref %%EOF << >> [ ] /Type /Page /Pages /Kids /Count /Length
         /Filter /FlateDecode /LZWDecode /ASCII85Decode /ASCIIHexDecode /RunLengthDecode /DecodeParms /Predictor /Columns
-        /MediaBox /CropBox /Rotate /Font /ToUnicode /Encoding /Widths /Encrypt /Root /Prev BT ET Tj TJ Tf Tm Td q Q cm re
-        f Do BI ID EI W n rg Tr Tc Tz 0 R null true -1 99999999999 1e38
+        /MediaBox /CropBox /Rotate /Font /ToUnicode /Encoding /Widths /Encrypt /Root /Prev BT ET Tj TJ Tf Tm Td q Q cm
+        re f Do BI ID EI W n rg Tr Tc Tz 0 R null true -1 99999999999 1e38
         """.split(),
     ],
     "page-text": [*COMMON, b"|---|---|", b"```", b" | ", b"Platform", b"Bow Pod16"],

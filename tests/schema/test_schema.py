@@ -302,7 +302,10 @@ def test_two_rows_with_one_key_are_refused() -> None:
     ("build", "rows"),
     [
         *((build_frame, [GOOD | {"batch_size": value}]) for value in ("12", 1.5, True)),
-        (build_frame_from_columns, dict.fromkeys(RESULTS.names, [None]) | {"batch_size": pa.chunked_array([["12"]])}),
+        (
+            build_frame_from_columns,
+            {name: [None] for name in RESULTS.names} | {"batch_size": pa.chunked_array([["12"]])},
+        ),
     ],
 )
 def test_value_of_another_type_is_never_coerced(build: Callable[..., object], rows: object) -> None:
