@@ -14,7 +14,7 @@ from ipu_results.networks import NAMES, build
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.check import rules_support as real
-from tests.check.rules_support import change, configure, find, pick
+from tests.check.rules_support import change, change_vocabulary, configure, find, pick
 
 ON_HOST = "generated (on host)"
 CLIP_COMMAND = (
@@ -284,7 +284,11 @@ def test_unknown_limit_flags_nothing(row: str, texts: dict[str, str]) -> None:
 
 def test_without_identities_an_ambiguous_name_has_no_known_work() -> None:
     assert (
-        find("R21", replace(change(pick(real.RESNEXT), "pod_inference 35", throughput="113,200"), identities=())) == []
+        find(
+            "R21",
+            change_vocabulary(change(pick(real.RESNEXT), "pod_inference 35", throughput="113,200"), identities=()),
+        )
+        == []
     )
 
 

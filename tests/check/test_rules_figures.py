@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 from ipu_results.check.rules.little import find_median_of_others
 
 from tests.check import rules_support as real
-from tests.check.rules_support import change, find, find_places, pick
+from tests.check.rules_support import change, change_vocabulary, find, find_places, pick
 
 
 def test_latency_below_the_period() -> None:
@@ -220,4 +218,4 @@ def test_frameworks_are_compared_in_the_same_row_only(texts: dict[str, str]) -> 
 def test_networks_under_one_name_are_not_the_same_row() -> None:
     data = pick("pod_inference 29", "pod_inference 34")
     assert find("R26", data) == []
-    assert find_places("R26", replace(data, identities=())) == ["pod_inference 29"]
+    assert find_places("R26", change_vocabulary(data, identities=())) == ["pod_inference 29"]

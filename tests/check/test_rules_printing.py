@@ -8,7 +8,7 @@ import pytest
 from ipu_results.check.rules import Dataset
 
 from tests.check import rules_support as real
-from tests.check.rules_support import Flag, change, find, find_places, pick
+from tests.check.rules_support import Flag, change, change_vocabulary, find, find_places, pick
 
 UNET = "bow_inference 32"
 MCMC = "pod_time_to_result 1"
@@ -185,7 +185,7 @@ def test_network_behind_a_model_name() -> None:
         ("info", "pod_inference 27", "model", message.format(named[0], 44.2, smaller), named[0]),
         ("warn", "pod_inference 32", "model", message.format(named[1], 88.8, larger), named[1]),
     ]
-    assert find("R20", replace(pick(real.RESNEXT), identities=())) == []
+    assert find("R20", change_vocabulary(pick(real.RESNEXT), identities=())) == []
     assert find("R20", pick(real.YOLO_BOW)) == []
 
 

@@ -7,7 +7,7 @@ import logging
 import math
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
@@ -46,7 +46,7 @@ MAX_DESCRIBED = 50  # pages that are looked at to explain why nothing was read
 EDGES = (("x0", min), ("top", min), ("x1", max), ("bottom", max))
 HAS_DIGIT = re.compile(r"\d")
 HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
-DECODERS = {b"FlateDecode": zlib.decompress, **TEXT_DECODERS}
+DECODERS: Mapping[bytes, Callable[[bytes], bytes]] = {b"FlateDecode": zlib.decompress, **TEXT_DECODERS}
 
 
 @dataclass(frozen=True, slots=True)
