@@ -155,6 +155,14 @@ def find(rule_id: str, data: Dataset) -> list[Flag]:
     return list(zip(flags["severity"], places, flags["column_name"], *columns, strict=True))
 
 
+def find_brief(rule_id: str, data: Dataset) -> list[str]:
+    """Return the flags of one rule without their messages, which the flags of the committed rows pin."""
+    return [
+        f"{severity} {place} {column} {suggested or ''}".strip()
+        for severity, place, column, _, suggested in find(rule_id, data)
+    ]
+
+
 def find_places(rule_id: str, data: Dataset) -> list[str]:
     """Return where one rule flags."""
     return [place for _, place, *_ in find(rule_id, data)]
