@@ -42,7 +42,7 @@ def prose(sentences: int = 3) -> paper.Paragraph:
 
 
 def make_pdf(*tables: paper.PaperTable, between: int | None = 2, **style: Any) -> bytes:
-    """Typeset tables with so many sentences between them, and nothing else where `between` is None."""
+    """Typeset tables with N sentences between them, or with nothing else if `between` is None."""
     blocks: list[paper.Block] = [] if between is None else [paper.Title("Some words on top of both columns"), prose(5)]
     for table in tables:
         blocks += [table, *[prose(between or 0)][: between or 0]]

@@ -329,7 +329,7 @@ def test_page_without_readable_text_is_named(data: bytes, message: str) -> None:
 
 
 def turn(page: int, text: int) -> Callable[[Canvas], None]:
-    """Turn the page, and the text on it, by so many degrees."""
+    """Turn the page, and the text on it, by some degrees."""
 
     def turn(canvas: Canvas) -> None:
         canvas.setPageRotation(page)

@@ -323,8 +323,8 @@ def test_redirects_may_only_become_more_secure(old: str, new: str, followed: boo
     response = requests.Response()
     response.status_code, response.headers["Location"] = 301, new
     with nullcontext() if followed else pytest.raises(download_module.TransferError, match="redirects to another"):
-        found = download_module._resolve_redirect(requests.Session(), response, download_module._parse_address(old))
-        assert str(found) == new.replace("A.", "a.")
+        address = download_module._resolve_redirect(requests.Session(), response, download_module._parse_address(old))
+        assert str(address) == new.replace("A.", "a.")
 
 
 def test_more_than_five_redirects_are_refused(server: Server) -> None:
