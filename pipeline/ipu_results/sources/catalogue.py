@@ -194,7 +194,12 @@ class Document(Sidecar, frozen=True, kw_only=True):
         self._check_digest(self.file, hashlib.sha256(data).hexdigest(), self.sha256)
         check_file_type(self.path.name, data, self.document_id)
         for path, expected in self.attached.items():
-            self._check_digest(path.name, _digest(path, self.document_id), expected)
+            try:
+                actual = hash_file(path)
+            except OSError as error:
+                message = f"cannot be read: {error.strerror}"
+                raise CatalogueError(message, document=self.document_id, place=path.name) from error
+            self._check_digest(path.name, actual, expected)
         return data
 
     def read_attached_texts(self, suffix: str) -> dict[str, str]:
@@ -255,13 +260,6 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise DocumentTooLargeError(f"is too large: the limit is {max_bytes:,} bytes", document=document)
     return data
-
-
-def _digest(path: Path, document: str) -> str:
-    try:
-        return hash_file(path)
-    except OSError as error:
-        raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
 
 
 def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
