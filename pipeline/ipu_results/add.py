@@ -230,7 +230,12 @@ def preview_source(config: AddConfig) -> SourcePreview:
     document = _build_unfinished(entry, config)
     vocabulary = load_vocabulary()
     limits = IngestConfig(config.raw, max_bytes=config.max_bytes, max_pages=config.max_pages)
-    others = [other for other in _load_others(config) if KINDS[other.reader].table not in LEDGERS]
+    file = config.file.resolve()
+    others = [
+        other
+        for other in (load_catalogue(config.raw, drafts=False) if config.raw.is_dir() else ())
+        if other.path.resolve() != file and not other.is_capture and KINDS[other.reader].table not in LEDGERS
+    ]
     documents = sorted([*others, document], key=lambda other: other.document_id)
     check_distinct(documents)
     loaded = {other.document_id: load_document(other, vocabulary, limits) for other in documents}
@@ -242,13 +247,6 @@ def preview_source(config: AddConfig) -> SourcePreview:
     flags = flags.merge(mine["results"][["result_id", "table_name", "row_number"]], on="result_id")
     words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
     return SourcePreview(document.document_id, checked.counts[document.document_id], **mine, flags=flags, words=words)
-
-
-def _load_others(config: AddConfig) -> list[Document]:
-    """Return the finished documents of `raw` except the file itself; none if there is no such folder yet."""
-    documents = load_catalogue(config.raw, drafts=False) if config.raw.is_dir() else []
-    file = config.file.resolve()
-    return [document for document in documents if document.path.resolve() != file and not document.is_capture]
 
 
 def _build_unfinished(entry: Mapping[str, Any], config: AddConfig) -> Document:

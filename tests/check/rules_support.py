@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ipu_results.check.rules import RULES, Dataset
+from ipu_results.check.rules import RULES, Dataset, build_dataset
 from ipu_results.normalise.fields import CellContext, convert_cell
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
@@ -51,30 +51,21 @@ REQUIRED_COLUMNS = {
 @cache
 def load_dataset() -> Dataset:
     """Load the whole committed dataset as the rules see it."""
-    folder, vocabulary = ROOT / "warehouse", load_vocabulary()
-    frames = {
-        name: pd.read_parquet(folder / f"{name}.parquet")
-        for name in ("results", "cells", "platforms", "models", "configurations", "microbenchmarks")
-    }
-    documents = load_catalogue(RAW)
-    tables = [(doc.document_id, name, expected) for doc in documents for name, expected in doc.tables.items()]
-    return Dataset(
-        **frames,
-        official=pd.read_parquet(folder / "mlperf_entries.parquet"),
-        sections={(name, table): expected.platform for name, table, expected in tables if expected.platform},
-        printed_tables=frozenset(
-            (doc.document_id, header.table)
-            for doc in documents
-            for header in vocabulary.headers_of(doc.reader)
-            if header.strict
-        ),
-        identities=vocabulary.identities,
-        packed_datasets=vocabulary.packed_datasets,
-        gmacs=vocabulary.gmacs,
-        peaks=vocabulary.peaks,
-        chip_ratings=vocabulary.chip_ratings,
-        precision_settings=vocabulary.precision_settings,
+    folder = ROOT / "warehouse"
+    names = ("results", "cells", "platforms", "models", "configurations", "microbenchmarks", "mlperf_entries")
+    frames = {name: pd.read_parquet(folder / f"{name}.parquet") for name in names}
+    documents, vocabulary = load_catalogue(RAW), load_vocabulary()
+    printed = frozenset(
+        (document.document_id, header.table)
+        for document in documents
+        for header in vocabulary.headers_of(document.reader)
+        if header.strict
     )
+    return build_dataset(frames, documents, printed, vocabulary)
+
+
+def change_vocabulary(data: Dataset, **values: Any) -> Dataset:
+    return replace(data, vocabulary=replace(data.vocabulary, **values))
 
 
 def pick(*places: str, configured: bool = False) -> Dataset:
@@ -162,6 +153,14 @@ def find(rule_id: str, data: Dataset) -> list[Flag]:
     places = flags["table_name"] + " " + flags["row_number"].astype("str")
     columns = [flags[name].astype(object).where(flags[name].notna(), None) for name in ("message", "suggested")]
     return list(zip(flags["severity"], places, flags["column_name"], *columns, strict=True))
+
+
+def find_brief(rule_id: str, data: Dataset) -> list[str]:
+    """Return the flags of one rule without their messages, which the flags of the committed rows pin."""
+    return [
+        f"{severity} {place} {column} {suggested or ''}".strip()
+        for severity, place, column, _, suggested in find(rule_id, data)
+    ]
 
 
 def find_places(rule_id: str, data: Dataset) -> list[str]:

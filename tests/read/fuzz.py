@@ -116,58 +116,38 @@ def _peak_mb() -> float:
 # --- mutation
 
 
+EDITS = "delete repeat flip insert insert splice swap truncate".split()
+
+
 def mutate(data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> bytes:
     """Edit an input a few times at random places."""
     for _ in range(random.randint(1, MAX_EDITS)):
-        data = random.choice(EDITS)(data, others, tokens, random)[:MAX_SIZE]
+        data = _edit(random.choice(EDITS), data, others, tokens, random)[:MAX_SIZE]
     return data
 
 
-def _cut(data: bytes, random: Random) -> tuple[int, int]:
+def _edit(edit: str, data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> bytes:
     start = random.randint(0, len(data))
-    return start, min(len(data), start + int(random.paretovariate(0.7)))
-
-
-def _delete(data: bytes, _: Sequence[bytes], __: Sequence[bytes], random: Random) -> bytes:
-    start, stop = _cut(data, random)
-    return data[:start] + data[stop:]
-
-
-def _repeat(data: bytes, _: Sequence[bytes], __: Sequence[bytes], random: Random) -> bytes:
-    start, stop = _cut(data, random)
-    return data[:start] + data[start:stop] * random.choice((2, 2, 3, 50, 3000)) + data[stop:]
-
-
-def _flip(data: bytes, _: Sequence[bytes], __: Sequence[bytes], random: Random) -> bytes:
-    if not data:
-        return b"\0"
-    at = random.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ (1 << random.randrange(8))]) + data[at + 1 :]
-
-
-def _insert(data: bytes, _: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> bytes:
-    at = random.randint(0, len(data))
-    return data[:at] + random.choice(tokens) * random.choice((1, 1, 1, 2, 400)) + data[at:]
-
-
-def _splice(data: bytes, others: Sequence[bytes], _: Sequence[bytes], random: Random) -> bytes:
-    other = random.choice(others)
-    return data[: random.randint(0, len(data))] + other[random.randint(0, len(other)) :]
-
-
-def _swap(data: bytes, _: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> bytes:
-    """Replace one known token by another, or a digit by another number."""
-    present = [token for token in tokens if token in data]
-    old = random.choice(present) if present else b"1"
-    new = random.choice([*tokens, b"0", b"-1", b"1e999", b"9" * 400, b"4294967296", "٣".encode(), b"NaN"])
-    return data.replace(old, new, random.choice((1, 1, -1)))
-
-
-def _truncate(data: bytes, _: Sequence[bytes], __: Sequence[bytes], random: Random) -> bytes:
-    return data[: random.randint(0, len(data))]
-
-
-EDITS = (_delete, _repeat, _flip, _insert, _insert, _splice, _swap, _truncate)
+    stop = min(len(data), start + int(random.paretovariate(0.7)))
+    before, part, after = data[:start], data[start:stop], data[stop:]
+    match edit:
+        case "delete":
+            return before + after
+        case "repeat":
+            return before + part * random.choice((2, 2, 3, 50, 3000)) + after
+        case "flip":
+            return before + bytes([(part or b"\0")[0] ^ (1 << random.randrange(8))]) + part[1:] + after
+        case "insert":
+            return before + random.choice(tokens) * random.choice((1, 1, 1, 2, 400)) + part + after
+        case "splice":
+            other = random.choice(others)
+            return before + other[random.randint(0, len(other)) :]
+        case "swap":  # one known token by another, or a digit by another number
+            present = [token for token in tokens if token in data]
+            old = random.choice(present) if present else b"1"
+            new = random.choice([*tokens, b"0", b"-1", b"1e999", b"9" * 400, b"4294967296", "٣".encode(), b"NaN"])
+            return data.replace(old, new, random.choice((1, 1, -1)))
+    return before
 
 
 def generate_inputs(name: str, seed: int) -> Iterator[bytes]:

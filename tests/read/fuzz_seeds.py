@@ -104,52 +104,42 @@ def make_seeds(name: str) -> list[bytes]:
 
 WORDS = "Model Variant Platform Batch\u00a0size Throughput Latency (ms) 10⁶ 1,234 0,5 ± * ² \u202e \ufeff \0 \x1b[2J é"
 COMMON = [word.encode() for word in WORDS.split(" ")] + [
-    b"\n",
-    b"\r",
-    b"\t",
-    b" ",
     b"\xff\xfe",
     b"\x80",
-    b'"',
-    b",",
-    b"|",
+    *(bytes([byte]) for byte in b'\n\r\t ",|'),
 ]
 TOKENS: dict[str, list[bytes]] = {
     "html": [
         *COMMON,
-        *b"<table> </table> <tr> </tr> <td> </td> <th> <thead> <tbody> <tfoot> <caption> <sup>".split(),
-        *b"<sub> <div> <p> <br>".split(),
-        *b"<!-- --> <![CDATA[ ]]> <script> </script> <style> <template> <svg> <math> <select>".split(),
-        *b"<textarea> <plaintext>".split(),
-        *b"colspan=2 rowspan=0 rowspan=999999999 colspan=-1 hidden style=display:none &nbsp; &#0;".split(),
-        *b"&#x110000; &amp".split(),
-        *b"<html> </html> <body> <meta\x20charset=utf-7> <base> <frameset> <xmp> <noscript> <ruby>".split(),
-        *b"<wbr> <input>".split(),
+        b"<meta charset=utf-7>",
+        *b"""
+        <table> </table> <tr> </tr> <td> </td> <th> <thead> <tbody> <tfoot> <caption> <sup> <sub> <div> <p> <br> <!--
+        --> <![CDATA[ ]]> <script> </script> <style> <template> <svg> <math> <select> <textarea> <plaintext> colspan=2
+        rowspan=0 rowspan=999999999 colspan=-1 hidden style=display:none &nbsp; &#0; &#x110000; &amp <html> </html>
+        <body> <base> <frameset> <xmp> <noscript> <ruby> <wbr> <input>
+        """.split(),
     ],
     "pdf": [
         *COMMON,
-        *b"obj endobj stream endstream xref trailer startxref %%EOF << >> [ ] /Type /Page /Pages".split(),
-        *b"/Kids /Count".split(),
-        *b"/Length /Filter /FlateDecode /LZWDecode /ASCII85Decode /ASCIIHexDecode /RunLengthDecode".split(),
-        *b"/DecodeParms".split(),
-        *b"/Predictor /Columns /MediaBox /CropBox /Rotate /Font /ToUnicode /Encoding /Widths".split(),
-        *b"/Encrypt /Root /Prev".split(),
-        *b"BT ET Tj TJ Tf Tm Td q Q cm re f Do BI ID EI W n rg Tr Tc Tz 0 R null true -1".split(),
-        *b"99999999999 1e38".split(),
+        *b"""
+        obj endobj stream endstream xref trailer startxref %%EOF << >> [ ] /Type /Page /Pages /Kids /Count /Length
+        /Filter /FlateDecode /LZWDecode /ASCII85Decode /ASCIIHexDecode /RunLengthDecode /DecodeParms /Predictor /Columns
+        /MediaBox /CropBox /Rotate /Font /ToUnicode /Encoding /Widths /Encrypt /Root /Prev BT ET Tj TJ Tf Tm Td q Q cm
+        re f Do BI ID EI W n rg Tr Tc Tz 0 R null true -1 99999999999 1e38
+        """.split(),
     ],
     "page-text": [*COMMON, b"|---|---|", b"```", b" | ", b"Platform", b"Bow Pod16"],
     "paper-text": [*COMMON, b"Table 2.", b"Batch size", b"Energy efficiency", b"Chips: 2", b"\x0c", b"2063.03", b"-\n"],
     "csv": [*COMMON, b'""', b"'", b";", b"model,", b"\r\n", b"\0"],
     "sweep-record": [
         *COMMON,
-        *b'{ } [ ] : null true NaN Infinity 1e400 -0 "\\ud800" "\\u0000" "run_id" "notes"'.split(),
-        *b'{"a":{"a": [[[['.split(),
+        *b"""{ } [ ] : null true NaN Infinity 1e400 -0 "\\ud800" "\\u0000" "run_id" "notes" {"a":{"a": [[[[""".split(),
     ],
     "mlperf-log": [
         *COMMON,
-        *b':::MLLOG :::MLPv0.5 :::MLL "key": "time_ms": "value": run_start run_stop "metadata": {}'.split(),
-        *b"null 1e308 -1".split(),
-        *b'"status": "aborted" "epoch_num": "samples_count": NaN Infinity "\\ud800" [[[['.split(),
+        *b""":::MLLOG :::MLPv0.5 :::MLL "key": "time_ms": "value": run_start run_stop "metadata": {} null 1e308 -1
+        "status": "aborted" "epoch_num": "samples_count": NaN Infinity "\\ud800" [[[[
+        """.split(),
     ],
 }
 TOKENS["dispatch"] = [token for tokens in TOKENS.values() for token in tokens]

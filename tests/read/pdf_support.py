@@ -1,8 +1,61 @@
-"""Write PDF files object by object: for what reportlab cannot make."""
+"""PDF files of texts at places, and files written object by object: for what reportlab cannot make."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ipu_results.read import ParsedDocument
+from ipu_results.read.pdf import read_pdf
+from ipu_results.schema.table_headers import TableHeader
+from reportlab.pdfgen.canvas import Canvas
+
+from tests.read.reading_support import PAPER_HEADERS
+
+Row = tuple[str, ...]
+Text = tuple[Any, ...]
+"""Left edge and baseline in points from the bottom left, text, and the font if it is not that of the page."""
+
+
+def read_paper(data: bytes) -> ParsedDocument:
+    return read_pdf(data, PAPER_HEADERS)
+
+
+def list_rows(document: ParsedDocument) -> list[Row]:
+    return [row.cells for table in document.tables for row in table.rows]
+
+
+def list_tables(document: ParsedDocument) -> list[list[Row]]:
+    return [[row.cells for row in table.rows] for table in document.tables]
+
+
+def place_rows(y: float, rows: Iterable[Sequence[str]], x: Sequence[float], pitch: float = 12) -> list[Text]:
+    """Place cells at the left edges `x`, the first row on the baseline `y`."""
+    return [(at, y - pitch * n, text) for n, row in enumerate(rows) for at, text in zip(x, row, strict=False) if text]
+
+
+def set_texts(
+    *pages: Iterable[Text], font: str = "Times-Roman", size: float = 10, width: float = 612, **options: Any
+) -> bytes:
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=(width, 792), invariant=1, **options)
+    for page in pages:
+        for x, y, text, *other in page:
+            canvas.setFont(other[0] if other else font, size)
+            canvas.drawString(x, y, text)
+        canvas.showPage()
+    canvas.save()
+    return out.getvalue()
+
+
+def make_header(names: Mapping[str, str], table: str = "t") -> TableHeader:
+    return TableHeader("inference-paper", table, tuple(names.items()), "inference")
+
+
+def read_texts(names: Mapping[str, str], *pages: Iterable[Text]) -> ParsedDocument:
+    """Read pages on which one table is known, by the fields of its names."""
+    return read_pdf(set_texts(*pages), [make_header(names)])
 
 
 def make_stream(content: bytes, dictionary: bytes = b"") -> bytes:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import DocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
+from ipu_results.read.html import read_html
 from ipu_results.read.text import clean
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document
@@ -50,6 +51,14 @@ GPT2 = ["GPT2", "GPT2-Medium", "Bow Pod16", "SDK 3.3", "PyTorch", "Wikipedia", "
 RESNET = ["ResNet-50 v1.5", "", "Bow Pod16", "SDK 3.0", "TensorFlow1", "ImageNet2012", "3,520", "16.16", "44,059"]
 TGN = ["TGN", "Temporal Graph Network", "1x Bow IPU", "SDK 3.3", "Pytorch Geometric", "", "", "", "31,617"]
 UNET = ["Unet (Medical)", "", "Bow-2000", "SDK 3.3", "TensorFlow2", "Synthetic", "4", "16.16", "1,920", ""]
+
+BATCHES = ("2", "4", "6", "8", "10", "12")
+FIGURES = {
+    1: ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75"),
+    2: ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35"),
+    3: ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49"),
+}
+"""The three tables of the paper: latencies, throughputs and efficiencies."""
 
 Grid = Sequence[Sequence[str]]
 
@@ -92,6 +101,10 @@ def markdown(header: Sequence[str], rows: Grid) -> list[str]:
 
 
 # --- parsed documents in short
+
+
+def read_page(data: bytes) -> ParsedDocument:
+    return read_html(data, LAYOUTS)
 
 
 def grids(document: ParsedDocument) -> dict[str, list[list[str]]]:

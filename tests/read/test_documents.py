@@ -28,7 +28,7 @@ from benchmarks.documents.recipes import (
     build_document,
     list_mutations,
 )
-from benchmarks.documents.tables import HIDDEN, Table, find_table, to_cell
+from benchmarks.documents.tables import HIDDEN, Table
 
 PLAIN_PAGE = Recipe("html: plain", paper=False, rows=3, mutations=(), seed=0)
 PLAIN_PAPER = Recipe("pdf: ruled", paper=True, rows=3, mutations=(), seed=0)
@@ -39,19 +39,8 @@ READ_WRONG_ONCE = [  # PDFs that were silently wrong; the test makes them, so no
         for name, seed in {
             "decimal comma": 1,
             "decimal comma, proven in one column": 1,
-            "footnote: baseline-small": 1,
-            "footnote: raised-large": 1,
-            "footnote: raised-same-size": 3,
-            "hidden: clip": 1,
-            "hidden: covered": 1,
-            "hidden: mode-3": 1,
-            "hidden: transparent": 1,
-            "hidden: white": 1,
-            "power of ten": 2,
-            "struck": 1,
         }.items()
     ),
-    Recipe("pdf: ruled", paper=True, rows=3, mutations=("hidden rows",), seed=1),
     Recipe("pdf: continued", paper=False, rows=3, mutations=(), seed=1),
     Recipe("pdf: loose", paper=False, rows=3, mutations=(), seed=1),
     Recipe("pdf: joined", paper=True, rows=3, mutations=(), seed=1),
@@ -128,10 +117,10 @@ def test_other_program_is_judged_by_the_same_figures() -> None:
 # The documents
 
 
-@pytest.mark.parametrize("dialect", ["html: soup", "html: pandas", "pdf: booktabs", "pdf: platypus"])
-def test_recipe_makes_the_same_document_again(dialect: str) -> None:
-    recipe = Recipe(dialect, paper=True, rows=2, mutations=("column order", "bold"), seed=5)
-    assert build_document(recipe) == build_document(recipe)
+def test_recipe_makes_the_same_document_again() -> None:
+    for dialect in ("html: soup", "html: pandas", "pdf: booktabs", "pdf: platypus"):
+        recipe = Recipe(dialect, paper=True, rows=2, mutations=("column order", "bold"), seed=5)
+        assert build_document(recipe) == build_document(recipe)
 
 
 def test_every_mutation_changes_the_document() -> None:
@@ -148,12 +137,6 @@ def test_hidden_text_is_in_the_document_but_not_in_the_truth() -> None:
     hidden = [run for table in tables for row in table.rows for cell in row for run in cell.runs if run.style == HIDDEN]
     assert hidden
     assert all(cell.value is not None or cell.text for table in tables for row in table.rows for cell in row)
-
-
-def test_tables_have_the_columns_that_the_readers_know() -> None:
-    _, tables = build_document(PLAIN_PAPER)
-    assert [table.header for table in tables] == [find_table(f"qwant_table_{number}") for number in (1, 2, 3)]
-    assert to_cell("a").printed == "a"
 
 
 @pytest.mark.parametrize("name", [path.name for path in CASES])

@@ -85,21 +85,10 @@ def test_real_text_has_the_tables_of_the_committed_page() -> None:
 
 @every_form
 def test_table_in_every_form(form: Form) -> None:
-    document = read("Some title", "", *form(TRAINING, ROWS), "", "Some text, with | in it.")
-    assert texts(document) == {"bow_training": [TRAINING, *ROWS]}
-    assert document.problems == ()
-
-
-@every_form
-def test_blank_cells_stay_in_their_column(form: Form) -> None:
     rows = [UNET, ["", *UNET[1:]], UNET]  # a row that begins and ends with a blank cell
-    assert texts(read(*form(INFERENCE, rows))) == {"bow_inference": [INFERENCE, *rows]}
-
-
-@every_form
-def test_text_before_the_header_in_the_same_block_is_ignored(form: Form) -> None:
-    document = read("Training", "Our results", "Model", *form(TRAINING, ROWS))
-    assert grids(document) == {"bow_training": ROWS}
+    inference = "", *form(INFERENCE, rows), "", "Some text, with | in it."
+    document = read("Training", "Our results", "Model", *form(TRAINING, ROWS), *inference)
+    assert texts(document) == {"bow_training": [TRAINING, *ROWS], "bow_inference": [INFERENCE, *rows]}
     assert document.problems == ()
 
 
@@ -111,17 +100,13 @@ def test_footnote_marks_are_lifted_off_cells_and_header(form: Form) -> None:
     assert table.rows[0].footnotes == ((0, "²"), (8, "*"))
 
 
-@pytest.mark.parametrize("blank", ["\u00a0", "\u200b", " \u00a0 ", "\u2003", "\ufeff"])
-def test_line_of_unusual_blanks_is_a_blank_cell(blank: str) -> None:
+@pytest.mark.parametrize(
+    ("blank", "end"), [("\u00a0", ""), ("\u200b", " \t "), (" \u00a0 ", ""), ("\u2003", ""), ("\ufeff", "")]
+)
+def test_line_of_unusual_blanks_is_a_blank_cell_and_an_empty_one_ends_the_table(blank: str, end: str) -> None:
     lines = [blank if line == "\u00a0" else line for line in one_cell_a_line(TRAINING, ROWS)]
-    assert grids(read(*lines)) == {"bow_training": ROWS}
-
-
-@pytest.mark.parametrize("end", ["", " \t "])
-def test_empty_line_ends_the_table(end: str) -> None:
-    document = read(*one_cell_a_line(TRAINING, ROWS), end, "GPT2", "more text")
-    assert grids(document) == {"bow_training": ROWS}
-    assert document.problems == ()
+    document = read(*lines, end, "GPT2", "more text")
+    assert (document.problems, grids(document)) == ((), {"bow_training": ROWS})
 
 
 def test_locators_are_lines() -> None:
@@ -224,19 +209,12 @@ def test_cells_that_changed_places_never_become_a_result(table: SourceTable) -> 
 
 
 @every_form
-def test_lost_header_name_is_a_problem(form: Form) -> None:
-    for column, name in enumerate(TRAINING):
-        document = read(*form([*TRAINING[:column], *TRAINING[column + 1 :]], ROWS))
-        assert document.tables == ()
-        assert problems(document) == LOST_HEADER
-        assert repr(name.split(" (")[0]) in document.problems[0].message
-
-
-@every_form
-def test_misspelled_header_name_is_a_problem(form: Form) -> None:
-    document = read(*form(MISSPELLED, ROWS))
-    assert document.tables == ()
-    assert "'Data Source'" in document.problems[0].message
+def test_lost_or_misspelled_header_name_is_a_problem(form: Form) -> None:
+    lost = {name.split(" (")[0]: [*TRAINING[:n], *TRAINING[n + 1 :]] for n, name in enumerate(TRAINING)}
+    for name, header in (lost | {"Data Source": MISSPELLED}).items():
+        document = read(*form(header, ROWS))
+        assert (document.tables, problems(document)) == ((), LOST_HEADER)
+        assert repr(name) in document.problems[0].message
 
 
 @every_form
@@ -247,20 +225,15 @@ def test_rows_without_their_header_are_a_problem(form: Form) -> None:
 
 
 @every_form
-def test_rows_above_the_header_are_a_problem(form: Form) -> None:
-    document = read("Training", *without_header(form), *form(TRAINING, [GPT2]))
-    assert grids(document) == {"bow_training": [GPT2]}
-    assert problems(document) == LOST_HEADER
-
-
-@pytest.mark.parametrize("rows", [ROWS, [GPT2[:-1]]])
-@every_form
-def test_rows_under_a_misspelled_header_above_a_good_one_are_a_problem(form: Form, rows: Grid) -> None:
-    document = read("Model", "Words", "Words", *form(MISSPELLED, rows), *form(TRAINING, [GPT2]))
-    assert grids(document) == {"bow_training": [GPT2]}
-    assert problems(document) == LOST_HEADER
-    assert "'Data Source'" in document.problems[0].message
-    assert document.problems[0].locator == "line 4"
+def test_rows_above_the_header_or_under_a_misspelled_one_are_a_problem(form: Form) -> None:
+    good = form(TRAINING, [GPT2])
+    above = read("Training", *without_header(form), *good)
+    assert (grids(above), problems(above)) == ({"bow_training": [GPT2]}, LOST_HEADER)
+    for rows in (ROWS, [GPT2[:-1]]):
+        document = read("Model", "Words", "Words", *form(MISSPELLED, rows), *good)
+        assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, LOST_HEADER)
+        assert "'Data Source'" in document.problems[0].message
+        assert document.problems[0].locator == "line 4"
 
 
 @every_form
@@ -291,16 +264,15 @@ def test_delimited_row_too_short_or_too_long_is_a_problem(row: list[str]) -> Non
 # --- other text
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "Words.\nMore words.", "a | b | c\nd | e | f", "Model\nPlatform"])
-def test_text_without_a_table_is_not_recognised(text: str) -> None:
-    with pytest.raises(UnrecognisedDocumentError):
-        read(text)
-
-
 @pytest.mark.parametrize(
-    "text", [" " * 300_000 + "|x", "(" * 90_000, "*" * 90_000 + "x", "|" * 20_000, "1,\n" * 5_000, "Model\n" * 5_000]
+    "text",
+    [
+        *("", "\n\n", "Words.\nMore words.", "a | b | c\nd | e | f", "Model\nPlatform"),
+        # long runs end
+        *(" " * 300_000 + "|x", "(" * 90_000, "*" * 90_000 + "x", "|" * 20_000, "1,\n" * 5_000, "Model\n" * 5_000),
+    ],
 )
-def test_long_runs_end(text: str) -> None:
+def test_text_without_a_table_is_not_recognised(text: str) -> None:
     with pytest.raises(UnrecognisedDocumentError):
         read(text)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,15 +11,14 @@ from ipu_results.errors import DamagedDocumentError, DocumentError, Unrecognised
 from ipu_results.read import ParsedDocument
 from ipu_results.read.paper_text import read_paper_text
 
-from tests.read.reading_support import PAPER_HEADERS, ROOT, assert_read_or_refused, problems
+from tests.read.reading_support import BATCHES, FIGURES, PAPER_HEADERS, ROOT, assert_read_or_refused, problems
 
 REAL = ROOT.parent / "shared" / "sources" / "qwant-c2-report-arxiv-2002.11670.txt"
-BATCHES = ("2", "4", "6", "8", "10", "12")
-LATENCY = ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75")
-THROUGHPUT = ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35")
-EFFICIENCY = ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49")
+LATENCY, THROUGHPUT, EFFICIENCY = FIGURES.values()
 ROWS = tuple(zip(BATCHES, LATENCY, strict=True))
 CELLS = [cell for row in ROWS for cell in row]
+ROW_LINES = [" | ".join(row) for row in ROWS]
+FRAMED = ["| Batch size | Latency |", "|---|---|", *(f"| {line} |" for line in ROW_LINES)]
 
 Rows = tuple[tuple[str, ...], ...]
 
@@ -38,32 +39,22 @@ def columns(labels: tuple[str, ...] = BATCHES, figures: tuple[str, ...] = LATENC
 # --- the real text
 
 
-@pytest.fixture(scope="module")
-def real() -> ParsedDocument:
-    if not REAL.exists():
-        pytest.skip("the text of the paper is not here")
-    return read(REAL.read_text(encoding="utf-8"))
-
-
-def test_real_text_has_the_printed_rows_and_captions(real: ParsedDocument) -> None:
+@pytest.mark.skipif(not REAL.exists(), reason="the text of the paper is not here")
+def test_real_text_has_the_printed_rows_captions_and_lines() -> None:
+    text = REAL.read_text(encoding="utf-8")
+    real = read(text)
     assert tables(real) == {
         "qwant_table_1": ROWS,
         "qwant_table_2": tuple(zip(BATCHES, THROUGHPUT, strict=True)),
         "qwant_table_3": tuple(zip(("2", "4", "6", "8", "", ""), EFFICIENCY, strict=True)),
     }
     assert real.problems == ()
-    assert [(table.columns, table.caption) for table in real.tables] == [
-        (("Batch size", "Latency"), "Table 1. Latency results for ResNeXt101 (milliseconds per batch)"),
-        (("Batch size", "Throughput"), "Table 2. Throughput results (images/second) for ResNeXt101"),
-        (
-            ("Batch size", "Energy efficiency"),
-            "Table 3. Energy efficiency results (images/second/watt) for ResNeXt101",
-        ),
+    assert [(table.columns[1], table.caption) for table in real.tables] == [
+        ("Latency", "Table 1. Latency results for ResNeXt101 (milliseconds per batch)"),
+        ("Throughput", "Table 2. Throughput results (images/second) for ResNeXt101"),
+        ("Energy efficiency", "Table 3. Energy efficiency results (images/second/watt) for ResNeXt101"),
     ]
-
-
-def test_every_locator_of_the_real_text_is_the_line_of_its_cell(real: ParsedDocument) -> None:
-    lines = REAL.read_text(encoding="utf-8").split("\n")
+    lines = text.split("\n")
     for table in real.tables:
         for row in table.rows:
             for column, cell in enumerate(row.cells):
@@ -75,32 +66,31 @@ def test_every_locator_of_the_real_text_is_the_line_of_its_cell(real: ParsedDocu
 # --- the forms
 
 
-def test_one_column_after_the_other() -> None:
-    document = read(*columns())
-    assert tables(document) == {"qwant_table_1": ROWS}
-    assert document.tables[0].caption == "Table 1. Latency (ms)"
-    assert document.tables[0].locator == "lines 1-17"
-    assert document.tables[0].rows[0].cell_locators == ("line 2", "line 12")
-
-
-@pytest.mark.parametrize("mark", [" | ", "\t", "     "])
-def test_one_row_a_line(mark: str) -> None:
-    document = read("Intro words.", f"Batch size{mark}Latency", *(mark.join(row) for row in ROWS))
-    assert tables(document) == {"qwant_table_1": ROWS}
-    assert [row.locator for row in document.tables[0].rows] == [f"line {line}" for line in range(3, 9)]
-
-
-def test_framed_table_with_a_rule() -> None:
-    document = read("| Batch size | Latency |", "|---|---|", *(f"| {label} | {figure} |" for label, figure in ROWS))
-    assert tables(document) == {"qwant_table_1": ROWS}
-
-
-def test_one_cell_a_line() -> None:
-    document = read("Batch size", "Latency", *CELLS, "", "Table 1. Latency")
-    assert tables(document) == {"qwant_table_1": ROWS}
-    assert document.tables[0].rows[1].cell_locators == ("line 5", "line 6")
-    spaced = [line for row in ROWS for line in (*row, "")]
-    assert tables(read("Batch size", "", "Latency", "", *spaced)) == {"qwant_table_1": ROWS}
+@pytest.mark.parametrize(
+    ("lines", "table", "last"),
+    [
+        (columns(), "lines 1-17", "line 17"),
+        (["Intro", "Batch size | Latency", *ROW_LINES], "lines 2-8", "line 8, column 2 (Latency)"),
+        (["Intro", "Batch size\tLatency", *map("\t".join, ROWS)], "lines 2-8", "line 8, column 2 (Latency)"),
+        (["Intro", "Batch size     Latency", *map("     ".join, ROWS)], "lines 2-8", "line 8, column 2 (Latency)"),
+        (FRAMED, "lines 1-8", "line 8, column 2 (Latency)"),
+        (["Batch size", "Latency", *CELLS, "", "Table 1. Latency"], "lines 1-14", "line 14"),
+        (["Batch size", "", "Latency", "", *(cell for row in ROWS for cell in (*row, ""))], "lines 1-21", "line 21"),
+        # a page number is neither label nor figure
+        (["Batch size", *BATCHES, "", "3", "\f", "Latency", *LATENCY, "", "4"], "lines 1-17", "line 17"),
+        # columns that continue after other text
+        (
+            ["Batch size", *BATCHES[:4], "x", *BATCHES[4:], "Latency", *LATENCY[:2], "x", *LATENCY[2:]],
+            "lines 1-16",
+            "line 16",
+        ),
+    ],
+)
+def test_table_in_every_form(lines: list[str], table: str, last: str) -> None:
+    document = read(*lines)
+    assert (document.problems, tables(document)) == ((), {"qwant_table_1": ROWS})
+    [read_table] = document.tables
+    assert (read_table.locator, read_table.cell_locator(read_table.rows[-1], 1)) == (table, last)
 
 
 @pytest.mark.parametrize("header", ["Energy e\ufb03ciency", "\f Energy efficiency", "ENERGY EFFICIENCY (images/s/W)"])
@@ -139,11 +129,24 @@ def test_labels_lost_at_the_end_are_blank(kept: int) -> None:
     assert document.problems == ()
 
 
-def test_label_lost_elsewhere_is_a_problem() -> None:
-    for lost in range(5):
-        document = read(*columns(labels=BATCHES[:lost] + BATCHES[lost + 1 :]))
-        assert tables(document) == {}
-        assert problems(document) == [("qwant_table_1", None, "labels-missing")]
+def drop(cells: Sequence[str], place: int) -> tuple[str, ...]:
+    return (*cells[:place], *cells[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        *((columns(labels=drop(BATCHES, lost)), "labels-missing") for lost in range(5)),
+        *((columns(figures=drop(LATENCY, lost)), "cells-missing") for lost in range(6)),
+        *((["Batch size", "Latency", *drop(CELLS, lost)], "cells-missing") for lost in range(12)),
+        (["Batch size", *BATCHES, "", "Latency", *LATENCY[:5], "", "4"], "cells-missing"),  # a page number
+        (["Batch size | Latency", "words"], "cells-missing"),
+        (["Foo", *BATCHES, "words", "Latency", *LATENCY], "unknown-header"),
+    ],
+)
+def test_table_with_a_lost_cell_or_label_is_a_problem(lines: list[str], reason: str) -> None:
+    document = read(*lines)
+    assert (tables(document), problems(document)) == ({}, [("qwant_table_1", None, reason)])
 
 
 @pytest.mark.parametrize(
@@ -152,20 +155,6 @@ def test_label_lost_elsewhere_is_a_problem() -> None:
 )
 def test_only_the_first_multiples_of_a_number_are_completed(labels: tuple[str, ...], known: bool) -> None:
     assert bool(read(*columns(labels=labels)).tables) is known
-
-
-def test_lost_figure_is_a_problem() -> None:
-    for lost in range(6):
-        document = read(*columns(figures=LATENCY[:lost] + LATENCY[lost + 1 :]))
-        assert tables(document) == {}
-        assert problems(document) == [("qwant_table_1", None, "cells-missing")]
-
-
-def test_cell_lost_row_by_row_is_a_problem() -> None:
-    for lost in range(12):
-        document = read("Batch size", "Latency", *CELLS[:lost], *CELLS[lost + 1 :])
-        assert tables(document) == {}
-        assert problems(document) == [("qwant_table_1", None, "cells-missing")]
 
 
 def test_two_lost_figures_never_shift_whole_numbers() -> None:
@@ -181,37 +170,22 @@ def test_row_with_a_lost_cell_is_a_problem() -> None:
     assert [row.number for row in document.tables[0].rows] == [1, 2, 5]
 
 
-def test_page_number_is_neither_label_nor_figure() -> None:
-    lines = ["Batch size", *BATCHES, "", "3", "\f", "Latency", *LATENCY, "", "4"]
-    assert tables(read(*lines)) == {"qwant_table_1": ROWS}
+def test_page_number_is_no_lost_label() -> None:
     lost = ["Batch size", *BATCHES[:4], "", "3", "\f", "Latency", *LATENCY, "", "4"]
     assert tables(read(*lost)) == {"qwant_table_1": tuple(zip((*BATCHES[:4], "", ""), LATENCY, strict=True))}
-    missing = ["Batch size", *BATCHES, "", "Latency", *LATENCY[:5], "", "4"]
-    assert problems(read(*missing)) == [("qwant_table_1", None, "cells-missing")]
 
 
-def test_column_continues_after_other_text() -> None:
-    lines = ["Batch size", *BATCHES[:4], "words", *BATCHES[4:], "Latency", *LATENCY[:2], "words", *LATENCY[2:]]
-    assert tables(read(*lines)) == {"qwant_table_1": ROWS}
-
-
-def test_renamed_column_is_a_problem() -> None:
+def test_renamed_column_of_figures_is_a_problem() -> None:
     efficiency = ("Batch size", *BATCHES, "words", "Energy efficiency", *EFFICIENCY)
-    figures = read("Batch size", *BATCHES, "words", "Foo", *LATENCY, "", *efficiency)
-    assert list(tables(figures)) == ["qwant_table_3"]
-    labels = read("Foo", *BATCHES, "words", "Latency", *LATENCY)
-    assert tables(labels) == {}
-    assert problems(figures) == problems(labels) == [("qwant_table_1", None, "unknown-header")]
+    document = read("Batch size", *BATCHES, "words", "Foo", *LATENCY, "", *efficiency)
+    assert list(tables(document)) == ["qwant_table_3"]
+    assert problems(document) == [("qwant_table_1", None, "unknown-header")]
 
 
 def test_labels_without_figures_are_a_problem() -> None:
     document = read("Batch size", *BATCHES, "words", "Latency", "words")
     assert tables(document) == {}
     assert len(document.problems) == 1
-
-
-def test_header_without_rows_is_a_problem() -> None:
-    assert problems(read("Batch size | Latency", "words")) == [("qwant_table_1", None, "cells-missing")]
 
 
 def test_repeated_table_is_read_once_and_each_keeps_its_caption() -> None:
@@ -222,20 +196,23 @@ def test_repeated_table_is_read_once_and_each_keeps_its_caption() -> None:
 
 
 def test_caption_that_does_not_name_the_measure_is_near_its_table() -> None:
-    table = ["Batch size | Latency", *map(" | ".join, ROWS)]
+    table = ["Batch size | Latency", *ROW_LINES]
     for distance, caption in ((1, "Table 4. Results"), (12, "Table 4. Results"), (13, "")):
         assert read(*table, *[""] * (distance - 1), "Table 4. Results").tables[0].caption == caption
 
 
-@pytest.mark.parametrize("text", ["", " \n\t\n"])
-def test_empty_text_is_damaged(text: str) -> None:
-    with pytest.raises(DamagedDocumentError, match="is empty"):
-        read(text)
-
-
-@pytest.mark.parametrize("text", ["words", "Latency\nwords", "batch_size,throughput\n2,3.5"])
-def test_other_texts_are_not_recognised(text: str) -> None:
-    with pytest.raises(UnrecognisedDocumentError, match="no table with a known header"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((text, "is empty") for text in ("", " \n\t\n")),
+        *(
+            (text, "no table with a known header")
+            for text in ("words", "Latency\nwords", "batch_size,throughput\n2,3.5")
+        ),
+    ],
+)
+def test_empty_and_other_texts_are_refused(text: str, message: str) -> None:
+    with pytest.raises(DamagedDocumentError if message == "is empty" else UnrecognisedDocumentError, match=message):
         read(text)
 
 
@@ -251,16 +228,12 @@ def test_many_names_and_captions_without_figures_are_not_tables(line: str) -> No
 
 
 @pytest.mark.parametrize("mark", ["", "words"])
-def test_many_names_before_a_table(mark: str) -> None:
+def test_table_after_many_names(mark: str) -> None:
     document = read(*["Latency", mark] * MANY, "words", *columns())
-    assert tables(document) == {"qwant_table_1": ROWS}
-    assert document.problems == ()
-
-
-def test_stacked_header_after_many_names() -> None:
-    document = read(*["Latency", ""] * MANY, "Batch size", "Latency", *CELLS)
-    assert tables(document) == {"qwant_table_1": ROWS}
-    assert document.tables[0].locator == f"lines {2 * MANY + 1}-{2 * MANY + 14}"
+    assert (document.problems, tables(document)) == ((), {"qwant_table_1": ROWS})
+    stacked = read(*["Latency", mark] * MANY, "Batch size", "Latency", *CELLS)
+    assert tables(stacked) == {"qwant_table_1": ROWS}
+    assert stacked.tables[0].locator == f"lines {2 * MANY + 1}-{2 * MANY + 14}"
 
 
 def test_columns_in_many_parts() -> None:

@@ -16,17 +16,7 @@ from tests.read.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused
 
 HISTORY = WORDS.headers_of("performance-csv")
 COMPARATORS = WORDS.headers_of("comparators")
-HEADER = [
-    "model",
-    "variant",
-    "platform",
-    "sdk_version",
-    "framework",
-    "dataset",
-    "batch_size",
-    "precision",
-    "throughput (items/s)",
-]
+HEADER = "model|variant|platform|sdk_version|framework|dataset|batch_size|precision|throughput (items/s)".split("|")
 ROW = ["ResNet-50 v1.5", "", "Bow Pod16", "Pre-SDK2.5", "TensorFlow1", "ImageNet2012", "1,920", "16.16", "42029"]
 
 
@@ -53,16 +43,8 @@ def test_committed_page_histories(name: str, count: int) -> None:
 def test_committed_comparators() -> None:
     document = read_csv((ROOT / "raw/nvidia/a100-comparators.csv").read_bytes(), COMPARATORS)
     assert {name: len(rows) for name, rows in grids(document).items()} == {"nvidia_a100": 330}
-    assert grids(document)["nvidia_a100"][0][3:] == [
-        "2020-11-03",
-        "1x A100-SXM4-40GB (DGX A100)",
-        "ResNeXt101-32x4d",
-        "training",
-        "TF32+XLA",
-        "128 (TF) / 256 (AMP) /GPU",
-        "throughput img/s",
-        "371",
-    ]
+    place, figure = "2020-11-03|1x A100-SXM4-40GB (DGX A100)|ResNeXt101-32x4d|training|TF32+XLA", "throughput img/s|371"
+    assert "|".join(grids(document)["nvidia_a100"][0][3:]) == f"{place}|128 (TF) / 256 (AMP) /GPU|{figure}"
 
 
 def test_line_ends_byte_order_mark_and_unusual_blanks() -> None:
@@ -88,22 +70,20 @@ def test_lost_or_renamed_header_name_is_a_problem() -> None:
     for column in range(len(HEADER)):
         for header in (HEADER[:column] + HEADER[column + 1 :], [*HEADER[:column], "other", *HEADER[column + 1 :]]):
             assert problems(read(write_csv(header, ROW))) == [("", None, "unknown-header")]
-
-
-def test_header_without_rows_is_a_problem() -> None:
     for data in (write_csv(HEADER), write_csv(HEADER) + b"\n\n"):
         assert problems(read(data)) == [("bow_training_history", None, "no-rows")]
 
 
-@pytest.mark.parametrize("size", [1, 3, 40])
-def test_truncated_file_is_damaged(size: int) -> None:
-    with pytest.raises(DamagedDocumentError, match="truncated"):
-        read(write_csv(HEADER, ROW, ROW)[:-size])
-
-
-def test_open_quote_is_damage_and_not_one_long_row() -> None:
-    with pytest.raises(DamagedDocumentError, match="line"):
-        read(write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW))
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        *((write_csv(HEADER, ROW, ROW)[:-size], "truncated") for size in (1, 3, 40)),
+        (write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW), "line"),  # an open quote is not one long row
+    ],
+)
+def test_truncated_file_or_open_quote_is_damage(data: bytes, message: str) -> None:
+    with pytest.raises(DamagedDocumentError, match=message):
+        read(data)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 from ipu_results.read import ParsedDocument
 from ipu_results.read.pdf import read_pdf
-from ipu_results.schema.table_headers import TableHeader
-from reportlab.pdfgen.canvas import Canvas
 
-Text = tuple[float, float, str]
+from tests.read.pdf_support import Row, Text, list_rows, make_header, place_rows, read_texts, set_texts
+
 Page = list[Text]
-Row = tuple[str, ...]
 
 X = (100.0, 240.0, 340.0)
 HEADER = ("Layer", "Throughput (images/s)", "Latency (ms)")
@@ -24,57 +20,44 @@ CAPTION = (100.0, 724.0, "Table 4.2: Layers of the network")
 
 
 def set_rows(y: float, *rows: Row, x: tuple[float, ...] = X) -> Page:
-    return [(at, y - 12 * n, text) for n, row in enumerate(rows) for at, text in zip(x, row, strict=True) if text]
-
-
-def shift(page: Page, right: float) -> Page:
-    return [(x + right, y, text) for x, y, text in page]
-
-
-def make_pdf(*pages: Page) -> bytes:
-    out = io.BytesIO()
-    canvas = Canvas(out, pagesize=(612, 792), invariant=1)
-    for page in pages:
-        canvas.setFont("Times-Roman", 10)
-        for x, y, text in page:
-            canvas.drawString(x, y, text)
-        canvas.showPage()
-    canvas.save()
-    return out.getvalue()
+    return place_rows(y, rows, x)
 
 
 def read(*pages: Page, names: dict[str, str] = NAMES) -> ParsedDocument:
-    return read_pdf(make_pdf(*pages), [TableHeader("inference-paper", "t", tuple(names.items()), "inference")])
-
-
-def list_rows(document: ParsedDocument) -> list[Row]:
-    return [row.cells for table in document.tables for row in table.rows]
+    return read_texts(names, *pages)
 
 
 def list_reasons(document: ParsedDocument) -> list[str]:
     return [problem.reason for problem in document.problems]
 
 
-TOP = [CAPTION, *set_rows(700, HEADER, *FIRST)]
+ALONE = set_rows(700, HEADER, *FIRST)
+TOP = [CAPTION, *ALONE]
 AGAIN = set_rows(700, HEADER, *SECOND)
 CHAPTER = [(100.0, 760.0, "78"), (300.0, 760.0, "CHAPTER 5. PRIMITIVES")]
 SECTION = [(100.0, 760.0, "5.2. CONVOLUTION"), (440.0, 760.0, "79")]
 TITLE = [(100.0, 760.0, "Report of the laboratory")]
+PROSE = [
+    (x, y, "A sentence of a paper that is long enough for a column of it.")
+    for y in range(400, 100, -12)
+    for x in (40, 320)
+]
+GROUPED = {"Layer": "model", "Small": "value", "Large": "value"}
 
 
 @pytest.mark.parametrize(
     ("first", "second"),
     [
         (TOP, AGAIN),
-        ([*CHAPTER, *TOP], [*SECTION, *shift(AGAIN, -40)]),
+        ([*CHAPTER, *TOP], [*SECTION, *set_rows(700, HEADER, *SECOND, x=(60.0, 200.0, 300.0))]),
         ([*TITLE, *TOP, (300.0, 40.0, "1 / 2")], [*TITLE, *AGAIN, (300.0, 40.0, "2 / 2")]),
         (TOP, [(100.0, 724.0, "Table 4.2: (continued)"), *AGAIN]),
         (TOP, [(100.0, 724.0, "Table 4.2 - continued from previous page"), *AGAIN]),
         (TOP, [(100.0, 724.0, "Table 4.2 (cont'd)"), *AGAIN]),
         (TOP, [CAPTION, *AGAIN]),
         ([*TOP, (240.0, 652.0, "Continued on next page")], [(100.0, 715.0, "(continued)"), *AGAIN]),
-        (set_rows(700, HEADER, *FIRST), AGAIN),
-        ([*TITLE, *set_rows(700, HEADER, *FIRST)], [*TITLE, *AGAIN, (100.0, 660.0, "Table 4.2: Layers")]),
+        (ALONE, AGAIN),
+        ([*TITLE, *ALONE], [*TITLE, *AGAIN, (100.0, 660.0, "Table 4.2: Layers")]),
     ],
 )
 def test_repeated_header_on_the_next_page_continues_the_table(first: Page, second: Page) -> None:
@@ -94,21 +77,12 @@ def test_table_continues_over_three_pages_and_keeps_its_caption() -> None:
 
 
 def test_table_over_both_columns_of_a_page_continues() -> None:
-    line = "This sentence of a paper is long enough for a column of it."
-    prose = [(x, y, line) for y in range(400, 100, -12) for x in (40.0, 320.0)]
-    document = read(TOP, [*AGAIN, *prose])
+    document = read(TOP, [*AGAIN, *PROSE])
     assert (document.problems, list_rows(document)) == ((), FIRST + SECOND)
 
 
 def test_long_caption_is_that_of_the_table_below_it() -> None:
-    lines = [
-        "Table 4.2: Layers of the network,",
-        "of which each",
-        "was measured",
-        "on one chip",
-        "of the first",
-        "board",
-    ]
+    lines = "Table 4.2: Layers of the network,|of which each|was measured|on one chip|of the first|board".split("|")
     caption = [(100.0, 768.0 - 9 * number, line) for number, line in enumerate(lines)]
     document = read([(440.0, 780.0, "7"), *caption, *TOP[1:]], [(440.0, 780.0, "8"), *AGAIN])
     assert (document.problems, list_rows(document)) == ((), FIRST + SECOND)
@@ -116,41 +90,30 @@ def test_long_caption_is_that_of_the_table_below_it() -> None:
 
 
 def test_short_name_in_the_caption_of_the_next_table_is_no_mention() -> None:
-    names = {"Layer": "model", "S": "value", "Latency": "value"}
     head = ("Layer", "S", "Latency (ms)")
-    header = TableHeader("inference-paper", "t", tuple(names.items()), "inference")
-    next_one = TableHeader("inference-paper", "u", (("Chip", "model"), ("Clock rate", "value")), "inference")
-    following = [
-        (100.0, 630.0, "Table 4.3: Chips in images/s"),
-        *set_rows(600, ("Chip", "Clock rate"), ("GC2", "1.6"), x=X[:2]),
+    headers = [
+        make_header({"Layer": "model", "S": "value", "Latency": "value"}),
+        make_header({"Chip": "model", "Clock rate": "value"}, "u"),
     ]
+    chips = set_rows(600, ("Chip", "Clock rate"), ("GC2", "1.6"))
+    following = [(100.0, 630.0, "Table 4.3: Chips in images/s"), *chips]
     pages = [CAPTION, *set_rows(700, head, *FIRST)], [*set_rows(700, head, *SECOND), *following]
-    document = read_pdf(make_pdf(*pages), [header, next_one])
+    document = read_pdf(set_texts(*pages), headers)
     assert (document.problems, list_rows(document)) == ((), [*FIRST, *SECOND, ("GC2", "1.6")])
     assert [table.caption for table in document.tables] == [CAPTION[2], "Table 4.3: Chips in images/s"]
 
 
-GROUPED = {"Layer": "model", "Small": "value", "Large": "value"}
-
-
-def group(name: str, *rows: Row) -> Page:
-    return [(250.0, 712.0, name), *set_rows(700, tuple(GROUPED), *rows)]
-
-
-def test_line_over_the_names_is_printed_again_with_them() -> None:
-    caption = (100.0, 740.0, "Table 4.2: Layers")
-    document = read(
-        [caption, *group("Throughput of one IPU", *FIRST)], group("Throughput of one IPU", *SECOND), names=GROUPED
-    )
-    assert (document.problems, list_rows(document)) == ((), FIRST + SECOND)
-
-
-def test_other_line_over_the_same_names_is_another_table() -> None:
-    caption = (100.0, 740.0, "Table 4.2: Layers")
-    document = read(
-        [caption, *group("Throughput of one IPU", *FIRST)], group("Throughput of two IPUs", *SECOND), names=GROUPED
-    )
-    assert (list_reasons(document), list_rows(document)) == (["duplicate-table"], FIRST)
+@pytest.mark.parametrize(
+    ("line", "reasons", "rows"),
+    [("Throughput of one IPU", [], FIRST + SECOND), ("Throughput of two IPUs", ["duplicate-table"], FIRST)],
+)
+def test_line_over_the_names_is_printed_again_with_them_or_begins_another_table(
+    line: str, reasons: list[str], rows: list[Row]
+) -> None:
+    caption, over = (100.0, 740.0, "Table 4.2: Layers"), (250.0, 712.0, "Throughput of one IPU")
+    first, second = (set_rows(700, tuple(GROUPED), *part) for part in (FIRST, SECOND))
+    document = read([caption, over, *first], [(250.0, 712.0, line), *second], names=GROUPED)
+    assert (list_reasons(document), list_rows(document)) == (reasons, rows)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +123,7 @@ def test_other_line_over_the_same_names_is_another_table() -> None:
         pytest.param(TOP, [*AGAIN, (100.0, 660.0, "Table 4.3: Layers")], id="other caption below"),
         pytest.param(TOP, [(100.0, 724.0, "Table 4.3 (continued)"), *AGAIN], id="another table continues"),
         pytest.param(
-            [(100.0, 724.0, "Table 4-1: Layers"), *set_rows(700, HEADER, *FIRST)],
+            [(100.0, 724.0, "Table 4-1: Layers"), *ALONE],
             [(100.0, 724.0, "Table 4-2: continued"), *AGAIN],
             id="another number behind a hyphen",
         ),
@@ -174,31 +137,17 @@ def test_other_line_over_the_same_names_is_another_table() -> None:
             [(100.0, 760.0, "Test"), (440.0, 760.0, "64"), *AGAIN],
             id="a count above in place of a page number",
         ),
-        pytest.param(
-            TOP, [(100.0, 724.0, "Table 4.2: Layers of another network"), *AGAIN], id="same number, other text"
-        ),
-        pytest.param(
-            set_rows(700, HEADER, *FIRST),
-            [(100.0, 724.0, "Table 4.2 (continued)"), *AGAIN],
-            id="continues an unknown one",
-        ),
+        pytest.param(TOP, [(100.0, 724.0, "Table 4.2: Layers of another"), *AGAIN], id="same number, other text"),
+        pytest.param(ALONE, [(100.0, 724.0, "Table 4.2 (continued)"), *AGAIN], id="continues an unknown one"),
         pytest.param(TOP, [(100.0, 724.0, "On two IPUs"), *AGAIN], id="title above"),
         pytest.param([*TOP, (100.0, 600.0, "So much for one IPU.")], AGAIN, id="text below"),
         pytest.param([*TOP, (100.0, 640.0, "a Not on this chip.")], AGAIN, id="footnote below"),
-        pytest.param(
-            [*set_rows(700, HEADER, *FIRST), (100.0, 640.0, "Table 4.2: Layers")], AGAIN, id="caption below the first"
-        ),
+        pytest.param([*ALONE, (100.0, 640.0, "Table 4.2: Layers")], AGAIN, id="caption below the first"),
         pytest.param(TOP, set_rows(700, (HEADER[0], HEADER[2], HEADER[1]), *SECOND), id="other order"),
         pytest.param(TOP, set_rows(700, (*HEADER[:2], "Latency (s)"), *SECOND), id="other unit"),
         pytest.param(TOP, set_rows(700, HEADER, *SECOND, x=(100, 230, 340)), id="other places"),
-        pytest.param(
-            [*CHAPTER, *set_rows(700, HEADER, *FIRST)], [*SECTION, *AGAIN], id="other running head, and no caption"
-        ),
-        pytest.param(
-            [(100.0, 760.0, "Run 1"), *set_rows(700, HEADER, *FIRST)],
-            [(100.0, 760.0, "Run 2"), *AGAIN],
-            id="other title",
-        ),
+        pytest.param([*CHAPTER, *ALONE], [*SECTION, *AGAIN], id="other running head, and no caption"),
+        pytest.param([(100.0, 760.0, "Run 1"), *ALONE], [(100.0, 760.0, "Run 2"), *AGAIN], id="other title"),
     ],
 )
 def test_equal_header_of_another_table_is_not_joined(first: Page, second: Page) -> None:
@@ -207,13 +156,12 @@ def test_equal_header_of_another_table_is_not_joined(first: Page, second: Page) 
     assert "duplicate-table" in list_reasons(document)
 
 
-def test_equal_header_two_pages_later_is_not_joined() -> None:
-    document = read(TOP, [(100.0, 700.0, "A page of prose with the words throughput, latency and layer.")], AGAIN)
-    assert (list_reasons(document), list_rows(document)) == (["duplicate-table"], FIRST)
+PROSE_LINE = (100.0, 700.0, "A page of prose with the words throughput, latency and layer.")
 
 
-def test_equal_header_on_the_same_page_is_not_joined() -> None:
-    document = read([*TOP, *set_rows(600, HEADER, *SECOND)])
+@pytest.mark.parametrize("pages", [(TOP, [PROSE_LINE], AGAIN), ([*TOP, *set_rows(600, HEADER, *SECOND)],)])
+def test_equal_header_two_pages_later_or_on_the_same_page_is_not_joined(pages: tuple[Page, ...]) -> None:
+    document = read(*pages)
     assert (list_reasons(document), list_rows(document)) == (["duplicate-table"], FIRST)
 
 
@@ -233,10 +181,8 @@ def test_text_at_the_joint_refuses_the_rows_on_both_sides_of_it() -> None:
 
 def test_blank_label_that_the_part_before_has_refuses_the_row() -> None:
     names = {"Layer": "model", "Variant": "variant", "Latency": "value"}
-    first = [("conv1", "wide", "1.36"), ("conv2", "wide", "1.94")]
+    rows = [("conv1", "wide", "1.36"), ("conv2", "wide", "1.94"), ("conv3", "wide", "3.70")]
     head = ("Layer", "Variant", "Latency (ms)")
-    document = read(
-        set_rows(700, head, *first), set_rows(700, head, ("conv2", "", "3.17"), ("conv3", "wide", "3.70")), names=names
-    )
-    assert list_rows(document) == [first[0], first[1], ("conv3", "wide", "3.70")]
-    assert list_reasons(document) == ["row-width"]
+    second = set_rows(700, head, ("conv2", "", "3.17"), rows[2])
+    document = read(set_rows(700, head, *rows[:2]), second, names=names)
+    assert (list_reasons(document), list_rows(document)) == (["row-width"], rows)

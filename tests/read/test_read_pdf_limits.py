@@ -11,7 +11,7 @@ import pytest
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.limits import MAX_UNPACKED_PDF_BYTES, MAX_UNPACKED_STREAM_BYTES
 from ipu_results.read.pdf import read_pdf
-from ipu_results.read.pdf_limits import check_unpacked_size
+from ipu_results.read.pdf_limits import PackedStream, check_unpacked_size, measure_stream
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
@@ -58,6 +58,14 @@ def test_stream_that_unpacks_to_too_much_is_refused(name: str) -> None:
         DocumentTooLargeError, match=f"a stream that unpacks to more than {MAX_UNPACKED_STREAM_BYTES:,}"
     ):
         read_pdf(data, PAPER_HEADERS)
+
+
+def test_phrases_are_measured() -> None:
+    phrases = memoryview(bytes.fromhex("800B6050220C0C8501"))  # the example of PDF 32000-1, 7.4.4: ten bytes
+    for part, size in ((phrases, 10), (memoryview(b"\xff" * 9), 9)):
+        assert measure_stream(PackedStream(part, [b"LZWDecode"], 100)) == size
+    with pytest.raises(DocumentTooLargeError):
+        measure_stream(PackedStream(phrases, [b"LZWDecode"], 8))
 
 
 def test_refusal_does_not_unpack_the_stream() -> None:

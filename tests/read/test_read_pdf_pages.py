@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 import pytest
 from ipu_results.read import ParsedDocument
 from ipu_results.read.pdf import read_pdf
-from ipu_results.schema.vocabulary import load_vocabulary
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
-from reportlab.pdfgen.canvas import Canvas
 
-from tests.read.reading_support import PAPER_HEADERS, problems
+from tests.read.pdf_support import Row, place_rows, read_paper, set_texts
+from tests.read.reading_support import LAYOUTS, TRAINING, problems
 
-PAGE_HEADERS = [header for header in load_vocabulary().table_headers if header.reader == "performance-page"]
-NAMES = ("Model", "Variant", "Platform", "SDK Version", "Framework", "Dataset", "Batch Size", "Precision")
-TRAINING = (*NAMES, "Throughput (items/sec)")
 STEPS = (40, 140, 200, 270, 340, 410, 480, 550, 610)
-Row = tuple[str, ...]
 Line = tuple[float, Sequence[str]]
 """Height on the page, and a text for each column, `""` for none."""
 
@@ -32,25 +26,13 @@ POD = [make_row("BERT-Base", "IPU-POD16", "1,000.5"), make_row("GPT2", "IPU-POD6
 BOW = [make_row("BERT-Base", "Bow Pod16", "3,000"), make_row("GPT2", "Bow Pod64", "4,000")]
 
 
-def list_lines(header: Row, rows: Sequence[Row], y: float = 700, pitch: float = 14) -> list[Line]:
+def list_lines(header: Sequence[str], rows: Sequence[Row], y: float = 700, pitch: float = 14) -> list[Line]:
     return [(y - pitch * place, texts) for place, texts in enumerate((header, *rows))]
 
 
-def make_pdf(*pages: Sequence[Line]) -> bytes:
-    out = io.BytesIO()
-    canvas = Canvas(out, pagesize=(792, 792), invariant=1)
-    for lines in pages:
-        canvas.setFont("Helvetica", 8)
-        for y, texts in lines:
-            for x, text in zip(STEPS, texts, strict=False):
-                canvas.drawString(x, y, text)
-        canvas.showPage()
-    canvas.save()
-    return out.getvalue()
-
-
 def read(*pages: Sequence[Line]) -> ParsedDocument:
-    return read_pdf(make_pdf(*pages), PAGE_HEADERS)
+    placed = [[text for y, texts in lines for text in place_rows(y, [texts], STEPS)] for lines in pages]
+    return read_pdf(set_texts(*placed, font="Helvetica", size=8, width=792), LAYOUTS)
 
 
 def list_tables(document: ParsedDocument) -> dict[str, list[Row]]:
@@ -120,16 +102,10 @@ def test_names_too_close_for_cells_are_a_problem_next_to_a_table() -> None:
 
 def test_digit_that_its_font_draws_raised_is_a_footnote_mark() -> None:
     pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
-    out = io.BytesIO()
-    canvas = Canvas(out, invariant=1, pageCompression=0)
-    canvas.setFont("Vera", 10)
-    for y, texts in ((700, ("Batch size", "Latency")), (680, ("2", "1.36\u00b9")), (660, ("4", "1.94"))):
-        for x, text in zip((100, 200), texts, strict=True):
-            canvas.drawString(x, y, text)
-    canvas.save()
-    plain = out.getvalue()
+    texts = place_rows(700, [("Batch size", "Latency"), ("2", "1.36\u00b9"), ("4", "1.94")], (100, 200), 20)
+    plain = set_texts(texts, font="Vera", pageCompression=0)
     data = plain.replace(b"<00B9>", b"<0031>")
     assert data != plain
-    (table,) = read_pdf(data, PAPER_HEADERS).tables
+    (table,) = read_paper(data).tables
     assert [row.cells for row in table.rows] == [("2", "1.36"), ("4", "1.94")]
     assert table.rows[0].footnotes == ((1, "1"),)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 
 import pytest
 from ipu_results.read import ParsedDocument
-from ipu_results.read.pdf import read_pdf
-from ipu_results.schema.table_headers import TableHeader
 from reportlab.pdfbase.pdfmetrics import stringWidth
-from reportlab.pdfgen.canvas import Canvas
+
+from tests.read.pdf_support import Row, Text, list_rows, read_texts
 
 REGULAR, BOLD = "Times-Roman", "Times-Bold"
-Text = tuple[float, float, str, str]
-"""Left edge and baseline in points, text and font."""
-Row = tuple[str, ...]
 
 X = (100.0, 220.0, 330.0)
 HEADER = ("Layer", "Throughput", "Latency")
@@ -24,13 +19,7 @@ ROWS = [(f"conv{number}", f"1,{number}74.16", f"{number}.36") for number in rang
 
 
 def read(*texts: Text, names: dict[str, str] = NAMES) -> ParsedDocument:
-    out = io.BytesIO()
-    canvas = Canvas(out, pagesize=(612, 792), invariant=1)
-    for x, y, text, font in texts:
-        canvas.setFont(font, 10)
-        canvas.drawString(x, y, text)
-    canvas.save()
-    return read_pdf(out.getvalue(), [TableHeader("inference-paper", "t", tuple(names.items()), "inference")])
+    return read_texts(names, texts)
 
 
 def set_row(y: float, row: Row, font: str = REGULAR, x: Sequence[float] = X) -> list[Text]:
@@ -49,28 +38,27 @@ def set_groups(size: int, *, title: str = BOLD, label: str = REGULAR, above: flo
     return texts
 
 
-def list_rows(document: ParsedDocument) -> list[Row]:
-    return [row.cells for table in document.tables for row in table.rows]
-
-
-@pytest.mark.parametrize("size", [2, 3])
-def test_titles_in_a_font_of_their_own_are_no_part_of_a_label(size: int) -> None:
-    document = read(*set_groups(size))
-    assert (document.problems, list_rows(document)) == ((), ROWS)
-
-
 @pytest.mark.parametrize(
     ("texts", "refused"),
     [
+        pytest.param(set_groups(2), set(), id="titles of two rows"),
+        pytest.param(set_groups(3), set(), id="titles of three rows"),
         pytest.param(set_groups(3, title=REGULAR), {0, 3}, id="font of the labels"),
         pytest.param(set_groups(3, label=BOLD), {0, 3}, id="labels in the font of the titles"),
         pytest.param(set_groups(1, above=20), set(range(6)), id="over every row"),
         pytest.param(set_groups(6), {0}, id="a single line"),
         pytest.param(set_groups(3, above=12), {0, 2, 3}, id="as near to the row above"),
         pytest.param(set_groups(3, x=108.0), {0, 3}, id="not over the left edge"),
+        pytest.param(
+            [(x, y, text, "Times-Italic" if text == "VGG" else font) for x, y, text, font in set_groups(2)],
+            {0, 2, 4},
+            id="two other fonts",
+        ),
     ],
 )
-def test_line_that_may_be_a_part_of_a_label_refuses_the_row(texts: list[Text], refused: set[int]) -> None:
+def test_line_that_may_be_a_part_of_a_label_and_is_no_title_refuses_the_row(
+    texts: list[Text], refused: set[int]
+) -> None:
     document = read(*texts)
     assert list_rows(document) == [row for number, row in enumerate(ROWS) if number not in refused]
     assert [problem.reason for problem in document.problems] == ["row-width"] * len(refused)
@@ -85,11 +73,6 @@ def test_line_of_two_cells_is_not_a_title() -> None:
         for number, row in enumerate(rows[3 * group : 3 * group + 3], 1):
             texts += set_row(680 - 60 * group - 12 * number, row, x=x)
     assert list_rows(read(*texts, names=names)) == [*rows[1:3], *rows[4:]]
-
-
-def test_lines_in_two_other_fonts_are_not_titles() -> None:
-    texts = [(x, y, text, "Times-Italic" if text == "VGG" else font) for x, y, text, font in set_groups(2)]
-    assert len(list_rows(read(*texts))) == len(ROWS) - 3
 
 
 # --- cells that reach below the next name
@@ -119,21 +102,17 @@ def test_label_that_reaches_below_the_next_name_is_read_if_every_column_has_a_ce
 
 
 @pytest.mark.parametrize(
-    "row",
+    ("row", "end"),
     [
-        pytest.param(("2 chips on different boards 16", "9.5", "2.82"), id="it may end with a figure"),
-        pytest.param((LONG, "", "2.82"), id="a figure is missing"),
+        pytest.param(("2 chips on different boards 16", "9.5", "2.82"), 272, id="it may end with a figure"),
+        pytest.param((LONG, "", "2.82"), 272, id="a figure is missing"),
+        pytest.param((LONG, "9.5", "2.82"), 300, id="no figure under the name"),
     ],
 )
-def test_label_that_reaches_below_the_next_name_otherwise_refuses_the_row(row: Row) -> None:
-    document = read(*set_wide_table(FIRST_ROW, row), names=WIDE)
+def test_label_that_reaches_below_the_next_name_otherwise_refuses_the_row(row: Row, end: float) -> None:
+    document = read(*set_wide_table(FIRST_ROW, row, end=end), names=WIDE)
     assert list_rows(document) == [FIRST_ROW]
     assert [problem.reason for problem in document.problems] == ["row-width"]
-
-
-def test_label_that_reaches_below_a_name_with_no_figure_under_it_refuses_the_row() -> None:
-    document = read(*set_wide_table(FIRST_ROW, (LONG, "9.5", "2.82"), end=300), names=WIDE)
-    assert list_rows(document) == [FIRST_ROW]
 
 
 @pytest.mark.parametrize(("left", "is_read"), [(318.5, True), (313.0, False)])

@@ -272,25 +272,15 @@ def set_table(press: Press, table: PaperTable) -> None:
 
 
 def set_break(press: Press, block: Break) -> None:
-    if block.of == "page":
-        press.next_page()
-    else:
-        press.next_column()
+    press.next_page() if block.of == "page" else press.next_column()
+
+
+SETTERS = {Title: set_title, Paragraph: set_paragraph, Lines: set_lines, Break: set_break, PaperTable: set_table}
 
 
 def set_blocks(press: Press, blocks: Iterable[Block]) -> None:
     for block in blocks:
-        match block:
-            case Title():
-                set_title(press, block)
-            case Paragraph():
-                set_paragraph(press, block)
-            case Lines():
-                set_lines(press, block)
-            case Break():
-                set_break(press, block)
-            case PaperTable():
-                set_table(press, block)
+        SETTERS[type(block)](press, block)
 
 
 def build(blocks: Iterable[Block], style: Style | None = None, *, title: str = "") -> bytes:

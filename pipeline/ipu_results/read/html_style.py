@@ -31,6 +31,8 @@ COMPOUND = re.compile(r"(?:[^\s>+~()\[\]]|\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]
 ARGUMENTS = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]")
 NAME = r"((?:[\w-]|\\.)+)"
 ID, CLASS, TYPE = re.compile(rf"#{NAME}"), re.compile(rf"\.{NAME}"), re.compile(r"(?:^|[\s>+~(])([a-z][\w-]*)", re.I)
+KEYS = (("#", ID), (".", CLASS), ("", re.compile(r"\A([a-zA-Z][\w-]*)")))
+"""What the key of a rule is looked for as, the most specific first."""
 SIBLINGS = re.compile(r":nth-|-of-type|~", re.I)
 ZERO = re.compile(r"[-+]?0*\.?0+(?:px|r?em|pt|%|ex|ch)?", re.I)
 LENGTH = re.compile(r"(-?[\d.]+)(px|r?em|pt|%)?", re.I)
@@ -157,12 +159,10 @@ def compile_rules(selectors: str, declarations: Declarations, pseudo_element: st
         bare = ARGUMENTS.sub("", text)
         match = COMPOUND.search(text)
         compound = ARGUMENTS.sub("", match[0]) if match else ""
-        key = next((sign + _unescape(name[1]) for sign, name in _find_names(compound) if name), "")
+        key = next((sign + _unescape(name[1]) for sign, pattern in KEYS if (name := pattern.search(compound))), "")
         classes = len(CLASS.findall(text)) + len(re.findall(r"\[|(?<!:):(?!:|is\b|not\b|where\b)", text))
         specificity = (len(ID.findall(text)), classes, len(TYPE.findall(bare)))
-        required = {
-            sign + _unescape(name) for sign, pattern in (("#", ID), (".", CLASS)) for name in pattern.findall(bare)
-        }
+        required = {sign + _unescape(name) for sign, pattern in KEYS[:2] for name in pattern.findall(bare)}
         siblings = SIBLINGS.search(text) is not None
         yield StyleRule(selector, key, specificity, declarations, siblings, text == key, frozenset(required))
 
@@ -176,14 +176,6 @@ def _split_list(selectors: str) -> list[str]:
         for start, end in zip([-1, *ends], [*ends, None], strict=True)
         if (part := selectors[start + 1 : end].strip())
     ]
-
-
-def _find_names(compound: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    yield from (
-        ("#", ID.search(compound)),
-        (".", CLASS.search(compound)),
-        ("", re.match(r"([a-zA-Z][\w-]*)", compound)),
-    )
 
 
 def _unescape(name: str) -> str:
@@ -210,10 +202,7 @@ def hides_area(styles: Mapping[str, str]) -> bool:
 
 def _parse_px(text: str) -> float:
     match = LENGTH.fullmatch(text)
-    try:
-        return float(match[1]) * (EM_PX if match[2] in ("em", "rem") else 1.0) if match else 0.0
-    except ValueError:
-        return 0.0
+    return _parse_float(match[1]) * (EM_PX if match[2] in ("em", "rem") else 1.0) if match else 0.0
 
 
 def find_keys(node: Tag) -> Iterator[str]:

@@ -71,7 +71,8 @@ def find_states(soup: BeautifulSoup, lowered: str) -> States:
     Style rules of the page itself are applied as for a desktop screen. Those of other files are not known.
     Raises DocumentTooLargeError if they would have to be compared with too many elements.
     """
-    sheet = _parse_style_sheets(soup)
+    styles = [node for node in soup.find_all("style") if media_applies(str(node.attrs.get("media", "")))]
+    sheet = [rule for node in styles for rule in parse_style_sheet(node.get_text())]
     rules = _collect_rules(sheet)
     printed = _collect_printed(sheet, soup)
     styled = "style" in lowered and any(name in lowered for name in PROPERTIES)
@@ -157,11 +158,6 @@ class _Cascade:
         ]
         ranked += [(important, 1, (0, 0, 0), 0, name, value) for name, (important, value) in own.items()]
         return {name: value for *_, name, value in sorted(ranked)}
-
-
-def _parse_style_sheets(soup: BeautifulSoup) -> list[tuple[str, Declarations]]:
-    sheets = [node.get_text() for node in soup.find_all("style") if media_applies(str(node.attrs.get("media", "")))]
-    return [rule for sheet in sheets for rule in parse_style_sheet(sheet)]
 
 
 def _collect_rules(sheet: Sequence[tuple[str, Declarations]]) -> list[StyleRule]:

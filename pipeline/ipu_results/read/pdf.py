@@ -82,7 +82,8 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
     document = _make_document(tables, columns, wide, headers)
     problems = (*document.problems, *find_turned_tables(pages, headers))
     if not document.tables and not problems:
-        raise UnrecognisedDocumentError(describe_failure(data, find_hidden_pages(pages, headers)))
+        hidden = [page.number for page in pages if any(_may_be_table(page.hidden, header) for header in headers)]
+        raise UnrecognisedDocumentError(describe_failure(data, hidden))
     document = replace(document, problems=problems)
     return refuse_incomplete_tables(document, headers)
 
@@ -119,7 +120,8 @@ def _make_document(
     printed: Sequence[PrintedTable], columns: Sequence[Strip], wide: Sequence[Strip], headers: Sequence[TableHeader]
 ) -> ParsedDocument:
     names = known_names(headers)
-    taken = frozenset(box for table in printed for box in table.cell_boxes)
+    cells = (cell.box for table in printed for row in table.rows for cell in row.printed)
+    taken = frozenset(cells).union(*(table.header.boxes for table in printed))
     captions = find_captions(columns, taken, names)
     parts = assign_to_tables(printed, captions, headers)
     printed, assigned = join_continued(printed, parts, captions, [*columns, *wide], len(columns))
@@ -296,11 +298,6 @@ def find_turned_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader
                 yield ReadProblem(header.table, None, f"page {page.number}", "unknown-header", message, header.names)
 
 
-def find_hidden_pages(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> list[int]:
-    """Return the pages with the names of a known table in text that cannot be seen."""
-    return [page.number for page in pages if any(_may_be_table(page.hidden, header) for header in headers)]
-
-
 def _may_be_table(text: str, header: TableHeader) -> bool:
     letters = _join_letters(text)
     return any(letter.isdigit() for letter in letters) and _has_names(letters, header)
@@ -336,7 +333,7 @@ def _has_label(strip: Strip, place: int, cell: PrintedCell, labels: frozenset[st
 
 def _has_figure_below(strip: Strip, place: int, cell: PrintedCell) -> bool:
     for line in strip[place + 1 :]:
-        below = [other for other in line.cells if other.box.x1 > cell.box.x0 and other.box.x0 < cell.box.x1]
+        below = [other for other in line.cells if other.box.overlaps(cell.box)]
         if below:
             near = below[0].box.top - cell.box.bottom <= FIGURE_GAP * cell.box.height
             return near and is_figure(below[0].text)

@@ -21,12 +21,12 @@ from ipu_results.read.pdf_rows import WRAPPED, mark_merged
 from ipu_results.read.pdf_tables import PrintedHeader, PrintedTable
 from ipu_results.read.text import (
     CAPTION_NUMBER,
+    CONTINUED,
     assign_captions,
     is_caption,
     is_continuation_note,
     is_figure,
     join_lines,
-    mentions_continuation,
     mentions_measure,
     normalise_text,
     read_caption_number,
@@ -120,7 +120,7 @@ def _read_caption(
     yield last
     count = 1
     for line in strip[place + 1 :]:
-        cells = [cell for cell in line.cells if cell.box.x1 > last.box.x0 and cell.box.x0 < last.box.x1]
+        cells = [cell for cell in line.cells if cell.box.overlaps(last.box)]
         if not cells:
             continue
         if count == MAX_CAPTION_LINES or not _continues(last, cells, taken, names):
@@ -248,7 +248,7 @@ def _is_note(line: PrintedLine, caption: str) -> bool:
     number = read_caption_number(line.text)
     if number is None:
         return is_continuation_note(line.text)
-    return mentions_continuation(line.text) and number == read_caption_number(caption)
+    return CONTINUED.search(line.text) is not None and number == read_caption_number(caption)
 
 
 def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption: bool) -> bool:
@@ -257,7 +257,8 @@ def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption:
     Next to a page number other text may differ, as titles of chapters do, only if the table has a caption: otherwise it
     may be the title of another table.
     """
-    here, there = (_cells_at(lines, line) for lines in (first, other))
+    level = ([cell for place in lines if _is_level(place, line) for cell in place.cells] for lines in (first, other))
+    here, there = (sorted(cells, key=lambda cell: cell.box.x0) for cells in level)
     numbers = [
         [(cell, int(match[1])) for cell in cells if (match := PAGE_NUMBER.fullmatch(cell.text))]
         for cells in (here, there)
@@ -270,12 +271,6 @@ def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption:
             return True
     texts = [sorted(cell.text for cell in cells if cell not in counted) for cells in (here, there)]
     return bool(here and there) and texts[0] == texts[1] and not any(map(is_caption, texts[0]))
-
-
-def _cells_at(lines: Lines, place: PrintedLine) -> list[PrintedCell]:
-    """Return the cells of a page at the height of a line, from left to right."""
-    cells = [cell for line in lines if _is_level(line, place) for cell in line.cells]
-    return sorted(cells, key=lambda cell: cell.box.x0)
 
 
 def _is_at_edge(place: PrintedLine, lines: Lines) -> bool:

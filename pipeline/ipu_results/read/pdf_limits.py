@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from pdfminer.ascii85 import ascii85decode, asciihexdecode
+from pdfminer.lzw import LZWDecoder
 from pdfminer.pdfdocument import PDFDocument
 from pdfminer.pdfpage import PDFPage
 from pdfminer.pdfparser import PDFParser
@@ -39,10 +40,9 @@ DICTIONARY_BYTES = 16_384  # before the keyword of a stream, in which its dictio
 FULL_NAMES = b"FlateDecode LZWDecode ASCII85Decode ASCIIHexDecode RunLengthDecode".split()
 PIECE = 1 << 16  # bytes that are unpacked at a time: a stream is measured without being kept
 SHORT_NAMES = dict(zip(b"Fl LZW A85 AHx RL".split(), FULL_NAMES, strict=True))
-TEXT_FILTERS = {b"ASCII85Decode": ascii85decode, b"ASCIIHexDecode": asciihexdecode}
+TEXT_DECODERS = {b"ASCII85Decode": ascii85decode, b"ASCIIHexDecode": asciihexdecode}
 END_OF_RUNS = 128
-# Codes that clear the phrases and end a stream, the largest number of phrases, and bits of the first and last codes.
-LZW_CLEAR, LZW_END, LZW_PHRASES, LZW_WIDTHS = 256, 257, 4096, (9, 12)
+LZW_CLEAR = 256
 DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
 OPERATOR = re.compile(rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)")  # what draws text, a shape or an image
 SMALL = 2 * MAX_PAGE_OBJECTS  # instructions of fewer bytes cannot draw too many objects
@@ -110,6 +110,11 @@ def list_filters(names: Iterable[bytes]) -> list[bytes]:
     return [SHORT_NAMES.get(name, name) for name in names]
 
 
+def get_filters(stream: PDFStream) -> list[bytes]:
+    """Return the full names of the filters of a stream, in order."""
+    return list_filters(literal_name(name).encode() for name, _ in stream.get_filters())
+
+
 def measure_stream(stream: PackedStream) -> int:
     """Return the largest size that a stream has on its way through its filters."""
     packed, largest = stream.packed, len(stream.packed)
@@ -128,24 +133,22 @@ def measure_stream(stream: PackedStream) -> int:
 
 def _unpack(name: bytes, stream: memoryview) -> Iterator[bytes]:
     """Yield the pieces of a stream after one filter: up to the first damage, and none for a filter of images."""
-    with suppress(zlib.error, ValueError):
+    with suppress(zlib.error, ValueError, IndexError):
         if name == b"FlateDecode":
-            yield from _inflate(stream)
+            decoder = zlib.decompressobj()
+            for start in range(0, len(stream), PIECE):
+                rest: bytes | memoryview = stream[start : start + PIECE]
+                while rest and not decoder.eof:
+                    yield decoder.decompress(rest, PIECE)
+                    rest = decoder.unconsumed_tail
         elif name == b"LZWDecode":
-            yield from _expand_phrases(stream)
+            phrases = LZWDecoder(io.BytesIO(stream))
+            phrases.feed(LZW_CLEAR)  # a stream that does not begin with this code is expanded by other libraries
+            yield from phrases.run()
         elif name == b"RunLengthDecode":
             yield from _expand_runs(stream)
-        elif name in TEXT_FILTERS:
-            yield TEXT_FILTERS[name](bytes(stream))
-
-
-def _inflate(stream: memoryview) -> Iterator[bytes]:
-    decoder = zlib.decompressobj()
-    for start in range(0, len(stream), PIECE):
-        rest: bytes | memoryview = stream[start : start + PIECE]
-        while rest and not decoder.eof:
-            yield decoder.decompress(rest, PIECE)
-            rest = decoder.unconsumed_tail
+        elif name in TEXT_DECODERS:
+            yield TEXT_DECODERS[name](bytes(stream))
 
 
 def _expand_runs(stream: memoryview) -> Iterator[bytes]:
@@ -154,32 +157,6 @@ def _expand_runs(stream: memoryview) -> Iterator[bytes]:
         size, times = (1, 257 - length) if length > END_OF_RUNS else (length + 1, 1)
         yield bytes(stream[place + 1 : place + 1 + size]) * times
         place += 1 + size
-
-
-def _expand_phrases(stream: memoryview) -> Iterator[bytes]:
-    """Yield the phrases of an LZW stream (PDF 32000-1, 7.4.4)."""
-    alphabet = [bytes((letter,)) for letter in range(256)] + [b"", b""]
-    phrases = list(alphabet)
-    last, width, bits, value = b"", LZW_WIDTHS[0], 0, 0
-    for byte in stream:
-        bits, value = bits + 8, (value << 8 | byte) & 0xFFFFFF
-        if bits < width:
-            continue
-        bits -= width
-        code = value >> bits & (1 << width) - 1
-        if code == LZW_END:
-            return
-        if code == LZW_CLEAR:
-            phrases, last, width = list(alphabet), b"", LZW_WIDTHS[0]
-            continue
-        if code > len(phrases) or (code == len(phrases) and not last):
-            return
-        phrase = phrases[code] if code < len(phrases) else last + last[:1]
-        if last and len(phrases) < LZW_PHRASES:
-            phrases.append(last + phrase[:1])
-        last = phrase
-        width = min(max(LZW_WIDTHS[0], (len(phrases) + 1).bit_length()), LZW_WIDTHS[1])
-        yield phrase
 
 
 def check_drawn_size(data: bytes, max_pages: int) -> None:
@@ -202,8 +179,8 @@ def check_drawn_size(data: bytes, max_pages: int) -> None:
 
 def _bound(stream: PDFStream) -> int:
     """Return the size of a stream, or if it is certain to be small, more than that."""
-    filters = list_filters(literal_name(name).encode() for name, _ in stream.get_filters())
-    packed = PackedStream(memoryview(stream.rawdata or stream.data or b""), filters, MAX_UNPACKED_STREAM_BYTES)
+    data = memoryview(stream.rawdata or stream.data or b"")
+    packed = PackedStream(data, get_filters(stream), MAX_UNPACKED_STREAM_BYTES)
     return packed.bound if packed.bound < SMALL else measure_stream(packed)
 
 

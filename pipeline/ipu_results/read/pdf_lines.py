@@ -55,6 +55,10 @@ class Box(NamedTuple):
     def height(self) -> float:
         return self.bottom - self.top
 
+    def overlaps(self, other: Box) -> bool:
+        """Check whether another box is above, below or on this one: whether they share a place across the page."""
+        return min(self.x1, other.x1) > max(self.x0, other.x0)
+
     def __str__(self) -> str:
         return f"page {self.page}, box {self.x0:.1f},{self.top:.1f},{self.x1:.1f},{self.bottom:.1f}"
 

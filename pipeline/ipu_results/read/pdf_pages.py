@@ -7,24 +7,17 @@ import logging
 import math
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
 import pdfplumber
 import pypdfium2
 import pypdfium2.raw
-from pdfminer.ascii85 import ascii85decode, asciihexdecode
-from pdfminer.pdftypes import (
-    LITERALS_ASCII85_DECODE,
-    LITERALS_ASCIIHEX_DECODE,
-    LITERALS_FLATE_DECODE,
-    PDFStream,
-    resolve1,
-)
+from pdfminer.pdftypes import PDFStream, resolve1
 from pdfplumber.utils.text import extract_words
 
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
@@ -40,7 +33,7 @@ from ipu_results.read.pdf_glyphs import (
     name_unmapped,
     read_layout,
 )
-from ipu_results.read.pdf_limits import check_drawn_size, check_unpacked_size
+from ipu_results.read.pdf_limits import TEXT_DECODERS, check_drawn_size, check_unpacked_size, get_filters
 from ipu_results.read.pdf_lines import BASELINE_SLACK, Box, Word
 
 HEAD_BYTES = 1024  # in which PDF readers look for the signature
@@ -53,11 +46,7 @@ MAX_DESCRIBED = 50  # pages that are looked at to explain why nothing was read
 EDGES = (("x0", min), ("top", min), ("x1", max), ("bottom", max))
 HAS_DIGIT = re.compile(r"\d")
 HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
-DECODERS = (
-    (LITERALS_ASCII85_DECODE, ascii85decode),
-    (LITERALS_ASCIIHEX_DECODE, asciihexdecode),
-    (LITERALS_FLATE_DECODE, zlib.decompress),
-)
+DECODERS: Mapping[bytes, Callable[[bytes], bytes]] = {b"FlateDecode": zlib.decompress, **TEXT_DECODERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +207,8 @@ def _check_streams(page: Any) -> None:
     for content in map(resolve1, page.page_obj.contents):
         if isinstance(content, PDFStream) and content.rawdata is not None and content.decipher is None:
             data = content.rawdata
-            for name, _ in content.get_filters():
-                decoder = next((decoder for names, decoder in DECODERS if name in names), None)
-                if decoder is None:
-                    break
-                data = decoder(data)
+            for name in takewhile(DECODERS.__contains__, get_filters(content)):
+                data = DECODERS[name](data)
 
 
 def describe_failure(data: bytes, hidden: Sequence[int]) -> str:

@@ -88,7 +88,10 @@ def find_rows(
     read = {(row.strip, row.place) for row in rows}
     around = _find_rows_below(strips, names, columns, (header_at, page), home)
     below = [row for row in around if (row.strip, row.place) not in read]
-    rows = _mark_wrapped(_loosen_overlaps(rows), columns, header)
+    # Of two rows that may be one row and its marks, it is unclear which cells belong together.
+    doubtful = {number + i for number, pair in enumerate(pairwise(rows)) if _share_lines(*pair) for i in (0, 1)}
+    rows = [replace(row, cells=(), loose=row.printed) if i in doubtful else row for i, row in enumerate(rows)]
+    rows = _mark_wrapped(rows, columns, header)
     return mark_merged(rows, columns), below
 
 
@@ -224,12 +227,6 @@ def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns
     return place
 
 
-def _loosen_overlaps(rows: Sequence[PrintedRow]) -> list[PrintedRow]:
-    """Return the rows; of two that may be one row and its marks, it is unclear which cells belong together."""
-    doubtful = {number + i for number, pair in enumerate(pairwise(rows)) if _share_lines(*pair) for i in (0, 1)}
-    return [replace(row, cells=(), loose=row.printed) if i in doubtful else row for i, row in enumerate(rows)]
-
-
 def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
     above, below = first.box, other.box
     if first.is_text or other.is_text:
@@ -306,7 +303,9 @@ def _find_titles(rows: Sequence[PrintedRow], count: int) -> frozenset[int]:
     """
     titles: dict[str, list[int]] = defaultdict(list)
     for number in range(len(rows) - 1):
-        if (font := _find_title_font(rows, number)) and not any(_has_font(row, rows[number], font) for row in rows):
+        box, font = rows[number].box, _find_title_font(rows, number)
+        labels = (cell for row in rows if not row.is_text for cell in row.printed if cell.box.overlaps(box))
+        if font and not any(cell.fonts & {font, ""} for cell in labels):
             titles[font].append(number)
     kept = [part for part in titles.values() if MIN_TITLES <= len(part) <= count / MIN_ROWS_OF_A_GROUP]
     return frozenset(kept[0]) if len(titles) == len(kept) == 1 else frozenset()
@@ -322,9 +321,3 @@ def _find_title_font(rows: Sequence[PrintedRow], number: int) -> str:
     pitch = below.box.middle - line.box.middle
     is_apart = above is None or line.box.middle - above.box.middle >= TITLE_GAP * pitch
     return min(line.printed[0].fonts) if is_over and is_apart else ""
-
-
-def _has_font(row: PrintedRow, title: PrintedRow, font: str) -> bool:
-    """Check whether a row may have a label in the font of a title."""
-    labels = [cell for cell in row.printed if cell.box.x0 < title.box.x1 and cell.box.x1 > title.box.x0]
-    return not row.is_text and any(cell.fonts & {font, ""} for cell in labels)

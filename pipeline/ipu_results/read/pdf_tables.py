@@ -39,14 +39,14 @@ def join_cells(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
     cells = [cell for line in lines for cell in line if cell not in groups]
     columns: list[list[PrintedCell]] = []  # the cells of each name, from the top
     for cell in cells:
-        own = [column for column in columns if _overlap(cell.box, _hull(column))]
+        own = [column for column in columns if cell.box.overlaps(_hull(column))]
         if len(own) > 1:
             return []
         if own:
             own[0].append(cell)
         else:
             columns.append([cell])
-    over = [[group for group in groups if _overlap(group.box, _hull(column))] for column in columns]
+    over = [[group for group in groups if group.box.overlaps(_hull(column))] for column in columns]
     # A cell over several columns that is below a part of a name heads nothing clear.
     if any(
         group.box.middle > column[0].box.middle for above, column in zip(over, columns, strict=True) for group in above
@@ -70,15 +70,11 @@ def _find_groups(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
     for number, line in enumerate(lines):
         below = lines[number + 1 :]
         for cell in line:
-            under = [[other for other in later if _overlap(cell.box, other.box)] for later in below]
+            under = [[other for other in later if cell.box.overlaps(other.box)] for later in below]
             nearest = next((others for others in under if others), [])
             if any(len(others) > 1 for others in under) or (nearest and not _is_aligned(cell.box, nearest[0].box)):
                 groups.append(cell)
     return groups
-
-
-def _overlap(first: Box, other: Box) -> bool:
-    return min(first.x1, other.x1) > max(first.x0, other.x0)
 
 
 def _is_aligned(first: Box, other: Box) -> bool:
@@ -138,12 +134,6 @@ class PrintedTable:
     header: PrintedHeader
     rows: Sequence[PrintedRow]
     below: Sequence[PrintedRow] = ()
-
-    @property
-    def cell_boxes(self) -> Iterator[Box]:
-        yield from self.header.boxes
-        for row in self.rows:
-            yield from (cell.box for cell in row.printed)
 
     @property
     def parts(self) -> list[Box]:

@@ -131,10 +131,6 @@ def read_caption_number(text: str) -> str | None:
     return match[1].casefold() if match else None
 
 
-def mentions_continuation(text: str) -> bool:
-    return CONTINUED.search(text) is not None
-
-
 def is_continuation_note(text: str) -> bool:
     """Check whether a text says that a table continues, and nothing else."""
     return CONTINUATION_NOTE.fullmatch(text) is not None

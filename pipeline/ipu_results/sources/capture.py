@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -22,7 +22,7 @@ from ipu_results.read.text import decode
 from ipu_results.schema.table_headers import normalise_header
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
-from ipu_results.sources.download import MEDIA_TYPES, Download, TransferOptions, download
+from ipu_results.sources.download import MEDIA_TYPES, TransferOptions, download
 
 CaptureDifference = dict[str, Any]
 """A row of the table `capture_differences`; absent keys are null."""
@@ -87,10 +87,10 @@ def _compare_tables(ours: SourceTable, theirs: SourceTable) -> Iterator[CaptureD
         for row, cells in zip(ours.rows[a : a + shared], right[c : c + shared], strict=True):
             for column, texts in enumerate(zip(row.cells, cells, strict=True)):
                 yield from _compare_texts(ours.name, ours.cell_locator(row, column), *texts)
-        for row in ours.rows[a + shared : b]:
-            yield {"kind": "row", "table_name": ours.name, "locator": row.locator, "transcribed": " | ".join(row.cells)}
-        for row in theirs.rows[c + shared : d]:
-            yield {"kind": "row", "table_name": ours.name, "locator": row.locator, "captured": " | ".join(row.cells)}
+        lost, added = ours.rows[a + shared : b], theirs.rows[c + shared : d]
+        for side, rows in (("transcribed", lost), ("captured", added)):
+            for row in rows:
+                yield {"kind": "row", "table_name": ours.name, "locator": row.locator, side: " | ".join(row.cells)}
 
 
 def _compare_texts(table_name: str, locator: str, transcribed: str, captured: str) -> Iterator[CaptureDifference]:
@@ -107,7 +107,7 @@ def _find_changed_ranges(left: Sequence[Cells], right: Sequence[Cells]) -> Itera
     """
     head = _count_equal(left, right)
     tail = _count_equal(left[head:][::-1], right[head:][::-1])
-    ours, theirs = (list(_number_repeats(rows[head : len(rows) - tail])) for rows in (left, right))
+    ours, theirs = (_number_repeats(rows[head : len(rows) - tail]) for rows in (left, right))
     for tag, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
         if tag != "equal":
             yield a + head, b + head, c + head, d + head
@@ -118,12 +118,10 @@ def _count_equal(left: Sequence[Cells], right: Sequence[Cells]) -> int:
     return sum(1 for _ in takewhile(lambda rows: rows[0] == rows[1], zip(left, right, strict=False)))
 
 
-def _number_repeats(rows: Sequence[Cells]) -> Iterator[tuple[Cells, int]]:
-    """Yield each row with the number of equal rows before it."""
-    seen: Counter[Cells] = Counter()
-    for row in rows:
-        yield row, seen[row]
-        seen[row] += 1
+def _number_repeats(rows: Sequence[Cells]) -> list[tuple[Cells, int]]:
+    """Return each row with the number of equal rows before it."""
+    seen: defaultdict[Cells, count[int]] = defaultdict(count)
+    return [(row, next(seen[row])) for row in rows]
 
 
 def _reorder_columns(ours: SourceTable, theirs: SourceTable) -> SourceTable:
@@ -165,8 +163,12 @@ def capture(document: Document, documents: Sequence[Document], options: Transfer
     """
     media_type = document.fetch.media_type if document.fetch else "text/html"
     result = download(_get_address(document), media_type, options)
-    if media_type != "application/pdf":
-        _check_text(document, result)
+    if media_type != "application/pdf":  # text must be in UTF-8 or in the encoding that server or page declares
+        served = CONTENT_TYPE_CHARSET.search(result.content_type)
+        try:
+            decode(result.data, served[1] if served else find_charset(result.data))
+        except DocumentError as error:
+            raise FetchError(error.message, document=document.document_id) from error
     sha256 = hashlib.sha256(result.data).hexdigest()
     if known := next((other for other in documents if other.sha256 == sha256), None):
         return Capture(known.document_id, known.path, kept=False)
@@ -199,15 +201,6 @@ def capture(document: Document, documents: Sequence[Document], options: Transfer
 def _get_address(document: Document) -> str:
     """Return where a document is downloaded from; empty if its sidecar does not say."""
     return (document.fetch.url or document.url or "") if document.fetch else ""
-
-
-def _check_text(document: Document, result: Download) -> None:
-    """Refuse bytes that are not text in UTF-8 or in the encoding that the server, or else the page itself, declares."""
-    served = CONTENT_TYPE_CHARSET.search(result.content_type)
-    try:
-        decode(result.data, served[1] if served else find_charset(result.data))
-    except DocumentError as error:
-        raise FetchError(error.message, document=document.document_id) from error
 
 
 def _write_pair(path: Path, data: bytes, sidecar_data: bytes) -> bool:

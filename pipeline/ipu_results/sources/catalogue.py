@@ -104,24 +104,14 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def read_entry(path: Path, place: str) -> dict[str, Any]:
     """Return the content of a sidecar. Raises CatalogueError that names its place."""
-    if not _is_utf8(place):
+    if any("\ud800" <= character <= "\udfff" for character in place):  # a byte that the file system cannot decode
         raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
         with open_regular_file(path) as file:
             return parse_toml(file.read(4 * MAX_TOML_CHARACTERS + 1).decode())
-    except OSError as error:
-        raise CatalogueError(f"is not a readable sidecar: {error.strerror}", place=place) from error
-    except ValueError as error:
-        raise CatalogueError(f"is not a readable sidecar: {error}", place=place) from error
-
-
-def _is_utf8(name: str) -> bool:
-    """Return whether a name has no byte that the file system could not decode."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CatalogueError(f"is not a readable sidecar: {reason}", place=place) from error
 
 
 def list_placeholders(entry: Mapping[str, Any]) -> list[str]:
@@ -186,11 +176,10 @@ PART = ".part"  # ends the folder name of a bundle that is being written
 BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
-RECORD = (
-    *("document_id", "title", "publisher", "url", "commit", "published_on", "kind", "sha256", "licence"),
-    "retrieved_on",
-)
-MEASURED = ("measured_by", "measured_on", "verified")
+RECORD = """
+    document_id title publisher url commit published_on kind sha256 licence retrieved_on file note
+    measured_by measured_on verified
+""".split()
 
 
 class Document(Sidecar, frozen=True, kw_only=True):
@@ -205,7 +194,12 @@ class Document(Sidecar, frozen=True, kw_only=True):
         self._check_digest(self.file, hashlib.sha256(data).hexdigest(), self.sha256)
         check_file_type(self.path.name, data, self.document_id)
         for path, expected in self.attached.items():
-            self._check_digest(path.name, _digest(path, self.document_id), expected)
+            try:
+                actual = hash_file(path)
+            except OSError as error:
+                message = f"cannot be read: {error.strerror}"
+                raise CatalogueError(message, document=self.document_id, place=path.name) from error
+            self._check_digest(path.name, actual, expected)
         return data
 
     def read_attached_texts(self, suffix: str) -> dict[str, str]:
@@ -239,9 +233,8 @@ class Document(Sidecar, frozen=True, kw_only=True):
 
     def record(self) -> dict[str, Any]:
         """Return the document's row of the table `documents`."""
-        return {name: getattr(self, name) for name in (*RECORD, "file", "note", *MEASURED)} | {
-            "sources": "; ".join(map(str, self.sources)) or None
-        }
+        sources = "; ".join(map(str, self.sources)) or None
+        return {name: getattr(self, name) for name in RECORD} | {"sources": sources}
 
 
 def check_file_type(name: str, data: bytes, document: str) -> None:
@@ -267,13 +260,6 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise DocumentTooLargeError(f"is too large: the limit is {max_bytes:,} bytes", document=document)
     return data
-
-
-def _digest(path: Path, document: str) -> str:
-    try:
-        return hash_file(path)
-    except OSError as error:
-        raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=path.name) from error
 
 
 def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:

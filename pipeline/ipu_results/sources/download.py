@@ -100,11 +100,11 @@ def download(url: str, media_type: str, options: TransferOptions | None = None) 
         if media_type not in MEDIA_TYPES:
             raise TransferError(f"{_printable(media_type)} is not a type that can be downloaded")
         target = _parse_address(url)
-        with _Session(ends_at) as session:
+        with _open_session(ends_at) as session:
             while True:
                 attempts += 1
                 try:
-                    return _attempt(session, target, media_type, options)
+                    return _attempt(session, target, media_type, ends_at, options)
                 except TransferError as error:
                     policy = _pause(policy, error, ends_at)
     except TransferError as error:
@@ -141,9 +141,11 @@ def _pause(policy: Retry, error: TransferError, ends_at: float) -> Retry:
     return policy
 
 
-def _attempt(session: _Session, target: Url, media_type: str, options: TransferOptions) -> Download:
+def _attempt(
+    session: requests.Session, target: Url, media_type: str, ends_at: float, options: TransferOptions
+) -> Download:
     for _ in range(MAX_REDIRECTS + 1):
-        timeout = min(options.timeout, session.ends_at - time.monotonic())
+        timeout = min(options.timeout, ends_at - time.monotonic())
         if timeout <= 0:
             raise TransferError("no time is left")
         with _translate_errors("the request failed"):
@@ -151,7 +153,7 @@ def _attempt(session: _Session, target: Url, media_type: str, options: TransferO
         with response:
             if not response.is_redirect:
                 _check_headers(response, media_type, options.max_bytes)
-                data = _read_body(response, media_type, session.ends_at, options)
+                data = _read_body(response, media_type, ends_at, options)
                 return Download(data, response.headers["Content-Type"], datetime.now(UTC).replace(microsecond=0))
             target = _resolve_redirect(session, response, target)
     raise TransferError(f"more than {MAX_REDIRECTS} redirects")
@@ -230,20 +232,17 @@ def _decompress(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
         raise TransferError("the body is truncated gzip", transient=True)
 
 
-class _Session(requests.Session):
-    """Sends no password of the user, leaves redirects alone, and cuts its connections at the deadline."""
-
-    def __init__(self, ends_at: float) -> None:
-        super().__init__()
-        self.ends_at = ends_at
-        self.headers.update({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"})
-        self.auth = lambda request: request  # otherwise an entry in a netrc file would be sent
-        adapter = _DeadlineAdapter(ends_at)
-        self.mount("http://", adapter)
-        self.mount("https://", adapter)
-
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        """Return no target: even if it does not follow one, a usual session reads the whole body of a redirect."""
+def _open_session(ends_at: float) -> requests.Session:
+    """Open a session that sends no password of the user and cuts its connections at the deadline."""
+    session = requests.Session()
+    session.headers.update({"User-Agent": USER_AGENT, "Accept-Encoding": "identity"})
+    session.auth = lambda request: request  # otherwise an entry in a netrc file would be sent
+    # Even if it does not follow a redirect, a usual session reads the whole body of one.
+    session.get_redirect_target = lambda resp: None  # type: ignore[method-assign]  # noqa: ARG005
+    adapter = _DeadlineAdapter(ends_at)
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    return session
 
 
 class _DeadlineAdapter(HTTPAdapter):
@@ -289,16 +288,15 @@ def _translate_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (OSError, urllib3.exceptions.HTTPError) as error:
-        cause = _find_cause(error)
+        cause: BaseException = error
+        nearer: BaseException | None = error
+        while nearer is not None:
+            cause = nearer
+            causes = (getattr(cause, "reason", None), *cause.args, cause.__cause__)
+            nearer = next((other for other in causes if isinstance(other, BaseException)), None)
         reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
         permanent = isinstance(cause, ValueError)  # an impossible address, a refused certificate
         raise TransferError(f"{what}: {_printable(reason)}", transient=not permanent) from error
-
-
-def _find_cause(error: BaseException) -> BaseException:
-    nearer = (getattr(error, "reason", None), *error.args, error.__cause__)
-    cause = next((candidate for candidate in nearer if isinstance(candidate, BaseException)), None)
-    return _find_cause(cause) if cause else error
 
 
 def _printable(text: str) -> str:

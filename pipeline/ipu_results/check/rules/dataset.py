@@ -18,7 +18,7 @@ from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame, frame_dtypes
-from ipu_results.schema.vocabulary import NetworkIdentity, Vocabulary
+from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
 USED = """
@@ -35,8 +35,7 @@ class Dataset:
     """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed tables.
 
     `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
-    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `gmacs`, `peaks`,
-    `packed_datasets`, `chip_ratings` and `precision_settings` are those of the vocabulary.
+    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`.
     """
 
     results: pd.DataFrame
@@ -47,12 +46,7 @@ class Dataset:
     configurations: pd.DataFrame
     sections: Mapping[tuple[str, str], str]
     printed_tables: frozenset[tuple[str, str]]
-    identities: Sequence[NetworkIdentity]
-    packed_datasets: frozenset[str]
-    gmacs: Mapping[tuple[str, str], float]
-    peaks: Mapping[str, str]
-    chip_ratings: Mapping[str, float]
-    precision_settings: Mapping[str, Sequence[str]]
+    vocabulary: Vocabulary
     microbenchmarks: pd.DataFrame = field(default_factory=lambda: build_frame(table("microbenchmarks"), []))
 
     @cached_property
@@ -64,7 +58,12 @@ class Dataset:
         """
         rows = self.results.loc[self.results["origin"] == "published", USED]
         rows = rows.sort_values(["document_id", "table_name", "row_number", "result_id"], ignore_index=True)
-        rows = rows.merge(self._label_tables(rows), on=["document_id", "table_name"], how="left", validate="m:1")
+        tables = rows[["document_id", "table_name"]].drop_duplicates()
+        names = list(zip(tables["document_id"], tables["table_name"], strict=True))
+        printed = np.array([name in self.printed_tables for name in names], dtype=bool)
+        section = [self.sections.get(name, np.nan) for name in names]
+        tables = tables.assign(printed=printed, section=section).astype(LABELS)
+        rows = rows.merge(tables, on=["document_id", "table_name"], how="left", validate="m:1")
         families = self.platforms.drop_duplicates("platform").set_index("platform")["family"]
         batch = rows["batch_size"].astype("float64")
         return rows.assign(
@@ -73,13 +72,6 @@ class Dataset:
             chip_count=rows["chip_count"].astype("float64"),
             in_flight=count_batches_in_flight(rows["throughput"], rows["latency_ms"], batch),
         )
-
-    def _label_tables(self, rows: pd.DataFrame) -> pd.DataFrame:
-        tables = rows[["document_id", "table_name"]].drop_duplicates()
-        names = list(zip(tables["document_id"], tables["table_name"], strict=True))
-        printed = np.array([name in self.printed_tables for name in names], dtype=bool)
-        section = [self.sections.get(name, np.nan) for name in names]
-        return tables.assign(printed=printed, section=section).astype(LABELS)
 
     @cached_property
     def printed_cells(self) -> pd.DataFrame:
@@ -105,15 +97,15 @@ class Dataset:
 
     def groups(self, *columns: str) -> Any:
         """Return one integer per published row, equal if all `columns` are equal; null equals null."""
-        if columns not in self._computed:
-            self._computed[columns] = self._number_groups(columns)
-        return self._computed[columns]
-
-    def _number_groups(self, columns: tuple[str, ...]) -> Any:
+        if columns in self._computed:
+            return self._computed[columns]
         if len(columns) == 1:
-            return pd.factorize(self.published[columns[0]])[0].astype("int64") + 1
-        head, last = self.groups(*columns[:-1]), self.groups(columns[-1])
-        return pd.factorize(head * (last.max(initial=0) + 1) + last)[0].astype("int64")
+            numbers = pd.factorize(self.published[columns[0]])[0].astype("int64") + 1
+        else:
+            head, last = self.groups(*columns[:-1]), self.groups(columns[-1])
+            numbers = pd.factorize(head * (last.max(initial=0) + 1) + last)[0].astype("int64")
+        self._computed[columns] = numbers
+        return numbers
 
     def format_places(self, rows: pd.Series) -> list[str]:
         """Describe rows of `published` for messages: `bow_training row 12 (DINO, Bow Pod64)`."""
@@ -159,22 +151,13 @@ def build_dataset(
         for name, expected in document.tables.items()
         if expected.platform is not None
     }
+    names = ("results", "cells", "platforms", "models", "configurations", "microbenchmarks")
     return Dataset(
-        results=frames["results"],
-        cells=frames["cells"],
-        platforms=frames["platforms"],
-        models=frames["models"],
+        **{name: frames[name] for name in names},
         official=frames["mlperf_entries"],
-        configurations=frames["configurations"],
         sections=sections,
         printed_tables=printed_tables,
-        identities=vocabulary.identities,
-        packed_datasets=vocabulary.packed_datasets,
-        gmacs=vocabulary.gmacs,
-        peaks=vocabulary.peaks,
-        chip_ratings=vocabulary.chip_ratings,
-        precision_settings=vocabulary.precision_settings,
-        microbenchmarks=frames["microbenchmarks"],
+        vocabulary=vocabulary,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,9 +81,9 @@ def _names(data: Dataset, cells: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def flag_network_identity(data: Dataset) -> pd.DataFrame:
     """Flag a model name that hides which network ran, if a public configuration or the document names it."""
-    if not data.identities:
+    if not data.vocabulary.identities:
         return build_no_flags()
-    known = pd.DataFrame([asdict(identity) for identity in data.identities])
+    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities])
     known = known.astype({name: data.published[name].dtype for name in NAMED})
     rows = data.published[["result_id", *NAMED]].merge(known, on=list(NAMED), validate="m:1")
     rows = rows.assign(millions=np.round(rows["parameters"] / 1e6, 1))
@@ -99,7 +98,8 @@ def flag_packed_batch(data: Dataset) -> pd.DataFrame:
     is not a number of the items that the throughput counts.
     """
     rows = data.published[["result_id", "variant", "dataset", "batch_size", "throughput"]]
-    packed = rows["variant"].str.contains(PACKED, case=False).eq(True) | rows["dataset"].isin(data.packed_datasets)
+    packed = rows["variant"].str.contains(PACKED, case=False).eq(True)
+    packed |= rows["dataset"].isin(data.vocabulary.packed_datasets)
     rows = rows[packed & rows["batch_size"].notna()]
     template = (
         "batch {batch_size} counts packs, which hold several sequences each; throughput {throughput} counts sequences"
@@ -143,7 +143,8 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
         kind=data.groups("model", "task")[cells["row"]],
     )
     rows = _join_unrelated(rows)
-    rows = rows.assign(place=data.format_places(rows["other"]), more=_more(rows["unrelated"] - 1))
+    more = [f" and {count - 1} more" if count > 1 else "" for count in rows["unrelated"].to_list()]
+    rows = rows.assign(place=data.format_places(rows["other"]), more=more)
     template = "{raw_text} is also printed by an unrelated row: {place}{more}"
     return build_flags("R14", "info", rows, rows["column_name"].array, template)
 
@@ -173,10 +174,6 @@ def _join_unrelated(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(other=other.astype("int64"), unrelated=size)
 
 
-def _more(counts: pd.Series) -> list[str]:
-    return [f" and {count} more" if count else "" for count in counts.to_list()]
-
-
 def flag_number_format(data: Dataset) -> pd.DataFrame:
     """Flag a printed figure that has lost a trailing zero or its thousands mark, judged by the rest of its column.
 
@@ -190,7 +187,11 @@ def flag_number_format(data: Dataset) -> pd.DataFrame:
     rows = cells[["result_id", "column_name", "raw_text"]].join(parts)
     rows = rows.assign(table=data.groups("document_id", "table_name")[cells["row"]])[parts["plain"]]
     column = [rows["table"], rows["column_name"]]
-    rows = rows.assign(usual=_most_common(rows), marks=rows["marked"].groupby(column).transform("any"))
+    sizes = rows.groupby(["table", "column_name", "decimals"]).size().rename("count").reset_index()
+    sizes = sizes.sort_values(["count", "decimals"], ascending=[False, True])
+    usual = sizes.drop_duplicates(["table", "column_name"])
+    usual = rows[["table", "column_name"]].merge(usual, on=["table", "column_name"], how="left")["decimals"]
+    rows = rows.assign(usual=usual.to_numpy(), marks=rows["marked"].groupby(column).transform("any"))
     short = rows["decimals"] < rows["usual"]
     unmarked = rows["marks"] & ~rows["marked"] & (rows["whole"].str.len() > 3)
     rows = rows.assign(short=short, unmarked=unmarked)[short | unmarked]
@@ -205,14 +206,6 @@ def _split_numbers(texts: pd.Series) -> pd.DataFrame:
         decimals=parts["digits"].str.len().astype("int64"),
         marked=parts["whole"].str.contains(",", regex=False),
     )
-
-
-def _most_common(rows: pd.DataFrame) -> Any:
-    sizes = rows.groupby(["table", "column_name", "decimals"]).size().rename("count").reset_index()
-    sizes = sizes.sort_values(["count", "decimals"], ascending=[False, True])
-    usual = sizes.drop_duplicates(["table", "column_name"]).drop(columns="count")
-    merged = rows[["table", "column_name"]].merge(usual, on=["table", "column_name"], how="left")
-    return merged["decimals"].to_numpy()
 
 
 def _losses(rows: pd.DataFrame) -> list[str]:

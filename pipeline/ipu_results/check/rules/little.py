@@ -100,15 +100,11 @@ def _depths(data: Dataset) -> pd.DataFrame:
         family_known=data.published["family"].notna() & data.published["chip_count"].notna(),
     )
     rows = rows[rows["in_flight"] > 0]
-    rows = rows.assign(items=rows["in_flight"] * rows["batch_size"], usual=_median_of_others(rows))
-    return rows.assign(unlike=_contradict(rows["in_flight"], rows["usual"]))
-
-
-def _median_of_others(rows: pd.DataFrame) -> pd.Series:
-    """Return the median depth over the set-up's other variants, each counted once; NaN if there is no other."""
     variants = rows.groupby(["setup", "setup_variant"], sort=False)["in_flight"].median().reset_index()
-    median = find_median_of_others(variants["in_flight"], variants["setup"])
-    return rows["setup_variant"].map(median.set_axis(variants["setup_variant"]))
+    median = find_median_of_others(variants["in_flight"], variants["setup"])  # each variant is counted once
+    usual = rows["setup_variant"].map(median.set_axis(variants["setup_variant"]))
+    rows = rows.assign(items=rows["in_flight"] * rows["batch_size"], usual=usual)
+    return rows.assign(unlike=_contradict(rows["in_flight"], rows["usual"]))
 
 
 def find_median_of_others(values: pd.Series, groups: pd.Series) -> pd.Series:
@@ -178,15 +174,12 @@ def _by_variants(rows: pd.DataFrame, siblings: pd.DataFrame) -> pd.DataFrame:
     high = np.searchsorted(keys, base + (fitting / (1 - AGREEMENT_TOLERANCE)).clip(upper=width), "left")
     single = high - low == 1
     rows = rows[single].assign(fits=batches[low[single]])
-    rows = rows[~_printed_by_own_variant(rows, siblings)]
+    own = siblings[["setup_variant", "batch_size"]].drop_duplicates().rename(columns={"batch_size": "fits"})
+    origins = rows[["setup_variant", "fits"]].merge(own, how="left", indicator="own")["own"]
+    rows = rows[~origins.eq("both").to_numpy()]  # not printed by the row's own variant
     rows = rows.assign(fitting=rows["items"] / rows["fits"])
     template = (
         "{in_flight:3} batches in flight at batch {batch_size}, {usual:3} in the other variants on {platform}; "
         "{fitting:3} if the batch were {fits}, the only one printed there that agrees"
     )
     return build_flags("R04", "warn", rows, "batch_size", template, suggested="{fits}")
-
-
-def _printed_by_own_variant(rows: pd.DataFrame, siblings: pd.DataFrame) -> Any:
-    own = siblings[["setup_variant", "batch_size"]].drop_duplicates().rename(columns={"batch_size": "fits"})
-    return rows[["setup_variant", "fits"]].merge(own, how="left", indicator="own")["own"].eq("both").to_numpy()

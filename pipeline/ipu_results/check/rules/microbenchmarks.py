@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -42,15 +42,15 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
 
     The peak is the datasheet's where the dataset has it, else the theoretical one that the document itself prints.
     """
-    rows = _read(data)
+    rows = data.compute_once(read_figures)
     rows = rows[rows["metric"] == "arithmetic throughput"]
     printed = rows[rows["statistic"] == THEORETICAL]
-    bounds = printed["precision"].map(data.peaks)
+    bounds = printed["precision"].map(data.vocabulary.peaks)
     own = printed.groupby(["document_id", "device", bounds])["canonical_value"].max().to_dict()
-    sheets = data.platforms.groupby("chip")[sorted(set(data.peaks.values()))].first().to_dict()
+    sheets = data.platforms.groupby("chip")[sorted(set(data.vocabulary.peaks.values()))].first().to_dict()
     findings: Findings = []
     for row in _list_rows(rows[rows["statistic"] != THEORETICAL]):
-        bound = data.peaks.get(str(row.precision))
+        bound = data.vocabulary.peaks.get(str(row.precision))
         if bound is None:
             continue
         peak = sheets[bound].get(row.device, np.nan)
@@ -72,7 +72,7 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
     Neighbours are the two nearest sizes in rows that differ in the last size of their shape only. A figure that grows
     with the size is compared after division by the size, too, and flagged if both ways agree.
     """
-    rows = _read(data)
+    rows = data.compute_once(read_figures)
     shapes = rows["shape"].fillna("")
     sizes = pd.to_numeric(shapes.str.extract(LAST_SIZE)[1]).astype("float64")
     rows = rows.assign(size=sizes, base=shapes.str.replace(LAST_SIZE, "", regex=True))
@@ -96,9 +96,9 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
 def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
     """Flag a figure that its document prints another time with another value, both for the same work."""
     findings: Findings = []
-    for group in _group(_read(data), [*WORK, "statistic"]):
+    for group in _group(data.compute_once(read_figures), [*WORK, "statistic"]):
         for row in group:
-            other = next((other for other in group if _disagree(row, other)), None)
+            other = next((other for other in group if _are_apart(_get_range(row), _get_range(other))), None)
             if other is not None:
                 gap = row.canonical_value / other.canonical_value - 1 if other.canonical_value else np.inf
                 message = f"{row.raw} {row.unit} here, {other.raw} {other.unit} at {other.place}"
@@ -120,14 +120,9 @@ def _list_rows(rows: pd.DataFrame) -> list[Any]:
     return list(rows.astype(object).itertuples())
 
 
-def _disagree(row: Any, other: Any) -> bool:
-    (low, high), (other_low, other_high) = _get_range(row), _get_range(other)
-    return high < other_low or other_high < low
-
-
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
-    rows = _list_rows(_read(data))
+    rows = _list_rows(data.compute_once(read_figures))
     totals: dict[Hashable, list[Any]] = defaultdict(list)
     for row in rows:
         if not _find_parts(row):
@@ -135,14 +130,14 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     findings: Findings = []
     for row in rows:
         parts = _find_parts(row)
-        sizes = _parse_shape(row.shape)
+        pairs = (pair.partition("=") for pair in str(row.shape).split())
+        sizes = {name: int(value) for name, _, value in pairs if value.isdecimal()}
         if not parts or any(part not in sizes for part in parts):
             continue
         number = prod(sizes[part] for part in parts)
-        low, high = (bound * number for bound in _get_range(row))
+        low, high = _get_range(row)
         for total in totals[_get_work(row)]:
-            total_low, total_high = _get_range(total)
-            if high < total_low or total_high < low:
+            if _are_apart((low * number, high * number), _get_range(total)):
                 ratio = row.canonical_value * number / total.canonical_value
                 message = f"{row.raw} {row.unit} × {number} is {_format_ratio(ratio)} {total.raw} {total.unit}"
                 findings.append((row.result_id, _grade(ratio - 1), f"{message}, which {total.place} prints"))
@@ -152,7 +147,7 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
 
 def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
     """Flag a peak over sizes that is not the largest figure that the same document prints for these sizes."""
-    rows = _read(data)
+    rows = data.compute_once(read_figures)
     findings: Findings = []
     for words, name in SERIES.items():
         peaks = rows[rows["statistic"] == OVER + words]
@@ -170,12 +165,8 @@ def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
     return _build("R34", findings)
 
 
-def _read(data: Dataset) -> pd.DataFrame:
+def read_figures(data: Dataset) -> pd.DataFrame:
     """Return the rows with the figure as printed: `raw`, and `half`, half a unit of its last digit."""
-    return data.compute_once(_join_figures)
-
-
-def _join_figures(data: Dataset) -> pd.DataFrame:
     cells = data.cells.loc[data.cells["column_name"] == "value", ["result_id", "raw_text", "factor"]]
     rows = data.microbenchmarks.rename(columns={"microbenchmark_id": "result_id"})
     rows = rows.merge(cells.rename(columns={"raw_text": "raw"}), on="result_id", validate="1:1")
@@ -189,6 +180,10 @@ def _get_range(row: Any) -> tuple[float, float]:
     return value - half * (1 + 1e-9), value + half * (1 + 1e-9)
 
 
+def _are_apart(first: tuple[float, float], other: tuple[float, float]) -> bool:
+    return first[1] < other[0] or other[1] < first[0]
+
+
 def _find_parts(row: Any) -> Sequence[str]:
     statistic = row.statistic if isinstance(row.statistic, str) else ""
     return next((parts for words, parts in PARTS.items() if statistic.endswith(words)), ())
@@ -198,11 +193,6 @@ def _get_work(row: Any) -> Hashable:
     """Return what a total and its shares have in common: the table too, since totals differ between tables."""
     table = re.sub(r", column .*", "", row.place)
     return (table, *(str(getattr(row, name)) for name in WORK))
-
-
-def _parse_shape(shape: object) -> dict[str, int]:
-    pairs: Iterable[list[str]] = (pair.split("=") for pair in str(shape).split() if "=" in pair)
-    return {name: int(value) for name, value in pairs if value.isdecimal()}
 
 
 def _format_ratio(ratio: float) -> str:

@@ -69,7 +69,11 @@ def flag_batch_against_configuration(data: Dataset) -> pd.DataFrame:
     rows = join_configurations(data, "batch_size")
     total = rows["global_batch_from_config"].astype("float64")
     rows = rows.assign(total=total)[total.notna() & rows["batch_size"].notna() & (total != rows["batch_size"])]
-    rows = rows.assign(made=_format_factors(rows), remark=_format_notes(rows))
+    factors = zip(*(rows[name] for name in FACTORS), strict=True)
+    known = [[str(factor) for factor in of_row if pd.notna(factor)] for of_row in factors]
+    # If only the batch itself is known, it is not written as a product.
+    made = [f" = {' × '.join(parts)}" if len(parts) > 1 else "" for parts in known]
+    rows = rows.assign(made=made, remark=_format_notes(rows))
     template = f"prints batch {{batch_size}}; {COMMAND} gives {{total}}{{made}}{{remark}}"
     suggested = _suggest(rows, fill_template("{total}", rows))
     return build_flags("R13", _rate(rows), rows, "batch_size", template, suggested=suggested)
@@ -102,13 +106,6 @@ def _format_notes(rows: pd.DataFrame) -> list[str]:
     return [f"; {note}" if pd.notna(note) else "" for note in rows["note"]]
 
 
-def _format_factors(rows: pd.DataFrame) -> list[str]:
-    """Return ` = 46 × 1 × 15`, or nothing if only the batch itself is known."""
-    factors = zip(*(rows[name] for name in FACTORS), strict=True)
-    known = [[str(factor) for factor in factors_of_row if pd.notna(factor)] for factors_of_row in factors]
-    return [f" = {' × '.join(parts)}" if len(parts) > 1 else "" for parts in known]
-
-
 def flag_data_against_configuration(data: Dataset) -> pd.DataFrame:
     """Flag a printed dataset that is not what the public command feeds. Only exact and likely matches count."""
     rows = join_configurations(data, "dataset")
@@ -136,7 +133,7 @@ def flag_precision_against_configuration(data: Dataset) -> pd.DataFrame:
 
 def _find_fitting(data: Dataset, text: str) -> list[str]:
     """Return the printed precisions that fit every setting of a configuration; none if all leave it open."""
-    known = [set(data.precision_settings.get(setting, ())) for setting in split_settings(text)]
+    known = [set(data.vocabulary.precision_settings.get(setting, ())) for setting in split_settings(text)]
     return sorted(set.intersection(*filter(None, known))) if any(known) else []
 
 

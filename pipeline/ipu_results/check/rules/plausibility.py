@@ -49,7 +49,10 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
     columns = ["result_id", "task", *NAMED, "variant", "chip", "chip_count", "precision", "compute_precision"]
     rows = data.published[[*columns, "throughput"]]
     rows = rows.assign(network=_find_networks(data, rows), variant=rows["variant"].fillna(""))
-    rows = rows.merge(_list_gmacs(data, rows), on=["network", "variant"], validate="m:1")
+    known = [(*place, gmacs) for place, gmacs in data.vocabulary.gmacs.items()]
+    work = pd.DataFrame(known, columns=["network", "variant", "gmacs"])
+    work = work.astype({"network": rows["network"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"})
+    rows = rows.merge(work, on=["network", "variant"], validate="m:1")
     rows = rows.assign(peak=_find_peaks(data, rows) * rows["chip_count"])
     passes = rows["task"].map(count_passes).astype("int64")  # of no rows, `map` makes texts
     rows = rows.assign(tflops=compute_tflops(rows["throughput"], rows["gmacs"], passes))
@@ -58,23 +61,17 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
 
 def _find_networks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
     """Return the network that ran, from the identities if a model's name means several."""
-    known = pd.DataFrame([asdict(identity) for identity in data.identities], columns=[*NAMED, "network"])
+    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities], columns=[*NAMED, "network"])
     known = known.astype(rows["model"].dtype)
     return rows[list(NAMED)].merge(known, on=list(NAMED), how="left", validate="m:1")["network"].fillna(rows["model"])
-
-
-def _list_gmacs(data: Dataset, rows: pd.DataFrame) -> pd.DataFrame:
-    known = [(network, variant, gmacs) for (network, variant), gmacs in data.gmacs.items()]
-    work = pd.DataFrame(known, columns=["network", "variant", "gmacs"])
-    return work.astype({"network": rows["network"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"})
 
 
 def _find_peaks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
     """Return the peak of one chip at each row's precision."""
     machines = data.platforms.drop_duplicates("platform").set_index("platform")
-    bound = _get_precision(rows).map(data.peaks)
+    bound = _get_precision(rows).map(data.vocabulary.peaks)
     peak = pd.Series(np.nan, index=rows.index)
-    for name in set(data.peaks.values()):
+    for name in set(data.vocabulary.peaks.values()):
         peak = peak.where(bound != name, rows["platform"].map(machines[name]).astype("float64"))
     return peak
 
@@ -111,7 +108,7 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     each = data.published["conditions"].str.contains(OF_ONE_CHIP, na=False, regex=True)
     rows["chip_count"] = rows["chip_count"].mask(each & rows["scope"].isin(OF_CHIPS), 1)
     machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
-    of_chips = rows["chip"].map(data.chip_ratings).astype("float64") * rows["chip_count"]
+    of_chips = rows["chip"].map(data.vocabulary.chip_ratings).astype("float64") * rows["chip_count"]
     of_machine = rows["platform"].map(machines).astype("float64")
     rated = of_chips.where(rows["scope"].isin(OF_CHIPS), of_machine.where(rows["scope"] == OF_MACHINE))
     readings = {
@@ -145,7 +142,13 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
 
     The row's MLPerf id names the entry. An id without an official entry is a finding of its own.
     """
-    rows = _printed(data).merge(_scores(data), on=["mlperf_id", "model"], how="left")
+    entries = data.official.loc[data.official["minutes"].notna(), ["mlperf_id", "result_id", "minutes", "path"]]
+    scores = entries[entries["mlperf_id"].notna()].merge(data.results[["result_id", "model"]], on="result_id")
+    times = data.cells[data.cells["column_name"] == "time_to_train_s"]
+    rows = data.results[(data.results["origin"] == "published") & data.results["mlperf_id"].notna()]
+    rows = rows[["result_id", "mlperf_id", "model"]]
+    rows = rows.merge(times[["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
+    rows = rows.merge(scores.drop(columns="result_id"), on=["mlperf_id", "model"], how="left")
     unknown, known = rows[rows["minutes"].isna()], rows[rows["minutes"].notna()]
     known = known.assign(official=known["minutes"] * SECONDS_PER_MINUTE / known["factor"])
     known = known.assign(
@@ -155,7 +158,8 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     minutes_off = (differing["value"] - differing["official"]).abs() * differing["factor"] / SECONDS_PER_MINUTE
     template = "prints {value} {unit}; the logs of {path} give {official}, {rounded} to the printed digits"
     suggested = [format_figure(seconds) for seconds in differing["rounded"] * differing["factor"]]
-    severity = [_severity(far) for far in minutes_off]
+    is_near = [minutes_off <= INFO_WITHIN_MINUTES, minutes_off <= WARN_WITHIN_MINUTES]
+    severity = np.select(is_near, ["info", "warn"], "error")
     missing = "no official entry of {model} bears the id {mlperf_id}"
     return pd.concat(
         [
@@ -163,26 +167,6 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
             build_flags("R12", "warn", unknown, "mlperf_id", missing),
         ]
     )
-
-
-def _severity(minutes: float) -> str:
-    if minutes <= INFO_WITHIN_MINUTES:
-        return "info"
-    return "warn" if minutes <= WARN_WITHIN_MINUTES else "error"
-
-
-def _printed(data: Dataset) -> pd.DataFrame:
-    """Return published rows with an MLPerf id, and the printed time."""
-    columns = ["result_id", "mlperf_id", "model"]
-    rows = data.results.loc[(data.results["origin"] == "published") & data.results["mlperf_id"].notna(), columns]
-    printed_times = data.cells[data.cells["column_name"] == "time_to_train_s"]
-    return rows.merge(printed_times[["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
-
-
-def _scores(data: Dataset) -> pd.DataFrame:
-    entries = data.official.loc[data.official["minutes"].notna(), ["mlperf_id", "result_id", "minutes", "path"]]
-    models = data.results[["result_id", "model"]]
-    return entries[entries["mlperf_id"].notna()].merge(models, on="result_id").drop(columns="result_id")
 
 
 def _round_as_printed(value: float, text: str) -> float:
