@@ -135,9 +135,3 @@ def test_predictions_follow_the_settings_and_say_so(tmp_path: Path) -> None:
         "predict", "--target", path, "--batch-sizes", "4", "--model", "efficientnet-b0", "--set", "threads=2"
     )
     assert last.stdout.splitlines()[-1].endswith("changed: machine of machine.toml, threads=2")
-
-
-def test_unknown_target_is_wrong_usage() -> None:
-    done = run_cli("predict", "--target", "tpu")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'tpu' is not one of 'c2', 'm2000', 'bow-2000' or a .toml file." in done.stderr

@@ -153,13 +153,6 @@ def test_plot_without_the_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp
     assert not list(tmp_path.iterdir())
 
 
-def test_onnx_file(tmp_path: Path) -> None:
-    path = tmp_path / "tiny.onnx"
-    onnx.save(image("c = Conv <pads = [1, 1, 1, 1]> (x, w) y = Relu (c)", {"w": (8, 4, 3, 3)}), path)
-    (record,) = predict_json("--target", "m2000", "--batch-sizes", "8", "--model", path)
-    assert (record["model"], record["micro_batch_size"], record["memory_verdict"]) == (str(path), 2, "FITS")
-
-
 def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
     unsupported = tmp_path / "odd.onnx"
     onnx.save(image("h = Relu (x) y = NonZero (h)"), unsupported)
@@ -175,17 +168,11 @@ def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
     )
 
 
-def test_wrong_batch_or_protocol_is_one_line() -> None:
-    line = get_error("--target", "m2000", "--batch-sizes", "4,6")
-    assert line == "error: batch 6 is not a multiple of the 4 chips of m2000"
-    assert get_error("--target", "m2000", "--protocol", "paper") == "error: paper: is not a protocol of m2000"
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("--batch-sizes", "2"), "Missing option '--target'"),
-        (("--target", "gc3"), "'gc3' is not one of"),
+        (("--target", "gc3"), "'gc3' is not one of 'c2', 'm2000', 'bow-2000' or a .toml file."),
         (("--target", "c2", "--batch-sizes", "2;4"), "2;4"),
         (("--target", "c2", "--batch-sizes", "2,0"), "1 to 100,000"),
         (("--target", "c2", "--batch-sizes", "2000000"), "1 to 100,000"),
