@@ -1,4 +1,4 @@
-"""Work of every kind of operator against numbers computed by hand, and of random graphs, and the frozen list of what is read."""
+"""Work of every operator by hand, that of random graphs by other arithmetic, and the frozen list of what is read."""
 
 from __future__ import annotations
 

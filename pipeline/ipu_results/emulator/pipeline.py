@@ -59,11 +59,7 @@ def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target
         (layout.groups, of_machine, target["link.machine"]),
         (layout.pods, of_machine / layout.groups, target["link.pod"]),
     )
-    return sum(_time_ring(parts, size, rate, target["link.start"]) for parts, size, rate in rings)
-
-
-def _time_ring(parts: int, size: float, rate: float, start: float) -> float:
-    return 2 * (parts - 1) * (size / (parts * rate) + start)
+    return sum((2 * (parts - 1) * (size / (parts * rate) + target["link.start"])) for parts, size, rate in rings)
 
 
 Recompute = Literal["layer", "stage"]  # what is computed again starts from the inputs of each layer, or of each stage
