@@ -11,7 +11,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
-from ipu_results.emulator import Emulator, load_target, predict, split
+from ipu_results.emulator import Emulator, load_target, predict
 from ipu_results.emulator.network import insert_fp16_casts, load_network
 from ipu_results.emulator.target import load_calibration
 from ipu_results.errors import InconsistentModelError
@@ -32,11 +32,6 @@ f = Flatten (g)
 y = Gemm <transB = 1> (f, w3)
 """
 WEIGHTS = {"w1": (16, 4, 3, 3), "w2": (32, 16, 3, 3), "w3": (10, 32)}
-
-
-@pytest.fixture(autouse=True)
-def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(split.CACHE_VARIABLE, str(tmp_path / "plans"))
 
 
 def tiny(batch: str = "N", body: str = BODY) -> onnx.ModelProto:

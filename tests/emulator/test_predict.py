@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +25,6 @@ CONTRACT = [
     *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
     *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
 ]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Share a cache folder between all tests here, not the user's."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("plans")
-        patch.setenv(split.CACHE_VARIABLE, str(folder))
-        yield folder
 
 
 def predict_json(*args: object) -> list[dict[str, Any]]:
