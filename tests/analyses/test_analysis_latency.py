@@ -27,70 +27,80 @@ def frames(warehouse: Path) -> Frames:
 
 # the committed rows
 
-
-def test_every_inference_row_with_both_figures_is_a_point(query: Query) -> None:
-    """108 rows of the page less 4 without latency, 6 of the paper, 88 of NVIDIA's with a throughput, other parties."""
-    counts = "SELECT publisher, count(*) FROM latency_front WHERE origin = 'published' GROUP BY 1 ORDER BY 1"
-    assert query(counts) == [
+B0 = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000'"
+FACTS = {
+    # 108 rows of the page less 4 without latency, 6 of the paper, 88 of NVIDIA's with a throughput, other parties
+    "SELECT publisher, count(*) FROM latency_front WHERE origin = 'published' GROUP BY 1 ORDER BY 1": [
         ("ByteDance", 71),
         ("Graphcore", 108 - 4 + 19),
         ("Heidelberg University", 314),
         ("NVIDIA", 88),
         ("Qwant", 6),
-    ]
-    complete = "SELECT count(*) FROM inference WHERE throughput IS NOT NULL AND latency_ms IS NOT NULL"
-    assert query("SELECT count(*) FROM latency_front") == query(complete)
-    assert query("SELECT count(*) FROM latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL") == [
-        (0,)
-    ]
-
-
-def test_bounds_of_efficientnet_b0(query: Query) -> None:
-    """IPU-M2000: 8,686 at 0.44 ms; 71,839 at 4.26; 86,986 at 6.77 (batch 128), not 69,852 at 9.15 (batch 144)."""
-    row = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000' ORDER BY bound_ms"
-    assert query(f"SELECT bound_ms, throughput, latency_ms FROM latency_bounded WHERE {row}") == [
+    ],
+    # 8,686 at 0.44 ms; 71,839 at 4.26; 86,986 at 6.77 (batch 128), not 69,852 at 9.15 (batch 144)
+    f"SELECT bound_ms, throughput, latency_ms FROM latency_bounded WHERE {B0} ORDER BY bound_ms": [
         (1.0, 8686.0, 0.44),
         (5.0, 71839.0, 4.26),
         (10.0, 86986.0, 6.77),
         (20.0, 86986.0, 6.77),
-    ]
-    assert query("SELECT DISTINCT batches_in_flight FROM latency_bounded WHERE throughput = 86986") == [
+    ],
+    "SELECT DISTINCT batches_in_flight FROM latency_bounded WHERE throughput = 86986": [
         (pytest.approx(86986 * 6.77 / 1000 / 128),)
-    ]
-
-
-def test_flagged_rows_are_never_the_best(query: Query) -> None:
-    """Three of FastSpeech2 and three of EfficientDet time an item (R01), two of Yolo v4 misprint the batch (R04)."""
-    where = f"errors > 0 AND document_id = '{PAGE_ID}'"
-    rows = f"SELECT model, count(*) FROM latency_front WHERE {where} GROUP BY model ORDER BY model"
-    assert query(rows) == [
+    ],
+    # Three of FastSpeech2 and three of EfficientDet time an item (R01), two of Yolo v4 misprint the batch (R04).
+    f"SELECT model, count(*) FROM latency_front WHERE errors > 0 AND document_id = '{PAGE_ID}' "
+    "GROUP BY model ORDER BY model": [
         ("EfficientDet-D0", 1),
         ("EfficientDet-D1", 1),
         ("EfficientDet-D2", 1),
         ("FastSpeech2", 3),
         ("Yolo v4", 2),
-    ]
-    assert query("SELECT count(*) FROM latency_front WHERE on_front AND errors > 0") == [(0,)]
-    flagged = "(SELECT result_id FROM flags WHERE severity = 'error')"
-    assert query(f"SELECT count(*) FROM latency_bounded WHERE errors > 0 OR result_id IN {flagged}") == [(0,)]
-
-
-def test_item_latencies_and_suspect_rows_are_never_the_best(query: Query) -> None:
-    excluded = "latency_basis = 'per-item' OR suspect IS NOT NULL"
-    items = "SELECT publisher, count(*) FROM latency_front WHERE latency_basis = 'per-item' GROUP BY 1"
-    assert query(f"{items} ORDER BY 1") == [("Graphcore", 21)]
-    assert query(f"SELECT count(*) FROM latency_front WHERE on_front AND ({excluded})") == [(0,)]
-    joined = "latency_bounded b JOIN results r USING (result_id)"
-    assert query(f"SELECT count(*) FROM {joined} WHERE b.latency_basis = 'per-item' OR r.suspect IS NOT NULL") == [(0,)]
-
-
-def test_two_networks_under_one_name_have_separate_bounds(query: Query) -> None:
-    """ResNeXt101 on IPU-M2000 within 5 ms: 9,705 at batch 16 is 32x4d, 6,483 is 32x8d."""
-    where = "model = 'ResNeXt101' AND platform = 'IPU-M2000' AND bound_ms = 5"
-    assert query(f"SELECT network, throughput FROM latency_bounded WHERE {where} ORDER BY network") == [
+    ],
+    "SELECT publisher, count(*) FROM latency_front WHERE latency_basis = 'per-item' GROUP BY 1 ORDER BY 1": [
+        ("Graphcore", 21)
+    ],
+    # ResNeXt101 on IPU-M2000 within 5 ms: 9,705 at batch 16 is 32x4d, 6,483 is 32x8d.
+    "SELECT network, throughput FROM latency_bounded "
+    "WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000' AND bound_ms = 5 ORDER BY network": [
         ("ResNeXt101-32x4d", 9705.0),
         ("ResNeXt101-32x8d", 6483.0),
-    ]
+    ],
+    # Rows without a throughput compete for the lowest latency: 1.60 ms in INT8 and 1.87 in FP16 on the A100.
+    "SELECT platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput "
+    "FROM latency_lowest WHERE network = 'BERT-Large' AND sequence_length = 128 AND platform <> 'IPU' "
+    "ORDER BY latency_ms": [
+        ("Bow-2000", "16.16", 4, 1.36, 4, 0),
+        ("1x A100-40GB", "INT8", 1, 1.6, 10, 10),
+        ("1x A100-40GB", "FP16", 1, 1.87, 10, 10),
+        ("IPU-M2000", "16.16", 4, 1.92, 3, 0),
+    ],
+    "SELECT sum(rows_without_throughput) FROM latency_lowest": [(80,)],
+}
+
+
+@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
+def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
+    assert query(sql) == rows
+
+
+def test_every_inference_row_with_both_figures_is_a_point(query: Query) -> None:
+    complete = "SELECT count(*) FROM inference WHERE throughput IS NOT NULL AND latency_ms IS NOT NULL"
+    assert query("SELECT count(*) FROM latency_front") == query(complete)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL",
+        "latency_front WHERE throughput IS NULL",
+        "latency_front WHERE on_front AND (errors > 0 OR latency_basis = 'per-item' OR suspect IS NOT NULL)",
+        "latency_bounded b JOIN results r USING (result_id) "
+        "WHERE b.errors > 0 OR b.latency_basis = 'per-item' OR r.suspect IS NOT NULL",
+        "latency_bounded JOIN flags USING (result_id) WHERE severity = 'error'",
+    ],
+)
+def test_other_suites_and_doubtful_rows_are_never_the_best(query: Query, rows: str) -> None:
+    assert query(f"SELECT count(*) FROM {rows}") == [(0,)]
 
 
 def test_no_row_is_better_than_one_of_the_front(query: Query) -> None:
@@ -101,20 +111,6 @@ def test_no_row_is_better_than_one_of_the_front(query: Query) -> None:
             AND b.latency_ms < a.latency_ms AND b.throughput > a.throughput
     """
     assert query(better) == [(0,)]
-
-
-def test_rows_without_a_throughput_compete_for_the_lowest_latency(query: Query) -> None:
-    """BERT-Large SL128: 1.60 ms in INT8 and 1.87 in FP16 on the A100, 1.92 on IPU-M2000, 1.36 on Bow-2000."""
-    row = "network = 'BERT-Large' AND sequence_length = 128 AND platform <> 'IPU' ORDER BY latency_ms"
-    columns = "platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput"
-    assert query(f"SELECT {columns} FROM latency_lowest WHERE {row}") == [
-        ("Bow-2000", "16.16", 4, 1.36, 4, 0),
-        ("1x A100-40GB", "INT8", 1, 1.6, 10, 10),
-        ("1x A100-40GB", "FP16", 1, 1.87, 10, 10),
-        ("IPU-M2000", "16.16", 4, 1.92, 3, 0),
-    ]
-    assert query("SELECT sum(rows_without_throughput) FROM latency_lowest") == [(80,)]
-    assert query("SELECT count(*) FROM latency_front WHERE throughput IS NULL") == [(0,)]
 
 
 def test_summary_counts_the_rows_that_cannot_enter(frames: Frames) -> None:

@@ -16,42 +16,59 @@ RATE = "measure = 'training throughput'"
 GPU_ROW = "platform = '8x A100-80GB (DGX A100)' AND model = 'ResNet-50 v1.5' AND throughput = 16621"
 
 
-@pytest.fixture(scope="module")
-def frames(warehouse: Path) -> Frames:
-    return load(warehouse, per_dollar.ANALYSIS)
-
-
-def test_two_comparisons_of_the_vendor(query: Query) -> None:
-    """MLPerf v1.0 closed at $149,995 and $300,000: 1.2580 and 1.5504."""
-    columns = "network, performance_ratio, per_dollar_ratio, break_even_ipu_price_usd, break_even_gpu_price_usd"
-    bert, resnet = query(f"SELECT {columns} FROM per_dollar() WHERE {MLPERF} AND round = '1.0' ORDER BY network")
-    assert bert[:3] == ("BERT", pytest.approx(21.6926 / 34.4888, rel=1e-5), pytest.approx(1.2580, abs=5e-5))
-    assert resnet[:3] == ("ResNet-50 v1.5", pytest.approx(28.7709 / 37.1152, rel=1e-5), pytest.approx(1.5504, abs=5e-5))
-    assert resnet[2] == pytest.approx((28.7709 * 300000) / (37.1152 * 149995), rel=1e-5)
-    assert resnet[3:] == pytest.approx((300000 * 28.7709 / 37.1152, 149995 * 37.1152 / 28.7709), rel=1e-5)
-
-
-def test_throughput_in_one_framework(query: Query) -> None:
-    where = f"{RATE} AND network = 'ResNet-50 v1.5' AND ipu_framework = gpu_framework AND ipu_platform = 'IPU-POD16'"
-    columns = "performance_ratio, per_dollar_ratio, gpu_fastest_figure, differs"
-    [row] = query(f"SELECT {columns} FROM per_dollar() WHERE {where}")
-    assert row[:3] == (pytest.approx(25534 / 16621), pytest.approx(25534 * 300000 / (16621 * 149995)), 17400)
-    assert "framework" not in row[3]
-    assert "precision 16.16 / mixed" in row[3]
-
-
-def test_fastest_entry_on_the_same_gpus(query: Query) -> None:
-    """Official minutes on eight A100-80GB in one node, in v2.0 Inspur's 15.87 and 27.23, NVIDIA's 18.44 and 28.69."""
-    columns = "network, round(gpu_figure, 2), round(gpu_fastest_figure, 2), gpu_fastest_entry"
-    assert query(f"SELECT DISTINCT {columns} FROM per_dollar() WHERE {MLPERF} ORDER BY round, network") == [
+TF = f"{RATE} AND network = 'ResNet-50 v1.5' AND ipu_framework = gpu_framework AND ipu_platform = 'IPU-POD16'"
+NETWORKS = ("BERT", 21.6926, 34.4888, 1.2580), ("ResNet-50 v1.5", 28.7709, 37.1152, 1.5504)
+FACTS = {
+    # MLPerf v1.0 closed at $149,995 and $300,000
+    "SELECT network, performance_ratio, per_dollar_ratio, break_even_ipu_price_usd, break_even_gpu_price_usd "
+    f"FROM per_dollar() WHERE {MLPERF} AND round = '1.0' ORDER BY network": [
+        (
+            *(name, pytest.approx(gpu / ipu, rel=1e-5), pytest.approx(per_dollar, abs=5e-5)),
+            *(pytest.approx(300000 * gpu / ipu, rel=1e-5), pytest.approx(149995 * ipu / gpu, rel=1e-5)),
+        )
+        for name, gpu, ipu, per_dollar in NETWORKS
+    ],
+    f"SELECT performance_ratio, per_dollar_ratio, gpu_fastest_figure FROM per_dollar() WHERE {TF}": [
+        (pytest.approx(25534 / 16621), pytest.approx(25534 * 300000 / (16621 * 149995)), 17400)
+    ],
+    f"SELECT differs LIKE '%framework%', differs LIKE '%precision 16.16 / mixed%' FROM per_dollar() WHERE {TF}": [
+        (False, True)
+    ],
+    # Official minutes on eight A100-80GB in one node, in v2.0 Inspur's 15.87 and 27.23, NVIDIA's 18.44 and 28.69.
+    "SELECT DISTINCT network, round(gpu_figure, 2), round(gpu_fastest_figure, 2), gpu_fastest_entry "
+    f"FROM per_dollar() WHERE {MLPERF} ORDER BY round, network": [
         ("BERT", 21.69, 21.69, "NVIDIA dgxa100_ngc21.05_pytorch"),
         ("ResNet-50 v1.5", 28.77, 28.54, "SUPERMICRO SYS-420GP-TNAR+"),
         ("BERT", 20.0, 20.0, "NVIDIA dgxa100_ngc21.09_pytorch"),
         ("ResNet-50 v1.5", 29.15, 28.6, "Baidu 1_node_8_A100_NGC21.05_MXNet"),
         ("BERT", 18.44, 15.87, "Inspur NF5688M6"),
         ("ResNet-50 v1.5", 28.69, 27.23, "Inspur NF5688M6"),
-    ]
-    assert query(f"SELECT count(*) FROM per_dollar() WHERE (gpu_fastest_entry IS NULL) = ({MLPERF})") == [(0,)]
+    ],
+    f"SELECT count(*) FROM per_dollar() WHERE (gpu_fastest_entry IS NULL) = ({MLPERF})": [(0,)],
+    "SELECT measure, ipu_platform, count(*) FROM per_dollar() GROUP BY ALL ORDER BY ALL": [
+        ("mlperf time to train", "Bow Pod16", 3),
+        ("mlperf time to train", "IPU-POD16", 4),
+        ("training throughput", "Bow Pod16", 3),
+        ("training throughput", "IPU-POD16", 3),
+    ],
+    "SELECT DISTINCT ipu_price_usd, per_dollar_ratio, break_even_gpu_price_usd, break_even_ipu_price_usd IS NULL "
+    "FROM per_dollar() WHERE ipu_platform = 'Bow Pod16'": [(None, None, None, False)],
+    f"SELECT count(*) FROM per_dollar() WHERE ({MLPERF}) <> (attribution IS NOT NULL)": [(0,)],
+    "SELECT count(*) FROM per_dollar() WHERE (ipu_framework <> gpu_framework) <> (differs LIKE 'framework %') "
+    "OR differs NOT LIKE '%software %'": [(0,)],
+    # The page's EfficientNet-B4 is one of group dimension 16, NVIDIA's is not.
+    "SELECT count(*) FROM per_dollar() WHERE network LIKE 'EfficientNet%'": [(0,)],
+}
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return load(warehouse, per_dollar.ANALYSIS)
+
+
+@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
+def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
+    assert query(sql) == rows
 
 
 @pytest.mark.parametrize(
@@ -74,19 +91,6 @@ def test_price_of_the_reader_is_not_called_a_list_price(
     assert "(framework, precision, batch, software)" in summary
 
 
-def test_rows_and_unknown_price_of_the_bow_pod(query: Query) -> None:
-    assert query("SELECT measure, ipu_platform, count(*) FROM per_dollar() GROUP BY ALL ORDER BY ALL") == [
-        ("mlperf time to train", "Bow Pod16", 3),
-        ("mlperf time to train", "IPU-POD16", 4),
-        ("training throughput", "Bow Pod16", 3),
-        ("training throughput", "IPU-POD16", 3),
-    ]
-    columns = "ipu_price_usd, per_dollar_ratio, break_even_gpu_price_usd, break_even_ipu_price_usd IS NULL"
-    assert query(f"SELECT DISTINCT {columns} FROM per_dollar() WHERE ipu_platform = 'Bow Pod16'") == [
-        (None, None, None, False)
-    ]
-
-
 @pytest.mark.parametrize("machine", ["ipu", "gpu"])
 def test_ratio_at_the_price_of_a_tie_is_1(query: Query, machine: str) -> None:
     where = f"WHERE {MLPERF} AND ipu_mlperf_id = '1.0-1026'"
@@ -97,22 +101,11 @@ def test_ratio_at_the_price_of_a_tie_is_1(query: Query, machine: str) -> None:
 
 
 def test_mlperf_rows_are_cited(query: Query) -> None:
-    assert query(f"SELECT count(*) FROM per_dollar() WHERE ({MLPERF}) <> (attribution IS NOT NULL)") == [(0,)]
     columns = "division, round, attribution"
     for division, mlperf_round, attribution in query(f"SELECT {columns} FROM per_dollar() WHERE {MLPERF}"):
         assert division == "closed"
         assert str(attribution).count(f"MLPerf Training v{mlperf_round} closed") == 2
         assert str(attribution).endswith("MLPerf metric")
-
-
-def test_column_differs_names_framework_and_software(query: Query) -> None:
-    framework = "(ipu_framework <> gpu_framework) <> (differs LIKE 'framework %')"
-    assert query(f"SELECT count(*) FROM per_dollar() WHERE {framework} OR differs NOT LIKE '%software %'") == [(0,)]
-
-
-def test_modified_network_is_not_paired(query: Query) -> None:
-    """The page's EfficientNet-B4 is one of group dimension 16, NVIDIA's is not."""
-    assert query("SELECT count(*) FROM per_dollar() WHERE network LIKE 'EfficientNet%'") == [(0,)]
 
 
 def test_32x8d_is_not_paired_with_32x4d(warehouse: Path) -> None:

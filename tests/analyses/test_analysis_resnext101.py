@@ -1,4 +1,4 @@
-"""ResNeXt101 on one chart: every row, its origin visible, and nothing emulated that looks otherwise."""
+"""ResNeXt101: every row on one chart, its origin visible; and from the C2 to the IPU-M2000 per chip."""
 
 from __future__ import annotations
 
@@ -9,9 +9,59 @@ import altair
 import pandas as pd
 import pytest
 from ipu_results.analyses import Frames, resnext101
+from ipu_results.analyses.resnext101 import C2_TO_M2000
 
-from tests.analyses.analysis_support import changed, load
+from tests.analyses.analysis_support import changed, flag_result, load
 from tests.conftest import Query
+
+EQUAL = "pairing = 'equal micro-batch'"
+BEST = "pairing = 'best of each'"
+RATIO, PEAK = (17176 / 4) / (2526.35 / 2), 249.65 / 124.5
+FACTS = {
+    # printed: batch 2, 4, 8 on two chips and 4, 8, 16 on four
+    f"SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio FROM c2_to_m2000 WHERE {EQUAL} ORDER BY 1": [
+        (1, 1, pytest.approx((4483 / 4) / (1474.16 / 2))),
+        (2, 2, pytest.approx((6435 / 4) / (2063.03 / 2))),
+        (4, 4, pytest.approx((9705 / 4) / (2409.79 / 2))),
+    ],
+    "SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio, peak_ratio, tile_cycles_ratio, ratio_over_peak "
+    f"FROM c2_to_m2000 WHERE {BEST}": [
+        pytest.approx((6, 16, RATIO, PEAK, (1472 * 1.33) / (1216 * 1.6), RATIO / PEAK), rel=1e-3)
+    ],
+    "SELECT c2_batch_period_ms, m2000_batch_period_ms, c2_batches_in_flight, m2000_batches_in_flight "
+    f"FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1": [
+        pytest.approx((2000 / 1474.16, 4000 / 4483, 1474.16 * 1.36 / 2000, 4483 * 2.66 / 4000))
+    ],
+    # No 32x8d row of PyTorch and nothing emulated, which would all have a partner.
+    "SELECT pairing, count(*), count(ratio) FROM c2_to_m2000 GROUP BY 1 ORDER BY 1": [
+        ("C2 alone", 3, 0),
+        ("IPU-M2000 alone", 2, 0),
+        ("best of each", 1, 1),
+        ("equal micro-batch", 3, 3),
+    ],
+    "SELECT DISTINCT r.origin, r.publisher, r.framework, r.task FROM c2_to_m2000 v "
+    "JOIN results r ON r.result_id IN (v.c2_result_id, v.m2000_result_id) ORDER BY 2": [
+        ("published", "Graphcore", "TensorFlow1", "inference"),
+        ("published", "Qwant", "PopART", "inference"),
+    ],
+    "SELECT publisher, platform, network, network_source, count(*) FROM resnext101 "
+    "WHERE origin = 'published' GROUP BY ALL ORDER BY ALL": [
+        ("Graphcore", "IPU-M2000", "ResNeXt101-32x4d", "flag R20", 5),
+        ("Graphcore", "IPU-M2000", "ResNeXt101-32x8d", "flag R20", 4),
+        ("NVIDIA", "1x A100-40GB (DGX A100)", "ResNeXt101-32x4d", "named", 36),
+        ("Qwant", "C2", "ResNeXt101-32x4d", "flag R20", 6),
+    ],
+    **{
+        f"SELECT throughput_per_chip, batches_in_flight FROM resnext101 WHERE throughput = {throughput}": [
+            pytest.approx((throughput / chips, throughput * latency_ms / 1000 / batch))
+        ]
+        for throughput, latency_ms, batch, chips in ((17176, 11.16, 64, 4), (2526.35, 4.75, 12, 2))
+    },
+    "SELECT count(*) FROM resnext101 JOIN results r USING (result_id) WHERE r.benchmark IS NOT NULL": [(0,)],
+    # Local rows have a run, and emulated ones a calibration.
+    "SELECT count(*) FROM resnext101 "
+    "WHERE (origin = 'published') <> (run_id IS NULL) OR (origin = 'emulated' AND calibration_id IS NULL)": [(0,)],
+}
 
 
 @pytest.fixture(scope="module")
@@ -23,38 +73,15 @@ def select_points(frames: Frames) -> list[dict[str, Any]]:
     return list(resnext101.build_chart(altair, frames).to_dict()["data"]["values"])
 
 
-def test_published_rows(query: Query) -> None:
-    columns = "publisher, platform, network, network_source, count(*)"
-    where = "origin = 'published' GROUP BY ALL ORDER BY ALL"
-    assert query(f"SELECT {columns} FROM resnext101 WHERE {where}") == [
-        ("Graphcore", "IPU-M2000", "ResNeXt101-32x4d", "flag R20", 5),
-        ("Graphcore", "IPU-M2000", "ResNeXt101-32x8d", "flag R20", 4),
-        ("NVIDIA", "1x A100-40GB (DGX A100)", "ResNeXt101-32x4d", "named", 36),
-        ("Qwant", "C2", "ResNeXt101-32x4d", "flag R20", 6),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("throughput", "latency_ms", "batch", "chips"), [(17176, 11.16, 64, 4), (2526.35, 4.75, 12, 2)]
-)
-def test_derived_columns(query: Query, throughput: float, latency_ms: float, batch: int, chips: int) -> None:
-    columns = "throughput_per_chip, batches_in_flight"
-    [row] = query(f"SELECT {columns} FROM resnext101 WHERE throughput = {throughput}")
-    assert row == pytest.approx((throughput / chips, throughput * latency_ms / 1000 / batch))
+@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
+def test_figures_of_the_record(query: Query, sql: str, rows: list[Any]) -> None:
+    assert query(sql) == rows
 
 
 def test_every_result_appears_once(query: Query) -> None:
     results = query("SELECT count(*) FROM results WHERE task = 'inference' AND model LIKE 'ResNeXt101%'")
     assert query("SELECT count(*) FROM resnext101") == results
     assert query("SELECT count(DISTINCT result_id) FROM resnext101") == results
-    assert query("SELECT count(*) FROM resnext101 JOIN results r USING (result_id) WHERE r.benchmark IS NOT NULL") == [
-        (0,)
-    ]
-
-
-def test_local_rows_have_a_run_and_emulated_ones_a_calibration(query: Query) -> None:
-    wrong = "(origin = 'published') <> (run_id IS NULL) OR (origin = 'emulated' AND calibration_id IS NULL)"
-    assert query(f"SELECT count(*) FROM resnext101 WHERE {wrong}") == [(0,)]
 
 
 def test_network_without_a_source_is_null(warehouse: Path) -> None:
@@ -118,3 +145,34 @@ def test_summary(frames: Frames) -> None:
     summary = resnext101.summarise(frames)
     assert "Published are 47 rows of ResNeXt101-32x4d and 4 rows of ResNeXt101-32x8d" in summary
     assert "17,176 images/s on IPU-M2000 (Graphcore, 32x4d, 4 chips, batch 64, 11.16 ms)" in summary
+
+
+def test_network_is_that_of_the_result_not_of_the_framework(warehouse: Path) -> None:
+    swap = (
+        "UPDATE results SET network = CASE network WHEN 'ResNeXt101-32x4d' THEN 'ResNeXt101-32x8d' "
+        "ELSE 'ResNeXt101-32x4d' END WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000'"
+    )
+    sql = f"SELECT m2000_framework, ratio FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1"
+    with changed(warehouse, swap) as database:
+        assert database.query(sql) == [("PyTorch", pytest.approx((3395 / 4) / (1474.16 / 2)))]
+    with changed(warehouse, "UPDATE results SET network = model") as database:
+        assert database.query("SELECT count(*) FROM c2_to_m2000") == [(0,)]
+
+
+def test_flagged_row_is_not_the_best(warehouse: Path) -> None:
+    with changed(warehouse, flag_result("throughput = 17176")) as database:
+        assert database.query(f"SELECT m2000_throughput_per_chip FROM c2_to_m2000 WHERE {BEST}") == [(13693 / 4,)]
+        assert database.query("SELECT count(*) FROM c2_to_m2000 WHERE errors > 0") == [(1,)]
+
+
+def test_summary_and_chart_of_the_step(warehouse: Path) -> None:
+    frames = load(warehouse, C2_TO_M2000)
+    summary = C2_TO_M2000.summarise(frames)
+    assert "1.52 at 1 (1,121 against 737 images/s)" in summary
+    assert "Best against best, the ratio is 3.40" in summary
+    assert "1.36 ms stand for 1.0 batches in flight, and the IPU-M2000's 2.66 ms for 3.0" in summary
+    left, _ = C2_TO_M2000.build_chart(altair, frames).to_dict()["hconcat"]
+    assert sorted((point["machine"], point["micro_batch"]) for point in left["data"]["values"]) == [
+        *(("C2", size) for size in (1, 2, 3, 4, 5, 6)),
+        *(("IPU-M2000", size) for size in (1, 2, 4, 8, 16)),
+    ]

@@ -17,65 +17,44 @@ MLPERF = "measure = 'mlperf time to train'"
 POD16 = "model = 'ResNet-50 v1.5' AND framework = 'TensorFlow1' AND platform = 'IPU-POD16' AND throughput = 30690"
 
 
-@pytest.fixture(scope="module")
-def frames(warehouse: Path) -> Frames:
-    return load(warehouse, scaling.ANALYSIS)
-
-
-def test_throughput_of_the_printed_rows(query: Query) -> None:
-    columns = "platform, speed_up, efficiency"
-    assert query(f"SELECT {columns} FROM scaling WHERE {RESNET} AND sdk_version = '2.4.0' ORDER BY 2") == [
+CURVE = f"FROM scaling WHERE {RESNET} AND sdk_version ="
+GROWTH = "SELECT DISTINCT batch_growth, batch_ratio FROM scaling WHERE measure = 'throughput' AND"
+SPEED_UP_2_0 = 19.635155555555556 / 2.672083333333333  # ResNet-50 of v2.0 on 16 and 256 IPUs, in minutes
+FACTS = {
+    f"SELECT platform, speed_up, efficiency {CURVE} '2.4.0' ORDER BY 2": [
         ("IPU-POD16", 1.0, 1.0),
         ("IPU-POD64", pytest.approx(108566 / 30690), pytest.approx(108566 / 30690 * 16 / 64)),
         ("IPU-POD128", pytest.approx(205006 / 30690), pytest.approx(205006 / 30690 * 16 / 128)),
         ("IPU-POD256", pytest.approx(365040 / 30690), pytest.approx(365040 / 30690 * 16 / 256)),
-    ]
-
-
-def test_row_missing_from_a_later_page_has_the_base_of_its_own_page(query: Query) -> None:
-    """Bow Pod256 is only on the page of 2022, the two smaller ones on both; each appears once."""
-    columns = "platform, efficiency"
-    assert query(f"SELECT {columns} FROM scaling WHERE {RESNET} AND sdk_version = '3.0' ORDER BY chip_count") == [
+    ],
+    # Bow Pod256 is only on the page of 2022, the two smaller ones on both; each has the base of its page.
+    f"SELECT platform, efficiency {CURVE} '3.0' ORDER BY chip_count": [
         ("Bow Pod16", 1.0),
         ("Bow Pod64", pytest.approx(153205 / 44059 / 4)),
         ("Bow Pod256", pytest.approx(456906 / 44059 / 16)),
-    ]
-
-
-def test_mlperf_time_to_train(query: Query) -> None:
-    """ResNet-50 of v2.0: minutes 19.6352 and 2.6721, samples 38 and 45 epochs of as many images."""
-    columns = "speed_up, efficiency, samples_efficiency, rate_efficiency, base_batch_size, batch_size, mlperf_id"
-    where = f"{MLPERF} AND benchmark = 'resnet' AND round = '2.0' AND chip_count = 256"
-    [row] = query(f"SELECT {columns} FROM scaling WHERE {where}")
-    speed_up = 19.635155555555556 / 2.672083333333333
-    assert row[:4] == pytest.approx((speed_up, speed_up / 16, 38 / 45, speed_up / 16 * 45 / 38))
-    assert row[4:] == (3520, 10240, "2.0-2054")
-
-
-def test_number_of_rows_and_curves(query: Query) -> None:
-    """41 curves over the versions of the page, four of them start with rows that two print; two of others."""
-    counts = "measure, count(*), count(*) FILTER (chip_count = base_chip_count)"
-    assert query(f"SELECT {counts} FROM scaling GROUP BY 1 ORDER BY 1") == [
+    ],
+    # samples: 38 and 45 epochs of as many images
+    "SELECT speed_up, efficiency, samples_efficiency, rate_efficiency, base_batch_size, batch_size, mlperf_id "
+    f"FROM scaling WHERE {MLPERF} AND benchmark = 'resnet' AND round = '2.0' AND chip_count = 256": [
+        (
+            *map(pytest.approx, (SPEED_UP_2_0, SPEED_UP_2_0 / 16, 38 / 45, SPEED_UP_2_0 / 16 * 45 / 38)),
+            *(3520, 10240, "2.0-2054"),
+        )
+    ],
+    # 41 curves over the versions of the page, four of them start with rows that two print; two of others
+    "SELECT measure, count(*), count(*) FILTER (chip_count = base_chip_count) FROM scaling GROUP BY 1 ORDER BY 1": [
         ("mlperf time to train", 21, 7),
         ("throughput", 92 + 2 + 3, 37 + 1 + 1),
-    ]
-    assert query("SELECT result_id, base_result_id FROM scaling GROUP BY ALL HAVING count(*) > 1") == []
-
-
-def test_measures_are_separate(query: Query) -> None:
-    mixed = "(throughput IS NOT NULL) = (minutes IS NOT NULL) OR (minutes IS NULL) <> (attribution IS NULL)"
-    assert query(f"SELECT result_id FROM scaling WHERE {mixed}") == []
-    joined = "scaling a JOIN scaling b ON a.base_result_id = b.result_id"
-    assert query(f"SELECT count(*) FROM {joined} WHERE a.measure <> b.measure") == [(0,)]
-    assert query("SELECT DISTINCT origin, submitter, division FROM scaling ORDER BY 1") == [
+    ],
+    "SELECT result_id, base_result_id FROM scaling GROUP BY ALL HAVING count(*) > 1": [],
+    "SELECT result_id FROM scaling "
+    "WHERE (throughput IS NOT NULL) = (minutes IS NOT NULL) OR (minutes IS NULL) <> (attribution IS NULL)": [],
+    "SELECT a.measure FROM scaling a JOIN scaling b ON a.base_result_id = b.result_id WHERE a.measure <> b.measure": [],
+    "SELECT DISTINCT origin, submitter, division FROM scaling ORDER BY 1": [
         ("official", "Graphcore", "closed"),
         ("published", None, None),
-    ]
-
-
-def test_mlperf_curves_have_one_round_and_framework(query: Query) -> None:
-    where = f"{MLPERF} AND chip_count = base_chip_count"
-    assert query(f"SELECT round, benchmark, framework FROM scaling WHERE {where} ORDER BY ALL") == [
+    ],
+    f"SELECT round, benchmark, framework FROM scaling WHERE {MLPERF} AND chip_count = base_chip_count ORDER BY ALL": [
         ("1.0", "bert", "PopART"),
         ("1.0", "resnet", "TensorFlow"),
         ("1.1", "bert", "PopART"),
@@ -83,7 +62,30 @@ def test_mlperf_curves_have_one_round_and_framework(query: Query) -> None:
         ("2.0", "bert", "PaddlePaddle"),
         ("2.0", "bert", "PopART"),
         ("2.0", "resnet", "TensorFlow"),
-    ]
+    ],
+    # Printed batches: ResNet-50 1920 to 10240, BERT-Large 65536 on all sizes, Mini DALL-E 6144 to 24576.
+    f"{GROWTH} {RESNET} AND sdk_version = '2.4.0' ORDER BY 2 NULLS FIRST": [
+        ("smallest", 1.0),
+        ("grown", pytest.approx(2560 / 1920)),
+        ("grown", pytest.approx(5120 / 1920)),
+        ("grown", pytest.approx(10240 / 1920)),
+    ],
+    f"{GROWTH} batch_size = 65536 AND chip_count > base_chip_count": [("fixed", 1.0)],
+    f"{GROWTH} model = 'Mini DALL-E' AND chip_count = 64": [("grown-with-chips", 4.0)],
+    f"SELECT count(*) FROM scaling WHERE {MLPERF} AND batch_growth = 'fixed'": [(2,)],
+    "SELECT count(*) FROM scaling "
+    "WHERE batch_size IS NOT NULL AND base_batch_size IS NOT NULL AND batch_growth IS NULL": [(0,)],
+}
+
+
+@pytest.fixture(scope="module")
+def frames(warehouse: Path) -> Frames:
+    return load(warehouse, scaling.ANALYSIS)
+
+
+@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
+def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
+    assert query(sql) == rows
 
 
 def test_mlperf_rows_cite_both_entries(query: Query) -> None:
@@ -129,22 +131,6 @@ def test_summary(frames: Frames) -> None:
     assert "DINO (2 rows) is above linear" in summary
     assert "not verified by MLCommons Association" in summary
     assert "ids 1.0-1025, 1.0-1026, 1.0-1027, 1.0-1028, inferred" in summary
-
-
-def test_fixed_and_grown_batches_are_kept_apart(query: Query) -> None:
-    """Printed batches: ResNet-50 1920 to 10240, BERT-Large 65536 on all sizes, Mini DALL-E 6144 to 24576."""
-    columns = "SELECT DISTINCT batch_growth, batch_ratio FROM scaling WHERE measure = 'throughput' AND"
-    assert query(f"{columns} {RESNET} AND sdk_version = '2.4.0' ORDER BY 2 NULLS FIRST") == [
-        ("smallest", 1.0),
-        ("grown", pytest.approx(2560 / 1920)),
-        ("grown", pytest.approx(5120 / 1920)),
-        ("grown", pytest.approx(10240 / 1920)),
-    ]
-    assert query(f"{columns} batch_size = 65536 AND chip_count > base_chip_count") == [("fixed", 1.0)]
-    assert query(f"{columns} model = 'Mini DALL-E' AND chip_count = 64") == [("grown-with-chips", 4.0)]
-    assert query(f"SELECT count(*) FROM scaling WHERE {MLPERF} AND batch_growth = 'fixed'") == [(2,)]
-    unsaid = "batch_size IS NOT NULL AND base_batch_size IS NOT NULL AND batch_growth IS NULL"
-    assert query(f"SELECT count(*) FROM scaling WHERE {unsaid}") == [(0,)]
 
 
 def test_growth_of_an_unknown_batch_is_unknown(warehouse: Path) -> None:

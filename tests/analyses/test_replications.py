@@ -27,42 +27,86 @@ COUNTS = tomllib.loads((SCHEMA / "vocabulary" / "operation_counts.toml").read_te
 # the committed rows
 
 
-def test_ratios_of_printed_pairs(query: Query) -> None:
-    rows = query(
-        "SELECT chips, second_framework, ratio FROM replications WHERE counts AND first_publisher = 'Graphcore' "
-        "AND second_publisher = 'Texas A&M University' AND network = 'ResNet-50 v1.5' ORDER BY ALL"
-    )
-    assert rows == [
+FACTS = {
+    "SELECT chips, second_framework, ratio FROM replications WHERE counts AND first_publisher = 'Graphcore' "
+    "AND second_publisher = 'Texas A&M University' AND network = 'ResNet-50 v1.5' ORDER BY ALL": [
         (4, "PyTorch", pytest.approx(7078.1 / 7303)),
         (4, "TensorFlow1", pytest.approx(7804 / 7864)),
         (16, "PyTorch", pytest.approx(18532.6 / 25534)),
         (16, "PyTorch", pytest.approx(23082.9 / 25534)),
         (16, "TensorFlow1", pytest.approx(30170 / 30690)),
         (64, "TensorFlow1", pytest.approx(107535 / 108566)),
-    ]
-
-
-def test_faster_time_to_train_is_a_ratio_above_one(query: Query) -> None:
-    pairs = (
-        "SELECT chips, first_figure / second_figure = ratio FROM replications WHERE measure LIKE 'mlperf%' AND counts"
-    )
-    assert query(f"{pairs} AND machines = 'IPU' ORDER BY chips") == [(16, True), (64, True)]
-    assert {faster for _, faster in query(pairs)} == {True}
-
-
-def test_pairs_on_ipus_and_on_all_chips(query: Query) -> None:
-    """Issue 19 asks for 25 pairs, 12 of them with the vendor; IPUs alone have 12 with it and 4 of two others."""
-    counted = "SELECT machines, parties, sum(counted) FROM replication_summary GROUP BY ALL ORDER BY ALL"
-    assert query(counted) == [
+    ],
+    # A faster time to train is a ratio above 1.
+    "SELECT DISTINCT first_figure / second_figure = ratio FROM replications WHERE measure LIKE 'mlperf%' AND counts": [
+        (True,)
+    ],
+    "SELECT chips FROM replications WHERE measure LIKE 'mlperf%' AND counts AND machines = 'IPU' ORDER BY chips": [
+        *((16,), (64,)),
+    ],
+    # Issue 19 asks for 25 pairs, 12 of them with the vendor; IPUs alone have 12 with it and 4 of two others.
+    "SELECT machines, parties, sum(counted) FROM replication_summary GROUP BY ALL ORDER BY ALL": [
         ("IPU", "two independent", 4),
         ("IPU", "vendor and independent", 12),
         ("other", "vendor and independent", 199),
-    ]
+    ],
+    # Each pair counts or has a reason.
+    "SELECT count(*) FROM replications "
+    "WHERE counts <> (reason IS NULL) OR (counts AND match = 'explained') OR (counts AND errors > 0)": [(0,)],
+    # The batch of one GPU is read from the printed text.
+    "SELECT DISTINCT first_batch_size, differs LIKE 'compiler%' FROM replications WHERE first_figure = 17400": [
+        (8 * 256, True)
+    ],
+    # ALCF, Scaling-ResNet50.md on 16, and the spreadsheet on 64 IPUs; next to the vendor's, SDK 3.0 and 3.2
+    "SELECT chips, first_figure, second_figure, counts FROM replications WHERE chip = 'Bow' AND "
+    "second_figure IN (39057.447368421046, 114464.9, 51368.5) AND first_framework = 'PyTorch' ORDER BY ALL": [
+        (16, 37061.0, 39057.447368421046, True),
+        (16, 38036.0, 39057.447368421046, False),
+        (64, 109232.0, 51368.5, False),
+        (64, 109232.0, 114464.9, True),
+    ],
+    # A first epoch is shown and not counted.
+    "SELECT counts, match, differs FROM replications WHERE second_figure = 1893.9 AND first_publisher = 'Graphcore'": [
+        (False, "explained", "start-up included")
+    ],
+    # Half a chip draws no more than a whole one.
+    "SELECT batch_size, above_rating, rated_w FROM energy_per_item "
+    "WHERE chip = 'MI250 GCD' AND network = 'ResNet-50 v1.5' ORDER BY batch_size": [
+        (batch, batch <= 64, None) for batch in (16, 32, 64, 128, 256, 512)
+    ],
+    "SELECT implied_power_w, above_rating FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64": [
+        (pytest.approx(64.99 / 4.08 * 3600, rel=1e-3), True)
+    ],
+    # Energy above the rating names its rule, which needs a rating.
+    "SELECT count(*) FROM energy_per_item "
+    "WHERE rated_w IS NOT NULL AND above_rating <> (coalesce(error_rules, '') LIKE '%R29%')": [(0,)],
+    "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29') FROM energy_ipu_gpu "
+    "WHERE gpu_above_rating AND gpu_rated_w IS NOT NULL": [(45, 45)],
+    "SELECT count(*) FROM energy_per_item WHERE second_reading IS NOT NULL AND network <> 'GPT-117M'": [(0,)],
+    # No share is above the peak without an error flag.
+    "SELECT DISTINCT errors > 0, precision_doubtful FROM peak_shares "
+    "WHERE greatest(datasheet_share, measured_share) > 1": [(True, True)],
+    # ByteMLPerf's BERT-Base of 2023-05-24 was packed: at full length it would reach 75 % of the C600's peak.
+    "SELECT packed FROM results WHERE throughput = 2958 AND network = 'BERT-Base'": [(True,)],
+    "SELECT count(*) FROM peak_shares WHERE result_id IN (SELECT result_id FROM results WHERE packed)": [(0,)],
+    "SELECT max(datasheet_share) FROM peak_shares WHERE chip = 'C600' AND errors = 0 AND NOT precision_doubtful": [
+        (pytest.approx(24962 * 2 * 4089184256 / 560e12),)
+    ],
+    # Training counts three times the operations.
+    "SELECT DISTINCT task, gflop_per_item FROM peak_shares WHERE network = 'ResNet-50 v1.5' ORDER BY task": [
+        ("inference", pytest.approx(8.178368512)),
+        ("training", pytest.approx(24.535105536)),
+    ],
+    # The highest measured figure is the ceiling.
+    "SELECT measured, stated, share FROM ceilings WHERE chip = 'GC2' AND is_ceiling AND component LIKE '%16 bits'": [
+        (58.9, 124.5, pytest.approx(58.9 / 124.5))
+    ],
+}
 
 
-def test_each_pair_counts_or_has_a_reason(query: Query) -> None:
-    wrong = "counts <> (reason IS NULL) OR (counts AND match = 'explained') OR (counts AND errors > 0)"
-    assert query(f"SELECT count(*) FROM replications WHERE {wrong}") == [(0,)]
+@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
+def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
+    assert query(sql) == rows
 
 
 def test_official_entries_are_next_to_those_of_the_maker(query: Query) -> None:
@@ -71,32 +115,6 @@ def test_official_entries_are_next_to_those_of_the_maker(query: Query) -> None:
     others = "SELECT DISTINCT second_publisher FROM replications WHERE measure LIKE 'mlperf%'"
     names = {name for (name,) in query(others)}
     assert not {name for name in names if re.search(r"nvidia|amd|habana|graphcore|[+&]", name, re.IGNORECASE)}
-
-
-def test_batch_of_one_gpu_is_read_from_the_printed_text(query: Query) -> None:
-    row = "SELECT DISTINCT first_batch_size, differs LIKE 'compiler%' FROM replications WHERE first_figure = 17400"
-    assert query(row) == [(8 * 256, True)]
-
-
-def test_scaling_of_resnet50_on_the_bow_pod64(query: Query) -> None:
-    """ALCF, Scaling-ResNet50.md on 16, and the spreadsheet on 64 IPUs; next to the vendor's, SDK 3.0 and 3.2."""
-    rows = (
-        "SELECT chips, first_figure, second_figure, counts FROM replications WHERE chip = 'Bow' AND "
-        "second_figure IN (39057.447368421046, 114464.9, 51368.5) AND first_framework = 'PyTorch' ORDER BY ALL"
-    )
-    assert query(rows) == [
-        (16, 37061.0, 39057.447368421046, True),
-        (16, 38036.0, 39057.447368421046, False),
-        (64, 109232.0, 51368.5, False),
-        (64, 109232.0, 114464.9, True),
-    ]
-
-
-def test_first_epoch_is_shown_and_not_counted(query: Query) -> None:
-    row = "second_figure = 1893.9 AND first_publisher = 'Graphcore'"
-    assert query(f"SELECT counts, match, differs FROM replications WHERE {row}") == [
-        (False, "explained", "start-up included")
-    ]
 
 
 @pytest.mark.parametrize("machines", ["IPU", "other"])  # 9 works and 182: a table of quantiles, and an expansion
@@ -132,22 +150,6 @@ def test_energy_of_an_image_next_to_the_gpu(query: Query) -> None:
     assert rating == pytest.approx(400 / throughput / ipu)
 
 
-def test_half_a_chip_draws_no_more_than_a_whole_one(query: Query) -> None:
-    half = "chip = 'MI250 GCD' AND network = 'ResNet-50 v1.5'"
-    rows = query(f"SELECT batch_size, above_rating, rated_w FROM energy_per_item WHERE {half} ORDER BY batch_size")
-    assert rows == [(batch, batch <= 64, None) for batch in (16, 32, 64, 128, 256, 512)]
-
-
-def test_energy_above_the_rating_is_marked_and_names_its_rule(query: Query) -> None:
-    rows = "SELECT implied_power_w, above_rating FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64"
-    assert query(rows) == [(pytest.approx(64.99 / 4.08 * 3600, rel=1e-3), True)]
-    wrong = "rated_w IS NOT NULL AND above_rating <> (coalesce(error_rules, '') LIKE '%R29%')"
-    assert query(f"SELECT count(*) FROM energy_per_item WHERE {wrong}") == [(0,)]
-    pairs = "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29') FROM energy_ipu_gpu "
-    pairs += "WHERE gpu_above_rating AND gpu_rated_w IS NOT NULL"  # R29 needs a rating
-    assert query(pairs) == [(45, 45)]
-
-
 def test_both_readings_of_the_unit_of_gpt(query: Query) -> None:
     """CARAML, table II: 64 items at 64.99/s, 15.68 Wh of one IPU; 57 kW as printed, 56 W for 1,024-token items."""
     columns = "energy_chips, rated_w, implied_power_w, second_implied_power_w, second_energy_per_item_j"
@@ -155,23 +157,6 @@ def test_both_readings_of_the_unit_of_gpt(query: Query) -> None:
     seconds, joules = 64 * 1024 / 64.99, 15.68 * 3600
     figures = (1, 300, 1024 * joules / seconds, joules / seconds, joules / 64 / 1024)
     assert rows == [tuple(pytest.approx(figure, rel=1e-3) for figure in figures)]
-    assert query("SELECT count(*) FROM energy_per_item WHERE second_reading IS NOT NULL AND network <> 'GPT-117M'") == [
-        (0,)
-    ]
-
-
-def test_no_share_above_the_peak_without_an_error_flag(query: Query) -> None:
-    above = "greatest(datasheet_share, measured_share) > 1"
-    assert query(f"SELECT DISTINCT errors > 0, precision_doubtful FROM peak_shares WHERE {above}") == [(True, True)]
-
-
-def test_packed_sequences_have_no_share(query: Query) -> None:
-    """ByteMLPerf's BERT-Base of 2023-05-24 was packed: at full length it would reach 75 % of the C600's peak."""
-    assert query("SELECT packed FROM results WHERE throughput = 2958 AND network = 'BERT-Base'") == [(True,)]
-    packed = "result_id IN (SELECT result_id FROM results WHERE packed)"
-    assert query(f"SELECT count(*) FROM peak_shares WHERE {packed}") == [(0,)]
-    best = "SELECT max(datasheet_share) FROM peak_shares WHERE chip = 'C600' AND errors = 0 AND NOT precision_doubtful"
-    assert query(best) == [(pytest.approx(24962 * 2 * 4089184256 / 560e12),)]
 
 
 def test_rows_of_an_analysis_are_in_the_order_of_their_files(warehouse: Path) -> None:
@@ -189,18 +174,6 @@ def test_shares_of_the_peak(query: Query) -> None:
     )
     assert achieved == pytest.approx(throughput * 2 * 7969996800 / 1e12)
     assert (datasheet, measured) == (pytest.approx(achieved / 124.5), pytest.approx(achieved / 58.9))
-
-
-def test_training_counts_three_times_the_operations(query: Query) -> None:
-    flop = "SELECT DISTINCT task, gflop_per_item FROM peak_shares WHERE network = 'ResNet-50 v1.5' ORDER BY task"
-    assert query(flop) == [("inference", pytest.approx(8.178368512)), ("training", pytest.approx(24.535105536))]
-
-
-def test_highest_measured_figure_is_the_ceiling(query: Query) -> None:
-    rows = (
-        "SELECT measured, stated, share FROM ceilings WHERE chip = 'GC2' AND is_ceiling AND component LIKE '%16 bits'"
-    )
-    assert query(rows) == [(58.9, 124.5, pytest.approx(58.9 / 124.5))]
 
 
 @pytest.mark.slow

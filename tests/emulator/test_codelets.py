@@ -36,11 +36,6 @@ def test_amp_1x1_on_mk1(elements: int, worker: int, zeroing: int) -> None:
     assert cycles.tolist() == [50 + 2 * (11 + (4 - 1) * later + first)]
 
 
-def test_amp_1x1_on_mk1_of_one_pass_is_409_cycles() -> None:
-    cycles = codelets.estimate_amp_1x1(MK1, array(1), array(1), array(1), array(1))
-    assert cycles.tolist() == [50 + 11 + 10 + 18 + 6 + 32 + 282] == [409]
-
-
 @pytest.mark.parametrize(("elements", "worker", "zeroing"), [(6, 36, 4), (12, 37, 6), (60, 38 + 4 * 7, 22)])
 def test_amp_1x1_on_mk2_keeps_the_state_of_the_workers(elements: int, worker: int, zeroing: int) -> None:
     load, w, w0 = 32 * 16 // 8, 6 * worker, 6 * (worker + zeroing)
@@ -174,18 +169,6 @@ def test_every_constant_has_unit_and_source_or_is_assumed(name: str) -> None:
         assert constant.assumed or not constant.source.startswith(hints), key
         assert constant.assumed or not constant.source.endswith(hints), key
         assert constant.range is None or constant.range[0] < constant.value <= constant.range[1], key
-
-
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        (MK1, {"tiles": 1216, "sram": 256 * 1024, "clock": 1.6e9, "conv.units": 8, "plan.memory": 0.3}),
-        (MK2, {"tiles": 1472, "sram": 624 * 1024, "clock": 1.33e9, "conv.units": 16, "plan.memory": 0.6}),
-        (BOW, {"tiles": 1472, "sram": 624 * 1024, "clock": 1.85e9, "conv.units": 16, "plan.memory": 0.6}),
-    ],
-)
-def test_sizes_of_the_machines(target: Target, expected: dict[str, float]) -> None:
-    assert {name: target[name] for name in expected} == expected
 
 
 def test_machines_by_their_digests() -> None:

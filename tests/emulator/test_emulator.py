@@ -11,10 +11,10 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
-from ipu_results.emulator import Emulator, load_target, predict, split
+from ipu_results.emulator import Emulator, load_target, predict
 from ipu_results.emulator.network import insert_fp16_casts, load_network
 from ipu_results.emulator.target import load_calibration
-from ipu_results.errors import InconsistentModelError, ModelError, UnrecognisedModelError, UnsupportedOperatorError
+from ipu_results.errors import InconsistentModelError
 from ipu_results.networks import build
 from onnx import numpy_helper
 
@@ -32,11 +32,6 @@ f = Flatten (g)
 y = Gemm <transB = 1> (f, w3)
 """
 WEIGHTS = {"w1": (16, 4, 3, 3), "w2": (32, 16, 3, 3), "w3": (10, 32)}
-
-
-@pytest.fixture(autouse=True)
-def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(split.CACHE_VARIABLE, str(tmp_path / "plans"))
 
 
 def tiny(batch: str = "N", body: str = BODY) -> onnx.ModelProto:
@@ -178,16 +173,3 @@ def test_output_without_batch_dimension_is_refused() -> None:
     model = parse_model("(float[N,4] x) => (float[] y)", "y = ReduceMean <keepdims = 0> (x)")
     with pytest.raises(InconsistentModelError, match="output y does not begin with the batch"):
         Emulator("c2").compile(model, 4).run(images(4, (4,)))
-
-
-@pytest.mark.parametrize(
-    ("model", "batch", "error", "message"),
-    [
-        ("nothing", 2, UnrecognisedModelError, "nothing: is not a file and not a built-in network"),
-        (tiny(), 3, InconsistentModelError, "batch 3 is not a multiple of the 2 chips of c2"),
-        (tiny(body="y = NonZero (x)"), 2, UnsupportedOperatorError, "NonZero y: NonZero is not supported"),
-    ],
-)
-def test_what_cannot_be_compiled(model: Any, batch: int, error: type[ModelError], message: str) -> None:
-    with pytest.raises(error, match=message):
-        Emulator("c2").compile(model, batch)

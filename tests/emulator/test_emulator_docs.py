@@ -10,7 +10,6 @@ from ipu_results.emulator.check.validation import EXCLUDED, FIT, LATENCY
 from ipu_results.emulator.target import get_range
 
 from benchmarks.emulator import page
-from benchmarks.emulator.__main__ import main
 from benchmarks.emulator.accuracy import PERCENT, compute_shares, load_rows, load_validation
 from benchmarks.emulator.sensitivity import list_assumed, list_assumed_of, measure_changes
 
@@ -58,21 +57,3 @@ def test_misses_and_shares() -> None:
     for scored in load_validation().scored:
         assert sum(compute_shares(scored, load_validation().calibration).values()) == pytest.approx(1)
     assert load_validation().score(FIT).mean < load_validation().score(EXCLUDED).mean
-
-
-def test_plot_is_marked_as_emulated() -> None:
-    svg = page.PLOT.read_text(encoding="utf-8")
-    assert "EMULATED time per batch (ms)" in svg
-    assert f"emulated, not measured; calibration {load_validation().calibration.id}" in svg
-
-
-def test_command_prints_all_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tables"]) == 0
-    printed = capsys.readouterr().out
-    for title in (
-        "Scores on time per batch",
-        "Against simpler models",
-        "The other 57 rows by network",
-        "Where the predicted",
-    ):
-        assert title in printed

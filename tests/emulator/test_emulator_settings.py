@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.emulator import split
 from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
 from ipu_results.emulator.target import load_target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
@@ -15,11 +14,6 @@ from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 from tests.conftest import run_cli
 
 M2000, C2 = load_target("m2000"), load_target("c2")
-
-
-@pytest.fixture(autouse=True)
-def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(split.CACHE_VARIABLE, str(tmp_path / "plans"))
 
 
 def apply(target: str = "m2000", **settings: Any) -> Any:
@@ -135,9 +129,3 @@ def test_predictions_follow_the_settings_and_say_so(tmp_path: Path) -> None:
         "predict", "--target", path, "--batch-sizes", "4", "--model", "efficientnet-b0", "--set", "threads=2"
     )
     assert last.stdout.splitlines()[-1].endswith("changed: machine of machine.toml, threads=2")
-
-
-def test_unknown_target_is_wrong_usage() -> None:
-    done = run_cli("predict", "--target", "tpu")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'tpu' is not one of 'c2', 'm2000', 'bow-2000' or a .toml file." in done.stderr

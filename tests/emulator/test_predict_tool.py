@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,14 +24,6 @@ from tests.emulator.model_support import image, model
 
 TEXT = model("(int64[N,L] ids) => (float[N,L,8] y)", "e = Gather(w, ids) y = MatMul(e, v)", {"w": (9, 4), "v": (4, 8)})
 SMALL = image("h = Conv<pads=[1,1,1,1]>(x, w) y = Relu(h)", {"w": (8, 4, 3, 3)})
-
-
-@pytest.fixture(autouse=True, scope="module")
-def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Use a cache folder of these tests, not the user's."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(split.CACHE_VARIABLE, str(tmp_path_factory.mktemp("plans")))
-        yield
 
 
 @pytest.fixture

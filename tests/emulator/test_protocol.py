@@ -90,12 +90,6 @@ def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:
     assert [name for name, protocol in protocols.items() if protocol.overlapped] == ["io-tiles"]
 
 
-@pytest.mark.parametrize(("target", "default"), [("c2", "paper"), ("m2000", "tensorflow"), ("bow-2000", "tensorflow")])
-def test_each_target_has_a_default_protocol(target: str, default: str) -> None:
-    machine = load_target(target)
-    assert select_protocol(None, machine) is select_protocol(default, machine)
-
-
 @pytest.mark.parametrize(
     ("name", "target", "message"),
     [

@@ -62,11 +62,12 @@ def test_split_input_channels_cost_a_superstep_per_stage_and_one_more() -> None:
 
 
 def test_elementwise_operator_works_on_what_the_fullest_tile_holds() -> None:
-    convolution, relu = schedule(chain(CONV, Elementwise("r", "relu", CONV.elements)), MK2).steps
+    relus = [Elementwise(name, "relu", CONV.elements) for name in "rs"]
+    convolution, relu, again = schedule(chain(CONV, *relus), MK2).steps
     assert convolution.plan is not None
     share, even = convolution.plan.share, CONV.elements / 1472
     assert even < share <= 4 * even
-    assert relu.compute == 6 * ceil(ceil(share / 4) / 6) * 2
+    assert relu.compute == again.compute == 6 * ceil(ceil(share / 4) / 6) * 2
 
 
 def test_programs_are_compared_by_all_their_fields() -> None:

@@ -27,7 +27,7 @@ from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator import training
 from benchmarks.emulator.page import read_parts
-from tests.conftest import ROOT, run_cli
+from tests.conftest import run_cli
 
 GRADIENTS = 64e6  # bytes of a chip
 LINK, GATEWAY, START = 64e9, 25e9, 2e-6  # bytes per second, seconds
@@ -233,9 +233,3 @@ def test_wrong_options_are_one_line(arguments: tuple[object, ...], status: int, 
     assert done.returncode == status
     assert message in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_example_of_the_rows_is_committed() -> None:
-    """Each selector says where its settings are from."""
-    text = (ROOT / "pipeline/ipu_results/emulator/data/training_rows.toml").read_text(encoding="utf-8")
-    assert text.count("[[rows]]") == text.count("\nsource = ")

@@ -128,12 +128,6 @@ def test_changed_configuration_changes_the_host_path(edited: Edit) -> None:
     assert (changed.protocol.instances, changed.protocol.input_bits, changed.protocol.io_tiles) == (1, 16, 16)
 
 
-def test_row_without_a_configuration_is_an_error(edited: Edit) -> None:
-    name = load_rows()[6].result_id
-    with pytest.raises(WarehouseError, match=f"row {name} has no public configuration"):
-        load_published_rows(edited(f"DELETE FROM configurations WHERE result_id = '{name}'"))
-
-
 def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
     """Rule R24 finds half as many batches in flight as in the other rows of ResNet-50."""
     second = {row.batch_size: row.second_reading for row in load_rows() if row.second_reading}
@@ -146,15 +140,18 @@ def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
     assert [row for row in without if row.second_reading] == []
 
 
-def test_missing_row_is_an_error(edited: Edit) -> None:
-    with pytest.raises(WarehouseError, match=r"ResNeXt101, PopART, C2, .*: the warehouse holds 5 of the 6 rows"):
-        load_published_rows(edited(f"DELETE FROM results WHERE result_id = '{load_rows()[0].result_id}'"))
-
-
-def test_row_without_its_figure_is_an_error(edited: Edit) -> None:
-    name = load_rows()[6].result_id
-    with pytest.raises(WarehouseError, match=f"row {name} lacks its batch size or its throughput"):
-        load_published_rows(edited(f"UPDATE results SET throughput = NULL WHERE result_id = '{name}'"))
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM configurations WHERE result_id = '{1}'", "row {1} has no public configuration"),
+        ("DELETE FROM results WHERE result_id = '{0}'", r"ResNeXt101, PopART, C2, .*: .* holds 5 of the 6 rows"),
+        ("UPDATE results SET throughput = NULL WHERE result_id = '{1}'", "row {1} lacks its batch size or its"),
+    ],
+)
+def test_incomplete_row_is_an_error(edited: Edit, statement: str, message: str) -> None:
+    names = [load_rows()[at].result_id for at in (0, 6)]
+    with pytest.raises(WarehouseError, match=message.format(*names)):
+        load_published_rows(edited(statement.format(*names)))
 
 
 def test_emulated_results_are_not_published_ones(edited: Edit) -> None:

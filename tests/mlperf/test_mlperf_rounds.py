@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,7 @@ from ipu_results.mlperf.tree import LocalTree
 
 from tests.mlperf.mlperf_support import (
     FIVE,
-    MINUTE,
     SYSTEM,
-    T0,
     entry,
     evaluation,
     line,
@@ -28,7 +25,6 @@ from tests.mlperf.mlperf_support import (
     put,
     score,
     score_one,
-    stop,
 )
 
 PLACE = "ACME/results/acme1"
@@ -249,18 +245,6 @@ def test_an_entry_with_missing_logs_has_no_score(tmp_path: Path) -> None:
     assert f"{PLACE}/resnet: logs missing in our copy: 1; it has no score" in [str(each) for each in complete.findings]
 
 
-def test_fewer_logs_than_required_keep_the_score(tmp_path: Path) -> None:
-    entry(tmp_path, logs(*range(10, 32)), "unet3d")
-    record, _, findings = score_one(tmp_path)
-    assert (record["minutes"], record["logs_expected"], record["logs_present"], record["logs_missing"]) == (
-        20.5,
-        40,
-        22,
-        0,
-    )
-    assert findings == [f"{PLACE}/unet3d: has 22 logs, the rules require 40"]
-
-
 def node(*readings: tuple[float, float], start: float = 0, stop_: float | None = 60, efficiency: float = 1) -> bytes:
     """Write a power log; times are in seconds."""
 
@@ -313,18 +297,6 @@ def test_a_tree_of_scored_entries_keeps_no_evaluations(tmp_path: Path) -> None:
     assert [run["epochs"] for run in run_records(scored)] == [1.0] * 5
 
 
-def test_missing_lines_are_named(tmp_path: Path) -> None:
-    begun = line("init_start", -1) + line("init_stop") + line("run_start")
-    entry(tmp_path, [begun, stop(5, None), b"".join([begun, stop(5)]), line("init_stop")])
-    _, runs, _ = score_one(tmp_path)
-    assert [run["reason"] for run in runs] == [
-        "has run_start and no run_stop",
-        "has no run_start before its run_stop",
-        None,
-        "has no run_start and no run_stop",
-    ]
-
-
 def test_paths_of_power_logs_are_found() -> None:
     paths = [
         f"{PLACE}/bert/{name}" for name in ("result_0.txt", "power/result_0/node_0.txt", "power/result_0/sw_0.txt")
@@ -336,7 +308,6 @@ def test_paths_of_power_logs_are_found() -> None:
 def test_every_target_and_size_is_of_a_known_benchmark() -> None:
     benchmarks = {each.name: each for each in load_rules().benchmarks.values()}
     assert {name for name, each in benchmarks.items() if not each.targets} == set()
-    assert json.dumps(T0 + MINUTE)  # times of the logs above are plain numbers
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,7 @@ def test_an_unreadable_scaling_factor_makes_no_score(tmp_path: Path, scaling: An
         ("resnet", 6, "has 6 logs, the rules require 5"),
         ("BERT", 10, "is not a known benchmark; scored by the common rule"),
         ("mask", 5, None),
+        ("unet3d", 22, "has 22 logs, the rules require 40"),
         ("mask", 4, "has 4 logs, the rules require 5"),
     ],
 )

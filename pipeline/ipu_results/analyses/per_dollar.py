@@ -150,7 +150,9 @@ def _cite(entries: list[Record]) -> str:
 def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw performance per dollar over the price of the IPU machine, one panel per measure."""
     entries, rates = _select(frames, MLPERF), _select(frames, THROUGHPUT)
-    prices = _make_prices([*entries, *rates])
+    ties = [row["break_even_ipu_price_usd"] for row in [*entries, *rates]]
+    low, high = min(ties) / BELOW, max(ties) * ABOVE
+    prices = [float(f"{low * (high / low) ** (step / STEPS):.5g}") for step in range(STEPS + 1)]
     panels = [
         _draw_panel(alt, entries, prices, "MLPerf Training time to train, closed, unverified"),
         _draw_panel(alt, rates, prices, "Training throughput"),
@@ -162,13 +164,6 @@ def build_chart(alt: Any, frames: Frames) -> Any:
         "No MLPerf metric",
     )
     return join_panels(alt, panels, title, legend_columns=1)
-
-
-def _make_prices(rows: list[Record]) -> list[float]:
-    """Make the prices to draw, in USD, at equal steps of a logarithmic axis."""
-    ties = [row["break_even_ipu_price_usd"] for row in rows]
-    low, high = min(ties) / BELOW, max(ties) * ABOVE
-    return [float(f"{low * (high / low) ** (step / STEPS):.5g}") for step in range(STEPS + 1)]
 
 
 def _draw_panel(alt: Any, rows: list[Record], prices: list[float], title: str) -> Any:
@@ -191,21 +186,17 @@ def _draw_panel(alt: Any, rows: list[Record], prices: list[float], title: str) -
         if RATIOS[0] <= tie["price"] / price <= RATIOS[-1]
     ]
     channels = make_channels(alt, "name", "Pair", names, PALETTE.series, SHAPES)
-    axes = _make_axes(alt, prices)
+    x, y = "Price of the IPU machine, USD (log scale)", "Ratio of performance per dollar (log scale)"
+    ends, ratio_ends = [prices[0], prices[-1]], [RATIOS[0], RATIOS[-1]]
+    axes = {
+        "x": make_log_axis(alt, "X", "price", x, list_log_ticks(ends[0], ends[1]), "$,.0f", domain=ends),
+        "y": make_log_axis(alt, "Y", "ratio", y, RATIOS, domain=ratio_ends),
+    }
     lines = alt.Chart(make_data(alt, line)).mark_line(strokeWidth=1.6).encode(**axes, color=channels["color"])
     marks = alt.Chart(make_data(alt, ties)).mark_point(size=90, filled=True, opacity=1)
     marks = marks.encode(**axes, **channels, tooltip=make_tooltips(alt, "name", "price", "differs"))
     layers = alt.layer(*_draw_rules(alt, rows, axes), lines, marks)
     return layers.properties(**PANEL, title=title)
-
-
-def _make_axes(alt: Any, prices: list[float]) -> dict[str, Any]:
-    x, y = "Price of the IPU machine, USD (log scale)", "Ratio of performance per dollar (log scale)"
-    ends, ratio_ends = [prices[0], prices[-1]], [RATIOS[0], RATIOS[-1]]
-    return {
-        "x": make_log_axis(alt, "X", "price", x, list_log_ticks(ends[0], ends[1]), "$,.0f", domain=ends),
-        "y": make_log_axis(alt, "Y", "ratio", y, RATIOS, domain=ratio_ends),
-    }
 
 
 def _draw_rules(alt: Any, rows: list[Record], axes: dict[str, Any]) -> list[Any]:

@@ -245,7 +245,9 @@ def summarise_generations(frames: Frames) -> str:
     """Describe the means of the matched pairs and of the naive join, and what is excluded."""
     pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
     ratios, all_ratios = pairs["throughput_ratio"], naive["throughput_ratio"]
-    by_chips = [f"{compute_mean(rows['throughput_ratio']):.2f} on {chips}" for chips, rows in _group_chips(naive)]
+    by_chips = [
+        f"{compute_mean(rows['throughput_ratio']):.2f} on {chips}" for chips, rows in naive.groupby("chip_count")
+    ]
     bow, classic = (join_words(sorted(pairs[f"{machine}_sdk_version"].unique())) for machine in ("bow", "classic"))
     return join_paragraphs(
         [
@@ -268,13 +270,9 @@ def summarise_generations(frames: Frames) -> str:
     )
 
 
-def _group_chips(rows: pd.DataFrame) -> list[tuple[int, pd.DataFrame]]:
-    return list(rows.groupby("chip_count"))
-
-
 def _describe_sizes(pairs: pd.DataFrame) -> list[str]:
     """Describe the mean of each number of chips, and their trend only where they fall with it."""
-    groups = _group_chips(pairs)
+    groups = list(pairs.groupby("chip_count"))
     by_chips = [
         f"{compute_mean(rows['throughput_ratio']):.2f} on {chips} chips ({describe_range(rows['throughput_ratio'])})"
         for chips, rows in groups
@@ -347,7 +345,7 @@ def _draw_naive(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float
     means = [
         {"chips": chips, "ratio": round(compute_mean(rows["throughput_ratio"]), 4), "mean": name}
         for name, frame in ((NAIVE, naive), (MATCHED, pairs))
-        for chips, rows in _group_chips(frame)
+        for chips, rows in frame.groupby("chip_count")
     ]
     title = "Throughput of Bow over Classic, log scale"
     x = make_log_axis(alt, "X", "ratio", title, [0.1, 0.2, 0.5, 1, 2, 5], padding=8)

@@ -151,27 +151,18 @@ def _describe_emulated(rows: list[Record], published: list[Record]) -> str:
 def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw throughput and latency over the batch size, one panel each."""
     points = [_make_point(row) for origin in ORIGIN_SHAPES for row in _select(frames, origin)]
-    _mark_emulated(points)
-    _name_curves(points)
-    panels = [_draw_panel(alt, points, name, title) for name, title in PANELS.items()]
-    title = ("ResNeXt101 inference: published, measured here, and emulated", *_make_key(points))
-    return join_panels(alt, panels, title, 2, legends="shared").properties(data=make_data(alt, points))
-
-
-def _mark_emulated(points: Sequence[Record]) -> None:
-    """Write the word EMULATED next to the first emulated point."""
     emulated = [point for point in points if point["origin"] == "emulated"]
     if emulated:
         min(emulated, key=lambda point: point["batch"])["word"] = "EMULATED"
-
-
-def _name_curves(points: Sequence[Record]) -> None:
-    """Name what has one colour: a machine and network, and its set-up where a publisher prints several."""
+    # One colour is of a machine and network, and of its set-up where a publisher prints several.
     published = {(point["machine"], point["series"]) for point in points if point["origin"] == "published"}
     counts = Counter(machine for machine, _ in published)
     for point in points:
         several = counts[point["machine"]] > 1
         point["curve"] = f"{point['machine']}: {point['series']}" if several else point["machine"]
+    panels = [_draw_panel(alt, points, name, title) for name, title in PANELS.items()]
+    title = ("ResNeXt101 inference: published, measured here, and emulated", *_make_key(points))
+    return join_panels(alt, panels, title, 2, legends="shared").properties(data=make_data(alt, points))
 
 
 def _make_key(points: Sequence[Record]) -> list[str]:

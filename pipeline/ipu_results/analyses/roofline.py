@@ -45,7 +45,8 @@ def summarise(frames: Frames) -> str:
     """Describe the highest share of each chip, what microbenchmarks reach of the same peaks, and what is not known."""
     rows = frames["peak_shares"]
     clean = rows[(rows["errors"] == 0) & ~rows["precision_doubtful"] & rows["datasheet_share"].notna()]
-    best = [_find_best(clean, chip) for chip in CHIPS if (clean["chip"] == chip).any()]
+    ranked = clean.sort_values(["datasheet_share", "result_id"], ascending=[False, True]).drop_duplicates("chip")
+    best = [row for chip in CHIPS for row in make_records(ranked[ranked["chip"] == chip])]
     shares = [BEST.format(**row, share=format_percent(row["datasheet_share"])) for row in best]
     stated = frames["ceilings"].dropna(subset="share")
     ceilings = [
@@ -70,11 +71,6 @@ def summarise(frames: Frames) -> str:
             f"and {format_count(doubtful.sum(), 'row')} whose document prints the same throughput at another width.",
         ],
     )
-
-
-def _find_best(rows: pd.DataFrame, chip: str) -> Record:
-    chosen = rows[rows["chip"] == chip]
-    return make_records(chosen.sort_values(["datasheet_share", "result_id"], ascending=[False, True]).head(1))[0]
 
 
 def _describe_finding(best: list[Record]) -> str:
@@ -104,24 +100,19 @@ def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
     clean = (shares["errors"] == 0) & ~shares["precision_doubtful"] & shares["intensity"].notna()
     rows = shares[(shares["chip"] == chip) & clean]
     points = [_make_point(row) for row in make_records(rows, ["network", "achieved_tflops", "result_id"])]
+    x = make_log_axis(alt, "X", "intensity", "FLOP per byte (log scale)", TICKS, domain=list(X_ENDS))
+    y = make_log_axis(alt, "Y", "tflops", "TFLOP/s of a chip (log scale)", TICKS, domain=list(Y_ENDS))
     color = alt.Color("network:N", title="Network", scale=make_scale(alt, NETWORKS, PALETTE.series))
     shape = alt.Shape("task:N", title="Task", scale=make_scale(alt, ("inference", "training"), ("circle", "diamond")))
     tooltip = [f"{name}:N" for name in ("network", "task", "publisher", "precision", "batch", "tflops", "share")]
-    base = alt.Chart(make_data(alt, points)).encode(**_make_axes(alt), color=color, shape=shape, tooltip=tooltip)
+    base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
     is_fp8 = f"datum.precision == '{PRECISIONS[DATASHEET_FP8][0]}'"
     hollow = base.transform_filter(f"!({is_fp8})").mark_point(size=40, opacity=0.8)
     filled = base.transform_filter(is_fp8).mark_point(size=40, opacity=0.8, filled=True)
     lines = alt.Chart(make_data(alt, _make_roofs(frames, chip))).mark_line(color=PALETTE.ink["rule"], strokeWidth=1.5)
     dashes = alt.StrokeDash("kind:N", title="Ceiling", scale=make_scale(alt, DASHES, DASHES.values()))
-    roofs = lines.encode(**_make_axes(alt), detail="roof:N", strokeDash=dashes)
+    roofs = lines.encode(x=x, y=y, detail="roof:N", strokeDash=dashes)
     return alt.layer(roofs, hollow, filled).properties(**SMALL_PANEL, title=chip)
-
-
-def _make_axes(alt: Any) -> dict[str, Any]:
-    return {
-        "x": make_log_axis(alt, "X", "intensity", "FLOP per byte (log scale)", TICKS, domain=list(X_ENDS)),
-        "y": make_log_axis(alt, "Y", "tflops", "TFLOP/s of a chip (log scale)", TICKS, domain=list(Y_ENDS)),
-    }
 
 
 def _make_roofs(frames: Frames, chip: str) -> list[Record]:

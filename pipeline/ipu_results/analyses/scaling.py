@@ -165,7 +165,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     rows = _select(frames, THROUGHPUT)
     names = sorted({row["model"] for row in rows})
     panels = [
-        *(_draw_throughput(alt, _select_panel(rows, batch), names, batch) for batch in (FIXED, GROWN)),
+        *(_draw_throughput(alt, rows, names, batch) for batch in (FIXED, GROWN)),
         _draw_minutes(alt, _select(frames, MLPERF)),
     ]
     title = (
@@ -176,14 +176,6 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     return join_panels(alt, panels, title, legend_columns=1)
 
 
-def _select_panel(rows: list[Record], batch: str) -> list[Record]:
-    """Select the larger machines with this kind of batch, and the smallest machines of their curves."""
-    larger = _select_compared(rows)
-    larger = larger[larger["batch"] == batch]
-    chosen = {*larger["result_id"], *larger["base_result_id"]}
-    return [row for row in rows if row["result_id"] in chosen]
-
-
 def _make_axes(alt: Any, y_title: str) -> dict[str, Any]:
     return {
         "x": make_size_axis(alt, "chips", "Chips", CHIPS),
@@ -192,7 +184,11 @@ def _make_axes(alt: Any, y_title: str) -> dict[str, Any]:
 
 
 def _draw_throughput(alt: Any, rows: list[Record], names: list[str], batch: str) -> Any:
-    points = [_make_point(row, row["model"]) for row in rows]
+    """Draw the larger machines with this kind of batch, and the smallest machines of their curves."""
+    larger = _select_compared(rows)
+    larger = larger[larger["batch"] == batch]
+    chosen = {*larger["result_id"], *larger["base_result_id"]}
+    points = [_make_point(row, row["model"]) for row in rows if row["result_id"] in chosen]
     axes = _make_axes(alt, "Throughput per chip, % of the smallest machine's")
     color = _make_color(alt, "Model", names)
     base = alt.Chart(make_data(alt, points)).encode(**axes, color=color)

@@ -227,9 +227,7 @@ def predict(
     from ipu_results.emulator.network import load_shaped_network
     from ipu_results.emulator.prediction import format_predictions
     from ipu_results.emulator.prediction import predict as predict_batches
-    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
     from ipu_results.emulator.split import open_plan_cache
-    from ipu_results.emulator.target import load_target
     from ipu_results.ground.files import write_atomically
 
     if compare is not None:
@@ -238,14 +236,7 @@ def predict(
     if target is None:
         raise click.UsageError("Missing option '--target'. Choose c2, m2000 or bow-2000, or name a TOML file.")
     training.refuse_without_training()
-    machine = load_target(target) if target in TARGETS else load_target_file(Path(target))
-    path = select_protocol(protocol, machine)
-    if training.training:
-        from ipu_results.emulator.training import extend_target
-
-        machine = extend_target(machine)
-    if pairs:
-        machine, path = apply_settings(machine, path, parse_pairs(pairs))
+    machine, path = _load_machine(target, protocol, pairs, training.training)
     if training.training:
         if batch_sizes or shapes or sweeps or layers or trace or plot:
             others = "--batch-sizes, --shape, --sweep, --layers, --trace or --plot"
@@ -269,6 +260,17 @@ def predict(
     if trace is not None:
         write_atomically(trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode())
     _write(format_predictions(predictions, network.name, output, profiles if layers else None), out)
+
+
+def _load_machine(target: str, protocol: str | None, pairs: tuple[str, ...], training: bool) -> tuple[Target, Protocol]:
+    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
+    from ipu_results.emulator.target import load_target
+    from ipu_results.emulator.training import extend_target
+
+    machine = load_target(target) if target in TARGETS else load_target_file(Path(target))
+    path = select_protocol(protocol, machine)
+    machine = extend_target(machine) if training else machine
+    return apply_settings(machine, path, parse_pairs(pairs)) if pairs else (machine, path)
 
 
 def _write(text: str, out: Path | None) -> None:

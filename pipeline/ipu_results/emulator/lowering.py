@@ -36,14 +36,12 @@ ELEMENTWISE = {
     **{
         kind: kind.lower()
         for kind in (
-            *("Abs", "Celu", "Clip", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log"),
-            *("LogSoftmax", "Mish", "Neg", "PRelu", "Reciprocal", "Relu", "Selu", "Shrink", "Sigmoid", "Softmax"),
-            *("Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu"),
-            *("Acos", "Asin", "Atan", "Ceil", "Cos", "Cosh", "Floor", "IsInf", "IsNaN", "Round", "Sign", "Sin", "Sinh"),
-            *("Tan", "Add", "CumSum", "Div", "Max", "Min", "Mod", "Mul", "Pow", "Sub", "Trilu", "Where"),
-            *("And", "Not", "Or", "Xor", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "BitShift"),
-            *("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
-        )
+            "Abs Celu Clip Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log LogSoftmax Mish Neg PRelu Reciprocal "
+            "Relu Selu Shrink Sigmoid Softmax Softplus Softsign Sqrt Swish Tanh ThresholdedRelu Acos Asin Atan Ceil "
+            "Cos Cosh Floor IsInf IsNaN Round Sign Sin Sinh Tan Add CumSum Div Max Min Mod Mul Pow Sub Trilu Where "
+            "And Not Or Xor BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BitShift Equal Greater GreaterOrEqual Less "
+            "LessOrEqual"
+        ).split()
     },
     "BatchNormalization": "batchnorm",
     "GroupNormalization": "groupnorm",
@@ -107,7 +105,9 @@ def _is_training(typed: TypedNode) -> bool:
 def _lower_elementwise(typed: TypedNode) -> list[Operator]:
     kind, elements = typed.kind, typed.outputs[0].elements
     if kind in VARIADIC and len(typed.inputs) != 2:
-        return _lower_variadic(typed)
+        # n inputs are combined in n − 1 operators, each of two.
+        names = [*(f"{typed.name}/{number}" for number in range(1, len(typed.inputs) - 1)), typed.name]
+        return [Elementwise(name, ELEMENTWISE[kind], elements) for name in names[: len(typed.inputs) - 1]]
     if kind in NORMS and not all(tensor.constant for tensor in typed.inputs[1:]):
         raise typed.unsupported("a norm whose scale or shift is computed")
     if kind == "BatchNormalization" and (typed.attributes.get("training_mode") or len(typed.outputs) > 1):
@@ -115,31 +115,14 @@ def _lower_elementwise(typed: TypedNode) -> list[Operator]:
     return [Elementwise(typed.name, ELEMENTWISE[kind], elements)]
 
 
-def _lower_variadic(typed: TypedNode) -> list[Operator]:
-    """Combine n inputs in n − 1 operators, each of two."""
-    kind, elements = ELEMENTWISE[typed.kind], typed.outputs[0].elements
-    names = [*(f"{typed.name}/{number}" for number in range(1, len(typed.inputs) - 1)), typed.name]
-    return [Elementwise(name, kind, elements) for name in names[: len(typed.inputs) - 1]]
-
-
 def _lower_pool(typed: TypedNode) -> list[Operator]:
-    """Lower a window over one, two or three dimensions."""
-    _check_pool(typed)
-    return [
-        SlidingWindow(
-            typed.name, WINDOWS[typed.kind], typed.outputs[0].elements, prod(typed.attributes["kernel_shape"])
-        )
-    ]
-
-
-def _lower_global_pool(typed: TypedNode) -> list[Operator]:
-    _check_pool(typed)
-    return [Reduction(typed.name, "global pool", typed.inputs[0].elements, typed.outputs[0].elements)]
-
-
-def _check_pool(typed: TypedNode) -> None:
+    """Lower a window over one, two or three dimensions, or over all of them."""
     if not 3 <= (rank := len(typed.inputs[0].shape)) <= 5:
         raise typed.unsupported(f"a pool over {rank - 2} dimensions")
+    elements = typed.outputs[0].elements
+    if typed.kind in GLOBAL_WINDOWS:
+        return [Reduction(typed.name, "global pool", typed.inputs[0].elements, elements)]
+    return [SlidingWindow(typed.name, WINDOWS[typed.kind], elements, prod(typed.attributes["kernel_shape"]))]
 
 
 def _lower_local_norm(typed: TypedNode) -> list[Operator]:
@@ -206,19 +189,15 @@ def _read_axes(typed: TypedNode) -> tuple[int, ...]:
 
 
 def _lower_rearrangement(typed: TypedNode) -> list[Operator]:
-    if typed.kind == "Transpose" and _keeps_order(typed):
-        return []
+    if typed.kind == "Transpose":
+        shape = typed.inputs[0].shape
+        order = typed.attributes.get("perm") or range(len(shape))[::-1]
+        if sorted(order) != list(range(len(shape))):
+            raise InconsistentModelError("perm does not name every axis once", place=typed.node.place)
+        long = [axis for axis in order if shape[axis] > 1]
+        if long == sorted(long):  # axes of size 1 alone are moved, so that the data stay in place
+            return []
     return [Rearrangement(typed.name, REARRANGEMENTS[typed.kind], sum(tensor.elements for tensor in typed.outputs))]
-
-
-def _keeps_order(typed: TypedNode) -> bool:
-    """Check whether a transposition moves axes of size 1 alone, so that the data stay in place."""
-    shape = typed.inputs[0].shape
-    order = typed.attributes.get("perm") or range(len(shape))[::-1]
-    if sorted(order) != list(range(len(shape))):
-        raise InconsistentModelError("perm does not name every axis once", place=typed.node.place)
-    long = [axis for axis in order if shape[axis] > 1]
-    return long == sorted(long)
 
 
 LOWERINGS: Mapping[str, Callable[[TypedNode], list[Operator]]] = {
@@ -235,8 +214,7 @@ LOWERINGS: Mapping[str, Callable[[TypedNode], list[Operator]]] = {
     "Resize": _lower_resize,
     "Upsample": _lower_resize,
     **dict.fromkeys(ELEMENTWISE, _lower_elementwise),
-    **dict.fromkeys(WINDOWS, _lower_pool),
-    **dict.fromkeys(GLOBAL_WINDOWS, _lower_global_pool),
+    **dict.fromkeys((*WINDOWS, *GLOBAL_WINDOWS), _lower_pool),
     **dict.fromkeys(REDUCTIONS, _lower_reduction),
     **dict.fromkeys(SEARCHES, _lower_search),
     **dict.fromkeys(REARRANGEMENTS, _lower_rearrangement),

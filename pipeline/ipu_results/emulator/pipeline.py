@@ -59,11 +59,7 @@ def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target
         (layout.groups, of_machine, target["link.machine"]),
         (layout.pods, of_machine / layout.groups, target["link.pod"]),
     )
-    return sum(_time_ring(parts, size, rate, target["link.start"]) for parts, size, rate in rings)
-
-
-def _time_ring(parts: int, size: float, rate: float, start: float) -> float:
-    return 2 * (parts - 1) * (size / (parts * rate) + start)
+    return sum(2 * (parts - 1) * (size / (parts * rate) + target["link.start"]) for parts, size, rate in rings)
 
 
 Recompute = Literal["layer", "stage"]  # what is computed again starts from the inputs of each layer, or of each stage
@@ -128,7 +124,8 @@ class Stage:
 
 def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> tuple[Stage, ...]:
     """Give each chip as many layers as `layers` says. What precedes the first layer is on the first chip."""
-    numbers = [_read_layer(operator) for operator in program.operators]
+    matches = [LAYER.match(operator.name) for operator in program.operators]
+    numbers = [int(match[1]) if match else None for match in matches]
     count = max((number + 1 for number in numbers if number is not None), default=0)
     if sum(layers) != count:
         message = f"{sum(layers)} layers on chips, but the network has {count}"
@@ -157,11 +154,6 @@ def list_inputs(program: Program, stage: Stage) -> set[int]:
     """List the operators of earlier stages, or earlier parts, whose results a stage reads."""
     inside = range(stage.start, stage.stop)
     return {source for at in inside for source in program.sources[at] if 0 <= source < stage.start}
-
-
-def _read_layer(operator: Operator) -> int | None:
-    match = LAYER.match(operator.name)
-    return int(match[1]) if match else None
 
 
 def cut_at_operators(program: Program, names: Sequence[str], *, one_chip: bool = False) -> tuple[Stage, ...]:

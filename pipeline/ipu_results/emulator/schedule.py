@@ -90,14 +90,11 @@ def schedule(program: Program, target: Target, planner: Planner = plan_split) ->
         share = max((shares[at] for at in sources if at >= 0), default=0.0)
         step = _cost(operator, share, target, planner)
         steps.append(step)
-        shares.append(step.plan.share if step.plan else _inherit_share(operator, share, target))
+        # Elementwise results lie with their operands, others are spread evenly.
+        even = operator.elements / target.tiles
+        inherited = max(share, even) if isinstance(operator, Elementwise) and share <= UNEVEN * even else even
+        shares.append(step.plan.share if step.plan else inherited)
     return Schedule(tuple(steps))
-
-
-def _inherit_share(operator: Operator, share: float, target: Target) -> float:
-    """Return the share of the fullest tile: elementwise results lie with their operands, others are spread evenly."""
-    even = operator.elements / target.tiles
-    return max(share, even) if isinstance(operator, Elementwise) and share <= UNEVEN * even else even
 
 
 def _cost(operator: Operator, share: float, target: Target, planner: Planner) -> OperatorCost:

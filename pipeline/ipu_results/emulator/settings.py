@@ -53,7 +53,7 @@ class Protocol:
         if self.threads:
             return self.threads
         depth = "io_tiles" if self.overlapped else "prefetch" if self.prefetch else "neither"
-        return float(_load_protocol_data()["in_flight"][depth])
+        return float(read_toml("protocols.toml")["in_flight"][depth])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +67,14 @@ class Timing:
 
 
 @cache
-def _load_protocol_data() -> dict[str, Any]:
-    return read_toml("protocols.toml")
-
-
-@cache
 def load_protocols() -> Mapping[str, Protocol]:
-    return {name: Protocol(name, **entry) for name, entry in _load_protocol_data()["protocols"].items()}
+    return {name: Protocol(name, **entry) for name, entry in read_toml("protocols.toml")["protocols"].items()}
 
 
 def select_protocol(name: str | None, target: Target) -> Protocol:
     """Return the named protocol, or the target's default. Raises UnrecognisedModelError where the target lacks it."""
     known = load_protocols()
-    chosen = name or str(_load_protocol_data()["defaults"][target.base])
+    chosen = name or str(read_toml("protocols.toml")["defaults"][target.base])
     if chosen not in known:
         raise UnrecognisedModelError(f"is not a protocol: choose one of {', '.join(known)}", document=chosen)
     protocol = known[chosen]

@@ -24,6 +24,7 @@ def read_text(name: str) -> str:
     return files("ipu_results.emulator").joinpath("data", name).read_text(encoding="utf-8")
 
 
+@cache
 def read_toml(name: str) -> dict[str, Any]:
     return tomllib.loads(read_text(name))
 

@@ -237,7 +237,8 @@ def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: It
     folders = {root: _RoundFolder() for root in roots}
     for location in locations:
         if location.root in folders:
-            folders[location.root].add(location, _format_location(location) in absent)
+            path = "/".join((*location.root, location.submitter, location.part, *location.names))
+            folders[location.root].add(location, path in absent)
     entries: list[Entry] = []
     findings = [FileFinding(path, "is not a plain relative path; ignored") for path in unsafe]
     findings += [FileFinding("/".join(root), "is in a submitter's folder; ignored") for root in inner]
@@ -257,10 +258,6 @@ def parse_round(name: str) -> str | None:
     """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several without v."""
     versions = ROUND.findall(name) or BARE_ROUND.findall(name)
     return versions[0] if len(set(versions)) == 1 else None
-
-
-def _format_location(location: _Location) -> str:
-    return "/".join((*location.root, location.submitter, location.part, *location.names))
 
 
 def _locate(path: str) -> _Location | None:
@@ -311,7 +308,7 @@ def _check_round(name: str, round_: str | None, folder: _RoundFolder, rules: Rul
 def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | None:
     """Return the MLPerf suite of a round that is not of MLPerf Training, by its benchmarks or else by its name."""
     by_benchmark = rules.find_other_suite(benchmark for _, _, benchmark in folder.logs)
-    if by_benchmark or any(rules.knows(benchmark) for _, _, benchmark in folder.logs):
+    if by_benchmark or any(benchmark in rules.benchmarks for _, _, benchmark in folder.logs):
         return by_benchmark
     words = set(re.split(r"[^a-z]+", name.lower()))
     return next((suite for suite in rules.other_suites if suite.split()[-1].lower() in words), None)
@@ -322,14 +319,14 @@ def _list_entries(round_folder: str, round_: str | None, folder: _RoundFolder, r
     for (submitter, system, benchmark), logs in folder.logs.items():
         key = (submitter, system, benchmark)
         missing, power = (tuple(sorted(by_entry.get(key, ()))) for by_entry in (folder.missing, folder.power))
-        if logs or missing or rules.knows(benchmark):
+        if logs or missing or benchmark in rules.benchmarks:
             yield Entry(round_folder, round_, submitter, system, benchmark, tuple(sorted(logs)), missing, power)
 
 
 def _find_gaps(round_folder: str, folder: _RoundFolder, rules: Rules) -> Iterable[FileFinding]:
     """Yield a finding for each folder and system without an entry."""
     for (submitter, system, benchmark), logs in sorted(folder.logs.items()):
-        is_entry = logs or folder.missing.get((submitter, system, benchmark)) or rules.knows(benchmark)
+        is_entry = logs or folder.missing.get((submitter, system, benchmark)) or benchmark in rules.benchmarks
         if not is_entry:
             path = _join(round_folder, f"{submitter}/results/{system}/{benchmark}")
             yield FileFinding(path, f"has no {LOG_PATTERN} and is not a known benchmark; ignored")

@@ -49,21 +49,13 @@ class QualityTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochSize:
-    """Samples of an epoch, from a round on."""
-
-    samples: float
-    first_round: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark: `runs` is the number of logs that the rules require, None where unknown.
 
     `drop` fastest and as many slowest runs are excluded from the mean. `counts` is what its logs call epochs: epochs,
-    samples or tokens, the latter in sequences of `sequence_length`. An epoch has `epoch_samples`, or what the log says
-    where `logs_epoch_samples`; the count of the first one starts at `first_epoch`. A count above `max_epochs` is one of
-    `above_max_epochs`. `targets` are those of quality.
+    samples or tokens, the latter in sequences of `sequence_length`. An epoch has `epoch_samples`, each number from a
+    round on, or what the log says where `logs_epoch_samples`; the count of the first one starts at `first_epoch`. A
+    count above `max_epochs` is one of `above_max_epochs`. `targets` are those of quality.
     """
 
     name: str
@@ -72,7 +64,7 @@ class Benchmark:
     drop: int = DEFAULT_DROP
     counts: str = "epochs"
     sequence_length: int | None = None
-    epoch_samples: tuple[EpochSize, ...] = ()
+    epoch_samples: tuple[tuple[float, str | None], ...] = ()
     logs_epoch_samples: bool = False
     first_epoch: int = 0
     max_epochs: float | None = None
@@ -81,7 +73,7 @@ class Benchmark:
 
     def epoch_samples_in(self, round_: str | None) -> float | None:
         """Return the samples of an epoch in a round, None where unknown."""
-        sizes = [size.samples for size in self.epoch_samples if _has_begun(size.first_round, round_)]
+        sizes = [samples for samples, first_round in self.epoch_samples if _has_begun(first_round, round_)]
         return sizes[-1] if sizes else None
 
     def targets_in(self, round_: str | None, batch: int | None) -> tuple[QualityTarget, ...]:
@@ -131,25 +123,20 @@ class Rules:
         """Return the benchmark of a folder; an unknown one is scored by the common rule."""
         return self.benchmarks.get(name) or Benchmark(name)
 
-    def knows(self, name: str) -> bool:
-        return name in self.benchmarks
-
     def init_limit(self, division: str | None) -> float:
         """Return the limit in minutes, the closed division's where the division is not known."""
         return self.init_limit_minutes[division or CLOSED]
 
     def find_comparable(self, benchmark: str, round_: str) -> ComparableRounds | None:
         """Return the rounds that a round's results may be compared with; None where no source names any."""
-        for block in self.comparable:
-            ends = round_key(block.first_round), round_key(block.last_round)
-            if block.benchmark == benchmark and ends[0] <= round_key(round_) <= ends[1]:
-                return block
-        return None
+        of_benchmark = (block for block in self.comparable if block.benchmark == benchmark)
+        spans = ((block, round_key(block.first_round), round_key(block.last_round)) for block in of_benchmark)
+        return next((block for block, first, last in spans if first <= round_key(round_) <= last), None)
 
     def find_other_suite(self, names: Iterable[str]) -> str | None:
         """Return the MLPerf suite that benchmark folders belong to if it is another one than Training."""
         folders = set(names)
-        if any(self.knows(name) and name not in self.shared_names for name in folders):
+        if folders & self.benchmarks.keys() - self.shared_names:
             return None
         return next((suite for suite, known in self.other_suites.items() if folders & known - self.shared_names), None)
 
@@ -197,7 +184,7 @@ def _read_benchmarks(
             name,
             **fields,
             targets=tuple(QualityTarget(**target) for target in by_target[name]),
-            epoch_samples=tuple(EpochSize(**size) for size in by_size[name]),
+            epoch_samples=tuple((size["samples"], size.get("first_round")) for size in by_size[name]),
         )
         benchmarks.update(dict.fromkeys([name, *entry.get("spellings", ())], benchmark))
     return benchmarks

@@ -125,7 +125,7 @@ def score_entry(
         reason=reason,
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
-        run_minutes_cv=_variation_of(minutes),
+        run_minutes_cv=stdev(minutes) / fmean(minutes) if len(minutes) > 1 and fmean(minutes) else None,
         global_batch_size=sizes[0] if len(sizes) == 1 else None,
         epochs_to_converge=average([each.epochs for each in progress]),
         samples_to_converge=average([each.samples for each in progress]),
@@ -191,11 +191,6 @@ def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | No
         return None
     kept = sorted(values)[drop : len(values) - (drop - missing)]
     return fsum(kept) / len(kept) if kept else None
-
-
-def _variation_of(values: Sequence[float]) -> float | None:
-    """Return the coefficient of variation: standard deviation (n - 1) over mean."""
-    return stdev(values) / fmean(values) if len(values) > 1 and fmean(values) else None
 
 
 def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:

@@ -272,16 +272,12 @@ class TrainingRow:
         return setup.micro_batch * setup.replicas * setup.accumulation * setup.items / self.throughput
 
 
-@cache
-def load_training_selectors() -> tuple[TrainingSelector, ...]:
-    return tuple(TrainingSelector(**entry) for entry in _read_entries("training_rows.toml"))
-
-
 def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
     """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
     document = read_toml("training_rows.toml")["document"]["id"]
     records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
-    selected = ((each, _select_records(each, records)) for each in load_training_selectors())
+    selectors = [TrainingSelector(**entry) for entry in _read_entries("training_rows.toml")]
+    selected = ((each, _select_records(each, records)) for each in selectors)
     return [_parse_training_row(each, record) for each, matches in selected for record in matches]
 
 

@@ -10,6 +10,7 @@ import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import median
 from types import MappingProxyType
 
@@ -178,9 +179,12 @@ def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:
     """Fit each model on the C2 rows, by name."""
     # A line knows nothing of networks and chips: MACs, clocks and peak rates carry it over to the others.
     line = _fit_line(rows)
-    scales = ((compute_peak, compute_peak), (_get_clock, _get_clock), (_get_clock, compute_peak))
+    clock: _Rate = itemgetter("clock")
+    scales = ((compute_peak, compute_peak), (clock, clock), (clock, compute_peak))
     models = {name: _scale_line(line, rows, *by) for name, by in zip(SCALED, scales, strict=True)}
-    models[UTILISATION] = _use_peak(_fit_utilisation(rows))
+    # The share of peak with the smallest relative squares over the time.
+    ideal = [_use_peak(1.0)(row) / row.seconds for row in rows]
+    models[UTILISATION] = _use_peak(sum(share * share for share in ideal) / sum(ideal))
     models[ROOFLINE] = _use_peak(1.0)
     models[PERFECT] = _fit_bsp(estimate_perfect, rows)
     models[GRID] = _fit_bsp(estimate_grid, rows)
@@ -242,10 +246,6 @@ def _fit_line(rows: Sequence[PublishedRow]) -> tuple[float, float]:
     return start, slope
 
 
-def _get_clock(target: Target) -> float:
-    return target["clock"]
-
-
 _Rate = Callable[[Target], float]  # what a time is inverse to
 
 
@@ -260,12 +260,6 @@ def _scale_line(
         return line[0] * (start_rate(old) / start_rate(target)) + slope * _count_images(row)
 
     return predict
-
-
-def _fit_utilisation(rows: Sequence[PublishedRow]) -> float:
-    """Return the share of peak with the smallest relative squares over the time."""
-    ideal = [_use_peak(1.0)(row) / row.seconds for row in rows]
-    return sum(share * share for share in ideal) / sum(ideal)
 
 
 def _use_peak(share: float) -> Baseline:
