@@ -27,7 +27,7 @@ from ipu_results.submission.record import (
 from ipu_results.submission.refusals import count_digits, find_inconsistencies
 
 from tests.submission.submission_support import M2000, figure, latency, make_files, put_folder, throughput
-from tests.submission.test_submission_adapters import (
+from tests.submission.tool_files import (
     CLIP_TRAINING,
     FILES,
     JUBE_PRETTY,
@@ -214,8 +214,6 @@ T = throughput("14377.25")
 
 WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], dict[str, Any], str]] = {
     "W for kW": ([T, figure("power", "0.9125", "W", **MACHINE)], {}, "unit"),
-    "W for mW": ([T, figure("power", "912500", "W", **MACHINE)], {}, "unit"),
-    "W for mW of chips": ([T, figure("power", "912500", "W", power_scope="device")], {}, "unit"),
     "W for kW of chips": ([T, figure("power", "0.9125", "W", power_scope="device")], {}, "unit"),
     "W for kW of a pod": (
         [throughput("311135.5", **POD256), figure("power", "52", "W", **POD256, **MACHINE)],
@@ -227,10 +225,8 @@ WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], dict[str, Any], str]] = {
         {},
         "unit",
     ),
-    "J for mJ": ([T, figure("energy per item", "63.5", "J/image", **MACHINE)], {}, "unit"),
     "J for mJ next to a latency": ([latency("2.7113"), figure("energy per item", "63.5", "J", **MACHINE)], {}, "unit"),
     "J for mJ alone": ([figure("energy per item", "63.5", "J/image", **MACHINE)], {}, "unit"),
-    "mJ for J alone": ([figure("energy per item", "0.0635", "mJ/image", **MACHINE)], {}, "unit"),
     "items per kJ": ([T, figure("efficiency", "15756", "images/s/W", **MACHINE)], {}, "unit"),
     "kWh for Wh": (
         [figure("time to train", "31.37", "min", **POD), figure("energy", "3100.5", "kWh", **POD, **MACHINE)],
