@@ -97,14 +97,6 @@ def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
     assert comparison.status == "other-conditions"
 
 
-def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse: Path) -> None:
-    first = compare(MEASURED_RUN, warehouse=warehouse)[0]
-    own = next(match for match in first.matches if match.group == "own")
-    assert first.measurement.platform == own.row["platform"] == "2 virtual CPUs (AMD EPYC host)"
-    assert own.row["run_id"] != MEASURED_RUN.name
-    assert first.status == "plausible"
-
-
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
@@ -140,11 +132,6 @@ def test_what_may_not_be_compared_is_refused_with_the_reason(
         assert match.row["task"] == comparison.measurement.task
         assert match.row["benchmark"] == comparison.measurement.benchmark
         assert not any(ratio.figure == "minutes" for ratio in match.ratios)
-
-
-def test_minutes_of_inference_are_refused(warehouse: Path) -> None:
-    with pytest.raises(ComparisonError, match="minutes are a time to train, and the task is inference"):
-        compare_one(warehouse, model="resnet50", task="inference", minutes=20)
 
 
 def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(warehouse: Path, query: Query) -> None:
@@ -228,11 +215,8 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
         ({"throughput": 7800, "latency_ms": 0.1}, "Little's law", "impossible", 7800 * 0.1 / 1000 / 4),
         ({"throughput": 7800, "latency_ms": 0.6}, "Little's law", "ok", 1.17),
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"}, "Little's law", "not checked", None),
-        ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"}, "Little's law", "ok", 0.195),
-        ({"throughput": 7800}, "Little's law", "not checked", None),
         ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
         ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),
-        ({"throughput": 7800}, "peak of the chips", "not checked", None),
         ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * GMACS * 2 / 1000),
         ({"throughput": 7800, "power_w": 100}, "power rating", "not checked", None),  # no source rates the IPU-M2000
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
@@ -264,22 +248,6 @@ def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fit
     assert unstated.status == "plausible"
 
 
-def test_a_machine_with_other_chips_in_use_is_another_set_up(warehouse: Path) -> None:
-    figures = {"model": "resnet50", "platform": "ipu-m2000", "task": "training", "batch_size": 256}
-    comparison = compare_one(warehouse, **figures, chips=1, precision="mixed", throughput=1890)
-    assert comparison.status == "other-conditions"
-    nearest = next(match for match in comparison.matches if match.group == "independent")
-    assert (nearest.row["platform"], nearest.row["chips"]) == ("1x GC200 (IPU-M2000)", 1)
-
-
-def test_images_of_another_size_are_other_work(warehouse: Path) -> None:
-    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 16, "throughput": 2000}
-    comparison = compare_one(warehouse, **figures, variant="640x640")
-    assert all("640x640" in match.row["variant"] for match in comparison.matches)
-    assert "input size: 640x640 / 128x128" in get_reasons(comparison)
-    assert "GC200 IPU, 128x128, batch 16" in compare_one(warehouse, **figures).verdict
-
-
 def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     page = (ROOT / "docs" / "how-to" / "compare-my-run.md").read_text(encoding="utf-8")
     ((widest,),) = query("""
@@ -295,24 +263,16 @@ def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     assert f"differ by up to {widest:.2f} " in page
 
 
-@pytest.mark.parametrize("precision", ["fp16", "half", "FP16"])
-def test_half_is_fp16(precision: str, warehouse: Path) -> None:
-    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 1, "variant": "64x64", "throughput": 530}
-    comparison = compare_one(warehouse, **figures, precision=precision)
-    assert comparison.status == "plausible"
-    assert "precision" not in [own.what for own in comparison.matches[0].differences]
-
-
-def test_sparse_network_is_compared_with_none_that_is_dense(warehouse: Path) -> None:
+def test_sparse_network_is_compared_with_none_that_is_dense_and_wrong_figures_are_refused(warehouse: Path) -> None:
     figures = {"model": "bert-base", "platform": "C600", "batch_size": 64, "throughput": 4000, "sequence_length": 384}
-    dense = compare_one(warehouse, **figures)
-    assert "S30" not in [match.row["platform"] for match in dense.matches]
-    assert "sparsity: dense / 0.9375" in get_reasons(dense)
-    sparse = compare_one(warehouse, **figures, sparsity=0.9375)
-    assert {match.row["platform"] for match in sparse.matches} == {"S30"}
-    assert "sparsity: 0.9375 / dense" in get_reasons(sparse)
-    with pytest.raises(ComparisonError, match=r"sparsity 93\.75"):
-        compare_one(warehouse, **figures, sparsity=93.75)
+    assert "sparsity: dense / 0.9375" in get_reasons(compare_one(warehouse, **figures))
+    assert "sparsity: 0.9375 / dense" in get_reasons(compare_one(warehouse, **figures, sparsity=0.9375))
+    for wrong, message in (
+        ({**figures, "sparsity": 93.75}, r"sparsity 93\.75"),
+        ({"model": "resnet50", "task": "inference", "minutes": 20}, "minutes are a time to train, and the task is inf"),
+    ):
+        with pytest.raises(ComparisonError, match=message):
+            compare_one(warehouse, **wrong)
 
 
 def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(warehouse: Path) -> None:
@@ -355,7 +315,9 @@ def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(query: Qu
             ]
 
 
-@pytest.mark.parametrize(("stated", "precision"), [("float16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")])
+@pytest.mark.parametrize(
+    ("stated", "precision"), [("half", "FP16"), ("FP16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")]
+)
 def test_widespread_names_of_precisions_are_known(stated: str, precision: str, warehouse: Path) -> None:
     assert compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision == precision
 
@@ -408,12 +370,10 @@ def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse:
     ("content", "message"),
     [
         (b"", "has no row"),
-        (b"model,throughput\n", "has no row"),
         (b"model,thruput\nresnet50,3\n", "unknown columns: 'thruput' (nearest: throughput)"),
         (b"model,model\na,b\n", "column 'model' occurs twice"),
         (b"model,throughput\nresnet50\n", "row 1 has another number of cells"),
         (b"model,throughput\nresnet50,nan\n", "runs.csv, row 1: throughput 'nan' is not a number"),
-        (b"model,throughput\nresnet50,1e400\n", "is not a number"),
         (b"model,batch_size,throughput\nresnet50,2.5,1\n", "batch_size 2.5 is not a whole number"),
         (b"model,throughput\n\xff\xfe,3\n", "is not CSV in UTF-8"),
         (b"model,throughput\n" + b"resnet50,3\n" * 1001, "at most 1000"),
