@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.ground.sql import run_query
 from ipu_results.site.citations import build_provenance
-from ipu_results.site.compare_pages import build_compare_pages
 from ipu_results.site.data import build_microbenchmarks, build_results
 from ipu_results.site.evidence import (
     _describe_scopes,
@@ -23,6 +22,7 @@ from ipu_results.site.evidence import (
     build_replication_pages,
 )
 from ipu_results.site.page import Page
+from ipu_results.site.pages import build_compare_pages
 from ipu_results.store.query import open_warehouse
 
 from tests.site.conftest import COMMITTED

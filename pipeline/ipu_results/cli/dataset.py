@@ -1,8 +1,9 @@
-"""The commands that read the dataset: by SQL, its claims, and the questions that it answers."""
+"""The commands that read the dataset: by SQL, its claims, the questions that it answers, and for programs by MCP."""
 
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -194,3 +195,26 @@ def _print(analysis: Analysis, frames: Frames, output: str) -> None:
     click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
     for paragraph in analysis.summarise(frames).split("\n\n"):
         echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
+
+
+@click.command(cls=Command, extra="mcp")
+@warehouse_option
+def mcp(warehouse: Path) -> None:
+    """Answer questions of an agent or a program over the Model Context Protocol (MCP), on stdin and stdout.
+
+    A client such as an assistant starts this command and calls its tools: overview, find, provenance, compare,
+    compare_run, claims, check_claimed_figure and sql. Nothing is written, and no file but the dataset is read. What may
+    not be compared is refused with a reason. It ends when stdin does.
+
+    \b
+    Example:
+      ipu-results mcp --warehouse warehouse
+    """
+    from ipu_results.ground import import_extra
+
+    import_extra("mcp")
+    from ipu_results.serve.server import serve
+
+    if sys.stdin.isatty():
+        echo_text("serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D ends it", err=True)
+    serve(warehouse)

@@ -1,4 +1,4 @@
-"""The command that measures, or emulates, the inference sweep on this machine and appends the run.
+"""The commands that measure, or emulate, the inference sweep on this machine, and that merge runs of many machines.
 
 Stderr shows a progress bar on a terminal, else a line for each stage and round.
 """
@@ -6,21 +6,30 @@ Stderr shows a progress bar on a terminal, else a line for each stage and round.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, echo_text, plot_option
+from ipu_results.cli.common import (
+    FOLDER,
+    Command,
+    Failure,
+    batch_sizes_option,
+    echo_labelled,
+    echo_text,
+    plot_option,
+    show_progress,
+)
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
 from ipu_results.runner.backends import NAMES, PRECISIONS
 from ipu_results.runner.config import RUNS, Progress, SweepConfig, Visit, parse_options, plan_sweeps
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ipu_results.runner.reference_rows import ReferenceRow
     from ipu_results.runner.sweep import SweepResult
 
@@ -52,7 +61,7 @@ class SweepLines(Progress):
 
 
 @contextmanager
-def show_progress() -> Iterator[SweepLines]:
+def show_sweep() -> Iterator[SweepLines]:
     """Show a sweep while the block runs."""
     if not sys.stderr.isatty():
         yield SweepLines()
@@ -170,7 +179,7 @@ def sweep(
             options=parse_options(options),
             command_line=format_command_line(sys.argv),
         )
-        with show_progress() as progress:
+        with show_sweep() as progress:
             runs = _run(config, resume, out, progress, dry_run)
     except SweepConfigError as error:
         raise click.UsageError(str(error)) from error
@@ -256,3 +265,55 @@ def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
         click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True)
     elif requested is None and out.name == RUNS.name:
         click.echo(f"the next `ipu-results ingest --raw {out.parent}` includes it", err=True)
+
+
+@click.command(cls=Command, extra="ingest")
+@click.argument("sources", nargs=-1, required=True, metavar="DIR|URL...")
+@click.option("--into", type=FOLDER, default=RUNS, show_default=True, help="Folder to add the runs to.")
+@click.option("--conflicts", type=FOLDER, help="Copy a run here if another one of its id is in place.")
+@click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Runs to copy at once.")
+@click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@click.option("--strict", is_flag=True, help="Exit 1 if a run is unfinished, too.")
+def collect(
+    sources: tuple[str, ...], into: Path, conflicts: Path | None, workers: int, output: str, strict: bool
+) -> None:
+    """Merge the runs of other machines into one folder, for the next `ingest`.
+
+    DIR or URL is a run folder of `sweep`, or holds run folders at any place below it. A URL is whatever fsspec
+    knows, such as an object store or a web server. Every file is compared with the digests of the run's sidecars, and
+    the run is read as `ingest` reads it. Then it appears in one rename.
+
+    A run that is in place is not added again. Another run of the same id is a conflict: what is in place stays, and
+    so does the source. Unfinished runs are skipped. Links, other files in place of a run's, and files that are too
+    large are refused. Exit 1 if a run is in conflict, refused or cannot be read; all others are added even so.
+
+    \b
+    Extras:
+      URLs: pip install 'ipu-results[remote]', and the package that fsspec names for an object store
+
+    \b
+    Example:
+      ipu-results collect /mnt/lab-1/runs /mnt/lab-2/runs
+      ipu-results collect s3://lab-results/runs https://lab.example/runs/ --format json
+      ipu-results collect ~/runs --into raw/runs --conflicts build/conflicts
+    """
+    from ipu_results.fleet import FAULTS
+    from ipu_results.fleet import collect as run
+    from ipu_results.ground.text import format_json, format_table
+
+    with show_progress("runs") as progress:
+        outcomes = run(sources, into, conflicts=conflicts, workers=workers, progress=progress)
+    columns = ("run_id", "status", "digest", "size", "source", "reason")
+    if output == "json":
+        click.echo(format_json([{name: getattr(own, name) for name in columns} for own in outcomes]))
+    elif taken := [own for own in outcomes if own.status in ("added", "present")]:
+        rows = [(own.run_id, own.status, (own.digest or "")[:12], own.size, own.source) for own in taken]
+        echo_text(format_table(columns[:5], rows))
+    for own in outcomes:
+        if own.reason is not None:
+            label = "error" if own.status in FAULTS else "finding"
+            echo_labelled(label, f"{own.status}: {own.source}: {own.reason}")
+    counts: Counter[str] = Counter(own.status for own in outcomes)
+    echo_text(f"{into}: {', '.join(f'{count} {status}' for status, count in counts.items())}", err=True)
+    if any(counts[status] for status in FAULTS) or (strict and counts["unfinished"]):
+        raise click.exceptions.Exit(1)
