@@ -30,6 +30,7 @@ MICROBENCHMARKS = """
     FROM microbenchmarks m
 """
 CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"
+EMULATED_STATUS = "emulated, not measured"  # the words that must stand at each figure
 EMULATED, SUBMITTED = "emulated", "submitted"  # rows that count only where a question asks for them
 LABELS = {"quality_value": "quality"}  # where the name of a column without its unit makes a poor label
 # MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
@@ -168,23 +169,17 @@ def _build_result(
         document["sha256"],
         document["commit"],
     )
+    is_mlperf = row["benchmark"] == MLPERF or row["origin"] == "official"
     entry = official.get(row["result_id"]) or official.get(row["same_as"] or "")
     return CitedResult(
         row["result_id"],
         row,
         tuple(figures[name] for name in sorted(figures)),
         source,
-        _find_status(row),
+        EMULATED_STATUS if row["origin"] == EMULATED else "unverified" if is_mlperf else None,
         tuple(_list_notes(row, flags)),
         _format_attribution(row, entry, source),
     )
-
-
-def _find_status(row: Mapping[str, Any]) -> str | None:
-    """Return the word that must stand at each figure."""
-    if row["origin"] == "emulated":
-        return "emulated, not measured"
-    return "unverified" if row["benchmark"] == MLPERF or row["origin"] == "official" else None
 
 
 def _list_notes(row: Mapping[str, Any], flags: Sequence[Mapping[str, Any]]) -> list[str]:
