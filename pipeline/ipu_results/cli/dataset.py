@@ -6,7 +6,6 @@ import json
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,9 +17,6 @@ from ipu_results.cli.common import (
     plot_option,
     warehouse_option,
 )
-
-if TYPE_CHECKING:
-    from ipu_results.analyses import Analysis, Frames
 
 
 @click.command(cls=Command)
@@ -157,6 +153,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     from ipu_results.analyses import ANALYSES, draw_chart, load_frames
     from ipu_results.ground.files import write_atomically
     from ipu_results.ground.text import format_records
+    from ipu_results.schema import VIEWS
     from ipu_results.store.query import open_warehouse
 
     by_name = {analysis.name: analysis for analysis in ANALYSES}
@@ -167,27 +164,14 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     if name not in by_name:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(by_name)}", param_hint="NAME")
     analysis = by_name[name]
-    _reject_unknown(analysis, settings)
-    with open_warehouse(warehouse) as connection:
-        frames = load_frames(connection, analysis, settings)
-    if plot is not None:
-        write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
-    _print(analysis, frames, output)
-
-
-def _reject_unknown(analysis: Analysis, settings: dict[str, float]) -> None:
-    from ipu_results.schema import VIEWS
-
     known = dict.fromkeys(name for view in VIEWS if view.name in analysis.views for name, _ in view.parameters)
     if unknown := sorted(settings.keys() - known):
         choices = f"it has {', '.join(known)}" if known else "it has none"
         raise click.BadParameter(f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set")
-
-
-def _print(analysis: Analysis, frames: Frames, output: str) -> None:
-    from ipu_results.ground.text import format_records
-    from ipu_results.schema import VIEWS
-
+    with open_warehouse(warehouse) as connection:
+        frames = load_frames(connection, analysis, settings)
+    if plot is not None:
+        write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
     view = next(view for view in VIEWS if view.name == analysis.views[0])
     integers = {column.name: "Int64" for column in view.columns if column.kind == "integer"}
     frame = frames[view.name].astype(integers).astype(object)

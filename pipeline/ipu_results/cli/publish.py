@@ -229,7 +229,7 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
 
 @click.command("check-submission", cls=Command, extra="ingest")
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="DIR|ZIP")
-@click.option("--format", "output", type=click.Choice(("text", "json")), default="text", show_default=True)
+@format_option("text", "json")
 @click.option("--lay", is_flag=True, help="Lay accepted bundles in RAW/submissions, for the next ingest.")
 @click.option("--account", metavar="LOGIN", help="Account on GitHub that hands the bundle in.")
 @click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Submissions that are here already.")

@@ -21,6 +21,7 @@ from ipu_results.cli.common import (
     batch_sizes_option,
     echo_labelled,
     echo_text,
+    format_option,
     plot_option,
     show_progress,
 )
@@ -115,7 +116,7 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
     "--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Published rows to compare with."
 )
 @click.option("--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]")
-@click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@format_option("table", "json")
 @click.option("--strict", is_flag=True, help="Exit 3 when a row is suspect.")
 @click.pass_context
 def sweep(
@@ -272,7 +273,7 @@ def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
 @click.option("--into", type=FOLDER, default=RUNS, show_default=True, help="Folder to add the runs to.")
 @click.option("--conflicts", type=FOLDER, help="Copy a run here if another one of its id is in place.")
 @click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Runs to copy at once.")
-@click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@format_option("table", "json")
 @click.option("--strict", is_flag=True, help="Exit 1 if a run is unfinished, too.")
 def collect(
     sources: tuple[str, ...], into: Path, conflicts: Path | None, workers: int, output: str, strict: bool

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any
@@ -105,8 +105,17 @@ def encode_query(connection: duckdb.DuckDBPyConnection, sql: str, *, compact: bo
 def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     values = column.to_pylist()
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return {"name": name, "kind": "number", "values": [_shorten_integer(value) for value in values]}
-    return {"name": name, "kind": "text", **_encode_texts([_to_text(value) for value in values])}
+        whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+        return {"name": name, "kind": "number", "values": whole}
+    texts = [_to_text(value) for value in values]
+    words = sorted({text for text in texts if text is not None})
+    position = {word: code for code, word in enumerate(words)}
+    return {
+        "name": name,
+        "kind": "text",
+        "words": words,
+        "codes": [-1 if text is None else position[text] for text in texts],
+    }
 
 
 def _compact(column: dict[str, Any]) -> dict[str, Any]:
@@ -118,16 +127,6 @@ def _compact(column: dict[str, Any]) -> dict[str, Any]:
     if 2 * len(groups) >= len(column[codes]):
         return column
     return {**column, codes: [value for value, _ in groups], "runs": [length for _, length in groups]}
-
-
-def _encode_texts(texts: Sequence[str | None]) -> dict[str, Any]:
-    words = sorted({text for text in texts if text is not None})
-    codes = {word: code for code, word in enumerate(words)}
-    return {"words": words, "codes": [-1 if text is None else codes[text] for text in texts]}
-
-
-def _shorten_integer(value: float | None) -> float | None:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _to_text(value: object) -> str | None:

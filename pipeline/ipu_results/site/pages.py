@@ -53,7 +53,10 @@ def build_pages(
     Absolute addresses, and with them `sitemap.xml`, `feed.xml` and the preview images, need a `base_url`. Raises
     WarehouseError for a base_url that is not an address, and for a broken record of a release.
     """
-    base_url, version = _check_base_url(base_url), start["build"]["version"]
+    version = start["build"]["version"]
+    if base_url and not base_url.startswith(("https://", "http://")):
+        raise WarehouseError(f"base URL {base_url!r} is not an http address; write https://example.org/ipu-results/")
+    base_url = f"{base_url.rstrip('/')}/" if base_url else ""
     history = read_records(records)
     tables = [(get_parquet_name(table.name), table) for table in TABLES]
     by_name = {chart["name"]: chart for chart in charts}
@@ -88,12 +91,6 @@ def build_pages(
     files["llms.txt"] = render("llms.txt", pages=lists, files=[name for name, _ in tables], base_url=base_url)
     files["data/noscript.html"] = render("home.html", start=start, pages=lists)
     return files | {page.path: format_page(page, base_url, _name_preview(page)) for page in pages}
-
-
-def _check_base_url(base_url: str) -> str:
-    if base_url and not base_url.startswith(("https://", "http://")):
-        raise WarehouseError(f"base URL {base_url!r} is not an http address; write https://example.org/ipu-results/")
-    return f"{base_url.rstrip('/')}/" if base_url else ""
 
 
 def _name_preview(page: Page) -> str:
@@ -193,7 +190,19 @@ def _build_measure_table(measure: Measure, rows: Sequence[Row]) -> dict[str, Any
     """Collect the rows of one measure, the highest ratio first, with their ratios, tests and differences."""
     shown = sorted(({**row, "ratio": _compute_ratio(row)} for row in rows), key=lambda row: -float(row["ratio"]))
     for row in shown:
-        row |= {"test": _describe_test(measure, row["left"]), "differences": _list_differences(row)}
+        left, right = row["left"], row["right"]
+        details = [
+            left["task"],
+            left["phase"],
+            f"{left['sequence_length']} tokens" if left["sequence_length"] else None,
+        ]
+        details += [f"batch {left['batch_size']}"] if measure.column == "latency_ms" else []
+        details += [left["division"]] if measure.column == "minutes" else []
+        row["test"] = f"{left['network']}, {', '.join(filter(None, details))}"
+        names = [name for name in CONDITIONS if name not in measure.test and left[name] != right[name]]
+        row["differences"] = [
+            f"{CONDITIONS[name]} {left[name] or 'unknown'} / {right[name] or 'unknown'}" for name in names
+        ]
     return {
         "measure": measure,
         "rows": shown,
@@ -208,16 +217,3 @@ def _compute_ratio(row: Row) -> float:
     """Compute how many times as good the figure of the left machine is."""
     left, right = row["left"]["figure"], row["right"]["figure"]
     return float(left / right if row["measure"].higher_is_better else right / left)
-
-
-def _describe_test(measure: Measure, row: Row) -> str:
-    details = [row["task"], row["phase"], f"{row['sequence_length']} tokens" if row["sequence_length"] else None]
-    details += [f"batch {row['batch_size']}"] if measure.column == "latency_ms" else []
-    details += [row["division"]] if measure.column == "minutes" else []
-    return f"{row['network']}, {', '.join(filter(None, details))}"
-
-
-def _list_differences(row: Row) -> list[str]:
-    left, right = row["left"], row["right"]
-    names = [name for name in CONDITIONS if name not in row["measure"].test and left[name] != right[name]]
-    return [f"{CONDITIONS[name]} {left[name] or 'unknown'} / {right[name] or 'unknown'}" for name in names]
