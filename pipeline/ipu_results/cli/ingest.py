@@ -213,7 +213,14 @@ def add(dry_run: bool, **options: Any) -> None:
         with show_step("read", config.file.name):
             lines = _preview(config) if dry_run else _draft(config)
     except UnrecognisedDocumentError as error:
-        raise click.exceptions.Exit(_explain_headers(config, error)) from error
+        from ipu_results.add import draft_headers
+
+        headers = draft_headers(config)
+        if headers:
+            click.echo(f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}")
+        advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
+        click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
+        raise click.exceptions.Exit(1) from error
     for line in "\n".join(lines).split("\n"):
         click.echo(escape_unprintable(line))
 
@@ -264,18 +271,6 @@ def _format_frame(title: str, frame: pd.DataFrame, columns: Sequence[str]) -> li
     rows = shown.astype(object).where(shown.notna(), None).itertuples(index=False)
     more = [f"and {len(frame) - MAX_ROWS} more"] if len(frame) > MAX_ROWS else []
     return ["", f"{title}:", format_table(list(shown.columns), rows), *more]
-
-
-def _explain_headers(config: AddConfig, error: UnrecognisedDocumentError) -> int:
-    """Print the drafted entries of `table_headers.toml`, and return the exit status."""
-    from ipu_results.add import draft_headers
-
-    headers = draft_headers(config)
-    if headers:
-        click.echo(f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}")
-    advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
-    click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
-    return 1
 
 
 DAY = click.DateTime(("%Y-%m-%d",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,10 +21,6 @@ from ipu_results.cli.common import (
 )
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.text import escape_unprintable, format_count
-
-if TYPE_CHECKING:
-    from ipu_results.release import PublishedRelease
-
 
 DAY = click.DateTime(["%Y-%m-%d"])
 MAX_CHANGES = 20  # of a release on the terminal
@@ -80,18 +76,14 @@ def publish(
     request = release.ReleaseRequest(*where, default_version=read_version())
     with show_step() as progress:
         published = release.publish(request, progress)
-    echo_text(_format_summary(out, published))
-    report_findings(published.decision.unused, strict=False, where=str(corrections))
-
-
-def _format_summary(out: Path, published: PublishedRelease) -> str:
     decision = published.decision
     changes = [escape_unprintable(f"  {change.level}: {change.what}") for change in decision.changes[:MAX_CHANGES]]
     if (more := len(decision.changes) - MAX_CHANGES) > 0:
         changes.append(f"  and {more} more, see release.json")
     sizes = f"{published.files} files, {published.size_bytes:,} bytes, {published.rows:,} rows"
     checksum = f"build {published.build_id[:12]}, sha256 of SHA256SUMS {published.checksum}"
-    return "\n".join([f"{out}: version {decision.version}, {sizes}", *changes, checksum])
+    echo_text("\n".join([f"{out}: version {decision.version}, {sizes}", *changes, checksum]))
+    report_findings(published.decision.unused, strict=False, where=str(corrections))
 
 
 @click.command(cls=Command)

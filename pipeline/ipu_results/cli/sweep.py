@@ -166,7 +166,12 @@ def sweep(
       ipu-results sweep --resume
     """
     if list_devices:
-        _print_devices(fields["python"] or sys.executable)
+        from ipu_results.ground.text import format_table
+        from ipu_results.runner import config as runner
+
+        devices = [own for name in NAMES for own in runner.list_devices(name, fields["python"] or sys.executable)]
+        rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
+        click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
         return
     from ipu_results.runner.environment import format_command_line
 
@@ -226,15 +231,6 @@ def _refuse_with_resume(context: click.Context) -> None:
         option.opts[0] for name, option in names.items() if context.get_parameter_source(name) is typed
     ):
         raise click.UsageError(f"--resume keeps the options of the run's start: not with {refused[0]}")
-
-
-def _print_devices(python: str) -> None:
-    from ipu_results.ground.text import format_table
-    from ipu_results.runner.config import list_devices
-
-    devices = [device for name in NAMES for device in list_devices(name, python)]
-    rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
-    click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
 
 
 def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str, plot: Sequence[Path]) -> None:

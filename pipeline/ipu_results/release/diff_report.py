@@ -68,7 +68,8 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
     """Return a name for each row, by its key: the label that the schema gives it, or that of its result, or the key."""
     if not keys:
         return []
-    label = _get_label(table)
+    known = KNOWN_TABLES.get(table.name)
+    label = tuple(name for name in (known.label if known else ()) if name in table.columns)
     results = diff.new.tables.get(RESULTS)
     if not label and results and RESULT_ID in keys[0] and table.name != RESULTS:
         names = name_rows(diff, results, [{RESULT_ID: key[RESULT_ID]} for key in keys])
@@ -86,11 +87,6 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
         rows = connection.execute(f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named ON {on}").fetchall()
     labels = {at: _join(values) for at, *values in rows}
     return [labels.get(at) or _join(key.values()) for at, key in enumerate(keys)]
-
-
-def _get_label(table: SnapshotTable) -> tuple[str, ...]:
-    known = KNOWN_TABLES.get(table.name)
-    return tuple(name for name in (known.label if known else ()) if name in table.columns)
 
 
 def _join(values: Iterable[Any]) -> str:
