@@ -211,13 +211,9 @@ def test_release_that_fails_verification_is_discarded(
     assert read_version(out) == "1.0.0"
 
 
-@pytest.mark.parametrize("there", ["nothing", "an empty folder", "a release"])
-def test_absent_empty_and_released_folders_are_replaced(there: str, small_release: Path, tmp_path: Path) -> None:
+def test_empty_folder_is_replaced(small_release: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    if there == "an empty folder":
-        out.mkdir()
-    if there == "a release":
-        (Path(shutil.copytree(small_release, out)) / "LICENSE").write_text("old")
+    out.mkdir()
     put(small_release, out)
     assert read_version(out) == "1.0.0"
     assert list_work_files(out) == [".lock"]

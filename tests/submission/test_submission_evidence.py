@@ -15,7 +15,6 @@ from ipu_results.comparison.comparable import Row, load_rows
 from ipu_results.comparison.measurement import KnownWords, load_known_words
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.adapters import read_figures
-from ipu_results.submission.check import CheckRequest, check_submission
 from ipu_results.submission.record import (
     FIGURES,
     FigureIndex,
@@ -26,7 +25,7 @@ from ipu_results.submission.record import (
 )
 from ipu_results.submission.refusals import count_digits, find_inconsistencies
 
-from tests.submission.submission_support import M2000, figure, latency, make_files, put_folder, throughput
+from tests.submission.submission_support import M2000, Check, figure, latency, make_files, put_folder, throughput
 from tests.submission.tool_files import (
     CLIP_TRAINING,
     FILES,
@@ -261,10 +260,9 @@ WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], dict[str, Any], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG_POWER)
-def test_wrong_power_is_refused(name: str, tmp_path: Path, warehouse: Path) -> None:
+def test_wrong_power_is_refused(name: str, tmp_path: Path, check: Check) -> None:
     rows, changes, reason = WRONG_POWER[name]
-    path = put_folder(tmp_path / "bundle", make_files(rows, **changes))
-    [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
+    checked = check(put_folder(tmp_path / "bundle", make_files(rows, **changes)))
     assert reason in {fault.reason for fault in checked.faults}
 
 
@@ -285,7 +283,7 @@ EXAMPLES: Mapping[str, tuple[str, Mapping[str, str], set[str]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_file_of_every_adapter_is_accepted_unless_its_figures_are_impossible(
-    name: str, tmp_path: Path, warehouse: Path
+    name: str, tmp_path: Path, check: Check
 ) -> None:
     text, defaults, reasons = EXAMPLES[name]
     (tmp_path / "file.txt").write_text(text)
@@ -296,6 +294,5 @@ def test_file_of_every_adapter_is_accepted_unless_its_figures_are_impossible(
     ]
     named = ("model", "platform", "chip", "framework", "precision")
     words = sorted({row[key] for row in rows for key in named if row.get(key)})
-    path = put_folder(tmp_path / "bundle", make_files(rows, new_words=words))
-    [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
+    checked = check(put_folder(tmp_path / "bundle", make_files(rows, new_words=words)))
     assert {fault.reason for fault in checked.faults} == reasons

@@ -108,7 +108,11 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
     if diff.is_empty:
         yield f"no difference in {diff.same_tables} tables"
         return
-    yield from _list_figure_lines(diff)
+    changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
+    yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
+    yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
+    if count > len(changes) > 0:
+        yield f"  and {count - len(changes):,} more"
     yield from (f"- table {table.name}, {table.rows:,} rows" for table in diff.removed)
     yield from (f"+ table {table.name}, {table.rows:,} rows" for table in diff.added)
     yield from (f"~ the definition of {name}" for name in diff.views)
@@ -119,14 +123,6 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
     level = get_level(list_changes(diff))
     yield ""
     yield f"{len(tables)} tables differ, {diff.same_tables} do not; version change needed: {level}"
-
-
-def _list_figure_lines(diff: ReleaseDiff) -> Iterator[str]:
-    changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
-    yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
-    yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
-    if count > len(changes) > 0:
-        yield f"  and {count - len(changes):,} more"
 
 
 def _format_name(change: FigureChange) -> str:

@@ -275,7 +275,13 @@ def _build_argument(kind: Any, words: str | None) -> dict[str, Any]:
 
 def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
     async def list_tools(*_: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_describe_tool(name) for name in TOOLS])
+        hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+        texts = {name: WORDS["tools"][name]["description"] for name in TOOLS}
+        tools = [
+            types.Tool(name=name, description=text, input_schema=build_schema(name), annotations=hints)
+            for name, text in texts.items()
+        ]
+        return types.ListToolsResult(tools=tools)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         cancelled = threading.Event()
@@ -297,12 +303,6 @@ def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-def _describe_tool(name: str) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
-    description = WORDS["tools"][name]["description"]
-    return types.Tool(name=name, description=description, input_schema=build_schema(name), annotations=hints)
 
 
 def answer(
