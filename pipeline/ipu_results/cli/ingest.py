@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ipu_results.cli.common import (
+    FILE,
     FOLDER,
     Command,
     echo_labelled,
@@ -289,7 +290,7 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
 @click.command(cls=Command)
 @click.argument("path")
 @format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
+@click.option("--out", type=FILE, help="Write to FILE instead of stdout.")
 @click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
 @click.option(
     "--round", "round_", callback=_parse_round, help="Round of a checkout whose folder names none, such as 2.0."

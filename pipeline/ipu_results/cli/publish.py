@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ipu_results.cli.common import (
+    FILE,
     FOLDER,
     Command,
     echo_labelled,
@@ -32,12 +33,7 @@ RECORDS = "docs/releases"
 @click.option("--out", type=FOLDER, default="release", show_default=True, help="Folder that becomes the release.")
 @click.option("--previous", type=FOLDER, help="Previous release. Default: the one in OUT.")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
-@click.option(
-    "--corrections",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="TOML file that gives the reason for each removed row.",
-)
+@click.option("--corrections", type=FILE, metavar="FILE", help="TOML file that gives the reason for each removed row.")
 @click.option("--date", "day", type=DAY, metavar="YYYY-MM-DD", help="Date of publication. Default: today in UTC.")
 @wait_option("publishes there")
 @click.option(

@@ -35,9 +35,10 @@ from ipu_results.serve.facts import (
     describe_row,
     find_figures,
     format_figure,
+    group_rows,
     load_results,
 )
-from ipu_results.site.data import USES, encode_query, group_rows
+from ipu_results.site.data import USES, encode_query
 from ipu_results.store.query import read_build_id
 
 # Columns that the panel shows; the Parquet files hold the others. Microbenchmarks have a page of their own.

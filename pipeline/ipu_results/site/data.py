@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any
@@ -135,14 +134,6 @@ def _to_text(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, date | datetime) else str(value)
-
-
-def group_rows(rows: Iterable[dict[str, Any]], column: str) -> defaultdict[str, list[dict[str, Any]]]:
-    """Group rows by a column, each group in the order of the rows; empty for a value that no row has."""
-    groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        groups[row[column]].append(row)
-    return groups
 
 
 PAGE = "graphcore-performance-2023-07-04"  # the vendor's page of results, its last capture
