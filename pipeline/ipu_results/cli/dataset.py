@@ -9,20 +9,13 @@ from pathlib import Path
 
 import click
 
-from ipu_results.cli.common import (
-    Command,
-    echo_text,
-    format_option,
-    is_wider_than_terminal,
-    plot_option,
-    warehouse_option,
-)
+from ipu_results.cli import common
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("sql")
-@warehouse_option
-@format_option("table", "record", "csv", "json")
+@common.warehouse_option
+@common.format_option("table", "record", "csv", "json")
 def query(sql: str, warehouse: Path, output: str) -> None:
     """Run one read-only SQL statement over the warehouse.
 
@@ -45,7 +38,7 @@ def query(sql: str, warehouse: Path, output: str) -> None:
     columns = [column.to_pylist() for column in result.columns]
     rows = list(zip(*columns, strict=True))
     text = format_records(output, result.column_names, rows)
-    if output == "table" and is_wider_than_terminal(text):
+    if output == "table" and common.is_wider_than_terminal(text):
         text = format_records("record", result.column_names, rows)
     click.echo(text)
     if output in ("table", "record"):
@@ -61,12 +54,12 @@ def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) 
     return value
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("claim_id", nargs=-1)
-@warehouse_option
+@common.warehouse_option
 @click.option("--document", help="Only the claims of this document.")
 @click.option("--verdict", callback=_check_verdict, help="Only the claims with this verdict, such as not-supported.")
-@format_option("table", "csv", "json")
+@common.format_option("table", "csv", "json")
 def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, verdict: str | None, output: str) -> None:
     """Print what the documents claim and what the dataset gives for it.
 
@@ -106,7 +99,7 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
         texts = [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()] for r in records]
         click.echo(format_records(output, page.RECORD_COLUMNS, texts))
     elif claim_id:
-        echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
+        common.echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
         printed = ("claim_id", "figure", "verdict")
         brief = (
@@ -132,14 +125,14 @@ def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str,
     return settings
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("name", required=False)
-@warehouse_option
-@format_option("table", "csv", "json")
+@common.warehouse_option
+@common.format_option("table", "csv", "json")
 @click.option(
     "--set", "settings", multiple=True, callback=_parse_settings, metavar="NAME=NUMBER", help="Set a parameter of it."
 )
-@plot_option("Draw it to FILE, .svg or .png.")
+@common.plot_option("Draw it to FILE, .svg or .png.")
 def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, float], plot: Path | None) -> None:
     """Answer one question from the warehouse: print its rows, and a summary of them on stderr.
 
@@ -178,11 +171,11 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     rows = frame.where(frame.notna(), None)
     click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
     for paragraph in analysis.summarise(frames).split("\n\n"):
-        echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
+        common.echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
 
 
-@click.command(cls=Command, extra="mcp")
-@warehouse_option
+@click.command(cls=common.Command, extra="mcp")
+@common.warehouse_option
 def mcp(warehouse: Path) -> None:
     """Answer questions of an agent or a program over the Model Context Protocol (MCP), on stdin and stdout.
 
@@ -200,5 +193,7 @@ def mcp(warehouse: Path) -> None:
     from ipu_results.serve.server import serve
 
     if sys.stdin.isatty():
-        echo_text("serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D ends it", err=True)
+        common.echo_text(
+            "serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D ends it", err=True
+        )
     serve(warehouse)

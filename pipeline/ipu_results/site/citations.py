@@ -14,6 +14,7 @@ import duckdb
 
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import escape_line, format_json, to_json_value
+from ipu_results.serve import facts
 from ipu_results.serve.cite import (
     KEY,
     LATEX,
@@ -26,17 +27,6 @@ from ipu_results.serve.cite import (
     list_latex_cells,
     make_key,
     read_dataset_version,
-)
-from ipu_results.serve.facts import (
-    AUTHOR,
-    LEGEND,
-    MAX_IDS,
-    CitedResult,
-    describe_row,
-    find_figures,
-    format_figure,
-    group_rows,
-    load_results,
 )
 from ipu_results.site.data import USES, encode_query
 from ipu_results.store.query import read_build_id
@@ -87,15 +77,15 @@ def build_citations(connection: duckdb.DuckDBPyConnection, release: Path) -> dic
     Sources, notes and attributions are listed once, and results name them by position.
     """
     ids = run_query(connection, "SELECT result_id FROM results ORDER BY result_id")["result_id"].to_pylist()
-    batches = (ids[start : start + MAX_IDS] for start in range(0, len(ids), MAX_IDS))
-    results = [result for batch in batches for result in load_results(connection, batch)]
+    batches = (ids[start : start + facts.MAX_IDS] for start in range(0, len(ids), facts.MAX_IDS))
+    results = [result for batch in batches for result in facts.load_results(connection, batch)]
     sources: dict[str, dict[str, Any]] = {}
     texts: dict[str, int] = {}
     rows = {result.result_id: _encode_result(result, sources, texts) for result in results}
     return {
         "dataset": _describe_dataset(read_dataset_version(release, read_build_id(release))),
-        "legend": LEGEND,
-        "max": MAX_IDS,
+        "legend": facts.LEGEND,
+        "max": facts.MAX_IDS,
         "latex": LATEX,
         "latex_columns": LATEX_COLUMNS,
         "sources": list(sources.values()),
@@ -107,7 +97,7 @@ def build_citations(connection: duckdb.DuckDBPyConnection, release: Path) -> dic
 def _describe_dataset(version: DatasetVersion) -> dict[str, Any]:
     return {
         "key": KEY,
-        "author": AUTHOR,
+        "author": facts.AUTHOR,
         "title": NAME,
         "version": version.version or "unreleased",
         "published_on": version.published_on,
@@ -117,7 +107,7 @@ def _describe_dataset(version: DatasetVersion) -> dict[str, Any]:
     }
 
 
-def _encode_result(result: CitedResult, sources: dict[str, dict[str, Any]], texts: dict[str, int]) -> list[Any]:
+def _encode_result(result: facts.CitedResult, sources: dict[str, dict[str, Any]], texts: dict[str, int]) -> list[Any]:
     source = result.source
     if source.document_id not in sources:
         sources[source.document_id] = {
@@ -132,14 +122,14 @@ def _encode_result(result: CitedResult, sources: dict[str, dict[str, Any]], text
     attribution = None if result.attribution is None else texts.setdefault(result.attribution, len(texts))
     url = escape_url(source.url or "")
     figures = [
-        [figure.label, escape_line(format_figure(figure, result.status)), escape_line(figure.place)]
-        for figure in find_figures(result)
+        [figure.label, escape_line(facts.format_figure(figure, result.status)), escape_line(figure.place)]
+        for figure in facts.find_figures(result)
     ]
     place = sources[source.document_id]
     return [
         list(sources).index(source.document_id),
         None if url == place["url"] else url,
-        escape_line(describe_row(result.row)),
+        escape_line(facts.describe_row(result.row)),
         figures,
         list_latex_cells(result)[:-1],
         notes,
@@ -210,7 +200,7 @@ def format_schema() -> str:
 def build_result_files(connection: duckdb.DuckDBPyConnection, version: str | None) -> Iterator[tuple[str, str]]:
     """Yield the id of each result with its JSON. Raises ValueError for a number that is not finite."""
     cells, flags, uses, attributions = (
-        group_rows(run_query(connection, sql).to_pylist(), "result_id")
+        facts.group_rows(run_query(connection, sql).to_pylist(), "result_id")
         for sql in (PRINTED_CELLS, RESULT_FLAGS, USES, ATTRIBUTIONS)
     )
     documents = {row["document_id"]: row for row in run_query(connection, DOCUMENTS).to_pylist()}

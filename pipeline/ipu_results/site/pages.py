@@ -21,15 +21,9 @@ from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_count
 from ipu_results.release.files import read_json
 from ipu_results.schema import TABLES
+from ipu_results.site import evidence
 from ipu_results.site.charts import format_csv
 from ipu_results.site.citations import build_result_files, format_schema
-from ipu_results.site.evidence import (
-    build_claim_pages,
-    build_energy_page,
-    build_microbenchmark_pages,
-    build_peak_pages,
-    build_replication_pages,
-)
 from ipu_results.site.page import Page, build_page, draw_card, format_page, format_slug, render
 from ipu_results.store.files import get_parquet_name
 
@@ -66,12 +60,12 @@ def build_pages(
             for name, chart in by_name.items()
         ),
         build_page("charts.html", "charts.html", card=(), charts=charts),
-        *build_claim_pages(connection),
+        *evidence.build_claim_pages(connection),
         *build_compare_pages(connection),
-        *build_replication_pages(connection, charts),
-        build_energy_page(connection),
-        *build_peak_pages(connection, charts),
-        *build_microbenchmark_pages(connection),
+        *evidence.build_replication_pages(connection, charts),
+        evidence.build_energy_page(connection),
+        *evidence.build_peak_pages(connection, charts),
+        *evidence.build_microbenchmark_pages(connection),
         build_page("downloads.html", "downloads.html", card=(), tables=tables),
         build_page("changed.html", "changed.html", card=(), records=[*map(_list_changes, history)], version=version),
     ]
