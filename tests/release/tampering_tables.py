@@ -55,7 +55,8 @@ def store_again(folder: Path) -> None:
     os.replace(new, old)
 
 
-DEFAULTS = "ipu_price := NULL"
+FOREIGN_KEY = "FOREIGN KEY (result_id) REFERENCES results (result_id)"
+DOUBLED = "SELECT * REPLACE (2 * throughput AS throughput) FROM results"
 DATABASE_KINDS: list[Kind] = [
     ("figure", run_sql("UPDATE results SET throughput = 2 * throughput"), "rows of results differ"),
     ("null filled", run_sql("UPDATE models SET item_note = '' WHERE item_note IS NULL"), "rows of models differ"),
@@ -67,7 +68,7 @@ DATABASE_KINDS: list[Kind] = [
     ("more NOT NULL", run_sql("ALTER TABLE capture_differences ALTER captured SET NOT NULL"), "keys or required"),
     (
         "no foreign key",
-        recreate(",\n  FOREIGN KEY (result_id) REFERENCES results (result_id)", "", name="configurations"),
+        recreate(f",\n  {FOREIGN_KEY}", "", name="configurations"),
         "foreign keys of configurations.csv",
     ),
     ("unique", recreate("PRIMARY KEY", "UNIQUE (rule, result_id, column_name, message), PRIMARY KEY"), "keys or req"),
@@ -90,30 +91,14 @@ DATABASE_KINDS: list[Kind] = [
     ("comment of a view", run_sql("COMMENT ON VIEW latest IS 'x'"), "comment of latest"),
     ("comment of a view's column", run_sql("COMMENT ON COLUMN latest.result_id IS 'x'"), "comment of latest.result_id"),
     ("comment of a macro", run_sql("COMMENT ON MACRO TABLE per_dollar IS 'x'"), "comment of per_dollar"),
-    (
-        "view redefined",
-        run_sql("CREATE OR REPLACE VIEW latest AS SELECT * REPLACE (2 * throughput AS throughput) FROM results"),
-        "definition of latest differs",
-    ),
-    (
-        "view of fewer columns",
-        run_sql("CREATE OR REPLACE VIEW latest AS SELECT result_id FROM results"),
-        "columns of latest differ",
-    ),
+    ("view redefined", run_sql(f"CREATE OR REPLACE VIEW latest AS {DOUBLED}"), "definition of latest differs"),
+    ("view of fewer columns", run_sql("CREATE OR REPLACE VIEW latest AS SELECT 1 AS result_id"), "columns of latest"),
     ("view dropped", run_sql("DROP VIEW provenance"), "definition of provenance differs"),
     ("view as a table", run_sql("DROP VIEW provenance; CREATE TABLE provenance AS FROM cells"), "provenance"),
-    (
-        "macro with other parameters",
-        run_sql("CREATE OR REPLACE MACRO per_dollar(x) AS TABLE FROM results"),
-        "per_dollar",
-    ),
+    ("other parameters", run_sql("CREATE OR REPLACE MACRO per_dollar(x) AS TABLE FROM results"), "per_dollar"),
     ("newest storage format", store_again, "needs DuckDB"),
     ("no database", lambda folder: replace_file(folder / DATABASE, b"none"), "cannot be opened"),
-    (
-        "cut database",
-        lambda folder: replace_file(folder / DATABASE, (folder / DATABASE).read_bytes()[:20_000]),
-        DATABASE,
-    ),
+    ("cut", lambda folder: replace_file(folder / DATABASE, (folder / DATABASE).read_bytes()[:20_000]), DATABASE),
 ]
 
 
@@ -159,21 +144,21 @@ def cast_column(column: str, kind: pa.DataType, name: str = "flags") -> Tamper:
     return edit_field(column, lambda field: field.with_type(kind), name)
 
 
+def state(column: str, key: bytes, name: str = "flags") -> Tamper:
+    return edit_field(column, lambda field: field.with_metadata({**field.metadata, key: b"s"}), name)
+
+
+def reverse(rows: pa.Table) -> pa.Table:
+    return rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))
+
+
 DESCRIBED = {"description": "x"}
 PARQUET_KINDS: list[Kind] = [
     ("figure", edit_values("throughput", lambda them: [2 * them[0], *them[1:]], "results"), "rows differ"),
-    (
-        "last bit of a figure",
-        edit_values("throughput", lambda them: [them[0] * (1 + 2**-52), *them[1:]], "results"),
-        "rows differ",
-    ),
+    ("last bit", edit_values("throughput", lambda them: [them[0] * (1 + 2**-52), *them[1:]], "results"), "rows differ"),
     ("null as empty text", edit_values("suggested", lambda them: [it or "" for it in them]), "rows differ"),
     ("row removed", edit_parquet("flags", lambda rows: rows.slice(1)), "rows differ"),
-    (
-        "order of rows",
-        edit_parquet("models", lambda rows: rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))),
-        "rows differ from models.parquet",
-    ),
+    ("order of rows", edit_parquet("models", reverse), "rows differ from models.parquet"),
     ("column removed", edit_parquet("flags", lambda rows: rows.drop_columns("suggested")), "flags"),
     ("order of columns", edit_parquet("flags", lambda rows: rows.select(rows.column_names[::-1])), "flags"),
     ("int32", cast_column("row_number", pa.int32(), "results"), "columns differ from the data dictionary"),
@@ -182,16 +167,8 @@ PARQUET_KINDS: list[Kind] = [
     ("nullable", edit_field("message", lambda field: field.with_nullable(True)), "nullability of message"),
     ("description changed", edit_field("rule", lambda field: field.with_metadata(DESCRIBED)), "metadata of rule"),
     ("description removed", edit_field("rule", lambda field: field.remove_metadata()), "metadata of rule"),
-    (
-        "unit changed",
-        edit_field("latency_ms", lambda field: field.with_metadata({**field.metadata, b"unit": b"s"}), "results"),
-        "columns differ from the data dictionary",
-    ),
-    (
-        "metadata of a column added",
-        edit_field("rule", lambda field: field.with_metadata({**field.metadata, b"note": b"x"})),
-        "metadata of rule",
-    ),
+    ("unit changed", state("latency_ms", b"unit", "results"), "columns differ from the data dictionary"),
+    ("metadata of a column added", state("rule", b"note"), "metadata of rule"),
     ("description of the table", edit_metadata(description="x"), "description of the table"),
     ("no description of the table", edit_metadata(description=None), "description of the table"),
     ("build id", edit_metadata(build_id="0" * 64), "build id differs"),
@@ -211,11 +188,7 @@ PARQUET_KINDS: list[Kind] = [
     ),
     ("no Arrow schema", edit_parquet("flags", lambda rows: rows, store_schema=False), "flags.parquet"),
     ("not Parquet", lambda folder: replace_file(folder / "flags.parquet", b"PAR1"), "cannot be checked"),
-    (
-        "another table's file",
-        lambda folder: replace_file(folder / "flags.parquet", (folder / "models.parquet").read_bytes()),
-        "flags",
-    ),
+    ("another table", lambda it: replace_file(it / "flags.parquet", (it / "models.parquet").read_bytes()), "flags"),
 ]
 
 
@@ -255,11 +228,7 @@ OTHER_ROWS = "rows differ from those of the view"
 VIEW_KINDS: list[Kind] = [
     ("figure", forge_view("inference", double_throughput), f"inference.parquet: {OTHER_ROWS}"),
     ("row removed", forge_view("measurements", lambda rows: rows.slice(1)), f"measurements.parquet: {OTHER_ROWS}"),
-    (
-        "order of rows",
-        forge_view("measurements", lambda rows: rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))),
-        f"measurements.parquet: {OTHER_ROWS}",
-    ),
+    ("order of rows", forge_view("measurements", reverse), f"measurements.parquet: {OTHER_ROWS}"),
     ("Parquet alone", edit_parquet("provenance", lambda rows: rows.slice(1)), "provenance.csv: rows differ"),
     ("CSV alone", lambda folder: replace_file(folder / "latest.csv", b"x\n1\n"), "latest.csv"),
     ("emptied", forge_view("provenance", lambda rows: rows.slice(0, 0)), f"provenance.parquet: {OTHER_ROWS}"),

@@ -200,40 +200,28 @@ def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> st
     return str(actual["code"])
 
 
+HIGHEST = {"figure": "throughput", "order": "highest"}
+LOWEST = {"figure": "minutes", "order": "lowest"}
+NO_COUNT = {"first_result_id": "f41aa72a62f05134", "second_result_id": "d085f079129e31ab", "chips_basis": "per-chip"}
+NO_POWER = {"first_result_id": "9f9c88dbd0e35f60", "second_result_id": "b20604b6574a4065", "figure": "power_w"}
+EMULATED = "emulated-not-measured"
+POWER = {"figure": "power_w", "unit": "W"}
 REFUSED = (
     ("find", {"network": "resnet50", "machine": "IPU-M9000"}, "unknown-word"),
     ("find", {"network": "resnet50", "batch": 4}, "wrong-input"),
     ("find", {"network": "resnet50", "batch_size": 4.5}, "wrong-input"),
     ("find", {"network": "resnet50", "order": "highest"}, "wrong-input"),
     ("find", {"network": "x" * 201}, "wrong-input"),
-    ("find", {"machine": "Bow-2000", "figure": "throughput", "order": "highest"}, "different-networks"),
-    ("find", {"network": "ResNet-50", "figure": "throughput", "order": "highest"}, "different-tasks"),
+    ("find", {"machine": "Bow-2000", **HIGHEST}, "different-networks"),
+    ("find", {"network": "ResNet-50", **HIGHEST}, "different-tasks"),
+    ("find", {"network": "ResNet-50", "machine": "IPU-M2000", **LOWEST, "figure": "latency_ms"}, "different-latencies"),
+    ("find", {"network": "BERT", **LOWEST, "mlperf_round": "1.0", "chips": 16}, "mlperf-divisions"),
     (
         "find",
-        {"network": "ResNet-50", "machine": "IPU-M2000", "figure": "latency_ms", "order": "lowest"},
-        "different-latencies",
-    ),
-    (
-        "find",
-        {"network": "BERT", "figure": "minutes", "order": "lowest", "mlperf_round": "1.0", "chips": 16},
-        "mlperf-divisions",
-    ),
-    (
-        "find",
-        {
-            "network": "ResNet-50",
-            "publisher": "Graphcore",
-            "task": "training",
-            "figure": "throughput",
-            "order": "highest",
-        },
+        {"network": "ResNet-50", "publisher": "Graphcore", "task": "training", **HIGHEST},
         "different-chip-counts",
     ),
-    (
-        "find",
-        {"network": "EfficientDet-D0", "machine": "Bow-2000", "figure": "throughput", "order": "highest"},
-        "flagged",
-    ),
+    ("find", {"network": "EfficientDet-D0", "machine": "Bow-2000", **HIGHEST}, "flagged"),
     (  # images of forty sizes
         "find",
         {"network": "YOLOv4-P5", "machine": "GC200 IPU", "figure": "throughput", "order": "highest", "batch_size": 1},
@@ -241,16 +229,8 @@ REFUSED = (
     ),
     ("provenance", {"result_id": "0000000000000000"}, "unknown-word"),
     ("provenance", {}, "wrong-input"),
-    (
-        "compare",
-        {"first_result_id": "f41aa72a62f05134", "second_result_id": "d085f079129e31ab", "chips_basis": "per-chip"},
-        "unknown-chip-count",
-    ),
-    (
-        "compare",
-        {"first_result_id": "9f9c88dbd0e35f60", "second_result_id": "b20604b6574a4065", "figure": "power_w"},
-        "not-printed",
-    ),
+    ("compare", NO_COUNT, "unknown-chip-count"),
+    ("compare", NO_POWER, "not-printed"),
     ("compare_run", {"model": "resnet50", "platform": "abacus", "throughput": 1}, "unknown-word"),
     ("compare_run", {"model": "resnet50"}, "wrong-input"),
     (
@@ -261,16 +241,8 @@ REFUSED = (
     ("compare_run", {"model": "resnet50", "platform": "c2", "batch_size": 4, "power_w": 200.0}, "different-figures"),
     ("claims", {"text": "cold fusion"}, "no-match"),
     ("check_claimed_figure", {"network": "BERT", "figure": "latency", "value": "3", "unit": "ms"}, "wrong-input"),
-    (
-        "check_claimed_figure",
-        {"network": "ResNeXt101-32x4d", "machine": "C2", "figure": "power_w", "value": "234", "unit": "W"},
-        "emulated-not-measured",
-    ),
-    (
-        "check_claimed_figure",
-        {"network": "ResNet-50", "machine": "Bow-2000", "figure": "power_w", "value": "0", "unit": "W"},
-        "not-printed",
-    ),
+    ("check_claimed_figure", {"network": "ResNeXt101-32x4d", "machine": "C2", **POWER, "value": "234"}, EMULATED),
+    ("check_claimed_figure", {"network": "ResNet-50", "machine": "Bow-2000", **POWER, "value": "0"}, "not-printed"),
     ("shell", {}, "wrong-input"),
 )
 
@@ -295,13 +267,8 @@ def test_what_a_source_does_not_print_is_named_and_never_zero(record: Record, wo
 
 
 def test_a_claim_that_only_flagged_rows_print_is_marked(record: Record, worker: SqlWorker) -> None:
-    claim = {
-        "network": "FastSpeech2",
-        "machine": "Bow-2000",
-        "figure": "throughput",
-        "value": "4354",
-        "unit": "items/s",
-    }
+    machine = {"network": "FastSpeech2", "machine": "Bow-2000"}
+    claim = {**machine, "figure": "throughput", "value": "4354", "unit": "items/s"}
     actual = answer(record, worker, "check_claimed_figure", claim)
     assert (actual["verdict"], actual["flagged"]) == ("exact", ["907bccb80c246a37"])
 

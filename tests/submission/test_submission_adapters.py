@@ -166,6 +166,9 @@ def test_jube_table_keeps_the_printed_unit_and_notes_a_rate_of_batches(tmp_path:
     assert "counts sequences, or the batch counts tokens" in result.figures[0]["conditions"]
     assert "counts sequences" not in result.figures[1]["conditions"]
     assert "job 12" in result.figures[1]["conditions"]
+    for rate, is_of_batches in (("130.56", True), ("130.57", False)):  # 2 % above the batch over the time of a step
+        changed = read(tmp_path, JUBE_CSV.replace("128.00", rate))
+        assert ("counts sequences" in changed.figures[0]["conditions"]) is is_of_batches
 
 
 def test_jube_table_with_bars_gives_energy_per_chip_and_skips_a_blank_cell(tmp_path: Path) -> None:
