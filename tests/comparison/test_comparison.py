@@ -94,6 +94,13 @@ def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
     assert comparison.status == "other-conditions"
 
 
+def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse: Path) -> None:
+    first = compare(ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7", warehouse=warehouse)[0]
+    own = next(match for match in first.matches if match.group == "own")
+    assert first.measurement.platform == own.row["platform"] == "2 virtual CPUs (AMD EPYC host)"
+    assert own.row["run_id"] != first.measurement.run_id
+
+
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
@@ -212,6 +219,7 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
         ({"throughput": 7800, "latency_ms": 0.1}, "Little's law", "impossible", 7800 * 0.1 / 1000 / 4),
         ({"throughput": 7800, "latency_ms": 0.6}, "Little's law", "ok", 1.17),
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"}, "Little's law", "not checked", None),
+        ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"}, "Little's law", "ok", 0.195),
         ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
         ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),
         ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * GMACS * 2 / 1000),

@@ -148,6 +148,7 @@ def put_environment(text: bytes) -> Put:
 
 
 CONTAINERS: dict[str, tuple[Put, str]] = {
+    "sidecar of their own": (with_file("results.csv.toml", b'document_id = "graphcore"\n'), "unknown-file"),
     "pickle": (with_file("model.pkl", pickle.dumps(Explosive())), "unknown-file"),
     "folder with a git hook": (
         in_folder(lambda own: put_folder(own / ".git" / "hooks", {"post-checkout": SCRIPT})),
