@@ -145,8 +145,10 @@ def test_query_prints_records(warehouse: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are not on Windows")
 def test_terminal_gets_colours_and_records_where_a_table_is_too_wide(warehouse: Path) -> None:
-    def run_on_terminal(sql: str) -> str:
-        command = shlex.join([sys.executable, "-m", "ipu_results", "query", "--warehouse", str(warehouse), sql])
+    def run_on_terminal(sql: str, *options: str) -> str:
+        command = shlex.join(
+            [sys.executable, "-m", "ipu_results", "query", "--warehouse", str(warehouse), sql, *options]
+        )
         code = "import pty, sys; pty.spawn(['/bin/sh', '-c', sys.argv[1]])"
         environment = os.environ | {"COLUMNS": "60"}
         done = subprocess.run(
@@ -156,6 +158,7 @@ def test_terminal_gets_colours_and_records_where_a_table_is_too_wide(warehouse: 
 
     assert run_on_terminal("SELECT 1 AS a, 2 AS b").startswith("  a    b\n")
     assert run_on_terminal("FROM results LIMIT 1").startswith("row 1 --")
+    assert run_on_terminal("FROM results LIMIT 1", "--format", "csv").startswith("result_id,")
     assert "\x1b[31merror:\x1b[0m " in run_on_terminal("SELECT nonsense")
     assert run_process("query", "--warehouse", warehouse, "SELECT nonsense").stderr.startswith("error: ")
 
