@@ -66,6 +66,7 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (JUBE_CSV.replace(",4,512", ",many,512"), ["line 2, Devices"]),
     (JUBE_CSV.replace("JobID", "System"), ["line 1", "occurs twice"]),
     (JUBE_CSV.split("\n", maxsplit=1)[0] + "\n", ["line 1", "no row"]),
+    (JUBE_CSV + '"system"x\n', ["line 4", "has 1 cells"]),
     (JUBE_CSV[:-3], ["line 3", "digits may be missing"]),
     (JUBE_PRETTY.replace("712.50", "").replace("1.250", "").replace("2.500", ""), ["holds no figure"]),
     (POPRT_ASYNC[:-3], ["line 6", "digits may be missing"]),
@@ -90,6 +91,7 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (DETAIL[:-20], ["line 8", "is not JSON"]),
     (TRAINING.replace('"success"', '"aborted"'), ["aborted"]),
     (TRAINING[: TRAINING.index(':::MLLOG {"key": "run_stop"')], ["did not end"]),
+    (TRAINING.replace('"run_start"', '"run_begin"'), ["has no run_start before its run_stop"]),
     (TRAINING.replace("1700000100234", "1600000000000"), ["do not make one run"]),
     (TRAINING.replace("1700000100234", "1700000100234.5"), ["line 6.time_ms", "whole number"]),
     (TEMPLATE.replace("batch_size", "batchsize"), ["line 1", "'batchsize'", "nearest: batch_size"]),
@@ -215,6 +217,8 @@ def test_poptorch_summary_replaces_the_steps(tmp_path: Path) -> None:
         (*facts, "latency max", "ms", "2.25"),
     ]
     assert "latency is that of a micro-batch" in result.figures[0]["conditions"]
+    other = read(tmp_path, f"{CNN_INFERENCE}other results:\n\tlatency avg: 2.5 ms\n")
+    assert select(other, "model", "value")[-1] == ("other", "2.5")
     clip = read(tmp_path, CLIP_TRAINING)
     assert select(clip, "task", "batch_size", "value", "place") == [
         ("training", "2048", "64.500000", "file.txt, line 5, throughput")
@@ -389,11 +393,7 @@ def test_a_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObjec
 def test_large_special_and_missing_files_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "file.txt").open("wb") as file:
         file.truncate(5 * MAX_SUBMITTED_BYTES)
-    for path, part in (
-        ("file.txt", "larger than 20 MB"),
-        (".", "directory"),
-        ("absent", "No such file"),
-        ("\0", "cannot be read"),
-    ):
+    parts = {"file.txt": "larger than 20 MB", ".": "directory", "absent": "No such file", "\0": "cannot be read"}
+    for path, part in parts.items():
         with pytest.raises(SubmissionError, match=part):
             read_figures(tmp_path / path)
