@@ -182,7 +182,7 @@ def test_machines_are_compared_only_on_what_may_be_compared(
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.column)
-def test_ratio_of_two_machines_says_how_many_times_as_good_the_left_one_is(measure: Measure) -> None:
+def test_ratio_of_two_machines_is_above_one_where_the_left_is_better(measure: Measure) -> None:
     row = {"measure": measure, "left": {"figure": 4.0}, "right": {"figure": 2.0}}
     assert _compute_ratio(row) == (2.0 if measure.higher_is_better else 0.5)
 
