@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from ipu_results import compare
 from ipu_results.comparison import Comparison
 from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.report import format_comparisons
-from ipu_results.errors import ComparisonError, DamagedRunError
+from ipu_results.errors import ComparisonError
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.refusals import load_submission_words
@@ -25,7 +23,6 @@ EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
 MEASURED_RUN = ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7"
 GMACS = 4.089184256  # of ResNet-50 v1.5, table operation_counts
 BERT_FP8 = {"model": "bert-base", "platform": "c600", "batch_size": 45, "precision": "fp8", "throughput": 4464}
-CLEAR = "\x1b[2J"
 
 
 def compare_one(warehouse: Path, **figures: Any) -> Comparison:
@@ -98,11 +95,10 @@ def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
 
 
 def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse: Path) -> None:
-    first = compare(MEASURED_RUN, warehouse=warehouse)[0]
+    first = compare(ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7", warehouse=warehouse)[0]
     own = next(match for match in first.matches if match.group == "own")
     assert first.measurement.platform == own.row["platform"] == "2 virtual CPUs (AMD EPYC host)"
-    assert own.row["run_id"] != MEASURED_RUN.name
-    assert first.status == "plausible"
+    assert own.row["run_id"] != first.measurement.run_id
 
 
 @pytest.mark.parametrize(
@@ -140,11 +136,6 @@ def test_what_may_not_be_compared_is_refused_with_the_reason(
         assert match.row["task"] == comparison.measurement.task
         assert match.row["benchmark"] == comparison.measurement.benchmark
         assert not any(ratio.figure == "minutes" for ratio in match.ratios)
-
-
-def test_minutes_of_inference_are_refused(warehouse: Path) -> None:
-    with pytest.raises(ComparisonError, match="minutes are a time to train, and the task is inference"):
-        compare_one(warehouse, model="resnet50", task="inference", minutes=20)
 
 
 def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(warehouse: Path, query: Query) -> None:
@@ -229,10 +220,8 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
         ({"throughput": 7800, "latency_ms": 0.6}, "Little's law", "ok", 1.17),
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"}, "Little's law", "not checked", None),
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"}, "Little's law", "ok", 0.195),
-        ({"throughput": 7800}, "Little's law", "not checked", None),
         ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
         ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),
-        ({"throughput": 7800}, "peak of the chips", "not checked", None),
         ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * GMACS * 2 / 1000),
         ({"throughput": 7800, "power_w": 100}, "power rating", "not checked", None),  # no source rates the IPU-M2000
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
@@ -264,22 +253,6 @@ def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fit
     assert unstated.status == "plausible"
 
 
-def test_a_machine_with_other_chips_in_use_is_another_set_up(warehouse: Path) -> None:
-    figures = {"model": "resnet50", "platform": "ipu-m2000", "task": "training", "batch_size": 256}
-    comparison = compare_one(warehouse, **figures, chips=1, precision="mixed", throughput=1890)
-    assert comparison.status == "other-conditions"
-    nearest = next(match for match in comparison.matches if match.group == "independent")
-    assert (nearest.row["platform"], nearest.row["chips"]) == ("1x GC200 (IPU-M2000)", 1)
-
-
-def test_images_of_another_size_are_other_work(warehouse: Path) -> None:
-    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 16, "throughput": 2000}
-    comparison = compare_one(warehouse, **figures, variant="640x640")
-    assert all("640x640" in match.row["variant"] for match in comparison.matches)
-    assert "input size: 640x640 / 128x128" in get_reasons(comparison)
-    assert "GC200 IPU, 128x128, batch 16" in compare_one(warehouse, **figures).verdict
-
-
 def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     page = (ROOT / "docs" / "how-to" / "compare-my-run.md").read_text(encoding="utf-8")
     ((widest,),) = query("""
@@ -295,24 +268,16 @@ def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     assert f"differ by up to {widest:.2f} " in page
 
 
-@pytest.mark.parametrize("precision", ["fp16", "half", "FP16"])
-def test_half_is_fp16(precision: str, warehouse: Path) -> None:
-    figures = {"model": "yolov4-p5", "platform": "GC200 IPU", "batch_size": 1, "variant": "64x64", "throughput": 530}
-    comparison = compare_one(warehouse, **figures, precision=precision)
-    assert comparison.status == "plausible"
-    assert "precision" not in [own.what for own in comparison.matches[0].differences]
-
-
-def test_sparse_network_is_compared_with_none_that_is_dense(warehouse: Path) -> None:
+def test_sparse_network_is_compared_with_none_that_is_dense_and_wrong_figures_are_refused(warehouse: Path) -> None:
     figures = {"model": "bert-base", "platform": "C600", "batch_size": 64, "throughput": 4000, "sequence_length": 384}
-    dense = compare_one(warehouse, **figures)
-    assert "S30" not in [match.row["platform"] for match in dense.matches]
-    assert "sparsity: dense / 0.9375" in get_reasons(dense)
-    sparse = compare_one(warehouse, **figures, sparsity=0.9375)
-    assert {match.row["platform"] for match in sparse.matches} == {"S30"}
-    assert "sparsity: 0.9375 / dense" in get_reasons(sparse)
-    with pytest.raises(ComparisonError, match=r"sparsity 93\.75"):
-        compare_one(warehouse, **figures, sparsity=93.75)
+    assert "sparsity: dense / 0.9375" in get_reasons(compare_one(warehouse, **figures))
+    assert "sparsity: 0.9375 / dense" in get_reasons(compare_one(warehouse, **figures, sparsity=0.9375))
+    for wrong, message in (
+        ({**figures, "sparsity": 93.75}, r"sparsity 93\.75"),
+        ({"model": "resnet50", "task": "inference", "minutes": 20}, "minutes are a time to train, and the task is inf"),
+    ):
+        with pytest.raises(ComparisonError, match=message):
+            compare_one(warehouse, **wrong)
 
 
 def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(warehouse: Path) -> None:
@@ -355,20 +320,11 @@ def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(query: Qu
             ]
 
 
-@pytest.mark.parametrize(("stated", "precision"), [("float16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")])
+@pytest.mark.parametrize(
+    ("stated", "precision"), [("half", "FP16"), ("FP16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")]
+)
 def test_widespread_names_of_precisions_are_known(stated: str, precision: str, warehouse: Path) -> None:
     assert compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision == precision
-
-
-def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:
-    comparison = compare_one(warehouse, **RESNET, throughput=7.8)
-    assert comparison.status == "doubtful"
-    done = run_cli("compare", "--strict", *to_options(RESNET), "--throughput", 7.8, "--warehouse", warehouse)
-    assert (done.returncode, done.stderr) == (1, "")
-
-
-def to_options(figures: dict[str, Any]) -> list[Any]:
-    return [part for name, value in figures.items() for part in (f"--{name.replace('_', '-')}", value)]
 
 
 def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -> None:
@@ -392,85 +348,3 @@ def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -
     for figures in ({}, {"model": "resnet50"}, {"model": "resnet50", "trouput": 3}):
         with pytest.raises(ComparisonError):
             compare(**figures, warehouse=warehouse)
-
-
-def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse: Path) -> None:
-    file = tmp_path / "runs.csv"
-    text = "model,platform,batch_size,throughput,latency_ms\nresnet50,IPU-M2000,4,7800,\nresnet50,C2,4,,0.5\n"
-    file.write_text(text, encoding="utf-8-sig")
-    first, second = compare(file, warehouse=warehouse)
-    assert (first.measurement.label, first.measurement.latency_ms) == ("runs.csv, row 1", None)
-    assert (second.measurement.throughput, second.measurement.latency_ms) == (None, 0.5)
-    assert first.matches[0].ratio.ratio == 7800 / 7152
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "has no row"),
-        (b"model,throughput\n", "has no row"),
-        (b"model,thruput\nresnet50,3\n", "unknown columns: 'thruput' (nearest: throughput)"),
-        (b"model,model\na,b\n", "column 'model' occurs twice"),
-        (b"model,throughput\nresnet50\n", "row 1 has another number of cells"),
-        (b"model,throughput\nresnet50,nan\n", "runs.csv, row 1: throughput 'nan' is not a number"),
-        (b"model,throughput\nresnet50,1e400\n", "is not a number"),
-        (b"model,batch_size,throughput\nresnet50,2.5,1\n", "batch_size 2.5 is not a whole number"),
-        (b"model,throughput\n\xff\xfe,3\n", "is not CSV in UTF-8"),
-        (b"model,throughput\n" + b"resnet50,3\n" * 1001, "at most 1000"),
-        (b"model,chips,chip_count,throughput\nresnet50,1,2,3\n", "chips is stated twice"),
-        (b"model,latency_ms,latency_ms_low,latency_ms_high\nresnet50,1,2,3\n", "is outside"),
-    ],
-)
-def test_bad_csv_is_one_line(content: bytes, message: str, tmp_path: Path, warehouse: Path) -> None:
-    file = tmp_path / "runs.csv"
-    file.write_bytes(content)
-    done = run_cli("compare", file, "--warehouse", warehouse)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_folder_that_is_not_a_run_or_was_edited_is_refused(tmp_path: Path, warehouse: Path) -> None:
-    with pytest.raises(ComparisonError, match=r"has no points\.csv"):
-        compare(tmp_path, warehouse=warehouse)
-    shutil.copytree(EMULATED_RUN, run := tmp_path / EMULATED_RUN.name)
-    points = run / "points.csv"
-    points.write_bytes(points.read_bytes().replace(b"emulated", b"measured"))
-    with pytest.raises(DamagedRunError, match="is not the file that"):
-        compare(run, warehouse=warehouse)
-
-
-def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
-    file = tmp_path / f"<script>alert(1)</script>{CLEAR}.csv".replace("/", "_")
-    file.write_text(
-        f'model,platform,batch_size,throughput,variant\nresnet50,IPU-M2000,4,7800,"<img src=x>{CLEAR}"\n', "utf-8"
-    )
-    page = run_cli("compare", file, "--format", "html", "--warehouse", warehouse).stdout
-    assert "<script" not in page
-    assert "<img" not in page
-    assert "&lt;img src=x&gt;" in page
-    text = run_cli("compare", file, "--warehouse", warehouse).stdout
-    assert CLEAR not in text + page
-    (record,) = json.loads(run_cli("compare", file, "--format", "json", "--warehouse", warehouse).stdout)
-    assert record["measurement"]["variant"] == f"<img src=x>{CLEAR}"
-    assert record["matches"][0]["row"]["result_id"]
-    assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7152
-
-
-def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> None:
-    pytest.importorskip("altair")
-    figures = ("--model", "resnext101-32x4d", "--platform", "c2", "--batch-size", 8, "--throughput", 2400)
-    done = run_cli("compare", *figures, "--plot", tmp_path / "a.svg", "--warehouse", warehouse)
-    assert done.returncode == 0
-    drawing = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    assert "your run: C2" in drawing
-    marks = re.findall(r'<path aria-label="throughput[^>]*>', drawing)
-    assert len(marks) == 5
-    assert ["(emulated, not measured)" in mark for mark in marks] == [" fill=" not in mark for mark in marks]
-    none = run_cli("compare", "--model", "resnet50", "--throughput", 1, "--plot", tmp_path / "b.svg")
-    assert (none.returncode, (tmp_path / "b.svg").exists()) == (1, False)
-
-
-def test_wrong_usage_exits_with_2() -> None:
-    assert run_cli("compare").returncode == 2
-    assert run_cli("compare", EMULATED_RUN, "--throughput", 3).returncode == 2

@@ -55,14 +55,12 @@ def store_again(folder: Path) -> None:
     os.replace(new, old)
 
 
-DEFAULTS = "ipu_price := NULL"
+FOREIGN_KEY = "FOREIGN KEY (result_id) REFERENCES results (result_id)"
+DOUBLED = "SELECT * REPLACE (2 * throughput AS throughput) FROM results"
 DATABASE_KINDS: list[Kind] = [
     ("figure", run_sql("UPDATE results SET throughput = 2 * throughput"), "rows of results differ"),
-    ("text", run_sql("UPDATE flags SET message = 'other'"), "rows of flags differ"),
     ("null filled", run_sql("UPDATE models SET item_note = '' WHERE item_note IS NULL"), "rows of models differ"),
-    ("value emptied", run_sql("UPDATE platforms SET clock_ghz = NULL"), "rows of platforms differ"),
     ("row deleted", run_sql("DELETE FROM flags WHERE rule = 'R09'"), "rows of flags differ"),
-    ("row added", run_sql("INSERT INTO models SELECT 'new', * EXCLUDE model FROM models LIMIT 1"), "rows of models"),
     ("order of rows", recreate("(", "(", "FROM copied ORDER BY ALL DESC"), "rows of flags differ"),
     ("no primary key", recreate("PRIMARY KEY (", "UNIQUE ("), "keys or required"),
     ("other primary key", recreate("PRIMARY KEY (rule, ", "PRIMARY KEY (message, rule, "), "keys or required"),
@@ -70,7 +68,7 @@ DATABASE_KINDS: list[Kind] = [
     ("more NOT NULL", run_sql("ALTER TABLE capture_differences ALTER captured SET NOT NULL"), "keys or required"),
     (
         "no foreign key",
-        recreate(",\n  FOREIGN KEY (result_id) REFERENCES results (result_id)", "", name="configurations"),
+        recreate(f",\n  {FOREIGN_KEY}", "", name="configurations"),
         "foreign keys of configurations.csv",
     ),
     ("unique", recreate("PRIMARY KEY", "UNIQUE (rule, result_id, column_name, message), PRIMARY KEY"), "keys or req"),
@@ -79,52 +77,28 @@ DATABASE_KINDS: list[Kind] = [
     ("type", recreate("suggested VARCHAR", "suggested BLOB"), "columns of flags differ from the data dictionary"),
     ("case of a column", recreate("message VARCHAR", '"Message" VARCHAR'), "columns of flags differ"),
     ("column added", run_sql("ALTER TABLE build ADD COLUMN more INTEGER"), "columns of build differ"),
-    ("column dropped", run_sql("ALTER TABLE capture_differences DROP captured"), "columns of capture_differences"),
-    ("column renamed", run_sql("ALTER TABLE build RENAME row_count TO rows"), "columns of build differ"),
     ("schema", run_sql("CREATE SCHEMA s"), "has the schema s"),
     ("schema with a table", run_sql("CREATE SCHEMA s; CREATE TABLE s.models AS FROM models"), "columns of s.models"),
     ("sequence", run_sql("CREATE SEQUENCE s"), "has the sequence s"),
     ("index", run_sql("CREATE INDEX i ON flags (rule)"), "has the index i"),
-    ("unique index", run_sql("CREATE UNIQUE INDEX u ON models (model)"), "has the index u"),
     ("type added", run_sql("CREATE TYPE mood AS ENUM ('x')"), "has the type mood"),
     ("view added", run_sql("CREATE VIEW more AS FROM results"), "definition of more differs"),
     ("macro added", run_sql("CREATE MACRO more(a) AS a + 1"), "definition of more differs"),
-    ("table macro added", run_sql("CREATE MACRO more() AS TABLE FROM results"), "definition of more differs"),
     ("table added", run_sql("CREATE TABLE more AS FROM models"), "columns of more differ"),
     ("table dropped", run_sql("DROP TABLE capture_differences"), "capture_differences"),
-    ("table emptied", run_sql("DELETE FROM cells"), "rows of cells differ"),
     ("comment of a table", run_sql("COMMENT ON TABLE flags IS 'x'"), "comment of flags differs"),
     ("comment of a column", run_sql("COMMENT ON COLUMN flags.rule IS 'x'"), "comment of flags.rule"),
-    ("comment dropped", run_sql("COMMENT ON COLUMN flags.rule IS NULL"), "comment of flags.rule"),
-    ("unit in a comment", run_sql("COMMENT ON COLUMN results.latency_ms IS 'Latency [s]'"), "results.latency_ms"),
     ("comment of a view", run_sql("COMMENT ON VIEW latest IS 'x'"), "comment of latest"),
     ("comment of a view's column", run_sql("COMMENT ON COLUMN latest.result_id IS 'x'"), "comment of latest.result_id"),
     ("comment of a macro", run_sql("COMMENT ON MACRO TABLE per_dollar IS 'x'"), "comment of per_dollar"),
-    (
-        "view redefined",
-        run_sql("CREATE OR REPLACE VIEW latest AS SELECT * REPLACE (2 * throughput AS throughput) FROM results"),
-        "definition of latest differs",
-    ),
-    (
-        "view of fewer columns",
-        run_sql("CREATE OR REPLACE VIEW latest AS SELECT result_id FROM results"),
-        "columns of latest differ",
-    ),
+    ("view redefined", run_sql(f"CREATE OR REPLACE VIEW latest AS {DOUBLED}"), "definition of latest differs"),
+    ("view of fewer columns", run_sql("CREATE OR REPLACE VIEW latest AS SELECT 1 AS result_id"), "columns of latest"),
     ("view dropped", run_sql("DROP VIEW provenance"), "definition of provenance differs"),
     ("view as a table", run_sql("DROP VIEW provenance; CREATE TABLE provenance AS FROM cells"), "provenance"),
-    ("macro dropped", run_sql("DROP MACRO TABLE per_dollar"), "definition of per_dollar differs"),
-    (
-        "macro with other parameters",
-        run_sql("CREATE OR REPLACE MACRO per_dollar(x) AS TABLE FROM results"),
-        "per_dollar",
-    ),
+    ("other parameters", run_sql("CREATE OR REPLACE MACRO per_dollar(x) AS TABLE FROM results"), "per_dollar"),
     ("newest storage format", store_again, "needs DuckDB"),
     ("no database", lambda folder: replace_file(folder / DATABASE, b"none"), "cannot be opened"),
-    (
-        "cut database",
-        lambda folder: replace_file(folder / DATABASE, (folder / DATABASE).read_bytes()[:20_000]),
-        DATABASE,
-    ),
+    ("cut", lambda folder: replace_file(folder / DATABASE, (folder / DATABASE).read_bytes()[:20_000]), DATABASE),
 ]
 
 
@@ -170,58 +144,31 @@ def cast_column(column: str, kind: pa.DataType, name: str = "flags") -> Tamper:
     return edit_field(column, lambda field: field.with_type(kind), name)
 
 
+def state(column: str, key: bytes, name: str = "flags") -> Tamper:
+    return edit_field(column, lambda field: field.with_metadata({**field.metadata, key: b"s"}), name)
+
+
+def reverse(rows: pa.Table) -> pa.Table:
+    return rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))
+
+
 DESCRIBED = {"description": "x"}
 PARQUET_KINDS: list[Kind] = [
     ("figure", edit_values("throughput", lambda them: [2 * them[0], *them[1:]], "results"), "rows differ"),
-    (
-        "last bit of a figure",
-        edit_values("throughput", lambda them: [them[0] * (1 + 2**-52), *them[1:]], "results"),
-        "rows differ",
-    ),
-    ("text", edit_values("message", lambda them: ["x", *them[1:]]), "rows differ"),
+    ("last bit", edit_values("throughput", lambda them: [them[0] * (1 + 2**-52), *them[1:]], "results"), "rows differ"),
     ("null as empty text", edit_values("suggested", lambda them: [it or "" for it in them]), "rows differ"),
-    ("values exchanged", edit_values("message", lambda them: [*them[1:], them[0]], "flags"), "rows differ"),
     ("row removed", edit_parquet("flags", lambda rows: rows.slice(1)), "rows differ"),
-    ("row doubled", edit_parquet("flags", lambda rows: pa.concat_tables([rows, rows.slice(0, 1)])), "rows differ"),
-    ("table emptied", edit_parquet("flags", lambda rows: rows.slice(0, 0)), "rows differ"),
-    (
-        "order of rows",
-        edit_parquet("models", lambda rows: rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))),
-        "rows differ from models.parquet",
-    ),
+    ("order of rows", edit_parquet("models", reverse), "rows differ from models.parquet"),
     ("column removed", edit_parquet("flags", lambda rows: rows.drop_columns("suggested")), "flags"),
-    ("column added", edit_parquet("flags", lambda rows: rows.append_column("more", rows["rule"])), "flags"),
-    (
-        "column renamed",
-        edit_parquet("flags", lambda rows: rows.rename_columns(["id", *rows.column_names[1:]])),
-        "flags",
-    ),
     ("order of columns", edit_parquet("flags", lambda rows: rows.select(rows.column_names[::-1])), "flags"),
     ("int32", cast_column("row_number", pa.int32(), "results"), "columns differ from the data dictionary"),
-    ("float32", cast_column("throughput", pa.float32(), "results"), "results"),
     ("large text", cast_column("message", pa.large_string()), "columns differ from the data dictionary"),
-    ("timestamp for a date", cast_column("published_on", pa.timestamp("us"), "documents"), "documents"),
-    ("figure as text", cast_column("batch_size", pa.string(), "results"), "results"),
     ("dictionary encoding", cast_column("rule", pa.dictionary(pa.int32(), pa.string())), "flags"),
     ("nullable", edit_field("message", lambda field: field.with_nullable(True)), "nullability of message"),
-    ("not nullable", edit_field("model", lambda field: field.with_nullable(True), "results"), "nullability of model"),
     ("description changed", edit_field("rule", lambda field: field.with_metadata(DESCRIBED)), "metadata of rule"),
     ("description removed", edit_field("rule", lambda field: field.remove_metadata()), "metadata of rule"),
-    (
-        "unit changed",
-        edit_field("latency_ms", lambda field: field.with_metadata({**field.metadata, b"unit": b"s"}), "results"),
-        "columns differ from the data dictionary",
-    ),
-    (
-        "unit added",
-        edit_field("rule", lambda field: field.with_metadata({**field.metadata, b"unit": b"s"})),
-        "columns differ from the data dictionary",
-    ),
-    (
-        "metadata of a column added",
-        edit_field("rule", lambda field: field.with_metadata({**field.metadata, b"note": b"x"})),
-        "metadata of rule",
-    ),
+    ("unit changed", state("latency_ms", b"unit", "results"), "columns differ from the data dictionary"),
+    ("metadata of a column added", state("rule", b"note"), "metadata of rule"),
     ("description of the table", edit_metadata(description="x"), "description of the table"),
     ("no description of the table", edit_metadata(description=None), "description of the table"),
     ("build id", edit_metadata(build_id="0" * 64), "build id differs"),
@@ -241,11 +188,7 @@ PARQUET_KINDS: list[Kind] = [
     ),
     ("no Arrow schema", edit_parquet("flags", lambda rows: rows, store_schema=False), "flags.parquet"),
     ("not Parquet", lambda folder: replace_file(folder / "flags.parquet", b"PAR1"), "cannot be checked"),
-    (
-        "another table's file",
-        lambda folder: replace_file(folder / "flags.parquet", (folder / "models.parquet").read_bytes()),
-        "flags",
-    ),
+    ("another table", lambda it: replace_file(it / "flags.parquet", (it / "models.parquet").read_bytes()), "flags"),
 ]
 
 
@@ -285,11 +228,7 @@ OTHER_ROWS = "rows differ from those of the view"
 VIEW_KINDS: list[Kind] = [
     ("figure", forge_view("inference", double_throughput), f"inference.parquet: {OTHER_ROWS}"),
     ("row removed", forge_view("measurements", lambda rows: rows.slice(1)), f"measurements.parquet: {OTHER_ROWS}"),
-    (
-        "order of rows",
-        forge_view("measurements", lambda rows: rows.take(pa.array(range(rows.num_rows - 1, -1, -1)))),
-        f"measurements.parquet: {OTHER_ROWS}",
-    ),
+    ("order of rows", forge_view("measurements", reverse), f"measurements.parquet: {OTHER_ROWS}"),
     ("Parquet alone", edit_parquet("provenance", lambda rows: rows.slice(1)), "provenance.csv: rows differ"),
     ("CSV alone", lambda folder: replace_file(folder / "latest.csv", b"x\n1\n"), "latest.csv"),
     ("emptied", forge_view("provenance", lambda rows: rows.slice(0, 0)), f"provenance.parquet: {OTHER_ROWS}"),

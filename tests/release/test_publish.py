@@ -26,7 +26,7 @@ from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.tables import read_csv, write_csv
 
-from tests.conftest import ROOT, Query, run_cli
+from tests.conftest import ROOT, Query, read_files, run_cli
 from tests.release.release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
 
 pytestmark = pytest.mark.slow  # whole releases are made
@@ -118,18 +118,8 @@ def test_same_warehouse_makes_the_same_bytes(small: Path, small_release: Path, t
 
 
 STRANGE = (
-    *("<script>alert(1)</script>", '=HYPERLINK("http://x","y")', "+1", "@SUM(A1)", 'a "quoted", text'),
-    *(
-        "two\nlines\r\n",
-        "",
-        " ",
-        "Ünïcödé 计算机 🚀",
-        "| pipe | `code` *star* [link](x) \\ {brace}",
-        "NULL",
-        "NA",
-        "\t=1",
-        "'",
-    ),
+    *("<script>alert(1)</script>", '=HYPERLINK("http://x","y")', "+1", "@SUM(A1)", 'a "quoted", text', "\t=1", "'"),
+    *("two\nlines\r\n", "", " ", "Ünïcödé 计算机 🚀", "| pipe | `code` *star* [link](x) \\ {brace}", "NULL", "NA"),
 )
 
 
@@ -221,13 +211,9 @@ def test_release_that_fails_verification_is_discarded(
     assert read_version(out) == "1.0.0"
 
 
-@pytest.mark.parametrize("there", ["nothing", "an empty folder", "a release"])
-def test_absent_empty_and_released_folders_are_replaced(there: str, small_release: Path, tmp_path: Path) -> None:
+def test_empty_folder_is_replaced(small_release: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    if there == "an empty folder":
-        out.mkdir()
-    if there == "a release":
-        (Path(shutil.copytree(small_release, out)) / "LICENSE").write_text("old")
+    out.mkdir()
     put(small_release, out)
     assert read_version(out) == "1.0.0"
     assert list_work_files(out) == [".lock"]
@@ -383,3 +369,20 @@ def test_command_publishes_what_verify_and_diff_accept(small: Path, small_releas
     assert read_record(out)["published_on"] == "2026-01-02"
     assert run_cli("verify", out).stdout == f"OK {out}\n"
     assert f"no difference in {len(NAMES)} tables" in run_cli("diff", out, small_release).stdout
+
+
+@pytest.mark.parametrize("previous", [False, True])
+def test_date_before_the_previous_release_is_refused(previous: bool, small: Path, tmp_path: Path) -> None:
+    old, out = tmp_path / "old", tmp_path / ("new" if previous else "old")
+    publish_release(small, old)
+    before = read_files(old)
+    options = ["--warehouse", small, "--out", out, *(["--previous", old] if previous else [])]
+    done = run_cli("publish", *options, "--date", "2026-11-20")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: date 2026-11-20 is before 2026-11-21, the date of the previous release 1.0.0; "
+        "give that date or a later one with --date\n"
+    )
+    assert read_files(old) == before
+    version = ["--version", "1.0.1"] if previous else []
+    assert run_cli("publish", *options, "--date", "2026-11-21", *version).returncode == 0

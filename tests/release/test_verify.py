@@ -64,12 +64,8 @@ def test_every_bit_of_the_checksums_counts(tmp_path: Path) -> None:
     "change",
     [
         lambda data: data[:-1],
-        lambda data: data + b"\n",
-        lambda data: data + data.splitlines(keepends=True)[0],
         lambda data: b"".join(reversed(data.splitlines(keepends=True))),
-        lambda data: data.replace(b"  ", b" *"),
         lambda data: data.replace(b"\n", b"\r\n"),
-        lambda data: b"\xef\xbb\xbf" + data,
         lambda _: b"",
         lambda data: data.replace(b"LICENSE", b"../LICENSE"),
     ],
@@ -127,16 +123,6 @@ def edit_table(release: Path, name: str, edit: Callable[[pa.Table], pa.Table]) -
     path = release / f"{name}.parquet"
     pq.write_table(edit(pq.read_table(path)), path)
     update_checksums(release, path.name)
-
-
-def test_rows_of_csv_are_compared_in_their_order(copy: Path) -> None:
-    edit_lines(copy, "models.csv", lambda lines: [lines[0], *reversed(lines[1:])])
-    assert list_problems(copy) == ["models.csv: rows differ from models.parquet"]
-    edit_lines(copy, "models.csv", lambda lines: lines[:-1])
-    assert list_problems(copy) == ["models.csv: rows differ from models.parquet"]
-    edit_lines(copy, "models.csv", lambda _: ['"model","item"\n"a","b","c"\n'])
-    (problem,) = list_problems(copy)
-    assert problem.startswith("models: cannot be checked: ArrowInvalid: ")
 
 
 def test_rows_of_parquet_are_compared_with_all_others(copy: Path) -> None:

@@ -192,33 +192,19 @@ def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, wareh
 @pytest.mark.slow
 def test_hostile_text_ends_no_row_command_or_entry(hostile: Path, printed: str) -> None:
     sql = f"SELECT result_id, variant, throughput, latency_ms FROM results WHERE result_id = '{printed}'"
-    tex = format_cited_table(sql, "latex", hostile)
-    row = next(line for line in tex.splitlines() if "passwd" in line)
-    assert row.count(" & ") == 2
-    assert r"\input" not in tex
+    tex, html, table = (format_cited_table(sql, output, hostile) for output in ("latex", "html", "markdown"))
+    latex, bibtex, markdown = (
+        cite(printed, format=name, warehouse=hostile) for name in ("latex", "bibtex", "markdown")
+    )
+    assert next(line for line in tex.splitlines() if "passwd" in line).count(" & ") == 2
     assert "textbackslash{}input" in tex
-    for text in (
-        tex,
-        cite(printed, format="latex", warehouse=hostile),
-        cite(printed, format="bibtex", warehouse=hostile),
-    ):
+    for text in (tex, latex, bibtex):
         assert text.count("{") == text.count("}")
-        assert "\x1b" not in text
-        assert "\u202e" not in text
         assert r"\input" not in text
-    bibtex = cite(printed, format="bibtex", warehouse=hostile)
     assert len(re.findall(r"(?m)^@misc\{", bibtex)) == len(re.findall(r"(?m)^\}$", bibtex)) == 2
-    for page in (
-        format_cited_table(sql, "html", hostile),
-        format_cited_table(sql, "markdown", hostile),
-        cite(printed, warehouse=hostile),
-    ):
-        assert "<script" not in page
-        assert "&lt;script&gt;" in page
-        assert "\x1b" not in page
-        assert "\u202e" not in page
-    table = format_cited_table(sql, "markdown", hostile).splitlines()
-    assert len(re.findall(r"(?<!\\)\|", table[2])) == 4
+    assert all("<script" not in page and "&lt;script&gt;" in page for page in (html, table, markdown))
+    assert not any(sign in text for sign in "\x1b\u202e" for text in (tex, html, table, latex, bibtex, markdown))
+    assert len(re.findall(r"(?<!\\)\|", table.splitlines()[2])) == 4
     assert json.loads(cite(printed, format="csl-json", warehouse=hostile))[1]["title"] == ATTACK
 
 
@@ -233,11 +219,7 @@ def test_escaped_text_is_inert(text: str) -> None:
     assert "\n" not in tex
     assert not re.search(r"[<>\"]", escape_html(text))
     assert escape_url(text) == "" or re.fullmatch(r"https?://[!-~]*", escape_url(text))
-
-
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "file:///etc/passwd", " https://x", ""])
-def test_only_web_addresses_are_addresses(url: str) -> None:
-    assert escape_url(url) == ""
+    assert {escape_url(url) for url in ("javascript:alert(1)", "file:///etc/passwd", " https://x")} == {""}
     assert escape_url('https://x/a b{c}\\"<') == "https://x/a%20b%7Bc%7D%5C%22%3C"
 
 
@@ -331,12 +313,10 @@ def test_table_of_mlperf_scores_marks_each_and_warns_of_a_mixture(warehouse: Pat
     [
         ("SELECT model FROM results", "must select result_id"),
         ("SELECT result_id FROM results LIMIT 1", "selects result_id alone"),
-        ("SELECT result_id, model FROM results WHERE false", "returns 0 rows"),
         ("SELECT result_id, model FROM results", "a table has 1 to 500"),
         ("SELECT NULL AS result_id, 1 AS one", "cannot be cited"),
         ("SELECT 'x' AS result_id, 1 AS one", "unknown result 'x'"),
         ("DROP TABLE results", "read-only"),
-        ("SELEKT", "syntax error"),
     ],
 )
 def test_query_that_makes_no_table_is_one_line(sql: str, message: str, warehouse: Path) -> None:

@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import subprocess
 import sys
-import threading
-import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.serve import CODES, NEXT_STEPS, RefusalError
+from ipu_results.serve import CODES, RefusalError
 
-from tests.conftest import ROOT, Query, run_cli
+from tests.conftest import ROOT, Query
 from tests.docs.docs_support import DOCS, check_part
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from ipu_results.serve.answers import Record, open_record
+from ipu_results.serve.answers import Record
 from ipu_results.serve.pairs import _parse_unit
 from ipu_results.serve.server import answer
 from ipu_results.serve.sql import SqlWorker
@@ -70,25 +65,8 @@ def answers(warehouse: Path) -> dict[str, Answer]:
     return dict(zip(map(describe, calls), asyncio.run(ask_all(warehouse, calls)), strict=True))
 
 
-@pytest.fixture(scope="session")
-def record(warehouse: Path) -> Record:
-    return open_record(warehouse)
-
-
-@pytest.fixture(scope="session")
-def worker(record: Record) -> Iterator[SqlWorker]:
-    worker = SqlWorker(record)
-    yield worker
-    worker.stop()
-
-
 def parse(text: str) -> float:
     return float(text.replace(",", ""))
-
-
-def test_there_are_46_questions_and_27_traps() -> None:
-    assert (len({describe(entry) for entry in QUESTIONS}), len({describe(entry) for entry in TRAPS})) == (46, 27)
-    assert {entry["code"] for entry in TRAPS} <= set(CODES)
 
 
 def get_figure(entry: Mapping[str, Any]) -> str:
@@ -197,29 +175,6 @@ def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers:
     assert entry.get("next_step", "") in actual["next_step"]
 
 
-def test_every_code_has_a_next_step() -> None:
-    assert set(NEXT_STEPS) == set(CODES)
-    assert all(NEXT_STEPS.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "SELECT ipu_result_id, gpu_result_id FROM energy_ipu_gpu LIMIT 1",
-        "SELECT first_result_id, second_result_id FROM replications WHERE measure = 'microbenchmark' LIMIT 1",
-        "SELECT list(microbenchmark_id) AS ids FROM (FROM microbenchmarks ORDER BY ALL LIMIT 2)",
-    ],
-)
-def test_sql_lists_who_measured_for_every_id(record: Record, worker: SqlWorker, statement: str) -> None:
-    actual = answer(record, worker, "sql", {"statement": statement})
-    (row,) = actual["rows"]
-    ids = row[0] if isinstance(row[0], list) else row
-    assert [own["result_id"] for own in actual["who_measured"]] == ids
-    assert {own["relationship"] for own in actual["who_measured"]} == {"independent"}
-    assert all(f"result {result_id}" in actual["citation"] for result_id in ids)
-
-
 @pytest.mark.parametrize(
     ("figure", "unit", "factor", "item"),
     [
@@ -245,42 +200,28 @@ def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> st
     return str(actual["code"])
 
 
+HIGHEST = {"figure": "throughput", "order": "highest"}
+LOWEST = {"figure": "minutes", "order": "lowest"}
+NO_COUNT = {"first_result_id": "f41aa72a62f05134", "second_result_id": "d085f079129e31ab", "chips_basis": "per-chip"}
+NO_POWER = {"first_result_id": "9f9c88dbd0e35f60", "second_result_id": "b20604b6574a4065", "figure": "power_w"}
+EMULATED = "emulated-not-measured"
+POWER = {"figure": "power_w", "unit": "W"}
 REFUSED = (
     ("find", {"network": "resnet50", "machine": "IPU-M9000"}, "unknown-word"),
     ("find", {"network": "resnet50", "batch": 4}, "wrong-input"),
     ("find", {"network": "resnet50", "batch_size": 4.5}, "wrong-input"),
     ("find", {"network": "resnet50", "order": "highest"}, "wrong-input"),
-    ("find", {"network": "BERT-Large", "machine": "C2"}, "no-match"),
     ("find", {"network": "x" * 201}, "wrong-input"),
-    ("find", {"machine": "Bow-2000", "figure": "throughput", "order": "highest"}, "different-networks"),
-    ("find", {"network": "ResNet-50", "figure": "throughput", "order": "highest"}, "different-tasks"),
+    ("find", {"machine": "Bow-2000", **HIGHEST}, "different-networks"),
+    ("find", {"network": "ResNet-50", **HIGHEST}, "different-tasks"),
+    ("find", {"network": "ResNet-50", "machine": "IPU-M2000", **LOWEST, "figure": "latency_ms"}, "different-latencies"),
+    ("find", {"network": "BERT", **LOWEST, "mlperf_round": "1.0", "chips": 16}, "mlperf-divisions"),
     (
         "find",
-        {"network": "ResNet-50", "machine": "IPU-M2000", "figure": "latency_ms", "order": "lowest"},
-        "different-latencies",
-    ),
-    (
-        "find",
-        {"network": "BERT", "figure": "minutes", "order": "lowest", "mlperf_round": "1.0", "chips": 16},
-        "mlperf-divisions",
-    ),
-    (
-        "find",
-        {
-            "network": "ResNet-50",
-            "publisher": "Graphcore",
-            "task": "training",
-            "figure": "throughput",
-            "order": "highest",
-        },
+        {"network": "ResNet-50", "publisher": "Graphcore", "task": "training", **HIGHEST},
         "different-chip-counts",
     ),
-    (
-        "find",
-        {"network": "EfficientDet-D0", "machine": "Bow-2000", "figure": "throughput", "order": "highest"},
-        "flagged",
-    ),
-    ("find", {"network": "ResNet-50", "relationship": "submitted"}, "no-match"),
+    ("find", {"network": "EfficientDet-D0", "machine": "Bow-2000", **HIGHEST}, "flagged"),
     (  # images of forty sizes
         "find",
         {"network": "YOLOv4-P5", "machine": "GC200 IPU", "figure": "throughput", "order": "highest", "batch_size": 1},
@@ -288,16 +229,8 @@ REFUSED = (
     ),
     ("provenance", {"result_id": "0000000000000000"}, "unknown-word"),
     ("provenance", {}, "wrong-input"),
-    (
-        "compare",
-        {"first_result_id": "f41aa72a62f05134", "second_result_id": "d085f079129e31ab", "chips_basis": "per-chip"},
-        "unknown-chip-count",
-    ),
-    (
-        "compare",
-        {"first_result_id": "9f9c88dbd0e35f60", "second_result_id": "b20604b6574a4065", "figure": "power_w"},
-        "not-printed",
-    ),
+    ("compare", NO_COUNT, "unknown-chip-count"),
+    ("compare", NO_POWER, "not-printed"),
     ("compare_run", {"model": "resnet50", "platform": "abacus", "throughput": 1}, "unknown-word"),
     ("compare_run", {"model": "resnet50"}, "wrong-input"),
     (
@@ -306,20 +239,13 @@ REFUSED = (
         "different-workloads",
     ),
     ("compare_run", {"model": "resnet50", "platform": "c2", "batch_size": 4, "power_w": 200.0}, "different-figures"),
+    ("find", {"network": "BERT-Large", "machine": "C2"}, "no-match"),
     ("claims", {"claim_id": "x"}, "unknown-word"),
     ("claims", {"text": "cold fusion"}, "no-match"),
     ("check_claimed_figure", {"network": "BERT", "figure": "minutes", "value": "-3", "unit": "min"}, "wrong-input"),
     ("check_claimed_figure", {"network": "BERT", "figure": "latency", "value": "3", "unit": "ms"}, "wrong-input"),
-    (
-        "check_claimed_figure",
-        {"network": "ResNeXt101-32x4d", "machine": "C2", "figure": "power_w", "value": "234", "unit": "W"},
-        "emulated-not-measured",
-    ),
-    (
-        "check_claimed_figure",
-        {"network": "ResNet-50", "machine": "Bow-2000", "figure": "power_w", "value": "0", "unit": "W"},
-        "not-printed",
-    ),
+    ("check_claimed_figure", {"network": "ResNeXt101-32x4d", "machine": "C2", **POWER, "value": "234"}, EMULATED),
+    ("check_claimed_figure", {"network": "ResNet-50", "machine": "Bow-2000", **POWER, "value": "0"}, "not-printed"),
     ("shell", {}, "wrong-input"),
 )
 
@@ -344,13 +270,8 @@ def test_what_a_source_does_not_print_is_named_and_never_zero(record: Record, wo
 
 
 def test_a_claim_that_only_flagged_rows_print_is_marked(record: Record, worker: SqlWorker) -> None:
-    claim = {
-        "network": "FastSpeech2",
-        "machine": "Bow-2000",
-        "figure": "throughput",
-        "value": "4354",
-        "unit": "items/s",
-    }
+    machine = {"network": "FastSpeech2", "machine": "Bow-2000"}
+    claim = {**machine, "figure": "throughput", "value": "4354", "unit": "items/s"}
     actual = answer(record, worker, "check_claimed_figure", claim)
     assert (actual["verdict"], actual["flagged"]) == ("exact", ["907bccb80c246a37"])
 
@@ -391,96 +312,6 @@ def test_submitted_rows_do_not_decide_whether_a_run_is_plausible(with_submitted:
     assert actual["comparison_status"] == "other-conditions"
 
 
-HOSTILE = (
-    ("DELETE FROM results", "not-read-only"),
-    ("CREATE TABLE x AS SELECT 1", "not-read-only"),
-    ("COPY results TO '/tmp/mcp-x.csv'", "not-read-only"),
-    ("ATTACH '/tmp/mcp-x.db'", "not-read-only"),
-    ("INSTALL httpfs", "not-read-only"),
-    ("LOAD httpfs", "not-read-only"),
-    ("SET memory_limit = '50GB'", "not-read-only"),
-    ("PRAGMA memory_limit = '50GB'", "not-read-only"),
-    ("EXPLAIN ANALYZE DELETE FROM flags", "not-read-only"),
-    ("WITH x AS (DELETE FROM results RETURNING *) FROM x", "not-read-only"),
-    ("SELECT 1; DROP TABLE results", "wrong-sql"),
-    ("EXPLAIN ANALYZE COPY results TO '/tmp/mcp-x.csv'", "no-file-access"),
-    ("FROM read_csv('/etc/hostname')", "no-file-access"),
-    ("FROM read_text('/etc/hostname')", "no-file-access"),
-    ("FROM read_parquet('https://example.org/x.parquet')", "no-file-access"),
-    ("FROM glob('/*')", "no-file-access"),
-    ("FROM '/etc/hostname'", "wrong-sql"),
-    ("SELECT getenv('HOME')", "wrong-sql"),
-    ("SELEKT 1", "wrong-sql"),
-    ("SELECT 1 AS a, 2 AS a", "wrong-sql"),
-    ("SELECT repeat('x', 1000) FROM range(1000)", "too-large"),
-    ("SELECT length(repeat('x', 2000000000))", "too-large"),
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("statement", "code"), HOSTILE, ids=[statement for statement, _ in HOSTILE])
-def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker, statement: str, code: str) -> None:
-    arguments = {"statement": statement, "max_rows": 1000}
-    assert refuse(record, worker, "sql", **arguments) == code
-    assert answer(record, worker, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
-    assert not list(Path("/tmp").glob("mcp-x*"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "statement", ["SELECT count(*) FROM range(1000000000000)", "SELECT length(repeat('x', 900000000)) FROM range(100)"]
-)
-def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
-    record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
-) -> None:
-    monkeypatch.setattr("ipu_results.serve.sql.SECONDS", 0.5)
-    own = SqlWorker(record)
-    assert refuse(record, own, "sql", statement=statement) in ("too-long", "too-large")
-    assert answer(record, own, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
-    own.stop()
-
-
-@pytest.mark.slow
-def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> None:
-    own, first, second = SqlWorker(record), threading.Event(), threading.Event()
-    with ThreadPoolExecutor() as pool:
-        long = {"statement": "SELECT count(*) FROM range(1000000000000)"}
-        running = pool.submit(answer, record, own, "sql", long, first)
-        while own._running is not first:
-            time.sleep(0.01)
-        waiting = pool.submit(answer, record, own, "sql", {"statement": "SELECT 1 AS one"}, second)
-        own.cancel(second)
-        assert not running.done()
-        own.cancel(first)
-        assert running.result()["status"] == "refused"
-        assert waiting.result()["code"] == "too-long"
-    own.stop()
-
-
-@pytest.mark.slow
-def test_sql_is_refused_after_the_dataset_was_built_again(record: Record) -> None:
-    other = replace(record, version=replace(record.version, build_id="0" * 64))
-    own = SqlWorker(other)
-    assert refuse(other, own, "sql", statement="SELECT 1") == "rebuilt"
-    own.stop()
-
-
-@pytest.mark.slow
-def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, worker: SqlWorker) -> None:
-    actual = answer(record, worker, "sql", {"statement": "SELECT result_id, latency_ms FROM results", "max_rows": 2})
-    assert (len(actual["rows"]), actual["more_rows"]) == (2, True)
-    assert actual["units_of_columns_with_these_names"] == {"result_id": [], "latency_ms": ["ms"]}
-    assert [own["relationship"] for own in actual["who_measured"]] == ["vendor", "vendor"]
-    assert actual["citation"]
-
-
-def test_every_code_is_reached_by_a_test() -> None:
-    reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
-    assert set(CODES) - reached == {
-        *("too-long", "rebuilt", "submitted-not-requested"),  # in tests of their own
-    }
-
-
 @pytest.mark.docs
 def test_the_docs_list_the_codes_of_refusals() -> None:
     rows = "".join(f"| `{code}` | {text} |\n" for code, text in CODES.items())
@@ -493,41 +324,3 @@ def test_power_of_other_parts_of_a_machine_is_not_compared(record: Record, worke
     assert answer(record, worker, "compare", pair)["unit"] == "token/s/W"
     other = [{**row, "power_scope": "wall"} if row is rows[1] else row for row in record.rows]
     assert refuse(replace(record, rows=other), worker, "compare", **pair) == "different-power-scopes"
-
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> None:
-    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-    ) as server:
-        assert server.stdin
-        assert server.stdout
-        server.stdin.write("this is not JSON\n" + json.dumps(INITIALIZE) + "\n")
-        server.stdin.flush()
-        while json.loads(server.stdout.readline()).get("id") != 1:
-            pass
-        server.send_signal(number)
-        assert (server.wait(timeout=60), server.stderr and server.stderr.read()) == (1, "error: interrupted\n")
-
-
-@pytest.mark.slow
-def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
-    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=60, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-def test_a_folder_without_a_dataset_is_reported_in_one_line(tmp_path: Path) -> None:
-    done = run_cli("mcp", "--warehouse", tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "contains no dataset" in done.stderr

@@ -293,14 +293,10 @@ def assert_refused(release: Path, out: Path, message: str) -> None:
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("", "JSON"), ("{", "JSON"), ("[]", "JSON object"), ("{}", "has no version")],
-)
-def test_release_without_a_version_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_release_without_a_version_is_refused(tmp_path: Path) -> None:
     assert read_release(tmp_path) == {}  # a warehouse that was never published
-    (tmp_path / "release.json").write_text(text, encoding="utf-8")
-    with pytest.raises(IpuResultsError, match=message):
+    (tmp_path / "release.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(IpuResultsError, match="has no version"):
         read_release(tmp_path)
 
 
@@ -330,14 +326,6 @@ def test_make_site_replaces_the_old_site_only_with_a_whole_one(
     if page == "new":
         assert (dist / "data").is_dir()
         assert os.listdir(tmp_path / "site") == ["dist"]
-
-
-def test_lock_file_contains_no_download_address() -> None:
-    lock = json.loads((SITE / "package-lock.json").read_text(encoding="utf-8"))
-    packages = [entry for name, entry in lock["packages"].items() if name]
-    assert packages
-    assert not any("resolved" in entry for entry in packages)
-    assert all(entry["integrity"].startswith("sha512-") for entry in packages)
 
 
 BUILT = all(path.exists() for path in (SITE / "node_modules", SITE / "dist" / "app.js", SITE / "dist" / "data"))

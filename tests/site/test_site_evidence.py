@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.ground.sql import run_query
 from ipu_results.site.citations import build_provenance
-from ipu_results.site.compare_pages import build_compare_pages
 from ipu_results.site.data import build_microbenchmarks, build_results
 from ipu_results.site.evidence import (
     _describe_scopes,
@@ -23,6 +22,7 @@ from ipu_results.site.evidence import (
     build_replication_pages,
 )
 from ipu_results.site.page import Page
+from ipu_results.site.pages import build_compare_pages
 from ipu_results.store.query import open_warehouse
 
 from tests.site.conftest import COMMITTED
@@ -96,10 +96,11 @@ def test_energy_page_states_the_scope_of_each_energy_and_what_the_ratio_bounds(
     assert "each is an upper bound of GPU device over IPU device" in content
     assert content.count("<small>board</small></td>") >= len(pairs)
     columns = ("ipu_power_scope", "gpu_power_scope")
-    scopes = [("board", "device"), ("wall", "wall"), ("wall", "wall"), (None, "wall")]
-    lower, unknown, same = _describe_scopes([dict(zip(columns, row, strict=True)) for row in scopes])
+    scopes = [("board", "device"), ("wall", "wall"), ("wall", "wall"), (None, "wall"), (None, None)]
+    lower, neither, unknown, same = _describe_scopes([dict(zip(columns, row, strict=True)) for row in scopes])
     assert "is a lower bound of GPU device over IPU device" in lower
     assert same.startswith("In 2 rows, both energies are of the wall")
+    assert neither.endswith("the scope of the IPU is not stated, that of the GPU not stated: the ratio cannot be read.")
     assert unknown.endswith("the scope of the IPU is not stated, that of the GPU wall: the ratio cannot be read.")
 
 

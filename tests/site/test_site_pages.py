@@ -16,12 +16,13 @@ import jsonschema
 import pytest
 from ipu_results.analyses import ANALYSES, build_specification, describe_answer, draw_chart, load_frames
 from ipu_results.analyses.analysis import split_summary
+from ipu_results.comparison.comparable import MEASURES, Measure
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.site.charts import format_csv, list_numbers
 from ipu_results.site.page import ENVIRONMENT, build_page, format_page
-from ipu_results.site.pages import build_pages
+from ipu_results.site.pages import _compute_ratio, build_pages
 
 EVIL = '"><script>alert(1)</script>&'
 BASE = "https://example.org/ipu"
@@ -178,6 +179,12 @@ def test_machines_are_compared_only_on_what_may_be_compared(
             assert rows[left]["platform"] != rows[right]["platform"]
             for column in ("network", "task"):
                 assert rows[left][column] == rows[right][column]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.column)
+def test_ratio_of_two_machines_is_above_one_where_the_left_is_better(measure: Measure) -> None:
+    row = {"measure": measure, "left": {"figure": 4.0}, "right": {"figure": 2.0}}
+    assert _compute_ratio(row) == (2.0 if measure.higher_is_better else 0.5)
 
 
 def test_hostile_text_and_addresses_stay_text() -> None:

@@ -7,13 +7,14 @@ import json
 import stat
 import tomllib
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 from ipu_results.submission.bundle import DESCRIPTION, ENVIRONMENT, RESULTS, compute_id, format_rows, make_slug
+from ipu_results.submission.check import CheckedBundle
 
 M2000 = {
     **{
@@ -25,6 +26,7 @@ M2000 = {
     },
     **{"chip_count": "4", "framework": "PyTorch", "sdk_version": "3.3", "precision": "16.16", "batch_size": "16"},
 }
+Check = Callable[[Path], CheckedBundle]
 ADA = {"name": "Ada Example", "orcid": "0000-0002-1825-0097"}
 SWEEP = "results.csv, row"
 

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,14 @@ import pytest
 from ipu_results.comparison.verdict import describe_match
 from ipu_results.errors import SubmissionError
 from ipu_results.submission.bundle import COLUMNS, DESCRIPTION, RESULTS, format_rows, make_slug
-from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission, format_checks
+from ipu_results.submission.check import format_checks
 from ipu_results.submission.contents import parse_bundle
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
 from ipu_results.submission.refusals import is_orcid
 
 from tests.conftest import run_cli
 from tests.runner.runs_support import put_emulated, put_run
-from tests.submission.submission_support import ROWS, figure, make_files, put_folder, put_zip, throughput
+from tests.submission.submission_support import ROWS, Check, figure, make_files, put_folder, put_zip, throughput
 
 POD = {"platform": "Bow Pod16", "chip": "Bow", "chip_count": "16", "task": "training", "batch_size": "20480"}
 A100 = {"platform": "1x A100-40GB", "chip": "A100-40GB", "chip_count": "1", "precision": "mixed", "batch_size": "256"}
@@ -36,20 +36,6 @@ MY_CPU = {
     "precision": "fp32",
 }
 HOW = {"licence": "CC-BY-4.0", "how": "machine idle"}
-
-Check = Callable[[Path], CheckedBundle]
-
-
-@pytest.fixture
-def check(tmp_path: Path, warehouse: Path) -> Check:
-    """Check one bundle against the committed record, without any submission in `raw`."""
-
-    def check(path: Path) -> CheckedBundle:
-        [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
-        return checked
-
-    return check
-
 
 GOOD: Mapping[str, Mapping[str, Any]] = {
     "inference": {},

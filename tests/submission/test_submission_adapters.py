@@ -1,7 +1,4 @@
-"""The adapters read each figure of other tools' reports and logs exactly, and state what a file does not.
-
-The files here have the form of those that the tools write, with figures of our own.
-"""
+"""The adapters read each figure of other tools' reports and logs exactly, and state what a file does not."""
 
 from __future__ import annotations
 
@@ -11,224 +8,56 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.limits import MAX_SUBMITTED_BYTES
-from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.adapters import NAMES, ReadFile, read_figures
+from ipu_results.submission.adapters import NAMES, read_figures
 from ipu_results.submission.bundle import COLUMNS
 from ipu_results.submission.prepare import SubmissionRequest, prepare_bundle
 from ipu_results.submission.refusals import load_submission_words
 
+from tests.submission.tool_files import (
+    BYTEMLPERF,
+    CLIP_TRAINING,
+    CNN_INFERENCE,
+    DETAIL,
+    FILES,
+    GPT2_TRAINING,
+    JUBE_CSV,
+    JUBE_PRETTY,
+    LATENCY,
+    OFFLINE,
+    OPTIMUM,
+    POPRT_ASYNC,
+    POPRT_PACKED,
+    POPRT_RECORD,
+    SERVER,
+    SINGLE,
+    TEMPLATE,
+    TRAINING,
+    assert_refused,
+    mllog,
+    read,
+    select,
+)
+
 PAGE = Path(__file__).parents[2] / "docs/reference/submission-formats.md"
-BYTEMLPERF = """{
-    "Model": "RESNET50-TORCH-FP32",
-    "Backend": "IPU",
-    "Host Info": "A processor",
-    "Dataset": "OPEN_IMAGENET",
-    "Device Count": 2,
-    "Graph Compile": {"Compile Duration": 12.5, "Compile Precision": "FP16", "Optimizations": {}},
-    "Execution Date": "2026-01-02 03:04:05",
-    "Accuracy": {"Data Percent": 100, "Top-1": 0.50010, "Mean Diff": 3e-05, "Max Rel-Diff": NaN},
-    "Performance": [
-        {"BS": 8, "QPS": 123456.70, "AVG Latency": 1.250, "P99 Latency": 2.10},
-        {"BS": 16, "QPS": 1300, "AVG_Latency": 2.5, "P99_Latency": 3}
-    ]
-}
-"""
-JUBE_CSV = """JobID,System,Version,Queue,Model,ModelSize,Dataset,Nodes,Devices,GlobalBatchSize,\
-Time/iteration(s),Tokens/second
-11,GC200,2024.01,dc,GPT,117M,Synthetic,1,4,512,4.00,128.00
-12,H100,2024.01,dc,GPT,800M,OSCAR,1,4,512,4.00,131072.10
-"""
-JUBE_PRETTY = """result:
-| System | Devices | GlobalBatchSize | Images/second | Energy/Device(Wh) |
-|--------|---------|-----------------|---------------|-------------------|
-|  GC200 |       2 |              32 |        712.50 |             1.250 |
-|  MI250 |       8 |              64 |               |             2.500 |
-"""
-POPRT_ASYNC = """Run batch size 4:
-PopRT conversion: 100%|####| 5/5 [00:02<00:00]
-Asyncronous avg Session Time : 2.000ms
-Tput: 2000.1234567890124
-Run batch size 9:
-Tput (800 * 800 / time_per_image): 777.5
-"""
-POPRT_RECORD = (
-    "INFO:\"{'accuracy/mae': 0.001, 'batch_size': 6, 'compile_cost': 3.5, 'iteration': 1000, "
-    "'latency_max': 0.0070, 'latency_mean': 0.0050, 'latency_median': 0.0049, 'latency_min': 0.0010, "
-    "'log_type': 'BenchmarkOutput', 'onnx_file': 'm.onnx', 'precision': 'fp16', 'size': [6, 128], "
-    "'total_time_costs': 1.0, 'tput': 1201.50}\"\n"
-)
-POPRT_PACKED = """INFO:Pack bert_base, Batch Size: 16 Throughput: 8000.5 samples/s, Latency : 0.1250 ms
-[Pack Online (first_fit)] Throughput: 900.25 samples/s, Latency: 1.1 ms
-"""
-CNN_INFERENCE = """[poptorch:cpp] a line of PopTorch
-[instance1/2] Throughput: 90.5 imgs/sec; Latency range: 1.0..2.0 ms
-resnet50 results:
-
-\tmicro_batch_size: 4
-
-\tdata_mode: real
-
-\tnum_ipus: 2
-
-\tthroughput: 1000.250 samples/sec (mean) (min: 990.0, max: 1010.0, std: 5.5)
-
-\tlatency avg: 1.750 ms (mean) (min: 1.5, max: 2.25)
-"""
-GPT2_TRAINING = """step 0 of epoch 0, loss: 9.5, acc: 0.1, lr: 0.001, throughput: 10.50 samples/sec
-step 1 of epoch 0, loss: 9.1, acc: 0.1, lr: 0.001, throughput: 11.70 samples/sec
-"""
-CLIP_TRAINING = """Epoch: 1.00/2 Step: 3/9 Lr: 0.001000 loss: 0.500 throughput: 70.00 samples/sec
----------- Training Metrics -----------
-global_batch_size: 2048
-device_iterations: 1
-throughput: 64.500000 samples/sec.
-"""
-SUMMARY = """================================================
-MLPerf Results Summary
-================================================
-SUT name : a system
-Scenario : {scenario}
-Mode     : PerformanceOnly
-{headline}
-Result is : VALID
-  Min duration satisfied : Yes
-
-================================================
-Additional Stats
-================================================
-{rate}
-
-Min latency (ns)                : 900
-Max latency (ns)                : 5000
-Mean latency (ns)               : 1500
-50.00 percentile latency (ns)   : 1400
-90.00 percentile latency (ns)   : 2000
-99.00 percentile latency (ns)   : 4000
-
-================================================
-Test Parameters Used
-================================================
-samples_per_query : {samples}
-target_qps : 700
-
-No warnings encountered during test.
-
-No errors encountered during test.
-"""
-SERVER = SUMMARY.format(
-    scenario="Server",
-    headline="Scheduled samples per second : 640.50",
-    rate="Completed samples per second    : 639.25",
-    samples=1,
-)
-SINGLE = SUMMARY.format(
-    scenario="SingleStream",
-    headline="90th percentile latency (ns) : 2000",
-    rate="QPS w/ loadgen overhead         : 600.10\nQPS w/o loadgen overhead        : 610.00",
-    samples=1,
-)
-OFFLINE = SUMMARY.format(scenario="Offline", headline="Samples per second: 26.9000", rate="", samples=24576)
-
-
-def mllog(key: str, value: object, time_ms: int = 5, **metadata: object) -> str:
-    return ":::MLLOG " + json.dumps({"key": key, "value": value, "time_ms": time_ms, "metadata": metadata}) + "\n"
-
-
-DETAIL = "".join(
-    mllog(key, value, is_error=False)
-    for key, value in {
-        "loadgen_version": "5.0",
-        "effective_scenario": "MultiStream",
-        "effective_test_mode": "PerformanceOnly",
-        "effective_samples_per_query": 8,
-        "result_validity": "VALID",
-        "result_mean_query_latency_ns": 8000,
-        "result_99.00_percentile_per_query_latency_ns": 9000,
-        "result_mean_latency_ns": 7000,
-    }.items()
-)
-TRAINING = (
-    mllog("submission_benchmark", "resnet")
-    + mllog("submission_platform", "a pod")
-    + mllog("global_batch_size", 64)
-    + mllog("seed", 7)
-    + mllog("run_start", None, 1700000000001)
-    + mllog("run_stop", None, 1700000100234, status="success")
-)
-LATENCY = {"unit": "s", "values": [0.5], "count": 1, "mean": 0.5, "p50": 0.5, "p90": 0.75, "p99": 0.8, "stdev": 0.1}
-OPTIMUM: dict[str, Any] = {
-    "config": {
-        "backend": {"name": "pytorch", "version": "2.5", "model": "bert", "device": "cuda", "device_ids": "0"},
-        "scenario": {"name": "inference", "input_shapes": {"batch_size": 4, "sequence_length": 16}},
-        "environment": {"cpu": "A processor", "gpu": ["A chip"]},
-    },
-    "report": {
-        "load_model": {"latency": LATENCY},
-        "forward": {"latency": LATENCY, "throughput": {"unit": "samples/s", "value": 8.0}},
-        "generate": {"latency": LATENCY, "throughput": {"unit": "samples/s", "value": 792.0}},
-    },
-}
-TEMPLATE = """model,task,batch_size,metric,unit,value,place
-my network,inference,4,throughput,images/s,"1,234.50",table 3
-my network,inference,4,latency,ms,0.5,
-"""
-FILES = {
-    "bytemlperf": BYTEMLPERF,
-    "jube-caraml": JUBE_CSV,
-    "mlperf-loadgen-summary": SERVER,
-    "mlperf-loadgen-detail": DETAIL,
-    "mlperf-training-log": TRAINING,
-    "optimum-benchmark": json.dumps(OPTIMUM, indent=4),
-    "poprt": POPRT_RECORD,
-    "poptorch": CNN_INFERENCE,
-    "csv-template": TEMPLATE,
-}
-
-
-def read(folder: Path, text: str | bytes, name: str = "file.txt") -> ReadFile:
-    path = folder / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_figures(path)
-
-
-def select(result: ReadFile, *columns: str) -> list[tuple[str, ...]]:
-    return [tuple(figure[column] for column in columns) for figure in result.figures]
-
-
-def assert_refused(folder: Path, text: str | bytes, *parts: str) -> None:
-    with pytest.raises(SubmissionError) as caught:
-        read(folder, text)
-    assert caught.value.document == str(folder / "file.txt")
-    assert all(part in str(caught.value) for part in parts), caught.value
-
-
 BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": NaN'), ["Performance[0].QPS", "NaN"]),
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": -1'), ["Performance[0].QPS", "'-1'"]),
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": "12"'), ["Performance[0].QPS", "not a number"]),
-    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": true'), ["Performance[0].QPS", "not a number"]),
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": 1e999'), ["Performance[0].QPS", "1e999"]),
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": ' + "9" * 5000), ["Performance[0].QPS", "not a figure"]),
-    (
-        BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": 1234567.12345678901'),
-        ["Performance[0].QPS", "more than 15 digits"],
-    ),
     (BYTEMLPERF.replace('"QPS": 123456.70, ', ""), ["Performance[0].QPS", "absent"]),
     (BYTEMLPERF.replace('"BS": 8', '"BS": 8.5'), ["Performance[0].BS", "whole number"]),
     (BYTEMLPERF.replace('"BS": 8', '"BS": 16'), ["Performance[1].BS", "occurs twice"]),
-    (BYTEMLPERF.replace('"BS": 8', '"BS": ' + "9" * 5000), ["Performance[0].BS"]),
     (BYTEMLPERF.replace('"BS": 8', '"BS": 8, "BS": 9'), ["'BS' occurs twice in one object"]),
     (BYTEMLPERF.replace('"AVG Latency": 1.250', '"AVG Latency": 1.250, "AVG_Latency": 2'), ["Performance[0]", "twice"]),
     (BYTEMLPERF.replace('"Performance": [', '"Performance": [7, '), ["Performance[0]", "not a JSON object"]),
-    (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', '"a\\u0000b"'), ["control character"]),
     (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', '"a\\ud800b"'), ["control character"]),
     (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', "[1]"), ["Model", "not a string"]),
     (BYTEMLPERF.replace("    ]\n}", ""), ["is not JSON", "line"]),
@@ -237,6 +66,7 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (JUBE_CSV.replace(",4,512", ",many,512"), ["line 2, Devices"]),
     (JUBE_CSV.replace("JobID", "System"), ["line 1", "occurs twice"]),
     (JUBE_CSV.split("\n", maxsplit=1)[0] + "\n", ["line 1", "no row"]),
+    (JUBE_CSV + '"system"x\n', ["line 4", "has 1 cells"]),
     (JUBE_CSV[:-3], ["line 3", "digits may be missing"]),
     (JUBE_PRETTY.replace("712.50", "").replace("1.250", "").replace("2.500", ""), ["holds no figure"]),
     (POPRT_ASYNC[:-3], ["line 6", "digits may be missing"]),
@@ -246,7 +76,6 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (POPRT_PACKED + POPRT_RECORD[:80], ["line 3", "not a whole line"]),
     (POPRT_RECORD.replace("'tput'", "'batch_size': 7, 'tput'"), ["'batch_size' occurs twice"]),
     (POPRT_RECORD.replace("'tput'", "'other'"), ["line 1, tput", "absent"]),
-    (GPT2_TRAINING.replace("11.70", "inf"), ["line 2", "'inf'"]),
     (GPT2_TRAINING.replace("11.70 samples", "11.70 imgs"), ["line 2", "samples/sec to img/sec"]),
     (CNN_INFERENCE.replace("num_ipus: 2", "num_ipus: two"), ["num_ipus", "'two'"]),
     (CNN_INFERENCE.replace("\tdata_mode: real", "\tmicro_batch_size: 8"), ["micro_batch_size has two values"]),
@@ -262,23 +91,19 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (DETAIL[:-20], ["line 8", "is not JSON"]),
     (TRAINING.replace('"success"', '"aborted"'), ["aborted"]),
     (TRAINING[: TRAINING.index(':::MLLOG {"key": "run_stop"')], ["did not end"]),
-    (TRAINING[: TRAINING.rindex(", ")], ["line 6", "is not JSON"]),
+    (TRAINING.replace('"run_start"', '"run_begin"'), ["has no run_start before its run_stop"]),
     (TRAINING.replace("1700000100234", "1600000000000"), ["do not make one run"]),
     (TRAINING.replace("1700000100234", "1700000100234.5"), ["line 6.time_ms", "whole number"]),
-    (TRAINING.replace("1700000100234", "NaN"), ["time_ms"]),
     (TEMPLATE.replace("batch_size", "batchsize"), ["line 1", "'batchsize'", "nearest: batch_size"]),
     (TEMPLATE.replace("place", "unit"), ["line 1", "'unit' occurs twice"]),
     (TEMPLATE.replace("0.5", "=1+1"), ["line 3", "'=1+1'"]),
-    (TEMPLATE.replace("0.5", "0.5 ms"), ["line 3", "'0.5 ms'"]),
     (TEMPLATE.replace("table 3", "table \x1b[31m3"), ["line 2: table \\x1b[31m3", "control character"]),
     (TEMPLATE.replace(",0.5,", ",,"), ["line 3", "value is blank"]),
     (TEMPLATE.replace(",0.5,", ","), ["line 3", "6 cells"]),
     (TEMPLATE.replace(",table 3", ',"table 3'), ["is not CSV"]),
     ("metric,value\nthroughput,12", ["line 2", "digits may be missing"]),
-    (TEMPLATE.split("\n", maxsplit=1)[0], ["holds no figure"]),
     (TEMPLATE.replace("my network", "x" * 600), ["line 2", "longer than 500"]),
     (b"", ["is empty"]),
-    (b" \n\t", ["is empty"]),
     (b"\xff\xfe\x00", ["not text", "byte 0"]),
     (b"metric,value\n\0", ["NUL"]),
     (b"nothing of the kind\n", ["is not a file that an adapter reads"]),
@@ -300,22 +125,6 @@ def test_content_alone_selects_the_adapter(tmp_path: Path, name: str) -> None:
     assert result.adapter == name
     assert all(tuple(figure) == COLUMNS for figure in result.figures)
     assert all(figure["place"].startswith("anything.bin, ") for figure in result.figures)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "csv-template"])
-def test_every_metric_and_unit_is_known_to_the_record(tmp_path: Path, name: str) -> None:
-    vocabulary = load_vocabulary()
-    known_units = {
-        "throughput": "throughput",
-        "latency": "latency_ms",
-        "time to train": "time_to_train_s",
-        "energy": "run_energy_j",
-    }
-    for metric, unit in select(read(tmp_path, FILES[name]), "metric", "unit"):
-        if metric.startswith("quality "):
-            continue
-        assert metric in vocabulary.metrics
-        assert vocabulary.find_unit(known_units.get(metric, "latency_ms"), unit), (metric, unit)
 
 
 def test_bytemlperf_report_keeps_digits_and_states_what_is_missing(tmp_path: Path) -> None:
@@ -340,14 +149,12 @@ def test_bytemlperf_report_keeps_digits_and_states_what_is_missing(tmp_path: Pat
 
 def test_bytemlperf_sparsity_is_a_condition_and_an_exponent_is_written_out(tmp_path: Path) -> None:
     text = BYTEMLPERF.replace('"Top-1": 0.50010, ', "").replace('"FP16",', '"FP16", "Sparsity Ratio": "0.5",')
+    text = text.replace("RESNET50-TORCH-FP32", "resnet50-torch-fp32")
     nested = text.replace('"Performance": [', '"Performance": [[').replace("]\n}", "]]\n}")
     result = read(tmp_path, nested)
     assert "sparsity ratio 0.5" in result.figures[0]["conditions"]
-    assert select(result, "metric", "value", "place")[0] == (
-        "throughput",
-        "123456.70",
-        "file.txt, Performance[0][0].QPS",
-    )
+    assert result.figures[0]["model"] == "ResNet-50 v1.5"  # in any case
+    assert select(result, "value", "place")[0] == ("123456.70", "file.txt, Performance[0][0].QPS")
     assert select(result, "metric", "value")[3] == ("quality Mean Diff", "0.00003")
     assert any("3e-05 is written out" in remark for remark in result.remarks)
 
@@ -361,6 +168,9 @@ def test_jube_table_keeps_the_printed_unit_and_notes_a_rate_of_batches(tmp_path:
     assert "counts sequences, or the batch counts tokens" in result.figures[0]["conditions"]
     assert "counts sequences" not in result.figures[1]["conditions"]
     assert "job 12" in result.figures[1]["conditions"]
+    for rate, is_of_batches in (("130.56", True), ("130.57", False)):  # 2 % above the batch over the time of a step
+        changed = read(tmp_path, JUBE_CSV.replace("128.00", rate))
+        assert ("counts sequences" in changed.figures[0]["conditions"]) is is_of_batches
 
 
 def test_jube_table_with_bars_gives_energy_per_chip_and_skips_a_blank_cell(tmp_path: Path) -> None:
@@ -407,6 +217,8 @@ def test_poptorch_summary_replaces_the_steps(tmp_path: Path) -> None:
         (*facts, "latency max", "ms", "2.25"),
     ]
     assert "latency is that of a micro-batch" in result.figures[0]["conditions"]
+    other = read(tmp_path, f"{CNN_INFERENCE}other results:\n\tlatency avg: 2.5 ms\n")
+    assert select(other, "model", "value")[-1] == ("other", "2.5")
     clip = read(tmp_path, CLIP_TRAINING)
     assert select(clip, "task", "batch_size", "value", "place") == [
         ("training", "2048", "64.500000", "file.txt, line 5, throughput")
@@ -503,12 +315,6 @@ def test_optimum_report_is_handed_in_as_it_is(tmp_path: Path, warehouse: Path) -
         prepare_bundle(replace(request, defaults={"precision": "fp32"}))
 
 
-def test_bytemlperf_names_are_known_in_any_case(tmp_path: Path) -> None:
-    lower = BYTEMLPERF.replace("RESNET50-TORCH-FP32", "resnet50-torch-fp32")
-    assert lower != BYTEMLPERF
-    assert read(tmp_path, lower).figures[0]["model"] == read(tmp_path, BYTEMLPERF).figures[0]["model"]
-
-
 def test_optimum_training_rate_of_all_steps_is_refused(tmp_path: Path) -> None:
     arguments = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 3}
     report = {"train": {"latency": LATENCY, "throughput": {"unit": "samples/s", "value": 12.0}}}
@@ -555,26 +361,7 @@ def test_a_file_that_suits_two_adapters_needs_a_name(tmp_path: Path) -> None:
         read_figures(tmp_path / "file.txt", adapter="other")
 
 
-TOKENS = (
-    "NaN",
-    "-1",
-    "1e400",
-    "9" * 400,
-    '"',
-    "{",
-    "}",
-    ",",
-    "\n",
-    "\r",
-    "\0",
-    "\ud800",
-    ":",
-    "|",
-    "",
-    "null",
-    "[]",
-    "١",
-)
+TOKENS = [*"NaN -1 1e400 null []".split(), *'"{},:|\n\r\0١', "9" * 400, "\ud800", ""]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -606,11 +393,7 @@ def test_a_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObjec
 def test_large_special_and_missing_files_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "file.txt").open("wb") as file:
         file.truncate(5 * MAX_SUBMITTED_BYTES)
-    for path, part in (
-        ("file.txt", "larger than 20 MB"),
-        (".", "directory"),
-        ("absent", "No such file"),
-        ("\0", "cannot be read"),
-    ):
+    parts = {"file.txt": "larger than 20 MB", ".": "directory", "absent": "No such file", "\0": "cannot be read"}
+    for path, part in parts.items():
         with pytest.raises(SubmissionError, match=part):
             read_figures(tmp_path / path)

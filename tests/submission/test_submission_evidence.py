@@ -15,7 +15,6 @@ from ipu_results.comparison.comparable import Row, load_rows
 from ipu_results.comparison.measurement import KnownWords, load_known_words
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.adapters import read_figures
-from ipu_results.submission.check import CheckRequest, check_submission
 from ipu_results.submission.record import (
     FIGURES,
     FigureIndex,
@@ -26,8 +25,8 @@ from ipu_results.submission.record import (
 )
 from ipu_results.submission.refusals import count_digits, find_inconsistencies
 
-from tests.submission.submission_support import M2000, figure, latency, make_files, put_folder, throughput
-from tests.submission.test_submission_adapters import (
+from tests.submission.submission_support import M2000, Check, figure, latency, make_files, put_folder, throughput
+from tests.submission.tool_files import (
     CLIP_TRAINING,
     FILES,
     JUBE_PRETTY,
@@ -206,58 +205,40 @@ def test_no_row_of_the_record_contradicts_itself(record: Record) -> None:
 
 MACHINE = {"power_scope": "machine"}
 MY_BOX = {"platform": "My box", "chip": "MyChip"}
-NEW_BOX = {"new_words": ["My box", "MyChip"]}
 BOW = {"platform": "Bow-2000", "chip": "Bow"}
 POD = {"platform": "Bow Pod16", "chip": "Bow", "chip_count": "16", "task": "training", "batch_size": "20480"}
 POD256 = {**POD, "platform": "IPU-POD256", "chip": "GC200", "chip_count": "256"}
 T = throughput("14377.25")
 
-WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], dict[str, Any], str]] = {
-    "W for kW": ([T, figure("power", "0.9125", "W", **MACHINE)], {}, "unit"),
-    "W for mW": ([T, figure("power", "912500", "W", **MACHINE)], {}, "unit"),
-    "W for mW of chips": ([T, figure("power", "912500", "W", power_scope="device")], {}, "unit"),
-    "W for kW of chips": ([T, figure("power", "0.9125", "W", power_scope="device")], {}, "unit"),
-    "W for kW of a pod": (
-        [throughput("311135.5", **POD256), figure("power", "52", "W", **POD256, **MACHINE)],
-        {},
-        "unit",
-    ),
-    "chip without a rating": (
-        [throughput("14377.25", **BOW), figure("power", "1.1", "W", **BOW, **MACHINE)],
-        {},
-        "unit",
-    ),
-    "J for mJ": ([T, figure("energy per item", "63.5", "J/image", **MACHINE)], {}, "unit"),
-    "J for mJ next to a latency": ([latency("2.7113"), figure("energy per item", "63.5", "J", **MACHINE)], {}, "unit"),
-    "J for mJ alone": ([figure("energy per item", "63.5", "J/image", **MACHINE)], {}, "unit"),
-    "mJ for J alone": ([figure("energy per item", "0.0635", "mJ/image", **MACHINE)], {}, "unit"),
-    "items per kJ": ([T, figure("efficiency", "15756", "images/s/W", **MACHINE)], {}, "unit"),
+
+def power(watts: str, **changes: str) -> dict[str, str]:
+    return figure("power", watts, "W", **{**MACHINE, **changes})
+
+
+def energy(value: str, unit: str, **changes: str) -> dict[str, str]:
+    return figure("energy per item", value, unit, **MACHINE, **changes)
+
+
+WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], str]] = {
+    "W for kW": ([T, power("0.9125")], "unit"),
+    "W for kW of chips": ([T, power("0.9125", power_scope="device")], "unit"),
+    "W for kW of a pod": ([throughput("311135.5", **POD256), power("52", **POD256)], "unit"),
+    "chip without a rating": ([throughput("14377.25", **BOW), power("1.1", **BOW)], "unit"),
+    "J for mJ next to a latency": ([latency("2.7113"), energy("63.5", "J")], "unit"),
+    "J for mJ alone": ([energy("63.5", "J/image")], "unit"),
+    "items per kJ": ([T, figure("efficiency", "15756", "images/s/W", **MACHINE)], "unit"),
     "kWh for Wh": (
         [figure("time to train", "31.37", "min", **POD), figure("energy", "3100.5", "kWh", **POD, **MACHINE)],
-        {},
         "unit",
     ),
-    "power of a new machine": (
-        [throughput("14377.25", **MY_BOX), figure("power", "912500", "W", **MY_BOX, **MACHINE)],
-        NEW_BOX,
-        "unit",
-    ),
+    "power of a new machine": ([throughput("14377.25", **MY_BOX), power("912500", **MY_BOX)], "unit"),
     "power and energy of a new machine": (
-        [
-            *(throughput("14377.25", **MY_BOX), figure("power", "912.5", "W", **MY_BOX, **MACHINE)),
-            figure("energy per item", "63.5", "J/image", **MY_BOX, **MACHINE),
-        ],
-        NEW_BOX,
+        [throughput("14377.25", **MY_BOX), power("912.5", **MY_BOX), energy("63.5", "J/image", **MY_BOX)],
         "unit",
     ),
-    "power and energy that differ": (
-        [T, figure("power", "912.5", "W", **MACHINE), figure("energy per item", "635", "mJ/image", **MACHINE)],
-        {},
-        "implausible",
-    ),
+    "power and energy that differ": ([T, power("912.5"), energy("635", "mJ/image")], "implausible"),
     "energy and efficiency that differ": (
-        [figure("efficiency", "15.75", "images/s/W", **MACHINE), figure("energy per item", "163.5", "mJ", **MACHINE)],
-        {},
+        [figure("efficiency", "15.75", "images/s/W", **MACHINE), energy("163.5", "mJ")],
         "implausible",
     ),
 }
@@ -265,10 +246,10 @@ WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], dict[str, Any], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG_POWER)
-def test_wrong_power_is_refused(name: str, tmp_path: Path, warehouse: Path) -> None:
-    rows, changes, reason = WRONG_POWER[name]
-    path = put_folder(tmp_path / "bundle", make_files(rows, **changes))
-    [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
+def test_wrong_power_is_refused(name: str, tmp_path: Path, check: Check) -> None:
+    rows, reason = WRONG_POWER[name]
+    words = [word for word in MY_BOX.values() if word in rows[0].values()]
+    checked = check(put_folder(tmp_path / "bundle", make_files(rows, new_words=words)))
     assert reason in {fault.reason for fault in checked.faults}
 
 
@@ -289,7 +270,7 @@ EXAMPLES: Mapping[str, tuple[str, Mapping[str, str], set[str]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_file_of_every_adapter_is_accepted_unless_its_figures_are_impossible(
-    name: str, tmp_path: Path, warehouse: Path
+    name: str, tmp_path: Path, check: Check
 ) -> None:
     text, defaults, reasons = EXAMPLES[name]
     (tmp_path / "file.txt").write_text(text)
@@ -300,6 +281,5 @@ def test_file_of_every_adapter_is_accepted_unless_its_figures_are_impossible(
     ]
     named = ("model", "platform", "chip", "framework", "precision")
     words = sorted({row[key] for row in rows for key in named if row.get(key)})
-    path = put_folder(tmp_path / "bundle", make_files(rows, new_words=words))
-    [checked] = check_submission(path, CheckRequest(tmp_path / "raw", warehouse))
+    checked = check(put_folder(tmp_path / "bundle", make_files(rows, new_words=words)))
     assert {fault.reason for fault in checked.faults} == reasons

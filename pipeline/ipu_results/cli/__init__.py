@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import click
 
-from ipu_results.cli.collect import collect
 from ipu_results.cli.common import Group
 from ipu_results.cli.compare import cite, compare, table
-from ipu_results.cli.dataset import analyse, claims, query
+from ipu_results.cli.dataset import analyse, claims, mcp, query
 from ipu_results.cli.emulator import predict, validate_emulator
 from ipu_results.cli.ingest import add, extract, fetch, ingest, mlperf
-from ipu_results.cli.mcp import mcp
 from ipu_results.cli.publish import check_submission, diff, publish, submit, verify
-from ipu_results.cli.sweep import sweep
+from ipu_results.cli.sweep import collect, sweep
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

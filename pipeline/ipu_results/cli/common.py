@@ -24,6 +24,7 @@ IMAGES = (".svg", ".png")
 LARGEST_BATCH = 100_000
 LABEL_COLOURS = {"error": "red", "warning": "yellow", "finding": "yellow"}
 FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 def echo_text(text: str, err: bool = False) -> None:
@@ -196,8 +197,7 @@ def _check_plot_file(_: click.Context, param: click.Parameter, value: Any) -> An
 
 
 def plot_option(text: str, multiple: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    kind = click.Path(dir_okay=False, path_type=Path)
-    return click.option("--plot", type=kind, callback=_check_plot_file, multiple=multiple, metavar="FILE", help=text)
+    return click.option("--plot", type=FILE, callback=_check_plot_file, multiple=multiple, metavar="FILE", help=text)
 
 
 def _parse_batch_sizes(_: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:

@@ -7,18 +7,12 @@ from typing import Any
 
 import click
 
-from ipu_results.cli.common import Command, plot_option, warehouse_option
+from ipu_results.cli.common import Command, format_option, plot_option, warehouse_option
 
 
 @click.command(cls=Command)
 @click.argument("result_id", nargs=-1, required=True, metavar="ID...")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(("markdown", "bibtex", "csl-json", "latex")),
-    default="markdown",
-    show_default=True,
-)
+@format_option("markdown", "bibtex", "csl-json", "latex")
 @warehouse_option
 def cite(result_id: tuple[str, ...], output: str, warehouse: Path) -> None:
     """Print how to cite results: source, place, day of retrieval, and the version of the dataset.
@@ -105,7 +99,7 @@ NUMBERS = click.FLOAT
 @click.option("--round", "mlperf_round", metavar="V", help="MLPerf round, such as 2.0.")
 @click.option("--minutes", type=NUMBERS, metavar="X", help="MLPerf score.")
 @plot_option("Draw your figures and the nearest rows, .svg or .png.")
-@click.option("--format", "output", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@format_option("text", "json", "html")
 @click.option("--strict", is_flag=True, help="Exit 1 if a figure is implausible or doubtful.")
 @warehouse_option
 def compare(source: Path | None, warehouse: Path, output: str, plot: Path | None, strict: bool, **figures: Any) -> None:

@@ -1,31 +1,21 @@
-"""The commands that read the dataset: by SQL, its claims, and the questions that it answers."""
+"""The commands that read the dataset: by SQL, its claims, the questions that it answers, and for programs by MCP."""
 
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results.cli.common import (
-    Command,
-    echo_text,
-    format_option,
-    is_wider_than_terminal,
-    plot_option,
-    warehouse_option,
-)
-
-if TYPE_CHECKING:
-    from ipu_results.analyses import Analysis, Frames
+from ipu_results.cli import common
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("sql")
-@warehouse_option
-@format_option("table", "record", "csv", "json")
+@common.warehouse_option
+@common.format_option("table", "record", "csv", "json")
 def query(sql: str, warehouse: Path, output: str) -> None:
     """Run one read-only SQL statement over the warehouse.
 
@@ -48,7 +38,7 @@ def query(sql: str, warehouse: Path, output: str) -> None:
     columns = [column.to_pylist() for column in result.columns]
     rows = list(zip(*columns, strict=True))
     text = format_records(output, result.column_names, rows)
-    if output == "table" and is_wider_than_terminal(text):
+    if output == "table" and common.is_wider_than_terminal(text):
         text = format_records("record", result.column_names, rows)
     click.echo(text)
     if output in ("table", "record"):
@@ -64,12 +54,12 @@ def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) 
     return value
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("claim_id", nargs=-1)
-@warehouse_option
+@common.warehouse_option
 @click.option("--document", help="Only the claims of this document.")
 @click.option("--verdict", callback=_check_verdict, help="Only the claims with this verdict, such as not-supported.")
-@format_option("table", "csv", "json")
+@common.format_option("table", "csv", "json")
 def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, verdict: str | None, output: str) -> None:
     """Print what the documents claim and what the dataset gives for it.
 
@@ -109,7 +99,7 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
         texts = [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()] for r in records]
         click.echo(format_records(output, page.RECORD_COLUMNS, texts))
     elif claim_id:
-        echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
+        common.echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
         printed = ("claim_id", "figure", "verdict")
         brief = (
@@ -135,14 +125,14 @@ def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str,
     return settings
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("name", required=False)
-@warehouse_option
-@format_option("table", "csv", "json")
+@common.warehouse_option
+@common.format_option("table", "csv", "json")
 @click.option(
     "--set", "settings", multiple=True, callback=_parse_settings, metavar="NAME=NUMBER", help="Set a parameter of it."
 )
-@plot_option("Draw it to FILE, .svg or .png.")
+@common.plot_option("Draw it to FILE, .svg or .png.")
 def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, float], plot: Path | None) -> None:
     """Answer one question from the warehouse: print its rows, and a summary of them on stderr.
 
@@ -156,6 +146,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     from ipu_results.analyses import ANALYSES, draw_chart, load_frames
     from ipu_results.ground.files import write_atomically
     from ipu_results.ground.text import format_records
+    from ipu_results.schema import VIEWS
     from ipu_results.store.query import open_warehouse
 
     by_name = {analysis.name: analysis for analysis in ANALYSES}
@@ -166,31 +157,43 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     if name not in by_name:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(by_name)}", param_hint="NAME")
     analysis = by_name[name]
-    _reject_unknown(analysis, settings)
-    with open_warehouse(warehouse) as connection:
-        frames = load_frames(connection, analysis, settings)
-    if plot is not None:
-        write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
-    _print(analysis, frames, output)
-
-
-def _reject_unknown(analysis: Analysis, settings: dict[str, float]) -> None:
-    from ipu_results.schema import VIEWS
-
     known = dict.fromkeys(name for view in VIEWS if view.name in analysis.views for name, _ in view.parameters)
     if unknown := sorted(settings.keys() - known):
         choices = f"it has {', '.join(known)}" if known else "it has none"
         raise click.BadParameter(f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set")
-
-
-def _print(analysis: Analysis, frames: Frames, output: str) -> None:
-    from ipu_results.ground.text import format_records
-    from ipu_results.schema import VIEWS
-
+    with open_warehouse(warehouse) as connection:
+        frames = load_frames(connection, analysis, settings)
+    if plot is not None:
+        write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
     view = next(view for view in VIEWS if view.name == analysis.views[0])
     integers = {column.name: "Int64" for column in view.columns if column.kind == "integer"}
     frame = frames[view.name].astype(integers).astype(object)
     rows = frame.where(frame.notna(), None)
     click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
     for paragraph in analysis.summarise(frames).split("\n\n"):
-        echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
+        common.echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
+
+
+@click.command(cls=common.Command, extra="mcp")
+@common.warehouse_option
+def mcp(warehouse: Path) -> None:
+    """Answer questions of an agent or a program over the Model Context Protocol (MCP), on stdin and stdout.
+
+    A client such as an assistant starts this command and calls its tools: overview, find, provenance, compare,
+    compare_run, claims, check_claimed_figure and sql. Nothing is written, and no file but the dataset is read. What may
+    not be compared is refused with a reason. It ends when stdin does.
+
+    \b
+    Example:
+      ipu-results mcp --warehouse warehouse
+    """
+    from ipu_results.ground import import_extra
+
+    import_extra("mcp")
+    from ipu_results.serve.server import serve
+
+    if sys.stdin.isatty():
+        common.echo_text(
+            "serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D ends it", err=True
+        )
+    serve(warehouse)

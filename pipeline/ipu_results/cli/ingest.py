@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results.cli.common import (
-    FOLDER,
-    Command,
-    echo_labelled,
-    echo_text,
-    format_option,
-    limit_options,
-    raw_option,
-    report_findings,
-    show_progress,
-    show_step,
-    size_option,
-    wait_option,
-)
+from ipu_results.cli import common
 from ipu_results.errors import IpuResultsError, UnrecognisedDocumentError
 from ipu_results.ground.limits import exempt_from_collection, pause_garbage_collection
 from ipu_results.ground.text import escape_unprintable
@@ -49,12 +36,14 @@ def kind_option(kinds: list[str]) -> Callable[[Callable[..., Any]], Callable[...
     return click.option("--kind", type=click.Choice([*kinds, *ALIASES]), metavar="KIND", help=text)
 
 
-@click.command(cls=Command, extra="ingest")
-@raw_option("Documents and their sidecars.")
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Where the dataset is written.")
-@wait_option("builds it")
+@click.command(cls=common.Command, extra="ingest")
+@common.raw_option("Documents and their sidecars.")
+@click.option(
+    "--warehouse", type=common.FOLDER, default="warehouse", show_default=True, help="Where the dataset is written."
+)
+@common.wait_option("builds it")
 @click.option("--strict", is_flag=True, help="Exit 1 if rows were quarantined or captures differ.")
-@limit_options
+@common.limit_options
 def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
@@ -69,12 +58,12 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
         from ipu_results.build import IngestConfig
         from ipu_results.build import ingest as run
 
-    with exempt_from_collection(), show_step() as progress:
+    with exempt_from_collection(), common.show_step() as progress:
         summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
     click.echo(_format_summary(summary))
-    echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
-    report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)
-    report_findings(summary.findings, strict, where=WHERE)
+    common.echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
+    common.report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)
+    common.report_findings(summary.findings, strict, where=WHERE)
 
 
 def _format_summary(summary: IngestSummary) -> str:
@@ -89,14 +78,14 @@ def _format_summary(summary: IngestSummary) -> str:
     return format_table(COLUMNS, [(*row[:-1], round(row[-1], 3)) for row in [*rows, total]])
 
 
-@click.command(cls=Command, extra="ingest")
+@click.command(cls=common.Command, extra="ingest")
 @click.argument("document_id", nargs=-1)
-@raw_option("Documents and their sidecars.")
+@common.raw_option("Documents and their sidecars.")
 @click.option(
     "--timeout", default=TIMEOUT_S, show_default=True, help="Seconds of silence after which a try is given up."
 )
 @click.option("--retries", default=RETRIES, show_default=True, help="Further tries after a temporary failure.")
-@size_option
+@common.size_option
 @click.option("--strict", is_flag=True, help="Exit 1 if a capture differs from its transcription.")
 def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_bytes: int, strict: bool) -> None:
     """Download the real documents named in the catalogue into RAW, next to our transcriptions.
@@ -119,7 +108,7 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     if unknown := [name for name in document_id if name not in known]:
         raise click.BadParameter(f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}")
     failed = [name for name in document_id or known if not _fetch_document(known[name], documents, options)]
-    report_findings(list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE)
+    common.report_findings(list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE)
     if failed:
         raise click.exceptions.Exit(1)
 
@@ -129,25 +118,25 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
 
     name = document.document_id
     try:
-        with show_step() as spin:
+        with common.show_step() as spin:
 
             def progress(done: int, total: int | None) -> None:
                 spin("fetch", f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes")
 
             captured = capture(document, documents, replace(options, progress=progress))
     except IpuResultsError as error:
-        echo_labelled("error", f"{name}: {error}")
+        common.echo_labelled("error", f"{name}: {error}")
         return False
     status = "captured as" if captured.kept else "unchanged since"
-    echo_text(f"{name}: {status} {captured.document_id} ({captured.path.name})")
+    common.echo_text(f"{name}: {status} {captured.document_id} ({captured.path.name})")
     return True
 
 
-@click.command(cls=Command, extra="ingest")
+@click.command(cls=common.Command, extra="ingest")
 @click.argument("file", type=click.Path(path_type=Path))
 @kind_option(list(KINDS))
-@format_option("csv", "json")
-@limit_options
+@common.format_option("csv", "json")
+@common.limit_options
 def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:
     """Print the tables of one document as printed, without building anything.
 
@@ -161,12 +150,12 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
     from ipu_results.add import extract as run
     from ipu_results.add import format_problem, format_tables
 
-    with show_step("read", file.name):
+    with common.show_step("read", file.name):
         reading = run(file, kind, max_bytes, max_pages)
     if reading.tables or output == "json":
         click.echo(format_tables(output, reading))
     for problem in reading.problems:
-        echo_labelled("error", format_problem(file.name, problem))
+        common.echo_labelled("error", format_problem(file.name, problem))
     if reading.problems and not reading.tables:
         click.echo("next: ipu-results add FILE drafts the header entry of each table that is not known", err=True)
     if reading.problems:
@@ -185,14 +174,14 @@ PREVIEW_COLUMNS = {
 }
 
 
-@click.command(cls=Command, extra="ingest")
+@click.command(cls=common.Command, extra="ingest")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--url", help="Where the document was published.")
-@raw_option("Documents and their sidecars.")
+@common.raw_option("Documents and their sidecars.")
 @kind_option([name for name, kind in KINDS.items() if kind.is_ingested and not kind.local])
 @click.option("--dry-run", is_flag=True, help="Show rows, quarantine and flags; write nothing.")
 @click.option("--force", is_flag=True, help="Draft an existing sidecar again; what was filled in is kept.")
-@limit_options
+@common.limit_options
 def add(dry_run: bool, **options: Any) -> None:
     """Draft the sidecar of FILE, a new document, as FILE.toml.
 
@@ -210,10 +199,17 @@ def add(dry_run: bool, **options: Any) -> None:
 
     config = AddConfig(**options)
     try:
-        with show_step("read", config.file.name):
+        with common.show_step("read", config.file.name):
             lines = _preview(config) if dry_run else _draft(config)
     except UnrecognisedDocumentError as error:
-        raise click.exceptions.Exit(_explain_headers(config, error)) from error
+        from ipu_results.add import draft_headers
+
+        headers = draft_headers(config)
+        if headers:
+            click.echo(f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}")
+        advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
+        click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
+        raise click.exceptions.Exit(1) from error
     for line in "\n".join(lines).split("\n"):
         click.echo(escape_unprintable(line))
 
@@ -266,18 +262,6 @@ def _format_frame(title: str, frame: pd.DataFrame, columns: Sequence[str]) -> li
     return ["", f"{title}:", format_table(list(shown.columns), rows), *more]
 
 
-def _explain_headers(config: AddConfig, error: UnrecognisedDocumentError) -> int:
-    """Print the drafted entries of `table_headers.toml`, and return the exit status."""
-    from ipu_results.add import draft_headers
-
-    headers = draft_headers(config)
-    if headers:
-        click.echo(f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}")
-    advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
-    click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
-    return 1
-
-
 DAY = click.DateTime(("%Y-%m-%d",))
 ENTRIES_PER_WORKER = 500  # a round has at most 262, on which two workers are hardly faster than one
 
@@ -291,10 +275,10 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
     return version
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.argument("path")
-@format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
+@common.format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
+@click.option("--out", type=common.FILE, help="Write to FILE instead of stdout.")
 @click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
 @click.option(
     "--round", "round_", callback=_parse_round, help="Round of a checkout whose folder names none, such as 2.0."
@@ -360,7 +344,7 @@ def mlperf(
     if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
         raise click.UsageError("--out is inside PATH, which is never written to; choose another file")
     pool = ProcessPool(workers, ENTRIES_PER_WORKER) if dask is None else DaskCluster(dask)
-    with show_progress("MB" if is_single_archive(path) else "entries") as progress:
+    with common.show_progress("MB" if is_single_archive(path) else "entries") as progress:
         scored = score_path(path, pool, digests=True, round_=round_, progress=progress)
     day = retrieved.date() if retrieved else None
     if runs:
@@ -372,4 +356,4 @@ def mlperf(
         click.echo(data, nl=False)
     else:
         write_atomically(out, data)
-    report_findings([str(finding) for finding in scored.findings], strict, limit=None)
+    common.report_findings([str(finding) for finding in scored.findings], strict, limit=None)

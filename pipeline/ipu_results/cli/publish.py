@@ -4,49 +4,34 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ipu_results.cli.common import (
-    FOLDER,
-    Command,
-    echo_labelled,
-    echo_text,
-    format_option,
-    report_findings,
-    show_step,
-    wait_option,
-    warehouse_option,
-)
+from ipu_results.cli import common
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.text import escape_unprintable, format_count
-
-if TYPE_CHECKING:
-    from ipu_results.release import PublishedRelease
-
 
 DAY = click.DateTime(["%Y-%m-%d"])
 MAX_CHANGES = 20  # of a release on the terminal
 RECORDS = "docs/releases"
 
 
-@click.command(cls=Command)
+@click.command(cls=common.Command)
 @click.option("--version", help="MAJOR.MINOR.PATCH. Default: that of the repository.")
-@click.option("--out", type=FOLDER, default="release", show_default=True, help="Folder that becomes the release.")
-@click.option("--previous", type=FOLDER, help="Previous release. Default: the one in OUT.")
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
 @click.option(
-    "--corrections",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="TOML file that gives the reason for each removed row.",
+    "--out", type=common.FOLDER, default="release", show_default=True, help="Folder that becomes the release."
+)
+@click.option("--previous", type=common.FOLDER, help="Previous release. Default: the one in OUT.")
+@click.option("--warehouse", type=common.FOLDER, default="warehouse", show_default=True)
+@click.option(
+    "--corrections", type=common.FILE, metavar="FILE", help="TOML file that gives the reason for each removed row."
 )
 @click.option("--date", "day", type=DAY, metavar="YYYY-MM-DD", help="Date of publication. Default: today in UTC.")
-@wait_option("publishes there")
+@common.wait_option("publishes there")
 @click.option(
     "--record",
-    type=FOLDER,
+    type=common.FOLDER,
     help=f"Folder for VERSION.json, which says what changed. Default: {RECORDS} where there is such a folder.",
 )
 def publish(
@@ -78,25 +63,21 @@ def publish(
     record = record or (Path(RECORDS) if Path(RECORDS).is_dir() else None)
     where = (warehouse, out, published_on, version, previous, corrections, wait, record)
     request = release.ReleaseRequest(*where, default_version=read_version())
-    with show_step() as progress:
+    with common.show_step() as progress:
         published = release.publish(request, progress)
-    echo_text(_format_summary(out, published))
-    report_findings(published.decision.unused, strict=False, where=str(corrections))
-
-
-def _format_summary(out: Path, published: PublishedRelease) -> str:
     decision = published.decision
     changes = [escape_unprintable(f"  {change.level}: {change.what}") for change in decision.changes[:MAX_CHANGES]]
     if (more := len(decision.changes) - MAX_CHANGES) > 0:
         changes.append(f"  and {more} more, see release.json")
     sizes = f"{published.files} files, {published.size_bytes:,} bytes, {published.rows:,} rows"
     checksum = f"build {published.build_id[:12]}, sha256 of SHA256SUMS {published.checksum}"
-    return "\n".join([f"{out}: version {decision.version}, {sizes}", *changes, checksum])
+    common.echo_text("\n".join([f"{out}: version {decision.version}, {sizes}", *changes, checksum]))
+    common.report_findings(published.decision.unused, strict=False, where=str(corrections))
 
 
-@click.command(cls=Command)
-@click.argument("folder", type=FOLDER, metavar="DIR")
-@format_option("text", "json")
+@click.command(cls=common.Command)
+@click.argument("folder", type=common.FOLDER, metavar="DIR")
+@common.format_option("text", "json")
 def verify(folder: Path, output: str) -> None:
     """Check a release: every byte, row and description, in Parquet, CSV and DuckDB and in every descriptor.
 
@@ -111,26 +92,26 @@ def verify(folder: Path, output: str) -> None:
     from ipu_results.ground.text import format_json
     from ipu_results.release import list_limitations, verify_release
 
-    with show_step("verify", str(folder)):
+    with common.show_step("verify", str(folder)):
         problems = verify_release(folder)
     notes = [] if problems else list_limitations(folder)
     if output == "json":
         records = [problem._asdict() for problem in problems]
         click.echo(format_json({"ok": not problems, "problems": records, "notes": notes}))
     elif not problems:
-        echo_text(f"OK {folder}")
+        common.echo_text(f"OK {folder}")
     for problem in problems:
         click.echo(f"FAIL {problem.line}", err=True)
     for note in notes:
-        echo_text(f"note: {note}", err=True)
+        common.echo_text(f"note: {note}", err=True)
     if problems:
         raise click.exceptions.Exit(1)
 
 
-@click.command(cls=Command)
-@click.argument("old", type=FOLDER)
-@click.argument("new", type=FOLDER)
-@format_option("text", "json", "html")
+@click.command(cls=common.Command)
+@click.argument("old", type=common.FOLDER)
+@click.argument("new", type=common.FOLDER)
+@common.format_option("text", "json", "html")
 @click.option(
     "--limit",
     type=click.IntRange(min=0, max=1_000_000),
@@ -151,7 +132,7 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
     from ipu_results.release import diff_releases
     from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
 
-    with show_step("compare", f"{old} {new}"):
+    with common.show_step("compare", f"{old} {new}"):
         difference = diff_releases(old, new, limit)
     format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[output]
     click.echo(format_diff(difference))
@@ -171,7 +152,7 @@ def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, 
     return {name: text for name, _, text in pairs}
 
 
-@click.command(cls=Command, extra="ingest")
+@click.command(cls=common.Command, extra="ingest")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="RUN|FILES...")
 @click.option("--who", "name", required=True, metavar="NAME", help="Who measured; published with the figures.")
 @click.option("--licence", required=True, metavar="SPDX", help="Licence of the figures, such as CC-BY-4.0.")
@@ -193,9 +174,9 @@ def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, 
 @click.option(
     "--new-word", "new_words", multiple=True, metavar="WORD", help="A name that the record does not know yet."
 )
-@click.option("--out", type=FOLDER, default="submissions", show_default=True, help="Folder for <who>/<id>/.")
-@click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Submissions that are here already.")
-@warehouse_option
+@click.option("--out", type=common.FOLDER, default="submissions", show_default=True, help="Folder for <who>/<id>/.")
+@click.option("--raw", type=common.FOLDER, default="raw", show_default=True, help="Submissions that are here already.")
+@common.warehouse_option
 def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **options: Any) -> None:
     """Make a bundle of your figures: a run folder of `sweep`, or files that an adapter reads.
 
@@ -214,26 +195,26 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
 
     place, files, remarks = prepare_bundle(SubmissionRequest(paths, **options))
     for remark in remarks:
-        echo_labelled("finding", remark)
+        common.echo_labelled("finding", remark)
     folder = out / place
     checked = check_files(files, CheckRequest(raw, warehouse, options["account"]), place, folder)
-    echo_text(format_checks([checked], "text"))
+    common.echo_text(format_checks([checked], "text"))
     _require_accepted([checked], "nothing was written; correct what is named above")
     if folder.exists():
         raise SubmissionError("exists already, with the same content", place=str(folder))
     write_bundle(folder, files)
-    echo_text(
+    common.echo_text(
         f"wrote {folder}; next: ipu-results check-submission {folder}, then a pull request with raw/submissions/{place}"
     )
 
 
-@click.command("check-submission", cls=Command, extra="ingest")
+@click.command("check-submission", cls=common.Command, extra="ingest")
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="DIR|ZIP")
-@click.option("--format", "output", type=click.Choice(("text", "json")), default="text", show_default=True)
+@common.format_option("text", "json")
 @click.option("--lay", is_flag=True, help="Lay accepted bundles in RAW/submissions, for the next ingest.")
 @click.option("--account", metavar="LOGIN", help="Account on GitHub that hands the bundle in.")
-@click.option("--raw", type=FOLDER, default="raw", show_default=True, help="Submissions that are here already.")
-@warehouse_option
+@click.option("--raw", type=common.FOLDER, default="raw", show_default=True, help="Submissions that are here already.")
+@common.warehouse_option
 def check_submission(path: Path, output: str, lay: bool, account: str | None, raw: Path, warehouse: Path) -> None:
     """Check a bundle, or a folder of bundles <who>/<id>/, and show what it would publish.
 
@@ -252,7 +233,7 @@ def check_submission(path: Path, output: str, lay: bool, account: str | None, ra
     from ipu_results.submission.check import check_submission as check
 
     checks = check(path, CheckRequest(raw, warehouse, account))
-    echo_text(format_checks(checks, output))
+    common.echo_text(format_checks(checks, output))
     _require_accepted(checks, "see above")
     for checked in checks:
         if lay and checked.bundle is not None:

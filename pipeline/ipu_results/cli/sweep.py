@@ -1,4 +1,4 @@
-"""The command that measures, or emulates, the inference sweep on this machine and appends the run.
+"""The commands that measure, or emulate, the inference sweep on this machine, and that merge runs of many machines.
 
 Stderr shows a progress bar on a terminal, else a line for each stage and round.
 """
@@ -6,21 +6,21 @@ Stderr shows a progress bar on a terminal, else a line for each stage and round.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, Failure, batch_sizes_option, echo_text, plot_option
+from ipu_results.cli import common
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
 from ipu_results.runner.backends import NAMES, PRECISIONS
 from ipu_results.runner.config import RUNS, Progress, SweepConfig, Visit, parse_options, plan_sweeps
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ipu_results.runner.reference_rows import ReferenceRow
     from ipu_results.runner.sweep import SweepResult
 
@@ -52,7 +52,7 @@ class SweepLines(Progress):
 
 
 @contextmanager
-def show_progress() -> Iterator[SweepLines]:
+def show_sweep() -> Iterator[SweepLines]:
     """Show a sweep while the block runs."""
     if not sys.stderr.isatty():
         yield SweepLines()
@@ -71,16 +71,16 @@ SUSPECT = 3  # exit status
 WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output", "strict"})
 
 
-@click.command(cls=Command, extra="runner")
+@click.command(cls=common.Command, extra="runner")
 @click.option("--backend", type=click.Choice(("auto", *NAMES)), default="auto", show_default=True)
 @click.option("--device", metavar="NAME", help="Device of the backend, as --list-devices prints it.")
 @click.option("--target", type=click.Choice(TARGETS), default="c2", show_default=True, help="Machine to emulate.")
-@batch_sizes_option("Batches over all sessions.  [default: 2,4,6,8,10,12; 4,8,16,32,64 on four emulated chips]")
+@common.batch_sizes_option("Batches over all sessions.  [default: 2,4,6,8,10,12; 4,8,16,32,64 on four emulated chips]")
 @click.option("--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in.")
 @click.option("--network", metavar="NAME", help="Network in an ONNX file, such as resnet50. [default: the file's name]")
 @click.option("--sequence-length", type=click.IntRange(min=1), help="Tokens of a text.  [default: the model's, or 128]")
 @click.option("--precision", type=click.Choice(PRECISIONS), help="Requested precision.  [default: the backend's own]")
-@click.option("--images", type=FOLDER, help="JPEG and PNG files to feed.  [default: seeded ones are generated]")
+@click.option("--images", type=common.FOLDER, help="JPEG and PNG files to feed.  [default: seeded ones are generated]")
 @click.option("--sessions", type=click.IntRange(min=1), help="Processes that share a batch.  [default: 2; one a chip]")
 @click.option("--threads", type=click.IntRange(min=1), help="Of each session.  [default: its share of the cores]")
 @click.option("--pipeline", type=click.Choice(("overlap", "serial")), default="overlap", show_default=True)
@@ -97,16 +97,16 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
 @click.option("--power-declared", type=float, metavar="W", help="Watts to state as declared.")
 @click.option("--python", metavar="FILE", help="Interpreter that has PopART.")
 @click.option("--option", "options", multiple=True, metavar="NAME=JSON", help="Passed to the backend; repeatable.")
-@click.option("--out", type=FOLDER, default=RUNS, show_default=True, help="Folder to append the run to.")
+@click.option("--out", type=common.FOLDER, default=RUNS, show_default=True, help="Folder to append the run to.")
 @click.option("--resume", is_flag=False, flag_value=LATEST, metavar="[RUN_ID]", help="Go on with an interrupted run.")
 @click.option("--list-devices", is_flag=True, help="List every device of every backend, and why it cannot be used.")
 @click.option("--dry-run", is_flag=True, help="Print what would run where, and run nothing.")
-@plot_option("Draw published and new points as .svg or .png; repeatable.", multiple=True)
+@common.plot_option("Draw published and new points as .svg or .png; repeatable.", multiple=True)
 @click.option(
-    "--warehouse", type=FOLDER, default="warehouse", show_default=True, help="Published rows to compare with."
+    "--warehouse", type=common.FOLDER, default="warehouse", show_default=True, help="Published rows to compare with."
 )
 @click.option("--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]")
-@click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@common.format_option("table", "json")
 @click.option("--strict", is_flag=True, help="Exit 3 when a row is suspect.")
 @click.pass_context
 def sweep(
@@ -156,7 +156,12 @@ def sweep(
       ipu-results sweep --resume
     """
     if list_devices:
-        _print_devices(fields["python"] or sys.executable)
+        from ipu_results.ground.text import format_table
+        from ipu_results.runner import config as runner
+
+        devices = [own for name in NAMES for own in runner.list_devices(name, fields["python"] or sys.executable)]
+        rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
+        click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
         return
     from ipu_results.runner.environment import format_command_line
 
@@ -170,7 +175,7 @@ def sweep(
             options=parse_options(options),
             command_line=format_command_line(sys.argv),
         )
-        with show_progress() as progress:
+        with show_sweep() as progress:
             runs = _run(config, resume, out, progress, dry_run)
     except SweepConfigError as error:
         raise click.UsageError(str(error)) from error
@@ -191,7 +196,7 @@ def _run(config: SweepConfig, resume: str | None, out: Path, progress: SweepLine
     try:
         if resume:
             runs.append(resume_sweep(None if resume == LATEST else resume, out, progress))
-            echo_text(f"appended: {runs[-1].folder}", err=True)
+            common.echo_text(f"appended: {runs[-1].folder}", err=True)
             return runs
         tasks = plan_sweeps(config, out)
         if dry_run:
@@ -200,12 +205,12 @@ def _run(config: SweepConfig, resume: str | None, out: Path, progress: SweepLine
         for task in tasks:
             progress.stage(f"{task.device.backend} {task.device.name}: {task.reason}")
             runs.append(run_task(task, out, progress))
-            echo_text(f"appended: {runs[-1].folder}", err=True)
+            common.echo_text(f"appended: {runs[-1].folder}", err=True)
         return runs
     except KeyboardInterrupt as error:
         left = [run_id for run_id in list_unfinished(out) if run_id not in before]
         how = f"finished blocks are kept; go on with: --resume {left[-1]}" if left else "nothing had been measured"
-        raise Failure(f"interrupted; {how}") from error
+        raise common.Failure(f"interrupted; {how}") from error
 
 
 def _refuse_with_resume(context: click.Context) -> None:
@@ -216,15 +221,6 @@ def _refuse_with_resume(context: click.Context) -> None:
         option.opts[0] for name, option in names.items() if context.get_parameter_source(name) is typed
     ):
         raise click.UsageError(f"--resume keeps the options of the run's start: not with {refused[0]}")
-
-
-def _print_devices(python: str) -> None:
-    from ipu_results.ground.text import format_table
-    from ipu_results.runner.config import list_devices
-
-    devices = [device for name in NAMES for device in list_devices(name, python)]
-    rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
-    click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
 
 
 def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str, plot: Sequence[Path]) -> None:
@@ -256,3 +252,55 @@ def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
         click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True)
     elif requested is None and out.name == RUNS.name:
         click.echo(f"the next `ipu-results ingest --raw {out.parent}` includes it", err=True)
+
+
+@click.command(cls=common.Command, extra="ingest")
+@click.argument("sources", nargs=-1, required=True, metavar="DIR|URL...")
+@click.option("--into", type=common.FOLDER, default=RUNS, show_default=True, help="Folder to add the runs to.")
+@click.option("--conflicts", type=common.FOLDER, help="Copy a run here if another one of its id is in place.")
+@click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Runs to copy at once.")
+@common.format_option("table", "json")
+@click.option("--strict", is_flag=True, help="Exit 1 if a run is unfinished, too.")
+def collect(
+    sources: tuple[str, ...], into: Path, conflicts: Path | None, workers: int, output: str, strict: bool
+) -> None:
+    """Merge the runs of other machines into one folder, for the next `ingest`.
+
+    DIR or URL is a run folder of `sweep`, or holds run folders at any place below it. A URL is whatever fsspec
+    knows, such as an object store or a web server. Every file is compared with the digests of the run's sidecars, and
+    the run is read as `ingest` reads it. Then it appears in one rename.
+
+    A run that is in place is not added again. Another run of the same id is a conflict: what is in place stays, and
+    so does the source. Unfinished runs are skipped. Links, other files in place of a run's, and files that are too
+    large are refused. Exit 1 if a run is in conflict, refused or cannot be read; all others are added even so.
+
+    \b
+    Extras:
+      URLs: pip install 'ipu-results[remote]', and the package that fsspec names for an object store
+
+    \b
+    Example:
+      ipu-results collect /mnt/lab-1/runs /mnt/lab-2/runs
+      ipu-results collect s3://lab-results/runs https://lab.example/runs/ --format json
+      ipu-results collect ~/runs --into raw/runs --conflicts build/conflicts
+    """
+    from ipu_results.fleet import FAULTS
+    from ipu_results.fleet import collect as run
+    from ipu_results.ground.text import format_json, format_table
+
+    with common.show_progress("runs") as progress:
+        outcomes = run(sources, into, conflicts=conflicts, workers=workers, progress=progress)
+    columns = ("run_id", "status", "digest", "size", "source", "reason")
+    if output == "json":
+        click.echo(format_json([{name: getattr(own, name) for name in columns} for own in outcomes]))
+    elif taken := [own for own in outcomes if own.status in ("added", "present")]:
+        rows = [(own.run_id, own.status, (own.digest or "")[:12], own.size, own.source) for own in taken]
+        common.echo_text(format_table(columns[:5], rows))
+    for own in outcomes:
+        if own.reason is not None:
+            label = "error" if own.status in FAULTS else "finding"
+            common.echo_labelled(label, f"{own.status}: {own.source}: {own.reason}")
+    counts: Counter[str] = Counter(own.status for own in outcomes)
+    common.echo_text(f"{into}: {', '.join(f'{count} {status}' for status, count in counts.items())}", err=True)
+    if any(counts[status] for status in FAULTS) or (strict and counts["unfinished"]):
+        raise click.exceptions.Exit(1)

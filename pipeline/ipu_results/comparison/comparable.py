@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.comparison.measurement import COMPARISON, FIGURES, INPUT_SIZE, Measurement
+from ipu_results.comparison.measurement import COMPARISON, FIGURES, INPUT_SIZE, SETUP, Measurement
 from ipu_results.ground.physics import PER_ITEM, compute_rate
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import quote
@@ -249,26 +249,13 @@ class Difference:
 def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     """List the conditions that differ, those that both sides state first."""
     setup = SETUPS.get(row["table_name"], {})
-    names = (
-        "batch_size",
-        "variant",
-        "conditions",
-        "dataset",
-        "platform",
-        "framework",
-        "chips",
-        "power_w",
-        "efficiency",
-    )
+    names = "batch_size variant conditions dataset platform framework chips power_w efficiency".split()
     own = {name: getattr(ours, name) for name in (*names, "network", "sdk_version", "power_scope")} | {
         "figures": ORIGINS.get(ours.origin, "measured"),
         "precision": spell_precision(ours.precision),
         "latency": ours.latency_kind or ours.latency_basis,
         "software": ours.framework,
-        **{
-            name: ours.setup.get(name)
-            for name in ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
-        },
+        **{name: ours.setup.get(name) for name in SETUP},
     }
     theirs = {
         **{name: setup.get(name) for name in own},
@@ -335,10 +322,12 @@ def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
     """Return how far a comparable row is, 0 for the same conditions; `family` is that of our machine."""
     precisions = name_precision(ours.precision), name_precision(row["effective_precision"])
     variants = [normalise_name(variant or "") for variant in (ours.variant, row["variant"])]
+    batches = ours.batch_size, row["batch_size"]
+    batch = 0.0 if batches == (None, None) else DISTANCE["unknown_batch"]
     return sum(
         (
             _compute_machine_distance(ours, row, family),
-            _compute_batch_distance(ours.batch_size, row["batch_size"]),
+            batch if None in batches else DISTANCE["per_doubled_batch"] * _log_ratio(*batches),
             _weigh(*precisions, "precision"),
             _weigh(ours.framework, row["framework"], "framework"),
             DISTANCE["other_variant"] * (variants[0] != variants[1]),
@@ -355,12 +344,6 @@ def _compute_machine_distance(ours: Measurement, row: Row, family: str | None) -
     if ours.chip is not None and ours.chip == row["chip"]:
         return DISTANCE["other_chip_count"] + _log_ratio(ours.chips, row["chips"])
     return DISTANCE["other_chip"] if family is not None and family == row["family"] else DISTANCE["other_family"]
-
-
-def _compute_batch_distance(ours: int | None, theirs: int | None) -> float:
-    if ours is None or theirs is None:
-        return 0.0 if ours == theirs else DISTANCE["unknown_batch"]
-    return DISTANCE["per_doubled_batch"] * _log_ratio(ours, theirs)
 
 
 def _log_ratio(ours: int | None, theirs: int | None) -> float:

@@ -66,39 +66,32 @@ class KnownWords:
 def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of an open warehouse."""
     vocabulary = load_vocabulary()
-    rows = run_query(
-        connection,
-        "SELECT DISTINCT model, network, effective_precision AS precision, item, framework, platform FROM results "
-        "ORDER BY ALL",
-    ).to_pylist()
+    columns = "model, network, effective_precision AS precision, item, framework, platform"
+    rows = run_query(connection, f"SELECT DISTINCT {columns} FROM results ORDER BY ALL").to_pylist()
     machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()
     models = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
     networks: dict[str, set[str]] = {}
     for row in rows:
         networks.setdefault(row["model"], set()).add(row["network"])
         networks.setdefault(row["network"], set()).add(row["network"])
-    precisions = _list_words(rows, "precision")
+    names = ("precision", "framework", "platform", "item")
+    printed = {name: sorted({row[name] for row in rows if row[name]}) for name in names}
     results = table("results")
     choices = {
-        name: _by_name(results.column(name).choices or ())
+        name: _spell(results.column(name).choices or ())
         for name in ("task", "phase", "latency_kind", "latency_basis", "power_scope", "benchmark", "division", "origin")
     }
     choices["power_scope"] |= POWER_SCOPES
     platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
     items = {entry["model"]: entry["item"] for entry in vocabulary.list_entries("model") if entry.get("item")}
+    precisions = [*vocabulary.precision_bits, *printed["precision"]]
     return KnownWords(
         fields={
-            "model": _by_name(networks) | models | _as_printed(networks),
-            "platform": _by_name(machine["platform"] for machine in machines)
-            | platforms
-            | _as_printed(_list_words(rows, "platform")),
-            "framework": _by_name(_list_words(rows, "framework"))
-            | dict(vocabulary.frameworks)
-            | _as_printed(_list_words(rows, "framework")),
-            "precision": _by_name([*vocabulary.precision_bits, *precisions])
-            | dict(vocabulary.precision_names)
-            | _as_printed(precisions),
-            "item": _by_name([*items.values(), *_list_words(rows, "item")]),
+            "model": _spell(networks, models, networks),
+            "platform": _spell((machine["platform"] for machine in machines), platforms, printed["platform"]),
+            "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
+            "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
+            "item": _spell([*items.values(), *printed["item"]]),
             **choices,
         },
         networks={model: tuple(sorted(names)) for model, names in networks.items()},
@@ -107,16 +100,9 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     )
 
 
-def _list_words(rows: Iterable[Mapping[str, Any]], column: str) -> list[str]:
-    return sorted({row[column] for row in rows if row[column]})
-
-
-def _as_printed(words: Iterable[str]) -> dict[str, str]:
-    return {word: word for word in words}
-
-
-def _by_name(words: Iterable[str]) -> dict[str, str]:
-    return {normalise_name(word): word for word in words}
+def _spell(words: Iterable[str], others: Mapping[str, str] = {}, printed: Iterable[str] = ()) -> dict[str, str]:
+    """Return words by their normalised spelling, then other spellings, and words of the record as they are printed."""
+    return {normalise_name(word): word for word in words} | dict(others) | {word: word for word in printed}
 
 
 COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")

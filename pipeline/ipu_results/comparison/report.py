@@ -14,7 +14,7 @@ from typing import Any
 
 from ipu_results.comparison.comparable import EMULATED, NOT_STATED, RUN, get_interval, get_latency_basis
 from ipu_results.comparison.measurement import FIGURES, Measurement
-from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, Ratio, get_unit
+from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.charts import ORIGIN_SHAPES, PALETTE, apply_theme, make_data, make_title, render_chart
 from ipu_results.ground.text import escape_unprintable, format_json, format_plain, format_table
@@ -39,12 +39,11 @@ def draw_comparisons(comparisons: Sequence[Comparison], suffix: str) -> bytes:
         raise ComparisonError(f"nothing to draw: {comparisons[0].verdict}")
     if len(panels) > MAX_PANELS:
         raise ComparisonError(f"{len(panels)} panels are too many for one chart, at most {MAX_PANELS}; draw fewer rows")
-    return render_chart(lambda alt: _build_chart(alt, panels), suffix)
 
+    def build(alt: Any) -> Any:
+        return apply_theme(alt.vconcat(*(_build_panel(alt, *panel) for panel in panels)))
 
-def _build_chart(alt: Any, panels: Sequence[tuple[Comparison, str]]) -> Any:
-    drawings = [_build_panel(alt, build_rows(comparison, figure), comparison, figure) for comparison, figure in panels]
-    return apply_theme(alt.vconcat(*drawings))
+    return render_chart(build, suffix)
 
 
 def build_rows(comparison: Comparison, figure: str) -> list[dict[str, Any]]:
@@ -55,14 +54,13 @@ def build_rows(comparison: Comparison, figure: str) -> list[dict[str, Any]]:
     first = pairs[0][1]
     how = f" ({EMULATED})" if ours.origin == "emulated" else ""
     own = _build_row(f"{OURS}: {ours.platform or 'machine not stated'}{how}", ours.origin, first.ours, interval)
-    return [own, *(_build_match_row(match, ratio) for match, ratio in pairs)]
-
-
-def _build_match_row(match: Match, ratio: Ratio) -> dict[str, Any]:
-    row = match.row
-    batch = f", batch {row['batch_size']}" if row["batch_size"] else ""
-    name = f"{row['publisher']}, {row['platform']}{batch} ({GROUP_NAMES[match.group]})"
-    return _build_row(name, row["origin"], ratio.theirs, get_interval(ratio.figure, row))
+    rows = [own]
+    for match, ratio in pairs:
+        row = match.row
+        batch = f", batch {row['batch_size']}" if row["batch_size"] else ""
+        name = f"{row['publisher']}, {row['platform']}{batch} ({GROUP_NAMES[match.group]})"
+        rows.append(_build_row(name, row["origin"], ratio.theirs, get_interval(ratio.figure, row)))
+    return rows
 
 
 def _build_row(name: str, origin: str, value: float, interval: tuple[float, float] | None) -> dict[str, Any]:
@@ -70,8 +68,8 @@ def _build_row(name: str, origin: str, value: float, interval: tuple[float, floa
     return {"name": name, "origin": origin, "value": value, "low": low, "high": high, "emulated": origin == "emulated"}
 
 
-def _build_panel(alt: Any, rows: Sequence[dict[str, Any]], comparison: Comparison, figure: str) -> Any:
-    ours = comparison.measurement
+def _build_panel(alt: Any, comparison: Comparison, figure: str) -> Any:
+    rows, ours = build_rows(comparison, figure), comparison.measurement
     unit = get_unit(figure, {"item": ours.item})
     y = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=LABEL_WIDTH))
     data = make_data(alt, rows)
@@ -111,7 +109,8 @@ def format_comparisons(comparisons: Sequence[Comparison], output: str) -> str:
     if output == "json":
         return format_json([comparison.to_record() for comparison in comparisons])
     if output == "html":
-        return _format_html(comparisons)
+        body = "\n".join(map(_format_article, comparisons))
+        return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(body=body)
     return "\n\n".join("\n".join(_list_lines(comparison)) for comparison in comparisons)
 
 
@@ -151,38 +150,21 @@ def _build_table(comparison: Comparison) -> tuple[list[Cells], list[str]]:
 def _build_cells(match: Match, number: int) -> Cells:
     ratio, row = match.ratios[number], match.row
     per_chip = match.ratio_per_chip if ratio.figure == "throughput" else None
-    return [
-        GROUP_NAMES[match.group],
-        _round(ratio.ratio),
-        _round(ratio.low),
-        _round(ratio.high),
-        ratio.figure,
-        f"{ratio.theirs:.8g}",
-        get_unit(ratio.figure, row),
-        _round(per_chip),
-        row["platform"],
-        _to_text(row["batch_size"]),
-        _to_text(row["effective_precision"]),
-        _to_text(row["framework"]),
-        _to_text(row["document_id"]),
-        row["result_id"],
-        format_plain(match.distance),
-    ]
-
-
-def _round(value: float | None) -> str:
-    return "" if value is None else format_plain(value)
-
-
-def _to_text(value: Any) -> str:
-    return "" if value is None else str(value)
+    ratios = ["" if value is None else format_plain(value) for value in (ratio.ratio, ratio.low, ratio.high, per_chip)]
+    names = ("platform", "batch_size", "effective_precision", "framework", "document_id", "result_id")
+    texts = ["" if row[name] is None else str(row[name]) for name in names]
+    figure = [ratio.figure, f"{ratio.theirs:.8g}", get_unit(ratio.figure, row)]
+    return [GROUP_NAMES[match.group], *ratios[:3], *figure, ratios[3], *texts, format_plain(match.distance)]
 
 
 def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     """Yield the title and the lines of each part below the table."""
     for match in comparison.matches:
         known = [f"{own.what}: {own.ours} / {own.theirs}" for own in match.differences if own.known]
-        open_ = [_describe_unknown(own) for own in match.differences if not own.known]
+        unknown = [own for own in match.differences if not own.known]
+        open_ = [
+            f"{own.what} ({'ours' if own.theirs is None else 'theirs'}: {own.ours or own.theirs})" for own in unknown
+        ]
         refused = [f"{name} not compared: {reason}" for name, reason in match.not_compared.items()]
         lines = [*known, *([f"stated on one side only: {', '.join(open_)}"] if open_ else []), *refused]
         if match.row["attribution"]:
@@ -195,10 +177,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         yield INTERVAL_NOTE, []
     if comparison.peers.get("rows"):
         count, low, high = (comparison.peers[name] for name in ("rows", "throughput_low", "throughput_high"))
-        yield (
-            f"rows of this machine, batch size and precision: {count}, throughput {low:.12g} to {high:.12g}",
-            [],
-        )
+        yield f"rows of this machine, batch size and precision: {count}, throughput {low:.12g} to {high:.12g}", []
     for basis, own in (comparison.peers.get("latency_ms") or {}).items():
         ends = " to ".join(f"{end:.12g}" for end in sorted({own["low"], own["high"]}))
         rows = f"{own['rows']} row{'s' * (own['rows'] != 1)}"
@@ -210,15 +189,6 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         yield "assumed", list(comparison.measurement.remarks)
     if comparison.measurement.benchmark == RUN["mlperf"]:
         yield MLPERF_NOTE, []
-
-
-def _describe_unknown(own: Any) -> str:
-    return f"{own.what} ({'ours' if own.theirs is None else 'theirs'}: {own.ours or own.theirs})"
-
-
-def _format_html(comparisons: Sequence[Comparison]) -> str:
-    body = "\n".join(_format_article(comparison) for comparison in comparisons)
-    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(body=body)
 
 
 def _format_article(comparison: Comparison) -> str:

@@ -163,12 +163,15 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
     measured = [match for match in matches if match.group not in UNVERIFIED]
     emulated = [match for match in matches if match.group == "emulated"]
     same = [match for match in measured if is_same_set_up(ours, match.row)]
-    settled = [match for match in same if not _has_open_basis(ours, match)]
+    # not settled: a match that rests on a latency of which a side does not say what it times
+    settled = [match for match in same if match.ratio.figure != "latency_ms" or _has_bases(ours, match)]
     if same and not settled:
         return _judge_by_bases(ours, same)
     if settled:
         nearest = min(settled, key=lambda match: match.distance)
-        ratio = max(_list_settled(ours, nearest), key=_get_gap)
+        has_bases = _has_bases(ours, nearest)
+        others = (own for own in nearest.ratios[1:] if own.figure != "latency_ms" or has_bases)
+        ratio = max([nearest.ratio, *others], key=_get_gap)
         if _get_gap(ratio) > DOUBTFUL_FACTOR:
             batch = "" if ours.benchmark else " at the same batch size"
             limit = f"more than a factor of {DOUBTFUL_FACTOR:g} apart on the same machine{batch}"
@@ -182,19 +185,16 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
     if matches:
         return "no-comparable-row", f"{describe_match(matches[0])}: no other row may be compared"
     if refusals:
-        largest = refusals[0]
-        count = sum(refusal.rows for refusal in refusals)
-        rows = "row" if count == 1 else "rows"
-        return (
-            "no-comparable-row",
-            f"{count} {rows} of {ours.network} may not be compared, {largest.rows} because: {largest.reason}",
-        )
+        count, largest = sum(refusal.rows for refusal in refusals), refusals[0]
+        rows = f"{count} row{'' if count == 1 else 's'} of {ours.network}"
+        text = f"{rows} may not be compared, {largest.rows} because: {largest.reason}"
+        return "no-comparable-row", text
     return "no-comparable-row", f"the record has no row of {ours.network}"
 
 
-def _has_open_basis(ours: Measurement, match: Match) -> bool:
-    """Return whether a match rests on a latency of which a side does not say what it times."""
-    return match.ratio.figure == "latency_ms" and None in (ours.stated_basis, get_latency_basis(match.row))
+def _has_bases(ours: Measurement, match: Match) -> bool:
+    """Return whether both sides say what their latency times."""
+    return None not in (ours.stated_basis, get_latency_basis(match.row))
 
 
 def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status, str]:
@@ -218,12 +218,6 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
         return "doubtful", f"{stated}: more than a factor of {DOUBTFUL_FACTOR:g} apart, whatever the latency times"
     step = "the rows do not say" if ours.stated_basis else "state it with --latency-basis"
     return "depends", f"{stated}: what the latency times decides; {step}"
-
-
-def _list_settled(ours: Measurement, match: Match) -> list[Ratio]:
-    """Return the first ratio, and each other one but that of a latency of which a side does not say what it times."""
-    stated = [ours.stated_basis, get_latency_basis(match.row)]
-    return [match.ratio, *(own for own in match.ratios[1:] if own.figure != "latency_ms" or all(stated))]
 
 
 def _get_gap(ratio: Ratio) -> float:

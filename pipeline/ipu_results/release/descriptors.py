@@ -27,21 +27,13 @@ LICENCE = {"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by
 KEYWORDS = ["Graphcore", "IPU", "benchmark", "MLPerf"]
 PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
 CONTEXT = Path(__file__).with_name("templates") / "croissant_context.json"  # as the specification prints it
-PACKAGE_TYPES: dict[str, str] = {
-    "text": "string",
-    "integer": "integer",
-    "double": "number",
-    "date": "date",
-    "timestamp": "datetime",
-    "boolean": "boolean",
-}
-CROISSANT_TYPES: dict[str, str] = {
-    "text": "sc:Text",
-    "integer": "cr:Int64",
-    "double": "cr:Float64",
-    "date": "sc:Date",
-    "timestamp": "sc:DateTime",
-    "boolean": "sc:Boolean",
+TYPES = {  # of a column, in a Data Package and in Croissant
+    "text": ("string", "sc:Text"),
+    "integer": ("integer", "cr:Int64"),
+    "double": ("number", "cr:Float64"),
+    "date": ("date", "sc:Date"),
+    "timestamp": ("datetime", "sc:DateTime"),
+    "boolean": ("boolean", "sc:Boolean"),
 }
 TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"
 # mlcroissant reads Parquet under its older media type alone.
@@ -117,7 +109,7 @@ def _describe_schema(table: Table) -> Record:
 
 
 def _describe_column(column: Column) -> Record:
-    kind = PACKAGE_TYPES.get(column.kind, column.kind)  # a type that no table has is in no release that is sound
+    kind, _ = TYPES.get(column.kind, (column.kind, ""))  # a type that no table has is in no release that is sound
     field: Record = {"name": column.name, "type": kind, "description": column.description}
     if column.kind == "timestamp":
         field["format"] = TIMESTAMP
@@ -175,7 +167,7 @@ def _describe_field(table: str, column: Column) -> Record:
         "@id": f"{table}/{column.name}",
         "name": column.name,
         "description": describe_column(column),
-        "dataType": CROISSANT_TYPES.get(column.kind, column.kind),
+        "dataType": TYPES.get(column.kind, ("", column.kind))[1],
         "source": {"fileObject": {"@id": get_parquet_name(table)}, "extract": {"column": column.name}},
     }
     if column.references:

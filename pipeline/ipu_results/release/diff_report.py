@@ -68,7 +68,8 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
     """Return a name for each row, by its key: the label that the schema gives it, or that of its result, or the key."""
     if not keys:
         return []
-    label = _get_label(table)
+    known = KNOWN_TABLES.get(table.name)
+    label = tuple(name for name in (known.label if known else ()) if name in table.columns)
     results = diff.new.tables.get(RESULTS)
     if not label and results and RESULT_ID in keys[0] and table.name != RESULTS:
         names = name_rows(diff, results, [{RESULT_ID: key[RESULT_ID]} for key in keys])
@@ -86,11 +87,6 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
         rows = connection.execute(f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named ON {on}").fetchall()
     labels = {at: _join(values) for at, *values in rows}
     return [labels.get(at) or _join(key.values()) for at, key in enumerate(keys)]
-
-
-def _get_label(table: SnapshotTable) -> tuple[str, ...]:
-    known = KNOWN_TABLES.get(table.name)
-    return tuple(name for name in (known.label if known else ()) if name in table.columns)
 
 
 def _join(values: Iterable[Any]) -> str:
@@ -112,7 +108,11 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
     if diff.is_empty:
         yield f"no difference in {diff.same_tables} tables"
         return
-    yield from _list_figure_lines(diff)
+    changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
+    yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
+    yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
+    if count > len(changes) > 0:
+        yield f"  and {count - len(changes):,} more"
     yield from (f"- table {table.name}, {table.rows:,} rows" for table in diff.removed)
     yield from (f"+ table {table.name}, {table.rows:,} rows" for table in diff.added)
     yield from (f"~ the definition of {name}" for name in diff.views)
@@ -123,14 +123,6 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
     level = get_level(list_changes(diff))
     yield ""
     yield f"{len(tables)} tables differ, {diff.same_tables} do not; version change needed: {level}"
-
-
-def _list_figure_lines(diff: ReleaseDiff) -> Iterator[str]:
-    changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
-    yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
-    yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
-    if count > len(changes) > 0:
-        yield f"  and {count - len(changes):,} more"
 
 
 def _format_name(change: FigureChange) -> str:

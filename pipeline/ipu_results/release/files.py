@@ -263,7 +263,9 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
     _assert_release(out)
     with _lock(out, wait_s):
         _recover(out)
-        _assert_only_release(out)
+        names = _assert_release(out)
+        if names and (foreign := sorted(names - {CHECKSUMS, SIGNATURE, *read_checksums(out / CHECKSUMS)[0]})):
+            raise ReleaseError(f"holds {foreign[0]}, which does not belong to the release there", place=str(out))
         try:
             new.mkdir()
             yield new
@@ -290,15 +292,11 @@ def finish_interrupted_publish(out: Path) -> None:
             _recover(out)
 
 
-def _assert_only_release(out: Path) -> None:
-    """Raise ReleaseError unless the folder is absent, empty, or holds a release and nothing else."""
-    names = _assert_release(out)
-    if names and (foreign := sorted(names - {CHECKSUMS, SIGNATURE, *read_checksums(out / CHECKSUMS)[0]})):
-        raise ReleaseError(f"holds {foreign[0]}, which does not belong to the release there", place=str(out))
-
-
 def _assert_release(out: Path) -> set[str]:
-    """Do the part of the check that is safe while another process publishes there, and return the file names."""
+    """Raise ReleaseError unless the folder is absent, empty or a release; return the names of its files.
+
+    It is safe while another process publishes there.
+    """
     try:
         names = {path.name for path in out.iterdir()}
     except FileNotFoundError:

@@ -19,7 +19,7 @@ from ipu_results.ground.files import hash_file, write_atomically
 from ipu_results.ground.sql import get_first_line, open_engine
 from ipu_results.ground.text import format_count, format_json, to_json_value
 from ipu_results.release import files
-from ipu_results.release.diff import ReleaseDiff, TableDiff, diff_releases
+from ipu_results.release.diff import ReleaseDiff, diff_releases
 from ipu_results.release.diff_report import count_figures, list_figure_changes, list_reported_tables
 from ipu_results.release.files import open_database, read_definitions, replace_release
 from ipu_results.release.texts import describe_generator, format_files
@@ -186,7 +186,7 @@ def describe_release(release: Mapping[str, Any], diff: ReleaseDiff | None) -> di
         "build_id": release["build_id"],
         "previous": None if diff is None else diff.old.name,
         "level": None if diff is None else get_level(list_changes(diff)),
-        "summary": list(_summarise_first(release) if diff is None else _summarise(diff)),
+        "summary": [_summarise_first(release)] if diff is None else list(_summarise(diff)),
         "corrections": release["corrections"],
         "figures_changed": [] if diff is None else [to_json_value(it._asdict()) for it in list_figure_changes(diff)],
         "rows": {} if diff is None else {table.name: table.rows._asdict() for table in list_reported_tables(diff)},
@@ -199,9 +199,9 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
     write_atomically(folder / f"{record['version']}.json", f"{format_json(record)}\n".encode())
 
 
-def _summarise_first(release: Mapping[str, Any]) -> Iterator[str]:
+def _summarise_first(release: Mapping[str, Any]) -> str:
     counts = [f"{release['tables'][name]['rows']:,} {name}" for name in COUNTED if name in release["tables"]]
-    yield f"First release: {_join(counts)}."
+    return f"First release: {_join(counts)}."
 
 
 def _summarise(diff: ReleaseDiff) -> Iterator[str]:
@@ -209,7 +209,10 @@ def _summarise(diff: ReleaseDiff) -> Iterator[str]:
     figures = sum(map(count_figures, list_reported_tables(diff)))
     yield f"{format_count(figures, 'figure')} changed." if figures else "No figure changed."
     tables = list_reported_tables(diff)
-    yield from filter(None, map(_summarise_rows, tables))
+    for table in tables:
+        counts = (("new", table.rows.added), ("removed", table.rows.removed))
+        if parts := [f"{count:,} {what}" for what, count in counts if count]:
+            yield f"Rows of {table.name}: {' and '.join(parts)}."
     for what, names in (
         ("New tables", [table.name for table in diff.added]),
         ("Removed tables", [table.name for table in diff.removed]),
@@ -219,12 +222,6 @@ def _summarise(diff: ReleaseDiff) -> Iterator[str]:
     ):
         if names:
             yield f"{what}: {_join(names)}."
-
-
-def _summarise_rows(table: TableDiff) -> str | None:
-    counts = (("new", table.rows.added), ("removed", table.rows.removed))
-    parts = [f"{count:,} {what}" for what, count in counts if count]
-    return f"Rows of {table.name}: {' and '.join(parts)}." if parts else None
 
 
 def _join(names: list[str]) -> str:

@@ -40,7 +40,7 @@ from ipu_results.store.tables import count_formulas, write_csv
 # By the name in a release: the file of the repository that it is made from.
 REPOSITORY_TEXTS = {CITATION: CITATION, "LICENSE": "LICENSE-DATA", "CHANGELOG.md": "CHANGELOG.md"}
 REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-DEFAULT_CONFIGURATION = "results"
+DEFAULT = {"results": "  default: true\n"}  # the table that `datasets` loads where none is named
 TEMPLATES = Path(__file__).with_name("templates")
 CODE = ("check/rules", "ground", "release", "schema", "store")
 CODE_SUFFIXES = frozenset({".py", ".md", ".json", ".html", ".toml", ".sql"})
@@ -155,11 +155,15 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
     )
     rows = {name: entry["rows"] for key in ("tables", "view_files") for name, entry in release[key].items()}
     empty = ", ".join(format_code(name) for name in rows if not rows[name])
+    titles = {rule.id: rule.title for rule in RULES}
     return (
         (TEMPLATES / "card.md")
         .read_text(encoding="utf-8")
         .format(
-            configurations="".join(map(_format_configuration, filter(rows.get, rows))),
+            configurations="".join(  # of `datasets.load_dataset`, which needs rows
+                f"- config_name: {name}\n{DEFAULT.get(name, '')}  data_files: {get_parquet_name(name)}\n"
+                for name in filter(rows.get, rows)
+            ),
             empty=f"`datasets` loads no table without rows, so it has no configuration of {empty}.\n" if empty else "",
             version=release["version"],
             published_on=release["published_on"],
@@ -170,7 +174,10 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
             views=format_markdown_table(("view", "rows", "what it shows"), views),
             origins=format_markdown_table(("origin", "task", "results"), stats["origins"]),
             source_rows=format_markdown_table(("source rows", "count"), stats["source_rows"]),
-            flags=_format_flags(stats),
+            flags=format_markdown_table(
+                ("rule", "what it finds", "severity", "flags", "results"),
+                ((rule, titles.get(rule, ""), *counts) for rule, *counts in stats["flags"]),
+            ),
             quarantine=_format_quarantine(stats),
             verdicts=format_markdown_table(("verdict", "claims"), stats["verdicts"]),
             formulas=_format_formulas(formulas),
@@ -178,18 +185,6 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
             licences=_format_licences(stats),
         )
     )
-
-
-def _format_configuration(name: str) -> str:
-    """Return the configuration of `datasets.load_dataset` for a table or view, which must have rows."""
-    default = "  default: true\n" if name == DEFAULT_CONFIGURATION else ""
-    return f"- config_name: {name}\n{default}  data_files: {get_parquet_name(name)}\n"
-
-
-def _format_flags(stats: ReleaseStats) -> str:
-    titles = {rule.id: rule.title for rule in RULES}
-    rows = ((rule, titles.get(rule, ""), *counts) for rule, *counts in stats["flags"])
-    return format_markdown_table(("rule", "what it finds", "severity", "flags", "results"), rows)
 
 
 def _format_quarantine(stats: ReleaseStats) -> str:

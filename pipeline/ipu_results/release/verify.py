@@ -153,7 +153,7 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
     with files.open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, package, croissant, tables, connection)
         checks: Sequence[tuple[str, Callable[[ReleaseContents], Iterator[Problem]]]] = (
-            (RELEASE, _check_record),
+            (RELEASE, lambda it: _name(RELEASE, check_record(it.release))),
             (ENVIRONMENT, lambda it: check_environment(it.folder)),
             *((name, partial(_check_rows, name=name)) for name in tables),
             (RELEASE, _check_view_files),
@@ -161,8 +161,8 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
             (DICTIONARY_TABLE, _check_dictionary),
             (DICTIONARY_TABLE, _check_schemas),
             (DICTIONARY_TABLE, _check_catalog),
-            (PACKAGE, _check_package),
-            (CROISSANT, _check_croissant),
+            (PACKAGE, lambda it: _name(PACKAGE, check_package(it.package, it.define_tables(), it.folder))),
+            (CROISSANT, lambda it: _name(CROISSANT, check_croissant(it.croissant, it.define_tables(), it.folder))),
         )
         for place, check in checks:
             problems += files.collect(place, check(contents))
@@ -201,10 +201,6 @@ def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
         yield Problem(name, f"belongs to a table that {RELEASE} does not list")
     for name in sorted(names - present - files.REQUIRED - {CHECKSUMS, SIGNATURE}):
         yield Problem(escape_unprintable(name), "does not belong to a release")
-
-
-def _check_record(contents: ReleaseContents) -> Iterator[Problem]:
-    return (Problem(RELEASE, message) for message in check_record(contents.release))
 
 
 def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
@@ -292,7 +288,7 @@ def _check_schemas(contents: ReleaseContents) -> Iterator[Problem]:
             for column, kind, unit, text in relation.columns
         )
         expected = file_schema(Table(name, relation.description, tuple(columns), ()))
-        yield from (Problem(get_parquet_name(name), message) for message in _compare_schemas(rows.schema, expected))
+        yield from _name(get_parquet_name(name), _compare_schemas(rows.schema, expected))
 
 
 def _compare_schemas(schema: pa.Schema, expected: pa.Schema) -> Iterator[str]:
@@ -315,15 +311,10 @@ def _compare_schemas(schema: pa.Schema, expected: pa.Schema) -> Iterator[str]:
 def _read_pandas_types(schema: pa.Schema) -> tuple[Any, list[tuple[Any, ...]]]:
     """Return what the metadata tell pandas of the index and of each column."""
     stated = json.loads((schema.metadata or {}).get(PANDAS_METADATA, b"{}"))
-    columns = [
-        (
-            it["name"],
-            it["field_name"],
-            it["pandas_type"],
-            it["numpy_type"] if it["pandas_type"] in NULLABLE_TYPES else "",
-        )
-        for it in stated.get("columns", ())
-    ]
+    columns = []
+    for it in stated.get("columns", ()):
+        numpy_type = it["numpy_type"] if it["pandas_type"] in NULLABLE_TYPES else ""
+        columns.append((it["name"], it["field_name"], it["pandas_type"], numpy_type))
     return stated.get("index_columns"), columns
 
 
@@ -359,11 +350,5 @@ def _list_constraints(package: Record, table: str) -> list[tuple[Any, ...]]:
     return sorted(constraints)
 
 
-def _check_package(contents: ReleaseContents) -> Iterator[Problem]:
-    messages = check_package(contents.package, contents.define_tables(), contents.folder)
-    return (Problem(PACKAGE, message) for message in messages)
-
-
-def _check_croissant(contents: ReleaseContents) -> Iterator[Problem]:
-    messages = check_croissant(contents.croissant, contents.define_tables(), contents.folder)
-    return (Problem(CROISSANT, message) for message in messages)
+def _name(path: str, messages: Iterable[str]) -> Iterator[Problem]:
+    return (Problem(path, message) for message in messages)

@@ -49,18 +49,9 @@ FIGURES: tuple[str, ...] = get_args(Figure)
 MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")  # named where a row does not print them
 CONDITIONS = (
     *("publisher", "submitter", "published_on", "network", "variant", "task", "phase", "platform", "chip", "chips"),
-    *(
-        "batch_size",
-        "sequence_length",
-        "packed",
-        "sparsity",
-        "dataset",
-        "framework",
-        "sdk_version",
-        "effective_precision",
-    ),
-    *("latency_basis", "latency_kind", "power_scope", "conditions", "benchmark", "division", "mlperf_round"),
-    *("mlperf_id", "run_id", "calibration_id", "suspect", "same_as"),
+    *("batch_size", "sequence_length", "packed", "sparsity", "dataset", "framework", "sdk_version"),
+    *("effective_precision", "latency_basis", "latency_kind", "power_scope", "conditions", "benchmark", "division"),
+    *("mlperf_round", "mlperf_id", "run_id", "calibration_id", "suspect", "same_as"),
 )
 MICROBENCHMARK_CONDITIONS = (
     *("publisher", "device", "device_count", "operation", "shape", "precision", "metric", "statistic", "sdk_version"),
@@ -324,7 +315,9 @@ def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
 
 def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[Row]:
     if name == "network":
-        networks = _find_networks(record, value)
+        model = _find_word(record, "model", value)  # means itself, else the networks of the model of that name
+        networks = record.words.networks.get(model, (model,))
+        networks = (model,) if model in networks else networks
         return [row for row in rows if row["network"] in networks]
     if name in NUMBERS:
         return [row for row in rows if row[name] == value]
@@ -346,10 +339,3 @@ def _find_word(record: Record, field: str, word: str) -> str:
     if known is None:
         raise RefusalError("unknown-word", record.words.describe_unknown(field, word))
     return known
-
-
-def _find_networks(record: Record, word: str) -> frozenset[str]:
-    """Return the networks that a name means: itself, else those of the model of that name."""
-    model = _find_word(record, "model", word)
-    networks = record.words.networks.get(model, (model,))
-    return frozenset((model,) if model in networks else networks)

@@ -174,8 +174,10 @@ def cite(ids: str | Iterable[str], *, format: str = "markdown", warehouse: str |
 
 def format_citation(results: Sequence[CitedResult], version: DatasetVersion, format: str) -> str:
     """Format the citation of loaded results in one of `FORMATS`."""
-    write = {"markdown": _format_markdown, "bibtex": _format_bibtex, "csl-json": _format_csl, "latex": _format_latex}
-    return write[format](results, version)
+    if format == "csl-json":
+        return format_json(_build_items(results, version))
+    write = {"markdown": _format_markdown, "bibtex": _format_bibtex, "latex": _format_latex}[format]
+    return write(results, version)
 
 
 def _load(folder: Path, ids: Sequence[str]) -> tuple[DatasetVersion, list[CitedResult]]:
@@ -334,7 +336,3 @@ def _format_entry(item: Mapping[str, Any], year: str | None = None) -> str:
     }
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     return "\n".join([f"@misc{{{item['id']},", *lines, "}"])
-
-
-def _format_csl(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    return format_json(_build_items(results, version))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -30,6 +31,7 @@ MICROBENCHMARKS = """
     FROM microbenchmarks m
 """
 CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"
+EMULATED_STATUS = "emulated, not measured"  # the words that must stand at each figure
 EMULATED, SUBMITTED = "emulated", "submitted"  # rows that count only where a question asks for them
 LABELS = {"quality_value": "quality"}  # where the name of a column without its unit makes a poor label
 # MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
@@ -119,22 +121,23 @@ def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> l
     if unknown := [name for name in dict.fromkeys(ids) if name not in rows]:
         raise QueryError(f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits")
     documents = {row["document_id"]: row for row in run_query(connection, "FROM documents").to_pylist()}
-    cells = _group(run_query(connection, f"FROM provenance WHERE {where} ORDER BY result_id, cell_number").to_pylist())
-    flags = _group(run_query(connection, f"FROM flags WHERE {where} AND severity = 'error' ORDER BY ALL").to_pylist())
+    queries = (
+        f"FROM provenance WHERE {where} ORDER BY result_id, cell_number",
+        f"FROM flags WHERE {where} AND severity = 'error' ORDER BY ALL",
+    )
+    cells, flags = (group_rows(run_query(connection, sql).to_pylist(), "result_id") for sql in queries)
     known = f"SELECT unnest([result_id, same_as]) FROM results WHERE {where}"
     entries = f"FROM mlperf_entries WHERE result_id IN ({known})"
     official = {row["result_id"]: row for row in run_query(connection, entries).to_pylist()}
-    return [
-        _build_result(rows[name], cells.get(name, []), flags.get(name, []), documents, official)
-        for name in dict.fromkeys(ids)
-    ]
+    return [_build_result(rows[name], cells[name], flags[name], documents, official) for name in dict.fromkeys(ids)]
 
 
-def _group(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    grouped: dict[str, list[Mapping[str, Any]]] = {}
+def group_rows(rows: Iterable[dict[str, Any]], column: str) -> defaultdict[str, list[dict[str, Any]]]:
+    """Group rows by a column, each group in the order of the rows; empty for a value that no row has."""
+    groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        grouped.setdefault(row["result_id"], []).append(row)
-    return grouped
+        groups[row[column]].append(row)
+    return groups
 
 
 def _build_result(
@@ -168,23 +171,17 @@ def _build_result(
         document["sha256"],
         document["commit"],
     )
+    is_mlperf = row["benchmark"] == MLPERF or row["origin"] == "official"
     entry = official.get(row["result_id"]) or official.get(row["same_as"] or "")
     return CitedResult(
         row["result_id"],
         row,
         tuple(figures[name] for name in sorted(figures)),
         source,
-        _find_status(row),
+        EMULATED_STATUS if row["origin"] == EMULATED else "unverified" if is_mlperf else None,
         tuple(_list_notes(row, flags)),
         _format_attribution(row, entry, source),
     )
-
-
-def _find_status(row: Mapping[str, Any]) -> str | None:
-    """Return the word that must stand at each figure."""
-    if row["origin"] == "emulated":
-        return "emulated, not measured"
-    return "unverified" if row["benchmark"] == MLPERF or row["origin"] == "official" else None
 
 
 def _list_notes(row: Mapping[str, Any], flags: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -69,8 +69,10 @@ def compare_two(
     first, second = record.get_row(first_result_id), record.get_row(second_result_id)
     if first["result_id"] in (second["result_id"], second["same_as"]) or second["result_id"] == first["same_as"]:
         raise RefusalError("same-measurement", "both ids are of one measurement")
-    if not emulated:
-        _refuse_emulated((first, second))
+    predicted = [row["result_id"] for row in (first, second) if row["origin"] == EMULATED]
+    if predicted and not emulated:
+        step = "ask with emulated true to set a prediction against a figure"
+        raise RefusalError("emulated-not-measured", f"{', '.join(predicted)}: emulated, not measured", step)
     for column, code in (("task", "different-tasks"), ("network", "different-networks")):
         if first[column] != second[column]:
             raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
@@ -95,14 +97,6 @@ def _suggest_step(record: Record, code: str, first: Row, second: Row) -> str:
     return f"ask sql: FROM energy_ipu_gpu WHERE {where}, {shown}" if listed else ""
 
 
-def _refuse_emulated(rows: Sequence[Row]) -> None:
-    if emulated := [row["result_id"] for row in rows if row["origin"] == EMULATED]:
-        reason = f"{', '.join(emulated)}: emulated, not measured"
-        raise RefusalError(
-            "emulated-not-measured", reason, "ask with emulated true to set a prediction against a figure"
-        )
-
-
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     own, theirs = ([name for name in FIGURES if row[name] is not None] for row in (first, second))
     shared = [name for name in own if name in theirs]
@@ -123,7 +117,11 @@ def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obst
     obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
     flagged = (obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged")
     if obstacles != [None, None] and {first["batch_size"], second["batch_size"]} > {None}:
-        obstacles = [_describe_batches(obstacle, first, second) for obstacle in obstacles]
+        # a batch size that one row does not state, in words for two rows
+        sizes = (str(row["batch_size"] or NOT_STATED) for row in (first, second))
+        code = "different-batch-sizes"
+        words = Obstacle(f"batch size: {' / '.join(sizes)}", code)
+        obstacles = [words if own is not None and own.code == code else own for own in obstacles]
     return (
         next(flagged, None)
         or obstacles[0]
@@ -131,14 +129,6 @@ def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obst
         or find_figure_obstacle(figure, ours, second)
         or _find_chips_obstacle(first["chips"], second["chips"], figure, basis)
     )
-
-
-def _describe_batches(obstacle: Obstacle | None, first: Row, second: Row) -> Obstacle | None:
-    """Return an obstacle of a batch size that one row does not state in words for two rows."""
-    if obstacle is None or obstacle.code != "different-batch-sizes":
-        return obstacle
-    sizes = (str(row["batch_size"] or NOT_STATED) for row in (first, second))
-    return Obstacle(f"batch size: {' / '.join(sizes)}", obstacle.code)
 
 
 def _find_chips_obstacle(ours: int | None, theirs: int | None, figure: str, basis: str) -> Obstacle | None:
@@ -299,10 +289,18 @@ def check_claimed_figure(
     verdict = judged[0][0]
     shown = [entry for entry in judged if entry[0] == verdict][:MAX_NEAREST]
     results, citation = record.load([row["result_id"] for _, _, row in shown])
+    _, gap, row = judged[0]
+    recorded = f"{row[figure]!r} {get_unit(figure, row)} ({row['result_id']})"
+    words = {
+        "exact": f"the record has {recorded}",
+        "rounds-to": f"the record has {recorded}, which rounds to it",
+        "differs": f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
+        f"{gap:+.3g} % off",
+    }
     open_ = {name: list(dict.fromkeys(row[name] for row in rows)) for name in VARYING if conditions.get(name) is None}
     return {
         "verdict": verdict,
-        "statement": _describe_claim(verdict, f"{value} {unit}", figure, *judged[0][1:]),
+        "statement": f"{value} {unit}: {words[verdict]}",
         "stated": {"value": str(digits), "unit": unit, "figure": figure},
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
@@ -321,13 +319,6 @@ def check_claimed_figure(
         "results": results,
         "citation": citation,
     }
-
-
-def _describe_claim(verdict: str, stated: str, figure: str, gap: float, row: Row) -> str:
-    recorded = f"{row[figure]!r} {get_unit(figure, row)} ({row['result_id']})"
-    words = {"exact": f"the record has {recorded}", "rounds-to": f"the record has {recorded}, which rounds to it"}
-    far = f"no row that fits has this figure; the nearest has {recorded}, and the stated one is {gap:+.3g} % off"
-    return f"{stated}: {words.get(verdict, far)}"
 
 
 def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float]:

@@ -7,10 +7,9 @@ import os
 import signal
 import sys
 import threading
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
 from types import UnionType
@@ -28,7 +27,7 @@ from ipu_results.ground.files import read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, quote
-from ipu_results.serve import CODES, NEXT_STEPS, RefusalError
+from ipu_results.serve import CODES, WORDS, RefusalError
 from ipu_results.serve.answers import (
     FIGURES,
     MAX_WORD,
@@ -58,7 +57,6 @@ from ipu_results.serve.pairs import (
 )
 from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, run_sql
 
-DESCRIPTIONS = Path(__file__).with_name("tools.toml")
 DEFAULT_RESULTS = 10
 MAX_CELLS = 60
 MAX_STATEMENT = 20_000  # characters
@@ -70,12 +68,6 @@ CLAIMS = """
     SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)
     ORDER BY document_id, claim_id
 """
-
-
-@cache
-def load_descriptions() -> dict[str, Any]:
-    """Load instructions, tools and arguments in words, from tools.toml."""
-    return tomllib.loads(DESCRIPTIONS.read_text(encoding="utf-8"))
 
 
 def overview(record: Record) -> dict[str, Any]:
@@ -96,7 +88,7 @@ def overview(record: Record) -> dict[str, Any]:
         "tables_for_sql": {published.name: published.description for published in TABLES},
         "views_for_sql": {view.name: view.description for view in VIEWS},
         "refusal_codes": CODES,
-        "rules": load_descriptions()["instructions"],
+        "rules": WORDS["instructions"],
         "citation": f"{describe_dataset(record.version)}. Each answer about results cites their sources.",
     }
 
@@ -123,7 +115,8 @@ def find(
             raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
         counts["flagged_rows_not_ranked"] = len(rows) - len(sound)
         check_ranking(sound, figure, chips_basis)
-        rows = sorted(sound, key=lambda row: _rank(row, figure, chips_basis), reverse=order == "highest")
+        divide = chips_basis == PER_CHIP and figure in DIVISIBLE
+        rows = sorted(sound, key=lambda row: row[figure] / (row["chips"] if divide else 1), reverse=order == "highest")
     else:
         rows = sorted(rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
     shown = rows[:limit]
@@ -136,11 +129,6 @@ def find(
         "results": results,
         "citation": citation,
     }
-
-
-def _rank(row: Row, figure: str, basis: str) -> float:
-    chips = row["chips"] if basis == PER_CHIP and figure in DIVISIBLE else 1
-    return float(row[figure] / chips)
 
 
 def provenance(record: Record, result_id: Word) -> dict[str, Any]:
@@ -186,13 +174,16 @@ def claims(
     if not rows:
         raise RefusalError("no-match", "no claim fits", "claims without arguments lists all")
     shown = rows[:limit]
+    citations: dict[str, None] = {}  # each once
+    for row in shown:
+        day = str(row["published_on"] or "day not known")
+        parts = (row["publisher"], f"“{row['title']}”", day, row["url"], row["place"])
+        citations[", ".join(filter(None, parts))] = None
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
         "claims": [_describe_claim(row) for row in shown],
-        "citation": "\n".join(
-            [*dict.fromkeys(_cite_claim(row) for row in shown), f"In: {describe_dataset(record.version)}."]
-        ),
+        "citation": "\n".join([*citations, f"In: {describe_dataset(record.version)}."]),
     }
 
 
@@ -200,12 +191,6 @@ def _describe_claim(row: Row) -> dict[str, Any]:
     described = {name: to_json_value(row[name]) for name in CLAIM_COLUMNS}
     described["recomputed"] = json.loads(row["recomputed"] or "[]")
     return {**described, "origin": "published", "publisher": row["publisher"]}
-
-
-def _cite_claim(row: Row) -> str:
-    day = str(row["published_on"] or "day not known")
-    parts = (row["publisher"], f"“{row['title']}”", day, row["url"], row["place"])
-    return ", ".join(part for part in parts if part)
 
 
 def sql(
@@ -261,14 +246,14 @@ async def _serve(server: Server[Any]) -> None:
 
 def build_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a tool's arguments, from the types of its function and the words of tools.toml."""
-    words = load_descriptions()["tools"][name].get("arguments", {})
+    words = WORDS["tools"][name].get("arguments", {})
     parameters = signature(TOOLS[name]).parameters
     kinds: dict[str, Any] = {}
     for key, kind in get_type_hints(TOOLS[name], include_extras=True).items():
         if get_origin(kind) is Unpack:
             (named,) = get_args(kind)
             kinds = get_type_hints(named, include_extras=True) | kinds
-            words = load_descriptions()["conditions"] | words if named is Conditions else words
+            words = WORDS["conditions"] | words if named is Conditions else words
         elif key not in OWN:
             kinds[key] = Required[kind] if parameters[key].default is Parameter.empty else kind
     return {
@@ -290,7 +275,13 @@ def _build_argument(kind: Any, words: str | None) -> dict[str, Any]:
 
 def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
     async def list_tools(*_: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_describe_tool(name) for name in TOOLS])
+        hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+        texts = {name: WORDS["tools"][name]["description"] for name in TOOLS}
+        tools = [
+            types.Tool(name=name, description=text, input_schema=build_schema(name), annotations=hints)
+            for name, text in texts.items()
+        ]
+        return types.ListToolsResult(tools=tools)
 
     async def call_tool(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         cancelled = threading.Event()
@@ -308,16 +299,10 @@ def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
     return Server(
         NAME,
         version=read_version(),
-        instructions=load_descriptions()["instructions"],
+        instructions=WORDS["instructions"],
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-def _describe_tool(name: str) -> types.Tool:
-    hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
-    description = load_descriptions()["tools"][name]["description"]
-    return types.Tool(name=name, description=description, input_schema=build_schema(name), annotations=hints)
 
 
 def answer(
@@ -331,25 +316,18 @@ def answer(
     try:
         if name not in TOOLS:
             raise RefusalError("wrong-input", f"unknown tool {name[:MAX_WORD]!r}")
-        stated = {key: _to_integer(value) for key, value in arguments.items() if value is not None}
-        _check(name, stated)
-        own = (record, worker, cancelled) if name == "sql" else (record,)
-        result = TOOLS[name](*own, **stated)
-    except RefusalError as error:
-        return {"status": "refused", "code": error.code, "reason": error.reason, "next_step": error.next_step}
-    except IpuResultsError as error:
-        return {
-            "status": "refused",
-            "code": "wrong-input",
-            "reason": str(error),
-            "next_step": NEXT_STEPS["wrong-input"],
+        stated = {
+            # JSON does not tell 4.0 from 4
+            key: int(value) if isinstance(value, float) and value.is_integer() else value
+            for key, value in arguments.items()
+            if value is not None
         }
+        _check(name, stated)
+        result = TOOLS[name](*((record, worker, cancelled) if name == "sql" else (record,)), **stated)
+    except IpuResultsError as error:
+        own = error if isinstance(error, RefusalError) else RefusalError("wrong-input", str(error))
+        return {"status": "refused", "code": own.code, "reason": own.reason, "next_step": own.next_step}
     return {"status": "answered", **result}
-
-
-def _to_integer(value: Any) -> Any:
-    """Return a whole number as an integer: JSON does not tell 4.0 from 4."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:

@@ -118,13 +118,16 @@ def run_sql(
     """Run one reading statement; the units are those that the data dictionary gives a column of this name."""
     answer = worker.run(statement, max_rows, cancelled)
     names = answer["columns"]
+    columns = list(chain(*(published.columns for published in TABLES), *(view.columns for view in VIEWS)))
     # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as, or an alias
     named = [[record.sources[own] for own in _list_texts(row) if own in record.sources] for row in answer["rows"]]
     results = list({result["result_id"]: result for row in named for result in row}.values())
     cited = [result["result_id"] for result in results][:MAX_CITED]
     return {
         **answer,
-        "units_of_columns_with_these_names": {name: _find_units(name) for name in names},
+        "units_of_columns_with_these_names": {
+            name: sorted({column.unit for column in columns if column.name == name and column.unit}) for name in names
+        },
         "who_measured": [
             {name: row[name] for name in ("result_id", "relationship", "origin", "errors", "suspect")}
             for row in results
@@ -143,12 +146,6 @@ def _list_texts(value: Any) -> Iterator[str]:
     elif isinstance(value, Sequence):
         for own in value:
             yield from _list_texts(own)
-
-
-def _find_units(name: str) -> list[str]:
-    """Return the units that columns of this name have: several where tables differ."""
-    columns = chain(*(published.columns for published in TABLES), *(view.columns for view in VIEWS))
-    return sorted({column.unit for column in columns if column.name == name and column.unit})
 
 
 def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> list[str]:

@@ -103,7 +103,8 @@ def _build_table(folder: Path, sql: str) -> CitedTable:
         for name, owner in owners.items()
     ]
     grouped = group_by_source(list(results.values()))
-    letters = dict(zip(grouped, _list_letters(), strict=False))
+    words = ("".join(own) for size in count(1) for own in product(string.ascii_lowercase, repeat=size))
+    letters = dict(zip(grouped, words, strict=False))
     footnotes = [(letters[name], format_footnote(own, version, places=False)) for name, own in grouped.items()]
     if any(COMPUTED_MARK in header for header, _ in columns):
         footnotes.append((COMPUTED_MARK, COMPUTED))
@@ -156,10 +157,6 @@ def _place_marks(
         for row in zip(*cited, strict=True)
     ]
     return [[row[0], *("" for _ in row[1:])] for row in rows] if len(ids) == 1 else rows
-
-
-def _list_letters() -> Any:
-    return ("".join(letters) for size in count(1) for letters in product(string.ascii_lowercase, repeat=size))
 
 
 def _build_column(name: str, pairs: Sequence[tuple[Any, CitedResult | None]], label: str) -> tuple[str, list[str]]:
@@ -226,22 +223,16 @@ def _format_latex(built: CitedTable) -> str:
         r"\begin{table}",
         rf"\begin{{tabular}}{{{'l' * len(built.header)}}}",
         r"\hline",
-        rf"{_join_latex(built.header)} \\",
+        rf"{' & '.join(escape_latex(text).replace(COMPUTED_MARK, DAGGER) for text in built.header)} \\",
         r"\hline",
     ]
     for row in _mark_rows(built, escape_latex, r"\textsuperscript{{{}}}"):
         lines.append(rf"{' & '.join(row)} \\")
     lines += [r"\hline", r"\end{tabular}", "", r"\footnotesize"]
-    lines += [rf"{_format_latex_mark(mark)}{escape_latex(text)}\par" for mark, text in built.footnotes]
+    for mark, text in built.footnotes:
+        sign = rf"\textsuperscript{{{mark.replace(COMPUTED_MARK, DAGGER)}}} " if mark else ""
+        lines.append(rf"{sign}{escape_latex(text)}\par")
     return "\n".join([*lines, r"\end{table}"])
-
-
-def _join_latex(texts: Sequence[str]) -> str:
-    return " & ".join(escape_latex(text).replace(COMPUTED_MARK, DAGGER) for text in texts)
-
-
-def _format_latex_mark(mark: str) -> str:
-    return rf"\textsuperscript{{{mark.replace(COMPUTED_MARK, DAGGER)}}} " if mark else ""
 
 
 def _format_markdown(built: CitedTable) -> str:

@@ -51,7 +51,11 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
     With a folder `pages`, the static pages are written there, with absolute addresses if there is a `base_url`. Raises
     WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
     """
-    _verify(release)
+    # The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must agree. A warehouse that
+    # was never published has no checksums.
+    if (release / RELEASE).exists() and (problems := verify_release(release)):
+        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))
     with open_warehouse(release) as connection:
         data = {name: build(connection) for name, build in SCRIPTS.items()}
         data["start"] = build_start(connection, release)
@@ -69,13 +73,3 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
     return list(files)
-
-
-def _verify(release: Path) -> None:
-    """Check a release against its checksums; a warehouse that was never published has none.
-
-    The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must agree.
-    """
-    if (release / RELEASE).exists() and (problems := verify_release(release)):
-        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
-        raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))

@@ -195,16 +195,14 @@ def draw_points(alt: Any, points: Sequence[Record]) -> Any:
     shape = alt.Shape("set:N", title="Rows", scale=make_scale(alt, names, SHAPES))
     tooltip = make_tooltips(alt, "label", "platform", "batch", "published", "emulated", "set", **TITLES)
     marks = alt.Chart(make_data(alt, records)).mark_point(filled=True, size=70, opacity=0.85)
-    lines = [_draw_line(alt, ends, factor, axes) for factor in (1 - BAND, 1, 1 + BAND)]
+    lines = []
+    for factor in (1 - BAND, 1, 1 + BAND):
+        starts = [end / max(1, factor) for end in ends]
+        line = [{"published": start, "emulated": start * factor} for start in starts]
+        dash = [1, 0] if factor == 1 else [4, 4]
+        style = {"color": PALETTE.ink["rule"], "strokeWidth": 1, "clip": True, "strokeDash": dash}
+        lines.append(alt.Chart(make_data(alt, line)).mark_line(**style).encode(**axes))
     chart = alt.layer(*lines, marks.encode(**axes, color=color, shape=shape, tooltip=tooltip))
     subtitle = f"On the line both agree; the dashed lines are ± {BAND:.0%}"
     title = alt.Title(describe_points(points).finding, subtitle=[subtitle], anchor="start", fontSize=15)
     return apply_theme(chart.properties(width=SIZE, height=SIZE, title=title), legend_columns=2)
-
-
-def _draw_line(alt: Any, ends: Sequence[float], factor: float, axes: dict[str, Any]) -> Any:
-    starts = [end / max(1, factor) for end in ends]
-    line = [{"published": start, "emulated": start * factor} for start in starts]
-    dash = [1, 0] if factor == 1 else [4, 4]
-    style = {"color": PALETTE.ink["rule"], "strokeWidth": 1, "clip": True, "strokeDash": dash}
-    return alt.Chart(make_data(alt, line)).mark_line(**style).encode(**axes)

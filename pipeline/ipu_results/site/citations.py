@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import duckdb
 
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import escape_line, format_json, to_json_value
+from ipu_results.serve import facts
 from ipu_results.serve.cite import (
     KEY,
     LATEX,
@@ -27,17 +28,7 @@ from ipu_results.serve.cite import (
     make_key,
     read_dataset_version,
 )
-from ipu_results.serve.facts import (
-    AUTHOR,
-    LEGEND,
-    MAX_IDS,
-    CitedResult,
-    describe_row,
-    find_figures,
-    format_figure,
-    load_results,
-)
-from ipu_results.site.data import USES, encode_query, group_rows
+from ipu_results.site.data import USES, encode_query
 from ipu_results.store.query import read_build_id
 
 # Columns that the panel shows; the Parquet files hold the others. Microbenchmarks have a page of their own.
@@ -64,26 +55,20 @@ LOGS = "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_r
 
 def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect cells, documents, flags, configurations and runs."""
-    return {
-        "cells": encode_query(connection, CELLS, compact=True),
-        "documents": encode_query(connection, "FROM documents ORDER BY document_id", compact=True),
-        "flags": encode_query(connection, FLAGS, compact=True),
-        "configurations": encode_query(connection, CONFIGURATIONS, compact=True),
-        "runs": encode_query(
-            connection, "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id", compact=True
-        ),
+    queries = {
+        "cells": CELLS,
+        "documents": "FROM documents ORDER BY document_id",
+        "flags": FLAGS,
+        "configurations": CONFIGURATIONS,
+        "runs": "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id",
     }
+    return {name: encode_query(connection, sql, compact=True) for name, sql in queries.items()}
 
 
 def build_mlperf(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect the official MLPerf entries and their log files."""
-    return {
-        "entries": encode_query(connection, ENTRIES, compact=True),
-        "logs": encode_query(connection, LOGS, compact=True),
-    }
-
-
-IDS = "SELECT result_id FROM results ORDER BY result_id"
+    queries = {"entries": ENTRIES, "logs": LOGS}
+    return {name: encode_query(connection, sql, compact=True) for name, sql in queries.items()}
 
 
 def build_citations(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[str, Any]:
@@ -91,16 +76,16 @@ def build_citations(connection: duckdb.DuckDBPyConnection, release: Path) -> dic
 
     Sources, notes and attributions are listed once, and results name them by position.
     """
-    ids = run_query(connection, IDS)["result_id"].to_pylist()
-    batches = (ids[start : start + MAX_IDS] for start in range(0, len(ids), MAX_IDS))
-    results = [result for batch in batches for result in load_results(connection, batch)]
+    ids = run_query(connection, "SELECT result_id FROM results ORDER BY result_id")["result_id"].to_pylist()
+    batches = (ids[start : start + facts.MAX_IDS] for start in range(0, len(ids), facts.MAX_IDS))
+    results = [result for batch in batches for result in facts.load_results(connection, batch)]
     sources: dict[str, dict[str, Any]] = {}
     texts: dict[str, int] = {}
     rows = {result.result_id: _encode_result(result, sources, texts) for result in results}
     return {
         "dataset": _describe_dataset(read_dataset_version(release, read_build_id(release))),
-        "legend": LEGEND,
-        "max": MAX_IDS,
+        "legend": facts.LEGEND,
+        "max": facts.MAX_IDS,
         "latex": LATEX,
         "latex_columns": LATEX_COLUMNS,
         "sources": list(sources.values()),
@@ -112,7 +97,7 @@ def build_citations(connection: duckdb.DuckDBPyConnection, release: Path) -> dic
 def _describe_dataset(version: DatasetVersion) -> dict[str, Any]:
     return {
         "key": KEY,
-        "author": AUTHOR,
+        "author": facts.AUTHOR,
         "title": NAME,
         "version": version.version or "unreleased",
         "published_on": version.published_on,
@@ -122,7 +107,7 @@ def _describe_dataset(version: DatasetVersion) -> dict[str, Any]:
     }
 
 
-def _encode_result(result: CitedResult, sources: dict[str, dict[str, Any]], texts: dict[str, int]) -> list[Any]:
+def _encode_result(result: facts.CitedResult, sources: dict[str, dict[str, Any]], texts: dict[str, int]) -> list[Any]:
     source = result.source
     if source.document_id not in sources:
         sources[source.document_id] = {
@@ -137,14 +122,14 @@ def _encode_result(result: CitedResult, sources: dict[str, dict[str, Any]], text
     attribution = None if result.attribution is None else texts.setdefault(result.attribution, len(texts))
     url = escape_url(source.url or "")
     figures = [
-        [figure.label, escape_line(format_figure(figure, result.status)), escape_line(figure.place)]
-        for figure in find_figures(result)
+        [figure.label, escape_line(facts.format_figure(figure, result.status)), escape_line(figure.place)]
+        for figure in facts.find_figures(result)
     ]
     place = sources[source.document_id]
     return [
         list(sources).index(source.document_id),
         None if url == place["url"] else url,
-        escape_line(describe_row(result.row)),
+        escape_line(facts.describe_row(result.row)),
         figures,
         list_latex_cells(result)[:-1],
         notes,
@@ -215,17 +200,21 @@ def format_schema() -> str:
 def build_result_files(connection: duckdb.DuckDBPyConnection, version: str | None) -> Iterator[tuple[str, str]]:
     """Yield the id of each result with its JSON. Raises ValueError for a number that is not finite."""
     cells, flags, uses, attributions = (
-        group_rows(run_query(connection, sql).to_pylist(), "result_id")
+        facts.group_rows(run_query(connection, sql).to_pylist(), "result_id")
         for sql in (PRINTED_CELLS, RESULT_FLAGS, USES, ATTRIBUTIONS)
     )
     documents = {row["document_id"]: row for row in run_query(connection, DOCUMENTS).to_pylist()}
     [build] = run_query(connection, "SELECT min(build_id) AS build_id FROM build").to_pylist()
+    release = f"release {version}" if version else "unreleased"
     for row in run_query(connection, "FROM results ORDER BY result_id").to_pylist():
         key = row["result_id"]
         names = dict.fromkeys([row["document_id"], *(cell["document_id"] for cell in cells[key])])
         sources = [documents[name] for name in names if name in documents]
         conditions = {name: value for name, value in row.items() if value is not None and name not in UNITS}
         words = {"item": row["item"] or "item", "quality_metric": row["quality_metric"] or ""}
+        # the first document, or the MLPerf attribution as MLCommons wants it
+        named = [f"{it['publisher']}, {it['title']}, {it['published_on'] or 'undated'}" for it in sources[:1]]
+        source = "; ".join([use["attribution"] for use in attributions[key]] or named)
         record = {
             "result_id": conditions.pop("result_id"),
             "figures": {
@@ -239,7 +228,7 @@ def build_result_files(connection: duckdb.DuckDBPyConnection, version: str | Non
             "provenance": [_drop_blank(cell) for cell in cells[key]],
             "documents": sources,
             "claims": sorted({use["claim_id"] for use in uses[key]}),
-            "citation": _cite(row, sources, version, [use["attribution"] for use in attributions[key]]),
+            "citation": f"{source}; via ipu-results, {release}, {key}",
             "release": {"version": version, **build},
         }
         values = to_json_value({name: value for name, value in record.items() if value is not None})
@@ -249,11 +238,3 @@ def build_result_files(connection: duckdb.DuckDBPyConnection, version: str | Non
 def _drop_blank(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a row of a result states; the id is that of the file."""
     return {name: value for name, value in row.items() if value is not None and name != "result_id"}
-
-
-def _cite(row: Mapping[str, Any], sources: Sequence[Any], version: str | None, attributions: Sequence[str]) -> str:
-    """Cite the first document, or the MLPerf attribution as MLCommons wants it, and this dataset."""
-    named = [f"{each['publisher']}, {each['title']}, {each.get('published_on') or 'undated'}" for each in sources[:1]]
-    release = f"ipu-results, release {version}" if version else "ipu-results, unreleased"
-    source = "; ".join(attributions or named)
-    return f"{source}; via {release}, {row['result_id']}"

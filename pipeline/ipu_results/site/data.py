@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from itertools import groupby
 from typing import Any
@@ -105,8 +104,17 @@ def encode_query(connection: duckdb.DuckDBPyConnection, sql: str, *, compact: bo
 def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     values = column.to_pylist()
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return {"name": name, "kind": "number", "values": [_shorten_integer(value) for value in values]}
-    return {"name": name, "kind": "text", **_encode_texts([_to_text(value) for value in values])}
+        whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+        return {"name": name, "kind": "number", "values": whole}
+    texts = [_to_text(value) for value in values]
+    words = sorted({text for text in texts if text is not None})
+    position = {word: code for code, word in enumerate(words)}
+    return {
+        "name": name,
+        "kind": "text",
+        "words": words,
+        "codes": [-1 if text is None else position[text] for text in texts],
+    }
 
 
 def _compact(column: dict[str, Any]) -> dict[str, Any]:
@@ -120,30 +128,12 @@ def _compact(column: dict[str, Any]) -> dict[str, Any]:
     return {**column, codes: [value for value, _ in groups], "runs": [length for _, length in groups]}
 
 
-def _encode_texts(texts: Sequence[str | None]) -> dict[str, Any]:
-    words = sorted({text for text in texts if text is not None})
-    codes = {word: code for code, word in enumerate(words)}
-    return {"words": words, "codes": [-1 if text is None else codes[text] for text in texts]}
-
-
-def _shorten_integer(value: float | None) -> float | None:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _to_text(value: object) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, date | datetime) else str(value)
-
-
-def group_rows(rows: Iterable[dict[str, Any]], column: str) -> defaultdict[str, list[dict[str, Any]]]:
-    """Group rows by a column, each group in the order of the rows; empty for a value that no row has."""
-    groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        groups[row[column]].append(row)
-    return groups
 
 
 PAGE = "graphcore-performance-2023-07-04"  # the vendor's page of results, its last capture

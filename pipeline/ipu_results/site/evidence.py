@@ -13,7 +13,8 @@ import duckdb
 
 from ipu_results import schema
 from ipu_results.ground.sql import run_query
-from ipu_results.site.data import CLAIMS, CONTRADICTIONS, MICROBENCHMARKS, RECOMPUTATIONS, USES, group_rows
+from ipu_results.serve.facts import group_rows
+from ipu_results.site.data import CLAIMS, CONTRADICTIONS, MICROBENCHMARKS, RECOMPUTATIONS, USES
 from ipu_results.site.page import Page, build_page, format_computed, format_slug, format_unit
 
 Row = dict[str, Any]

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import duckdb
 
+from ipu_results.comparison.comparable import MEASURES, Measure
+from ipu_results.comparison.measurement import COMPARISON
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.charts import render_specification
 from ipu_results.ground.files import CHECKOUT
+from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import format_count
 from ipu_results.release.files import read_json
 from ipu_results.schema import TABLES
+from ipu_results.site import evidence
 from ipu_results.site.charts import format_csv
 from ipu_results.site.citations import build_result_files, format_schema
-from ipu_results.site.compare_pages import build_compare_pages
-from ipu_results.site.evidence import (
-    build_claim_pages,
-    build_energy_page,
-    build_microbenchmark_pages,
-    build_peak_pages,
-    build_replication_pages,
-)
-from ipu_results.site.page import Page, build_page, draw_card, format_page, render
+from ipu_results.site.page import Page, build_page, draw_card, format_page, format_slug, render
 from ipu_results.store.files import get_parquet_name
 
 RECORDS = CHECKOUT / "docs" / "releases"
@@ -48,7 +47,10 @@ def build_pages(
     Absolute addresses, and with them `sitemap.xml`, `feed.xml` and the preview images, need a `base_url`. Raises
     WarehouseError for a base_url that is not an address, and for a broken record of a release.
     """
-    base_url, version = _check_base_url(base_url), start["build"]["version"]
+    version = start["build"]["version"]
+    if base_url and not base_url.startswith(("https://", "http://")):
+        raise WarehouseError(f"base URL {base_url!r} is not an http address; write https://example.org/ipu-results/")
+    base_url = f"{base_url.rstrip('/')}/" if base_url else ""
     history = read_records(records)
     tables = [(get_parquet_name(table.name), table) for table in TABLES]
     by_name = {chart["name"]: chart for chart in charts}
@@ -58,12 +60,12 @@ def build_pages(
             for name, chart in by_name.items()
         ),
         build_page("charts.html", "charts.html", card=(), charts=charts),
-        *build_claim_pages(connection),
+        *evidence.build_claim_pages(connection),
         *build_compare_pages(connection),
-        *build_replication_pages(connection, charts),
-        build_energy_page(connection),
-        *build_peak_pages(connection, charts),
-        *build_microbenchmark_pages(connection),
+        *evidence.build_replication_pages(connection, charts),
+        evidence.build_energy_page(connection),
+        *evidence.build_peak_pages(connection, charts),
+        *evidence.build_microbenchmark_pages(connection),
         build_page("downloads.html", "downloads.html", card=(), tables=tables),
         build_page("changed.html", "changed.html", card=(), records=[*map(_list_changes, history)], version=version),
     ]
@@ -83,12 +85,6 @@ def build_pages(
     files["llms.txt"] = render("llms.txt", pages=lists, files=[name for name, _ in tables], base_url=base_url)
     files["data/noscript.html"] = render("home.html", start=start, pages=lists)
     return files | {page.path: format_page(page, base_url, _name_preview(page)) for page in pages}
-
-
-def _check_base_url(base_url: str) -> str:
-    if base_url and not base_url.startswith(("https://", "http://")):
-        raise WarehouseError(f"base URL {base_url!r} is not an http address; write https://example.org/ipu-results/")
-    return f"{base_url.rstrip('/')}/" if base_url else ""
 
 
 def _name_preview(page: Page) -> str:
@@ -124,3 +120,94 @@ def _format_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {_format_value(each)}" for name, each in value.items() if each not in (None, ""))
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# A page for each two machines that share tests, by the rules of the interactive comparison
+
+MIN_TESTS = 3  # shared by two machines that have a page: fewer say little about either
+CONDITIONS: Mapping[str, str] = COMPARISON["conditions"]
+SHOWN = ("platform", "result_id", "item", "network", "task", "phase", "sequence_length", "division", *CONDITIONS)
+Row = dict[str, Any]
+
+
+def build_compare_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
+    """Yield a page for each two machines with MIN_TESTS shared tests or more, then the list of all."""
+    machines: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for measure in MEASURES:
+        for row in run_query(connection, _format_query(measure)).to_pylist():
+            machines[row["left"]["platform"], row["right"]["platform"]].append({**row, "measure": measure})
+    pages = [_build_comparison_page(rows) for _, rows in sorted(machines.items()) if len(rows) >= MIN_TESTS]
+    yield from pages
+    yield build_page("compare.html", "compare.html", card=(), pages=pages)
+
+
+def _format_query(measure: Measure) -> str:
+    """Format the statement that selects one pair of rows for each test that two machines share."""
+    conditions = [name for name in CONDITIONS if name not in measure.test]
+    differences = " + ".join(f"(l.{name} IS DISTINCT FROM r.{name})::INT" for name in conditions)
+    same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in measure.test)
+    tests = ", ".join(f"l.{name}" for name in measure.test)
+    better = "DESC" if measure.higher_is_better else "ASC"
+    return f"""
+        WITH machines AS (SELECT DISTINCT platform FROM record WHERE origin = 'published'),
+        comparable AS (
+            SELECT {", ".join(dict.fromkeys((*SHOWN, *measure.test)))}, {measure.column} AS figure
+            FROM record r JOIN machines USING (platform) WHERE {measure.format_condition()}
+        )
+        SELECT l AS "left", r AS "right"
+        FROM comparable l JOIN comparable r ON l.platform < r.platform AND {same}
+        QUALIFY row_number() OVER (
+            PARTITION BY l.platform, r.platform, {tests}
+            ORDER BY {differences}, l.figure {better}, r.figure {better}, l.result_id, r.result_id
+        ) = 1
+        ORDER BY l.platform, l.figure, l.result_id, r.platform, r.figure, r.result_id
+    """
+
+
+def _build_comparison_page(rows: list[Row]) -> Page:
+    """Build the page of two machines, the one with the better figures in the first measure that both have first."""
+    better = median(_compute_ratio(row) for row in rows if row["measure"] is rows[0]["measure"]) >= 1
+    ordered = rows if better else [{**row, "left": row["right"], "right": row["left"]} for row in rows]
+    left, right = (ordered[0][side]["platform"] for side in ("left", "right"))
+    groups = [(measure, [row for row in ordered if row["measure"] is measure]) for measure in MEASURES]
+    return build_page(
+        "comparison.html",
+        f"compare/{format_slug(left)}-vs-{format_slug(right)}.html",
+        left=left,
+        right=right,
+        tables=[_build_measure_table(measure, own) for measure, own in groups if own],
+        same_chips=all(row["left"]["chips"] == row["right"]["chips"] for row in rows),
+    )
+
+
+def _build_measure_table(measure: Measure, rows: Sequence[Row]) -> dict[str, Any]:
+    """Collect the rows of one measure, the highest ratio first, with their ratios, tests and differences."""
+    shown = sorted(({**row, "ratio": _compute_ratio(row)} for row in rows), key=lambda row: -float(row["ratio"]))
+    for row in shown:
+        left, right = row["left"], row["right"]
+        details = [
+            left["task"],
+            left["phase"],
+            f"{left['sequence_length']} tokens" if left["sequence_length"] else None,
+        ]
+        details += [f"batch {left['batch_size']}"] if measure.column == "latency_ms" else []
+        details += [left["division"]] if measure.column == "minutes" else []
+        row["test"] = f"{left['network']}, {', '.join(filter(None, details))}"
+        names = [name for name in CONDITIONS if name not in measure.test and left[name] != right[name]]
+        row["differences"] = [
+            f"{CONDITIONS[name]} {left[name] or 'unknown'} / {right[name] or 'unknown'}" for name in names
+        ]
+    return {
+        "measure": measure,
+        "rows": shown,
+        "tests": format_count(len(shown), "test"),
+        "median": median(row["ratio"] for row in shown),
+        "low": shown[-1]["ratio"],
+        "high": shown[0]["ratio"],
+    }
+
+
+def _compute_ratio(row: Row) -> float:
+    """Compute how many times as good the figure of the left machine is."""
+    left, right = row["left"]["figure"], row["right"]["figure"]
+    return float(left / right if row["measure"].higher_is_better else right / left)

@@ -39,6 +39,7 @@ from ipu_results.submission.refusals import (
     load_submission_words,
 )
 
+MATCH_COLUMNS = ("result_id", "document_id", "publisher", "relationship", "platform", "batch_size")
 LITTLE = "R01"  # the quality rule on less than one batch in flight
 
 
@@ -88,18 +89,16 @@ class CheckedBundle:
                 {
                     "description": row.description,
                     "verdict": row.verdict,
-                    "nearest": [_summarise(match) for match in row.nearest],
+                    "nearest": [
+                        {name: match.row[name] for name in MATCH_COLUMNS}
+                        | {"ratios": {own.figure: own.ratio for own in match.ratios}, "distance": match.distance}
+                        for match in row.nearest
+                    ],
                     "row": {name: to_json_value(value) for name, value in row.values.items()},
                 }
                 for row in self.rows
             ],
         }
-
-
-def _summarise(match: Match) -> dict[str, Any]:
-    names = ("result_id", "document_id", "publisher", "relationship", "platform", "batch_size")
-    ratios = {ratio.figure: ratio.ratio for ratio in match.ratios}
-    return {**{name: match.row[name] for name in names}, "ratios": ratios, "distance": match.distance}
 
 
 def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
@@ -277,12 +276,10 @@ def format_checks(checks: Sequence[CheckedBundle], output: str) -> str:
         return format_json([check.to_record() for check in checks])
     if not checks:
         return "nothing new: every bundle is here already"
-    return "\n\n".join("\n".join(map(_shorten, _list_lines(check))) for check in checks)
-
-
-def _shorten(line: str) -> str:
-    text = escape_unprintable(line)
-    return text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
+    texts = ([escape_unprintable(line) for line in _list_lines(check)] for check in checks)
+    return "\n\n".join(
+        "\n".join(text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…" for text in lines) for lines in texts
+    )
 
 
 def _list_lines(check: CheckedBundle) -> Iterator[str]:
@@ -293,19 +290,15 @@ def _list_lines(check: CheckedBundle) -> Iterator[str]:
     if check.bundle and check.accepted:
         submission = check.bundle.submission
         yield f"document {submission.document_id}, {len(check.bundle.rows)} figures, {submission.licence}"
-    yield from _limit([line for row in check.rows for line in _describe_row(row)])
+    rows = []
+    for row in check.rows:
+        values = f"result {row.values.get('result_id')}, {row.values.get('relationship')}"
+        rows += [f"row: {row.description} ({values})", f"  {row.verdict}"]
+        rows += [f"  {text}" for match in row.nearest if (text := describe_match(match)) not in row.verdict]
+    yield from _limit(rows)
 
 
 def _limit(lines: Sequence[str]) -> Iterator[str]:
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:
         yield f"and {len(lines) - MAX_LINES} more lines; see --format json"
-
-
-def _describe_row(row: CheckedRow) -> Iterator[str]:
-    result_id = row.values.get("result_id")
-    yield f"row: {row.description} (result {result_id}, {row.values.get('relationship')})"
-    yield f"  {row.verdict}"
-    for match in row.nearest:
-        if (text := describe_match(match)) not in row.verdict:
-            yield f"  {text}"

@@ -109,7 +109,10 @@ def _read_archive(path: Path, faults: list[Fault]) -> Files:
             faults.append(Fault("too-large", f"is larger than {MAX_BUNDLE_BYTES:,} bytes", path.name))
             return {}
         file.seek(max(0, size - MAX_END))
-        if not _ends_with_directory(file.read(MAX_END)):
+        data = file.read(MAX_END)
+        at = data.rfind(END)  # of the last record, which states the length of its comment; nothing may follow that
+        length = int.from_bytes(data[at + END_BYTES - 2 : at + END_BYTES], "little")
+        if at < 0 or at + END_BYTES + length != len(data):
             faults.append(Fault("not-a-bundle", "is a damaged ZIP file: something follows its directory", path.name))
             return {}
         try:
@@ -118,13 +121,6 @@ def _read_archive(path: Path, faults: list[Fault]) -> Files:
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
             faults.append(Fault("not-a-bundle", f"is a damaged ZIP file: {error}", path.name))
             return {}
-
-
-def _ends_with_directory(data: bytes) -> bool:
-    """Return whether nothing follows the last record of an archive but the comment whose length it states."""
-    at = data.rfind(END)
-    length = int.from_bytes(data[at + END_BYTES - 2 : at + END_BYTES], "little")
-    return at >= 0 and at + END_BYTES + length == len(data)
 
 
 def _read_members(archive: zipfile.ZipFile, faults: list[Fault]) -> Files:
@@ -208,7 +204,11 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
             texts[name] = text
     if faults:
         return None, faults
-    entry = _parse_toml(texts[DESCRIPTION], faults)
+    entry: dict[str, Any] = {}
+    try:
+        entry = parse_toml(texts[DESCRIPTION])
+    except ValueError as error:
+        faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:200]}", DESCRIPTION))
     submission = entry and _parse_submission(entry, faults)
     rows = _parse_rows(texts[RESULTS], faults)
     environment = _parse_environment(texts[ENVIRONMENT], faults) if ENVIRONMENT in texts else {}
@@ -221,14 +221,6 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
     if not submission or rows is None or environment is None:
         return None, faults
     return Bundle(submission, tuple(rows), environment, files), faults
-
-
-def _parse_toml(text: str, faults: list[Fault]) -> dict[str, Any]:
-    try:
-        return parse_toml(text)
-    except ValueError as error:
-        faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:200]}", DESCRIPTION))
-        return {}
 
 
 def _parse_submission(entry: Mapping[str, Any], faults: list[Fault]) -> Submission | None:

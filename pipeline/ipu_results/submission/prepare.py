@@ -19,17 +19,8 @@ from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_BUNDLE_FILE
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.sources.catalogue import read_limited
+from ipu_results.submission import bundle
 from ipu_results.submission.adapters import describe_missing, read_figures
-from ipu_results.submission.bundle import (
-    COLUMNS,
-    DESCRIPTION,
-    ENVIRONMENT,
-    MEASURED,
-    RESULTS,
-    compute_id,
-    format_rows,
-    make_slug,
-)
 
 SWEEP = "sweep"
 MAX_SOURCE_BYTES = 100 * MAX_BUNDLE_FILE  # of a file that stays with the submitter: only its digest is handed in
@@ -87,12 +78,12 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
     rows = [_fill_in(row, request.defaults) for row in collected.rows]
     if not rows:
         raise SubmissionError("no figure was read; name a run folder or a file with figures")
-    results = format_rows(rows)
+    results = bundle.format_rows(rows)
     environment = json.dumps(collected.environment, indent=1).encode() + b"\n" if collected.environment else None
     who = {name: getattr(request, name) for name in ("name", "orcid", "affiliation", "contact", "account")}
     machines = dict.fromkeys(row["platform"] for row in rows if row["platform"])
     description: dict[str, Any] = {
-        "origin": MEASURED,
+        "origin": bundle.MEASURED,
         "submitted_on": request.submitted_on or date.today(),
         "licence": request.licence,
         "how": request.how,
@@ -102,14 +93,14 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
         "who": {name: value for name, value in who.items() if value},
         "sources": collected.sources,
     }
-    identity = compute_id(description, results, environment)
+    identity = bundle.compute_id(description, results, environment)
     try:
-        files = {DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(), RESULTS: results}
+        files = {bundle.DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(), bundle.RESULTS: results}
     except UnicodeEncodeError as error:
         raise SubmissionError("an option has a byte that is not UTF-8; write it again") from error
     if environment is not None:
-        files[ENVIRONMENT] = environment
-    return PreparedBundle(f"{make_slug(request.name)}/{identity}", files, collected.remarks)
+        files[bundle.ENVIRONMENT] = environment
+    return PreparedBundle(f"{bundle.make_slug(request.name)}/{identity}", files, collected.remarks)
 
 
 def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
@@ -117,7 +108,7 @@ def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, s
     for name, text in defaults.items():
         if row.get(name) and _get_meaning(name, row[name]) != _get_meaning(name, text):
             raise SubmissionError(f"says {name} {row[name]!r}, not {text!r}", place=row.get("place"))
-    return {name: row.get(name) or defaults.get(name, "") for name in {**dict.fromkeys(COLUMNS), **defaults}}
+    return {name: row.get(name) or defaults.get(name, "") for name in {**dict.fromkeys(bundle.COLUMNS), **defaults}}
 
 
 def _get_meaning(name: str, text: str) -> str:
@@ -153,7 +144,7 @@ def _collect_run(folder: Path, collected: Collected) -> None:
     """Add the points of a run folder of `sweep`, each figure as its file prints it."""
     lines, environment = read_run(folder)
     for label, line in lines:
-        if line.get("origin") != MEASURED:
+        if line.get("origin") != bundle.MEASURED:
             message = f"is {line.get('origin') or 'of unknown origin'}: only measured figures may be handed in"
             raise SubmissionError(message, document=folder.name, place=label)
         notes = (f"{text} {line[name]}" for name, text in POINT["conditions"].items() if line.get(name))

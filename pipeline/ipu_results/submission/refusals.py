@@ -218,7 +218,9 @@ def check_owner(
         message = f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --account {account})"
         yield Fault("owner", message, f"{DESCRIPTION}, who.account")
     for folder, other in _list_others(raw):
-        if folder == submission.folder and (differing := _list_differing(other, who)):
+        # what tells two submitters apart: a stated ORCID or account that the other has not, or else the name
+        differing = [name for name in PERSON if other.get(name) != getattr(who, name)]
+        if folder == submission.folder and differing:
             message = f"{SUBMISSIONS}/{folder} belongs to somebody with another {' and '.join(differing)}"
             yield Fault("owner", f"{message}; add --orcid or --account as before, or use another name", DESCRIPTION)
             break
@@ -245,12 +247,6 @@ def _list_others(raw: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         except (OSError, ValueError, RecursionError):
             who = None
         yield path.parent.parent.name, who if isinstance(who, dict) else {}
-
-
-def _list_differing(other: dict[str, Any], who: Any) -> list[str]:
-    """Return what tells two submitters apart: a stated ORCID or account that the other has not, or else the name."""
-    stated = [name for name in PERSON if other.get(name) is not None or getattr(who, name) is not None]
-    return [name for name in stated if other.get(name) != getattr(who, name)]
 
 
 COUNTS = ("batch_size", "micro_batch_size")

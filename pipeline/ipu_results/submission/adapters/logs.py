@@ -36,15 +36,6 @@ class _Table:
     titles: dict[str, str]
     rows: list[tuple[int, dict[str, str]]]
 
-    @property
-    def last(self) -> str:
-        """The last column, whose digits the end of a file may cut."""
-        return list(self.titles)[-1]
-
-
-def _is_jube(file: SubmittedFile) -> bool:
-    return any(_is_header(line) for _, line in file.list_lines())
-
 
 def _read_jube(result: ReadFile) -> None:
     """Read the figures of every row of the tables, comma-separated or drawn with bars, that `jube result` prints."""
@@ -117,8 +108,8 @@ def _find_tables(file: SubmittedFile) -> Iterator[_Table]:
         elif table is not None and not RULE.fullmatch(line):
             if len(cells) != len(table.titles):
                 file.fail(f"has {len(cells)} cells, the header {len(table.titles)}", place)
-            if table.last in JUBE["figures"] and not line.rstrip().endswith(BAR):
-                file.require_line_end(number, place)
+            if list(table.titles)[-1] in JUBE["figures"] and not line.rstrip().endswith(BAR):
+                file.require_line_end(number, place)  # the end of a file may cut the digits of the last column
             table.rows.append((number, dict(zip(table.titles, cells, strict=True))))
 
 
@@ -280,7 +271,11 @@ class _Log:
         elif TRAINING_SUMMARY in line:
             self.settings, self.in_training_summary = {}, True
         elif match := SETTING.search(line):
-            self._read_setting(match[1], match[2], f"line {number}")
+            name, text = match.groups()
+            if name in POPTORCH["columns"]:
+                self.result.file.check_count(text, f"line {number}, {name}")
+            if self.settings.setdefault(POPTORCH["columns"].get(name, name), text) != text:
+                self.result.file.fail(f"{name} has two values in one run", f"line {number}")
         elif RATE.search(line):
             for match in RATE.finditer(line):
                 self._read_rate(number, line, match)
@@ -294,12 +289,6 @@ class _Log:
             self.unread.append(number)
         if LOSS.search(line):
             self.loss_line = number
-
-    def _read_setting(self, name: str, text: str, place: str) -> None:
-        if name in POPTORCH["columns"]:
-            self.result.file.check_count(text, f"{place}, {name}")
-        if self.settings.setdefault(POPTORCH["columns"].get(name, name), text) != text:
-            self.result.file.fail(f"{name} has two values in one run", place)
 
     def _read_rate(self, number: int, line: str, match: re.Match[str]) -> None:
         word, is_inference = match[1] or "", (match[1] or "").lower() == "inference"
@@ -337,10 +326,6 @@ class _Log:
                     summary.figures.append((f"latency {name}", "ms", text, f"{place}{name}"))
 
 
-def _is_poptorch(file: SubmittedFile) -> bool:
-    return any(RATE.search(line) for _, line in file.list_lines() if "hroughput" in line)
-
-
 def _read_poptorch(result: ReadFile) -> None:
     """Read the summaries of an application, and of a task without one the last of its logged steps."""
     log = _Log(result)
@@ -361,7 +346,9 @@ def _read_poptorch(result: ReadFile) -> None:
 
 
 ADAPTERS = {
-    "jube-caraml": Adapter(_is_jube, _read_jube),
+    "jube-caraml": Adapter(lambda file: any(_is_header(line) for _, line in file.list_lines()), _read_jube),
     "poprt": Adapter(_is_poprt, _read_poprt),
-    "poptorch": Adapter(_is_poptorch, _read_poptorch),
+    "poptorch": Adapter(
+        lambda file: any(RATE.search(line) for _, line in file.list_lines() if "hroughput" in line), _read_poptorch
+    ),
 }

@@ -93,10 +93,6 @@ class _Run:
         result.remark(UNVERIFIED)
 
 
-def _is_summary(file: SubmittedFile) -> bool:
-    return TITLE in file.text and any(line.strip() == TITLE for _, line in file.list_lines())
-
-
 def _read_summary(result: ReadFile) -> None:
     """Read throughput and latencies of a valid performance run from its mlperf_log_summary.txt."""
     run, file = _Run(result, 0), result.file
@@ -117,10 +113,6 @@ def _read_summary(result: ReadFile) -> None:
     if not (has_parameters and is_clean):
         file.fail("is not whole: a summary ends with its test parameters and a count of errors")
     run.add_figures()
-
-
-def _is_detail(file: SubmittedFile) -> bool:
-    return DETAIL_MARK in file.text and any(sign in file.text for sign in DETAIL_SIGNS)
 
 
 def _read_detail(result: ReadFile) -> None:
@@ -145,10 +137,6 @@ def _read_detail(result: ReadFile) -> None:
 START, STOP, SUCCESS = "run_start", "run_stop", "success"
 MS_PER_SECOND = 1000
 MAX_TIME_DIGITS = 15  # of a time in ms since 1970, up to the year 33658
-
-
-def _is_training(file: SubmittedFile) -> bool:
-    return MARK in file.text and any(f'"{key}"' in file.text for key in (START, STOP))
 
 
 def _read_training(result: ReadFile) -> None:
@@ -208,7 +196,13 @@ def _read_lines(file: SubmittedFile) -> tuple[dict[str, str], dict[str, tuple[De
 
 
 ADAPTERS = {
-    "mlperf-loadgen-summary": Adapter(_is_summary, _read_summary),
-    "mlperf-loadgen-detail": Adapter(_is_detail, _read_detail),
-    "mlperf-training-log": Adapter(_is_training, _read_training),
+    "mlperf-loadgen-summary": Adapter(
+        lambda file: TITLE in file.text and any(line.strip() == TITLE for _, line in file.list_lines()), _read_summary
+    ),
+    "mlperf-loadgen-detail": Adapter(
+        lambda file: DETAIL_MARK in file.text and any(sign in file.text for sign in DETAIL_SIGNS), _read_detail
+    ),
+    "mlperf-training-log": Adapter(
+        lambda file: MARK in file.text and any(f'"{key}"' in file.text for key in (START, STOP)), _read_training
+    ),
 }

@@ -16,12 +16,8 @@ FORMS = load_schema_file("adapters.toml")
 BYTEMLPERF, OPTIMUM = FORMS["bytemlperf"], FORMS["optimum-benchmark"]
 
 PRINTED_MODEL = re.compile(r"(.+)-(?:TORCH|TF|ONNX)-FP32", re.IGNORECASE)
+BATCHED = frozenset({"Performance", "Graph Compile"})  # either is in every report
 CALL_LATENCY = "latency is the time of one call of a batch; calls in flight not stated"
-
-
-def _is_bytemlperf(file: SubmittedFile) -> bool:
-    value = file.value
-    return isinstance(value, dict) and "Model" in value and ("Performance" in value or "Graph Compile" in value)
 
 
 def _read_bytemlperf(result: ReadFile) -> None:
@@ -118,28 +114,21 @@ def _read_optimum(result: ReadFile) -> None:
 
 def _read_config(result: ReadFile, config: Section) -> tuple[dict[str, str], str]:
     """Return the facts of the configuration, and the items of one call or step, "" if unknown."""
-    backend, scenario = config.read_section("backend"), config.read_section("scenario")
-    facts: dict[str, str] = {}
-    items = device = ""
-    if backend:
-        facts = {"model": backend.read_text("model"), "framework": backend.read_text("name")}
-        facts["precision"] = next(filter(None, map(backend.read_text, OPTIMUM["precisions"])), "")
-        result.state("backend version", backend.read_text("version"))
-        result.state("device", device := backend.read_text("device"))
-    environment = config.read_section("environment")
-    for key in OPTIMUM["environment"] if environment else ():
-        result.state(key, config.read(f"environment.{key}"))
-    if backend and environment and device == "cuda":
-        facts |= _read_gpus(result, environment, backend.read_text("device_ids"))
-    shapes = scenario.read_section("input_shapes") if scenario else None
-    arguments = scenario.read_section("training_arguments") if scenario else None
-    if shapes:
-        items = facts["batch_size"] = shapes.read_count("batch_size")
-        length = shapes.read_count("sequence_length")
+    facts = {column: config.read(path) for column, path in OPTIMUM["columns"].items()}
+    facts["precision"] = next(filter(None, map(config.read, OPTIMUM["precisions"])), "")
+    for name, path in OPTIMUM["environment"].items():
+        result.state(name, config.read(path))
+    environment, scenario = config.read_section("environment"), config.read_section("scenario")
+    if environment and config.read("backend.device") == "cuda":
+        facts |= _read_gpus(result, environment, config.read("backend.device_ids"))
+    items = ""
+    if scenario and scenario.read_section("input_shapes"):
+        items = facts["batch_size"] = scenario.read("input_shapes.batch_size", "count")
+        length = scenario.read("input_shapes.sequence_length", "count")
         facts["conditions"] = f"sequences of {length} tokens" if length else ""
-    elif arguments:
-        micro = facts["micro_batch_size"] = arguments.read_count("per_device_train_batch_size")
-        steps = arguments.read_count("gradient_accumulation_steps") or "1"
+    elif scenario and scenario.read_section("training_arguments"):
+        micro = facts["micro_batch_size"] = scenario.read("training_arguments.per_device_train_batch_size", "count")
+        steps = scenario.read("training_arguments.gradient_accumulation_steps", "count") or "1"
         items = str(int(micro) * int(steps)) if micro and len(micro + steps) < MAX_DIGITS else ""
     return facts, items
 
@@ -224,11 +213,6 @@ MAX_NAMED = 10  # unknown columns that an error names
 NEEDED = ("metric", "value")  # columns that every template has
 
 
-def _is_template(file: SubmittedFile) -> bool:
-    names = [name.strip() for name in file.text.lstrip().partition("\n")[0].split(",")]
-    return set(NEEDED) <= set(names)
-
-
 def _read_template(result: ReadFile) -> None:
     """Read each line as a figure; columns may be missing, their cells stay blank."""
     file, names = result.file, list[str]()
@@ -239,7 +223,13 @@ def _read_template(result: ReadFile) -> None:
             if not any(map(str.strip, cells)):
                 continue
             if not names:
-                names = _read_header(file, cells, line)
+                names = [name.strip() for name in cells]
+                if unknown := [name for name in names if name not in COLUMNS][:MAX_NAMED]:
+                    file.fail(describe_unknown_columns(unknown, COLUMNS), line)
+                if repeated := next((name for name in names if names.count(name) > 1), None):
+                    file.fail(f"column {repeated!r} occurs twice", line)
+                if missing := next((name for name in NEEDED if name not in names), None):
+                    file.fail(f"the column {missing} is missing", line)
                 continue
             if len(cells) != len(names):
                 file.fail(f"has {len(cells)} cells, the header {len(names)}", line)
@@ -255,19 +245,14 @@ def _read_template(result: ReadFile) -> None:
         file.fail(f"is not CSV: {error}", f"line {reader.line_num}")
 
 
-def _read_header(file: SubmittedFile, cells: list[str], line: str) -> list[str]:
-    names = [cell.strip() for cell in cells]
-    if unknown := [name for name in names if name not in COLUMNS][:MAX_NAMED]:
-        file.fail(describe_unknown_columns(unknown, COLUMNS), line)
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        file.fail(f"column {repeated!r} occurs twice", line)
-    if missing := next((name for name in NEEDED if name not in names), None):
-        file.fail(f"the column {missing} is missing", line)
-    return names
-
-
 ADAPTERS = {
-    "bytemlperf": Adapter(_is_bytemlperf, _read_bytemlperf),
+    "bytemlperf": Adapter(
+        lambda file: isinstance(file.value, dict) and "Model" in file.value and not BATCHED.isdisjoint(file.value),
+        _read_bytemlperf,
+    ),
     "optimum-benchmark": Adapter(_is_optimum, _read_optimum),
-    "csv-template": Adapter(_is_template, _read_template),
+    "csv-template": Adapter(
+        lambda file: set(NEEDED) <= set(map(str.strip, file.text.lstrip().partition("\n")[0].split(","))),
+        _read_template,
+    ),
 }

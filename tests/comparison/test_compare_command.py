@@ -1,0 +1,109 @@
+"""Compare runs from the command line: files that are read, formats that are written, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results import compare
+from ipu_results.errors import ComparisonError, DamagedRunError
+
+from tests.comparison.test_comparison import EMULATED_RUN, RESNET
+from tests.conftest import run_cli
+
+CLEAR = "\x1b[2J"
+
+
+def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:
+    [comparison] = compare(warehouse=warehouse, **RESNET, throughput=7.8)
+    assert comparison.status == "doubtful"
+    done = run_cli("compare", "--strict", *to_options(RESNET), "--throughput", 7.8, "--warehouse", warehouse)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def to_options(figures: dict[str, Any]) -> list[Any]:
+    return [part for name, value in figures.items() for part in (f"--{name.replace('_', '-')}", value)]
+
+
+def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse: Path) -> None:
+    file = tmp_path / "runs.csv"
+    text = "model,platform,batch_size,throughput,latency_ms\nresnet50,IPU-M2000,4,7800,\nresnet50,C2,4,,0.5\n"
+    file.write_text(text, encoding="utf-8-sig")
+    first, second = compare(file, warehouse=warehouse)
+    assert (first.measurement.label, first.measurement.latency_ms) == ("runs.csv, row 1", None)
+    assert (second.measurement.throughput, second.measurement.latency_ms) == (None, 0.5)
+    assert first.matches[0].ratio.ratio == 7800 / 7152
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no row"),
+        (b"model,thruput\nresnet50,3\n", "unknown columns: 'thruput' (nearest: throughput)"),
+        (b"model,model\na,b\n", "column 'model' occurs twice"),
+        (b"model,throughput\nresnet50\n", "row 1 has another number of cells"),
+        (b"model,throughput\nresnet50,nan\n", "runs.csv, row 1: throughput 'nan' is not a number"),
+        (b"model,batch_size,throughput\nresnet50,2.5,1\n", "batch_size 2.5 is not a whole number"),
+        (b"model,throughput\n\xff\xfe,3\n", "is not CSV in UTF-8"),
+        (b"model,throughput\n" + b"resnet50,3\n" * 1001, "at most 1000"),
+        (b"model,chips,chip_count,throughput\nresnet50,1,2,3\n", "chips is stated twice"),
+        (b"model,latency_ms,latency_ms_low,latency_ms_high\nresnet50,1,2,3\n", "is outside"),
+    ],
+)
+def test_bad_csv_is_one_line(content: bytes, message: str, tmp_path: Path, warehouse: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_bytes(content)
+    done = run_cli("compare", file, "--warehouse", warehouse)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_folder_that_is_not_a_run_or_was_edited_is_refused(tmp_path: Path, warehouse: Path) -> None:
+    with pytest.raises(ComparisonError, match=r"has no points\.csv"):
+        compare(tmp_path, warehouse=warehouse)
+    shutil.copytree(EMULATED_RUN, run := tmp_path / EMULATED_RUN.name)
+    points = run / "points.csv"
+    points.write_bytes(points.read_bytes().replace(b"emulated", b"measured"))
+    with pytest.raises(DamagedRunError, match="is not the file that"):
+        compare(run, warehouse=warehouse)
+
+
+def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
+    file = tmp_path / f"<script>alert(1)</script>{CLEAR}.csv".replace("/", "_")
+    file.write_text(
+        f'model,platform,batch_size,throughput,variant\nresnet50,IPU-M2000,4,7800,"<img src=x>{CLEAR}"\n', "utf-8"
+    )
+    page = run_cli("compare", file, "--format", "html", "--warehouse", warehouse).stdout
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;img src=x&gt;" in page
+    text = run_cli("compare", file, "--warehouse", warehouse).stdout
+    assert CLEAR not in text + page
+    (record,) = json.loads(run_cli("compare", file, "--format", "json", "--warehouse", warehouse).stdout)
+    assert record["measurement"]["variant"] == f"<img src=x>{CLEAR}"
+    assert record["matches"][0]["row"]["result_id"]
+    assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7152
+
+
+def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> None:
+    pytest.importorskip("altair")
+    figures = ("--model", "resnext101-32x4d", "--platform", "c2", "--batch-size", 8, "--throughput", 2400)
+    done = run_cli("compare", *figures, "--plot", tmp_path / "a.svg", "--warehouse", warehouse)
+    assert done.returncode == 0
+    drawing = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "your run: C2" in drawing
+    marks = re.findall(r'<path aria-label="throughput[^>]*>', drawing)
+    assert len(marks) == 5
+    assert ["(emulated, not measured)" in mark for mark in marks] == [" fill=" not in mark for mark in marks]
+    none = run_cli("compare", "--model", "resnet50", "--throughput", 1, "--plot", tmp_path / "b.svg")
+    assert (none.returncode, (tmp_path / "b.svg").exists()) == (1, False)
+
+
+def test_wrong_usage_exits_with_2() -> None:
+    assert run_cli("compare").returncode == 2
+    assert run_cli("compare", EMULATED_RUN, "--throughput", 3).returncode == 2

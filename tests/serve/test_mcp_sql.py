@@ -1,0 +1,168 @@
+"""SQL by MCP: what is refused, stopped and cited; and how the server ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ipu_results.serve import CODES
+
+from tests.conftest import ROOT, run_cli
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+from ipu_results.serve.answers import Record
+from ipu_results.serve.server import answer
+from ipu_results.serve.sql import SqlWorker
+
+from tests.serve.test_mcp import REFUSED, TRAPS, refuse
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT ipu_result_id, gpu_result_id FROM energy_ipu_gpu LIMIT 1",
+        "SELECT first_result_id, second_result_id FROM replications WHERE measure = 'microbenchmark' LIMIT 1",
+        "SELECT list(microbenchmark_id) AS ids FROM (FROM microbenchmarks ORDER BY ALL LIMIT 2)",
+    ],
+)
+def test_sql_lists_who_measured_for_every_id(record: Record, worker: SqlWorker, statement: str) -> None:
+    actual = answer(record, worker, "sql", {"statement": statement})
+    (row,) = actual["rows"]
+    ids = row[0] if isinstance(row[0], list) else row
+    assert [own["result_id"] for own in actual["who_measured"]] == ids
+    assert {own["relationship"] for own in actual["who_measured"]} == {"independent"}
+    assert all(f"result {result_id}" in actual["citation"] for result_id in ids)
+
+
+HOSTILE = (
+    ("DELETE FROM results", "not-read-only"),
+    ("COPY results TO '/tmp/mcp-x.csv'", "not-read-only"),
+    ("ATTACH '/tmp/mcp-x.db'", "not-read-only"),
+    ("INSTALL httpfs", "not-read-only"),
+    ("SET memory_limit = '50GB'", "not-read-only"),
+    ("EXPLAIN ANALYZE DELETE FROM flags", "not-read-only"),
+    ("WITH x AS (DELETE FROM results RETURNING *) FROM x", "not-read-only"),
+    ("SELECT 1; DROP TABLE results", "wrong-sql"),
+    ("EXPLAIN ANALYZE COPY results TO '/tmp/mcp-x.csv'", "no-file-access"),
+    ("FROM read_text('/etc/hostname')", "no-file-access"),
+    ("FROM read_parquet('https://example.org/x.parquet')", "no-file-access"),
+    ("FROM glob('/*')", "no-file-access"),
+    ("FROM '/etc/hostname'", "wrong-sql"),
+    ("SELECT getenv('HOME')", "wrong-sql"),
+    ("SELEKT 1", "wrong-sql"),
+    ("SELECT 1 AS a, 2 AS a", "wrong-sql"),
+    ("SELECT repeat('x', 1000) FROM range(1000)", "too-large"),
+    ("SELECT length(repeat('x', 2000000000))", "too-large"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statement", "code"), HOSTILE, ids=[statement for statement, _ in HOSTILE])
+def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker, statement: str, code: str) -> None:
+    arguments = {"statement": statement, "max_rows": 1000}
+    assert refuse(record, worker, "sql", **arguments) == code
+    assert answer(record, worker, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
+    assert not list(Path("/tmp").glob("mcp-x*"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "statement", ["SELECT count(*) FROM range(1000000000000)", "SELECT length(repeat('x', 900000000)) FROM range(100)"]
+)
+def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
+    record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    monkeypatch.setattr("ipu_results.serve.sql.SECONDS", 0.5)
+    own = SqlWorker(record)
+    assert refuse(record, own, "sql", statement=statement) in ("too-long", "too-large")
+    assert answer(record, own, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
+    own.stop()
+
+
+@pytest.mark.slow
+def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> None:
+    own, first, second = SqlWorker(record), threading.Event(), threading.Event()
+    with ThreadPoolExecutor() as pool:
+        long = {"statement": "SELECT count(*) FROM range(1000000000000)"}
+        running = pool.submit(answer, record, own, "sql", long, first)
+        while own._running is not first:
+            time.sleep(0.01)
+        waiting = pool.submit(answer, record, own, "sql", {"statement": "SELECT 1 AS one"}, second)
+        own.cancel(second)
+        assert not running.done()
+        own.cancel(first)
+        assert running.result()["status"] == "refused"
+        assert waiting.result()["code"] == "too-long"
+    own.stop()
+
+
+@pytest.mark.slow
+def test_sql_is_refused_after_the_dataset_was_built_again(record: Record) -> None:
+    other = replace(record, version=replace(record.version, build_id="0" * 64))
+    own = SqlWorker(other)
+    assert refuse(other, own, "sql", statement="SELECT 1") == "rebuilt"
+    own.stop()
+
+
+@pytest.mark.slow
+def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, worker: SqlWorker) -> None:
+    actual = answer(record, worker, "sql", {"statement": "SELECT result_id, latency_ms FROM results", "max_rows": 2})
+    assert (len(actual["rows"]), actual["more_rows"]) == (2, True)
+    assert actual["units_of_columns_with_these_names"] == {"result_id": [], "latency_ms": ["ms"]}
+    assert [own["relationship"] for own in actual["who_measured"]] == ["vendor", "vendor"]
+    assert actual["citation"]
+
+
+def test_every_code_is_reached_by_a_test() -> None:
+    reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
+    assert set(CODES) - reached == {
+        *("too-long", "rebuilt", "submitted-not-requested"),  # in tests of their own
+    }
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> None:
+    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write("this is not JSON\n" + json.dumps(INITIALIZE) + "\n")
+        server.stdin.flush()
+        while json.loads(server.stdout.readline()).get("id") != 1:
+            pass
+        server.send_signal(number)
+        assert (server.wait(timeout=60), server.stderr and server.stderr.read()) == (1, "error: interrupted\n")
+
+
+@pytest.mark.slow
+def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
+    command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_folder_without_a_dataset_is_reported_in_one_line(tmp_path: Path) -> None:
+    done = run_cli("mcp", "--warehouse", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "contains no dataset" in done.stderr

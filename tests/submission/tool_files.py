@@ -1,0 +1,194 @@
+"""Files in the form of those that other tools write, with figures of our own, and how a test reads one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ipu_results.errors import SubmissionError
+from ipu_results.submission.adapters import ReadFile, read_figures
+
+BYTEMLPERF = """{
+    "Model": "RESNET50-TORCH-FP32",
+    "Backend": "IPU",
+    "Host Info": "A processor",
+    "Dataset": "OPEN_IMAGENET",
+    "Device Count": 2,
+    "Graph Compile": {"Compile Duration": 12.5, "Compile Precision": "FP16", "Optimizations": {}},
+    "Execution Date": "2026-01-02 03:04:05",
+    "Accuracy": {"Data Percent": 100, "Top-1": 0.50010, "Mean Diff": 3e-05, "Max Rel-Diff": NaN},
+    "Performance": [
+        {"BS": 8, "QPS": 123456.70, "AVG Latency": 1.250, "P99 Latency": 2.10},
+        {"BS": 16, "QPS": 1300, "AVG_Latency": 2.5, "P99_Latency": 3}
+    ]
+}
+"""
+JUBE_CSV = """JobID,System,Version,Queue,Model,ModelSize,Dataset,Nodes,Devices,GlobalBatchSize,\
+Time/iteration(s),Tokens/second
+11,GC200,2024.01,dc,GPT,117M,Synthetic,1,4,512,4.00,128.00
+12,H100,2024.01,dc,GPT,800M,OSCAR,1,4,512,4.00,131072.10
+"""
+JUBE_PRETTY = """result:
+| System | Devices | GlobalBatchSize | Images/second | Energy/Device(Wh) |
+|--------|---------|-----------------|---------------|-------------------|
+|  GC200 |       2 |              32 |        712.50 |             1.250 |
+|  MI250 |       8 |              64 |               |             2.500 |
+"""
+POPRT_ASYNC = """Run batch size 4:
+PopRT conversion: 100%|####| 5/5 [00:02<00:00]
+Asyncronous avg Session Time : 2.000ms
+Tput: 2000.1234567890124
+Run batch size 9:
+Tput (800 * 800 / time_per_image): 777.5
+"""
+POPRT_RECORD = (
+    "INFO:\"{'accuracy/mae': 0.001, 'batch_size': 6, 'compile_cost': 3.5, 'iteration': 1000, "
+    "'latency_max': 0.0070, 'latency_mean': 0.0050, 'latency_median': 0.0049, 'latency_min': 0.0010, "
+    "'log_type': 'BenchmarkOutput', 'onnx_file': 'm.onnx', 'precision': 'fp16', 'size': [6, 128], "
+    "'total_time_costs': 1.0, 'tput': 1201.50}\"\n"
+)
+POPRT_PACKED = """INFO:Pack bert_base, Batch Size: 16 Throughput: 8000.5 samples/s, Latency : 0.1250 ms
+[Pack Online (first_fit)] Throughput: 900.25 samples/s, Latency: 1.1 ms
+"""
+CNN_INFERENCE = """[poptorch:cpp] a line of PopTorch
+[instance1/2] Throughput: 90.5 imgs/sec; Latency range: 1.0..2.0 ms
+resnet50 results:
+
+\tmicro_batch_size: 4
+
+\tdata_mode: real
+
+\tnum_ipus: 2
+
+\tthroughput: 1000.250 samples/sec (mean) (min: 990.0, max: 1010.0, std: 5.5)
+
+\tlatency avg: 1.750 ms (mean) (min: 1.5, max: 2.25)
+"""
+GPT2_TRAINING = """step 0 of epoch 0, loss: 9.5, acc: 0.1, lr: 0.001, throughput: 10.50 samples/sec
+step 1 of epoch 0, loss: 9.1, acc: 0.1, lr: 0.001, throughput: 11.70 samples/sec
+"""
+CLIP_TRAINING = """Epoch: 1.00/2 Step: 3/9 Lr: 0.001000 loss: 0.500 throughput: 70.00 samples/sec
+---------- Training Metrics -----------
+global_batch_size: 2048
+device_iterations: 1
+throughput: 64.500000 samples/sec.
+"""
+SUMMARY = """================================================
+MLPerf Results Summary
+================================================
+SUT name : a system
+Scenario : {scenario}
+Mode     : PerformanceOnly
+{headline}
+Result is : VALID
+  Min duration satisfied : Yes
+
+================================================
+Additional Stats
+================================================
+{rate}
+
+Min latency (ns)                : 900
+Max latency (ns)                : 5000
+Mean latency (ns)               : 1500
+50.00 percentile latency (ns)   : 1400
+90.00 percentile latency (ns)   : 2000
+99.00 percentile latency (ns)   : 4000
+
+================================================
+Test Parameters Used
+================================================
+samples_per_query : {samples}
+target_qps : 700
+
+No warnings encountered during test.
+
+No errors encountered during test.
+"""
+SERVER = SUMMARY.format(
+    scenario="Server",
+    headline="Scheduled samples per second : 640.50",
+    rate="Completed samples per second    : 639.25",
+    samples=1,
+)
+SINGLE = SUMMARY.format(
+    scenario="SingleStream",
+    headline="90th percentile latency (ns) : 2000",
+    rate="QPS w/ loadgen overhead         : 600.10\nQPS w/o loadgen overhead        : 610.00",
+    samples=1,
+)
+OFFLINE = SUMMARY.format(scenario="Offline", headline="Samples per second: 26.9000", rate="", samples=24576)
+
+
+def mllog(key: str, value: object, time_ms: int = 5, **metadata: object) -> str:
+    return ":::MLLOG " + json.dumps({"key": key, "value": value, "time_ms": time_ms, "metadata": metadata}) + "\n"
+
+
+DETAIL = "".join(
+    mllog(key, value, is_error=False)
+    for key, value in {
+        "loadgen_version": "5.0",
+        "effective_scenario": "MultiStream",
+        "effective_test_mode": "PerformanceOnly",
+        "effective_samples_per_query": 8,
+        "result_validity": "VALID",
+        "result_mean_query_latency_ns": 8000,
+        "result_99.00_percentile_per_query_latency_ns": 9000,
+        "result_mean_latency_ns": 7000,
+    }.items()
+)
+TRAINING = (
+    mllog("submission_benchmark", "resnet")
+    + mllog("submission_platform", "a pod")
+    + mllog("global_batch_size", 64)
+    + mllog("seed", 7)
+    + mllog("run_start", None, 1700000000001)
+    + mllog("run_stop", None, 1700000100234, status="success")
+)
+LATENCY = {"unit": "s", "values": [0.5], "count": 1, "mean": 0.5, "p50": 0.5, "p90": 0.75, "p99": 0.8, "stdev": 0.1}
+OPTIMUM: dict[str, Any] = {
+    "config": {
+        "backend": {"name": "pytorch", "version": "2.5", "model": "bert", "device": "cuda", "device_ids": "0"},
+        "scenario": {"name": "inference", "input_shapes": {"batch_size": 4, "sequence_length": 16}},
+        "environment": {"cpu": "A processor", "gpu": ["A chip"]},
+    },
+    "report": {
+        "load_model": {"latency": LATENCY},
+        "forward": {"latency": LATENCY, "throughput": {"unit": "samples/s", "value": 8.0}},
+        "generate": {"latency": LATENCY, "throughput": {"unit": "samples/s", "value": 792.0}},
+    },
+}
+TEMPLATE = """model,task,batch_size,metric,unit,value,place
+my network,inference,4,throughput,images/s,"1,234.50",table 3
+my network,inference,4,latency,ms,0.5,
+"""
+FILES = {
+    "bytemlperf": BYTEMLPERF,
+    "jube-caraml": JUBE_CSV,
+    "mlperf-loadgen-summary": SERVER,
+    "mlperf-loadgen-detail": DETAIL,
+    "mlperf-training-log": TRAINING,
+    "optimum-benchmark": json.dumps(OPTIMUM, indent=4),
+    "poprt": POPRT_RECORD,
+    "poptorch": CNN_INFERENCE,
+    "csv-template": TEMPLATE,
+}
+
+
+def read(folder: Path, text: str | bytes, name: str = "file.txt") -> ReadFile:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_figures(path)
+
+
+def select(result: ReadFile, *columns: str) -> list[tuple[str, ...]]:
+    return [tuple(figure[column] for column in columns) for figure in result.figures]
+
+
+def assert_refused(folder: Path, text: str | bytes, *parts: str) -> None:
+    with pytest.raises(SubmissionError) as caught:
+        read(folder, text)
+    assert caught.value.document == str(folder / "file.txt")
+    assert all(part in str(caught.value) for part in parts), caught.value
