@@ -34,9 +34,8 @@ from ipu_results.fleet.folders import (
     find_run_folders,
     open_folder,
 )
-from ipu_results.ground.files import sync_to_disk
+from ipu_results.ground.files import describe_error, hide_secrets, sync_to_disk
 from ipu_results.ground.limits import MAX_BYTES, MAX_RUN_FILE_BYTES
-from ipu_results.ground.remote import describe_error, hide_secrets
 from ipu_results.link.configurations import build_run_frames
 from ipu_results.normalise.by_source import get_run_id
 from ipu_results.runner.config import RUNS

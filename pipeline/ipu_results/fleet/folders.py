@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
 from ipu_results.errors import DocumentTooLargeError
-from ipu_results.ground.files import open_regular_file
+from ipu_results.ground.files import call_remote, connect_url, hide_secrets, is_url, join_path, open_regular_file
 from ipu_results.ground.limits import MAX_RUN_DEPTH, MAX_RUN_FOLDERS
-from ipu_results.ground.remote import call, connect, hide_secrets, is_url, join_path
 from ipu_results.schema import table
 from ipu_results.sources.catalogue import UNFINISHED
 
@@ -64,21 +63,21 @@ class RemoteFolder:
 
     def __init__(self, url: str) -> None:
         self.place = hide_secrets(url)
-        self._files, self._root = connect(url)
+        self._files, self._root = connect_url(url)
         self.name = self._root.rstrip("/").rsplit("/", 1)[-1]
 
     def list_entries(self, path: str) -> dict[str, Kind]:
         folder = join_path(self._root, path)
         kinds: dict[str, Kind] = {"directory": "folder", "file": "file"}
         entries: dict[str, Kind] = {}
-        for item in call(lambda: self._files.ls(folder, detail=True)):
+        for item in call_remote(lambda: self._files.ls(folder, detail=True)):
             before, _, name = str(item["name"]).rstrip("/").rpartition("/")
             if name and before.strip("/") == folder.strip("/"):
                 entries[name] = "link" if item.get("islink") else kinds.get(str(item.get("type")), "other")
         return entries
 
     def open_file(self, path: str) -> BinaryIO:
-        return cast(BinaryIO, call(lambda: self._files.open(join_path(self._root, path), "rb")))
+        return cast(BinaryIO, call_remote(lambda: self._files.open(join_path(self._root, path), "rb")))
 
 
 Folder = LocalFolder | RemoteFolder
@@ -88,7 +87,7 @@ def open_folder(source: str) -> Folder:
     """Return the folder at a path or URL. Raises MissingExtraError, UnrecognisedDocumentError for a bad URL."""
     if not is_url(source):
         return LocalFolder(source)
-    files, root = connect(source)
+    files, root = connect_url(source)
     return LocalFolder(root) if getattr(files, "local_file", False) else RemoteFolder(source)
 
 

@@ -18,8 +18,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
+from ipu_results.ground.files import is_url
 from ipu_results.ground.parallel import ProcessPool, TaskPool
-from ipu_results.ground.remote import is_url
 from ipu_results.mlperf.archive import Progress, has_archive_suffix, open_local, read_archive
 from ipu_results.mlperf.entries import (
     POWER_FOLDER,

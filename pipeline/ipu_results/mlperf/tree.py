@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from ipu_results.errors import ClusterError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.ground.files import call_remote, connect_url, describe_error, join_path
 from ipu_results.ground.limits import MAX_SMALL
-from ipu_results.ground.remote import call, connect, describe_error, join_path
 from ipu_results.mlperf.entries import POWER_FOLDER, FileFinding, parse_round
 from ipu_results.mlperf.log import CHUNK
 
@@ -57,14 +57,14 @@ class Tree(Protocol):
 
 def open_tree(url: str) -> Tree:
     """Return the tree at a URL, a LocalTree for a local one. Raises MissingExtraError, UnrecognisedDocumentError."""
-    files, root = connect(url)
+    files, root = connect_url(url)
     return LocalTree(root) if getattr(files, "local_file", False) else RemoteTree(url)
 
 
 def open_file(url: str) -> BinaryIO:
     """Open one file at a URL. Raises MissingExtraError, UnrecognisedDocumentError, OSError."""
-    files, path = connect(url)
-    return cast(BinaryIO, call(lambda: files.open(path, "rb", block_size=CHUNK)))
+    files, path = connect_url(url)
+    return cast(BinaryIO, call_remote(lambda: files.open(path, "rb", block_size=CHUNK)))
 
 
 def read_small_file(tree: Tree, path: str) -> bytes | None:
@@ -92,7 +92,7 @@ class RemoteTree:
         return self.url.split("::")[-1].rstrip("/").rsplit("/", 1)[-1]
 
     def listing(self) -> Listing:
-        files, root = connect(self.url)
+        files, root = connect_url(self.url)
         try:
             is_folder = files.isdir(root)
         except Exception as error:
@@ -103,9 +103,9 @@ class RemoteTree:
         return walk(self.url, partial(_list_remote, files, root, findings), findings)
 
     def chunks(self, path: str) -> Iterator[bytes]:
-        files, root = connect(self.url)
-        with closing(call(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))) as file:
-            while chunk := call(lambda: file.read(CHUNK)):
+        files, root = connect_url(self.url)
+        with closing(call_remote(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))) as file:
+            while chunk := call_remote(lambda: file.read(CHUNK)):
                 yield chunk
 
     def __reduce__(self) -> tuple[type[RemoteTree], tuple[str]]:
