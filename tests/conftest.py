@@ -189,11 +189,14 @@ def built(tmp_path: Path, warehouse: Path) -> Path:
     return target
 
 
-def install_aside(name: str) -> Path:
-    """Install the packages of a list of pins, next to those of the environment, in a folder of its own.
+def require(present: bool, reason: str) -> None:
+    """Skip a test without what it needs; fail it instead with REQUIRE_READERS=1, as `.ci/run` sets it."""
+    if not present:
+        (pytest.fail if os.environ.get("REQUIRE_READERS") == "1" else pytest.skip)(reason)
 
-    Skips the test where no package index has them; fails instead with REQUIRE_READERS=1, as `.ci/run` sets it.
-    """
+
+def install_aside(name: str) -> Path:
+    """Install the packages of a list of pins, next to those of the environment, in a folder of its own."""
     pins = ROOT / "tests" / f"{name}.txt"
     target = Path(sys.prefix) / f"{name}-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
     with FileLock(f"{target}.lock"):
@@ -202,9 +205,7 @@ def install_aside(name: str) -> Path:
             pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
             options = ["--no-build-isolation", "--require-hashes", "-r", str(pins), "--target", str(unfinished)]
             done = subprocess.run([*pip, *options], capture_output=True, text=True, check=False)
-            if done.returncode:
-                missing = pytest.fail if os.environ.get("REQUIRE_READERS") == "1" else pytest.skip
-                missing(f"{pins.name} cannot be installed here: {done.stderr.strip()[-300:]}")
+            require(done.returncode == 0, f"{pins.name} cannot be installed here: {done.stderr.strip()[-300:]}")
             unfinished.rename(target)
     return target
 

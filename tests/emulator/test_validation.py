@@ -243,7 +243,8 @@ def test_straight_line_is_as_good_on_c2(validation: Validation) -> None:
     inside, outside = (summarise_errors(errors) for errors in validation.line_errors)
     assert inside.mean < validation.score(FIT).mean
     assert outside.mean < validation.score(EXCLUDED).mean
-    assert {validation.score_baseline(name, "calibration").mean for name in SCALED} == {inside.mean}
+    means = [validation.score_baseline(name, "calibration").mean for name in SCALED]
+    assert means == pytest.approx([inside.mean] * len(SCALED))  # the last bit depends on the processor
 
 
 def test_simple_models_by_hand() -> None:

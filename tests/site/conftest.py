@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import duckdb
 import pytest
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, require
 
 COMMITTED = ROOT / "warehouse"
 
@@ -18,3 +19,10 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the committed warehouse."""
     with open_warehouse(COMMITTED) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def node() -> None:
+    """Require Node.js and the packages of the page."""
+    present = shutil.which("node") is not None and (ROOT / "site" / "node_modules").exists()
+    require(present, "needs Node.js and `make site`, or `npm ci` in site/")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -27,12 +26,7 @@ from tests.site.test_site import copy_with_text
 
 SITE = ROOT / "site"
 Evaluate = Callable[..., list[Any]]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (SITE / "node_modules").exists() or shutil.which("node") is None, reason="needs Node.js and `npm ci`"
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("node")]
 # One of each kind: a vendor's page, a flagged row, MLPerf printed and official, suspect, repeated, measured, emulated,
 # a paper, energy, a name with an umlaut.
 KINDS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import Any
 
 import duckdb
@@ -14,17 +13,10 @@ from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.site.data import build_own_run
 
-from tests.conftest import ROOT
 from tests.site.conftest import COMMITTED
 from tests.site.test_site_cite import evaluate
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (ROOT / "site" / "node_modules").exists() or shutil.which("node") is None,
-        reason="needs Node.js and `npm ci`",
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("node")]
 STATED = (
     *("network", "task", "platform", "batch_size", "precision", "framework", "phase", "sequence_length"),
     *("latency_basis", "throughput", "latency_ms"),
