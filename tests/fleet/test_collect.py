@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -136,8 +137,8 @@ def test_source_that_cannot_be_listed_does_not_stop_the_others(
     assert [own.status for own in outcomes] == ["failed"] * 3 + ["added"] * 3
     for own, reason in zip(outcomes, ("No such file", "holds no run", "cannot be opened"), strict=False):
         assert reason in str(own.reason)
-    monkeypatch.setattr(folders, "MAX_RUN_FOLDERS", 3)
-    assert "has more than 3 folders below it" in str(collect([str(lab)], tmp_path / "into")[-1].reason)
+    monkeypatch.setattr(folders, "MAX_RUN_FOLDERS", 8)  # of nine
+    assert "has more than 8 folders below it" in str(collect([str(lab)], tmp_path / "into")[-1].reason)
     monkeypatch.undo()
     monkeypatch.setattr(folders, "MAX_RUN_DEPTH", 2)
     assert "more than 2 folders below the source" in explain(collect([str(lab)], tmp_path / "into"), "refused")
@@ -235,16 +236,25 @@ def put_many(folder: Path, runs: int) -> list[str]:
     return names
 
 
+def test_threads_at_once_lose_nothing(tmp_path: Path) -> None:
+    names, into = put_many(tmp_path / "lab", 12), tmp_path / "into"
+    with ThreadPoolExecutor(3) as pool:
+        parts = list(pool.map(lambda _: collect([str(tmp_path / "lab")], into), range(3)))
+    assert count([own for part in parts for own in part]) == {"added": 12, "present": 24}
+    assert list_runs(into) == names
+    assert_nothing_staged(into)
+
+
 @pytest.mark.slow
 def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
     names = put_many(tmp_path / "lab", 12)
     into = tmp_path / "into"
     command = [sys.executable, "-m", "ipu_results", "collect", str(tmp_path / "lab"), "--into", str(into)]
-    running = [
-        subprocess.Popen([*command, "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        for _ in range(3)
-    ]
-    records = [record for process in running for record in json.loads(process.communicate()[0])]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    running = [subprocess.Popen([*command, "--format", "json"], **pipes) for _ in range(3)]
+    replies = [process.communicate() for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], replies
+    records = [record for out, _ in replies for record in json.loads(out)]
     assert Counter(record["status"] for record in records) == {"added": 12, "present": 24}
     assert list_runs(into) == names
     assert_nothing_staged(into)
