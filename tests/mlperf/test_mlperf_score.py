@@ -133,6 +133,7 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         (line("init_start", -1) + line("init_stop") + line("run_start"), "has run_start and no run_stop"),
         (line("init_start", -1) + line("init_stop"), "has no run_start and no run_stop"),
         (stop(5), "has no run_start before its run_stop"),
+        (stop(5, None), "has no run_start before its run_stop"),
         (line("run_start", 6) + stop(5), "its run_stop is before its run_start"),
         (line("run_start") + stop(5), "has no init_start and init_stop"),
         (b"", "holds no :::MLLOG line"),
