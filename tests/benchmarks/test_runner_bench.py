@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -290,12 +289,3 @@ def test_refusing_backend_is_excluded_with_its_reason(tmp_path: Path) -> None:
     assert all(point.cosine == pytest.approx(1) for point in points)
     assert excluded
     assert all(line.startswith("onnxruntime bf16, 1 × ") and "has no bf16" in line for line in excluded)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("TORCH_PYTHON" not in os.environ, reason="TORCH_PYTHON names no interpreter with torch")
-def test_torch_computes_the_same_network() -> None:
-    report = configurations.run(Options(quick=True, torch=Path(os.environ["TORCH_PYTHON"])))
-    cosines = {row[0]: row[-1] for row in report.tables[1].rows}
-    assert cosines["torch plain, 1 × all"] == pytest.approx(1, abs=1e-6)
-    assert report.targets[0].name == "the best / torch eager"
