@@ -64,7 +64,7 @@ def run_quick(folder: Path, name: str, *options: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ingset"], "'ingset' is not a benchmark; choose from: ingest, extract"),
+        (["ingset"], "'ingset' is not a benchmark; choose from: ingest, open, extract"),
         (["query", "--rows", "10"], "--rows must be at least 10,000"),
         (["--torch", "/nowhere/python"], "/nowhere/python does not exist"),
         (["--loadgen", "/nowhere/python"], "/nowhere/python does not exist"),
