@@ -289,7 +289,7 @@ def build_cells(documents: Sequence[NormalisedDocument]) -> pd.DataFrame:
     starts = np.cumsum([0, *(len(part.entries) for part in parts)])
     codes = [part.entry + start for part, start in zip(parts, starts, strict=False)]
     entry = np.concatenate(codes) if codes else np.zeros(0, int)
-    entries = [*zip(*(one for part in parts for one in part.entries), strict=True)] or [()] * 6
+    entries = [*zip(*(entry for part in parts for entry in part.entries), strict=True)] or [()] * 6
     names = ("column_name", "header", "raw_text", "value", "unit", "factor")
     columns: dict[str, Any] = {name: EncodedColumn(entry, values) for name, values in zip(names, entries, strict=True)}
     for name, which in (("locator", 0), ("source_locator", 1)):

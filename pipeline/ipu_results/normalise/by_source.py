@@ -120,9 +120,9 @@ def _one_per_metric(source: TableSource) -> Outcome:
     for (task_text, metric, *units), rows in groups.items():
         task = vocabulary.tasks.get(task_text)
         group = source._replace(table=table.select(rows))
-        found = _find_metric(metric, units[0] if units else None, vocabulary)
-        if found is None or task is None:
-            field, text = ("metric", metric) if found is None else ("task", task_text)
+        value_field = _find_metric(metric, units[0] if units else None, vocabulary)
+        if value_field is None or task is None:
+            field, text = ("metric", metric) if value_field is None else ("task", task_text)
             word = UnknownWordError(UnknownWord(field, field, text), f"unknown {field} {text!r}")
             rejected += [
                 replace(RejectedRow.from_error(table, row, (column[field], word)), locator=row.locator)
@@ -136,7 +136,9 @@ def _one_per_metric(source: TableSource) -> Outcome:
             columns["framework"] = map_texts(
                 group.table.texts[column["path"]], lambda path: _find_framework(path, vocabulary)
             )
-        part, unreadable = _replace_value(group, found[0]).make_converter(dict([found])).convert(values, columns)
+        part, unreadable = (
+            _replace_value(group, value_field[0]).make_converter(dict([value_field])).convert(values, columns)
+        )
         fields = tuple("quality_value" if field == "quality_figure" else field for field in part.fields)
         parts.append(replace(part, fields=fields))
         rejected += unreadable

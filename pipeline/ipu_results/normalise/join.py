@@ -222,7 +222,7 @@ def join_rows(
     order = np.argsort(np.concatenate(places), kind="stable")
     part = np.repeat(np.arange(len(parts)), [len(rows) for rows in places])[order]
     index = np.concatenate([np.arange(len(rows)) for rows in places])[order]
-    row_ids = [row_id for one in parts for row_id in compute_result_ids(document.document_id, one)]
+    row_ids = [row_id for fragments in parts for row_id in compute_result_ids(document.document_id, fragments)]
     ids = [row_ids[row] for row in order.tolist()]
     groups: Sequence[tuple[list[int], list[int]]] = ()
     if len(set(ids)) == len(ids):  # the usual case: each row is one result
@@ -235,7 +235,7 @@ def join_rows(
         owner = np.repeat(np.arange(len(groups)), sizes)
         rows = np.array([row for group in groups for rows in group for row in rows], int)
         is_duplicate = np.array([flag for group in groups for flag, rows in enumerate(group) for _ in rows], bool)
-    names = dict.fromkeys(name for one in parts for name in one.values)
+    names = dict.fromkeys(name for fragments in parts for name in fragments.values)
     columns = {name: _concat(parts, name).take(order) for name in names}
     merged = {name: _merge(column, first, groups) for name, column in columns.items()}
     numbers = np.concatenate(places)[order][first] & 0xFFFF_FFFF

@@ -22,7 +22,7 @@ from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.fields import CellContext, CellValues, check_field, convert_cell
 from ipu_results.normalise.values import UnknownWord, UnknownWordError, UnreadableCellError
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable, TextColumn
-from ipu_results.schema import Column, Kind
+from ipu_results.schema import Kind
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import EncodedColumn, Integers
 from ipu_results.schema.table_headers import TableHeader, normalise_header, parse_unit
@@ -73,25 +73,25 @@ def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterat
         return
     known = {normalise_header(column.name): column for column in published_table(name).columns}
     for table in parsed.tables:
-        columns = [known.get(normalise_header(header)) for header in table.columns]
-        for row in table.rows:
-            yield PassthroughRow(name, table, row, _parse_row(document, table, row, columns))
+        columns = {index: known.get(normalise_header(header)) for index, header in enumerate(table.columns)}
+        kinds = {index: column.kind for index, column in columns.items() if column is not None}
+        cells = [convert_texts(table.texts[index], partial(_parse_text, kind)) for index, kind in kinds.items()]
+        if errors := find_errors(table, cells, kinds):
+            [(index, error), *_] = errors[first := min(errors)]
+            place = table.cell_locator(table.row(first), index)
+            raise DamagedDocumentError(str(error), document=document.document_id, place=place) from error
+        names = ["document_id", *(column.name for column in columns.values() if column is not None)]
+        codes = zip(*(table.texts[index].codes for index in kinds), strict=True)
+        for row, own in zip(table.rows, codes, strict=True):
+            texts = (column[code] for column, code in zip(cells, own, strict=True))
+            yield PassthroughRow(name, table, row, dict(zip(names, (document.document_id, *texts), strict=True)))
 
 
-def _parse_row(
-    document: Document, table: SourceTable, row: SourceRow, columns: Sequence[Column | None]
-) -> dict[str, Any]:
-    values: dict[str, Any] = {"document_id": document.document_id}
-    for index, (text, column) in enumerate(zip(row.cells, columns, strict=True)):
-        if column is None:
-            continue
-        try:
-            values[column.name] = PARSERS[column.kind](text) if text else None
-        except (ValueError, KeyError) as error:
-            place = table.cell_locator(row, index)
-            message = f"{text!r} is not of type {column.kind}"
-            raise DamagedDocumentError(message, document=document.document_id, place=place) from error
-    return values
+def _parse_text(kind: Kind, text: str) -> Any:
+    try:
+        return PARSERS[kind](text) if text else None
+    except (ValueError, KeyError) as error:
+        raise UnreadableCellError("unreadable-cell", f"{text!r} is not of type {kind}") from error
 
 
 def _parse_double(text: str) -> float:

@@ -50,7 +50,7 @@ class TextColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceTable:
-    """One table as printed, its columns in the order of the document. `rows` are made when they are asked for."""
+    """One table as printed, its columns in the order of the document. `rows` are built on first use."""
 
     name: str
     """Name of the table header in `schema/vocabulary/table_headers.toml` that it matches."""
