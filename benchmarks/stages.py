@@ -97,7 +97,7 @@ def _generate_documents(count: int) -> Iterator[tuple[Document, ParsedDocument]]
 
 def _build_table(name: str, rows: Iterable[Cells]) -> SourceTable:
     body = (SourceRow(number, cells, f"{name}, row {number}") for number, cells in enumerate(rows, start=1))
-    return SourceTable(name, COLUMNS, tuple(body), name)
+    return SourceTable.from_rows(name, COLUMNS, list(body), name)
 
 
 def run(options: Options) -> Report:

@@ -31,7 +31,7 @@ from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame, build_fact_frame, build_run_frames
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.platforms import build_platform_frame
-from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.normalise import NormalisedDocument, Results, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument, read_document
 from ipu_results.recompute.evaluate import evaluate_claims
@@ -221,7 +221,7 @@ def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary
                 gated.sql_texts[loaded.document_id] = loaded.sql_texts
                 gated.printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
             batches.append({"results": results, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
-            gated.documents += [replace(document, results=()) for document in accepted]
+            gated.documents += [replace(document, results=Results()) for document in accepted]
     gated.frames = concat_frames(batches)
     return gated
 

@@ -12,7 +12,7 @@ import pytest
 from ipu_results.add import AddConfig, add_source, draft_source, preview_source
 from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.normalise import normalise
-from ipu_results.normalise.rows import RowConverter
+from ipu_results.normalise.rows import TableConverter
 from ipu_results.read.document import SHAPES, MetadataItem, ParsedDocument
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Unit
@@ -276,7 +276,7 @@ def test_header_that_fills_no_known_field_is_an_error_that_names_the_nearest() -
         header, fields=tuple((name, "thruput" if field == "throughput" else field) for name, field in header.fields)
     )
     with pytest.raises(CatalogueError, match=r"bow_training: 'thruput' is not a field; nearest: throughput"):
-        RowConverter(make_table("bow_training", TRAINING, [GPT2]), typo, WORDS, {})
+        TableConverter(make_table("bow_training", TRAINING, [GPT2]), typo, WORDS, {})
 
 
 def test_gate_accepts_exactly_the_precisions_of_the_vocabulary() -> None:

@@ -50,8 +50,9 @@ def list_values(documents: Documents) -> dict[str, dict[str, Any]]:
 
 def change_result(document: NormalisedDocument, number: int, **values: Any) -> NormalisedDocument:
     """Return a document with other values in one of its results."""
-    results = list(document.results)
-    results[number] = dataclasses.replace(results[number], values={**results[number].values, **values})
+    results = document.results
+    for name, value in values.items():
+        results = results.set_values(name, {number: value})
     return dataclasses.replace(document, results=results)
 
 
@@ -118,7 +119,7 @@ def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(page: Normali
 
 
 def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> None:
-    twice = dataclasses.replace(page, results=[*page.results, page.results[-1]])
+    twice = dataclasses.replace(page, results=page.results.take([*range(len(page.results)), -1]))
     _, [accepted] = gate_results([twice])
     assert {row.reason for row in accepted.rejected} == {"repeated-key"}
     assert len(accepted.results) == len(page.results) - 1
@@ -138,21 +139,22 @@ def check_rows(loaded: LoadedDocument, **changes: Any) -> RowCounts:
 
 def test_conservation_counts_rows_and_notices_lost_or_added_ones(tmp_path: Path) -> None:
     [loaded] = load_documents(copy_documents(tmp_path, PAGE))
-    results = list(loaded.normalised.results)
+    results = loaded.normalised.results
     assert check_rows(loaded) == RowCounts(extracted=248, accepted=248, quarantined=0, duplicates=0)
     with pytest.raises(ConservationError, match=r"source rows lost \[\('ogb_lsc', 1\)\], without source \[\]"):
         check_rows(loaded, results=results[1:])
     with pytest.raises(ConservationError, match=r"source rows lost \[\], without source \[\('ogb_lsc', 1\)\]"):
-        check_rows(loaded, results=[*results, results[0]])
+        check_rows(loaded, results=results.take([*range(len(results)), 0]))
     refused = [fragment.reject("reason", "message") for fragment in results[0].fragments]
     assert check_rows(loaded, results=results[1:], rejected=refused) == RowCounts(248, 247, 1, 0)
 
 
 def test_conservation_notices_a_lost_cell(tmp_path: Path) -> None:
     [loaded] = load_documents(copy_documents(tmp_path, PAGE))
-    first, *others = loaded.normalised.results
-    [fragment] = first.accepted
-    shorter = dataclasses.replace(first, accepted=[dataclasses.replace(fragment, converted=fragment.converted[1:])])
+    results = loaded.normalised.results
+    first = results.parts[0]
+    narrow = dataclasses.replace(first, fields=first.fields[1:], converted=first.converted[1:])
     cells = sum(len(table.columns) for table in loaded.parsed.tables for _ in table.rows)
-    with pytest.raises(ConservationError, match=f"{cells} cells in accepted rows, {cells - 1} of them cited"):
-        check_rows(loaded, results=[shorter, *others])
+    lost = len(first.rows)
+    with pytest.raises(ConservationError, match=f"{cells} cells in accepted rows, {cells - lost} of them cited"):
+        check_rows(loaded, results=dataclasses.replace(results, parts=[narrow, *results.parts[1:]]))

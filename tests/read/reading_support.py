@@ -137,7 +137,7 @@ def assert_read_or_refused(read: Callable[..., ParsedDocument], *args: object) -
 
 def make_table(name: str, header: Sequence[str], rows: Grid, caption: str = "") -> SourceTable:
     made = tuple(SourceRow(number, tuple(cells), f"{name}, row {number}") for number, cells in enumerate(rows, start=1))
-    return SourceTable(name, tuple(header), made, name, caption)
+    return SourceTable.from_rows(name, header, made, name, caption)
 
 
 def make_document(reader: str, document_id: str = "a-document", publisher: str = "Somebody") -> Document:

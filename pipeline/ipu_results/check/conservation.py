@@ -7,19 +7,31 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import repeat
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ipu_results.errors import CatalogueError, ConservationError
 from ipu_results.link.platforms import NOT_IN_VOCABULARY
-from ipu_results.normalise import NormalisedDocument, Result
-from ipu_results.normalise.rows import Place
-from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
+from ipu_results.normalise import Cell, NormalisedDocument
+from ipu_results.normalise.fields import CellValues
+from ipu_results.normalise.rows import Fragments
+from ipu_results.read.document import ParsedDocument, SourceTable
 from ipu_results.schema import TABLES, VIEWS, dictionary_rows, table
-from ipu_results.schema.frames import build_frame, build_frame_from_columns, build_frame_from_tuples
+from ipu_results.schema.frames import (
+    EncodedColumn,
+    Integers,
+    arrow_schema,
+    build_frame,
+    build_frame_from_columns,
+    build_frame_from_tuples,
+)
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -36,27 +48,51 @@ class RowCounts:
     duplicates: int
 
 
-def list_fates(document: NormalisedDocument) -> Iterator[tuple[Place, str, str | None]]:
-    """Yield place, status and result id of every source row."""
-    for result in document.results:
-        yield from ((fragment.place, "accepted", result.result_id) for fragment in result.accepted)
-        yield from ((fragment.place, "duplicate", result.result_id) for fragment in result.duplicates)
-    for row in document.passthrough_only:
-        yield (row.table_name, row.row_number, row.locator), "accepted", None
-    for rejected in document.rejected:
-        yield (rejected.table_name, rejected.row_number, rejected.locator), "quarantined", None
+class Fates(NamedTuple):
+    """What became of the source rows of a document, by column; the columns are those of `source_rows`."""
+
+    table_name: list[str]
+    row_number: list[int]
+    locator: list[str]
+    status: list[str]
+    result_id: list[str | None]
+
+    def add(self, *rows: Iterable[Any]) -> None:
+        columns: Iterable[list[Any]] = self
+        for column, values in zip(columns, rows, strict=True):
+            column.extend(values)
+
+
+def list_fates(document: NormalisedDocument) -> Fates:
+    """List every source row that is not in a columnar table."""
+    results, fates = document.results, Fates([], [], [], [], [])
+    for number, part in enumerate(results.parts):
+        own = results.sources.take(results.sources.part == number)
+        rows, table_ = part.rows[own.place].tolist(), part.table
+        fates.add(
+            [table_.name] * len(rows),
+            [table_.numbers[row] for row in rows],
+            [table_.locators[row] for row in rows],
+            ["duplicate" if flag else "accepted" for flag in own.is_duplicate.tolist()],
+            [results.ids[owner] for owner in own.owner.tolist()],
+        )
+    others = ((document.passthrough_only, "accepted"), (document.rejected, "quarantined"))
+    for row, status in ((row, status) for rows, status in others for row in rows):
+        fates.add([row.table_name], [row.row_number], [row.locator], [status], [None])
+    return fates
 
 
 def list_source_keys(parsed: ParsedDocument) -> list[SourceKey]:
     """Return (table, row number) of every source row that the reader saw."""
-    keys = [(table.name, row.number) for table in parsed.tables for row in table.rows]
+    keys = [key for table in parsed.tables for key in zip(repeat(table.name), table.numbers, strict=False)]
     keys += [(row.table_name, row.row_number) for row in parsed.problems if row.row_number is not None]
     return keys
 
 
 def count_rows(parsed: ParsedDocument) -> Counter[str]:
     """Return the number of source rows that the reader saw, by table."""
-    counts = Counter(table for table, _ in list_source_keys(parsed))
+    counts = Counter(row.table_name for row in parsed.problems if row.row_number is not None)
+    counts.update({table.name: len(table.numbers) for table in parsed.tables})
     counts.update({table.name: table.rows.num_rows for table in parsed.columnar})
     return counts
 
@@ -76,9 +112,8 @@ def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
 def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> RowCounts:
     """Compare what was read with its fates, row by row and cell by cell. Raises ConservationError."""
     document_id = document.document.document_id
-    read = Counter(list_source_keys(parsed))
-    fates = [((table, number), status) for (table, number, _), status, _ in list_fates(document)]
-    actual = Counter(key for key, _ in fates)
+    read, fates = Counter(list_source_keys(parsed)), list_fates(document)
+    actual = Counter(zip(fates.table_name, fates.row_number, strict=True))
     if read != actual:
         lost, added = sorted((read - actual).elements()), sorted((actual - read).elements())
         raise ConservationError(f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id)
@@ -88,94 +123,197 @@ def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> 
         raise ConservationError(
             f"{columnar} rows read by column are not those that are published", document=document_id
         )
-    status = Counter(status for _, status in fates)
+    status = Counter(fates.status)
     return RowCounts(read.total() + columnar, status["accepted"] + columnar, status["quarantined"], status["duplicate"])
 
 
-def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: list[tuple[SourceKey, str]]) -> None:
+def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: Fates) -> None:
     """Require every cell of an accepted row to be cited by its result."""
-    uncited = {key for key, status in fates if status != "accepted"}
-    uncited |= {(row.table_name, row.row_number) for row in document.passthrough_only}
-    expected = sum(
-        len(table.columns) for table in parsed.tables for row in table.rows if (table.name, row.number) not in uncited
+    widths = {table.name: len(table.columns) for table in parsed.tables}
+    expected = sum(widths[table.name] * len(table.numbers) for table in parsed.tables)
+    # Rows that the reader could not divide into cells are quarantined, but not in a table.
+    unread = {(row.table_name, row.row_number) for row in parsed.problems}
+    uncited = Counter(
+        name
+        for name, number, status, result_id in zip(
+            fates.table_name, fates.row_number, fates.status, fates.result_id, strict=True
+        )
+        if (status != "accepted" or result_id is None) and (name, number) not in unread
     )
-    cited = sum(len(fragment.converted) for result in document.results for fragment in result.accepted)
+    expected -= sum(widths.get(name, 0) * count for name, count in uncited.items())
+    sources = document.results.sources
+    accepted = np.bincount(sources.part[~sources.is_duplicate], minlength=len(document.results.parts)).tolist()
+    cited = sum(len(part.converted) * count for part, count in zip(document.results.parts, accepted, strict=True))
     if expected != cited:
         message = f"{expected} cells in accepted rows, {cited} of them cited"
         raise ConservationError(message, document=document.document.document_id)
 
 
+NO_ENTRY = (None,) * 6  # of a text that is in quarantined rows only
 PLACE = "place"  # the field of a row that locates it in the source
 
 
 def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
     """Build `cells`, `source_rows` and `quarantine`."""
-    rows, quarantine = [], []
+    quarantine = []
+    columns: dict[str, list[Any]] = {name: [] for name in ("document_id", *Fates._fields)}
     for document in documents:
-        document_id = document.document.document_id
-        rows += [(document_id, *place, status, result_id) for place, status, result_id in list_fates(document)]
+        document_id, fates = document.document.document_id, list_fates(document)
         for row in document.rejected:
             raw = json.dumps(row.raw, ensure_ascii=False)
             place = (document_id, row.table_name, row.row_number, row.locator)
             quarantine.append((*place, row.reason, row.message, raw))
         for table_ in document.columnar:
-            numbers = range(1, table_.rows.num_rows + 1)
-            rows += [(document_id, table_.name, number, table_.locator(number), "accepted", None) for number in numbers]
-    rows.sort(key=lambda row: row[:3])
+            count = table_.rows.num_rows
+            numbers = range(1, count + 1)
+            places = map(table_.locator, numbers)
+            fates.add([table_.name] * count, numbers, places, ["accepted"] * count, [None] * count)
+        columns["document_id"] += [document_id] * len(fates.status)
+        for name, values in fates._asdict().items():
+            columns[name] += values
     quarantine.sort(key=lambda row: row[:3])
+    rows = pa.table(
+        {
+            name: pa.array(values, arrow_schema(table("source_rows")).field(name).type)
+            for name, values in columns.items()
+        }
+    )
+    rows = rows.sort_by([(name, "ascending") for name in table("source_rows").names[:3]])
     return {
-        "cells": _build_cells(documents),
-        "source_rows": build_frame_from_tuples(table("source_rows"), rows),
+        "cells": build_cells(documents),
+        "source_rows": build_frame_from_columns(
+            table("source_rows"), dict(zip(rows.column_names, rows.columns, strict=True))
+        ),
         "quarantine": build_frame_from_tuples(table("quarantine"), quarantine),
     }
 
 
-def _build_cells(documents: Sequence[NormalisedDocument]) -> pd.DataFrame:
+class CellColumns:
+    """The cells of one document by column, filled table by table: each cell is at the place that its result gives it.
+
+    What a text of a column says is an entry; a cell has the number of its entry. The place of a cell is a text joined
+    of two parts, such as "line 29" and ", column 3 (Batch size)", which are numbered as well.
+    """
+
+    def __init__(self, document: NormalisedDocument) -> None:
+        results = document.results
+        sources = results.sources.take(~results.sources.is_duplicate)
+        self.document = document.document
+        self.entries: list[tuple[Any, ...]] = []
+        self.bases: list[list[str | None]] = [[], [None]]  # of `locator` and of `source_locator`
+        self.ends: list[list[str]] = [[""], [""]]
+        widths = np.array([len(part.fields) for part in results.parts], int)[sources.part]
+        own = np.bincount(sources.owner, widths, len(results)).astype(int)
+        more = np.array([len(results.cited.get(number, ())) for number in range(len(results))], int)
+        sizes = own + len(results.setup_cells) + more
+        starts = np.cumsum(sizes) - sizes
+        before = np.cumsum(widths) - widths  # cells of all rows before a row
+        places = starts[sources.owner] + before - (np.cumsum(own) - own)[sources.owner]
+        count = int(sizes.sum())
+        self.owner = np.repeat(np.arange(len(results)), sizes)
+        self.number = np.arange(count) - starts[self.owner] + 1
+        self.entry, *codes = (np.zeros(count, np.int32) for _ in range(5))
+        self.base, self.end = codes[:2], codes[2:]
+        self.marks: dict[int, str] = {}
+        self.elsewhere: dict[int, str] = {}  # cells of other documents
+        for number, part in enumerate(results.parts):
+            chosen = sources.part == number
+            self._add_part(part, part.rows[sources.place[chosen]], places[chosen])
+        for offset, cell in enumerate(results.setup_cells):
+            self._add_cell(starts + own + offset, cell)
+        for position, cited in results.cited.items():
+            place = starts[position] + own[position] + len(results.setup_cells)
+            for offset, (document_id, cell) in enumerate(cited):
+                self._add_cell(place + offset, cell)
+                self.elsewhere[int(place + offset)] = document_id
+
+    def _add_cell(self, places: Any, cell: Cell) -> None:
+        self.entry[places], self.base[0][places] = len(self.entries), len(self.bases[0])
+        self.entries.append((*cell[:-2],))
+        self.bases[0].append(cell.locator)
+
+    def _add_part(self, part: Fragments, rows: Integers, places: Integers) -> None:
+        """Add the cells of some rows; the first cell of each has its place."""
+        table_ = part.table
+        expected = self.document.tables.get(table_.name)
+        in_source = expected.place if expected else None
+        first, second = map(len, self.bases)
+        self.bases[0] += table_.locators
+        if PLACE in part.fields:
+            texts = table_.texts[part.fields.index(PLACE)]
+            self.bases[1] += [text or None for text in texts.distinct]
+            bases = second + np.asarray(texts.codes)[rows]
+        elif in_source is not None:
+            self.bases[1] += [f"{in_source}, row {number}" for number in table_.numbers]
+            bases = second + rows
+        else:
+            bases = np.zeros(len(rows), int)
+        for column, (field, header, texts) in enumerate(zip(part.fields, table_.columns, table_.texts, strict=True)):
+            at = places + column
+            self.entry[at] = len(self.entries) + np.asarray(texts.codes)[rows]
+            self.entries += [
+                (field, header, text, *cell[1:]) if isinstance(cell, CellValues) else NO_ENTRY
+                for text, cell in zip(texts.distinct, part.converted[column], strict=True)
+            ]
+            self.base[0][at], self.end[0][at] = first + rows, len(self.ends[0])
+            self.ends[0].append(f", column {column + 1} ({header})")
+            self.base[1][at] = bases
+            if PLACE not in part.fields:
+                self.end[1][at] = len(self.ends[1])
+                self.ends[1].append(f", {header}")
+        if table_.cell_locators or table_.footnotes:
+            self._add_exceptions(table_, dict(zip(rows.tolist(), places.tolist(), strict=True)))
+
+    def _add_exceptions(self, table_: SourceTable, places: Mapping[int, int]) -> None:
+        """Add footnotes, and the places of cells that are in finer places than row and column."""
+        for row, column, mark in table_.footnotes:
+            if row in places:
+                self.marks[places[row] + column] = mark
+        for row, place in places.items():
+            if table_.cell_locators and (locators := table_.cell_locators[row]):
+                at = slice(place, place + len(locators))
+                self.base[0][at] = len(self.bases[0]) + np.arange(len(locators))
+                self.end[0][at] = 0
+                self.bases[0] += locators
+
+    def join_places(self, which: int) -> pa.Array:
+        """Return the `locator` (0) or `source_locator` (1) of each cell."""
+        bases = pa.array(self.bases[which], pa.string()).take(pa.array(self.base[which]))
+        ends = pa.array(self.ends[which], pa.string()).take(pa.array(self.end[which]))
+        return pc.binary_join_element_wise(bases, ends, "")
+
+
+def build_cells(documents: Sequence[NormalisedDocument]) -> pd.DataFrame:
     """Build `cells` column by column, since it has ten times as many rows as `results`."""
-    columns: dict[str, list[Any]] = {name: [] for name in table("cells").names}
-    for document in documents:
-        for result in document.results:
-            count = _add_cells(columns, document.document, result)
-            columns["result_id"] += [result.result_id] * count
-            columns["cell_number"] += range(1, count + 1)
+    parts = [CellColumns(document) for document in documents if document.results]
+    starts = np.cumsum([0, *(len(part.entries) for part in parts)])
+    codes = [part.entry + start for part, start in zip(parts, starts, strict=False)]
+    entry = np.concatenate(codes) if codes else np.zeros(0, int)
+    entries = [*zip(*(entry for part in parts for entry in part.entries), strict=True)] or [()] * 6
+    names = ("column_name", "header", "raw_text", "value", "unit", "factor")
+    columns: dict[str, Any] = {name: EncodedColumn(entry, values) for name, values in zip(names, entries, strict=True)}
+    for name, which in (("locator", 0), ("source_locator", 1)):
+        columns[name] = pa.chunked_array([part.join_places(which) for part in parts], pa.string())
+    results = [document.results for document in documents if document.results]
+    columns["result_id"] = pa.chunked_array(
+        [pa.array(own.ids).take(pa.array(part.owner)) for own, part in zip(results, parts, strict=True)], pa.string()
+    )
+    columns["cell_number"] = pa.chunked_array([pa.array(part.number) for part in parts], pa.int64())
+    for name, get in (("document_id", _get_documents), ("marks", _get_marks)):
+        columns[name] = EncodedColumn.concat([get(part) for part in parts])
     return build_frame_from_columns(table("cells"), columns)
 
 
-def _add_cells(columns: Mapping[str, list[Any]], document: Document, result: Result) -> int:
-    """Add the cells of one result and return their number."""
-    count, document_id = 0, document.document_id
-    for fragment in result.accepted:
-        source, row = fragment.table, fragment.row
-        size, footnotes = len(row.cells), dict(row.footnotes)
-        _, figures, units, factors = zip(*fragment.converted, strict=True)
-        columns["column_name"] += fragment.fields
-        columns["header"] += source.columns
-        columns["raw_text"] += row.cells
-        columns["value"] += figures
-        columns["unit"] += units
-        columns["factor"] += factors
-        columns["marks"] += [footnotes.get(index) for index in range(size)] if footnotes else [None] * size
-        columns["locator"] += [source.cell_locator(row, index) for index in range(size)]
-        columns["source_locator"] += _locate_in_source(document, source, row, fragment.fields)
-        columns["document_id"] += [document_id] * size
-        count += size
-    for where, cell in [*((document_id, cell) for cell in result.setup_cells), *result.cited]:
-        for name, value in {**cell._asdict(), "source_locator": None, "document_id": where}.items():
-            columns[name].append(value)
-        count += 1
-    return count
+def _get_documents(part: CellColumns) -> EncodedColumn:
+    codes = np.ones(len(part.entry), np.int32)
+    codes[list(part.elsewhere)] = np.arange(2, len(part.elsewhere) + 2)
+    return EncodedColumn(codes, [None, part.document.document_id, *part.elsewhere.values()])
 
 
-def _locate_in_source(
-    document: Document, table_: SourceTable, row: SourceRow, fields: Sequence[str]
-) -> list[str | None]:
-    """Return the place of each cell in the source, None where neither the row nor the sidecar names it."""
-    if PLACE in fields:
-        return [row.cells[fields.index(PLACE)] or None] * len(row.cells)
-    expected = document.tables.get(table_.name)
-    if expected is None or expected.place is None:
-        return [None] * len(row.cells)
-    return [f"{expected.place}, row {row.number}, {header}" for header in table_.columns]
+def _get_marks(part: CellColumns) -> EncodedColumn:
+    codes = np.zeros(len(part.entry), np.int32)
+    codes[list(part.marks)] = np.arange(1, len(part.marks) + 1)
+    return EncodedColumn(codes, [None, *part.marks.values()])
 
 
 def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:

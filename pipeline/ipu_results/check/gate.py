@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from pandera.errors import SchemaErrors
 
 from ipu_results.errors import GateError
-from ipu_results.normalise import NormalisedDocument, RejectedRow, Result
+from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema import Table, table
-from ipu_results.schema.frames import build_frame, frame_dtypes, to_arrow
+from ipu_results.schema.frames import EncodedColumn, build_frame, build_frame_from_columns, frame_dtypes, to_arrow
 from ipu_results.schema.row_checks import ROW_CHECKS, pandera_schema
 from ipu_results.schema.vocabulary import KINDS
 
@@ -68,13 +69,15 @@ def gate_results(
     Only documents whose kind makes rows of that table are looked at; the others are returned as they are. Call
     `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
-    results = [result for document in documents if makes_rows_of(name, document) for result in document.results]
     gathered = table(name).without_derived()
     key = gathered.key[0]
-    frame = build_frame(gathered, [{**result.values, key: result.result_id} for result in results])
+    results = [document.results for document in documents if makes_rows_of(name, document)]
+    ids = [result_id for own in results for result_id in own.ids]
+    columns = {column: _concat_column(results, column) for column in gathered.names if column != key}
+    frame = build_frame_from_columns(gathered, {**columns, key: ids})
     refused: dict[str, GateFailure] = {}
     for failure in find_failures(gathered, frame):
-        refused.setdefault(results[failure.row].result_id, failure)
+        refused.setdefault(ids[failure.row], failure)
     if not refused:
         return frame, list(documents)
     kept = frame[~frame[key].isin(list(refused))].reset_index(drop=True)
@@ -85,24 +88,26 @@ def gate_results(
     ]
 
 
+def _concat_column(results: Sequence[Results], name: str) -> EncodedColumn:
+    absent = [EncodedColumn(np.zeros(len(own), np.int32), [None]) for own in results]
+    return EncodedColumn.concat([own.columns.get(name, blank) for own, blank in zip(results, absent, strict=True)])
+
+
 def makes_rows_of(name: str, document: NormalisedDocument) -> bool:
     """Return whether the results of a document are rows of the table `name`."""
     return KINDS[document.document.reader].into == name
 
 
 def _move_refused(document: NormalisedDocument, refused: Mapping[str, GateFailure]) -> NormalisedDocument:
+    results = document.results
     rejected = [
-        row
-        for result in document.results
-        if result.result_id in refused
-        for row in _reject(result, refused[result.result_id])
+        fragment.reject(refused[result_id].reason, refused[result_id].message)
+        for position, result_id in enumerate(results.ids)
+        if result_id in refused
+        for fragment in results[position].fragments
     ]
-    kept = [result for result in document.results if result.result_id not in refused]
+    kept = results.take([position for position, result_id in enumerate(results.ids) if result_id not in refused])
     return replace(document, results=kept, rejected=[*document.rejected, *rejected])
-
-
-def _reject(result: Result, failure: GateFailure) -> list[RejectedRow]:
-    return [fragment.reject(failure.reason, failure.message) for fragment in result.fragments]
 
 
 def check_tables(frames: Mapping[str, pd.DataFrame]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ipu_results.link.configurations import Configurations, link_configuration
+from ipu_results.link.configurations import Configurations, link_configurations
 from ipu_results.link.mlperf import MlperfIds, collect_mlperf_ids, link_mlperf_ids
 from ipu_results.link.platforms import LocalMachine, collect_machines, link_machine
 from ipu_results.normalise import NormalisedDocument
@@ -38,7 +38,5 @@ def collect_links(documents: Sequence[NormalisedDocument], vocabulary: Vocabular
 def link_document(document: NormalisedDocument, links: Links) -> NormalisedDocument:
     """Give results their MLPerf ids, local machines, and micro-batch and latency basis from public configurations."""
     results = link_machine(document, link_mlperf_ids(document, links.mlperf_ids), links.machines)
-    document_id = document.document.document_id
-    return replace(
-        document, results=[link_configuration(result, document_id, links.configurations) for result in results]
-    )
+    results = link_configurations(results, document.document.document_id, links.configurations)
+    return replace(document, results=results)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.errors import CatalogueError, DamagedDocumentError
-from ipu_results.normalise import NormalisedDocument, PassthroughRow, Result
+from ipu_results.normalise import NormalisedDocument, PassthroughRow, Results
 from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
@@ -52,6 +52,7 @@ Key = tuple[str, str, int]
 NEAR = ("exact", "likely")  # a weak match says nothing of what a latency times
 NAMED = ("repository", "tag", "path", "benchmark", "match_confidence")
 UNNAMED = ("result_document", "result_table", "result_row", "note", "document_id")
+READ = ("batch_size", "micro_batch_size", "latency_ms")  # columns of a result that decide what is added
 # Factors of a global batch; a configuration may leave out those that are 1.
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
@@ -81,27 +82,38 @@ class Configurations:
         return self.bases.get(row.values["latency_definition"])
 
 
-def link_configuration(result: Result, document_id: str, configurations: Configurations) -> Result:
+def link_configurations(results: Results, document_id: str, configurations: Configurations) -> Results:
     """Add a micro-batch from an exact match with the printed batch, a latency basis from any but a weak match.
 
     A micro-batch that the result's own document gives stays. The cells of the configuration are cited. Raises
     DamagedDocumentError for a configuration that contradicts the printed batch.
     """
-    keys = [(document_id, fragment.table.name, fragment.row.number) for fragment in result.fragments]
-    for row in [row for key in keys for row in configurations.rows.get(key, ())]:
-        if message := _find_disagreement(row.values, result):
-            raise _damaged(row, message)
-        values, cited, source = dict(result.values), list(result.cited), row.values["document_id"]
-        micro, basis = row.values["micro_batch_size"], configurations.get_basis(row)
-        match, own = row.values["match_confidence"], values.get("micro_batch_size")
-        if match == "exact" and row.values["batch_agrees"] and micro is not None and own is None:
-            values["micro_batch_size"] = micro
-            cited.append((source, row.cite("micro_batch_size", "micro_batch_size", "item")))
-        if match in NEAR and basis is not None and values.get("latency_ms") is not None:
-            values["latency_basis"] = basis
-            cited.append((source, row.cite("latency_definition", "latency_basis")))
-        result = replace(result, values=values, cited=cited)
-    return result
+    if all(key[0] != document_id for key in configurations.rows):
+        return results
+    micros: dict[int, int] = {}
+    bases: dict[int, str] = {}
+    cited = dict(results.cited)
+    sources = results.sources
+    for position, part, index in zip(*(column.tolist() for column in sources[:3]), strict=True):
+        fragments = results.parts[part]
+        key = (document_id, fragments.table.name, fragments.table.numbers[fragments.rows[index]])
+        for row in configurations.rows.get(key, ()):
+            own = {name: column.get(position) for name, column in results.columns.items() if name in READ}
+            if message := _find_disagreement(row.values, own):
+                raise _damaged(row, message)
+            cells, source = list(cited.get(position, ())), row.values["document_id"]
+            micro, basis = row.values["micro_batch_size"], configurations.get_basis(row)
+            match, known = row.values["match_confidence"], micros.get(position, own.get("micro_batch_size"))
+            if match == "exact" and row.values["batch_agrees"] and micro is not None and known is None:
+                micros[position] = micro
+                cells.append((source, row.cite("micro_batch_size", "micro_batch_size", "item")))
+            if match in NEAR and basis is not None and own.get("latency_ms") is not None:
+                bases[position] = basis
+                cells.append((source, row.cite("latency_definition", "latency_basis")))
+            if cells:
+                cited[position] = cells
+    linked = results.set_values("micro_batch_size", micros).set_values("latency_basis", bases)
+    return replace(linked, cited=cited)
 
 
 def build_configuration_frame(configurations: Configurations, results: Mapping[Key, str | None]) -> pd.DataFrame:
@@ -160,21 +172,21 @@ def split_settings(text: str | None) -> list[str]:
     return [] if text is None else text.split("; ")
 
 
-def _find_disagreement(values: Record, result: Result) -> str | None:
+def _find_disagreement(values: Record, result: Record) -> str | None:
     """Compute again whether the batch agrees with the printed one, and compare with what the row says."""
-    total, printed = values["global_batch_from_config"], result.values.get("batch_size")
+    total, printed = values["global_batch_from_config"], result.get("batch_size")
     agrees = None if total is None or printed is None else total == printed
     if agrees is values["batch_agrees"]:
         return None
     return f"batch_agrees is {values['batch_agrees']}, but {total} is configured and {printed} is printed"
 
 
-Results = Mapping[tuple[str, str, int], str | None]
+ResultsByRow = Mapping[Key, str | None]
 RUN_COLUMNS = ("backend", "device")
 
 
 def build_run_frames(
-    documents: Sequence[NormalisedDocument], results: Results, origins: Mapping[str, str]
+    documents: Sequence[NormalisedDocument], results: ResultsByRow, origins: Mapping[str, str]
 ) -> dict[str, pd.DataFrame]:
     """Build the tables `runs` and `run_points`. A quarantined point is in neither.
 
@@ -211,7 +223,7 @@ def _complete_run(run_id: str, record: NormalisedDocument, points: NormalisedDoc
     return {**row.values, "origin": next(iter(origins), None)}
 
 
-def _list_accepted(run_id: str, points: NormalisedDocument, results: Results) -> Iterator[Record]:
+def _list_accepted(run_id: str, points: NormalisedDocument, results: ResultsByRow) -> Iterator[Record]:
     for row in points.passthrough:
         result_id = results.get((points.document.document_id, row.table_name, row.row_number))
         if result_id is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -24,7 +24,7 @@ from ipu_results.mlperf.interval import (
 from ipu_results.mlperf.round import format_attribution
 from ipu_results.mlperf.rules import Rules, load_rules, round_key
 from ipu_results.mlperf.score import olympic_mean
-from ipu_results.normalise import NormalisedDocument, Result
+from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
 
@@ -222,17 +222,16 @@ def collect_mlperf_ids(documents: Iterable[NormalisedDocument]) -> MlperfIds:
     return ids
 
 
-def link_mlperf_ids(document: NormalisedDocument, ids: MlperfIds) -> Sequence[Result]:
+def link_mlperf_ids(document: NormalisedDocument, ids: MlperfIds) -> Results:
     """Return the document's results; official ones have the MLPerf id of their system, unless it is inferred."""
     entries = {row.row_number: row.values for row in document.passthrough if row.table == "mlperf_entries"}
     known = {number: ids.get(_get_system(entry), {}) for number, entry in entries.items()}
     named = {number: row["mlperf_id"] for number, row in known.items() if row and row["confidence"] != INFERRED}
-    return [
-        replace(result, values={**result.values, "mlperf_id": named[result.values["row_number"]]})
-        if named and result.values["row_number"] in named
-        else result
-        for result in document.results
-    ]
+    results = document.results
+    numbers = results.columns["row_number"].codes.tolist() if named and results else []
+    return results.set_values(
+        "mlperf_id", {position: named[number] for position, number in enumerate(numbers) if number in named}
+    )
 
 
 def build_mlperf_frames(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ipu_results.errors import VocabularyError
 from ipu_results.ground.text import format_count
 from ipu_results.mlperf.rules import round_key
-from ipu_results.normalise import NormalisedDocument, Result
+from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
@@ -68,21 +68,18 @@ def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, Local
     return machines
 
 
-def link_machine(
-    document: NormalisedDocument, results: Sequence[Result], machines: Mapping[str, LocalMachine]
-) -> Sequence[Result]:
+def link_machine(document: NormalisedDocument, results: Results, machines: Mapping[str, LocalMachine]) -> Results:
     """Name the machine of each point whose platform is the processor of a virtual machine.
 
     The cells keep the text of the run, and the result ids are those of the printed text.
     """
     is_run = document.document.reader == "sweep-points" and results
     machine = machines.get(get_run_id(document.document)) if is_run else None
-    return [
-        replace(result, values={**result.values, "platform": machine.name})
-        if machine and result.values.get("platform") == machine.processor
-        else result
-        for result in results
-    ]
+    platforms = results.columns.get("platform")
+    if machine is None or platforms is None:
+        return results
+    names = [machine.name if value == machine.processor else value for value in platforms.values]
+    return replace(results, columns={**results.columns, "platform": replace(platforms, values=names)})
 
 
 Record = Mapping[str, Any]

@@ -1,18 +1,18 @@
 """Normalise: from tables of raw text to results with canonical names and units, or to rejected rows."""
 
 from ipu_results.normalise.by_source import normalise_rows
-from ipu_results.normalise.join import NormalisedDocument, Result, join_rows, parse_setup
+from ipu_results.normalise.join import NormalisedDocument, Result, Results, join_rows, parse_setup
 from ipu_results.normalise.rows import Cell, PassthroughRow, RejectedRow, parse_passthrough_rows
 from ipu_results.read.document import ParsedDocument
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
 from ipu_results.sources.catalogue import Document
 
-__all__ = ["Cell", "NormalisedDocument", "PassthroughRow", "RejectedRow", "Result", "normalise"]
+__all__ = ["Cell", "NormalisedDocument", "PassthroughRow", "RejectedRow", "Result", "Results", "normalise"]
 
 
 def normalise(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> NormalisedDocument:
     """Return the results, passthrough rows and rejected rows of one document; every source row is in one of them."""
-    results: list[Result] = []
+    results = Results()
     rejected: list[RejectedRow] = []
     if KINDS[document.reader].results is not None:
         setup = parse_setup(document, parsed.metadata, vocabulary)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ipu_results.errors import CatalogueError
 from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.normalise.fields import LATENCIES, CellValues
-from ipu_results.normalise.rows import RejectedRow, RowConverter, RowFragment, get_constants
+from ipu_results.normalise.rows import (
+    Fragments,
+    RejectedRow,
+    TableConverter,
+    convert_texts,
+    find_errors,
+    get_constants,
+    map_texts,
+)
 from ipu_results.normalise.values import (
     SDK,
     UnknownWord,
@@ -22,6 +34,7 @@ from ipu_results.normalise.values import (
 )
 from ipu_results.read.document import ParsedDocument, SourceTable
 from ipu_results.schema import table as published_table
+from ipu_results.schema.frames import EncodedColumn
 from ipu_results.schema.table_headers import TableHeader
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
@@ -44,7 +57,8 @@ QUALITY = "quality "  # before the name of a quality in the column `metric`
 LONGEST_NAME = 3  # words of a framework's name
 BRACKETS = re.compile(r"\([^()]*\)")
 
-Outcome = RowFragment | RejectedRow
+Outcome = tuple[list[Fragments], list[RejectedRow]]
+"""The rows of one table, converted or rejected."""
 
 
 class TableSource(NamedTuple):
@@ -57,71 +71,95 @@ class TableSource(NamedTuple):
     marks: Mapping[tuple[str, str], DecimalMark]
     """Decimal mark of a column, by table and printed name, where it is not simply a point."""
 
-    def make_converter(self, units: Mapping[str, str] | None = None) -> RowConverter:
-        return RowConverter(self.table, self.header, self.vocabulary, self.marks, units)
+    def make_converter(self, units: Mapping[str, str] | None = None) -> TableConverter:
+        return TableConverter(self.table, self.header, self.vocabulary, self.marks, units)
+
+    def list_fields(self) -> dict[str, int]:
+        """Return the number of the column of each field."""
+        return {self.header.field_of(name): column for column, name in enumerate(self.table.columns)}
+
+    def group_rows(self, columns: Sequence[int]) -> dict[tuple[str, ...], list[int]]:
+        """Return the positions of the rows with the same texts in some columns, by these texts."""
+        groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        texts = [self.table.texts[column] for column in columns]
+        for position, codes in enumerate(zip(*(column.codes for column in texts), strict=True)):
+            groups[codes].append(position)
+        return {
+            tuple(column.distinct[code] for column, code in zip(texts, codes, strict=True)): rows
+            for codes, rows in groups.items()
+        }
 
 
 def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> Iterator[Outcome]:
-    """Yield every readable row of the document, converted or rejected, in printed order."""
+    """Yield the readable rows of each table, converted or rejected."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
     marks = find_decimal_marks(tables, parsed.problems)
     for table, header in tables:
-        yield from normalise_table(TableSource(document, table, header, vocabulary, marks))
+        yield normalise_table(TableSource(document, table, header, vocabulary, marks))
 
 
-def _one_per_row(source: TableSource) -> Iterator[Outcome]:
+def _one_per_row(source: TableSource) -> Outcome:
     """Make each row one result."""
-    converter, constants = source.make_converter(), get_constants(source.document, source.header)
-    return (converter.convert_row(row, constants) for row in source.table.rows)
+    fragments, rejected = source.make_converter().convert(get_constants(source.document, source.header))
+    return [fragments], rejected
 
 
-def _joined_on_batch(source: TableSource) -> Iterator[Outcome]:
+def _joined_on_batch(source: TableSource) -> Outcome:
     """Make one result per batch size from several tables; a row without a batch size cannot be placed."""
-    for outcome in _one_per_row(source):
-        yield _require_batch(outcome, "no batch size to join the tables on")
+    return _require_batch(_one_per_row(source), "no batch size to join the tables on")
 
 
-def _one_per_metric(source: TableSource) -> Iterator[Outcome]:
+def _one_per_metric(source: TableSource) -> Outcome:
     """Convert rows that name their metric, and perhaps its unit; the rows of one configuration make one result."""
     document, table, header, vocabulary, _ = source
-    converters: dict[tuple[str, str], RowConverter | None] = {}
-    column = {header.field_of(name): i for i, name in enumerate(table.columns)}
-    constants = get_constants(document, header)
-    for row in table.rows:
-        key = row.cells[column["metric"]], row.cells[column["unit"]] if "unit" in column else ""
-        if key not in converters:
-            metric = _find_metric(*key, vocabulary, has_units="unit" in column)
-            converters[key] = metric and _replace_value(source, metric[0]).make_converter(dict([metric]))
-        converter = converters[key]
-        task = vocabulary.tasks.get(row.cells[column["task"]])
-        if converter is None or task is None:
-            field = "metric" if converter is None else "task"
-            text = row.cells[column[field]]
+    column = source.list_fields()
+    parts: list[Fragments] = []
+    rejected: list[RejectedRow] = []
+    groups = source.group_rows([column[name] for name in ("task", "metric", "unit") if name in column])
+    for (task_text, metric, *units), rows in groups.items():
+        task = vocabulary.tasks.get(task_text)
+        group = source._replace(table=table.select(rows))
+        value_field = _find_metric(metric, units[0] if units else None, vocabulary)
+        if value_field is None or task is None:
+            field, text = ("metric", metric) if value_field is None else ("task", task_text)
             word = UnknownWordError(UnknownWord(field, field, text), f"unknown {field} {text!r}")
-            yield replace(RejectedRow.from_error(table, row, (column[field], word)), locator=row.locator)
+            rejected += [
+                replace(RejectedRow.from_error(table, row, (column[field], word)), locator=row.locator)
+                for row in group.table.rows
+            ]
             continue
-        basis = vocabulary.metrics.get(key[0], {}).get("latency_basis")
-        values = {**constants, "task": task, **({"latency_basis": basis} if basis else {})}
+        basis = vocabulary.metrics.get(metric, {}).get("latency_basis")
+        values = {**get_constants(document, header), "task": task, **({"latency_basis": basis} if basis else {})}
+        columns = {}
         if "path" in column:
-            folders, path = vocabulary.framework_by_path.items(), row.cells[column["path"]]
-            values["framework"] = next((name for folder, name in folders if path.startswith(folder)), None)
-        outcome = converter.convert_row(row, values)
-        if isinstance(outcome, RowFragment):
-            fields = tuple("quality_value" if field == "quality_figure" else field for field in outcome.fields)
-            outcome = replace(outcome, fields=fields)
-        yield outcome
+            columns["framework"] = map_texts(
+                group.table.texts[column["path"]], lambda path: _find_framework(path, vocabulary)
+            )
+        part, unreadable = (
+            _replace_value(group, value_field[0]).make_converter(dict([value_field])).convert(values, columns)
+        )
+        fields = tuple("quality_value" if field == "quality_figure" else field for field in part.fields)
+        parts.append(replace(part, fields=fields))
+        rejected += unreadable
+    return parts, rejected
 
 
-def _find_metric(metric: str, unit: str, vocabulary: Vocabulary, *, has_units: bool) -> tuple[str, str] | None:
+def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:
+    """Return the framework of the folder that a script is in."""
+    folders = vocabulary.framework_by_path.items()
+    return next((name for folder, name in folders if path.startswith(folder)), None)
+
+
+def _find_metric(metric: str, unit: str | None, vocabulary: Vocabulary) -> tuple[str, str] | None:
     """Return the field of a printed metric and its unit; of a quality, its name in place of the unit."""
-    if has_units and metric.startswith(QUALITY):
+    if unit is not None and metric.startswith(QUALITY):
         name = metric.removeprefix(QUALITY)
         return "quality_figure", f"{name} ({unit})" if unit else name
     entry = vocabulary.metrics.get(metric)
-    if entry is None or ("unit" in entry) is has_units:
+    if entry is None or ("unit" in entry) is (unit is not None):
         return None
-    return entry["column"], entry.get("unit", unit)
+    return entry["column"], entry["unit"] if unit is None else unit
 
 
 def _replace_value(source: TableSource, field: str) -> TableSource:
@@ -130,21 +168,22 @@ def _replace_value(source: TableSource, field: str) -> TableSource:
     return source._replace(header=replace(source.header, fields=fields))
 
 
-def _mlperf_entry(source: TableSource) -> Iterator[Outcome]:
+def _mlperf_entry(source: TableSource) -> Outcome:
     """Make each row with a score one result; its software line names framework and SDK."""
     document, table, header, vocabulary, _ = source
-    converter = source.make_converter({"time_to_train_s": "min"})
-    column = {header.field_of(name): i for i, name in enumerate(table.columns)}
-    constants = {**get_constants(document, header), "origin": "official"}
-    known: dict[str, dict[str, str | None]] = {}  # few lines repeat in many entries
-    for row in table.rows:
-        if not row.cells[column["time_to_train_s"]]:
-            continue
-        folder, software = row.cells[column["folder"]], row.cells[column["software"]]
-        model = vocabulary.benchmarks.get(folder, folder)
-        if software not in known:
-            known[software] = _parse_software(software, vocabulary)
-        yield converter.convert_row(row, {**constants, "model": model, **known[software]})
+    column = source.list_fields()
+    scores = table.texts[column["time_to_train_s"]]
+    scored = table.select([position for position, code in enumerate(scores.codes) if scores.distinct[code]])
+    software = scored.texts[column["software"]]
+    parsed = {text: _parse_software(text, vocabulary) for text in software.distinct}
+    columns = {
+        "model": map_texts(scored.texts[column["folder"]], lambda folder: vocabulary.benchmarks.get(folder, folder)),
+        "framework": map_texts(software, lambda text: parsed[text]["framework"]),
+        "sdk_version": map_texts(software, lambda text: parsed[text]["sdk_version"]),
+    }
+    converter = source._replace(table=scored).make_converter({"time_to_train_s": "min"})
+    fragments, rejected = converter.convert({**get_constants(document, header), "origin": "official"}, columns)
+    return [fragments], rejected
 
 
 def _parse_software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
@@ -170,12 +209,11 @@ def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
     return sorted(name for name in known if not any(other != name and other.startswith(name) for other in known))
 
 
-def _run_point(source: TableSource) -> Iterator[Outcome]:
+def _run_point(source: TableSource) -> Outcome:
     """Make each row one result of a local run; the row itself gives its origin."""
-    converter = source.make_converter(POINT_UNITS)
-    run_id = get_run_id(source.document)
-    constants = {**get_constants(source.document, source.header), "origin": None, "run_id": run_id}
-    return (_require_batch(converter.convert_row(row, constants), "no batch size") for row in source.table.rows)
+    constants = {**get_constants(source.document, source.header), "origin": None, "run_id": get_run_id(source.document)}
+    fragments, rejected = source.make_converter(POINT_UNITS).convert(constants)
+    return _require_batch(([fragments], rejected), "no batch size")
 
 
 def get_run_id(document: Document) -> str:
@@ -189,50 +227,78 @@ def get_run_id(document: Document) -> str:
 
 
 def _require_batch(outcome: Outcome, message: str) -> Outcome:
-    if isinstance(outcome, RowFragment) and "batch_size" not in outcome.values:
-        return outcome.reject("missing-batch", message)
-    return outcome
+    [fragments], rejected = outcome
+    kept, refused = fragments.split(fragments.find_missing("batch_size"))
+    return [kept], [*rejected, *(fragments.reject(index, "missing-batch", message) for index in refused)]
 
 
-def _microbenchmark(source: TableSource) -> Iterator[Outcome]:
+def _microbenchmarks(source: TableSource) -> Outcome:
     """Convert each line, with one figure, its metric and its unit as printed, to a row of `microbenchmarks`."""
+    column = source.list_fields()
+    groups = source.group_rows([column["metric"], column["unit"]])
+    outcomes = [
+        _convert_microbenchmarks(source._replace(table=source.table.select(rows)), unit)
+        for (_, unit), rows in groups.items()
+    ]
+    return [part for part, _ in outcomes], [row for _, rejected in outcomes for row in rejected]
+
+
+def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments, list[RejectedRow]]:
+    """Convert lines of one metric in one unit; a row is rejected for the first check that it fails."""
     document, table, header, vocabulary, marks = source
-    fields = tuple(header.field_of(name) for name in table.columns)
-    mark = marks.get((table.name, table.columns[fields.index("value")]), DecimalMark.POINT)
+    column = source.list_fields()
+    mark = marks.get((table.name, table.columns[column["value"]]), DecimalMark.POINT)
+    checks: list[tuple[str, Callable[[str], Any]]] = [
+        *((field, partial(_require_text, field)) for field in REQUIRED),
+        ("metric", lambda text: _find_unit(text, unit, vocabulary)),
+        ("value", lambda text: parse_number(text, mark)),
+        ("device_count", lambda text: parse_whole_number(text, mark) if text else None),
+    ]
+    texts = {field: table.texts[at] for field, at in column.items()}
+    checked = [convert_texts(texts[field], check) for field, check in checks]
+    errors = find_errors(table, checked, [column[field] for field, _ in checks])
+    rejected = [RejectedRow.from_error(table, table.row(position), errors[position][0]) for position in sorted(errors)]
+    kept = np.delete(np.arange(len(table.numbers)), list(errors))
+    [quantity], figures, counts = checked[-3:]
+    canonical_unit, factor = quantity if len(kept) else ("", Decimal(0))
+    # A text with an error is in no row that is kept.
+    figure_of = {
+        text: Decimal(0) if isinstance(own, ValueError) else own
+        for text, own in zip(texts["value"].distinct, figures, strict=True)
+    }
+    count_of = {
+        text: None if isinstance(own, ValueError) else own
+        for text, own in zip(texts["device_count"].distinct, counts, strict=True)
+    }
+    chip_of = {text: vocabulary.chips.get(normalise_name(text), text) for text in texts["device"].distinct}
     makers = {entry["chip"]: entry["maker"] for entry in vocabulary.derived["maker"]}
-    for row in table.rows:
-        texts = dict(zip(fields, row.cells, strict=True))
-        field = "value"  # that is read, for the place of an error
-        try:
-            for field in REQUIRED:
-                if not texts[field]:
-                    raise UnreadableCellError(f"missing-{field}", f"{field} is blank")
-            field = "metric"
-            unit, factor = _find_unit(texts["metric"], texts["unit"], vocabulary)
-            field = "value"
-            figure = parse_number(texts["value"], mark)
-            field = "device_count"
-            count = parse_whole_number(texts[field], mark) if texts[field] else None
-        except UnreadableCellError as error:
-            yield RejectedRow.from_error(table, row, (fields.index(field), error))
-            continue
-        device = vocabulary.chips.get(normalise_name(texts["device"]), texts["device"])
-        maker = makers.get(device)
-        converted = {
-            "value": CellValues((), float(figure), texts["unit"], float(factor)),
-            "device_count": CellValues((), None if count is None else float(count), "chip", 1.0),
-        }
-        values = {
-            **{name: text or None for name, text in texts.items() if name not in FIGURES},
-            **{"document_id": document.document_id, "publisher": document.publisher, "device": device},
-            **{"device_count": count, "value": float(figure), "relationship": None},
-            **{"canonical_value": float(figure * factor), "canonical_unit": unit},
-        }
-        if maker is not None:
-            values["relationship"] = "vendor" if maker in (document.publisher, document.measured_by) else "independent"
-        identity = tuple(sorted((name, texts[name]) for name in header.identity or ()))
-        cells = tuple(converted.get(name, CellValues()) if texts[name] else CellValues() for name in fields)
-        yield RowFragment(table, row, fields, cells, TABLE, False, identity, values)
+    own_makers = (document.publisher, document.measured_by)
+    columns = {
+        **{field: map_texts(own, lambda text: text or None) for field, own in texts.items()},
+        "device": map_texts(texts["device"], chip_of.__getitem__),
+        "relationship": map_texts(
+            texts["device"],
+            lambda text: (maker := makers.get(chip_of[text])) and ("vendor" if maker in own_makers else "independent"),
+        ),
+        "device_count": map_texts(texts["device_count"], count_of.__getitem__),
+        "value": map_texts(texts["value"], lambda text: float(figure_of[text])),
+        "canonical_value": map_texts(texts["value"], lambda text: float(figure_of[text] * factor)),
+    }
+    values = {name: encoded.take(kept) for name, encoded in columns.items()}
+    constants = {"document_id": document.document_id, "publisher": document.publisher, "canonical_unit": canonical_unit}
+    values |= {name: EncodedColumn.repeat(value, len(kept)) for name, value in constants.items()}
+    converted = [[CellValues()] * len(own.distinct) for own in texts.values()]
+    converted[column["value"]] = [CellValues((), float(own), unit, float(factor)) for own in figure_of.values()]
+    converted[column["device_count"]] = [
+        CellValues((), float(own), "chip", 1.0) if own else CellValues() for own in count_of.values()
+    ]
+    identifying = [column[field] for field in header.identity or ()]
+    return Fragments(table, kept, tuple(column), converted, TABLE, False, identifying, values), rejected
+
+
+def _require_text(field: str, text: str) -> None:
+    if not text:
+        raise UnreadableCellError(f"missing-{field}", f"{field} is blank")
 
 
 def _find_unit(metric: str, unit: str, vocabulary: Vocabulary) -> tuple[str, Decimal]:
@@ -245,11 +311,11 @@ def _find_unit(metric: str, unit: str, vocabulary: Vocabulary) -> tuple[str, Dec
     return quantity.unit, quantity.factors[unit]
 
 
-NORMALISERS: dict[str, Callable[[TableSource], Iterator[Outcome]]] = {
+NORMALISERS: dict[str, Callable[[TableSource], Outcome]] = {
     "one-per-row": _one_per_row,
     "joined-on-batch": _joined_on_batch,
     "one-per-metric": _one_per_metric,
     "mlperf-entry": _mlperf_entry,
     "run-point": _run_point,
-    "microbenchmark": _microbenchmark,
+    "microbenchmark": _microbenchmarks,
 }

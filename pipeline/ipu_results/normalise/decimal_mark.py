@@ -59,8 +59,7 @@ def find_decimal_marks(
 
 def _find_figures(table: SourceTable, column: int) -> list[str]:
     """Return the figures of a column that have a mark, each text once."""
-    texts = {row.cells[column] for row in table.rows}
-    matches = (FIGURE.match(text) for text in texts if "," in text or "." in text)
+    matches = (FIGURE.match(text) for text in table.texts[column].distinct if "," in text or "." in text)
     return [match[0] for match in matches if match]
 
 

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.fields import CellContext, CellValues, check_field, convert_cell
 from ipu_results.normalise.values import UnknownWord, UnknownWordError, UnreadableCellError
-from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable
-from ipu_results.schema import Column, Kind
+from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable, TextColumn
+from ipu_results.schema import Kind
 from ipu_results.schema import table as published_table
+from ipu_results.schema.frames import EncodedColumn, Integers
 from ipu_results.schema.table_headers import TableHeader, normalise_header, parse_unit
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
 from ipu_results.sources.catalogue import SUBMISSION, Document
@@ -67,25 +73,25 @@ def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterat
         return
     known = {normalise_header(column.name): column for column in published_table(name).columns}
     for table in parsed.tables:
-        columns = [known.get(normalise_header(header)) for header in table.columns]
-        for row in table.rows:
-            yield PassthroughRow(name, table, row, _parse_row(document, table, row, columns))
+        columns = {index: known.get(normalise_header(header)) for index, header in enumerate(table.columns)}
+        kinds = {index: column.kind for index, column in columns.items() if column is not None}
+        cells = [convert_texts(table.texts[index], partial(_parse_text, kind)) for index, kind in kinds.items()]
+        if errors := find_errors(table, cells, kinds):
+            [(index, error), *_] = errors[first := min(errors)]
+            place = table.cell_locator(table.row(first), index)
+            raise DamagedDocumentError(str(error), document=document.document_id, place=place) from error
+        names = ["document_id", *(column.name for column in columns.values() if column is not None)]
+        codes = zip(*(table.texts[index].codes for index in kinds), strict=True)
+        for row, own in zip(table.rows, codes, strict=True):
+            texts = (column[code] for column, code in zip(cells, own, strict=True))
+            yield PassthroughRow(name, table, row, dict(zip(names, (document.document_id, *texts), strict=True)))
 
 
-def _parse_row(
-    document: Document, table: SourceTable, row: SourceRow, columns: Sequence[Column | None]
-) -> dict[str, Any]:
-    values: dict[str, Any] = {"document_id": document.document_id}
-    for index, (text, column) in enumerate(zip(row.cells, columns, strict=True)):
-        if column is None:
-            continue
-        try:
-            values[column.name] = PARSERS[column.kind](text) if text else None
-        except (ValueError, KeyError) as error:
-            place = table.cell_locator(row, index)
-            message = f"{text!r} is not of type {column.kind}"
-            raise DamagedDocumentError(message, document=document.document_id, place=place) from error
-    return values
+def _parse_text(kind: Kind, text: str) -> Any:
+    try:
+        return PARSERS[kind](text) if text else None
+    except (ValueError, KeyError) as error:
+        raise UnreadableCellError("unreadable-cell", f"{text!r} is not of type {kind}") from error
 
 
 def _parse_double(text: str) -> float:
@@ -160,20 +166,12 @@ class RejectedRow:
 
 @dataclass(frozen=True, slots=True)
 class RowFragment:
-    """What one source row contributes to a result: its cells, each converted for the field of its column.
-
-    Rows with the same `identity` (printed texts, no figures) are about the same result. Only if `joins` is set may
-    several of them make it up.
-    """
+    """What one source row contributes to a result: its cells, each converted for the field of its column."""
 
     table: SourceTable
     row: SourceRow
     fields: Sequence[str]
     converted: Sequence[CellValues]
-    result_table: str
-    joins: bool
-    identity: tuple[tuple[str, str], ...]
-    values: Mapping[str, Any]
 
     @property
     def place(self) -> Place:
@@ -191,7 +189,87 @@ class RowFragment:
         return RejectedRow(*self.place, reason, message, dict(zip(self.table.columns, self.row.cells, strict=True)))
 
 
-class RowConverter:
+ConvertedColumn = Sequence[CellValues | UnreadableCellError]
+"""What the texts of a column say, by their code."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fragments:
+    """Rows of one table, at ascending positions `rows`, that were converted in one way, column by column.
+
+    `values` are the columns of `results` that they fill. Rows with the same texts in the `identifying` columns are
+    about the same result. Only if `joins` is set may several of them make it up.
+    """
+
+    table: SourceTable
+    rows: Integers
+    fields: tuple[str, ...]
+    converted: Sequence[ConvertedColumn]
+    result_table: str
+    joins: bool
+    identifying: Sequence[int]
+    values: Mapping[str, EncodedColumn]
+
+    def list_codes(self, column: int) -> Integers:
+        """Return the code of the text that each row has in a column of the table."""
+        return get_codes(self.table, column)[self.rows]
+
+    def find_missing(self, name: str) -> npt.NDArray[np.bool_]:
+        """Return which rows do not fill a column of `results`."""
+        return self.values[name].codes == 0 if name in self.values else np.ones(len(self.rows), bool)
+
+    def split(self, refused: npt.NDArray[np.bool_]) -> tuple[Fragments, list[int]]:
+        """Return the rows that are not refused, and the index of each that is."""
+        if not refused.any():
+            return self, []
+        values = {name: column.take(~refused) for name, column in self.values.items()}
+        return replace(self, rows=self.rows[~refused], values=values), np.flatnonzero(refused).tolist()
+
+    def get(self, index: int) -> RowFragment:
+        """Return one of the rows."""
+        position = int(self.rows[index])
+        codes = (texts.codes[position] for texts in self.table.texts)
+        converted: Any = [column[code] for column, code in zip(self.converted, codes, strict=True)]
+        return RowFragment(self.table, self.table.row(position), self.fields, converted)
+
+    def reject(self, index: int, reason: str, message: str) -> RejectedRow:
+        return self.get(index).reject(reason, message)
+
+
+def get_codes(table: SourceTable, column: int) -> Integers:
+    return np.asarray(table.texts[column].codes, np.int32)
+
+
+def map_texts(texts: TextColumn, convert: Callable[[str], Any]) -> EncodedColumn:
+    """Convert each distinct text of a column once, perhaps to None."""
+    return EncodedColumn(np.asarray(texts.codes, np.int32) + np.int32(1), [None, *map(convert, texts.distinct)])
+
+
+def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]:
+    """Return what each distinct text of a column is converted to, or the UnreadableCellError that it raises."""
+    converted = []
+    for text in texts.distinct:
+        try:
+            converted.append(convert(text))
+        except UnreadableCellError as error:
+            converted.append(error)
+    return converted
+
+
+def find_errors(
+    table: SourceTable, converted: Iterable[Sequence[Any]], columns: Iterable[int] | None = None
+) -> dict[int, list[tuple[int, UnreadableCellError]]]:
+    """Return the errors of each row that has one, by its position, each with its column."""
+    errors: dict[int, list[tuple[int, UnreadableCellError]]] = defaultdict(list)
+    for column, cells in zip(range(len(table.columns)) if columns is None else columns, converted, strict=True):
+        if any(isinstance(cell, UnreadableCellError) for cell in cells):
+            for position, code in enumerate(table.texts[column].codes):
+                if isinstance(error := cells[code], UnreadableCellError):
+                    errors[position].append((column, error))
+    return errors
+
+
+class TableConverter:
     """Converts the rows of one table; each text of a column is converted once.
 
     `units` gives the unit of a field that neither the header nor the caption prints. `marks` gives the decimal mark of
@@ -225,32 +303,45 @@ class RowConverter:
         identity = set(field_order) - FIGURE_FIELDS if header.identity is None else header.identity
         self.identifying = [column for column, field in enumerate(self.fields) if field in identity]
         self.order = sorted(range(len(self.fields)), key=lambda column: field_order.index(self.fields[column]))
-        # The texts of a column repeat in many rows, so each is converted once.
-        self._converted: tuple[dict[str, CellValues | UnreadableCellError], ...] = tuple({} for _ in self.fields)
 
-    def convert_row(self, row: SourceRow, constants: Mapping[str, Any]) -> RowFragment | RejectedRow:
-        """Convert one row; `constants` are the values that hold for the whole table."""
+    def convert(
+        self, constants: Mapping[str, Any], columns: Mapping[str, EncodedColumn] | None = None
+    ) -> tuple[Fragments, list[RejectedRow]]:
+        """Convert the rows; `constants` are values of `results` that hold for all of them, `columns` those of each."""
         table = self.table
-        converted: list[CellValues] = []
-        errors: list[tuple[int, UnreadableCellError]] = []
-        for column, (text, known) in enumerate(zip(row.cells, self._converted, strict=True)):
-            if text not in known:
-                try:
-                    known[text] = convert_cell(self.fields[column], text, self.contexts[column])
-                except UnreadableCellError as error:
-                    known[text] = error
-            if isinstance(values_of_cell := known[text], UnreadableCellError):
-                errors.append((column, values_of_cell))
-            else:
-                converted.append(values_of_cell)
-        if errors:
-            return RejectedRow.from_error(table, row, *errors)
-        values = dict(constants)
+        converted = [
+            convert_texts(texts, partial(convert_cell, field, context=context))
+            for texts, field, context in zip(table.texts, self.fields, self.contexts, strict=True)
+        ]
+        errors = find_errors(table, converted)
+        rejected = [
+            RejectedRow.from_error(table, table.row(position), *errors[position]) for position in sorted(errors)
+        ]
+        rows = np.delete(np.arange(len(table.numbers)), list(errors))
+        values = {name: EncodedColumn.repeat(value, len(rows)) for name, value in constants.items()}
+        values |= {name: column.take(rows) for name, column in (columns or {}).items()}
         for column in self.order:  # a column's own cell overrides what another cell implies, wherever it is
-            values.update(converted[column].values)
-        identity = tuple(sorted((self.fields[column], row.cells[column]) for column in self.identifying))
+            codes = get_codes(table, column)[rows]
+            for name, filled in _list_filled(converted[column]):
+                lookup = np.zeros(len(converted[column]), np.int32)
+                lookup[list(filled)] = np.arange(1, len(filled) + 1)
+                encoded = EncodedColumn(lookup[codes], [None, *filled.values()])
+                values[name] = values[name].overlay(encoded) if name in values else encoded
         result_table = self.header.result_table or table.name
-        return RowFragment(table, row, self.fields, converted, result_table, self.header.joins, identity, values)
+        return (
+            Fragments(table, rows, self.fields, converted, result_table, self.header.joins, self.identifying, values),
+            rejected,
+        )
+
+
+def _list_filled(cells: ConvertedColumn) -> Iterable[tuple[str, dict[int, Any]]]:
+    """Return the columns of `results` that the texts of a column fill, each with its values by code of the text."""
+    filled: dict[str, dict[int, Any]] = {}
+    for code, cell in enumerate(cells):
+        if isinstance(cell, CellValues):
+            for name, value in cell.values:
+                filled.setdefault(name, {})[code] = value
+    return filled.items()
 
 
 def find_printed_unit(table: SourceTable, header: str) -> str | None:

@@ -63,7 +63,7 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     if not (COMMA_NUMBER if mark is DecimalMark.COMMA else NUMBER).fullmatch(text):
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
     value = Decimal(text.replace(".", "").replace(",", ".") if mark is DecimalMark.COMMA else text.replace(",", ""))
-    too_long = sum(character.isdecimal() for character in text) > MAX_DIGITS
+    too_long = len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS
     if too_long and Decimal(repr(float(value))) != value:  # all digits of a double, as logs print them, are exact
         raise UnreadableCellError("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
     return value

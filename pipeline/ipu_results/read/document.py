@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.schema import table
@@ -32,20 +35,90 @@ class SourceRow:
     """(column from 0, mark) for each cell that carries a footnote mark."""
 
 
-@dataclass(frozen=True, slots=True)
+class TextColumn(NamedTuple):
+    """The cells of one column: row i has the text `distinct[codes[i]]`, and each text is held once."""
+
+    codes: array[int]
+    distinct: tuple[str, ...]
+
+    @classmethod
+    def encode(cls, texts: Iterable[str]) -> Self:
+        known: dict[str, int] = {}
+        codes = array("i", [known.setdefault(text, len(known)) for text in texts])
+        return cls(codes, tuple(known))
+
+
+@dataclass(frozen=True)
 class SourceTable:
-    """One table as printed, its columns in the order of the document."""
+    """One table as printed, its columns in the order of the document. `rows` are built on first use."""
 
     name: str
     """Name of the table header in `schema/vocabulary/table_headers.toml` that it matches."""
     columns: tuple[str, ...]
     """Header cells as printed, with units."""
-    rows: tuple[SourceRow, ...]
-    """Readable rows, each as wide as `columns`."""
+    texts: tuple[TextColumn, ...]
+    """Cells of each of `columns`, without footnote marks."""
+    numbers: tuple[int, ...]
+    """Number of each row, see SourceRow."""
+    locators: tuple[str, ...]
+    """Where each row is."""
     locator: str
     """Where the table is, in the same form as the locators of its rows."""
     caption: str = ""
     """Caption of the table, which may state the unit of its figures."""
+    footnotes: tuple[tuple[int, int, str], ...] = ()
+    """(position of the row, column, mark), both from 0, for each cell that carries a footnote mark."""
+    cell_locators: tuple[tuple[str, ...] | None, ...] | None = None
+    """Where each cell of each row is, if the format has a finer place than row and column."""
+
+    @classmethod
+    def from_rows(
+        cls, name: str, columns: Sequence[str], rows: Sequence[SourceRow], locator: str, caption: str = ""
+    ) -> Self:
+        """Build a table from readable rows, each as wide as `columns`."""
+        texts = zip(*(row.cells for row in rows), strict=True) if rows else ((),) * len(columns)
+        places = tuple(row.cell_locators for row in rows)
+        return cls(
+            name,
+            tuple(columns),
+            tuple(map(TextColumn.encode, texts)),
+            tuple(row.number for row in rows),
+            tuple(row.locator for row in rows),
+            locator,
+            caption,
+            tuple((position, *footnote) for position, row in enumerate(rows) for footnote in row.footnotes),
+            places if any(places) else None,
+        )
+
+    @cached_property
+    def rows(self) -> tuple[SourceRow, ...]:
+        """Readable rows, each as wide as `columns`."""
+        return tuple(map(self.row, range(len(self.numbers))))
+
+    def row(self, position: int) -> SourceRow:
+        """Return the row at a position, counted from 0."""
+        cells = tuple(texts.distinct[texts.codes[position]] for texts in self.texts)
+        places = self.cell_locators[position] if self.cell_locators else None
+        notes = self.footnotes[bisect_left(self.footnotes, (position,)) : bisect_left(self.footnotes, (position + 1,))]
+        footnotes = tuple((column, mark) for _, column, mark in notes)
+        return SourceRow(self.numbers[position], cells, self.locators[position], places, footnotes)
+
+    def select(self, positions: Sequence[int]) -> SourceTable:
+        """Return the table with the rows at some positions only."""
+        return replace(
+            self,
+            texts=tuple(
+                TextColumn.encode([texts.distinct[texts.codes[row]] for row in positions]) for texts in self.texts
+            ),
+            numbers=tuple(self.numbers[row] for row in positions),
+            locators=tuple(self.locators[row] for row in positions),
+            footnotes=tuple(
+                (new, column, mark)
+                for new, row in enumerate(positions if self.footnotes else ())
+                for column, mark in self.row(row).footnotes
+            ),
+            cell_locators=self.cell_locators and tuple(self.cell_locators[row] for row in positions),
+        )
 
     def cell_locator(self, row: SourceRow, column: int) -> str:
         """Return the place of one cell, for a column counted from 0."""
@@ -267,7 +340,7 @@ class Assembler:
             return following
         self.problems += [replace(problem, table_name=name) for problem in bad]
         if good:
-            self.tables.append(SourceTable(name, columns, tuple(good), place))
+            self.tables.append(SourceTable.from_rows(name, columns, good, place))
         elif not bad:
             self.problems.append(ReadProblem(name, None, place, "no-rows", "the table has no row"))
         return following

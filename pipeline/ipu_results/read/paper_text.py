@@ -276,7 +276,7 @@ def read_paper_text(text: str, headers: Sequence[TableHeader]) -> ParsedDocument
             seen[table.header.table] = table.first
     captions = _find_captions(lines, tables)
     read = tuple(
-        SourceTable(table.header.table, table.columns, tuple(table.rows), table.locator, captions.get(number, ""))
+        SourceTable.from_rows(table.header.table, table.columns, table.rows, table.locator, captions.get(number, ""))
         for number, table in enumerate(tables)
         if table.header is not None and table.rows
     )

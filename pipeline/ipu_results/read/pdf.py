@@ -138,7 +138,7 @@ def _make_document(
         problems += row_problems
         if rows:
             caption = captions[assigned[number]].text if number in assigned else ""
-            tables[name] = SourceTable(name, table.header.names, rows, table.locator, caption)
+            tables[name] = SourceTable.from_rows(name, table.header.names, rows, table.locator, caption)
     free = [caption for number, caption in enumerate(captions) if number not in parts.values()]
     missing = [header for header in headers if all(table.header.header is not header for table in printed)]
     problems += _report_broken_promises(free, columns, taken, missing, headers)

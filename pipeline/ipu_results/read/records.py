@@ -155,7 +155,7 @@ def read_mlperf_log(data: bytes) -> ParsedDocument:
             rows.append(SourceRow(row_number, cells, place))
     if not rows and not problems:
         raise UnrecognisedDocumentError("holds no :::MLLOG line")
-    tables = (SourceTable(NAME, COLUMNS, tuple(rows), rows[0].locator),) if rows else ()
+    tables = (SourceTable.from_rows(NAME, COLUMNS, rows, rows[0].locator),) if rows else ()
     return ParsedDocument(tables, tuple(problems))
 
 
@@ -185,7 +185,7 @@ def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocu
             raise DamagedDocumentError(f"{problem} {', '.join(keys[:MAX_NAMED_KEYS])}", place="$")
     cells = tuple(_format_cell(name, record[name]) for name in header.names)
     row = SourceRow(1, cells, "$", tuple(f"$.{name}" for name in header.names))
-    return ParsedDocument((SourceTable(header.table, header.names, (row,), "$"),))
+    return ParsedDocument((SourceTable.from_rows(header.table, header.names, (row,), "$"),))
 
 
 def _parse_json(text: str) -> dict[str, Any]:

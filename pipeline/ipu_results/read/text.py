@@ -200,7 +200,7 @@ def refuse_incomplete_tables(document: ParsedDocument, headers: Iterable[TableHe
     """
     unread = Counter(problem.table_name for problem in document.problems if problem.row_number is not None)
     joined = {header.table for header in headers if header.joins}
-    sizes = {table.name: len(table.rows) + unread[table.name] for table in document.tables if table.name in joined}
+    sizes = {table.name: len(table.numbers) + unread[table.name] for table in document.tables if table.name in joined}
     counts = Counter(sizes.values())
     usual = max(counts, key=lambda size: (counts[size], size), default=0)
     problems = [

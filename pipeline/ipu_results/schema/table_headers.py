@@ -51,7 +51,12 @@ class TableHeader:
 
     def field_of(self, header: str) -> str:
         """Return the field that a printed name fills."""
-        return {normalise_header(name): field for name, field in self.fields}[normalise_header(header)]
+        return _map_fields(self.fields)[normalise_header(header)]
+
+
+@lru_cache(maxsize=4096)
+def _map_fields(fields: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return {normalise_header(name): field for name, field in fields}
 
 
 @lru_cache(maxsize=4096)

@@ -136,7 +136,8 @@ def _reorder_columns(ours: SourceTable, theirs: SourceTable) -> SourceTable:
         )
         for row in theirs.rows
     )
-    return replace(theirs, columns=tuple(theirs.columns[column] for column in order), rows=rows)
+    columns = tuple(theirs.columns[column] for column in order)
+    return SourceTable.from_rows(theirs.name, columns, rows, theirs.locator, theirs.caption)
 
 
 CONTENT_TYPE_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""", re.I)
