@@ -222,7 +222,7 @@ def join_rows(
     order = np.argsort(np.concatenate(places), kind="stable")
     part = np.repeat(np.arange(len(parts)), [len(rows) for rows in places])[order]
     index = np.concatenate([np.arange(len(rows)) for rows in places])[order]
-    row_ids = [row_id for fragments in parts for row_id in compute_result_ids(document.document_id, fragments)]
+    row_ids = [row_id for fragments in parts for row_id in digest_identities(document.document_id, fragments)]
     ids = [row_ids[row] for row in order.tolist()]
     groups: Sequence[tuple[list[int], list[int]]] = ()
     if len(set(ids)) == len(ids):  # the usual case: each row is one result
@@ -240,7 +240,7 @@ def join_rows(
     merged = {name: _merge(column, first, groups) for name, column in columns.items()}
     numbers = np.concatenate(places)[order][first] & 0xFFFF_FFFF
     results = Results(
-        [ids[row] for row in first.tolist()],
+        [ids[row][:ID_DIGITS] for row in first.tolist()],
         {
             **_add_setup(merged, setup, len(first)),
             "row_number": EncodedColumn(numbers, range(int(max(numbers, default=0)) + 1)),
@@ -355,10 +355,13 @@ def _conflict(rows: SourceRows, parts: Sequence[Fragments], *pair: int) -> bool:
     )
 
 
-def compute_result_ids(document_id: str, fragments: Fragments) -> list[str]:
-    """Return 16 hex digits for each row that depend on the printed configuration, not on figures or position.
+ID_DIGITS = 16  # of the digest: with 64 bits a few thousand results never share an id, and the gate refuses two that do
 
-    They are the sha256 of `[document, table, [[field, text], ...]]` as JSON, of which each text is encoded once.
+
+def digest_identities(document_id: str, fragments: Fragments) -> list[str]:
+    """Return a digest for each row that depends on the printed configuration, not on figures or position.
+
+    It is the sha256 of `[document, table, [[field, text], ...]]` as JSON, of which each text is encoded once.
     """
     start = json.dumps([document_id, fragments.result_table], ensure_ascii=False, separators=(",", ":"))[:-1]
     pairs = []
@@ -367,5 +370,4 @@ def compute_result_ids(document_id: str, fragments: Fragments) -> list[str]:
         encoded = [f"[{name},{encode_basestring(text)}]" for text in fragments.table.texts[column].distinct]
         pairs.append([encoded[code] for code in fragments.list_codes(column).tolist()])
     keys = map(",".join, zip(*pairs, strict=True)) if pairs else [""] * len(fragments.rows)
-    # 64 bits: a few thousand results never share an id
-    return [hashlib.sha256(f"{start},[{key}]]".encode()).hexdigest()[:16] for key in keys]
+    return [hashlib.sha256(f"{start},[{key}]]".encode()).hexdigest() for key in keys]
