@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ipu_results.read.pdf import read_pdf
-from ipu_results.schema.table_headers import TableHeader, normalise_header
+from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSCRIPTIONS = ROOT / "raw" / "independent"

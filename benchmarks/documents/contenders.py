@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pdfplumber
 from ipu_results.read.text import clean
-from ipu_results.schema.table_headers import normalise_header
+from ipu_results.schema.vocabulary import normalise_header
 
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Verdict
 from benchmarks.documents.tables import UNREADABLE, Cell, Table

@@ -8,8 +8,7 @@ from decimal import Decimal
 from functools import cache
 from random import Random
 
-from ipu_results.schema.table_headers import TableHeader
-from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.schema.vocabulary import TableHeader, load_vocabulary
 
 from benchmarks.generate import BOW, CLASSIC, DATASETS, FRAMEWORKS, LENGTHS, MODELS, PRECISIONS, SDKS
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ipu_results.read import ParsedDocument
 from ipu_results.read.pdf import read_pdf
-from ipu_results.schema.table_headers import TableHeader
+from ipu_results.schema.vocabulary import TableHeader
 from reportlab.pdfgen.canvas import Canvas
 
 from tests.read.reading_support import PAPER_HEADERS

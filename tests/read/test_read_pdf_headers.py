@@ -9,7 +9,7 @@ from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.read import pdf_glyphs
 from ipu_results.read.pdf import find_pdf_headers, read_pdf
 from ipu_results.read.pdf_glyphs import Glyph
-from ipu_results.schema.table_headers import TableHeader
+from ipu_results.schema.vocabulary import TableHeader
 from reportlab.pdfbase.pdfmetrics import stringWidth
 
 from tests.read.pdf_support import Row, Text, list_rows, make_header, place_rows, read_texts, set_texts

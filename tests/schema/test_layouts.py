@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.read.text import clean, lift_footnote
 from ipu_results.schema import table
-from ipu_results.schema.table_headers import explain_mismatch, find_headers, normalise_header, parse_unit
+from ipu_results.schema.vocabulary import explain_mismatch, find_headers, normalise_header, parse_unit
 
 from tests.read.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
 

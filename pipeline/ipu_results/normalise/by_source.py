@@ -35,8 +35,7 @@ from ipu_results.normalise.values import (
 from ipu_results.read.document import ParsedDocument, SourceTable
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import EncodedColumn
-from ipu_results.schema.table_headers import TableHeader
-from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_name
+from ipu_results.schema.vocabulary import KINDS, TableHeader, Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
 
 TABLE = "microbenchmarks"

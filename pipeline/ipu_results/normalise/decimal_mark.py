@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from ipu_results.read.document import ReadProblem, SourceTable
-from ipu_results.schema.table_headers import TableHeader
-from ipu_results.schema.vocabulary import NUMERIC_FIELDS
+from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader
 
 FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
 # `0,920`, `1.234,5` and `1.234.567` are not figures with a decimal point.

@@ -32,8 +32,15 @@ from ipu_results.normalise.values import (
 )
 from ipu_results.read.document import FirstRow
 from ipu_results.schema import table
-from ipu_results.schema.table_headers import normalise_header, parse_unit, strip_unit
-from ipu_results.schema.vocabulary import KEPT_FIGURES, KINDS, Vocabulary, normalise_name
+from ipu_results.schema.vocabulary import (
+    KEPT_FIGURES,
+    KINDS,
+    Vocabulary,
+    normalise_header,
+    normalise_name,
+    parse_unit,
+    strip_unit,
+)
 from ipu_results.sources.catalogue import PLACEHOLDER
 
 # Columns with the units of `latency_ms`.

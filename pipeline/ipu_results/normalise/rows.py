@@ -25,8 +25,7 @@ from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable, Te
 from ipu_results.schema import Kind
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import EncodedColumn, Integers
-from ipu_results.schema.table_headers import TableHeader, normalise_header, parse_unit
-from ipu_results.schema.vocabulary import KINDS, Vocabulary
+from ipu_results.schema.vocabulary import KINDS, TableHeader, Vocabulary, normalise_header, parse_unit
 from ipu_results.sources.catalogue import SUBMISSION, Document
 
 # Python alone would accept other forms and time zones: one moment has one text.

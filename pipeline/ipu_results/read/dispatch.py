@@ -19,8 +19,7 @@ from ipu_results.read.page_text import is_fenced, read_page_text, split_line
 from ipu_results.read.paper_text import read_paper_text
 from ipu_results.read.records import parse_line, read_csv, read_csv_columns, read_mlperf_log, read_sweep_record
 from ipu_results.read.text import clean_cell, decode
-from ipu_results.schema.table_headers import TableHeader
-from ipu_results.schema.vocabulary import ALIASES, KINDS
+from ipu_results.schema.vocabulary import ALIASES, KINDS, TableHeader
 
 PDF_SIGNATURE = b"%PDF-"
 # The only kinds that a document with these bytes can be of.

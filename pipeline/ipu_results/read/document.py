@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.schema import table
-from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers, normalise_header
-from ipu_results.schema.vocabulary import NUMERIC_FIELDS
+from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader, explain_mismatch, find_headers, normalise_header
 
 if TYPE_CHECKING:
     import pyarrow as pa

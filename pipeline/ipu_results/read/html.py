@@ -21,7 +21,7 @@ from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow,
 from ipu_results.read.html_style import ADDED
 from ipu_results.read.html_visible import REMOVED, UNSEEN, States, find_states
 from ipu_results.read.text import clean, decode
-from ipu_results.schema.table_headers import TableHeader, normalise_header
+from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
 # Saved pages
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -21,7 +21,7 @@ from ipu_results.read.document import (
     has_shape,
 )
 from ipu_results.read.text import clean, clean_cell, lift_footnote
-from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers, normalise_header
+from ipu_results.schema.vocabulary import TableHeader, explain_mismatch, find_headers, normalise_header
 
 MIN_MISFITS_OF_A_SHIFTED_ROW = 3  # fewer cells of the wrong shape are misprints in a row of its own lines
 MODULUS = 2**61 - 1  # numbers of cuts are compared modulo this prime: they grow exponentially with the cells

@@ -27,7 +27,7 @@ from ipu_results.read.text import (
     spell_out,
     split_metadata,
 )
-from ipu_results.schema.table_headers import TableHeader
+from ipu_results.schema.vocabulary import TableHeader
 
 WIDE_BLANKS = re.compile(r"\t+|\s{2,}")
 MIN_LABELS_OF_A_SERIES = 3  # two numbers may be in any ratio

@@ -39,7 +39,7 @@ from ipu_results.read.text import (
     spell_out,
     split_metadata,
 )
-from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header, strip_unit
+from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header, strip_unit
 
 # What is reported and not read
 NEAR_LINES = 2  # a header is broken over at most this many lines

@@ -32,7 +32,7 @@ from ipu_results.read.text import (
     read_caption_number,
     split_metadata,
 )
-from ipu_results.schema.table_headers import TableHeader
+from ipu_results.schema.vocabulary import TableHeader
 
 CAPTION_WORD_GAP = 2.0  # a caption continues across a gap of at most this, in ems: justified lines have wide gaps
 CAPTION_LEADING = 0.6  # the next line of a caption follows with at most this gap, in heights of a line

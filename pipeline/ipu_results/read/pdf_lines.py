@@ -9,8 +9,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from ipu_results.read.text import BLANK_FIELDS, LABEL_FIELDS, is_figure, spell_out
-from ipu_results.schema.table_headers import TableHeader, normalise_header
-from ipu_results.schema.vocabulary import NUMERIC_FIELDS
+from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader, normalise_header
 
 SAME_LINE = 0.35  # words are on one line if their middles differ by less than this share of their height
 WORD_GAP = 0.12  # words of one cell are set solid below this gap, in ems

@@ -21,7 +21,7 @@ from ipu_results.read.pdf_lines import (
 )
 from ipu_results.read.pdf_rows import PrintedRow, find_rows
 from ipu_results.read.text import known_names, match_header, normalise_text
-from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
+from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header
 
 MAX_HEADER_LINES = 4  # a header has at most this many lines
 HEADER_LEADING = 0.8  # the next line of a header follows with at most this gap, in heights of a line

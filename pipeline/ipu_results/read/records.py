@@ -26,7 +26,7 @@ from ipu_results.read.document import (
 from ipu_results.read.text import clean, decode
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema
-from ipu_results.schema.table_headers import TableHeader, explain_mismatch, find_headers
+from ipu_results.schema.vocabulary import TableHeader, explain_mismatch, find_headers
 
 BOOLEANS = ["True", "False"]
 COLUMNS = ("time_ms", "namespace", "event_type", "key", "value", "metadata")

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.read.document import ParsedDocument, ReadProblem
-from ipu_results.schema.table_headers import TableHeader, find_headers, normalise_header
+from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header
 
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"))
 BLANKS = re.compile(r"\s+")

@@ -19,8 +19,7 @@ from ipu_results.ground.files import write_atomically
 from ipu_results.read import ParsedDocument, SourceTable, read_document
 from ipu_results.read.html import find_charset
 from ipu_results.read.text import decode
-from ipu_results.schema.table_headers import normalise_header
-from ipu_results.schema.vocabulary import Vocabulary
+from ipu_results.schema.vocabulary import Vocabulary, normalise_header
 from ipu_results.sources.catalogue import Document
 from ipu_results.sources.download import MEDIA_TYPES, TransferOptions, download
 
