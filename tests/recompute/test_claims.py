@@ -1,4 +1,4 @@
-"""Claims over the real documents: verdicts follow from the figures and the rules, and from nothing else."""
+"""Claims over the real documents: verdicts follow from the figures, and change with them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.recompute.verdict import (
-    BOUNDED,
-    GAP_KINDS,
-    HOLDS,
-    NONE_AGREES,
-    OUTCOMES,
-    WITHIN_SPREAD,
-    judge_claim,
-    judge_value,
-    measure_gap,
-)
 from ipu_results.schema import table
 
 from tests.conftest import PAGE as PAGE_FILE
@@ -41,151 +28,9 @@ from tests.recompute.claims_support import (
     write_sql,
 )
 
-FIGURES = st.floats(0.01, 1e6)
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 MLPERF_BLOG = "graphcore-mlperf-v1.1-blog-2021-12-01.csv"
 MCMC = 48 * 3600 / (200 * 49)
-
-
-# verdicts by rule
-
-
-def test_words_of_the_schema_are_those_of_the_rules() -> None:
-    assert set(HOLDS) == set(table("claims").choices("relation"))
-    assert set(OUTCOMES) == set(table("recomputations").choices("outcome"))
-    assert {table(name).choices("gap_kind") for name in ("claims", "recomputations")} == {GAP_KINDS}
-    outcomes: tuple[list[str], ...] = (
-        [],
-        ["agrees"],
-        ["last-digit"],
-        ["exceeds"],
-        [WITHIN_SPREAD],
-        ["agrees", "differs"],
-        *([outcome] for outcome in NONE_AGREES),
-    )
-    verdicts = {judge_claim(values, internal) for values in outcomes for internal in (False, True)}
-    assert verdicts == set(table("claims").choices("verdict"))
-
-
-@pytest.mark.parametrize(
-    ("relation", "claimed", "tolerance", "inside", "outside"),
-    [
-        ("eq", 3.7, 0.05, (3.66, 3.74), (3.59, 3.81)),
-        ("rounded-or-cut", 17, 0.5, (16.5, 17.99), (16.49, 18.0)),
-        ("more-than", 5, 0, (5.01, 500), (5, 4.9)),
-        ("less-than", 3, 0, (2.99, 0), (3, 3.1)),
-        ("just-over", 9, 1, (9, 9.99), (8.99, 10)),
-        ("at-most", 300, 0.5, (300, 1), (300.1, 301)),
-    ],
-)
-def test_relation_holds_within_its_bounds(
-    relation: str, claimed: float, tolerance: float, inside: tuple[float, ...], outside: tuple[float, ...]
-) -> None:
-    for basis in ("own", "internal"):
-        assert {judge_value(basis, relation, value, claimed, tolerance) for value in inside} == {"agrees"}
-        assert {judge_value(basis, relation, value, claimed, tolerance) for value in outside} == {"differs"}
-
-
-@pytest.mark.parametrize(
-    ("relation", "values"),
-    [
-        ("eq", {16.4: "falls-short", 16.6: "agrees", 17.4: "agrees", 17.6: "exceeds"}),
-        ("rounded-or-cut", {16.4: "falls-short", 17.63: "agrees", 18.0: "exceeds"}),
-        ("more-than", {16.9: "falls-short", 17.0: "falls-short", 17.1: "exceeds"}),
-    ],
-)
-def test_later_sdk_bounds_from_above_without_a_margin(relation: str, values: dict[float, str]) -> None:
-    assert {value: judge_value("later-sdk", relation, value, 17.0, 0.5) for value in values} == values
-
-
-@given(st.sampled_from(BOUNDED), FIGURES, FIGURES, st.sampled_from([0.5, 0.05, 0.005]), st.sampled_from([0.0, 0.06]))
-def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
-    relation: str, first: float, second: float, tolerance: float, margin: float
-) -> None:
-    order = ["falls-short", "within-sdk-spread", "last-digit", "agrees", "exceeds"]
-    ranks = [
-        order.index(judge_value("later-sdk", relation, value, 100.0, tolerance, sdk_margin=margin))
-        for value in sorted((first, second))
-    ]
-    assert ranks == sorted(ranks)
-
-
-@pytest.mark.parametrize(("value", "outcome"), [(93.9, "falls-short"), (94.1, "within-sdk-spread"), (100.1, "exceeds")])
-@pytest.mark.parametrize("relation", ["more-than", "eq", "rounded-or-cut"])
-def test_shortfall_within_the_measured_slow_down_does_not_count_against(
-    relation: str, value: float, outcome: str
-) -> None:
-    assert judge_value("later-sdk", relation, value, 100.0, 0.0005, sdk_margin=0.06) == outcome
-    assert judge_value("own", relation, 94.1, 100.0, 0.0005, sdk_margin=0.06) == "differs"
-
-
-@pytest.mark.parametrize(
-    ("relation", "claimed", "tolerance", "value", "outcome"),
-    [
-        ("eq", 20.66, 0.005, 20.6539, "last-digit"),
-        ("eq", 20.66, 0.005, 20.6499, "differs"),
-        ("rounded-or-cut", 3.4, 0.05, 3.3, "last-digit"),
-        ("rounded-or-cut", 3.4, 0.05, 3.29, "differs"),
-        ("eq", 6, 0.5, 7, "differs"),
-        ("eq", 24, 0.5, 25, "last-digit"),
-        ("more-than", 20.66, 0.005, 20.6539, "differs"),
-    ],
-)
-def test_last_digit_is_one_unit_that_is_small_for_the_figure(
-    relation: str, claimed: float, tolerance: float, value: float, outcome: str
-) -> None:
-    assert judge_value("own", relation, value, claimed, tolerance) == outcome
-
-
-@pytest.mark.parametrize(
-    ("relation", "value", "spread", "kind"),
-    [
-        ("eq", 5.78, None, "none"),
-        ("more-than", 6.0, None, "none"),
-        ("eq", 5.784, None, "last-digit"),
-        ("eq", 5.7899, None, "last-digit"),
-        ("eq", 5.88, (5.26, 6.5), "within-run-to-run-spread"),
-        ("eq", 5.88, (5.8, 6.0), "beyond"),
-        ("eq", 5.88, None, "beyond"),
-        ("more-than", 5.7, None, "beyond"),
-    ],
-)
-def test_gap_has_a_size_and_a_kind(relation: str, value: float, spread: tuple[float, float] | None, kind: str) -> None:
-    gap = measure_gap(relation, value, 5.78, 0.005, spread, within=False)
-    assert gap.kind == kind
-    assert gap.percent == pytest.approx(100 * (value - 5.78) / 5.78)
-    assert measure_gap("eq", 2.0, 0.0, 0.5, None, within=False) == (None, "beyond")
-    assert measure_gap("eq", 0.0, 0.0, 0.5, None, within=False) == (0.0, "none")
-
-
-@pytest.mark.parametrize(
-    ("internal", "outcomes", "expected"),
-    [
-        (False, ["agrees", "agrees"], "confirmed"),
-        (True, ["agrees"], "confirmed-internally"),
-        (False, ["agrees", "differs"], "depends-on-baseline"),
-        (True, ["differs", "agrees"], "depends-on-baseline"),
-        (False, ["differs"], "contradicted"),
-        (True, ["differs", "differs"], "contradicted"),
-        (False, [], "not-recomputable"),
-        (False, ["exceeds"], "reached-by-later-sdk"),
-        (True, ["agrees", "exceeds"], "reached-by-later-sdk"),
-        (False, ["within-sdk-spread"], "reached-by-later-sdk"),
-        (False, ["last-digit", "agrees"], "last-digit-differs"),
-        (False, ["last-digit", "exceeds"], "reached-by-later-sdk"),
-        (False, ["last-digit", "differs"], "depends-on-baseline"),
-        (False, ["within-sdk-spread", "falls-short"], "depends-on-baseline"),
-        (False, ["falls-short", "falls-short"], "not-supported"),
-        (False, ["falls-short", "exceeds"], "depends-on-baseline"),
-        (True, ["agrees", "falls-short"], "depends-on-baseline"),
-        (False, ["within-spread", "within-spread"], "within-run-to-run-spread"),
-        (True, ["within-spread"], "within-run-to-run-spread"),
-        (False, ["within-spread", "agrees"], "depends-on-baseline"),
-        (False, ["within-spread", "differs"], "depends-on-baseline"),
-    ],
-)
-def test_verdict_follows_from_the_outcomes(internal: bool, outcomes: list[str], expected: str) -> None:
-    assert judge_claim(outcomes, internal) == judge_claim(outcomes[::-1], internal) == expected
 
 
 # the real claims
@@ -491,13 +336,6 @@ def test_order_of_claims_does_not_change_them(tmp_path: Path, frames: Frames) ->
 
 
 # differences between official scores
-
-
-@pytest.mark.parametrize("claimed", [5.2, 500.0, -3.0])
-def test_difference_within_the_spread_of_the_runs_is_neither_confirmed_nor_contradicted(claimed: float) -> None:
-    assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=True) == WITHIN_SPREAD
-    assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=False) != WITHIN_SPREAD
-    assert judge_value("own", "eq", 5.2, claimed, 0.05) != WITHIN_SPREAD
 
 
 @pytest.mark.slow
