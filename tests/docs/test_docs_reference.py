@@ -19,6 +19,7 @@ from ipu_results.cli import main
 from ipu_results.cli.common import Failure
 from ipu_results.ground import limits
 from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
+from ipu_results.release.version import ChangeKind
 from ipu_results.schema import TABLES, VIEWS, Column
 
 from tests.check.rules_support import list_doubtful, load_review
@@ -113,6 +114,20 @@ def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
         lines.append(f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} | `{module}` |\n")
     check_part(REFERENCE / "rules.md", "rules", "".join(lines))
     check_part(REFERENCE / "rules.md", "doubts", "".join(doubts))
+
+
+# release.md
+
+
+def test_kinds_of_change_are_those_of_the_code() -> None:
+    words = {"table": "TABLE", "column": "COLUMN", "what": "type", "new": "NEW", "old": "OLD"}
+    lines = ["| change | what `publish` reports | lowest version |\n|---|---|---|\n"]
+    for kind in ChangeKind:
+        level, template = kind.value
+        count = "N cells" if "{column}" in template else "N rows"
+        name = kind.name.lower().replace("_", " ")
+        lines.append(f"| {name} | `{template.format(**words, count=count)}` | {level} |\n")
+    check_part(REFERENCE / "release.md", "changes", "".join(lines))
 
 
 # commands.md

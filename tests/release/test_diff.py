@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.release import ChangeCounts, diff_releases
 from ipu_results.release.diff_report import format_diff_json, format_diff_text
+from ipu_results.release.version import ChangeKind, list_changes
 
 from tests.conftest import run_cli
 from tests.release.release_support import Row, alter_warehouse
@@ -292,3 +294,22 @@ def test_infinite_values_are_not_nulls(tmp_path: Path) -> None:
     other = write_folder(tmp_path / "rows", [{**ROW, "a": 9, "number": float("nan")}])
     (table,) = json.loads(format_diff_json(diff_releases(old, other)))["tables_changed"]
     assert table["added_rows"][0]["number"] == table["removed_rows"][0]["number"] == "NaN"
+
+
+def test_every_kind_of_change_is_listed_with_its_level() -> None:
+    rows, none = SimpleNamespace(removed=1, added=2), SimpleNamespace(removed=0, added=0)
+    redefined = [("latency_ms", "type", "DOUBLE", "BIGINT"), ("item", "description", "a", "b")]
+    results = SimpleNamespace(name="results", columns_removed=["a"], columns_added=["b"], columns_changed=redefined)
+    results.rows, results.cells = rows, {"throughput": [1]}
+    others = [
+        SimpleNamespace(
+            name=name, columns_removed=(), columns_added=(), columns_changed=(), rows=none, cells={column: [1]}
+        )
+        for name, column in (("rank_resolution", "tied_groups"), ("documents", "title"))
+    ]
+    diff: Any = SimpleNamespace(removed=[others[0]], added=[others[1]], views=["latest"], tables=[results, *others])
+    listed = list_changes(diff)
+    assert len(listed) == len(ChangeKind)
+    for level, template in (kind.value for kind in ChangeKind):
+        pattern = re.sub(r"\{\w+\}", "[^:]+", template)
+        assert [change for change in listed if change.level == level and re.fullmatch(pattern, change.what)], template
