@@ -68,6 +68,43 @@ def is_copied(row: Row, index: FigureIndex, rows_of_network: Sequence[Row]) -> b
     return bool(list(find_copies(row, rows_of_network, list(index.find(row)), "row")))
 
 
+def make_row(figure: str, **values: Any) -> dict[str, Any]:
+    """Make a row of the record with a throughput of these digits."""
+    row = {
+        **dict.fromkeys(FIGURES),
+        "throughput": float(figure),
+        "task": "inference",
+        "network": "Net",
+        "batch_size": 4,
+    }
+    named = {"platform": "Box", "publisher": "P", "document_id": "page", "result_id": "r", "origin": "published"}
+    return {**row, **named, "chips": 1, "same_as": None, **values}
+
+
+@pytest.mark.parametrize(
+    ("digits", "scale", "values"),
+    [
+        (5, 1, {}),
+        (6, 1, {"platform": "Other"}),
+        (7, 1, {"platform": "Other", "network": "Else"}),
+        (8, 1000, {"platform": "Other", "network": "Else"}),
+    ],
+)
+def test_row_is_copied_from_its_number_of_digits_on(digits: int, scale: int, values: dict[str, Any]) -> None:
+    for count in (digits - 1, digits):
+        theirs = make_row("1234567891"[:count])
+        own = {**theirs, **values, "throughput": theirs["throughput"] * scale}
+        assert is_copied(own, FigureIndex([theirs]), [] if "network" in values else [theirs]) == (count == digits)
+
+
+@pytest.mark.parametrize(("digits", "batch"), [(4, 4), (5, 8)])
+def test_table_is_copied_from_its_number_of_digits_on(digits: int, batch: int) -> None:
+    for count in (digits - 1, digits):
+        index = FigureIndex([make_row(figure[:count]) for figure in ("12345", "23456", "34567")])
+        own = [make_row(figure[:count], network="Else", batch_size=batch) for figure in ("12345", "23456", "34567")]
+        assert bool([*find_copied_table([(row, [*index.find(row)]) for row in own])]) == (count == digits)
+
+
 def round_figure(value: float, digits: int) -> float:
     return float(f"{value:.{digits - 1}e}")
 
