@@ -30,8 +30,9 @@ from benchmarks.emulator.page import read_parts
 from tests.conftest import run_cli
 
 GRADIENTS = 64e6  # bytes of a chip
-LINK, GATEWAY, START = 64e9, 25e9, 2e-6  # bytes per second, seconds
+LINK, MACHINES, GATEWAY, START = 64e9, 48e9, 25e9, 2e-6  # bytes per second, seconds
 M2000 = load_training_target("m2000")
+UNEVEN = M2000.with_constants({"link.machine": MACHINES})  # those of the M2000 are equal, and hide a mixture
 CHAIN = tuple(Stage(at, at + 1, at) for at in range(4))
 
 
@@ -60,20 +61,20 @@ def time_ring(parts: int, size: float, rate: float) -> float:
     [
         (1, 4, ReplicaLayout(1, 1, 1), 0.0),
         (4, 1, ReplicaLayout(4, 1, 1), time_ring(4, GRADIENTS, LINK)),
-        (16, 1, ReplicaLayout(4, 4, 1), 2 * time_ring(4, GRADIENTS, LINK)),
+        (16, 1, ReplicaLayout(4, 4, 1), time_ring(4, GRADIENTS, LINK) + time_ring(4, GRADIENTS, MACHINES)),
         # A replica fills the machine, whose link carries the gradients of all four chips.
-        (16, 4, ReplicaLayout(1, 16, 1), time_ring(16, 4 * GRADIENTS, LINK)),
-        (2, 8, ReplicaLayout(1, 2, 1), time_ring(2, 4 * GRADIENTS, LINK)),
+        (16, 4, ReplicaLayout(1, 16, 1), time_ring(16, 4 * GRADIENTS, MACHINES)),
+        (2, 8, ReplicaLayout(1, 2, 1), time_ring(2, 4 * GRADIENTS, MACHINES)),
         # Two pods: each machine sends its sixteenth over its own gateway.
         (
             *(128, 1, ReplicaLayout(4, 16, 2)),
-            time_ring(4, GRADIENTS, LINK) + time_ring(16, GRADIENTS, LINK) + time_ring(2, GRADIENTS / 16, GATEWAY),
+            time_ring(4, GRADIENTS, LINK) + time_ring(16, GRADIENTS, MACHINES) + time_ring(2, GRADIENTS / 16, GATEWAY),
         ),
     ],
 )
 def test_all_reduce_by_hand(replicas: int, chips: int, layout: ReplicaLayout, seconds: float) -> None:
-    assert arrange_replicas(replicas, chips, M2000) == layout
-    assert estimate_all_reduce(GRADIENTS, replicas, chips, M2000) == pytest.approx(seconds)
+    assert arrange_replicas(replicas, chips, UNEVEN) == layout
+    assert estimate_all_reduce(GRADIENTS, replicas, chips, UNEVEN) == pytest.approx(seconds)
 
 
 # The backward pass

@@ -117,6 +117,8 @@ def test_last_digit_is_one_unit_that_is_small_for_the_figure(
         ("eq", 5.7899, None, "last-digit"),
         ("eq", 5.88, (5.26, 6.5), "within-run-to-run-spread"),
         ("eq", 5.88, (5.8, 6.0), "beyond"),
+        ("eq", 5.88, (5.78, 6.0), "within-run-to-run-spread"),
+        ("eq", 5.68, (5.5, 5.78), "within-run-to-run-spread"),
         ("eq", 5.88, None, "beyond"),
         ("more-than", 5.7, None, "beyond"),
     ],

@@ -229,6 +229,13 @@ LOOSE = SuspicionLimits(disturbed=1.1)
             ["drift of -5.7 % from the first half of the rounds to the second"],
             0,
         ),
+        (
+            rounds(100, 100, 106, 106),
+            replace(LOOSE, rounds=4),
+            ["drift of -5.7 % from the first half of the rounds to the second"],
+            0,
+        ),
+        (rounds(100, 106, 106), replace(LOOSE, rounds=3), [], 0),  # too few for two halves
         (rounds(100, 100, 100, 150, 150, 100, 100), replace(LOOSE, width=1), [], 2),  # the middle is in neither half
         ([*quiet(8, probe_ms=(5.0, 5.1)), block(100, 8, probe_ms=(5.0, 7.9))], None, [], 1),
         (
@@ -246,7 +253,18 @@ LOOSE = SuspicionLimits(disturbed=1.1)
         (quiet(steal=0.09), None, ["6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor"], 6),
         ([*quiet(5), block(100, 5, others=2)], None, ["another sweep ran beside 1 of 6 blocks"], 1),  # kept: text
     ],
-    ids=["width", "drift", "middle round", "one probe", "two probes", "a fifth", "steal", "another sweep"],
+    ids=[
+        "width",
+        "drift",
+        "drift of four",
+        "three",
+        "middle round",
+        "one probe",
+        "two probes",
+        "a fifth",
+        "steal",
+        "another sweep",
+    ],
 )
 def test_reasons_for_suspicion(
     blocks: list[Block], limits: SuspicionLimits | None, suspect: list[str], disturbed: int

@@ -18,7 +18,8 @@ from ipu_results import cite
 from ipu_results.errors import QueryError, WarehouseError
 from ipu_results.serve import format_cited_table
 from ipu_results.serve.cite import FORMATS, REPOSITORY, escape_html, escape_latex, escape_url
-from ipu_results.serve.facts import FIGURES, LEGEND, make_label
+from ipu_results.serve.facts import FIGURES, LEGEND, MAX_IDS, load_results, make_label
+from ipu_results.store.query import open_warehouse
 
 from tests.conftest import ROOT, Query, run_cli
 
@@ -179,6 +180,14 @@ def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> No
         cite(printed, format="ris", warehouse=warehouse)
     with pytest.raises(QueryError, match="no result_id to cite"):
         cite([], warehouse=warehouse)
+
+
+def test_so_many_results_are_cited_at_once_and_not_one_more(query: Query, warehouse: Path) -> None:
+    ids = [result_id for (result_id,) in query(f"SELECT result_id FROM results ORDER BY 1 LIMIT {MAX_IDS + 1}")]
+    with open_warehouse(warehouse) as connection:
+        assert [result.result_id for result in load_results(connection, ids[:-1])] == ids[:-1]
+        with pytest.raises(QueryError, match=f"{MAX_IDS + 1} results are too many to cite at once, at most {MAX_IDS}"):
+            load_results(connection, ids)
 
 
 def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, warehouse: Path) -> None:
