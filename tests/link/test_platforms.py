@@ -85,6 +85,8 @@ def test_future_runs_are_named_from_their_environment(tmp_path: Path) -> None:
 @pytest.mark.parametrize("missing", VIRTUAL)
 def test_incomplete_environment_names_nothing(missing: str) -> None:
     assert parse_machine(RUN_ID, VIRTUAL) is not None
+    assert parse_machine(RUN_ID, {**VIRTUAL, "logical_cores": 1}) is not None
+    assert parse_machine(RUN_ID, {**VIRTUAL, "logical_cores": 0}) is None
     assert parse_machine(RUN_ID, {**VIRTUAL, missing: None}) is None
 
 
