@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from ipu_results.build import LoadedDocument, check_documents
 from ipu_results.check.conservation import build_document_frame
+from ipu_results.ground.sql import create_table
 from ipu_results.normalise import normalise
 from ipu_results.read import ParsedDocument, SourceRow, SourceTable
 from ipu_results.schema import table
@@ -48,22 +49,20 @@ def measure(count: int) -> Iterator[Step]:
         seconds += step["seconds"]
         return LoadedDocument(tables, normalised)
 
-    checked, step = _time_stage("check", lambda: check_documents(documents, load, vocabulary))
-    yield {"stage": "normalise", "seconds": seconds, "peak": step["peak"]}
-    frames = checked.frames
-    flagged = {"results": len(frames["results"]), "flagged": int(frames["flags"]["result_id"].nunique())}
-    yield {**step, "seconds": step["seconds"] - seconds, **flagged}
-    frames["documents"] = build_document_frame(documents)
-    frames["capture_differences"] = build_frame(table("capture_differences"), [])
-    yield _time_stage("arrow", lambda: build_arrow_tables(frames))[1]
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
-
-        def write() -> None:
-            writer.start()
-            writer.add(frames)
-            writer.finish(frames, "")
-
-        yield _time_stage("write", write)[1]
+        writer.start()
+        checked, step = _time_stage("check", lambda: check_documents(documents, load, vocabulary, writer.engine))
+        yield {"stage": "normalise", "seconds": seconds, "peak": step["peak"]}
+        frames = checked.frames
+        flagged = {"results": len(frames["results"]), "flagged": int(frames["flags"]["result_id"].nunique())}
+        yield {**step, "seconds": step["seconds"] - seconds, **flagged}
+        frames["documents"] = build_document_frame(documents)
+        frames["capture_differences"] = build_frame(table("capture_differences"), [])
+        tables, step = _time_stage("arrow", lambda: build_arrow_tables(frames))
+        yield step
+        create_table(writer.engine, "documents", tables["documents"])
+        writer.add(tables)
+        yield _time_stage("write", lambda: writer.finish(frames, ""))[1]
 
 
 def _time_stage(stage: str, run_stage: Callable[[], Output]) -> tuple[Output, Step]:
