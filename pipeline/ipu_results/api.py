@@ -132,7 +132,7 @@ def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.Dat
         known = "SELECT result_id FROM results UNION ALL SELECT microbenchmark_id FROM microbenchmarks"
         if not run_query(connection, f"FROM ({known}) WHERE {where}").num_rows:
             raise QueryError(f"unknown result {result_id!r}")
-        return run_query(connection, f"FROM provenance WHERE {where}").to_pandas()
+        return run_query(connection, f"FROM provenance WHERE {where} ORDER BY cell_number").to_pandas()
 
 
 def claims(*, warehouse: str | Path | None = None, **filters: Any) -> pd.DataFrame:

@@ -126,9 +126,11 @@ def test_connection_is_read_only_and_has_the_views() -> None:
             connection.sql("FROM '/etc/passwd'")
 
 
-def test_nobody_can_write_over_a_connection(warehouse: Path, tmp_path: Path) -> None:
+def test_connection_has_cursors_and_refuses_to_write(warehouse: Path, tmp_path: Path) -> None:
     shutil.copytree(warehouse, parquet_only := tmp_path / "warehouse", ignore=shutil.ignore_patterns("*.duckdb"))
     for folder in (warehouse, parquet_only):
+        with connect(folder) as connection, connection.cursor() as cursor:
+            assert cursor.sql("FROM inference LIMIT 1").fetchall() != []
         with connect(folder) as connection, pytest.raises(duckdb.Error, match=r"read-only|only update base table"):
             connection.execute("UPDATE results SET throughput = 1")
 

@@ -139,7 +139,7 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
         *("column_name", "header", "raw_text", "value", "unit", "factor", "document_id", "title", "source_url"),
         *("source_locator", "locator", "locator_in"),
     )
-    where = f"result_id = {quote(row['result_id'])} LIMIT {MAX_CELLS}"
+    where = f"result_id = {quote(row['result_id'])} ORDER BY cell_number LIMIT {MAX_CELLS}"
     with record.connection.cursor() as cursor:
         cells = run_query(cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}").to_pylist()
     return {

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
-from ipu_results.ground.sql import ENGINE, LOCKDOWN, get_first_line, open_schema
+from ipu_results.ground.sql import ENGINE, LOCKDOWN, create_table, get_first_line, open_schema
 from ipu_results.schema import TABLES, VIEWS, Table, View, quote, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
 
@@ -105,6 +105,7 @@ def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table
     connection.unregister("incoming")
 
 
+STORED = "stored"  # schema of the tables that are read from Parquet files
 MAX_TRIES = 5
 RETRY_S = 0.1  # while another process replaces the files
 
@@ -207,14 +208,16 @@ def _open_database(database: Path, limits: Mapping[str, str | int]) -> duckdb.Du
 
 
 def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
-    """Connect to the tables of the Parquet files, in memory, with the views.
+    """Connect to the tables of the Parquet files, in memory, with the views; its cursors see them too.
 
-    DuckDB refuses to write to them: it has them as views of Arrow tables.
+    The published names are views of tables in a schema of their own, because DuckDB refuses to write to a view.
     """
     connection = duckdb.connect(config={**LOCKDOWN, **limits})
-    for table in TABLES:
-        connection.register(table.name, _read_parquet(warehouse, table))
     connection.begin()  # one transaction for all: each of its own takes as long as the statement
+    connection.execute(f"CREATE SCHEMA {STORED}")
+    for table in TABLES:
+        create_table(connection, f"{STORED}.{table.name}", _read_parquet(warehouse, table))
+        connection.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
     for view in VIEWS:
         connection.execute(sql_view(view)[0])  # the comments after it are for those who get the DuckDB file
     connection.commit()
