@@ -1,4 +1,4 @@
-"""The energy counter of NVIDIA GPUs, on a fake of pynvml: the right GPU, or a reason why there is no figure."""
+"""The energy counter of NVIDIA GPUs, on a fake of pynvml: the right GPU, or a reason for the missing figure."""
 # ruff: noqa: N802 (names of NVML)
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def with_text(name: str, old: str, new: str) -> Put:
         files = make_files()
         assert old.encode() in files[name]
         changed = {**files, name: files[name].replace(old.encode(), new.encode(), 1)}
-        with suppress(ValueError, RecursionError):  # without TOML there is no id to renew
+        with suppress(ValueError, RecursionError):  # a file that is not TOML has its id nowhere
             changed = renew(changed)
         return put_folder(folder / "bundle", changed)
 
