@@ -228,7 +228,7 @@ def link_mlperf_ids(document: NormalisedDocument, ids: MlperfIds) -> Results:
     known = {number: ids.get(_get_system(entry), {}) for number, entry in entries.items()}
     named = {number: row["mlperf_id"] for number, row in known.items() if row and row["confidence"] != INFERRED}
     results = document.results
-    numbers = results.columns["row_number"].codes.tolist() if named and results else []
+    numbers = map(results.columns["row_number"].get, range(len(results))) if named and results else ()
     return results.set_values(
         "mlperf_id", {position: named[number] for position, number in enumerate(numbers) if number in named}
     )
