@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from ipu_results.build import LoadedDocument, check_documents
-from ipu_results.check.conservation import build_document_frame
-from ipu_results.ground.sql import create_table
+from ipu_results.derive import select_record
 from ipu_results.normalise import normalise
 from ipu_results.read import ParsedDocument, SourceRow, SourceTable
+from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document
-from ipu_results.store.tables import WarehouseWriter, build_arrow_tables
+from ipu_results.store.tables import WarehouseWriter
 
 from benchmarks.generate import BOW, BOW_GAIN, COLUMNS, Cells, generate_rows
 from benchmarks.processes import Outcome, Step, read_peak_mb, run_in_child
@@ -27,7 +27,7 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget
 
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (200, 1_000)
 ROWS_PER_DOCUMENT = 10_000
-STAGES = ("normalise", "check", "arrow", "write")
+STAGES = ("normalise", "check", "claims", "write")
 TIMEOUT_S = 1500.0
 MAX_GROWTH = 1.25
 
@@ -51,17 +51,16 @@ def measure(count: int) -> Iterator[Step]:
 
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
         writer.start()
-        checked, step = _time_stage("check", lambda: check_documents(documents, load, vocabulary, writer.engine))
+        checked, step = _time_stage("check", lambda: check_documents(documents, load, vocabulary, writer.add))
         yield {"stage": "normalise", "seconds": seconds, "peak": step["peak"]}
         frames = checked.frames
         flagged = {"results": len(frames["results"]), "flagged": int(frames["flags"]["result_id"].nunique())}
         yield {**step, "seconds": step["seconds"] - seconds, **flagged}
-        frames["documents"] = build_document_frame(documents)
-        frames["capture_differences"] = build_frame(table("capture_differences"), [])
-        tables, step = _time_stage("arrow", lambda: build_arrow_tables(frames))
+        record = {**frames, "results": select_record(frames["results"])}
+        claims, step = _time_stage("claims", lambda: evaluate_claims(writer.engine, checked.documents, {}, record))
         yield step
-        create_table(writer.engine, "documents", tables["documents"])
-        writer.add(tables)
+        writer.start_views()
+        frames |= claims | {"capture_differences": build_frame(table("capture_differences"), [])}
         yield _time_stage("write", lambda: writer.finish(frames, ""))[1]
 
 
@@ -110,7 +109,7 @@ def run(options: Options) -> Report:
     (small, large), last = list(growth.items())[-1]
     return Report(
         "stages",
-        "normalise, check, convert and write generated rows",
+        "normalise, check and write generated rows",
         [
             _tabulate_times(steps),
             ReportTable("Time per row relative to the next smaller size (1 is linear)", columns, rows),

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import duckdb
 import pandas as pd
-import pyarrow as pa
 
 from ipu_results.check.conservation import (
     RowCounts,
@@ -26,7 +23,6 @@ from ipu_results.check.rules import build_dataset, find_flags, list_printed_tabl
 from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
-from ipu_results.ground.sql import create_table, open_engine
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame, build_fact_frame, build_run_frames
 from ipu_results.link.mlperf import build_mlperf_frames
@@ -37,11 +33,11 @@ from ipu_results.read import ParsedDocument, read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
-from ipu_results.schema.frames import build_frame, concat_frames, to_arrow
+from ipu_results.schema.frames import build_frame, concat_frames
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture import CaptureDifference, compare_captures
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
-from ipu_results.store.tables import WarehouseWriter, build_arrow_tables
+from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
@@ -109,13 +105,18 @@ class LoadedDocument:
 class CheckedTables:
     """The tables that are published, by name, and by document what became of its rows.
 
-    `words` are those of rejected rows that the vocabulary does not have.
+    `documents` are without their results; `sql_texts` are the recomputations that stand next to them.
     """
 
     frames: dict[str, pd.DataFrame]
     counts: Mapping[str, RowCounts]
-    results: Mapping[str, int]
-    words: Sequence[UnknownWord]
+    documents: Sequence[NormalisedDocument]
+    sql_texts: Mapping[str, Mapping[str, str]]
+
+    @property
+    def words(self) -> list[UnknownWord]:
+        """The words of rejected rows that the vocabulary does not have."""
+        return [word for document in self.documents for row in document.rejected for word in row.words]
 
 
 def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_: None) -> IngestSummary:
@@ -139,19 +140,16 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
                 originals[document.document_id] = loaded.parsed
             return loaded
 
-        def start_writing(tables: Mapping[str, pa.Table]) -> None:
-            published = to_arrow(table("documents"), document_frame)
-            create_table(writer.engine, "documents", published)
-            writer.add({**tables, "documents": published})
-
-        document_frame = build_document_frame(documents)
-        printed = [document for document in documents if not document.is_capture]
-        checked = check_documents(printed, load, vocabulary, writer.engine, start_writing)
-        differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
+        checked = check_documents(documents, load, vocabulary, writer.add)
         frames = checked.frames
-        frames["documents"] = document_frame
-        frames["capture_differences"] = build_frame(table("capture_differences"), differences)
+        writer.start_views()
         check_tables(frames)
+        differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
+        computed = {"capture_differences": build_frame(table("capture_differences"), differences)}
+        record = {**frames, "results": select_record(frames["results"])}
+        computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, record)
+        check_tables(computed)
+        frames |= computed
         progress("write", str(config.warehouse))
         build_id = writer.finish(frames, digest_inputs(documents))
     findings = _list_findings(config.raw, documents, frames, differences)
@@ -177,33 +175,37 @@ def check_documents(
     documents: Sequence[Document],
     load: Callable[[Document], LoadedDocument],
     vocabulary: Vocabulary,
-    engine: duckdb.DuckDBPyConnection | None = None,
-    start_writing: Callable[[Mapping[str, pa.Table]], None] = lambda _: None,
+    write: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
 ) -> CheckedTables:
-    """Run the stages after reading: link, gate, check, derive, claims.
+    """Run the stages from reading to derived columns: link, gate, check, derive. Captures are listed and not read.
 
-    The tables are put into the engine, by default one for this call, and `start_writing` is called with them before
-    claims are evaluated. Raises GateError if a gate cannot be trusted, ConservationError if a source row was lost.
+    `write` is called with tables as soon as they are complete, most of them before the flags are searched. Raises
+    GateError if a gate cannot be trusted, ConservationError if a source row was lost.
     """
+    printed = [document for document in documents if not document.is_capture]
     check_gate(table("results").without_derived(), GOOD, CHANGES)
-    linking = {doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING}
+    linking = {doc.document_id: load(doc) for doc in printed if KINDS[doc.reader].table in LINKING}
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
-    gated = gate_documents((linking.get(doc.document_id) or load(doc) for doc in documents), links, vocabulary)
-    with pause_garbage_collection(), nullcontext(engine) if engine else open_engine() as connection:
-        frames = gated.frames
+    gated = gate_documents(
+        (linking.pop(doc.document_id) if doc.document_id in linking else load(doc) for doc in printed),
+        links,
+        vocabulary,
+    )
+    with pause_garbage_collection():
+        frames = gated.frames | {"documents": build_document_frame(documents)}
         frames |= build_linked_frames(gated, links, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], vocabulary)
+        complete = {name: frame for name, frame in frames.items() if not _waits_for_results(name)}
+        write(complete)
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(gated.printed_tables), vocabulary))
-        inputs = {**frames, "documents": build_document_frame(documents)}
-        frames["results"] = derive_results(connection, inputs, vocabulary)
-        tables = build_arrow_tables(frames)
-        for name, rows in tables.items():
-            create_table(connection, name, rows)
-        start_writing(tables)
-        record = {**frames, "results": select_record(frames["results"])}
-        frames |= evaluate_claims(connection, gated.documents, gated.sql_texts, record)
-    words = [word for document in gated.documents for row in document.rejected for word in row.words]
-    return CheckedTables(frames, gated.counts, frames["results"]["document_id"].value_counts().to_dict(), words)
+        frames["results"] = derive_results(frames, vocabulary)
+        write({name: frame for name, frame in frames.items() if name not in complete})
+    return CheckedTables(frames, gated.counts, gated.documents, gated.sql_texts)
+
+
+def _waits_for_results(name: str) -> bool:
+    """Return whether a table is `results`, whose derived columns need the flags, or refers to it."""
+    return name == "results" or any((column.references or "").startswith("results.") for column in table(name).columns)
 
 
 def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary: Vocabulary) -> GatedDocuments:
@@ -309,12 +311,13 @@ def digest_inputs(documents: Sequence[Document]) -> str:
 def _summarise(checked: CheckedTables, seconds: Mapping[str, float]) -> list[DocumentSummary]:
     flags, results = checked.frames["flags"], checked.frames["results"]
     flagged = flags.merge(results[["result_id", "document_id"]], on="result_id")
+    rows = results["document_id"].value_counts()
     flag_counts = flagged.groupby(["document_id", "severity"]).size().to_dict()
     return [
         DocumentSummary(
             name,
             counts,
-            checked.results.get(name, 0),
+            int(rows.get(name, 0)),
             {severity: int(flag_counts.get((name, severity), 0)) for severity in SEVERITIES},
             seconds[name],
         )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.sql import get_first_line, open_schema
+from ipu_results.ground.sql import get_first_line, open_engine
 from ipu_results.schema import TABLES, Column, Table, fill_rules, table
 from ipu_results.schema.frames import arrow_schema, frame_dtypes, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary
@@ -33,7 +33,6 @@ VOCABULARY_COLUMNS = {
 
 
 def derive_results(
-    engine: duckdb.DuckDBPyConnection,
     frames: Mapping[str, pd.DataFrame],
     vocabulary: Vocabulary,
     definition: Table | None = None,
@@ -48,7 +47,7 @@ def derive_results(
     inputs = collect_inputs(definition)
     results = frames[RESULTS]
     sql = sql or (SCHEMA / "derived" / f"{RESULTS}.sql").read_text(encoding="utf-8")
-    rows = _run(engine, fill_rules(sql), frames, inputs, vocabulary)
+    rows = _run(fill_rules(sql), frames, inputs, vocabulary)
     derived = _to_frame(rows, definition)
     ids = derived["result_id"]
     if len(derived) != len(results) or ids.duplicated().any():
@@ -88,14 +87,13 @@ def collect_inputs(definition: Table) -> dict[str, list[str]]:
 
 
 def _run(
-    engine: duckdb.DuckDBPyConnection,
     sql: str,
     frames: Mapping[str, pd.DataFrame],
     inputs: Mapping[str, Sequence[str]],
     vocabulary: Vocabulary,
 ) -> pa.Table:
     """Run the statement over the inputs alone: what is not declared as one cannot be read."""
-    with open_schema(engine, "inputs") as connection:
+    with open_engine() as connection:
         for name, rows in list_known(vocabulary).items():
             connection.register(name, rows)
         for name, columns in inputs.items():

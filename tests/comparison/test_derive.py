@@ -11,7 +11,6 @@ import pytest
 from ipu_results.derive import collect_inputs, derive_results
 from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.sql import open_engine
 from ipu_results.schema import Table, table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -36,8 +35,7 @@ def derive(definition: Table | None = None, sql: str | None = None, **values: An
             "kind": ["transcription", "submission"],
         }
     )
-    with open_engine() as engine:
-        row: dict[str, Any] = derive_results(engine, frames, load_vocabulary(), definition, sql).iloc[0].to_dict()
+    row: dict[str, Any] = derive_results(frames, load_vocabulary(), definition, sql).iloc[0].to_dict()
     return {name: None if pd.isna(value) else value for name, value in row.items()}
 
 

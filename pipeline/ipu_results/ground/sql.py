@@ -26,6 +26,7 @@ LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
 }
 # A thread gives sums one order, and more make small tables slower.
 ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
+ATTACHED = "warehouse"  # the database of the published tables; the schemas of the stages are in `memory`
 
 
 class WriteRefusedError(QueryError):
@@ -46,21 +47,33 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | N
 @contextmanager
 def open_engine(tables: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection to a database in memory that holds `tables`, for the stages of one build."""
-    with duckdb.connect(config={**LOCKDOWN, **ENGINE}) as engine:
+    with attach_tables(":memory:") as engine:
         for name, rows in tables.items():
-            create_table(engine, name, rows)
+            create_table(engine, f"{ATTACHED}.{name}", rows)
         yield engine
+
+
+@contextmanager
+def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED."""
+    with duckdb.connect(config=ENGINE) as engine:
+        quoted = path.replace("'", "''")
+        engine.execute(f"ATTACH '{quoted}' AS {ATTACHED} {options}")
+        for name, value in LOCKDOWN.items():  # an attached file stays open
+            engine.execute(f"SET {name} = {value}")
+        yield engine
+        engine.execute(f"DETACH {ATTACHED}")
 
 
 @contextmanager
 def open_schema(engine: duckdb.DuckDBPyConnection, name: str, *visible: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a cursor with a schema of its own, in which names without a schema are made and looked up first.
 
-    `visible` are the schemas in which they are looked up next; the engine's tables are in `main`.
+    `visible` are the schemas in which they are looked up next, such as ATTACHED, the tables of the build.
     """
     with engine.cursor() as cursor:
         cursor.execute(f"CREATE SCHEMA memory.{name}")
-        cursor.execute(f"SET search_path = '{','.join(f'memory.{schema}' for schema in (name, *visible))}'")
+        cursor.execute(f"SET search_path = '{','.join((f'memory.{name}', *visible))}'")
         yield cursor
         cursor.execute(f"DROP SCHEMA memory.{name} CASCADE")
 

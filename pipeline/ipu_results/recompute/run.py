@@ -31,7 +31,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.ground.sql import begin_reading, create_table, fetch_rows, open_schema
+from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schema
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import VIEWS, Table, View, quote, table
 
@@ -73,7 +73,6 @@ MACROS = (
     r"CREATE MACRO family(framework) AS regexp_replace(framework, '\d$', '')",
 )
 WORD = re.compile(r"\w+")
-VIEW_NAME = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
 class Recomputed(NamedTuple):
@@ -156,7 +155,7 @@ def open_recomputer(
     """
     with open_schema(engine, "claims") as connection:
         for name in frames:
-            connection.execute(f"CREATE VIEW {name} AS FROM main.{name}{RECORD if name == 'results' else ''}")
+            connection.execute(f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}{RECORD if name == 'results' else ''}")
         create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
         # A table of its own: see reads_claims
         create_table(connection, CURRENT, pa.Table.from_pandas(current, preserve_index=False))
@@ -195,7 +194,7 @@ def _list_keys(definition: Table, frame: pd.DataFrame) -> Iterator[str]:
 
 def _create_view(connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]) -> None:
     """Create a view, and before it those that it reads."""
-    for needed in VIEW_NAME.findall(views[name].sql):
+    for needed in views[name].list_read():
         if needed in views:
             _create_view(connection, needed, views)
     connection.execute(f"CREATE OR REPLACE VIEW {name} AS {views[name].sql}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,9 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
     "integer": {"low": 0, "high": 2**53},  # every integer up to here is exact as a double, too
     "double": {"low": 0, "high": 1e15},
 }
+
+
+READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,10 @@ class View:
     def source(self) -> str:
         """The view as a FROM clause names it."""
         return f"{self.name}()" if self.parameters else self.name
+
+    def list_read(self) -> list[str]:
+        """Return the names that its statement reads from: tables, views and its own subqueries."""
+        return READ.findall(self.sql)
 
     @property
     def rows_sql(self) -> str:

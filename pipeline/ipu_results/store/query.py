@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
-from ipu_results.ground.sql import ENGINE, LOCKDOWN, create_table, get_first_line, open_schema
-from ipu_results.schema import TABLES, VIEWS, Table, View, quote, sql_table, sql_view
+from ipu_results.ground.sql import ATTACHED, LOCKDOWN, attach_tables, create_table, get_first_line, open_schema
+from ipu_results.schema import TABLES, VIEWS, Table, View, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
 
 
@@ -28,10 +28,16 @@ def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.
     The engine holds the published tables; no view reads `build`. Raises WarehouseError, naming the view, if one cannot
     be evaluated.
     """
-    with open_schema(engine, "views", "main") as connection:
+    read = {name for view in VIEWS for name in view.list_read()}
+    with open_schema(engine, "views", ATTACHED) as connection:
         for view in VIEWS:
             try:
-                _define(connection, view)
+                if view.parameters:
+                    connection.execute(sql_view(view)[0])
+                elif view.name in read:  # its rows are stored, so that later views need not evaluate it again
+                    connection.execute(f"CREATE TABLE {view.name} AS {view.sql}")
+                else:
+                    connection.execute(f"CREATE VIEW {view.name} AS {view.sql}")
                 if view.no_files is None:
                     yield view.name, read_view(connection, view)
             except (duckdb.Error, pa.ArrowException) as error:
@@ -45,64 +51,54 @@ def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
     return connection.sql(view.rows_sql).to_arrow_table().cast(file_schema(view.file_table))
 
 
-def _define(connection: duckdb.DuckDBPyConnection, view: View) -> None:
-    """Store the rows of a view, so that later views need not evaluate it again; define a macro."""
-    if view.parameters:
-        connection.execute(sql_view(view)[0])
-    else:
-        connection.execute(f"CREATE TABLE {view.name} AS {view.sql}")
-
-
 STORAGE_VERSION = "v1.2.0"
 BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column takes at least one block
 
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write one database file with all published tables and views."""
-    with create_database(path) as engine, define_database(engine) as connection:
-        insert_tables(connection, tables)
-        connection.commit()
+    with create_database(path) as engine:
+        define_database(engine)
+        insert_tables(engine, tables)
 
 
 @contextmanager
 def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give an engine to which a new database file is attached as `warehouse`, for DuckDB 1.2.2 and later.
+    """Give an engine whose tables are those of a new database file, for DuckDB 1.2.2 and later.
 
     At the end the file is complete, without a write-ahead log next to it.
     """
     str(path).encode()  # raises UnicodeEncodeError, where DuckDB fails without saying why
-    with duckdb.connect(config=ENGINE) as engine:
-        options = f"STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}"
-        engine.execute(f"ATTACH {quote(str(path))} AS warehouse ({options})")
-        for name, value in LOCKDOWN.items():  # an attached file stays open
-            engine.execute(f"SET {name} = {value}")
+    with attach_tables(str(path), f"(STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE})") as engine:
         yield engine
-        engine.execute("CHECKPOINT warehouse")
-        engine.execute("DETACH warehouse")
+        engine.execute(f"CHECKPOINT {ATTACHED}")
 
 
-def define_database(engine: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Create the published tables and views in the attached file; return the cursor, its transaction left open."""
-    connection = engine.cursor()
-    connection.execute("USE warehouse")
-    connection.begin()
+def define_database(engine: duckdb.DuckDBPyConnection) -> None:
+    """Create the published tables and views in the attached file."""
     for statements in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
-        connection.execute(";\n".join(statements))
-    return connection
+        with _begin_writing(engine) as connection:  # each comment copies its table until the transaction ends
+            connection.execute(";\n".join(statements))
 
 
-def insert_tables(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Insert rows table by table, what others refer to first."""
-    for table in TABLES:
-        if table.name in tables:
-            insert_rows(connection, table.name, tables[table.name])
+def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Insert rows into the attached file, all or none, table by table: what others refer to first."""
+    with _begin_writing(engine) as connection:
+        for table in TABLES:
+            if table.name in tables:
+                connection.register("incoming", tables[table.name])
+                connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming")
+                connection.unregister("incoming")
 
 
-def insert_rows(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
-    """Insert rows into a table of the file."""
-    connection.register("incoming", rows)
-    connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
-    connection.unregister("incoming")
+@contextmanager
+def _begin_writing(engine: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a cursor in a transaction on the attached file, which is committed unless the block fails."""
+    with engine.cursor() as connection:
+        connection.execute(f"USE {ATTACHED}")
+        connection.begin()
+        yield connection
+        connection.commit()
 
 
 STORED = "stored"  # schema of the tables that are read from Parquet files

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -22,16 +22,10 @@ from pyarrow import csv
 
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.text import FORMULA, mark_formula, unmark_formula
-from ipu_results.schema import TABLES, table
+from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_csv_name, get_parquet_name
-from ipu_results.store.query import (
-    create_database,
-    define_database,
-    evaluate_views,
-    insert_rows,
-    insert_tables,
-)
+from ipu_results.store.query import create_database, define_database, evaluate_views, insert_tables
 from ipu_results.store.transaction import stage_files
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
@@ -125,16 +119,15 @@ FILE_THREADS = 2  # pyarrow digests and writes files without Python's lock
 class WarehouseWriter:
     """Replaces the files of a warehouse by those of one build, all or nothing. The caller holds the lock.
 
-    `engine`, from `start` on, is the database that the stages share, with the DuckDB file attached. From `add` on,
-    threads fill the file, evaluate the views and digest rows: all this needs little Python. A build that ends before
-    `finish` leaves the old one. No view reads a table that is given to `finish` alone.
+    The DuckDB file is the database that the stages share. Threads fill it, evaluate the views and digest rows
+    meanwhile: all this needs little Python. A build that ends before `finish` leaves the old one.
     """
-
-    engine: duckdb.DuckDBPyConnection
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse
         self._stack = ExitStack()
+        self._tables: dict[str, pa.Table] = {}
+        self._digests: dict[str, Future[str]] = {}
 
     def __enter__(self) -> WarehouseWriter:
         return self
@@ -146,21 +139,39 @@ class WarehouseWriter:
         """Begin a database without rows."""
         with self._name_errors():
             self._staging = self._stack.enter_context(stage_files(self._warehouse))
-            self.engine = self._stack.enter_context(create_database(self._staging / DATABASE))
+            self._engine = self._stack.enter_context(create_database(self._staging / DATABASE))
             self._pool = self._stack.enter_context(ThreadPoolExecutor(max_workers=1))
             self._workers = self._stack.enter_context(ThreadPoolExecutor(max_workers=FILE_THREADS))
-        self._file = self._pool.submit(define_database, self.engine)
+        self._filled = self._pool.submit(define_database, self._engine)
 
-    def add(self, tables: Mapping[str, pa.Table]) -> None:
-        """Begin with the tables that are complete, which the engine has too; `finish` raises what is wrong."""
-        self._early = dict(tables)
-        self._inserted = self._pool.submit(lambda: insert_tables(self._file.result(), self._early))
-        self._views = self._workers.submit(lambda: dict(evaluate_views(self.engine)))
-        self._digests = self._workers.submit(self._digest)
+    @property
+    def engine(self) -> duckdb.DuckDBPyConnection:
+        """The database, with all tables that were added."""
+        self._filled.result()
+        return self._engine
 
-    def _digest(self) -> dict[str, str]:
-        digests = {name: digest_rows(rows) for name, rows in self._early.items()}
-        return digests | {name: digest_rows(rows) for name, rows in self._views.result().items()}
+    def add(self, frames: Mapping[str, pd.DataFrame]) -> None:
+        """Begin to write tables that are complete, after those that they refer to."""
+        tables = build_arrow_tables(frames)
+        before, self._filled = self._filled, self._pool.submit(lambda: insert_tables(self._engine, tables))
+        before.result()
+        self._tables |= tables
+        self._digest(tables)
+
+    def start_views(self) -> None:
+        """Begin to evaluate the views: every table that one of them reads was added."""
+        self._views = self._workers.submit(self._evaluate)
+
+    def _evaluate(self) -> dict[str, pa.Table]:
+        views = {}
+        for name, rows in evaluate_views(self.engine):
+            views[name] = rows
+            write_csv(rows, self._staging / get_csv_name(name))
+        self._digest(views)
+        return views
+
+    def _digest(self, tables: Mapping[str, pa.Table]) -> None:
+        self._digests |= {name: self._workers.submit(digest_rows, rows) for name, rows in tables.items()}
 
     def finish(self, frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
@@ -168,32 +179,20 @@ class WarehouseWriter:
         Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be evaluated.
         """
         with self._name_errors():
-            late = build_arrow_tables({name: frame for name, frame in frames.items() if name not in self._early})
-            filled = self._pool.submit(self._fill, late)
-            tables = {entry.name: (self._early | late)[entry.name] for entry in TABLES if entry.name != BUILD_TABLE}
-            views = self._views.result()
-            build = describe_build(tables, views, inputs_digest, self._digests.result())
+            self.add({name: frame for name, frame in frames.items() if name not in self._tables})
+            tables, views = self._tables, self._views.result()
+            digests = {name: digest.result() for name, digest in self._digests.items()}
+            build = describe_build(tables, views, inputs_digest, digests)
             build_id = str(build["build_id"][0])
             written = [
                 self._workers.submit(write_parquet, rows, build_id, self._staging / get_parquet_name(name))
                 for name, rows in {**tables, BUILD_TABLE: build, **views}.items()
             ]
-            written += [
-                self._workers.submit(write_csv, rows, self._staging / get_csv_name(name))
-                for name, rows in views.items()
-            ]
-            for future in [*written, filled]:
+            insert_tables(self.engine, {BUILD_TABLE: build})
+            for future in written:
                 future.result()
-            with self._file.result() as connection:
-                insert_rows(connection, BUILD_TABLE, build)
             self._stack.close()
         return build_id
-
-    def _fill(self, tables: Mapping[str, pa.Table]) -> None:
-        """Insert the last tables and commit."""
-        self._inserted.result()
-        insert_tables(self._file.result(), tables)
-        self._file.result().commit()
 
     @contextmanager
     def _name_errors(self) -> Iterator[None]:
