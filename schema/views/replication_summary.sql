@@ -1,4 +1,8 @@
-WITH quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom; beyond them by the expansion of Cornish and Fisher
+WITH groups AS (  -- all pairs, and those with each part of the vendor
+    SELECT * REPLACE (part AS vendor_part)
+    FROM (SELECT *, unnest(list_distinct(['all', coalesce(vendor_part, 'all')])) AS part FROM replications)
+),
+quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom; beyond them by the expansion of Cornish and Fisher
     SELECT unnest(range(1, 31)) AS df, unnest([
         12.7062047362, 4.3026527297, 3.1824463053, 2.7764451052, 2.5705818356, 2.4469118511, 2.3646242516, 2.3060041352,
         2.2621571629, 2.2281388520, 2.2009851601, 2.1788128297, 2.1603686565, 2.1447866879, 2.1314495456, 2.1199052992,
@@ -8,28 +12,29 @@ WITH quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom; beyo
 ),
 works AS (  -- pairs of one work on one number of chips count once
     SELECT
-        parties, machines, measure, network, task, phase, sequence_length, test, chip, chips, first_publisher, second_publisher,
+        parties, machines, vendor_part, measure, network, task, phase, sequence_length, test, chip, chips,
+        first_publisher, second_publisher,
         list_aggregate(list(ln(ratio) ORDER BY ratio) FILTER (counts), 'avg') AS log_ratio
-    FROM replications
+    FROM groups
     GROUP BY ALL
 ),
 summary AS (
     SELECT
-        parties, machines, len(ratios) AS works, list_aggregate(ratios, 'avg') AS mean,
+        parties, machines, vendor_part, len(ratios) AS works, list_aggregate(ratios, 'avg') AS mean,
         list_aggregate(ratios, 'stddev_samp') AS deviation, list_aggregate(ratios, 'median') AS middle
     FROM (  -- in order, so that sums have the same last bits in every build
-        SELECT parties, machines, list(log_ratio ORDER BY log_ratio) FILTER (log_ratio IS NOT NULL) AS ratios
+        SELECT parties, machines, vendor_part, list(log_ratio ORDER BY log_ratio) FILTER (log_ratio IS NOT NULL) AS ratios
         FROM works
-        GROUP BY parties, machines
+        GROUP BY parties, machines, vendor_part
     )
 ),
 pairs AS (
     SELECT
-        parties, machines, count(*) AS pairs, count(*) FILTER (counts) AS counted,
+        parties, machines, vendor_part, count(*) AS pairs, count(*) FILTER (counts) AS counted,
         count(*) FILTER (counts AND abs(ratio - 1) <= 0.05) AS within_5_percent,
         min(ratio) FILTER (counts) AS lowest_ratio, max(ratio) FILTER (counts) AS highest_ratio
-    FROM replications
-    GROUP BY parties, machines
+    FROM groups
+    GROUP BY parties, machines, vendor_part
 ),
 errors AS (
     SELECT
@@ -45,8 +50,8 @@ errors AS (
     LEFT JOIN quantiles q ON q.df = s.works - 1
 )
 SELECT
-    p.machines, p.parties, p.pairs, p.counted, p.within_5_percent, e.works, exp(e.mean) AS mean_ratio,
+    p.machines, p.parties, p.vendor_part, p.pairs, p.counted, p.within_5_percent, e.works, exp(e.mean) AS mean_ratio,
     exp(e.mean - e.half_width) AS mean_low, exp(e.mean + e.half_width) AS mean_high,
     exp(e.middle) AS median_ratio, p.lowest_ratio, p.highest_ratio
 FROM pairs p
-JOIN errors e USING (parties, machines)
+JOIN errors e USING (parties, machines, vendor_part)

@@ -171,9 +171,17 @@ spread AS (  -- what a party prints for one work in one framework
     FROM classes
     GROUP BY ALL
 ),
+vendor_parts AS (  -- what part the maker had in the measurements of a document, or of a submitter in a round
+    SELECT subject, list(text_value) FILTER (text_value <> 'none stated') AS parts, list(fact_id) AS fact_ids
+    FROM facts
+    WHERE property = 'part of the vendor'
+    GROUP BY subject
+),
 judged AS (
     SELECT
         c.*,
+        list_sort(list_distinct(list_concat(p.parts, q.parts))) AS parts,
+        list_sort(list_concat(p.fact_ids, q.fact_ids)) AS part_facts,
         CASE
             WHEN list_count(explaining) > 0 THEN 'the set-up explains it'
             WHEN a.errors + b.errors > 0 THEN 'a row has an error flag'
@@ -203,6 +211,11 @@ judged AS (
         AND t.task = b.task AND t.phase IS NOT DISTINCT FROM b.phase
         AND t.sequence_length IS NOT DISTINCT FROM b.sequence_length AND t.chip = b.chip AND t.chips = b.chips
         AND t.family IS NOT DISTINCT FROM b.family
+    LEFT JOIN vendor_parts p
+        ON a.machines = 'IPU' AND a.relationship <> 'vendor'
+        AND p.subject IN (a.document_id, concat(a.document_id, ': ', a.publisher))
+    LEFT JOIN vendor_parts q
+        ON a.machines = 'IPU' AND q.subject IN (b.document_id, concat(b.document_id, ': ', b.publisher))
 )
 SELECT
     CASE WHEN a.relationship = b.relationship THEN 'two independent' ELSE 'vendor and independent' END AS parties,
@@ -219,6 +232,11 @@ SELECT
         ELSE 'close as far as stated'
     END AS match,
     reason,
+    CASE
+        WHEN len(parts) > 0 THEN list_aggregate(parts, 'string_agg', ', ')
+        WHEN len(part_facts) > 0 THEN 'none stated'
+    END AS vendor_part,
+    list_aggregate(part_facts, 'string_agg', ', ') AS vendor_part_facts,
     list_aggregate(list_concat(explaining, minor), 'string_agg', ', ') AS differs,
     list_aggregate(unstated, 'string_agg', ', ') AS unstated,
     a.framework AS first_framework, b.framework AS second_framework,

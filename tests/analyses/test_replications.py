@@ -45,11 +45,22 @@ FACTS = {
         *((16,), (64,)),
     ],
     # Issue 19 asks for 25 pairs, 12 of them with the vendor; IPUs alone have 12 with it and 4 of two others.
-    "SELECT machines, parties, sum(counted) FROM replication_summary GROUP BY ALL ORDER BY ALL": [
+    "SELECT machines, parties, sum(counted) FROM replication_summary WHERE vendor_part = 'all' GROUP BY ALL "
+    "ORDER BY ALL": [
         ("IPU", "two independent", 4),
         ("IPU", "vendor and independent", 12),
         ("other", "vendor and independent", 199),
     ],
+    # Each counted pair on IPUs says what part the vendor had, by facts with a source.
+    "SELECT parties, vendor_part, counted, within_5_percent FROM replication_summary "
+    "WHERE machines = 'IPU' AND vendor_part <> 'all' ORDER BY ALL": [
+        ("two independent", "author, code, machine", 1, 0),
+        ("two independent", "none stated", 3, 3),
+        ("vendor and independent", "author, code, machine", 7, 5),
+        ("vendor and independent", "code", 5, 3),
+    ],
+    "SELECT count(*) FROM replications, unnest(string_split(vendor_part_facts, ', ')) AS named (fact_id) "
+    "WHERE NOT EXISTS (FROM facts WHERE facts.fact_id = named.fact_id AND url <> '' AND place <> '')": [(0,)],
     # Each pair counts or has a reason.
     "SELECT count(*) FROM replications "
     "WHERE counts <> (reason IS NULL) OR (counts AND match = 'explained') OR (counts AND errors > 0)": [(0,)],
@@ -132,7 +143,7 @@ def test_summary_is_the_mean_over_works(query: Query, machines: str) -> None:
     t = compute_t_quantile(0.95, len(logs) - 1)
     summary = (
         "SELECT counted, works, mean_ratio, mean_low, mean_high FROM replication_summary "
-        f"WHERE parties LIKE 'vendor%' AND machines = '{machines}'"
+        f"WHERE parties LIKE 'vendor%' AND machines = '{machines}' AND vendor_part = 'all'"
     )
     assert query(summary) == [
         (len(ratios), len(logs), *(pytest.approx(math.exp(mean + sign * t * error)) for sign in (0, -1, 1)))
@@ -217,6 +228,25 @@ def test_equal_set_ups_count() -> None:
 )
 def test_set_up_that_explains_is_shown_and_not_counted(change: dict[str, object], differs: str) -> None:
     assert pair(VENDOR, {**OTHER, **change}) == [(0.9, False, "explained", differs)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "part"),
+    [
+        ([], None),
+        ([("paper", "none stated")], "none stated"),
+        ([("paper", "machine"), ("paper", "author"), ("page", "code")], "author, machine"),  # `page` is the vendor's
+        ([("paper: Lab", "code"), ("paper: Other lab", "author")], "code"),
+    ],
+)
+def test_part_of_the_vendor_follows_from_facts(facts: list[tuple[str, str]], part: str | None) -> None:
+    known = [
+        {"fact_id": str(at), "subject": subject, "property": "part of the vendor", "text_value": text}
+        for at, (subject, text) in enumerate(facts)
+    ]
+    machines = [{"platform": "IPU-POD16", "chip": "GC200", "family": "Classic"}]
+    database = make_warehouse([VENDOR, OTHER], documents=DOCUMENTS, facts=known, platforms=machines)
+    assert database.query("SELECT vendor_part FROM replications") == [(part,)]
 
 
 def test_sdk_and_batch_within_a_factor_of_two_count() -> None:
@@ -336,7 +366,8 @@ def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_cr
     query: Query, warehouse: Path
 ) -> None:
     panels = _draw("replications", warehouse)["vconcat"]
-    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' ORDER BY parties DESC"
+    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' ORDER BY parties DESC, "
+    rows += "vendor_part DESC"
     counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
     for machines, panel in zip(("IPU", "other"), panels, strict=True):
         _, crosses, solid, bars, ticks = panel["layer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -32,10 +33,10 @@ IPU, OTHER = "IPU", "other"
 TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5)
 TITLE = "Second party over the first (log scale)"
 SHOWN = "shown, not counted"
-FINDING = (
-    "Of {counted} counted pairs on IPUs, {within_5_percent} reproduce the vendor's figure within 5%: the median work "
-    "has {median_ratio:.3f} times the vendor's performance."
-)
+ALL, NONE_STATED = "all", "none stated"
+FINDING = "Of {counted} counted pairs on IPUs, {within_5_percent} reproduce the vendor's figure within 5%"
+PART = "{counted} with its {parts} ({within_5_percent} within 5%)"
+PLURALS = {"author": "authors", "machine": "machines"}
 GROUP = (
     "{pairs} pairs, {counted} of them counted, in {works} works, {within_5_percent} within 5%. The geometric mean of "
     "the ratios is {mean_ratio:.3f} (95 % from {mean_low:.3f} to {mean_high:.3f}), the lowest {lowest_ratio:.3f}, the "
@@ -50,12 +51,14 @@ ORDER = ["parties", "measure", "chip", "chips", "ratio", "first_result_id", "sec
 
 def summarise(frames: Frames) -> str:
     """Describe the counted pairs of each group with the interval of their mean, the exception, and what is left out."""
-    summary = {(row["machines"], row["parties"]): row for row in make_records(frames["replication_summary"])}
+    groups = make_records(frames["replication_summary"])
+    summary = {(row["machines"], row["parties"]): row for row in groups if row["vendor_part"] == ALL}
+    parts = [row for row in groups if (row["machines"], row["parties"]) == (IPU, VENDOR) and row["vendor_part"] != ALL]
     rows = frames["replications"]
     ipus, others = (rows[rows["machines"] == name] for name in (IPU, OTHER))
     vendor, makers = (part[(part["parties"] == VENDOR) & part["counts"]] for part in (ipus, others))
     return join_paragraphs(
-        [FINDING.format(**summary[IPU, VENDOR])],
+        [f"{FINDING.format(**summary[IPU, VENDOR])}. {_describe_parts(parts)}"],
         [
             f"IPUs, the vendor and another party: {GROUP.format(**summary[IPU, VENDOR])}",
             _describe_lowest(vendor),
@@ -71,14 +74,25 @@ def summarise(frames: Frames) -> str:
         [
             "Pairs of the same parties, work, chip and number of chips are averaged first. The interval is Student's "
             "t over the logarithms of the averages.",
-            f"The counted pairs with Graphcore are those of {join_words(sorted(vendor['second_publisher'].unique()))}. "
-            "One author of Texas A&M's paper is of Graphcore.",
+            f"The counted pairs with Graphcore are those of {join_words(sorted(vendor['second_publisher'].unique()))}.",
             "Submitters of MLPerf often run the software of the chip's maker, and one entry of the maker is in the "
             "pairs of several submitters, so the interval of other chips is too narrow.",
             f"MLPerf times: {UNVERIFIED[0].lower()}{UNVERIFIED[1:]}",
             "Few works of few parties say little about figures that were not measured again.",
         ],
     )
+
+
+def _describe_parts(groups: Sequence[Record]) -> str:
+    """Describe what part the vendor had in the pairs that count, most of them first."""
+    counted = sorted((row for row in groups if row["counted"]), key=lambda row: -row["counted"])
+    parts = [PART.format(**row, parts=_name_parts(row["vendor_part"])) for row in counted]
+    independent = any(row["vendor_part"] == NONE_STATED for row in counted)
+    return f"The vendor had a part in {'most' if independent else 'each'}: {join_words(parts)}."
+
+
+def _name_parts(vendor_part: str) -> str:
+    return join_words([PLURALS.get(part, part) for part in vendor_part.split(", ")])
 
 
 def _describe_lowest(rows: pd.DataFrame) -> str:
@@ -109,12 +123,12 @@ def build_chart(alt: Any, frames: Frames) -> Any:
 def _draw_panel(alt: Any, frames: Frames, machines: str) -> Any:
     rows, summary = (frames[name][frames[name]["machines"] == machines] for name in ANALYSIS.views)
     points = [_make_point(row) for row in make_records(rows, ORDER)]
-    means = [_make_mean(row) for row in reversed(make_records(summary, ["parties"]))]
+    means = [_make_mean(row) for row in reversed(make_records(summary, ["parties", "vendor_part"])) if row["works"]]
     x = make_log_axis(alt, "X", "ratio", TITLE, TICKS)
     y = make_label_axis(alt, [*means, *points], "Work", 520)
     channels = make_channels(alt, "parties", "Parties", [VENDOR, INDEPENDENT], PALETTE.series)
     color, shape = channels["color"], channels["shape"]
-    fields = ("parties", "test", "first", "second", "ratio", "reason", "differs", "unstated")
+    fields = ("parties", "test", "first", "second", "ratio", "vendor_part", "reason", "differs", "unstated")
     tooltip = [f"{name}:N" for name in fields]
     base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, tooltip=tooltip)
     crosses = base.transform_filter(f"datum.counted == '{SHOWN}'")
@@ -136,13 +150,19 @@ def _draw_means(alt: Any, means: list[Record], y: Any, color: Any) -> list[Any]:
 
 def _make_mean(row: Record) -> Record:
     return {
-        "label": f"mean of {row['works']} works, {row['parties']}",
+        "label": _label_mean(row),
         "parties": row["parties"],
         "mean": round(row["mean_ratio"], 4),
         "low": None if row["mean_low"] is None else round(row["mean_low"], 4),
         "high": None if row["mean_high"] is None else round(row["mean_high"], 4),
         "works": row["works"],
     }
+
+
+def _label_mean(row: Record) -> str:
+    part = row["vendor_part"]
+    with_part = "" if part == ALL else f", vendor's part: {part}"
+    return f"mean of {row['works']} work{'s' if row['works'] > 1 else ''}, {row['parties']}{with_part}"
 
 
 def _make_point(row: Record) -> Record:
@@ -158,6 +178,7 @@ def _make_point(row: Record) -> Record:
         "ratio": round(row["ratio"], 4),
         "first": row["first_figure"],
         "second": row["second_figure"],
+        "vendor_part": row["vendor_part"] or "not read",
         "reason": row["reason"] or "",
         "differs": row["differs"] or "",
         "unstated": row["unstated"] or "",

@@ -180,7 +180,9 @@ REPLICATED = """
     ORDER BY counts DESC, reason, parties DESC, measure, network, test, chip, chips, first_publisher, second_publisher,
         first_result_id, second_result_id
 """
-SUMMARY = "FROM replication_summary ORDER BY machines = 'IPU' DESC, parties DESC"
+SUMMARY = """
+    FROM replication_summary ORDER BY machines = 'IPU' DESC, parties DESC, vendor_part <> 'all', vendor_part
+"""
 
 
 def build_replication_pages(

@@ -147,14 +147,16 @@ class WarehouseWriter:
     @property
     def engine(self) -> duckdb.DuckDBPyConnection:
         """The database, with all tables that were added."""
-        self._filled.result()
+        with self._name_errors():
+            self._filled.result()
         return self._engine
 
     def add(self, frames: Mapping[str, pd.DataFrame]) -> None:
         """Begin to write tables that are complete, after those that they refer to."""
         tables = build_arrow_tables(frames)
         before, self._filled = self._filled, self._pool.submit(lambda: insert_tables(self._engine, tables))
-        before.result()
+        with self._name_errors():
+            before.result()
         self._tables |= tables
         self._digest(tables)
 
