@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
+from ipu_results import store
 from ipu_results.build import IngestConfig, LoadedDocument, load_document
 from ipu_results.cli import main
 from ipu_results.ground.sql import run_query
@@ -37,6 +39,7 @@ settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"
+COMMITTED = ROOT / "warehouse"
 FIRST = ("test_benchmarks.py", "test_emulator_docs.py", "test_sweep_command.py", "test_validation.py")
 PAGE = "graphcore/performance-2023-07-04.html"
 PAGE_ID = "graphcore-performance-2023-07-04"
@@ -145,6 +148,24 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
             folder.mkdir()
         yield folder, first
         done.touch()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _committed_once() -> Iterator[None]:
+    """Load the committed Parquet files once in a process: it takes half a second."""
+    load_parquet = store.query._load_parquet
+    loaded: list[duckdb.DuckDBPyConnection] = []
+
+    def load_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
+        if limits or warehouse.resolve() != COMMITTED:
+            return load_parquet(warehouse, limits)
+        if not loaded:
+            loaded.append(load_parquet(warehouse, limits))
+        return loaded[0].cursor()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store.query, "_load_parquet", load_once)
+        yield
 
 
 @pytest.fixture(scope="session")
