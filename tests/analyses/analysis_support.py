@@ -19,7 +19,7 @@ from ipu_results.schema import TABLES, VIEWS, sql_view, table
 from ipu_results.schema.frames import ARROW
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
-from ipu_results.store.query import insert_rows, open_warehouse
+from ipu_results.store.query import open_warehouse
 
 Row = Mapping[str, Any]
 PLATFORMS = (
@@ -75,10 +75,10 @@ def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = (), **tables: 
     for name, rows in {"results": numbered, "flags": flags, "platforms": PLATFORMS, **tables}.items():
         schema = _make_schema(name)
         filled = [{column: row.get(column) for column in schema.names} for row in rows]
-        insert_rows(connection, name, pa.Table.from_pylist(filled, schema=schema))
+        _insert(connection, name, pa.Table.from_pylist(filled, schema=schema))
     derived = connection.sql(_read_derivation()).to_arrow_table()
     connection.execute("DELETE FROM results")
-    insert_rows(connection, "results", derived)
+    _insert(connection, "results", derived)
     return Database(connection)
 
 
@@ -94,6 +94,11 @@ def _open_empty() -> duckdb.DuckDBPyConnection:
     create_views(connection)
     connection.commit()
     return connection
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    connection.register("incoming", rows)
+    connection.execute(f"INSERT INTO {name} FROM incoming")
 
 
 def _make_schema(name: str) -> pa.Schema:

@@ -46,7 +46,7 @@ def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
         OPENED[:] = frames, ExitStack()
         OPENED.append(OPENED[1].enter_context(open_engine(build_arrow_tables(frames))))
     engine = OPENED[2]
-    engine.execute("DROP SCHEMA IF EXISTS memory.claims CASCADE")  # of a recomputation that failed
+    engine.execute("DROP SCHEMA IF EXISTS claims CASCADE")  # of a recomputation that failed
     return evaluate_claims(engine, documents, sql_texts, frames)
 
 
