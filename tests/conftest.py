@@ -14,16 +14,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
-from ipu_results.build import IngestConfig, LoadedDocument, load_document
+from ipu_results import build, store
+from ipu_results.build import CheckedTables, IngestConfig, LoadedDocument, check_documents, load_document
+from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
+from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import load_catalogue
+from ipu_results.sources.catalogue import Document, load_catalogue
 from ipu_results.store.query import open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
@@ -37,11 +42,14 @@ settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"
+COMMITTED = ROOT / "warehouse"
 FIRST = ("test_benchmarks.py", "test_emulator_docs.py", "test_sweep_command.py", "test_validation.py")
 PAGE = "graphcore/performance-2023-07-04.html"
 PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
 PAPER_ID = "qwant-c2-report-2020-02-28"
+
+LOADED: dict[bytes, LoadedDocument] = {}
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 Done = subprocess.CompletedProcess[str]
@@ -73,6 +81,28 @@ def get_error(raw: Path) -> str:
     assert not (raw.parent / "warehouse" / "results.parquet").exists()
     [line] = done.stderr.splitlines()
     return line
+
+
+def check_raw(raw: Path) -> CheckedTables:
+    """Check the documents of `raw` as a build does before it writes; what is unchanged is read once in a process."""
+    checked = check_documents(load_catalogue(raw), _load_once, load_vocabulary())
+    check_tables(checked.frames)
+    return checked
+
+
+def find_error(raw: Path) -> str:
+    """Check documents that are refused; return the line that `ingest` prints."""
+    with pytest.raises(IpuResultsError) as caught:
+        check_raw(raw)
+    return f"error: {escape_line(str(caught.value))}"
+
+
+def _load_once(document: Document) -> LoadedDocument:
+    sidecar = document.path.with_name(f"{document.path.name}.toml")
+    key = sidecar.read_bytes() + document.read_bytes()  # the sidecar has the digests of the attachments
+    if key not in LOADED:
+        LOADED[key] = load_document(document, load_vocabulary(), IngestConfig())
+    return LOADED[key]
 
 
 def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -145,6 +175,39 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
             folder.mkdir()
         yield folder, first
         done.touch()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _committed_once() -> Iterator[None]:
+    """Load the committed Parquet files once in a process: it takes half a second."""
+    load_parquet = store.query._load_parquet
+    loaded: list[duckdb.DuckDBPyConnection] = []
+
+    def load_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
+        if limits or warehouse.resolve() != COMMITTED:
+            return load_parquet(warehouse, limits)
+        if not loaded:
+            loaded.append(load_parquet(warehouse, limits))
+        return loaded[0].cursor()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store.query, "_load_parquet", load_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _canaries_once() -> Iterator[None]:
+    """Check the gate with the same canaries once in a process: it takes a third of a second of each build."""
+    passed: list[object] = []
+
+    def check_once(*canaries: Any) -> None:
+        if canaries not in passed:
+            check_gate(*canaries)
+            passed.append(canaries)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "check_gate", check_once)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 from ipu_results.analyses import Analysis, Frames, load_frames
 from ipu_results.derive import list_known
 from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.sql import ENGINE, create_table
 from ipu_results.schema import TABLES, VIEWS, sql_view, table
 from ipu_results.schema.frames import ARROW
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -52,9 +54,6 @@ class Database:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
-        for view in VIEWS:
-            for statement in sql_view(view):
-                connection.execute(statement)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.sql(sql).fetchall()
@@ -66,41 +65,70 @@ class Database:
 def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = (), **tables: Sequence[Row]) -> Database:
     """Make a database of these rows, with null in all other columns; a result's id is its position.
 
-    `tables` are the rows of other tables, by name.
+    `tables` are the rows of other tables, by name. All databases are one, whose views take a hundred times as long as
+    a few rows: each has its rows in a transaction of its own, which is never committed.
     """
-    connection = duckdb.connect()
     defaults = ({"result_id": str(at), "document_id": "page-2", "row_number": at + 1} for at in range(len(results)))
     numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
-    rows = {"results": numbered, "flags": flags, "platforms": PLATFORMS, **tables}
-    for published in TABLES:
-        schema = pa.schema([(column.name, ARROW[column.kind]) for column in published.columns])
-        filled = [{name: row.get(name) for name in published.names} for row in rows.get(published.name, ())]
-        connection.register("rows", pa.Table.from_pylist(filled, schema=schema))
-        connection.sql(f"CREATE TABLE {published.name} AS FROM rows")
-    _derive(connection)
+    connection = _open_empty().cursor()
+    connection.begin()
+    for name, rows in {"results": numbered, "flags": flags, "platforms": PLATFORMS, **tables}.items():
+        schema = _make_schema(name)
+        filled = [{column: row.get(column) for column in schema.names} for row in rows]
+        _insert(connection, name, pa.Table.from_pylist(filled, schema=schema))
+    derived = connection.sql(_read_derivation()).to_arrow_table()
+    connection.execute("DELETE FROM results")
+    _insert(connection, "results", derived)
     return Database(connection)
 
 
-def _derive(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill the derived columns of `results` where a row gives no value of its own."""
+@cache
+def _open_empty() -> duckdb.DuckDBPyConnection:
+    """Open a database with every table and view, no rows, and the lists of the vocabulary."""
+    connection = duckdb.connect(config=ENGINE)
+    connection.begin()
+    for published in TABLES:
+        create_table(connection, published.name, _make_schema(published.name).empty_table())
     for name, rows in list_known(load_vocabulary()).items():
-        connection.register(name, rows)
+        create_table(connection, name, rows)
+    create_views(connection)
+    connection.commit()
+    return connection
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+    connection.register("incoming", rows)
+    connection.execute(f"INSERT INTO {name} FROM incoming")
+
+
+def _make_schema(name: str) -> pa.Schema:
+    return pa.schema([(column.name, ARROW[column.kind]) for column in table(name).columns])
+
+
+@cache
+def _read_derivation() -> str:
+    """Return the statement for `results` with the derived columns where a row gives no value of its own."""
     statement = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
     filled = ", ".join(f"coalesce(r.{c.name}, d.{c.name}) AS {c.name}" for c in table("results").derived)
-    connection.execute(
-        f"CREATE OR REPLACE TABLE results AS SELECT r.* REPLACE ({filled}) "
-        f"FROM results r JOIN ({statement}) d USING (result_id) ORDER BY r.result_id"
-    )
+    rows = f"SELECT r.* REPLACE ({filled}) FROM results r JOIN ({statement}) d USING (result_id)"
+    return f"{rows} ORDER BY r.result_id"
+
+
+def create_views(connection: duckdb.DuckDBPyConnection) -> None:
+    for view in VIEWS:
+        connection.execute(sql_view(view)[0])
 
 
 @contextmanager
 def changed(warehouse: Path, *statements: str) -> Iterator[Database]:
     """Load a built warehouse into memory and execute statements on its tables before the views are created."""
-    with duckdb.connect() as connection:
+    with duckdb.connect(config=ENGINE) as connection:
+        connection.begin()
         for name in (published.name for published in TABLES):
             connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
         for statement in statements:
             connection.execute(statement)
+        create_views(connection)
         yield Database(connection)
 
 

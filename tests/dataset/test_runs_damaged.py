@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import get_error
+from tests.conftest import find_error
 from tests.runner.runs_support import (
     EMULATED_ID,
     POINTS,
@@ -127,7 +127,7 @@ DAMAGES: list[tuple[Damage, str, str]] = [
 @pytest.mark.parametrize(("damage", "document", "message"), DAMAGES)
 def test_damaged_run_stops_the_build_and_is_named(runs: Path, damage: Damage, document: str, message: str) -> None:
     damage(runs / "runs" / RUN_ID)
-    line = get_error(runs)
+    line = find_error(runs)
     assert line.startswith(f"error: {document}")
     assert RUN_ID in line or "sweep-x" in line
     assert message in line

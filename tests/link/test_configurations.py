@@ -23,14 +23,13 @@ from tests.conftest import (
     PAPER_ID,
     RAW,
     Query,
+    check_raw,
     copy_documents,
     edit,
-    get_error,
+    find_error,
     load_documents,
     normalise_documents,
-    query_rows,
     reseal,
-    run_ingest,
 )
 
 FILE = "graphcore/public-configurations.csv"
@@ -288,7 +287,7 @@ def test_wrong_configuration_stops_the_build_in_one_line(
 ) -> None:
     copy_documents(raw, PAGE)
     damage(raw)
-    line = get_error(raw)
+    line = find_error(raw)
     assert line.startswith(f"error: {ID}: ")
     assert message in line
 
@@ -320,18 +319,16 @@ def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
 def test_configuration_of_a_refused_row_stays_without_a_result(raw: Path, text: str, reason: str) -> None:
     copy_documents(raw, PAGE)
     edit(raw, PAGE, "<td>5,201</td>", f"<td>{text}</td>")
-    done = run_ingest(raw)
-    assert done.returncode == 0
-    assert f"({reason})" in done.stderr
-    sql = "SELECT result_table, result_row, micro_batch_size FROM configurations WHERE result_id IS NULL"
-    assert query_rows(raw.parent / "warehouse", sql) == [("bow_inference", 37, 15)]
+    frames = check_raw(raw).frames
+    assert frames["quarantine"]["reason"].tolist() == [reason]
+    rows = frames["configurations"].loc[lambda rows: rows["result_id"].isna()]
+    columns = ["result_table", "result_row", "micro_batch_size"]
+    assert rows[columns].to_numpy().tolist() == [["bow_inference", 37, 15]]
 
 
 def test_without_configurations_the_latency_basis_is_only_suspected(page: Path) -> None:
-    done = run_ingest(page)
-    assert (done.returncode, done.stderr) == (0, "")
-    suspicion = "message LIKE '%if the printed value is per item'"
-    sql = f"SELECT DISTINCT rule, {suspicion} FROM flags WHERE rule IN ('R01', 'R13')"
-    assert query_rows(page.parent / "warehouse", sql) == [("R01", True)]
+    flags = check_raw(page).frames["flags"].loc[lambda flags: flags["rule"].isin(["R01", "R13"])]
+    assert set(flags["rule"]) == {"R01"}
+    assert flags["message"].str.contains("if the printed value is per item").all()
     with pytest.raises(DamagedDocumentError, match="there is no such row"):
         build_configurations(copy_documents(page.parent / "alone", FILE))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ipu_results.link.platforms import parse_machine
 
-from tests.conftest import Query, copy_documents, edit, get_error, query_rows, run_ingest
+from tests.conftest import Query, check_raw, copy_documents, edit, find_error
 from tests.runner.runs_support import RUN_ID, put_run
 
 V2 = tuple(f"mlperf/training-v2.0-{name}.csv" for name in ("entries", "runs"))
@@ -71,15 +71,16 @@ def test_own_machine_is_named_as_virtual_cpus_and_keeps_its_ids(query: Query) ->
 
 def test_future_runs_are_named_from_their_environment(tmp_path: Path) -> None:
     put_run(tmp_path / "raw")
-    build = run_ingest(tmp_path / "raw")
-    assert build.returncode == 0, build.stderr
-    ids = query_rows(tmp_path / "warehouse", "SELECT result_id, platform FROM results ORDER BY 1")
+    ids = _name_platforms(tmp_path / "raw")
     shutil.rmtree(tmp_path / "raw")
     put_run(tmp_path / "raw", environment=VIRTUAL)
-    assert run_ingest(tmp_path / "raw").returncode == 0
-    named = query_rows(tmp_path / "warehouse", "SELECT result_id, platform FROM results ORDER BY 1")
-    assert {platform for _, platform in ids} == {"Some CPU @ 2.00GHz"}
-    assert named == [(result_id, "2 virtual CPUs (Some CPU @ 2.00GHz host)") for result_id, _ in ids]
+    assert set(ids.values()) == {"Some CPU @ 2.00GHz"}
+    assert _name_platforms(tmp_path / "raw") == dict.fromkeys(ids, "2 virtual CPUs (Some CPU @ 2.00GHz host)")
+
+
+def _name_platforms(raw: Path) -> dict[str, str]:
+    results = check_raw(raw).frames["results"]
+    return dict(zip(results["result_id"], results["platform"], strict=True))
 
 
 @pytest.mark.parametrize("missing", VIRTUAL)
@@ -102,7 +103,7 @@ def test_vocabulary_that_contradicts_a_description_stops_the_build(
 ) -> None:
     raw = copy_documents(tmp_path / "raw", *V2)
     edit(raw, V2[0], old, new)
-    error = get_error(raw)
+    error = find_error(raw)
     assert error.startswith("error: schema/vocabulary/platforms.toml: platform 'Bow Pod")
     assert printed in error
     assert named in error

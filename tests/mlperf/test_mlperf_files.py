@@ -16,7 +16,7 @@ import pytest
 from ipu_results.ground.sql import run_query
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import PAGE, RAW, copy_documents, edit, reseal, run_cli
+from tests.conftest import PAGE, RAW, copy_documents, edit, find_error, get_error, reseal, run_cli
 from tests.mlperf.mlperf_support import V2, put
 
 ENTRIES, RUNS, IDS = (f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids"))
@@ -103,13 +103,14 @@ def count_an_aborted_run(raw: Path) -> None:
 )
 def test_a_changed_record_stops_the_build(raw: Path, change: Callable[[Path], None], message: str) -> None:
     change(raw)
-    target = raw.parent / "warehouse"
-    done = run_cli("ingest", "--raw", raw, "--warehouse", target)
-    assert done.returncode == 1
-    assert not (target / "results.parquet").exists()
-    [line] = done.stderr.splitlines()
+    line = find_error(raw)
     assert line.startswith("error: mlperf")
     assert message in line
+
+
+def test_repeated_key_is_named_by_the_command(raw: Path) -> None:
+    edit(raw, IDS, "2.0-2046,", "2.0-2045,")
+    assert get_error(raw).startswith("error: mlperf_ids")
 
 
 def load_script(name: str) -> Any:

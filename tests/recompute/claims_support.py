@@ -6,7 +6,9 @@ import csv
 import runpy
 import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from ipu_results.ground.sql import open_engine
@@ -24,6 +26,8 @@ CONTRADICTIONS = "contradictions.csv"
 CONDITIONS = "conditions.csv"
 update_checksums = runpy.run_path(str(RAW / "claims" / "update_checksums.py"))["update_checksums"]
 
+OPENED: list[Any] = []  # the tables of the last evaluation and their engine, which the next one is likely to need
+
 Row = dict[str, str]
 Frames = Mapping[str, pd.DataFrame]
 
@@ -38,8 +42,12 @@ def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
     """Evaluate the claims documents of `raw`."""
     documents = normalise_documents(raw)
     sql_texts = {doc.document.document_id: doc.document.read_attached_texts(".sql") for doc in documents}
-    with open_engine(build_arrow_tables(frames)) as engine:
-        return evaluate_claims(engine, documents, sql_texts, frames)
+    if not (OPENED and OPENED[0] is frames):
+        OPENED[:] = frames, ExitStack()
+        OPENED.append(OPENED[1].enter_context(open_engine(build_arrow_tables(frames))))
+    engine = OPENED[2]
+    engine.execute("DROP SCHEMA IF EXISTS claims CASCADE")  # of a recomputation that failed
+    return evaluate_claims(engine, documents, sql_texts, frames)
 
 
 def copy_claims(target: Path, *files: str) -> Path:

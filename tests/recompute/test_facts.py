@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import copy_documents, edit, get_error
+from tests.conftest import copy_documents, edit, find_error
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 MACHINES = "facts/machines.csv"
@@ -30,7 +30,7 @@ MAX_NOT_RECOMPUTABLE = 30
 def test_invalid_fact_stops_the_build(tmp_path: Path, old: str, new: str, message: str) -> None:
     raw = copy_documents(tmp_path / "raw", MACHINES)
     edit(raw, MACHINES, old, new)
-    assert message in get_error(raw)
+    assert message in find_error(raw)
 
 
 def test_fact_has_its_source_and_its_place(query: Query) -> None:

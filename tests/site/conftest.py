@@ -9,9 +9,7 @@ import duckdb
 import pytest
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT, require
-
-COMMITTED = ROOT / "warehouse"
+from tests.conftest import COMMITTED, ROOT, require
 
 
 @pytest.fixture(scope="session")

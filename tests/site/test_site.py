@@ -32,8 +32,7 @@ from ipu_results.site.data import EXAMPLES, build_claims, build_results, build_s
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
-from tests.conftest import ROOT, require
-from tests.site.conftest import COMMITTED
+from tests.conftest import COMMITTED, ROOT, require
 
 SITE = ROOT / "site"
 BROWSER_S = 900  # of 71 tests on a busy machine; 250 on an idle one

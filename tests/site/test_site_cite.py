@@ -20,8 +20,7 @@ from ipu_results.serve.facts import MAX_IDS
 from ipu_results.site.citations import build_citations
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT
-from tests.site.conftest import COMMITTED
+from tests.conftest import COMMITTED, ROOT
 from tests.site.test_site import copy_with_text
 
 SITE = ROOT / "site"

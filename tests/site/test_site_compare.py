@@ -13,7 +13,7 @@ from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.site.data import build_own_run
 
-from tests.site.conftest import COMMITTED
+from tests.conftest import COMMITTED
 from tests.site.test_site_cite import evaluate
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("node")]

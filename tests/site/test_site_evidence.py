@@ -25,7 +25,7 @@ from ipu_results.site.page import Page
 from ipu_results.site.pages import build_compare_pages
 from ipu_results.store.query import open_warehouse
 
-from tests.site.conftest import COMMITTED
+from tests.conftest import COMMITTED
 from tests.site.test_site import decode
 
 CHARTS = [

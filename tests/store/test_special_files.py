@@ -12,7 +12,7 @@ from ipu_results.ground.files import DamagedCommitWarning, open_regular_file
 from ipu_results.store.files import COMMIT, LOCK, STAGING, is_pending
 from ipu_results.store.transaction import lock_folder, recover
 
-from tests.conftest import PAGE, copy_documents, get_error, read_files, run_cli, run_ingest
+from tests.conftest import PAGE, copy_documents, find_error, read_files, run_cli, run_ingest
 
 
 def bind_socket(path: Path) -> None:
@@ -43,7 +43,7 @@ def test_special_file_as_a_document_is_refused(
         sidecar = page / f"{PAGE}.toml"
         sidecar.write_text(f'{sidecar.read_text()}\n[attachments]\n"attached.sql" = "{"0" * 64}"\n')
     make(path)
-    line = get_error(page)
+    line = find_error(page)
     assert line.endswith(f"{path.name}: cannot be read: {message}")
 
 
@@ -53,7 +53,7 @@ def test_special_file_as_a_sidecar_is_refused(
 ) -> None:
     monkeypatch.chdir(page)
     make(page / "graphcore" / "x.html.toml")
-    assert get_error(page) == f"error: graphcore/x.html.toml: is not a readable sidecar: {message}"
+    assert find_error(page) == f"error: graphcore/x.html.toml: is not a readable sidecar: {message}"
 
 
 def test_extract_refuses_a_named_pipe(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_name_that_is_not_utf8_is_named_in_one_line(place: bytes, page: Path) ->
     for suffix in ("", ".toml"):
         os.rename(page / f"{PAGE}{suffix}", f"{target}{suffix}")
     escaped = place.decode("ascii", "surrogateescape").replace("\udcff", r"\udcff")
-    assert get_error(page) == f"error: {escaped}.toml: the name of the file or of a folder is not UTF-8; rename it"
+    assert find_error(page) == f"error: {escaped}.toml: the name of the file or of a folder is not UTF-8; rename it"
 
 
 def test_name_that_is_not_utf8_without_a_sidecar_is_a_finding(page: Path) -> None:

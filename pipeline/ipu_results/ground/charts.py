@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ipu_results.ground import import_extra
@@ -80,7 +81,13 @@ PALETTE = _load_palette()
 
 def make_data(alt: Any, records: Sequence[Mapping[str, Any]]) -> Any:
     """Put records inline into a chart."""
-    return alt.Data(values=[dict(record) for record in records])
+    return _make_shared(alt.Data)(values=[dict(record) for record in records])
+
+
+@cache
+def _make_shared(data: type) -> type:
+    """Return a class of data that charts share: Altair copies each row whenever charts are put together."""
+    return type(data.__name__, (data,), {"__deepcopy__": lambda self, _: self})
 
 
 def make_title(alt: Any, text: str, *subtitle: str) -> Any:

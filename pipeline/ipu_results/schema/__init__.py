@@ -229,10 +229,15 @@ SQL: dict[Kind, str] = {
 
 def fill_rules(sql: str) -> str:
     """Return a statement with values of schema/comparison.toml in the place of their names in braces."""
-    rules = load_schema_file("comparison.toml")
-    for name, value in {**rules["variant"], "max_batch_factor": f"{rules['run']['max_batch_factor']:g}"}.items():
+    for name, value in _load_rules().items():
         sql = sql.replace(f"{{{name}}}", value)
     return sql
+
+
+@cache
+def _load_rules() -> dict[str, str]:
+    rules = load_schema_file("comparison.toml")
+    return {**rules["variant"], "max_batch_factor": f"{rules['run']['max_batch_factor']:g}"}
 
 
 def sql_table(table: Table) -> list[str]:
