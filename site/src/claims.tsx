@@ -34,12 +34,14 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
   const recomputations = groupBy(getRows(data.recomputations), "claim_id");
   const verdict = query.get("verdict") ?? "";
   const source = query.get("document") ?? "";
+  const kind = query.get("kind") ?? "";
   const words = (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   const matches = claims.filter((claim) => {
     const content = Object.values(claim).join(" ").toLowerCase();
     return (
       (!verdict || claim["verdict"] === verdict) &&
       (!source || claim["document_id"] === source) &&
+      (!kind || claim["kind"] === kind) &&
       words.every((word) => content.includes(word))
     );
   });
@@ -69,6 +71,14 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
           {[...groupBy(claims, "document_id")].map(([id, rows]) => (
             <option key={id} value={id}>
               {id} ({rows.length})
+            </option>
+          ))}
+        </select>
+        <select aria-label="Kind" value={kind} onChange={(event) => setParameter("kind", event.currentTarget.value || null)}>
+          <option value="">All kinds</option>
+          {[...groupBy(claims, "kind")].map(([each, rows]) => (
+            <option key={each} value={each}>
+              {each} ({rows.length}, {rows.filter((claim) => claim["verdict"] === "confirmed").length} confirmed)
             </option>
           ))}
         </select>

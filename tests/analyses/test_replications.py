@@ -366,8 +366,8 @@ def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_cr
     query: Query, warehouse: Path
 ) -> None:
     panels = _draw("replications", warehouse)["vconcat"]
-    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' ORDER BY parties DESC, "
-    rows += "vendor_part DESC"
+    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' "
+    rows += "ORDER BY parties DESC, vendor_part DESC"
     counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
     for machines, panel in zip(("IPU", "other"), panels, strict=True):
         _, crosses, solid, bars, ticks = panel["layer"]

@@ -35,12 +35,14 @@ RECORD_COLUMNS = (
 class Claims:
     """Rows of `claims` in the order of the documents, each with its `values` (rows of `recomputations`) and `inputs`.
 
-    `inputs` are pairs of table and key. `sdk_margin` is the largest measured slow-down between SDKs, a share.
+    `inputs` are pairs of table and key. `titles` and `notes` are those of the documents. `sdk_margin` is the largest
+    measured slow-down between SDKs, a share.
     """
 
     claims: Sequence[Record]
     contradictions: Sequence[Record]
     titles: Mapping[str, str]
+    notes: Mapping[str, str]
     sdk_margin: float
 
 
@@ -61,7 +63,8 @@ def load_claims(connection: duckdb.DuckDBPyConnection) -> Claims:
         for claim in tables["claims"]
     ]
     titles = {document["document_id"]: document["title"] for document in tables["documents"]}
-    return Claims(claims, tables["contradictions"], titles, measure_sdk_margin(connection))
+    notes = {document["document_id"]: document["note"] for document in tables["documents"]}
+    return Claims(claims, tables["contradictions"], titles, notes, measure_sdk_margin(connection))
 
 
 def format_record(claim: Record) -> dict[str, Any]:
@@ -109,8 +112,10 @@ def format_value(value: float, claim: Record) -> str:
 VERDICTS = table("claims").choices("verdict")
 INTRODUCTION = """# Claims, recomputed
 
-This page lists every quantitative claim of the {documents} documents, in our words with the printed figure. Next to
-each claim is what this dataset gives for it. A rule gives the verdict; no hand types one. The SQL of each recomputation
+This page lists the {claims} quantitative claims that were read in {documents} documents, in our words with the printed
+figure. What was not read of a document is said under its title. Next to each claim is what this dataset gives for it. A
+rule gives the verdict; no hand types one. Of the {performance} claims of performance, {confirmed} are confirmed by
+figures outside their document. The SQL of each recomputation
 is in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran when the dataset was built.
 The rows that it used are in the table `recomputation_inputs`.
 
@@ -166,7 +171,7 @@ hold a value that does not count.
 Figures of MLPerf Training are those of the official logs, [as described here](../explanation/mlperf.md). Ratios per
 dollar are not an MLPerf metric. [How to recompute a claim](../how-to/recompute-a-claim.md) describes the SQL.
 
-## Verdicts by document
+## Verdicts by kind and by document
 """
 MARKS = {
     "agrees": "✓",
@@ -177,6 +182,7 @@ MARKS = {
     "differs": "✗",
     "falls-short": "✗",
 }
+PERFORMANCE = "performance"
 CONFIRMED = ("confirmed", "confirmed-internally", "not-recomputable")
 SHOWN_INPUTS = 6
 CONDITIONS = {
@@ -193,11 +199,20 @@ CONDITIONS = {
 def format_page(claims: Claims) -> str:
     """Return the whole page, in the order of the documents."""
     documents = len({claim["document_id"] for claim in claims.claims})
-    introduction = INTRODUCTION.format(documents=documents, margin=100 * claims.sdk_margin)
-    parts = [introduction, _format_counts(claims), _format_first(claims), _format_contradictions(claims.contradictions)]
+    performance = [claim for claim in claims.claims if claim["kind"] == PERFORMANCE]
+    introduction = INTRODUCTION.format(
+        claims=len(claims.claims),
+        documents=documents,
+        performance=len(performance),
+        confirmed=sum(claim["verdict"] == VERDICTS[0] for claim in performance),
+        margin=100 * claims.sdk_margin,
+    )
+    counts = [_format_counts(claims, "kind"), _format_counts(claims, "document_id", "document")]
+    parts = [introduction, *counts, _format_first(claims), _format_contradictions(claims.contradictions)]
     for document_id, group in groupby(claims.claims, key=lambda claim: claim["document_id"]):
-        parts.append(f"## {claims.titles[document_id]}\n")
-        parts += ["\n".join(format_claim(claim)) + "\n" for claim in group]
+        own = list(group)
+        parts.append(f"## {claims.titles[document_id]}\n\n{claims.notes[own[0]['ledger_id']]}\n")
+        parts += ["\n".join(format_claim(claim)) + "\n" for claim in own]
     return "\n".join(parts)
 
 
@@ -241,13 +256,13 @@ def _format_inputs(inputs: Sequence[tuple[str, str]]) -> str:
     return "; ".join(parts)
 
 
-def _format_counts(claims: Claims) -> str:
-    """Return a table of documents and verdicts."""
-    documents = list(dict.fromkeys(claim["document_id"] for claim in claims.claims))
-    counts = Counter((claim["document_id"], claim["verdict"]) for claim in claims.claims)
-    rows = {format_code(name): [counts[name, verdict] for verdict in VERDICTS] for name in documents}
+def _format_counts(claims: Claims, column: str, name: str | None = None) -> str:
+    """Return a table of the values of a column and verdicts."""
+    values = list(dict.fromkeys(claim[column] for claim in claims.claims))
+    counts = Counter((claim[column], claim["verdict"]) for claim in claims.claims)
+    rows = {format_code(value): [counts[value, verdict] for verdict in VERDICTS] for value in values}
     rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
-    header = ["document", *VERDICTS, "claims"]
+    header = [name or column, *VERDICTS, "claims"]
     return format_markdown_table(header, ([name, *row, sum(row)] for name, row in rows.items()))
 
 

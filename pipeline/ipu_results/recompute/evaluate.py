@@ -11,6 +11,7 @@ import pandas as pd
 
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import DamagedDocumentError
+from ipu_results.ground.files import load_schema_file
 from ipu_results.normalise import NormalisedDocument, PassthroughRow
 from ipu_results.recompute.run import Recomputed, Recomputer, open_recomputer
 from ipu_results.recompute.verdict import (
@@ -34,7 +35,8 @@ from ipu_results.schema.frames import build_frame
 Record = Mapping[str, Any]
 SqlTexts = Mapping[str, Mapping[str, str]]
 TABLES = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs")
-COMPUTED = ("recomputation_sql", "recomputed", "verdict", "gap_percent", "gap_kind")
+COMPUTED = ("kind", "recomputation_sql", "recomputed", "verdict", "gap_percent", "gap_kind")
+KINDS = "vocabulary/claims.toml"
 PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
 CONDITIONS = ("precision", "batch", "framework", "dataset")
 NONE_COUNTS = "No recomputed value counts: "
@@ -112,7 +114,11 @@ def _list_rows(document: NormalisedDocument, name: str) -> list[PassthroughRow]:
 def _complete_claim(document: NormalisedDocument, row: PassthroughRow) -> dict[str, Any]:
     source = document.document
     ids = {"document_id": source.claims_of or source.document_id, "ledger_id": source.document_id}
-    return {**row.values, **ids, "locator": row.locator, "row_number": row.row_number}
+    kinds = [kind for kind, metrics in load_schema_file(KINDS)["kinds"].items() if row.values["metric"] in metrics]
+    if len(kinds) != 1:
+        message = f"the metric {row.values['metric']!r} has no kind of claim; give it one in schema/{KINDS}"
+        raise DamagedDocumentError(message, document=source.document_id, place=row.locator)
+    return {**row.values, **ids, "kind": kinds[0], "locator": row.locator, "row_number": row.row_number}
 
 
 def _get_file_id(row: Record) -> str:

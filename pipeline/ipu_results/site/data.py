@@ -210,7 +210,7 @@ def build_rankings(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 CLAIMS = """
-    SELECT claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task, metric, sdk_version,
+    SELECT claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task, metric, kind, sdk_version,
         precision,
         batch, framework, dataset, place, interpretation, basis, verdict, gap_percent, gap_kind, not_recomputable,
         recomputation_sql, locator
