@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
@@ -24,12 +25,14 @@ from ipu_results.build import CheckedTables, IngestConfig, LoadedDocument, check
 from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground.sql import run_query
+from ipu_results.ground.sql import create_table, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
+from ipu_results.schema import FILE_VIEWS
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
-from ipu_results.store.query import open_warehouse
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import STORED, open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
 
@@ -177,17 +180,31 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
         done.touch()
 
 
+LOAD_PARQUET = store.query._load_parquet
+
+
+def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
+    """Connect to the Parquet files of tables and views: the views need not be evaluated again for each test."""
+    connection = LOAD_PARQUET(warehouse, {})
+    connection.begin()
+    for view in FILE_VIEWS:
+        if not view.parameters:
+            create_table(connection, f"{STORED}.{view.name}", pq.read_table(warehouse / get_parquet_name(view.name)))
+            connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS FROM {STORED}.{view.name}")
+    connection.commit()
+    return connection
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _committed_once() -> Iterator[None]:
     """Load the committed Parquet files once in a process: it takes half a second."""
-    load_parquet = store.query._load_parquet
     loaded: list[duckdb.DuckDBPyConnection] = []
 
     def load_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
         if limits or warehouse.resolve() != COMMITTED:
-            return load_parquet(warehouse, limits)
+            return LOAD_PARQUET(warehouse, limits)
         if not loaded:
-            loaded.append(load_parquet(warehouse, limits))
+            loaded.append(connect_to_files(warehouse))
         return loaded[0].cursor()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -223,10 +240,16 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def query(warehouse: Path) -> Iterator[Query]:
+def opened(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the files of the built warehouse; tests/store compares them with the views of the DuckDB file."""
+    with connect_to_files(warehouse) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def query(opened: duckdb.DuckDBPyConnection) -> Query:
     """Run SQL over the built warehouse."""
-    with open_warehouse(warehouse) as connection:
-        yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+    return lambda sql: [tuple(row.values()) for row in run_query(opened, sql).to_pylist()]
 
 
 @pytest.fixture
