@@ -12,14 +12,15 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from ipu_results import networks
-from ipu_results.analyses import ANALYSES
+from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.analyses.analysis import make_records
 from ipu_results.emulator.check.scoring import load_network
 from ipu_results.ground.charts import CROSS
 from ipu_results.ground.files import SCHEMA
 from ipu_results.mlperf.interval import compute_t_quantile
+from ipu_results.store.query import open_warehouse
 
-from tests.analyses.analysis_support import load, make_warehouse
+from tests.analyses.analysis_support import make_warehouse
 from tests.conftest import Query
 from tests.docs.docs_support import REFERENCE
 
@@ -172,8 +173,8 @@ def test_both_readings_of_the_unit_of_gpt(query: Query) -> None:
 
 
 def test_rows_of_an_analysis_are_in_the_order_of_their_files(warehouse: Path) -> None:
-    for analysis in ANALYSES:
-        for name, frame in load(warehouse, analysis).items():
+    with open_warehouse(warehouse) as connection:
+        for name, frame in (item for analysis in ANALYSES for item in load_frames(connection, analysis).items()):
             if (file := warehouse / f"{name}.parquet").exists():
                 assert make_records(frame) == make_records(pq.read_table(file).to_pandas())
 
