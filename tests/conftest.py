@@ -166,11 +166,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in FIRST)
 
 
+def get_shared_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """Return a folder that is the same for all workers."""
+    base = factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+
+
 @contextmanager
 def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
     """Give a folder shared by all workers, and whether to fill it: the first worker does while the others wait."""
-    base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder = get_shared_folder(factory, name)
     with FileLock(f"{folder}.lock"):
         done = folder / ".done"
         if first := not done.exists():
@@ -180,12 +185,9 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
         done.touch()
 
 
-LOAD_PARQUET = store.query._load_parquet
-
-
 def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
     """Connect to the Parquet files of tables and views: the views need not be evaluated again for each test."""
-    connection = LOAD_PARQUET(warehouse, {})
+    connection = store.query._load_parquet(warehouse, {})
     connection.begin()
     for view in FILE_VIEWS:
         if not view.parameters:
@@ -196,19 +198,22 @@ def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _committed_once() -> Iterator[None]:
-    """Load the committed Parquet files once in a process: it takes half a second."""
-    loaded: list[duckdb.DuckDBPyConnection] = []
+def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Open the two warehouses that no test changes once in a process: the committed one takes half a second."""
+    connect = store.query._connect_once
+    built = get_shared_folder(tmp_path_factory, "built") / "warehouse"
+    opened: dict[Path, duckdb.DuckDBPyConnection] = {}
 
-    def load_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
-        if limits or warehouse.resolve() != COMMITTED:
-            return LOAD_PARQUET(warehouse, limits)
-        if not loaded:
-            loaded.append(connect_to_files(warehouse))
-        return loaded[0].cursor()
+    def connect_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
+        folder = warehouse.resolve()
+        if limits or folder not in (COMMITTED, built.resolve()):
+            return connect(warehouse, limits)
+        if folder not in opened:
+            opened[folder] = connect_to_files(folder) if folder == COMMITTED else connect(folder, limits)
+        return opened[folder].cursor()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store.query, "_load_parquet", load_once)
+        patch.setattr(store.query, "_connect_once", connect_once)
         yield
 
 

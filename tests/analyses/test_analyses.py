@@ -91,6 +91,7 @@ def _list_axis_titles(part: object) -> list[object]:
 
 
 @EACH
+@pytest.mark.slow
 def test_chart_follows_the_figures(analysis: Analysis, frames: dict[str, Frames], charts: Charts) -> None:
     """With every figure of the rows doubled the chart differs: no figure is typed."""
     doubled = {name: _double_figures(frame) for name, frame in frames[analysis.name].items()}

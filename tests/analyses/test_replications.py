@@ -366,8 +366,10 @@ def test_other_round_benchmark_division_or_count_is_no_pair(change: dict[str, ob
 
 def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(query: Query) -> None:
     panels = _read_chart("replications")["vconcat"]
-    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' ORDER BY parties DESC, "
-    rows += "vendor_part DESC"
+    rows = (
+        "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' ORDER BY parties DESC, "
+    )
+    rows += ", vendor_part DESC"
     counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
     for machines, panel in zip(("IPU", "other"), panels, strict=True):
         _, crosses, solid, bars, ticks = panel["layer"]
