@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
@@ -24,12 +25,14 @@ from ipu_results.build import CheckedTables, IngestConfig, LoadedDocument, check
 from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground.sql import run_query
+from ipu_results.ground.sql import create_table, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
+from ipu_results.schema import FILE_VIEWS
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
-from ipu_results.store.query import open_warehouse
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.query import STORED, open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
 
@@ -163,11 +166,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in FIRST)
 
 
+def get_shared_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """Return a folder that is the same for all workers."""
+    base = factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+
+
 @contextmanager
 def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
     """Give a folder shared by all workers, and whether to fill it: the first worker does while the others wait."""
-    base = factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    folder = get_shared_folder(factory, name)
     with FileLock(f"{folder}.lock"):
         done = folder / ".done"
         if first := not done.exists():
@@ -177,21 +185,35 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
         done.touch()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _committed_once() -> Iterator[None]:
-    """Load the committed Parquet files once in a process: it takes half a second."""
-    load_parquet = store.query._load_parquet
-    loaded: list[duckdb.DuckDBPyConnection] = []
+def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
+    """Connect to the Parquet files of tables and views: the views need not be evaluated again for each test."""
+    connection = store.query._load_parquet(warehouse, {})
+    connection.begin()
+    for view in FILE_VIEWS:
+        if not view.parameters:
+            create_table(connection, f"{STORED}.{view.name}", pq.read_table(warehouse / get_parquet_name(view.name)))
+            connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS FROM {STORED}.{view.name}")
+    connection.commit()
+    return connection
 
-    def load_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
-        if limits or warehouse.resolve() != COMMITTED:
-            return load_parquet(warehouse, limits)
-        if not loaded:
-            loaded.append(load_parquet(warehouse, limits))
-        return loaded[0].cursor()
+
+@pytest.fixture(scope="session", autouse=True)
+def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Open the two warehouses that no test changes once in a process: the committed one takes half a second."""
+    connect = store.query._connect_once
+    built = get_shared_folder(tmp_path_factory, "built") / "warehouse"
+    opened: dict[Path, duckdb.DuckDBPyConnection] = {}
+
+    def connect_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
+        folder = warehouse.resolve()
+        if limits or folder not in (COMMITTED, built.resolve()):
+            return connect(warehouse, limits)
+        if folder not in opened:
+            opened[folder] = connect_to_files(folder) if folder == COMMITTED else connect(folder, limits)
+        return opened[folder].cursor()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store.query, "_load_parquet", load_once)
+        patch.setattr(store.query, "_connect_once", connect_once)
         yield
 
 
@@ -223,10 +245,16 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def query(warehouse: Path) -> Iterator[Query]:
+def opened(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the files of the built warehouse; tests/store compares them with the views of the DuckDB file."""
+    with connect_to_files(warehouse) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def query(opened: duckdb.DuckDBPyConnection) -> Query:
     """Run SQL over the built warehouse."""
-    with open_warehouse(warehouse) as connection:
-        yield lambda sql: [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+    return lambda sql: [tuple(row.values()) for row in run_query(opened, sql).to_pylist()]
 
 
 @pytest.fixture

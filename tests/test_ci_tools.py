@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import runpy
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Done
 
 ROWS = pa.table({"name": ["a", "b", "c"], "figure": [1.0, None, 0.0], "message": ["x", "y", "z"]})
 
 
-def run_tool(tool: str, folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / ".ci" / tool), *args]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+def run_tool(tool: str, folder: Path, *args: str) -> Done:
+    """Run a tool of .ci in this process."""
+    out, err, path = io.StringIO(), io.StringIO(), str(ROOT / ".ci" / tool)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", [path, *args])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(path, run_name="__main__")
+    return Done(args, int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def run_git(folder: Path, *args: str) -> str:

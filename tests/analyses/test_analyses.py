@@ -8,14 +8,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
-from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart
+from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart, load_frames
 from ipu_results.analyses.analysis import format_page
 from ipu_results.ground.charts import PALETTE, SHADES, mix_color
 from ipu_results.schema import VIEWS
 
-from tests.analyses.analysis_support import load
 from tests.conftest import Query, run_cli
 from tests.docs.docs_support import REFERENCE, UPDATE, check_page
 
@@ -26,8 +26,8 @@ EACH = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analys
 
 
 @pytest.fixture(scope="module")
-def frames(warehouse: Path) -> dict[str, Frames]:
-    return {analysis.name: load(warehouse, analysis) for analysis in ANALYSES}
+def frames(opened: duckdb.DuckDBPyConnection) -> dict[str, Frames]:
+    return {analysis.name: load_frames(opened, analysis) for analysis in ANALYSES}
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,7 @@ def _list_axis_titles(part: object) -> list[object]:
 
 
 @EACH
+@pytest.mark.slow
 def test_chart_follows_the_figures(analysis: Analysis, frames: dict[str, Frames], charts: Charts) -> None:
     """With every figure of the rows doubled the chart differs: no figure is typed."""
     doubled = {name: _double_figures(frame) for name, frame in frames[analysis.name].items()}

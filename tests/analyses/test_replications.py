@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tomllib
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from ipu_results import networks
-from ipu_results.analyses import ANALYSES, build_specification, load_frames
+from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.analyses.analysis import make_records
 from ipu_results.emulator.check.scoring import load_network
 from ipu_results.ground.charts import CROSS
@@ -19,8 +20,9 @@ from ipu_results.ground.files import SCHEMA
 from ipu_results.mlperf.interval import compute_t_quantile
 from ipu_results.store.query import open_warehouse
 
-from tests.analyses.analysis_support import load, make_warehouse
+from tests.analyses.analysis_support import make_warehouse
 from tests.conftest import Query
+from tests.docs.docs_support import REFERENCE
 
 COUNTS = tomllib.loads((SCHEMA / "vocabulary" / "operation_counts.toml").read_text(encoding="utf-8"))["network"]
 
@@ -171,8 +173,8 @@ def test_both_readings_of_the_unit_of_gpt(query: Query) -> None:
 
 
 def test_rows_of_an_analysis_are_in_the_order_of_their_files(warehouse: Path) -> None:
-    for analysis in ANALYSES:
-        for name, frame in load(warehouse, analysis).items():
+    with open_warehouse(warehouse) as connection:
+        for name, frame in (item for analysis in ANALYSES for item in load_frames(connection, analysis).items()):
             if (file := warehouse / f"{name}.parquet").exists():
                 assert make_records(frame) == make_records(pq.read_table(file).to_pandas())
 
@@ -362,10 +364,8 @@ def test_other_round_benchmark_division_or_count_is_no_pair(change: dict[str, ob
     assert pair_entries({**LAB, **change}) == []
 
 
-def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(
-    query: Query, warehouse: Path
-) -> None:
-    panels = _draw("replications", warehouse)["vconcat"]
+def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(query: Query) -> None:
+    panels = _read_chart("replications")["vconcat"]
     rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' "
     rows += "ORDER BY parties DESC, vendor_part DESC"
     counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
@@ -382,8 +382,8 @@ def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_cr
         assert query(counts.format(machines)) == [(counted, len(records) - counted)]
 
 
-def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Query, warehouse: Path) -> None:
-    chart = _draw("roofline", warehouse)
+def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Query) -> None:
+    chart = _read_chart("roofline")
     panels = {panel["title"]: panel["layer"] for pair in chart["hconcat"][0]["vconcat"] for panel in pair["hconcat"]}
     for chip, (roofs, hollow, filled) in panels.items():
         where = f"chip = '{chip}' AND intensity IS NOT NULL AND errors = 0 AND NOT precision_doubtful"
@@ -399,7 +399,6 @@ def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Q
         assert query(f"{stated} ILIKE 'fp8'") == [(peaks[kind],) for kind in ("datasheet, FP8",) if kind in peaks]
 
 
-def _draw(name: str, warehouse: Path) -> dict[str, Any]:
-    analysis = next(analysis for analysis in ANALYSES if analysis.name == name)
-    with open_warehouse(warehouse) as connection:
-        return build_specification(analysis, load_frames(connection, analysis))
+def _read_chart(name: str) -> dict[str, Any]:
+    """Read a committed chart, which tests/analyses/test_analyses.py compares with a new one."""
+    return json.loads((REFERENCE / "analyses" / f"{name}.vl.json").read_text(encoding="utf-8"))

@@ -32,6 +32,7 @@ def list_texts(outputs: list[dict[str, Any]]) -> list[str]:
     return [BUILD.sub("build", text) for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.docs
 def test_the_notebook_prints_what_it_shows() -> None:
     text = NOTEBOOK.read_text(encoding="utf-8")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.ground.sql import open_engine
 from ipu_results.recompute.run import Recomputer, open_recomputer
-from ipu_results.schema import TABLES
-from ipu_results.schema.frames import arrow_schema
+from ipu_results.store.tables import build_arrow_tables
 
 from tests.conftest import PAGE, copy_documents, edit, query_rows, read_files, run_cli, run_ingest
 from tests.recompute.claims_support import (
@@ -41,6 +40,13 @@ VALUE = f"SELECT 1.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, {INPU
 @pytest.fixture(scope="module")
 def frames(warehouse: Path) -> Frames:
     return read_frames(warehouse)
+
+
+@pytest.fixture(scope="module")
+def recomputer(frames: Frames) -> Iterator[Recomputer]:
+    claims = pd.DataFrame({"claim_id": ["one"]})
+    with open_engine(build_arrow_tables(frames)) as engine, open_recomputer(engine, frames, claims, claims) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -88,7 +94,6 @@ def test_invalid_claim_is_named(values: dict[str, str], message: str, tmp_path: 
         ("COPY results TO 'out.csv'", "read-only: copy is refused"),
         (f"{VALUE} FROM read_text('/etc/hostname')", "disabled"),
         (f"{VALUE} FROM nowhere", "nowhere does not exist"),
-        (b"SELECT '\xff'", "is not UTF-8 text"),
         (VALUE.replace(INPUTS, "NULL::VARCHAR[]"), "returns a value without inputs"),
         (VALUE.replace(INPUTS, "[]::VARCHAR[]"), "returns a value without inputs"),
         (VALUE.replace(INPUTS, "['platforms:C2', NULL]"), "returns a value without inputs, or with one that is null"),
@@ -101,7 +106,16 @@ def test_invalid_claim_is_named(values: dict[str, str], message: str, tmp_path: 
         (f"{VALUE}, 'about' AS relation", "returns the unknown relation 'about'; choose from: eq, rounded-or-cut"),
     ],
 )
-def test_invalid_recomputation_is_named(sql: str | bytes, message: str, tmp_path: Path, frames: Frames) -> None:
+def test_invalid_recomputation_is_named(sql: str, message: str, recomputer: Recomputer) -> None:
+    with pytest.raises(DamagedDocumentError, match=r"^some-document: some\.sql: ") as caught:
+        recomputer.run(sql, "one", "some-document", "some")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("sql", "message"), [("SELEC 1", "syntax error"), (b"SELECT '\xff'", "is not UTF-8 text")])
+def test_document_of_an_invalid_recomputation_is_named(
+    sql: str | bytes, message: str, tmp_path: Path, frames: Frames
+) -> None:
     raw = copy_claims(tmp_path, BLOG)
     write_sql(raw, "mcmc-time", sql)
     with pytest.raises(DamagedDocumentError, match=r"^graphcore-mk2-blog-2020-12-09: mcmc-time\.sql: ") as caught:
@@ -205,14 +219,6 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
     assert f"finding: not recomputed: {place} returned no row" in done.stderr.splitlines()
     reason = "SELECT not_recomputable FROM claims WHERE claim_id = 'sdk14-mcmc-speedup-17'"
     assert query_rows(tmp_path / "warehouse", reason) == [("Its recomputation found no row in this build",)]
-
-
-@pytest.fixture(scope="module")
-def recomputer() -> Iterator[Recomputer]:
-    claims = pd.DataFrame({"claim_id": ["one"]})
-    empty = {table.name: arrow_schema(table).empty_table() for table in TABLES}
-    with open_engine(empty) as engine, open_recomputer(engine, dict.fromkeys(empty, claims), claims, claims) as opened:
-        yield opened
 
 
 @given(sql=st.text(max_size=40))

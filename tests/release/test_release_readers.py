@@ -20,6 +20,8 @@ from ipu_results.store.files import DATABASE
 
 from tests.release.release_support import link_release, read_record, replace_file
 
+pytestmark = pytest.mark.slow  # a whole release, in every reader
+
 NAMES = [table.name for table in TABLES]
 FILES = [*NAMES, *(view.name for view in FILE_VIEWS)]
 GUESSED_ROWS = 100  # that polars guesses types from
@@ -69,7 +71,6 @@ print(json.dumps(c.execute(definitions).fetchall()))
 """
 
 
-@pytest.mark.slow
 def test_duckdb_1_2_2_reads_the_same_rows_and_definitions(release: Path, old_duckdb: Path, expected: Totals) -> None:
     counts = {name: expected[0][name] for name in NAMES}
     args = (str(release), " ".join(NAMES), " ".join(FIGURES), DEFINITIONS)
@@ -124,7 +125,6 @@ print(json.dumps([report.valid, errors[:20], {task.name: task.type for task in r
 """
 
 
-@pytest.mark.slow
 def test_frictionless_accepts_every_file_of_data(release: Path, other_readers: Path, expected: Totals) -> None:
     [[is_valid, errors, tasks]] = run_reader(VALIDATE, other_readers, str(release / "datapackage.json"))
     assert is_valid, errors
@@ -135,7 +135,6 @@ def test_frictionless_accepts_every_file_of_data(release: Path, other_readers: P
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["results.csv", "latest.parquet"])
 def test_frictionless_finds_a_changed_byte(name: str, small_release: Path, other_readers: Path, tmp_path: Path) -> None:
     folder = link_release(small_release, tmp_path / "release")
@@ -158,7 +157,6 @@ print(json.dumps({name: sum(it for it in load()[name] if it is not None) for nam
 """
 
 
-@pytest.mark.slow
 def test_datasets_loads_every_table_and_view_that_has_rows(
     release: Path, other_readers: Path, expected: Totals, tmp_path: Path
 ) -> None:
@@ -178,7 +176,6 @@ print(json.dumps({name: [record[f"{name}/{column}"] for record in dataset.record
 """
 
 
-@pytest.mark.slow
 def test_mlcroissant_accepts_the_description_and_reads_records(
     release: Path, other_readers: Path, expected: Totals
 ) -> None:

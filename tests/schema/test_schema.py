@@ -379,6 +379,7 @@ def test_digest_distinguishes_null_from_empty_and_columns_from_each_other() -> N
     assert len({digest_rows(pa.table(columns)) for columns in tables}) == len(tables)
 
 
+@pytest.mark.slow
 def test_duckdb_1_2_2_reads_every_relation_of_the_database(old_duckdb: Path, warehouse: Path, query: Query) -> None:
     counts = ["sum(throughput) FROM results", *(f"count(*) FROM {table.name}" for table in TABLES)]
     counts += [f"count(*) FROM {view.source}" for view in VIEWS]
