@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import ConservationError
+from ipu_results.link.mlperf_speed import add_speeds
 from ipu_results.mlperf.interval import (
     COVERAGE,
     MIN_RUNS,
@@ -247,6 +248,7 @@ def build_mlperf_frames(
     entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
     _add_shared_logs(entries, runs)
+    add_speeds(entries, runs)
     _add_rcps(entries, rcps)
     intervals = estimate_intervals(entries, runs)
     entries = [{**entry, **describe_interval(entry, intervals)} for entry in entries]

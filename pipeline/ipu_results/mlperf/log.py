@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -61,7 +61,9 @@ EVALUATION_KEYS = ("eval_accuracy", "eval_error")
 PLANNED_STEPS = "opt_learning_rate_training_steps"
 NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
-KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed"}  # the other lines are not looked at
+BENCHMARK = "submission_benchmark"
+KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed", BENCHMARK}  # the others are not read
+SECONDS_FROM, SECONDS_TO = 1e9, 1e11  # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
 
 
 class LineTooLongError(ValueError):
@@ -70,12 +72,13 @@ class LineTooLongError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How far training had come at an evaluation; `unit` is samples, epochs or steps."""
+    """How far training had come at an evaluation; `unit` is samples, epochs or steps, `time_ms` is as logged."""
 
     metric: str | None
     value: Any
     unit: str
     count: float
+    time_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,9 @@ class Log:
 
     `evaluations` are those up to the end of the run, the last one last. `planned_steps` are those of the learning rate
     schedule. `seed` is the first one logged, `seeds` the number of different ones. `start_ms` and `stop_ms` are the
-    times of the lines that begin and end the run. `problem` is why the log cannot be scored whatever its status;
-    `findings` are notes that do not matter to the score.
+    times of the lines that begin and end the run. `benchmark` is the one that the log names, which is compared with
+    its folder and never a source. `problem` is why the log cannot be scored whatever its status; `findings` are notes
+    that do not matter to the score.
     """
 
     lines: int = 0
@@ -100,6 +104,7 @@ class Log:
     seeds: int = 0
     start_ms: float | None = None
     stop_ms: float | None = None
+    benchmark: str | None = None
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -208,6 +213,8 @@ class _Reader:
         self.numbers: dict[str, float | None] = {}
         self.batch_sizes: set[float | None] = set()
         self.seeds: dict[bytes, None] = {}
+        self.marks: Counter[str] = Counter()
+        self.benchmark: str | None = None
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
@@ -243,9 +250,14 @@ class _Reader:
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
         elif key in NUMBER_KEYS:
             self.numbers[key] = _parse_number(parse_object(text).get("value"))
-        elif "run_stop" not in self.times:  # of several ends of a run the first one counts
-            self.status = _parse_status(parse_object(text)) if key == "run_stop" else None
-            self.times[key] = time_ms
+        elif key == BENCHMARK:
+            name = parse_object(text).get("value")
+            self.benchmark = name if isinstance(name, str) else None
+        else:
+            self.marks[key] += 1
+            if "run_stop" not in self.times:  # of several ends of a run the first one counts
+                self.status = _parse_status(parse_object(text)) if key == "run_stop" else None
+                self.times[key] = time_ms
 
     def log(self) -> Log:
         return Log(
@@ -261,9 +273,20 @@ class _Reader:
             seeds=len(self.seeds),
             start_ms=self.times.get("run_start"),
             stop_ms=self.times.get("run_stop"),
+            benchmark=self.benchmark,
             problem=self._describe_problem(),
-            findings=("logs several global batch sizes; none is used",) if len(self.batch_sizes) > 1 else (),
+            findings=tuple(self._list_findings()),
         )
+
+    def _list_findings(self) -> Iterator[str]:
+        if len(self.batch_sizes) > 1:
+            yield "logs several global batch sizes; none is used"
+        for key, which in (("run_start", "the last one before the run_stop"), ("run_stop", "the first one")):
+            if self.marks[key] > 1:
+                yield f"has {self.marks[key]} {key} lines; {which} counts"
+        start = self.times.get("run_start", 0.0)
+        if SECONDS_FROM <= start < SECONDS_TO:
+            yield "its times may be in seconds; they are read as milliseconds"
 
     def _select_evaluations(self) -> tuple[Evaluation, ...]:
         """Select the evaluations that are written or timed before the end of the run, in order of time.
@@ -274,7 +297,7 @@ class _Reader:
         if (stop := self.times.get("run_stop")) is None:
             return ()
         within = (each for each in sorted(self.evaluations, key=lambda each: each[1]) if each[0] or each[1] <= stop)
-        return tuple(parsed for _, _, text in within if (parsed := _parse_evaluation(text)))
+        return tuple(parsed for _, time_ms, text in within if (parsed := _parse_evaluation(text, time_ms)))
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
@@ -304,7 +327,7 @@ def _to_count(value: float | None) -> int | None:
     return int(value) if value is not None and 0 < value == int(value) else None
 
 
-def _parse_evaluation(text: bytes) -> Evaluation | None:
+def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
     try:
         line = decode_evaluation(text)
     except DECODE_ERRORS:
@@ -318,7 +341,7 @@ def _parse_evaluation(text: bytes) -> Evaluation | None:
     metadata, metric = line.metadata, line.metadata.get("metric")
     for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
-            return Evaluation(metric if isinstance(metric, str) else None, line.value, unit, float(count))
+            return Evaluation(metric if isinstance(metric, str) else None, line.value, unit, float(count), time_ms)
     return None
 
 
