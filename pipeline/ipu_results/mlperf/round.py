@@ -30,7 +30,8 @@ from ipu_results.mlperf.entries import (
     find_entries,
     read_system,
 )
-from ipu_results.mlperf.log import Log, RunPower, read_log, read_power
+from ipu_results.mlperf.log import Log, read_log
+from ipu_results.mlperf.power import RunPower, read_power
 from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import (
     BETWEEN_FINDINGS,

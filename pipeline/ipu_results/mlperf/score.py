@@ -17,7 +17,8 @@ from types import MappingProxyType
 
 from ipu_results.ground.physics import SECONDS_PER_MINUTE
 from ipu_results.mlperf.entries import Entry, FileFinding, System
-from ipu_results.mlperf.log import Log, RunPower
+from ipu_results.mlperf.log import Log
+from ipu_results.mlperf.power import RunPower
 from ipu_results.mlperf.rules import (
     CLOSED,
     MISSED,
