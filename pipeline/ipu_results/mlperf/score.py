@@ -34,7 +34,7 @@ from ipu_results.mlperf.rules import (
 from ipu_results.mlperf.speed import Speed, measure_speed
 
 SUCCESS = "success"
-BETWEEN_FINDINGS = "; "
+BETWEEN_FINDINGS = " | "  # the messages have semicolons
 MAX_FACTOR = 1_000  # of a scaling.json: the real ones are below 2
 MISSING_LOGS = "logs missing in our copy"
 NO_CONVERGENCE, NO_QUALITY, NO_SPEED = Convergence(), Quality(), Speed()
