@@ -51,7 +51,7 @@ def derive(checkouts: Path, target: Path = HERE, rounds: Iterable[str] | None = 
 
 def format_rows(table: str, records: Sequence[dict[str, Any]]) -> bytes:
     """Write records as CSV, without the columns that follow from others."""
-    columns = [column for column in COLUMNS[table] if column not in GENERATED]
+    columns = [column for column in COLUMNS[table] if column not in GENERATED[table]]
     text = format_records("csv", columns, ([record[column] for column in columns] for record in records))
     return f"{text}\n".encode(errors="backslashreplace")
 

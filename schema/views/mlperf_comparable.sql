@@ -1,6 +1,6 @@
 SELECT
     benchmark, comparable_rounds, division, availability,
-    round, submitter, system, accelerator, accelerators, framework, minutes, scaling_factor,
+    round, submitter, system, accelerator, accelerators, framework, minutes, scaling_factor, normalised,
     run_minutes_min, run_minutes_max, run_minutes_cv, n_runs, n_success, global_batch_size,
     epochs_to_converge, samples_to_converge,
     mlperf_id, mlperf_id_confidence, path, attribution

@@ -1,7 +1,7 @@
 WITH rates AS (
     SELECT
         *, minutes * accelerators AS accelerator_minutes,
-        samples_to_converge / nullif(minutes * accelerators, 0) AS samples_per_accelerator_minute
+        samples_to_converge / nullif(minutes / scaling_factor * accelerators, 0) AS samples_per_accelerator_minute
     FROM mlperf_entries
     WHERE minutes IS NOT NULL AND comparable_model IS NOT NULL
 )

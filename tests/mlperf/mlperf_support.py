@@ -59,14 +59,18 @@ def stop(at: float = 10, status: object = "success") -> bytes:
     return line("run_stop", at, metadata={"status": status})
 
 
+BEGIN = line("init_start", -2) + line("init_stop") + line("run_start")
+
+
 def evaluation(at: float, value: object = 0.76, key: str = "eval_accuracy", **metadata: object) -> bytes:
     return line(key, at, value, metadata)
 
 
 def log(
-    minutes: float = 10, *, status: object = "success", init: float = 2, gbs: object = 256, inner: bytes = b""
+    minutes: float = 10, *, status: object = "success", init: float = 2, gbs: object = 256, inner: bytes | None = None
 ) -> bytes:
-    """Write a log of one run, with `inner` between its start and its end."""
+    """Write a log of one run, with `inner` between its start and its end, or else an evaluation without a value."""
+    inner = evaluation(minutes / 2, None, epoch_num=1) if inner is None else inner
     start = line("init_start", -init) + line("global_batch_size", -init, gbs) + line("init_stop") + line("run_start")
     return start + inner + stop(minutes, status)
 

@@ -9,7 +9,7 @@ import pytest
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.ground.parallel import ProcessPool
 from ipu_results.mlperf.entries import find_entries
-from ipu_results.mlperf.log import read_power
+from ipu_results.mlperf.power import read_power
 from ipu_results.mlperf.round import entry_record, run_records, score_tree
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.tree import LocalTree

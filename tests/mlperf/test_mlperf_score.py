@@ -59,7 +59,7 @@ def test_a_whole_record(tmp_path: Path) -> None:
             None,
         ),
         *("top-1 accuracy", 0.759, 0.76, "reached", None, None, None, "ACME Xenon", 2, "Linux 5.4", "NCCL 2.9", None),
-        *(DESCRIPTION, description, digest(scaling), cite),
+        *(DESCRIPTION, description, digest(scaling), None, cite),
     )
     assert findings == []
 
@@ -72,6 +72,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert tuple(runs[4].values()) == (
         *("2.0", f"{PLACE}/resnet", "result_4.txt", 9.0, "aborted", False, "its status is aborted"),
         *(3.0, 64, 40.0, 40 * 1_281_167.0, None, 0.76, None, "7", 1, None, 8, None),
+        *(1, None, None, None, 0.0, "it has a single evaluation", None),
     )
     assert findings == [
         f"{PLACE}/resnet/result_4.txt: does not count: its status is aborted",
@@ -135,11 +136,12 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         (stop(5), "has no run_start before its run_stop"),
         (stop(5, None), "has no run_start before its run_stop"),
         (line("run_start", 6) + stop(5), "its run_stop is before its run_start"),
+        (line("run_start", 5) + stop(5), "its run_stop is at the time of its run_start"),
         (line("run_start") + stop(5), "has no init_start and init_stop"),
         (b"", "holds no :::MLLOG line"),
         (b":::MLLOG", "holds no :::MLLOG line"),
         (b":::MLPv0.5.0 resnet 1 run_start\n", "has the syntax of v0.5"),
-        (log(10) + b':::MLLOG {"key": \n', "line 6 is not JSON: Expecting value: line 1 column 8 (char 7)"),
+        (log(10) + b':::MLLOG {"key": \n', "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)"),
     ],
 )
 def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -> None:
@@ -236,7 +238,7 @@ def test_epochs_of_unknown_size_have_no_samples(tmp_path: Path) -> None:
     entry(tmp_path, [log(10, inner=inner + line("train_samples", 0, size)) for size in sizes], "gnmt")
     record, _, _ = score_one(tmp_path)
     assert (record["epochs_to_converge"], record["samples_to_converge"]) == (40.0, None)
-    (tmp_path / PLACE / "gnmt/result_4.txt").write_bytes(log(10))
+    (tmp_path / PLACE / "gnmt/result_4.txt").write_bytes(log(10, inner=b""))
     assert score_one(tmp_path)[0]["epochs_to_converge"] is None  # a run without an evaluation
 
 
@@ -264,7 +266,7 @@ def test_batch_size_of_an_entry(tmp_path: Path) -> None:
     for number, (sizes, expected) in enumerate([([256] * 5, 256), ([256] * 4 + [None], 256), ([None] * 5, None)]):
         entry(tmp_path / str(number), [log(10, gbs=size) for size in sizes])
         assert score_one(tmp_path / str(number))[0]["global_batch_size"] == expected
-    entry(tmp_path / "two", [*FIVE[:4], log(20, inner=line("global_batch_size", 1, 512))])
+    entry(tmp_path / "two", [*FIVE[:4], log(20, inner=evaluation(9, epoch_num=4) + line("global_batch_size", 1, 512))])
     record, _, findings = score_one(tmp_path / "two")
     assert findings == [f"{PLACE}/resnet/result_4.txt: logs several global batch sizes; none is used"]
     assert (record["global_batch_size"], record["minutes"]) == (256, 12.0)
@@ -273,13 +275,16 @@ def test_batch_size_of_an_entry(tmp_path: Path) -> None:
 def test_only_path_and_description_are_sources(tmp_path: Path) -> None:
     submission = {"org": "Other", "division": "open", "status": "cloud", "benchmark": "bert"}
     inner = b"".join(line(f"submission_{key}", 0, value) for key, value in submission.items())
+    inner += evaluation(9, None, epoch_num=1)
     folder = entry(tmp_path, [log(minutes, inner=inner) for minutes in (10, 11, 12, 13, 20)])
     for place in (folder, folder.parent, tmp_path, tmp_path / "ACME", tmp_path / "ACME/results"):
         put(place, "summary.csv", "system,resnet\nacme1,1.0\n")
     record, _, findings = score_one(tmp_path)
     kept = [record[name] for name in ("submitter", "division", "availability", "benchmark", "minutes")]
     assert kept == ["ACME", "closed", "onprem", "resnet", 12.0]
-    assert findings == []
+    other = "is a log of bert by its submission_benchmark"
+    assert findings == [f"{PLACE}/resnet/result_{number}.txt: {other}" for number in range(5)]
+    assert record["findings"] == f"{other} (5 runs)"
 
 
 def describe(**changed: object) -> System:

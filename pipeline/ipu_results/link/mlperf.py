@@ -12,6 +12,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import ConservationError
+from ipu_results.link.mlperf_reference import add_references, mark_pruned
+from ipu_results.link.mlperf_speed import add_speeds
 from ipu_results.mlperf.interval import (
     COVERAGE,
     MIN_RUNS,
@@ -243,11 +245,14 @@ def build_mlperf_frames(
     """
     known = load_rules()
     runs = count_copies(collect_runs(documents))
-    rcps = _list_rows(documents, "mlperf_rcp")
+    rcps = [dict(row) for row in _list_rows(documents, "mlperf_rcp")]
     entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
     _add_shared_logs(entries, runs)
+    add_speeds(entries, runs)
     _add_rcps(entries, rcps)
+    mark_pruned(rcps)
+    add_references(entries, runs, rcps, known)
     intervals = estimate_intervals(entries, runs)
     entries = [{**entry, **describe_interval(entry, intervals)} for entry in entries]
     _check_ids(entries, ids)

@@ -1,10 +1,7 @@
-"""Read the logs of one training run: time, outcome, batch size, evaluations, and the power that was drawn.
+"""Read the log of one training run: time, outcome, batch size and evaluations.
 
 Lines are those of the official parser (mlperf-logging): Latin-1, ended by LF, CR or both, and of each line the JSON
 after its last `:::MLLOG` mark.
-
-The folder `power/<log without .txt>` of an entry has one `node_*.txt` per node and one `sw_*.txt` per switch. The rule
-is that of mlperf-logging's result summarizer: mean power between start and stop, times the conversion efficiency.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -61,7 +58,9 @@ EVALUATION_KEYS = ("eval_accuracy", "eval_error")
 PLANNED_STEPS = "opt_learning_rate_training_steps"
 NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
-KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed"}  # the other lines are not looked at
+BENCHMARK = "submission_benchmark"
+KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed", BENCHMARK}  # the others are not read
+SECONDS_FROM, SECONDS_TO = 1e9, 1e11  # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
 
 
 class LineTooLongError(ValueError):
@@ -70,12 +69,13 @@ class LineTooLongError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How far training had come at an evaluation; `unit` is samples, epochs or steps."""
+    """How far training had come at an evaluation; `unit` is samples, epochs or steps, `time_ms` is as logged."""
 
     metric: str | None
     value: Any
     unit: str
     count: float
+    time_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,9 @@ class Log:
 
     `evaluations` are those up to the end of the run, the last one last. `planned_steps` are those of the learning rate
     schedule. `seed` is the first one logged, `seeds` the number of different ones. `start_ms` and `stop_ms` are the
-    times of the lines that begin and end the run. `problem` is why the log cannot be scored whatever its status;
-    `findings` are notes that do not matter to the score.
+    times of the lines that begin and end the run. `benchmark` is the one that the log names, which is compared with
+    its folder and never a source. `problem` is why the log cannot be scored whatever its status; `findings` are notes
+    that do not matter to the score.
     """
 
     lines: int = 0
@@ -100,6 +101,7 @@ class Log:
     seeds: int = 0
     start_ms: float | None = None
     stop_ms: float | None = None
+    benchmark: str | None = None
     problem: str | None = None
     findings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -208,6 +210,8 @@ class _Reader:
         self.numbers: dict[str, float | None] = {}
         self.batch_sizes: set[float | None] = set()
         self.seeds: dict[bytes, None] = {}
+        self.marks: Counter[str] = Counter()
+        self.benchmark: str | None = None
         self.evaluations: deque[tuple[bool, float, bytes]] = deque(maxlen=MAX_EVALUATIONS)
 
     def read_block(self, number: int, block: bytes) -> None:
@@ -243,9 +247,14 @@ class _Reader:
             self.batch_sizes.add(_parse_number(parse_object(text).get("value")))
         elif key in NUMBER_KEYS:
             self.numbers[key] = _parse_number(parse_object(text).get("value"))
-        elif "run_stop" not in self.times:  # of several ends of a run the first one counts
-            self.status = _parse_status(parse_object(text)) if key == "run_stop" else None
-            self.times[key] = time_ms
+        elif key == BENCHMARK:
+            name = parse_object(text).get("value")
+            self.benchmark = name if isinstance(name, str) else None
+        else:
+            self.marks[key] += 1
+            if "run_stop" not in self.times:  # of several ends of a run the first one counts
+                self.status = _parse_status(parse_object(text)) if key == "run_stop" else None
+                self.times[key] = time_ms
 
     def log(self) -> Log:
         return Log(
@@ -261,9 +270,20 @@ class _Reader:
             seeds=len(self.seeds),
             start_ms=self.times.get("run_start"),
             stop_ms=self.times.get("run_stop"),
+            benchmark=self.benchmark,
             problem=self._describe_problem(),
-            findings=("logs several global batch sizes; none is used",) if len(self.batch_sizes) > 1 else (),
+            findings=tuple(self._list_findings()),
         )
+
+    def _list_findings(self) -> Iterator[str]:
+        if len(self.batch_sizes) > 1:
+            yield "logs several global batch sizes; none is used"
+        for key, which in (("run_start", "the last one before the run_stop"), ("run_stop", "the first one")):
+            if self.marks[key] > 1:
+                yield f"has {self.marks[key]} {key} lines; {which} counts"
+        start = self.times.get("run_start", 0.0)
+        if SECONDS_FROM <= start < SECONDS_TO:
+            yield "its times may be in seconds; they are read as milliseconds"
 
     def _select_evaluations(self) -> tuple[Evaluation, ...]:
         """Select the evaluations that are written or timed before the end of the run, in order of time.
@@ -274,7 +294,7 @@ class _Reader:
         if (stop := self.times.get("run_stop")) is None:
             return ()
         within = (each for each in sorted(self.evaluations, key=lambda each: each[1]) if each[0] or each[1] <= stop)
-        return tuple(parsed for _, _, text in within if (parsed := _parse_evaluation(text)))
+        return tuple(parsed for _, time_ms, text in within if (parsed := _parse_evaluation(text, time_ms)))
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
@@ -304,7 +324,7 @@ def _to_count(value: float | None) -> int | None:
     return int(value) if value is not None and 0 < value == int(value) else None
 
 
-def _parse_evaluation(text: bytes) -> Evaluation | None:
+def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
     try:
         line = decode_evaluation(text)
     except DECODE_ERRORS:
@@ -318,80 +338,5 @@ def _parse_evaluation(text: bytes) -> Evaluation | None:
     metadata, metric = line.metadata, line.metadata.get("metric")
     for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
-            return Evaluation(metric if isinstance(metric, str) else None, line.value, unit, float(count))
+            return Evaluation(metric if isinstance(metric, str) else None, line.value, unit, float(count), time_ms)
     return None
-
-
-NODE, SWITCH = "node_", "sw_"
-START, STOP, READING = "power_measurement_start", "power_measurement_stop", "power_reading"
-EFFICIENCY, ESTIMATE = "conversion_eff", "interconnect_power_est"
-
-
-@dataclass(frozen=True, slots=True)
-class RunPower:
-    """Mean power of the nodes and switches of one run, in watts; None where `problem` says why."""
-
-    watts: float | None = None
-    problem: str | None = None
-
-
-def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
-    """Add up the files of one run, given by name; a file that cannot be read leaves the power unknown."""
-    total, nodes = 0.0, 0
-    for name, chunks in files:
-        if not name.startswith((NODE, SWITCH)):
-            continue
-        nodes += name.startswith(NODE)
-        try:
-            total += measure_node(chunks) if name.startswith(NODE) else estimate_switch(chunks)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            return RunPower(problem=f"{name}: {reason}")
-    return RunPower(total) if nodes else RunPower(problem="has no power log of a node")
-
-
-def measure_node(chunks: Iterable[bytes]) -> float:
-    """Return the mean power of a node in watts. Raises ValueError where the log does not give it, OSError."""
-    start = stop = previous = last = None
-    joules_ms, efficiency = 0.0, 1.0
-    for time_ms, key, value in sorted(_read_lines(chunks), key=lambda line: line[0]):
-        if key == START:
-            start = previous = time_ms
-        elif key == READING and stop is None and previous is not None:
-            joules_ms += _to_number(value, key) * (time_ms - previous)
-            previous = last = time_ms
-        elif key == STOP:
-            stop = time_ms
-        elif key == EFFICIENCY:
-            efficiency = _to_number(value, key)
-    if start is None:
-        raise ValueError(f"has no {START}")
-    end = last if stop is None else stop
-    if end is None or end <= start:
-        raise ValueError(f"its {STOP} is not after its {START}" if stop is not None else f"has no {READING}")
-    return efficiency * joules_ms / (end - start)
-
-
-def estimate_switch(chunks: Iterable[bytes]) -> float:
-    """Return the estimated power of a switch in watts; 0 without an estimate, as in the official rule."""
-    efficiency = 1.0
-    for _, key, value in _read_lines(chunks):
-        if key == EFFICIENCY:
-            efficiency = _to_number(value, key)
-        elif key == ESTIMATE:
-            return efficiency * _to_number(value, key)
-    return 0.0
-
-
-def _read_lines(chunks: Iterable[bytes]) -> Iterator[tuple[float, str, Any]]:
-    """Yield time, key and value of each line. Raises ValueError for one that is broken."""
-    for _, block in split_blocks(chunks):
-        for text in extract_marked(block):
-            fields = parse_object(text)
-            yield _to_number(fields.get("time_ms"), "time_ms"), str(fields.get("key")), fields.get("value")
-
-
-def _to_number(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ValueError(f"{name} is not a number: {str(value)[:40]!r}")
-    return float(value)

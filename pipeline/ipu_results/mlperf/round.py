@@ -30,9 +30,17 @@ from ipu_results.mlperf.entries import (
     find_entries,
     read_system,
 )
-from ipu_results.mlperf.log import Log, RunPower, read_log, read_power
+from ipu_results.mlperf.log import Log, read_log
+from ipu_results.mlperf.power import RunPower, read_power
 from ipu_results.mlperf.rules import Rules, load_rules
-from ipu_results.mlperf.score import ScoredEntry, TrainingRun, find_shared_logs, score_entry
+from ipu_results.mlperf.score import (
+    BETWEEN_FINDINGS,
+    ScoredEntry,
+    TrainingRun,
+    find_shared_logs,
+    score_entry,
+    summarise_findings,
+)
 from ipu_results.mlperf.tree import Listing, LocalTree, Tree, open_file, open_tree, read_small_file
 
 if TYPE_CHECKING:
@@ -216,14 +224,19 @@ COLUMNS = {
         *"epochs_to_converge samples_to_converge tokens_to_converge quality_metric quality_target".split(),
         *"quality_reached quality_check second_quality_metric second_quality_target second_quality_reached".split(),
         *"host_processor host_processors_per_node operating_system other_software energy_j".split(),
-        *"system_path system_sha256 scaling_sha256 attribution".split(),
+        *"system_path system_sha256 scaling_sha256 findings attribution".split(),
     ),
     "mlperf_runs": (
         *"round path file minutes status counted reason init_minutes global_batch_size epochs samples tokens".split(),
         *"quality_reached second_quality_reached seed seeds energy_j lines sha256".split(),
+        *"evaluations minutes_per_sample minutes_per_sample_error startup_minutes wait_minutes".split(),
+        *"no_speed_reason findings".split(),
     ),
 }
-GENERATED = ("attribution",)  # columns that follow from others and are not in derived files
+GENERATED = {
+    "mlperf_entries": ("findings", "attribution"),
+    "mlperf_runs": (),
+}  # columns that follow from others and are not in derived files
 
 
 def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
@@ -240,6 +253,7 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
         "logs_present": len(entry.logs),
         "logs_missing": len(entry.missing),
         "no_score_reason": scored.reason,
+        "findings": summarise_findings(scored.scaling_factor, (run.findings for run in scored.runs)),
         "quality_check": scored.quality.check,
         "system_path": f"{entry.submitter}/systems/{entry.system}.json",
         "system_sha256": system.sha256,
@@ -260,7 +274,7 @@ def run_records(scored: ScoredEntry) -> list[Record]:
 
 def _run_record(entry: Entry, run: TrainingRun) -> Record:
     reached = [*run.quality.values, None, None]  # most benchmarks have one target, none has three
-    record = (asdict(run.log) | asdict(run.convergence)) | {
+    record = (asdict(run.log) | asdict(run.convergence) | asdict(run.speed)) | {
         "round": entry.round,
         "path": entry.path,
         "file": run.file,
@@ -269,6 +283,7 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
         "quality_reached": reached[0],
         "second_quality_reached": reached[1],
         "energy_j": run.energy_j,
+        "findings": BETWEEN_FINDINGS.join(run.findings) or None,
     }
     return {name: record[name] for name in COLUMNS["mlperf_runs"]}
 

@@ -17,7 +17,8 @@ from types import MappingProxyType
 
 from ipu_results.ground.physics import SECONDS_PER_MINUTE
 from ipu_results.mlperf.entries import Entry, FileFinding, System
-from ipu_results.mlperf.log import Log, RunPower
+from ipu_results.mlperf.log import Log
+from ipu_results.mlperf.power import RunPower
 from ipu_results.mlperf.rules import (
     CLOSED,
     MISSED,
@@ -30,17 +31,22 @@ from ipu_results.mlperf.rules import (
     Rules,
     measure_run,
 )
+from ipu_results.mlperf.speed import Speed, measure_speed
 
 SUCCESS = "success"
+BETWEEN_FINDINGS = " | "  # the messages have semicolons
 MAX_FACTOR = 1_000  # of a scaling.json: the real ones are below 2
 MISSING_LOGS = "logs missing in our copy"
-NO_CONVERGENCE, NO_QUALITY = Convergence(), Quality()
+NO_CONVERGENCE, NO_QUALITY, NO_SPEED = Convergence(), Quality(), Speed()
 NO_POWER: Mapping[str, RunPower] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One log file of an entry. `reason` is why it does not count, None where it counts; `energy_j` is in joules."""
+    """One log file of an entry. `reason` is why it does not count, None where it counts; `energy_j` is in joules.
+
+    `findings` are what is odd about it, whether it counts or not.
+    """
 
     file: str
     log: Log
@@ -48,6 +54,8 @@ class TrainingRun:
     convergence: Convergence = NO_CONVERGENCE
     quality: Quality = NO_QUALITY
     energy_j: float | None = None
+    speed: Speed = NO_SPEED
+    findings: tuple[str, ...] = ()
 
     @property
     def counted(self) -> bool:
@@ -101,7 +109,7 @@ def score_entry(
     `logs` and `powers` are by the file name of the log, `scaling` is the content of a scaling.json.
     """
     benchmark = rules.benchmark(entry.folder)
-    judge = partial(_judge_run, entry.round, benchmark, system.division, rules.init_limit(system.division))
+    judge = partial(_judge_run, entry.round, benchmark, system.division, rules)
     runs = tuple(judge(file, log, powers.get(file, RunPower())) for file, log in logs.items())
     counted = [run for run in runs if run.counted]
     minutes = [run.log.minutes for run in counted if run.log.minutes is not None]
@@ -203,18 +211,39 @@ def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
         return None, "has no scaling_factor; the entry has no score"
     if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < MAX_FACTOR:
         return None, f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}; the entry has no score"
-    return float(factor), None
+    return float(factor), _explain_factor(factor)
+
+
+def _explain_factor(factor: float | None) -> str | None:
+    return f"scaling_factor is {factor:g}: the rules have none below 1" if factor is not None and factor < 1 else None
+
+
+def summarise_findings(factor: float | None, runs: Iterable[Iterable[str]]) -> str | None:
+    """Describe what is odd about the scaling factor and the runs of an entry, each message once."""
+    counts = Counter(message for findings in runs for message in findings)
+    messages = [f"{message} ({count} runs)" if count > 1 else message for message, count in counts.items()]
+    below_one = _explain_factor(factor)
+    return BETWEEN_FINDINGS.join([below_one, *messages] if below_one else messages) or None
 
 
 def _judge_run(
-    round_: str | None, benchmark: Benchmark, division: str | None, limit: float, file: str, log: Log, power: RunPower
+    round_: str | None, benchmark: Benchmark, division: str | None, rules: Rules, file: str, log: Log, power: RunPower
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
-    reason = explain_not_counted(log, limit) or _explain_missed(log, benchmark, division, quality, round_)
+    reason = explain_not_counted(log, rules.init_limit(division)) or _explain_missed(
+        log, benchmark, division, quality, round_
+    )
     seconds = None if log.minutes is None else log.minutes * SECONDS_PER_MINUTE
     energy = None if power.watts is None or seconds is None else power.watts * seconds
+    speed = measure_speed(log, convergence, benchmark.first_epoch)
+    findings = list(log.findings)
+    if log.benchmark is not None and rules.benchmark(log.benchmark).name != benchmark.name:
+        findings.append(f"is a log of {log.benchmark} by its submission_benchmark")
+    if reason is None and division == CLOSED and not log.evaluations:
+        findings.append("holds no readable evaluation; its quality is not checked")
     # The evaluations have served: a whole record of them does not fit in little memory.
-    return TrainingRun(file, replace(log, evaluations=()), reason, convergence, quality, energy)
+    log = replace(log, evaluations=())
+    return TrainingRun(file, log, reason, convergence, quality, energy, speed, tuple(findings))
 
 
 def explain_not_counted(log: Log, limit: float) -> str | None:
@@ -229,8 +258,8 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
         return f"its status is {log.status}" if log.status is not None else "its run_stop has no status"
     if log.minutes is None:
         return "has no run_start before its run_stop"
-    if log.minutes < 0:
-        return "its run_stop is before its run_start"
+    if log.minutes <= 0:
+        return f"its run_stop is {'before' if log.minutes else 'at the time of'} its run_start"
     if log.init_minutes is None:
         return "has no init_start and init_stop"
     if log.init_minutes >= limit:
@@ -299,7 +328,7 @@ def _list_findings(
         yield FileFinding(entry.full_path, "is not a known benchmark; scored by the common rule")
     for run in runs:
         path = f"{entry.full_path}/{run.file}"
-        yield from (FileFinding(path, message) for message in run.log.findings)
+        yield from (FileFinding(path, message) for message in run.findings)
         if run.reason:
             yield FileFinding(path, f"does not count: {run.reason}")
     for file, power in powers.items():

@@ -1,0 +1,58 @@
+"""Find what the official reference needs to converge at a batch size, and the factor that follows for an entry.
+
+The rule is that of mlperf-logging's RCP checker since May 2024, whose factors the earlier rounds have as well: points
+that converge slower than their neighbours say are pruned, and between two points the mean is interpolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+FOUND, INTERPOLATED, SMALLEST = METHODS = ("found", "interpolated", "smallest")
+EPOCH_DIGITS = 3  # to which the checker rounds epochs
+
+
+class ReferencePoint(NamedTuple):
+    """The mean that the reference needs to converge at a batch size."""
+
+    batch: int
+    mean: float
+
+
+def prune_points(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
+    """Return the points that serve as a reference, in order of batch size.
+
+    Those with smaller batches than the fastest one are pruned, then each that is slower than the line between its
+    neighbours. As in the checker, one that was passed is not looked at again.
+    """
+    ordered = sorted(points)
+    fastest = min(ordered, key=lambda point: point.mean)
+    kept = [point for point in ordered if point.batch >= fastest.batch]
+    index = 1
+    while index < len(kept) - 1:
+        if kept[index].mean > interpolate(kept[index].batch, kept[index - 1], kept[index + 1]):
+            del kept[index]
+        else:
+            index += 1
+    return kept
+
+
+def interpolate(batch: int, low: ReferencePoint, high: ReferencePoint) -> float:
+    """Return the mean at a batch size on the line between two points."""
+    return low.mean + (high.mean - low.mean) / (high.batch - low.batch) * (batch - low.batch)
+
+
+def find_reference(kept: Sequence[ReferencePoint], batch: int) -> tuple[float, str] | None:
+    """Return the mean at a batch size and how it was had; None above the largest batch of the pruned points.
+
+    Below the smallest batch its mean is the reference.
+    """
+    above = next((index for index, point in enumerate(kept) if point.batch >= batch), None)
+    if above is None:
+        return None
+    if kept[above].batch == batch:
+        return kept[above].mean, FOUND
+    if above == 0:
+        return kept[0].mean, SMALLEST
+    return interpolate(batch, kept[above - 1], kept[above]), INTERPOLATED

@@ -1,0 +1,163 @@
+"""Speed apart from convergence: the parts of a run's minutes, and their sums over the runs of an entry."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import fmean, stdev
+from typing import Any
+
+import pandas as pd
+import pytest
+from ipu_results.link.mlperf_speed import add_speeds, summarise_speed
+from ipu_results.mlperf.log import Log
+from ipu_results.mlperf.rules import Convergence, load_rules, measure_run
+from ipu_results.mlperf.speed import Speed, estimate_error, measure_speed
+
+from tests.conftest import Query
+from tests.mlperf.mlperf_support import BEGIN, evaluation, line, read, stop
+
+RULES = load_rules()
+
+
+def measure(*pieces: bytes, benchmark: str = "llama31_8b", stopped: float = 10) -> Speed:
+    log = read(BEGIN, *pieces, stop(stopped))
+    return measure_speed(
+        log, measure_run(log, RULES.benchmark(benchmark), "5.1")[0], RULES.benchmark(benchmark).first_epoch
+    )
+
+
+def at(minutes: float, samples: float) -> bytes:
+    return evaluation(minutes, 3.5, samples_count=samples)
+
+
+def approximate(*values: float) -> tuple[Any, ...]:
+    return tuple(pytest.approx(value, rel=1e-9, abs=1e-9) for value in values)
+
+
+def test_minutes_are_startup_training_and_wait() -> None:
+    """By hand: 2 minutes per 1,000 samples between the evaluations; the first comes half a minute late."""
+    speed = measure(at(2.5, 1000), at(4.4, 2000), at(8.5, 4000))
+    slope, error, startup, wait = approximate(0.002, math.sqrt((0.1**2 / 1000 + 0.1**2 / 2000) / 3000), 0.5, 1.5)
+    assert speed == Speed(3, slope, error, startup, wait)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "counts", "slope"),
+    [
+        ("retinanet", [{"epoch_num": 4}, {"epoch_num": 8}], 4 / (4 * 1_170_301)),
+        ("dlrm", [{"epoch_num": 1.25}, {"epoch_num": 1.5}], 4 / (0.25 * 4_195_197_692)),
+        ("gpt3", [{"epoch_num": 2048_000}, {"epoch_num": 4096_000}], 4 / 1000),
+        # The unit of the last count is that of all: 90,000 alone would be evaluations.
+        ("bert", [{"epoch_num": 90_000}, {"epoch_num": 180_000}], 4 / 90_000),
+        ("unet3d", [{"epoch_num": 16_800}, {"epoch_num": 33_600}], 4 / 16_800),
+    ],
+)
+def test_counts_of_any_unit_are_samples(benchmark: str, counts: list[dict[str, float]], slope: float) -> None:
+    pieces = [evaluation(at_, 0.1, **count) for at_, count in zip((5, 9), counts, strict=True)]
+    assert measure(*pieces, benchmark=benchmark).minutes_per_sample == pytest.approx(slope, rel=1e-12)
+
+
+def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
+    speed = measure(at(-1, 0), at(2.5, 1000), at(2.501, 1000), at(8.5, 4000))
+    assert (speed.evaluations, speed.no_speed_reason) == (2, None)
+    assert speed.minutes_per_sample == pytest.approx((8.5 - 2.501) / 3000)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "benchmark", "evaluations", "wait", "reason"),
+    [
+        ([], "llama31_8b", 0, None, "its log holds no readable evaluation"),
+        ([at(9, 1000)], "llama31_8b", 1, 1, "it has a single evaluation"),
+        ([at(4, 2000), at(9, 1000)], "llama31_8b", 2, 1, "the samples of its evaluations do not grow with time"),
+        (
+            [evaluation(4, epoch_num=1), evaluation(9, epoch_num=1), line("train_samples", 9, 900_000)],
+            *("bert", 1, 1, "its evaluations do not say how many samples were trained"),
+        ),
+        (
+            [evaluation(4, epoch_num=1), evaluation(9, epoch_num=2)],
+            *("minigo", 2, 1, "its evaluations do not say how many samples were trained"),
+        ),
+        # Stored models that are evaluated after training, and counts that begin long before.
+        ([at(9.8, 1000), at(9.9, 2000)], "llama31_8b", 2, 0.1, "its evaluations are not spread over its training"),
+        ([at(1, 9000), at(9, 9900)], "llama31_8b", 2, 1, "its evaluations are not spread over its training"),
+        ([at(5, 1000), at(10.1, 2000)], "llama31_8b", 2, None, "its last evaluation is after its run_stop"),
+        (
+            [evaluation(5, 80, metric="FID", samples_count=9), evaluation(5, 0.2, metric="CLIP", samples_count=9)],
+            *("stable_diffusion", 1, None, "its evaluations are of stored models"),
+        ),
+    ],
+)
+def test_why_a_run_has_no_speed(
+    pieces: list[bytes], benchmark: str, evaluations: int, wait: float | None, reason: str
+) -> None:
+    speed = measure(*pieces, benchmark=benchmark)
+    waited = None if wait is None else pytest.approx(wait)
+    assert speed == Speed(evaluations, wait_minutes=waited, no_speed_reason=reason)
+
+
+def test_a_run_without_start_has_no_speed() -> None:
+    assert measure_speed(Log(), Convergence(), 0) == Speed(no_speed_reason="its log has no run_start before a run_stop")
+
+
+def test_the_standard_error_is_the_spread_of_the_slope() -> None:
+    """Draw runs whose steps are independent: the slopes differ as the mean of their standard errors says."""
+    draw = random.Random(7)
+    slopes, errors = [], []
+    for _ in range(4000):
+        points = [(100.0, 0.0)]
+        for samples in (100, 300, 200, 400):
+            points.append((points[-1][0] + samples, points[-1][1] + draw.gauss(2 * samples, 3 * math.sqrt(samples))))
+        slopes.append((points[-1][1] - points[0][1]) / 1000)
+        errors.append(estimate_error(points) or 0)
+    assert stdev(slopes) == pytest.approx(3 / math.sqrt(1000), rel=0.05)
+    assert math.sqrt(fmean(error**2 for error in errors)) == pytest.approx(stdev(slopes), rel=0.05)
+
+
+def run(sha256: str | None, slope: float | None, **changed: Any) -> dict[str, Any]:
+    reason = None if slope else "it has a single evaluation"
+    known = {"round": "2.0", "path": "p", "sha256": sha256, "counted": True, "findings": None, "wait_minutes": 1.0}
+    known |= {"minutes_per_sample": slope, "startup_minutes": slope and 0.5, "no_speed_reason": reason}
+    return known | changed
+
+
+def test_an_entry_has_the_mean_of_its_different_counted_runs() -> None:
+    runs = [run("a", 1.0), run("b", 2.0), run("c", 3.0), run("c", 3.0), run("d", 9.0, counted=False)]
+    entry: dict[str, Any] = {"round": "2.0", "path": "p", "scaling_factor": 1.0}
+    add_speeds([entry], pd.DataFrame(runs))
+    assert (entry["minutes_per_sample"], entry["speed_runs"], entry["startup_minutes"]) == (2.0, 3, 0.5)
+    half = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
+    assert entry["minutes_per_sample_high"] == pytest.approx(2 + half, rel=1e-9)
+    assert entry["minutes_per_sample_low"] == 0.0  # and not below
+
+
+def test_few_runs_have_no_interval_and_none_a_reason() -> None:
+    assert "minutes_per_sample_low" not in summarise_speed([run("a", 1.0), run("b", 2.0)])
+    single = "it has a single evaluation"
+    columns = {"speed_runs": 0, "wait_minutes": 1.0, "no_speed_reason": single}
+    assert summarise_speed([run("a", None), run("b", None)]) == columns
+    assert summarise_speed([])["no_speed_reason"] == "it has no counted run"
+
+
+PARTS = "startup_minutes + minutes_per_sample * samples + wait_minutes"
+FACTS = {
+    f"SELECT count(*) > 18000, max(abs({PARTS} - minutes) / minutes) < 1e-9 FROM mlperf_runs "
+    "WHERE minutes_per_sample IS NOT NULL": [(True, True)],
+    "SELECT count(*) FROM mlperf_runs WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [(0,)],
+    "SELECT count(*) FROM mlperf_entries WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [(0,)],
+    # The gain of POD16 from v1.0 to v1.1, and what the runs of v1.1 waited for.
+    "SELECT round, 1e6 * minutes_per_sample, 0.5e6 * (minutes_per_sample_high - minutes_per_sample_low), "
+    "wait_minutes FROM mlperf_entries WHERE path = 'Graphcore/results/ipu-pod16-POPART-closed/bert' AND round < '2' "
+    "ORDER BY round": [
+        ("1.0", pytest.approx(12.582, abs=5e-4), pytest.approx(0.021, abs=5e-4), pytest.approx(0, abs=1e-3)),
+        ("1.1", pytest.approx(11.752, abs=5e-4), pytest.approx(0.059, abs=5e-4), pytest.approx(2.93, abs=5e-3)),
+    ],
+    # Four logs of one entry evaluate after their run_stop.
+    "SELECT round, path, count(*) FROM mlperf_runs WHERE no_speed_reason LIKE '%after its run_stop' "
+    "AND path NOT LIKE '%/minigo' GROUP BY ALL": [("3.1", "xFusion/results/G5500V7x8xL40S/bert", 4)],
+}
+
+
+@pytest.mark.parametrize(("sql", "rows"), FACTS.items())
+def test_speeds_of_the_record(query: Query, sql: str, rows: list[tuple[object, ...]]) -> None:
+    assert query(sql) == rows
