@@ -18,7 +18,7 @@ def points(*pairs: tuple[int, float]) -> list[ReferencePoint]:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("printed", "kept"),
     [
         ([(10, 3.0)], [10]),
         ([(10, 3.0), (20, 2.0), (30, 4.0)], [20, 30]),  # smaller batches than the fastest one
@@ -30,18 +30,18 @@ def points(*pairs: tuple[int, float]) -> list[ReferencePoint]:
     ],
 )
 def test_points_that_are_slower_than_their_neighbours_say_are_pruned(
-    given: list[tuple[int, float]], kept: list[int]
+    printed: list[tuple[int, float]], kept: list[int]
 ) -> None:
-    assert [point.batch for point in prune_points(points(*given))] == kept
+    assert [point.batch for point in prune_points(points(*printed))] == kept
 
 
 @pytest.mark.parametrize(
     ("batch", "reference"),
     [
         (5, (2.0, "smallest")),
-        (10, (2.0, "found")),
+        (10, (2.0, "exact")),
         (25, (3.5, "interpolated")),
-        (30, (4.0, "found")),
+        (30, (4.0, "exact")),
         (31, None),
     ],
 )

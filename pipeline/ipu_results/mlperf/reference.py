@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-FOUND, INTERPOLATED, SMALLEST = METHODS = ("found", "interpolated", "smallest")
+EXACT, INTERPOLATED, SMALLEST = METHODS = ("exact", "interpolated", "smallest")
 EPOCH_DIGITS = 3  # to which the checker rounds epochs
 
 
@@ -52,7 +52,7 @@ def find_reference(kept: Sequence[ReferencePoint], batch: int) -> tuple[float, s
     if above is None:
         return None
     if kept[above].batch == batch:
-        return kept[above].mean, FOUND
+        return kept[above].mean, EXACT
     if above == 0:
         return kept[0].mean, SMALLEST
     return interpolate(batch, kept[above - 1], kept[above]), INTERPOLATED
