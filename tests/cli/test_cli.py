@@ -144,6 +144,7 @@ def test_query_prints_records(warehouse: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are not on Windows")
+@pytest.mark.slow
 def test_terminal_gets_colours_and_records_where_a_table_is_too_wide(warehouse: Path) -> None:
     def run_on_terminal(sql: str, *options: str) -> str:
         command = shlex.join(
