@@ -260,6 +260,7 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
     joined = {"document_id", "result_id", "mlperf_id", "mlperf_id_confidence", "comparable_rounds", "comparable_model"}
     joined |= {"minutes_low", "minutes_high", "interval_method", "interval_coverage", "interval_runs"}
     joined |= {"no_interval_reason"}
+    joined |= {"company", "accelerator_canonical", "same_as"}
     joined |= {"normalised", "reference_to_converge", "reference_method", "expected_scaling_factor"}
     if name == "mlperf_entries":  # summed up from its runs
         joined |= {"minutes_per_sample", "minutes_per_sample_low", "minutes_per_sample_high", "speed_runs"}

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import ConservationError
+from ipu_results.link.mlperf_names import add_names
 from ipu_results.link.mlperf_reference import add_references, mark_pruned
 from ipu_results.link.mlperf_speed import add_speeds
 from ipu_results.mlperf.interval import (
@@ -249,6 +250,7 @@ def build_mlperf_frames(
     entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
     _add_shared_logs(entries, runs)
+    add_names(entries, runs, known)
     add_speeds(entries, runs)
     _add_rcps(entries, rcps)
     mark_pruned(rcps)

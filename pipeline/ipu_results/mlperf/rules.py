@@ -117,6 +117,8 @@ class Rules:
     benchmarks: Mapping[str, Benchmark]
     divisions: Mapping[str, str]
     availabilities: Mapping[str, str]
+    companies: Mapping[str, str]
+    accelerators: Mapping[str, str]
     other_suites: Mapping[str, frozenset[str]]
     comparable: tuple[ComparableRounds, ...]
 
@@ -168,6 +170,8 @@ def load_rules() -> Rules:
         benchmarks=_read_benchmarks(data["benchmarks"], data["targets"], data["epochs"]),
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
+        companies=_map_spellings(data["companies"]),
+        accelerators=_map_spellings(data["accelerators"]),
         other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
         comparable=tuple(ComparableRounds(**entry) for entry in data["comparable"]),
     )
