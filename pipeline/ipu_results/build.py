@@ -143,7 +143,6 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
         checked = check_documents(documents, load, vocabulary, writer.add)
         frames = checked.frames
         writer.start_views()
-        check_tables(frames)
         differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
         computed = {"capture_differences": build_frame(table("capture_differences"), differences)}
         record = {**frames, "results": select_record(frames["results"])}
@@ -196,10 +195,13 @@ def check_documents(
         frames |= build_linked_frames(gated, links, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], vocabulary)
         complete = {name: frame for name, frame in frames.items() if not _waits_for_results(name)}
+        check_tables(complete)
         write(complete)
         frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(gated.printed_tables), vocabulary))
         frames["results"] = derive_results(frames, vocabulary)
-        write({name: frame for name, frame in frames.items() if name not in complete})
+        later = {name: frame for name, frame in frames.items() if name not in complete}
+        check_tables(later)
+        write(later)
     return CheckedTables(frames, gated.counts, gated.documents, gated.sql_texts)
 
 

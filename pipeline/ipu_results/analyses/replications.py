@@ -58,7 +58,7 @@ def summarise(frames: Frames) -> str:
     ipus, others = (rows[rows["machines"] == name] for name in (IPU, OTHER))
     vendor, makers = (part[(part["parties"] == VENDOR) & part["counts"]] for part in (ipus, others))
     return join_paragraphs(
-        [f"{FINDING.format(**summary[IPU, VENDOR])}. {_describe_parts(parts)}"],
+        [f"{FINDING.format(**summary[IPU, VENDOR])}: {_describe_parts(parts)}"],
         [
             f"IPUs, the vendor and another party: {GROUP.format(**summary[IPU, VENDOR])}",
             _describe_lowest(vendor),
@@ -88,7 +88,7 @@ def _describe_parts(groups: Sequence[Record]) -> str:
     counted = sorted((row for row in groups if row["counted"]), key=lambda row: -row["counted"])
     parts = [PART.format(**row, parts=_name_parts(row["vendor_part"])) for row in counted]
     independent = any(row["vendor_part"] == NONE_STATED for row in counted)
-    return f"The vendor had a part in {'most' if independent else 'each'}: {join_words(parts)}."
+    return f"{'most' if independent else 'all'} were run with a part of the vendor, {join_words(parts)}."
 
 
 def _name_parts(vendor_part: str) -> str:
