@@ -51,7 +51,7 @@ add: $(VENV)/.ingest ## Draft the sidecar of a new document: make add FILE=raw/p
 	@test -n "$(FILE)" || { echo "error: name the document: make add FILE=raw/publisher/page.html" >&2; exit 2; }
 	@$(RUN) add "$(FILE)" $(ARGS)
 
-test: $(VENV)/.dev ## Run the quick tests, which prove the dataset: 3 to 4 minutes on two cores
+test: $(VENV)/.dev ## Run the quick tests, which prove the dataset
 	$(PYTEST) -m "not slow"
 
 test-all: $(VENV)/.dev ## Run all tests: kills, readers, benchmarks, browser, wheel: some minutes

@@ -65,8 +65,8 @@ class Database:
 def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = (), **tables: Sequence[Row]) -> Database:
     """Make a database of these rows, with null in all other columns; a result's id is its position.
 
-    `tables` are the rows of other tables, by name. All databases are one, whose views take a hundred times as long as
-    a few rows: each has its rows in a transaction of its own, which is never committed.
+    `tables` are the rows of other tables, by name. All databases are one, whose views take ten times as long as a
+    few rows: each has its rows in a transaction of its own, which is never committed.
     """
     defaults = ({"result_id": str(at), "document_id": "page-2", "row_number": at + 1} for at in range(len(results)))
     numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
