@@ -11,9 +11,14 @@ WITH ranked AS (
         AND (r.accelerators IS NULL OR e.accelerators = r.accelerators)
 ),
 both_ways AS (
-    SELECT round, path, other_path, gap_percent, outcome, false AS other_is_faster FROM mlperf_pairs
+    SELECT
+        round, path, other_path, gap_percent, outcome, p_value, p_value_corrected, wrong_order_probability,
+        false AS other_is_faster
+    FROM mlperf_pairs
     UNION ALL
-    SELECT round, other_path, path, gap_percent, outcome, true FROM mlperf_pairs
+    SELECT
+        round, other_path, path, gap_percent, outcome, p_value, p_value_corrected, wrong_order_probability, true
+    FROM mlperf_pairs
 ),
 others AS (
     SELECT
@@ -23,7 +28,10 @@ others AS (
         count(*) FILTER (p.outcome = 'separable' AND p.other_is_faster) AS surely_faster,
         count(*) FILTER (p.outcome = 'separable' AND NOT p.other_is_faster) AS surely_slower,
         any_value(p.gap_percent) FILTER (p.other_path = a.faster_path) AS gap_percent,
-        any_value(p.outcome) FILTER (p.other_path = a.faster_path) AS outcome
+        any_value(p.outcome) FILTER (p.other_path = a.faster_path) AS outcome,
+        any_value(p.p_value) FILTER (p.other_path = a.faster_path) AS p_value,
+        any_value(p.p_value_corrected) FILTER (p.other_path = a.faster_path) AS p_value_corrected,
+        any_value(p.wrong_order_probability) FILTER (p.other_path = a.faster_path) AS wrong_order_probability
     FROM ranked a
     JOIN both_ways p ON p.round = a.round AND p.path = a.path
     JOIN ranked b ON b.ranking = a.ranking AND b.path = p.other_path
@@ -33,6 +41,7 @@ SELECT
     r.ranking, r.round, r.benchmark, r.division, r.scope, r.comparable_model, r.comparable_rounds,
     r.rank, 1 + coalesce(o.surely_faster, 0) AS best_rank, r.entries - coalesce(o.surely_slower, 0) AS worst_rank,
     coalesce(o.tied_with, 0) AS tied_with, o.tied_ranks, o.gap_percent, o.outcome,
+    o.p_value, o.p_value_corrected, o.wrong_order_probability,
     r.submitter, r.system, r.accelerator, r.entry_accelerators AS accelerators, r.availability, r.framework,
     r.minutes, r.minutes_low, r.minutes_high, r.interval_method, r.entries, r.path, r.result_id, r.attribution
 FROM ranked r
