@@ -1,4 +1,4 @@
-"""Estimate how far an official score may move from one submission to the next. `docs/explanation/mlperf-statistics.md`.
+"""Estimate how far an official score may move from one submission to the next. `docs/explanation/mlperf.md`.
 
 A score is minutes per sample times the samples to convergence, where fewer samples than the reference needs count as
 the reference's. So its interval joins two: Student's t for the speed, from how the entry's runs differ in minutes per

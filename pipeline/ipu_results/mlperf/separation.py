@@ -1,7 +1,7 @@
 """Test whether the runs of two entries separate their official scores: a permutation test of the olympic means.
 
 The same system would have handed in any of the runs of both as its own. So the runs are dealt out anew, and p is the
-share of deals whose olympic means differ by as much. `docs/explanation/mlperf-statistics.md` has the derivation.
+share of deals whose olympic means differ by as much. `docs/explanation/mlperf.md` has the derivation.
 """
 
 from __future__ import annotations
