@@ -7,8 +7,8 @@ system. A test should call two systems with one true score different in 5 % of c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pandas as pd
 from ipu_results.ground.files import DATASET
 from ipu_results.mlperf.interval import (
     COVERAGE,
+    Integers,
     Numbers,
     Runs,
     average,
@@ -25,7 +26,7 @@ from ipu_results.mlperf.interval import (
     estimate_intervals,
     make_runs,
 )
-from ipu_results.mlperf.separation import test_pairs
+from ipu_results.mlperf.separation import compare_pairs, make_values
 
 from benchmarks.mlperf.shapes import Shape, load_shapes
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value
@@ -75,7 +76,7 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
             "The official rule: olympic mean x max(1, reference / own mean). The reference is such that the mean "
             "samples to convergence are that far from it.",
             "Size: pairs of equal systems called different at 5 %. Power: the same of pairs that are "
-            f"{EFFECT:g} standard errors of their difference apart.",
+            f"{EFFECT:g} standard errors of their difference apart. All but the last test the same values of the runs.",
             "The last table has each shape at the number of runs that its entries have.",
         ],
     )
@@ -90,12 +91,18 @@ def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> I
     """Simulate comparable entries of `n` runs each from a fixed seed, in groups, and pairs of them."""
     rng = np.random.default_rng([SEED, n, round(1000 + 1000 * offset), *shape.name.encode()])
     sample = _draw(shape, n, offset, rng, entries, truth)
-    drop, members = RUNS[n]
+    members = RUNS[n][1]
     groups = [[number // members] for number in range(len(sample.scores))]
     half_spread = float(np.diff(np.percentile(sample.scores, [2.5, 97.5]))[0]) / 2 / sample.truth
     here = estimate_intervals(sample.runs, groups)
     before = _estimate_before(sample, members)
-    common = {"shape": shape.name, "family": shape.family, "own_runs": shape.runs, "runs": n, "offset": offset}
+    common: dict[str, Value] = {
+        "shape": shape.name,
+        "family": shape.family,
+        "own_runs": shape.runs,
+        "runs": n,
+        "offset": offset,
+    }
     for method, (low, high) in {HERE: (here.low, here.high), BEFORE: (1 - before, 1 + before)}.items():
         held = (sample.scores * low <= sample.truth) & (sample.truth <= sample.scores * high)
         width = float(np.median((high - low) * sample.scores)) / 2 / sample.truth
@@ -105,7 +112,7 @@ def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> I
     minutes = sample.runs.minutes.copy()
     minutes[first + 1] *= 1 + apart
     different = Sample(
-        Runs(minutes, *(getattr(sample.runs, name) for name in Runs.__slots__[1:])),
+        replace(sample.runs, minutes=minutes),
         np.where(np.isin(np.arange(len(minutes)), first + 1), sample.scores * (1 + apart), sample.scores),
         sample.truth,
     )
@@ -144,18 +151,20 @@ def _estimate_before(sample: Sample, members: int) -> Numbers:
     return half
 
 
-def _test(sample: Sample, first: np.ndarray, before: Numbers) -> dict[str, float]:
+def _test(sample: Sample, first: Integers, before: Numbers) -> dict[str, float]:
     """Return the share of pairs of neighbouring rows that each test calls different."""
-    second, gaps = first + 1, np.abs(np.diff(sample.scores.reshape(-1, 2), axis=1)[:, 0])
-    factors = sample.scores / average(sample.runs.minutes, sample.runs)
-    errors = [error * factors for error in estimate_errors(sample.runs.minutes, sample.runs)]
-    n, kept = sample.runs.minutes.shape[1], sample.runs.minutes.shape[1] - 2 * int(sample.runs.low[0])
-    halves = before * sample.scores
+    second, n = first + 1, sample.runs.minutes.shape[1]
+    values = make_values(sample.runs, first, second, n, n)
+    sides = [replace(sample.runs.select(rows), minutes=own) for rows, own in zip((first, second), values, strict=True)]
+    gaps = np.abs(average(sides[1].minutes, sides[1]) - average(sides[0].minutes, sides[0]))
+    (plain, yuen), (other_plain, other_yuen) = (estimate_errors(side.minutes, side) for side in sides)
+    widths = before * sample.scores
+    apart = np.abs(np.diff(sample.scores.reshape(-1, 2), axis=1)[:, 0])
     return {
-        PERMUTATION: float((test_pairs(sample.runs, first, second).p < 1 - COVERAGE).mean()),
-        YUEN: _reject(gaps, errors[1][first], errors[1][second], kept - 1),
-        WELCH: _reject(gaps, errors[0][first], errors[0][second], n - 1),
-        OVERLAP: float((gaps > np.hypot(halves[first], halves[second])).mean()),
+        PERMUTATION: float((compare_pairs(sample.runs, first, second).p < 1 - COVERAGE).mean()),
+        YUEN: _reject(gaps, yuen, other_yuen, n - 2 * int(sample.runs.low[0]) - 1),
+        WELCH: _reject(gaps, plain, other_plain, n - 1),
+        OVERLAP: float((apart > np.hypot(widths[first], widths[second])).mean()),
     }
 
 

@@ -21,7 +21,14 @@ SELECT
         WHEN t.p_value < 0.05 THEN 'separable'
         ELSE 'tied'
     END AS outcome,
-    t.p_value, t.p_value_corrected, t.wrong_order_probability
+    t.p_value, t.p_value_corrected, t.wrong_order_probability,
+    a.minutes_per_sample, b.minutes_per_sample AS other_minutes_per_sample, t.speed_p_value,
+    CASE
+        WHEN t.speed_p_value IS NULL THEN 'untested'
+        WHEN t.speed_p_value >= 0.05 THEN 'tied'
+        WHEN a.minutes_per_sample < b.minutes_per_sample THEN 'same-order'
+        ELSE 'reversed'
+    END AS speed_outcome
 FROM scored a
 JOIN scored b
     ON b.round = a.round AND b.benchmark = a.benchmark AND b.division = a.division

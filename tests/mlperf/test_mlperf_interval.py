@@ -32,8 +32,9 @@ from ipu_results.mlperf.interval import (
     make_runs,
 )
 from ipu_results.mlperf.rules import load_rules
-from ipu_results.mlperf.separation import MIN_P, test_pairs as check_pairs
+from ipu_results.mlperf.separation import MIN_P, compare_pairs
 
+Values = tuple[float, ...]
 FIVE = (10.0, 10.2, 9.9, 10.1, 10.3)
 TEN = (10.0, 10.6, 9.5, 10.1, 10.9, 9.8, 10.3, 9.6, 10.2, 10.4)
 COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
@@ -63,7 +64,7 @@ def test_yuens_error_is_that_of_the_winsorised_runs() -> None:
     assert yuen[0] == pytest.approx(math.sqrt(4 * stdev(winsorised) ** 2 / (3 * 2)))
 
 
-def estimate_one(minutes: tuple[float, ...], counts: tuple[float, ...] | None, ratio: float) -> tuple[float, float, str]:
+def estimate_one(minutes: Values, counts: Values | None, ratio: float) -> tuple[float, float, str]:
     """Return the relative ends of the interval of one entry without comparable ones, and its method."""
     known = counts or (math.nan,) * len(minutes)
     result = estimate_intervals(make_runs([minutes], [known], [(1, 1)], [ratio]), [["own"]])
@@ -127,7 +128,7 @@ def deal_by_hand(first: tuple[float, ...], second: tuple[float, ...]) -> float:
 
 
 def check_two(runs: Runs) -> tuple[float, float]:
-    tested = check_pairs(runs, np.array([0]), np.array([1]))
+    tested = compare_pairs(runs, np.array([0]), np.array([1]))
     return float(tested.p[0]), float(tested.wrong_order[0])
 
 
@@ -263,12 +264,12 @@ def test_overlapping_groups_of_ties_are_counted_once_each() -> None:
 
 def test_submitters_entries_of_successive_rounds_are_tested() -> None:
     """Not those of rounds that do not follow each other, of another size or submitter."""
-    base = {"comparable_model": "ResNet", "comparable_rounds": "1.0-3.0", "submitter": "S"}
+    base = {"comparable_model": "ResNet", "comparable_rounds": "1.0-3.0", "company": "S"}
     entries = [
         make_entry("a", 10.0, round="1.0", **base),
         make_entry("b", 10.1, round="1.1", **base),
         make_entry("c", 10.2, round="2.0", **base),
-        make_entry("d", 10.3, round="1.1", **{**base, "submitter": "T"}),
+        make_entry("d", 10.3, round="1.1", **{**base, "company": "T"}),
         make_entry("e", 10.4, round="2.0", **{**base, "accelerators": 16}),
     ]
     runs = [row for entry in entries for row in make_rows(entry["path"], FIVE, round_=entry["round"])]

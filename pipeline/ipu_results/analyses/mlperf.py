@@ -1,4 +1,4 @@
-"""MLPerf Training: where IPUs were, how much of its order the runs cannot resolve, and how times changed."""
+"""MLPerf Training: where IPUs were, which neighbours the runs separate, and how times changed."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ IPU = Analysis(
 )
 
 SCOPES = {"all-sizes": "of all sizes", "same-size": "with as many accelerators"}
-MIN_PAIRS = 20  # of a benchmark that is named: a share of fewer pairs is noise itself
+MIN_PAIRS = 20  # of a benchmark that is named: a share of fewer pairs says little
 ROWS_DRAWN = 24  # of a ranking: what fits next to the shares
 OUTCOMES = {"separable": "yes", "tied": "no", "shared-logs": "no, the same logs", "untested": "not tested"}
 
@@ -167,41 +167,61 @@ def _select_scope(frames: Frames, scope: str) -> pd.DataFrame:
     return rows[(rows["division"] == DIVISION) & (rows["scope"] == scope)]
 
 
-def _share_noise(rows: pd.DataFrame, column: str = "separable_pairs") -> float:
-    """Return the share of tested pairs that are not separable."""
-    return float(1 - rows[column].sum() / rows["tested_pairs"].sum())
+def _share(rows: pd.DataFrame, separable: str = "separable_pairs", pairs: str = "tested_pairs") -> float:
+    """Return the share of pairs that are not separable."""
+    return float(1 - rows[separable].sum() / rows[pairs].sum())
 
 
 def summarise_noise(frames: Frames) -> str:
-    """Describe the share over all rankings, by benchmark, over the rounds, and what the correction changes."""
-    rows = _select_scope(frames, "all-sizes")
-    finding, *others = (_describe_scope(_select_scope(frames, scope), words) for scope, words in SCOPES.items())
+    """Describe the share over all rankings, next to other shares, by benchmark and over the rounds."""
+    rows, same = (_select_scope(frames, scope) for scope in SCOPES)
     rounds = sorted(rows.groupby("round"), key=lambda group: round_key(group[0]))
-    shares = join_words(f"{format_percent(_share_noise(group))} in v{name}" for name, group in rounds)
+    shares = join_words(f"{format_percent(_share(group))} in v{name}" for name, group in rounds)
+    wrong = (rows["wrong_order_percent"] * rows["tested_pairs"]).sum() / rows["tested_pairs"].sum() / 100
+    every = format_percent(_share(rows, "all_separable_pairs", "all_pairs"))
+    by_speed = format_percent(_share(same, "speed_separable_pairs", "speed_pairs"))
+    same_machine = format_percent(_share(same, "same_machine_separable_pairs", "same_machine_pairs"))
     return join_paragraphs(
-        [finding],
+        [_describe_scope(rows, SCOPES["all-sizes"])],
         [
-            *others,
+            f"Of all {rows['all_pairs'].sum():,.0f} pairs of these rankings it is {every}. Two neighbours are in the "
+            f"wrong order with a probability of {format_percent(wrong)} in the mean; in a random order it is 50 %.",
+            _describe_scope(same, SCOPES["same-size"]),
+            f"By minutes per sample, without luck of convergence, it is {by_speed} of {same['speed_pairs'].sum():,.0f} "
+            "neighbours of that order.",
+        ],
+        [
+            f"{format_percent(same['same_machine_pairs'].sum() / same['tested_pairs'].sum())} of the neighbours with "
+            f"as many accelerators have the same ones, entered by two companies: of them {same_machine} cannot be "
+            f"separated, of the others {format_percent(_share_others(same))}.",
             "With the correction for many pairs the first share is "
-            f"{format_percent(_share_noise(rows, 'separable_pairs_corrected'))}.",
+            f"{format_percent(_share(rows, 'separable_pairs_corrected'))}.",
             f"{rows['shared_log_pairs'].sum():.0f} more pairs have a log in common, byte for byte.",
         ],
         [_describe_benchmarks(rows), f"Over the rounds it is {shares}."],
-        ["A pair counts as noise if the 95 % interval of its difference includes zero. More runs could resolve it."],
+        [
+            "Not separable is not equal: more runs could separate a pair, and the share grows with the number of "
+            "entries. Submitters may choose the runs that they hand in, so these may differ less than others would."
+        ],
         [UNVERIFIED],
     )
+
+
+def _share_others(rows: pd.DataFrame) -> float:
+    separable = rows["separable_pairs"].sum() - rows["same_machine_separable_pairs"].sum()
+    return float(1 - separable / (rows["tested_pairs"].sum() - rows["same_machine_pairs"].sum()))
 
 
 def _describe_scope(rows: pd.DataFrame, words: str) -> str:
     return (
         f"In the {DIVISION} rankings of systems {words}, the runs cannot separate "
-        f"{format_percent(_share_noise(rows))} of {rows['tested_pairs'].sum():,.0f} neighbouring pairs."
+        f"{format_percent(_share(rows))} of {rows['tested_pairs'].sum():,.0f} neighbouring pairs."
     )
 
 
 def _describe_benchmarks(rows: pd.DataFrame) -> str:
     shares = {
-        str(name): _share_noise(group)
+        str(name): _share(group)
         for name, group in rows.groupby("benchmark")
         if group["tested_pairs"].sum() >= MIN_PAIRS
     }
@@ -217,8 +237,8 @@ def draw_noise(alt: Any, frames: Frames) -> Any:
     """Draw the share by benchmark and round, and the intervals of the largest ranking of the last round."""
     panels = [_draw_shares(alt, _select_scope(frames, "all-sizes")), _draw_ranking(alt, frames["mlperf_ranking"])]
     title = (
-        "How much of the order of MLPerf Training is noise",
-        "Closed division. Left: neighbours that their runs cannot separate. Right: 95 % intervals of one ranking",
+        "Neighbours in MLPerf Training that their runs cannot separate",
+        "Closed division. Left: share by benchmark and round. Right: 95 % intervals of one ranking",
     )
     return join_panels(alt, panels, title, legend_columns=4)
 
@@ -248,7 +268,7 @@ def _draw_ranking(alt: Any, ranking: pd.DataFrame) -> Any:
     base = alt.Chart(make_data(alt, records)).encode(y=y)
     colors = [*(PALETTE.series[at] for at in (0, 1, 4)), PALETTE.ink["muted"], PALETTE.ink["mark"]]
     scale = make_scale(alt, [*OUTCOMES.values(), "first"], colors)
-    color = alt.Color("slower:N", title="Surely slower than the row above", scale=scale)
+    color = alt.Color("slower:N", title="Separable from the row above", scale=scale)
     x, low = (alt.X(f"{name}:Q", title="Minutes", scale=alt.Scale(zero=False)) for name in ("minutes", "minutes_low"))
     bars = base.mark_rule(strokeWidth=2).encode(x=low, x2="minutes_high:Q", color=color)
     tooltip = make_tooltips(alt, "name", "minutes", "minutes_low", "minutes_high", "tied_ranks", "interval_method")
@@ -278,7 +298,7 @@ def _pick_ranking(ranking: pd.DataFrame) -> list[Record]:
 
 NOISE = Analysis(
     "mlperf_noise",
-    "How much of the order of MLPerf is noise?",
+    "Which neighbours in an MLPerf ranking do the runs separate?",
     ("mlperf_noise", "mlperf_ranking"),
     summarise_noise,
     draw_noise,

@@ -24,7 +24,7 @@ from ipu_results.link.mlperf_ranking import (
 from ipu_results.link.mlperf_reference import add_references, mark_pruned
 from ipu_results.link.mlperf_speed import add_speeds
 from ipu_results.mlperf.round import format_attribution
-from ipu_results.mlperf.rules import Rules, load_rules, round_key
+from ipu_results.mlperf.rules import Rules, load_rules
 from ipu_results.mlperf.score import olympic_mean
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema import table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -25,7 +25,7 @@ from ipu_results.mlperf.interval import (
     make_runs,
 )
 from ipu_results.mlperf.rules import Rules, round_key
-from ipu_results.mlperf.separation import ALPHA, test_pairs
+from ipu_results.mlperf.separation import ALPHA, compare_pairs
 
 Record = Mapping[str, Any]
 Key = tuple[str, str]
@@ -33,7 +33,7 @@ Pair = frozenset[Key]
 # Entries whose runs converge alike, the closest first: of one batch size, else of any.
 GROUPS = (("round", "division", "benchmark", "global_batch_size"), ("round", "division", "benchmark"))
 FAMILY = ("round", "benchmark", "division")
-SUCCESSION = ("submitter", "benchmark", "division", "accelerators", "comparable_model", "comparable_rounds")
+SUCCESSION = ("company", "benchmark", "division", "accelerators", "comparable_model", "comparable_rounds")
 COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
 STEPS = "steps"
 ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
@@ -71,12 +71,16 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class PairTests:
-    """Tested pairs of entries, the lower score first. `corrected` is NaN for two of different rounds."""
+    """Tested pairs of entries, the lower score first.
+
+    `corrected` is NaN for two of different rounds, `speed_p` unless both are of one size and have minutes per sample.
+    """
 
     keys: Sequence[tuple[Key, Key]]
     p: Numbers
     corrected: Numbers
     wrong_order: Numbers
+    speed_p: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,8 @@ def assess_runs(
     """
     by_entry = collect_counted_runs(runs)
     scored = sorted(
-        (entry for entry in entries if entry["minutes"] is not None), key=lambda entry: (entry["minutes"], *get_key(entry))
+        (entry for entry in entries if entry["minutes"] is not None),
+        key=lambda entry: (entry["minutes"], *get_key(entry)),
     )
     usable = [entry for entry in scored if len(by_entry.get(get_key(entry), NO_RUNS).minutes) >= MIN_RUNS]
     rows = {get_key(entry): row for row, entry in enumerate(usable)}
@@ -135,6 +140,8 @@ def assess_runs(
     groups: list[list[Hashable]] = [[tuple(entry.get(name) for name in names) for names in GROUPS] for entry in usable]
     sharing = find_shared_logs(runs)
     families, pairs = _test_families(_group(scored, FAMILY), _list_successions(usable), rows, arrays, sharing)
+    sizes = {get_key(entry): entry["accelerators"] for entry in usable}
+    pairs = replace(pairs, speed_p=_test_speeds(pairs.keys, sizes, runs))
     return Evidence(rows, arrays, estimate_intervals(arrays, groups), families, pairs)
 
 
@@ -209,7 +216,7 @@ def _test_families(
     shares = np.array([bool(sharing) and frozenset(pair) in sharing for pair in pairs], dtype=bool)
     at = np.array([(rows.get(a, -1), rows.get(b, -1)) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
     is_tested = (at >= 0).all(axis=1) & ~shares
-    tested = test_pairs(runs, *at[is_tested].T)
+    tested = compare_pairs(runs, *at[is_tested].T)
     p, corrected, wrong_order = (np.full(len(pairs), np.nan) for _ in range(3))
     p[is_tested], wrong_order[is_tested] = _round_digits(tested.p), _round_digits(tested.wrong_order)
     families, start = {}, 0
@@ -220,7 +227,30 @@ def _test_families(
         corrected[own] = _round_digits(adjust_for_many(p[own]))
     kept = np.flatnonzero(is_tested)
     named = [pairs[number] for number in kept.tolist()]
-    return families, PairTests(named, p[kept], corrected[kept], wrong_order[kept])
+    return families, PairTests(named, p[kept], corrected[kept], wrong_order[kept], np.full(len(kept), np.nan))
+
+
+def _test_speeds(keys: Sequence[tuple[Key, Key]], sizes: Mapping[Key, int | None], runs: pd.DataFrame) -> Numbers:
+    """Test pairs of one size by the minutes per sample of their runs; NaN for the others."""
+    p = np.full(len(keys), np.nan)
+    if "minutes_per_sample" not in runs:
+        return p
+    speeds: dict[Key, dict[str, float]] = defaultdict(dict)
+    measured = runs[runs["counted"].astype(bool) & runs["minutes_per_sample"].notna()]
+    for round_, path, digest, speed in zip(
+        *list_columns(measured, "round", "path", "sha256", "minutes_per_sample"), strict=True
+    ):
+        speeds[round_, path][digest] = speed
+    known = [key for key, of_entry in speeds.items() if len(of_entry) >= MIN_RUNS]
+    rows = {key: row for row, key in enumerate(known)}
+    values = [list(speeds[key].values()) for key in known]
+    arrays = make_runs(values, values, [(0, 0)] * len(known), [0.0] * len(known))
+    tested = [
+        number for number, (a, b) in enumerate(keys) if sizes[a] == sizes[b] is not None and a in rows and b in rows
+    ]
+    pairs = np.array([[rows[key] for key in keys[number]] for number in tested], dtype=np.int64).reshape(-1, 2)
+    p[tested] = _round_digits(compare_pairs(arrays, *pairs.T).p)
+    return p
 
 
 def _fill(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
@@ -263,6 +293,7 @@ def list_pair_tests(evidence: Evidence) -> dict[str, Sequence[Any]]:
         for place, name in enumerate(("round", "path", "other_round", "other_path"))
     }
     figures = {"p_value": pairs.p, "p_value_corrected": pairs.corrected, "wrong_order_probability": pairs.wrong_order}
+    figures["speed_p_value"] = pairs.speed_p
     return columns | {
         name: [None if math.isnan(value) else value for value in values[order].tolist()]
         for name, values in figures.items()

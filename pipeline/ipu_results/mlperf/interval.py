@@ -76,7 +76,7 @@ def make_runs(
     for table, rows in zip(filled, (minutes, counts), strict=True):
         for row, values in enumerate(rows):
             table[row, : len(values)] = values
-    runs = Runs(*filled, n, np.where(too_few, 0, low), np.where(too_few, 0, high), np.zeros(len(n)))
+    runs = Runs(filled[0], filled[1], n, np.where(too_few, 0, low), np.where(too_few, 0, high), np.zeros(len(n)))
     own = average(filled[1], runs)
     return replace(runs, reference=np.where(np.isnan(own), 0, np.array(ratios, dtype=np.float64) * own))
 
@@ -123,9 +123,7 @@ def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]], coverag
     arm, error, is_pooled = _find_convergence_arm(counts / mean[:, None], runs, groups, has_counts, coverage)
     reference = runs.reference / mean
     expected = np.maximum(reference, 1)
-    lower, upper = (
-        np.abs(1 - _expect_normalised(1 + sign * arm, reference, error) / expected) for sign in (-1.0, 1.0)
-    )
+    lower, upper = (np.abs(1 - _expect_normalised(1 + sign * arm, reference, error) / expected) for sign in (-1.0, 1.0))
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
     low, high = np.maximum(1 - np.hypot(lower, speed_arm), 0), 1 + np.hypot(upper, speed_arm)
     methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
@@ -141,7 +139,11 @@ def _find_speed_arm(residuals: Numbers, runs: Runs, coverage: float) -> Numbers:
 
 
 def _find_convergence_arm(
-    counts: Numbers, runs: Runs, groups: Sequence[Sequence[Hashable]], has_counts: npt.NDArray[np.bool_], coverage: float
+    counts: Numbers,
+    runs: Runs,
+    groups: Sequence[Sequence[Hashable]],
+    has_counts: npt.NDArray[np.bool_],
+    coverage: float,
 ) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
     """Return how far the mean of relative counts may be off, its standard error, and whether others have a say."""
     plain, yuen = estimate_errors(counts, runs)

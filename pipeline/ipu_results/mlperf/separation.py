@@ -1,6 +1,6 @@
 """Test whether the runs of two entries separate their official scores: a permutation test of the olympic means.
 
-The same system would have handed in any of the runs of both as its own. So the runs are dealt out anew, and p is the
+The same system would have handed in any of the runs of both as its own. So the runs are dealt out again, and p is the
 share of deals whose olympic means differ by as much. `docs/explanation/mlperf.md` has the derivation.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from ipu_results.mlperf.interval import Integers, Numbers, Runs, average, compute_normal_share, compute_two_sided_p
 
 ALPHA = 0.05
-MAX_DEALS = 2_000  # all deals where they are fewer, else as many at random: p is then exact to 0.01 around 0.05
+MAX_DEALS = 2_000  # all deals where they are fewer, else as many at random: near 0.05, p is then exact to 0.01
 MIN_P = 1e-6  # five runs say nothing about the tail beyond
 SEED = 27
 TOLERANCE = 1e-9  # relative: deals of equal values differ in the last bits of their sums
@@ -34,7 +35,7 @@ class Separations:
     wrong_order: Numbers
 
 
-def test_pairs(runs: Runs, first: Integers, second: Integers) -> Separations:
+def compare_pairs(runs: Runs, first: Integers, second: Integers) -> Separations:
     """Test pairs of rows of `runs`, the lower official score first."""
     p, gap = np.ones(len(first)), np.zeros(len(first))
     shapes = np.stack([runs.n, runs.low, runs.high], axis=1)
@@ -47,30 +48,29 @@ def test_pairs(runs: Runs, first: Integers, second: Integers) -> Separations:
     return Separations(p, np.where(gap >= 0, p / 2, 1 - p / 2))
 
 
-test_pairs.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
-
-
 def _test_shape(runs: Runs, first: Integers, second: Integers, a: Shape, b: Shape) -> tuple[Numbers, Numbers]:
     """Test pairs whose entries have as many runs, and leave as many out."""
-    left, right = _make_values(runs, first, second, a[0], b[0])
+    left, right = make_values(runs, first, second, a[0], b[0])
     gap = average(right, runs.select(second)) - average(left, runs.select(first))
     pooled = np.sort(np.concatenate([left, right], axis=1), axis=1)
-    deals, is_complete = _make_deals(a, b)
+    total = comb(a[0] + b[0], a[0])
+    is_complete = total <= MAX_DEALS
     apart = (left.max(axis=1) < right.min(axis=1)) | (right.max(axis=1) < left.min(axis=1))
     counts, is_extreme = np.zeros(len(gap)), np.ones(len(gap), dtype=bool)
     close = np.flatnonzero(~apart | is_complete)  # where all runs of one are faster, hardly a random deal is as far off
+    deals = _make_deals(a, b) if len(close) else np.empty(0)
     for start in range(0, len(close), CHUNK):
         at = close[start : start + CHUNK]
         differences, observed = pooled[at] @ deals * np.sign(gap[at])[:, None], np.abs(gap[at])
         is_extreme[at] = differences.max(axis=1) <= observed * (1 + TOLERANCE)
         reached = np.abs(differences, out=differences) >= (observed * (1 - TOLERANCE))[:, None]
         counts[at] = np.count_nonzero(reached, axis=1)
-    p = counts / deals.shape[1] if is_complete else (counts + 1) / (deals.shape[1] + 1)
+    p = counts / total if is_complete else (counts + 1) / MAX_DEALS
     p[is_extreme] = np.minimum(p[is_extreme], _test_by_t(left[is_extreme], right[is_extreme], gap[is_extreme]))
     return np.maximum(p, MIN_P), gap
 
 
-def _make_values(runs: Runs, first: Integers, second: Integers, n: int, m: int) -> tuple[Numbers, Numbers]:
+def make_values(runs: Runs, first: Integers, second: Integers, n: int, m: int) -> tuple[Numbers, Numbers]:
     """Return what each run adds to its score: its minutes, or those that the reference's samples would have taken.
 
     Near the reference it is the mean of both, weighted by the probability that the mean of the pair's runs is above it.
@@ -97,24 +97,23 @@ def _make_values(runs: Runs, first: Integers, second: Integers, n: int, m: int) 
     return left, right
 
 
-def _make_deals(a: Shape, b: Shape) -> tuple[Numbers, bool]:
+@cache
+def _make_deals(a: Shape, b: Shape) -> Numbers:
     """Return what the sorted runs of both weigh in the difference of the two means, a column for each deal."""
     total = a[0] + b[0]
-    is_complete = comb(total, a[0]) <= MAX_DEALS
-    if is_complete:
+    if comb(total, a[0]) <= MAX_DEALS:
         chosen = np.zeros((comb(total, a[0]), total), dtype=bool)
         for row, places in enumerate(combinations(range(total), a[0])):
             chosen[row, places] = True
     else:
         keys = np.random.default_rng([SEED, *a, *b]).random((MAX_DEALS - 1, total))
-        chosen = keys.argsort(axis=1) < a[0]
-    deals = _weigh(~chosen, b) - _weigh(chosen, a)
-    return np.ascontiguousarray(deals.T), is_complete
+        chosen = keys <= np.partition(keys, a[0] - 1, axis=1)[:, a[0] - 1 : a[0]]
+    return np.ascontiguousarray((_weigh(~chosen, b) - _weigh(chosen, a)).T)
 
 
 def _weigh(chosen: npt.NDArray[np.bool_], shape: Shape) -> Numbers:
     n, low, high = shape
-    place = chosen.cumsum(axis=1) - 1
+    place = chosen.cumsum(axis=1, dtype=np.int16) - 1
     return np.where(chosen & (place >= low) & (place < n - high), 1 / (n - low - high), 0.0)
 
 
