@@ -13,7 +13,7 @@ import pytest
 from ipu_results.link.mlperf_ranking import (
     ALL_SIZES,
     SAME_SIZE,
-    Evidence,
+    RunEvidence,
     assess_runs,
     describe_interval,
     list_pair_tests,
@@ -195,7 +195,7 @@ def make_rows(path: str, minutes: tuple[float, ...], digests: str = "", round_: 
     ]
 
 
-def assess(*entries: tuple[str, float, tuple[float, ...], str]) -> tuple[list[dict[str, Any]], Evidence]:
+def assess(*entries: tuple[str, float, tuple[float, ...], str]) -> tuple[list[dict[str, Any]], RunEvidence]:
     records = [make_entry(path, score) for path, score, _, _ in entries]
     runs = [run for path, _, minutes, digests in entries for run in make_rows(path, minutes, digests)]
     return records, assess_runs(records, pd.DataFrame(runs, columns=COLUMNS), load_rules())

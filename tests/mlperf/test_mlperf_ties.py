@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ipu_results.analyses import mlperf
+from ipu_results.analyses import mlperf, mlperf_order
 from ipu_results.link.mlperf_ranking import assess_runs, describe_interval, list_pair_tests, resolve_rankings
 from ipu_results.mlperf.rules import load_rules, round_key
 
@@ -194,7 +194,7 @@ def test_round_without_a_source_is_comparable_with_none() -> None:
 
 
 def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> None:
-    text = mlperf.NOISE.summarise(load(warehouse, mlperf.NOISE))
+    text = mlperf_order.NOISE.summarise(load(warehouse, mlperf_order.NOISE))
     for scope in ("all-sizes", "same-size"):
         [(pairs, separable)] = query(
             "SELECT sum(neighbouring_pairs - shared_log_pairs - untested_pairs), sum(separable_pairs) "

@@ -84,7 +84,7 @@ class PairTests:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RunEvidence:
     """What follows from the runs: the row of each entry that has an interval, the intervals, and tests of pairs."""
 
     rows: Mapping[Key, int]
@@ -124,7 +124,7 @@ def _choose_unit(rows: Sequence[Sequence[float | None]]) -> EntryRuns:
 
 def assess_runs(
     entries: Sequence[Record], runs: pd.DataFrame, known: Rules, units: Mapping[tuple[str, str], str] = NO_UNITS
-) -> Evidence:
+) -> RunEvidence:
     """Estimate the interval of every scored entry and test pairs: all of one ranking, and a submitter's progress.
 
     `units` are those of the reference, by round and benchmark.
@@ -142,7 +142,7 @@ def assess_runs(
     families, pairs = _test_families(_group(scored, FAMILY), _list_successions(usable), rows, arrays, sharing)
     sizes = {get_key(entry): entry["accelerators"] for entry in usable}
     pairs = replace(pairs, speed_p=_test_speeds(pairs.keys, sizes, runs))
-    return Evidence(rows, arrays, estimate_intervals(arrays, groups), families, pairs)
+    return RunEvidence(rows, arrays, estimate_intervals(arrays, groups), families, pairs)
 
 
 def _group(entries: Iterable[Record], names: Sequence[str]) -> dict[tuple[Any, ...], list[Record]]:
@@ -267,7 +267,7 @@ def _round_digits(values: Numbers) -> Numbers:
     return rounded
 
 
-def describe_interval(entry: Record, evidence: Evidence) -> dict[str, Any]:
+def describe_interval(entry: Record, evidence: RunEvidence) -> dict[str, Any]:
     """Return the columns of an entry that its interval fills."""
     row = evidence.rows.get(get_key(entry))
     if row is None:
@@ -283,7 +283,7 @@ def describe_interval(entry: Record, evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def list_pair_tests(evidence: Evidence) -> dict[str, Sequence[Any]]:
+def list_pair_tests(evidence: RunEvidence) -> dict[str, Sequence[Any]]:
     """Return the columns of `mlperf_pair_tests` in the order of its key."""
     pairs = evidence.pairs
     order = sorted(range(len(pairs.keys)), key=pairs.keys.__getitem__)
@@ -300,7 +300,7 @@ def list_pair_tests(evidence: Evidence) -> dict[str, Sequence[Any]]:
     }
 
 
-def resolve_rankings(entries: Iterable[Record], evidence: Evidence) -> list[dict[str, Any]]:
+def resolve_rankings(entries: Iterable[Record], evidence: RunEvidence) -> list[dict[str, Any]]:
     """Return one row per ranking: a round, division and benchmark, with all sizes and per number of accelerators."""
     sizes = {get_key(entry): entry["accelerators"] for entry in entries}
     rankings: list[tuple[tuple[Any, ...], list[int]]] = []
