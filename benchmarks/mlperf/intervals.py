@@ -1,56 +1,54 @@
-"""Simulate submissions whose true score is known, and count how often each interval contains it.
+"""Simulate submissions whose true score is known, by the official rule with its normalisation.
 
-The true score is the mean of the official score over many submissions of the same system.
+An interval should contain the true score, which is the mean of the official score over many submissions of the same
+system. A test should call two systems with one true score different in 5 % of cases, and others as often as it can.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, median
 
 import numpy as np
+import pandas as pd
 from ipu_results.ground.files import DATASET
 from ipu_results.mlperf.interval import (
     COVERAGE,
-    GroupSpread,
-    ScoreInterval,
-    Spread,
-    are_separable,
+    Integers,
+    Numbers,
+    Runs,
+    average,
+    compute_t_quantile,
     compute_two_sided_p,
-    estimate_interval,
-    pool_convergence,
+    estimate_errors,
+    estimate_intervals,
+    make_runs,
 )
-from ipu_results.mlperf.score import olympic_mean
+from ipu_results.mlperf.separation import compare_pairs, make_values
 
-from benchmarks.mlperf.shapes import FAMILIES, Numbers, Shape, load_shapes
+from benchmarks.mlperf.shapes import Shape, load_shapes
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value
 
 SEED = 15
 RUNS = {3: (1, 12), 5: (1, 8), 10: (1, 5), 40: (4, 3)}  # runs of an entry: (dropped at each end, comparable entries)
-ENTRIES, QUICK_ENTRIES = 2000, 40
-TRUTH, QUICK_TRUTH = 40_000, 2_000
-RESAMPLES = 400
-MIN_COVERAGE, MAX_FALSE = 0.93, 0.05
-OURS, STUDENT, BOOTSTRAP = METHODS = ("here", "Student's t", "percentile bootstrap")
+OFFSETS = (-0.03, -0.01, 0.0, 0.01, 0.03)  # mean samples to convergence, over those of the reference
+ENTRIES, QUICK_ENTRIES = 2400, 48
+TRUTH, QUICK_TRUTH = 60_000, 2_000
+EFFECT = 3.0  # of the pairs that differ, in standard errors of the difference
+MIN_COVERAGE, MAX_COVERAGE, MAX_SIZE = 0.93, 0.985, 0.06
+HERE, BEFORE = METHODS = ("here", "factor as a constant")
+PERMUTATION, YUEN, WELCH, OVERLAP = TESTS = ("permutation", "Yuen", "Welch", "intervals before")
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What became of the simulated entries of one shape: by method, whether it held, and half-widths over the score.
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Simulated entries: their runs, official scores, and the score that each has on average."""
 
-    `false` is, for pairs of entries with the same true score, whether each method called them different.
-    """
-
-    shape: Shape
-    held: dict[str, list[bool]] = field(default_factory=lambda: {name: [] for name in METHODS})
-    widths: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in METHODS})
-    false: dict[str, list[bool]] = field(default_factory=lambda: {name: [] for name in METHODS})
-
-    def coverage(self, method: str) -> float:
-        return fmean(self.held[method])
+    runs: Runs
+    scores: Numbers
+    truth: float
 
 
 def run(options: Options, warehouse: Path = DATASET) -> Report:
@@ -59,127 +57,163 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
     if not shapes:
         raise SkipBenchmarkError(f"{warehouse} has no MLPerf runs")
     entries, truth = (QUICK_ENTRIES, QUICK_TRUTH) if options.quick else (ENTRIES, TRUTH)
-    outcomes = {n: [simulate(shape, n, entries, truth) for shape in shapes] for n in RUNS}
-    by_family = {
-        (n, family): [outcome for outcome in outcomes[n] if outcome.shape.family == family]
-        for n in RUNS
-        for family in FAMILIES
-    }
-    known = {key: group for key, group in by_family.items() if group}
+    cells = [(shape, n, offset) for n in RUNS for offset in OFFSETS for shape in shapes]
+    frame = pd.DataFrame([row for cell in cells for row in simulate(*cell, entries, truth)])
     targets = [
-        ReportTarget(f"coverage, {n} runs, {family}", _mean_coverage(group, OURS), MIN_COVERAGE, at_least=True)
-        for (n, family), group in known.items()
+        ReportTarget(f"{bound} mean coverage, {n} runs", value, limit, at_least=bound == "lowest")
+        for n in (5, 10, 40)
+        for bound, value, limit in _find_bounds(frame[(frame["runs"] == n) & (frame["method"] == HERE)])
     ]
-    wrong = max(fmean(fmean(outcome.false[OURS]) for outcome in group) for group in known.values())
-    targets.append(ReportTarget("equal pairs called different, worst row of the second table", wrong, MAX_FALSE))
+    sizes = frame[(frame["method"] == PERMUTATION) & frame["size"].notna()].groupby(["runs", "offset"])["size"].mean()
+    targets.append(ReportTarget("highest mean size of the test", float(sizes.max()), MAX_SIZE))
     return Report(
         "mlperf_intervals",
         f"{entries:,} simulated entries of each of {len(shapes)} shapes, nominal coverage {COVERAGE:.0%}",
-        [_tabulate_coverage(known), _tabulate_false(known), _tabulate_shapes(outcomes)],
+        [_tabulate_coverage(frame), _tabulate_tests(frame), _tabulate_shapes(frame)],
         targets,
         [
-            "Shapes are from the record: deviations of runs from their entry's mean, and the evaluations at which the "
-            "runs of one round and batch size converged.",
-            "Student's t and the bootstrap see the entry's own runs alone. Pairs: Welch's test for the former, the "
-            "bootstrap of the difference for the latter.",
+            "Shapes are pairs of samples to convergence and minutes per sample of runs of the record.",
+            "The official rule: olympic mean x max(1, reference / own mean). The reference is such that the mean "
+            "samples to convergence are that far from it.",
+            "Size: pairs of equal systems called different at 5 %. Power: the same of pairs that are "
+            f"{EFFECT:g} standard errors of their difference apart. All but the last test the same values of the runs.",
             "The last table has each shape at the number of runs that its entries have.",
         ],
     )
 
 
-def simulate(shape: Shape, n: int, entries: int, truth: int) -> Outcome:
-    """Simulate groups of comparable entries of `n` runs each, from a fixed seed."""
+def _find_bounds(rows: pd.DataFrame) -> Iterable[tuple[str, float, float]]:
+    means = rows.groupby("offset")["coverage"].mean()
+    return ("lowest", float(means.min()), MIN_COVERAGE), ("highest", float(means.max()), MAX_COVERAGE)
+
+
+def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> Iterable[dict[str, Value]]:
+    """Simulate comparable entries of `n` runs each from a fixed seed, in groups, and pairs of them."""
+    rng = np.random.default_rng([SEED, n, round(1000 + 1000 * offset), *shape.name.encode()])
+    sample = _draw(shape, n, offset, rng, entries, truth)
+    members = RUNS[n][1]
+    groups = [[number // members] for number in range(len(sample.scores))]
+    half_spread = float(np.diff(np.percentile(sample.scores, [2.5, 97.5]))[0]) / 2 / sample.truth
+    here = estimate_intervals(sample.runs, groups)
+    before = _estimate_before(sample, members)
+    common: dict[str, Value] = {
+        "shape": shape.name,
+        "family": shape.family,
+        "own_runs": shape.runs,
+        "runs": n,
+        "offset": offset,
+    }
+    for method, (low, high) in {HERE: (here.low, here.high), BEFORE: (1 - before, 1 + before)}.items():
+        held = (sample.scores * low <= sample.truth) & (sample.truth <= sample.scores * high)
+        width = float(np.median((high - low) * sample.scores)) / 2 / sample.truth
+        yield {**common, "method": method, "coverage": held.mean(), "width": width, "spread": half_spread}
+    apart = EFFECT * math.sqrt(2) * float(sample.scores.std()) / sample.truth
+    first = np.arange(0, len(sample.scores) - 1, 2)
+    minutes = sample.runs.minutes.copy()
+    minutes[first + 1] *= 1 + apart
+    different = Sample(
+        replace(sample.runs, minutes=minutes),
+        np.where(np.isin(np.arange(len(minutes)), first + 1), sample.scores * (1 + apart), sample.scores),
+        sample.truth,
+    )
+    sizes, powers = (_test(each, first, before) for each in (sample, different))
+    for test in TESTS:
+        yield {**common, "method": test, "size": sizes[test], "power": powers[test]}
+
+
+def _draw(shape: Shape, n: int, offset: float, rng: np.random.Generator, entries: int, truth: int) -> Sample:
     drop, members = RUNS[n]
-    rng = np.random.default_rng([SEED, n, *shape.name.encode()])
-    expected = float(_score(shape.draw(rng, (truth, n))[1], drop).mean())
-    outcome = Outcome(shape)
-    for _ in range(math.ceil(entries / members)):
-        counts, minutes = shape.draw(rng, (members, n))
-        group = pool_convergence(counts.tolist())
-        scored = [_estimate(row.tolist(), drop, group) for row in minutes]
-        resampled = _score(minutes[:, rng.integers(0, n, (RESAMPLES, n))], drop)
-        for (ours, student), scores in zip(scored, resampled, strict=True):
-            low, high = np.percentile(scores, [2.5, 97.5])
-            for name, interval in ((OURS, ours), (STUDENT, student)):
-                half = interval.half_width()
-                _add(outcome, name, abs(interval.minutes - expected) <= half, half / expected)
-            _add(outcome, BOOTSTRAP, bool(low <= expected <= high), float(high - low) / 2 / expected)
-        order = sorted(range(2), key=lambda index: scored[index][0].minutes)
-        faster, slower = (scored[index] for index in order)
-        outcome.false[OURS].append(are_separable(faster[0], slower[0]))
-        outcome.false[STUDENT].append(_test_by_welch(faster[1], slower[1]) < 1 - COVERAGE)
-        low, high = np.percentile(resampled[1] - resampled[0], [2.5, 97.5])
-        outcome.false[BOOTSTRAP].append(bool(low > 0 or high < 0))
-    return outcome
+    counts, minutes = shape.draw(rng, (truth, n))
+    reference = float(_score(counts, drop).mean()) / (1 + offset)
+    expected = float((_score(minutes, drop) * np.maximum(1, reference / _score(counts, drop))).mean())
+    counts, minutes = shape.draw(rng, (math.ceil(entries / members) * members, n))
+    ratios = reference / _score(counts, drop)
+    scores = _score(minutes, drop) * np.maximum(1, ratios)
+    dropped = [(drop, drop)] * len(counts)
+    return Sample(make_runs(minutes.tolist(), counts.tolist(), dropped, ratios.tolist()), scores, expected)
 
 
-def _estimate(minutes: list[float], drop: int, group: GroupSpread | None) -> tuple[ScoreInterval, ScoreInterval]:
-    score = olympic_mean(minutes, 0, drop)
-    assert score is not None
-    ours = estimate_interval(score, minutes, 1.0, group)
-    student = estimate_interval(score, minutes, 1.0, None)
-    assert ours is not None
-    assert student is not None
-    return ours, student
+def _score(values: Numbers, drop: int) -> Numbers:
+    """Compute the olympic mean along the last axis."""
+    kept = np.sort(values, axis=-1)[..., drop : values.shape[-1] - drop]
+    means: Numbers = kept.mean(axis=-1)
+    return means
 
 
-def _add(outcome: Outcome, method: str, held: bool, width: float) -> None:
-    outcome.held[method].append(held)
-    outcome.widths[method].append(width)
+def _estimate_before(sample: Sample, members: int) -> Numbers:
+    """Estimate half-widths as before normalisation was drawn: the larger of own minutes and comparable samples."""
+    n = sample.runs.minutes.shape[1]
+    minutes, counts = sample.runs.minutes, sample.runs.counts
+    own = minutes.std(axis=1, ddof=1) / minutes.mean(axis=1)
+    pooled = (counts.var(axis=1, ddof=1) / counts.mean(axis=1) ** 2).reshape(-1, members).mean(axis=1)
+    group = np.repeat(np.sqrt(pooled), members) * compute_t_quantile(COVERAGE, members * (n - 1))
+    half: Numbers = np.maximum(own * compute_t_quantile(COVERAGE, n - 1), group) / math.sqrt(n)
+    return half
 
 
-def _score(minutes: Numbers, drop: int) -> Numbers:
-    """Compute the official score along the last axis."""
-    kept = np.sort(minutes, axis=-1)[..., drop : minutes.shape[-1] - drop]
-    scores: Numbers = kept.mean(axis=-1)
-    return scores
+def _test(sample: Sample, first: Integers, before: Numbers) -> dict[str, float]:
+    """Return the share of pairs of neighbouring rows that each test calls different."""
+    second, n = first + 1, sample.runs.minutes.shape[1]
+    values = make_values(sample.runs, first, second, n, n)
+    sides = [replace(sample.runs.select(rows), minutes=own) for rows, own in zip((first, second), values, strict=True)]
+    gaps = np.abs(average(sides[1].minutes, sides[1]) - average(sides[0].minutes, sides[0]))
+    (plain, yuen), (other_plain, other_yuen) = (estimate_errors(side.minutes, side) for side in sides)
+    widths = before * sample.scores
+    apart = np.abs(np.diff(sample.scores.reshape(-1, 2), axis=1)[:, 0])
+    return {
+        PERMUTATION: float((compare_pairs(sample.runs, first, second).p < 1 - COVERAGE).mean()),
+        YUEN: _reject(gaps, yuen, other_yuen, n - 2 * int(sample.runs.low[0]) - 1),
+        WELCH: _reject(gaps, plain, other_plain, n - 1),
+        OVERLAP: float((apart > np.hypot(widths[first], widths[second])).mean()),
+    }
 
 
-def _test_by_welch(first: ScoreInterval, second: ScoreInterval) -> float:
-    """Return the p-value of Welch's test of two scores, from the entries' own runs."""
-    spreads: list[Spread] = [first.own, second.own]
-    squares = [spread.standard_error**2 for spread in spreads]
-    if not sum(squares):
-        return float(first.minutes == second.minutes)
-    df = sum(squares) ** 2 / sum(square**2 / spread.df for square, spread in zip(squares, spreads, strict=True))
-    return compute_two_sided_p((first.minutes - second.minutes) / math.sqrt(sum(squares)), df)
+def _reject(gaps: Numbers, first: Numbers, second: Numbers, df: int) -> float:
+    """Return the share with p below 5 % by Student's t with the degrees of freedom of Welch and Satterthwaite."""
+    if df < 1:
+        return math.nan
+    error = np.maximum(first**2 + second**2, 1e-300)
+    freedom = np.floor(error**2 / np.maximum((first**4 + second**4) / df, 1e-300)).astype(int)
+    t = gaps / np.sqrt(error)
+    p = [compute_two_sided_p(value, max(each, 1)) for value, each in zip(t, freedom, strict=True)]
+    return float((np.array(p) < 1 - COVERAGE).mean())
 
 
-def _mean_coverage(group: Sequence[Outcome], method: str) -> float:
-    return fmean(outcome.coverage(method) for outcome in group)
-
-
-def _tabulate_coverage(groups: Mapping[tuple[int, str], Sequence[Outcome]]) -> ReportTable:
+def _tabulate_coverage(frame: pd.DataFrame) -> ReportTable:
     rows: list[list[Value]] = []
-    for (n, family), group in groups.items():
-        row: list[Value] = [f"{n} runs, {family}", len(group)]
+    for (n, offset), cell in frame[frame["method"].isin(METHODS)].groupby(["runs", "offset"]):
+        row: list[Value] = [f"{n} runs, {100 * offset:+.0f} %"]
         for method in METHODS:
-            worst = min(outcome.coverage(method) for outcome in group)
-            width = median(width for outcome in group for width in outcome.widths[method])
-            row += [100 * _mean_coverage(group, method), 100 * worst, 100 * width]
-        rows.append(row)
-    columns = ["entries", "shapes", *(f"{method}: {part}" for method in METHODS for part in ("%", "worst %", "± %"))]
-    return ReportTable("Intervals that contain the true score, mean and worst shape, and half-width", columns, rows)
+            own = cell[cell["method"] == method]
+            shares = (own["coverage"].mean(), own["coverage"].min(), own["coverage"].max(), own["width"].median())
+            row += [100 * float(share) for share in shares]
+        rows.append([*row, 100 * float(cell["spread"].median())])
+    columns = [f"{method}: {part}" for method in METHODS for part in ("%", "lowest %", "highest %", "± %")]
+    title = "Intervals that contain the true score: mean, lowest and highest shape, and half-width"
+    return ReportTable(title, ["entries", *columns, "half-spread of scores, %"], rows)
 
 
-def _tabulate_false(groups: Mapping[tuple[int, str], Sequence[Outcome]]) -> ReportTable:
-    names = (OURS, "Welch", "bootstrap")
+def _tabulate_tests(frame: pd.DataFrame) -> ReportTable:
     rows: list[list[Value]] = []
-    for (n, family), group in groups.items():
-        shares = ([100 * fmean(outcome.false[method]) for outcome in group] for method in METHODS)
-        rows.append([f"{n} runs, {family}", *(value for share in shares for value in (fmean(share), max(share)))])
-    columns = ["pairs of equal entries", *(f"{name}: {part}" for name in names for part in ("%", "worst %"))]
-    return ReportTable("Pairs with the same true score that a method calls different", columns, rows)
+    for (n, offset), cell in frame[frame["method"].isin(TESTS)].groupby(["runs", "offset"]):
+        parts = [cell[cell["method"] == test] for test in TESTS]
+        figures = [(own["size"].mean(), own["size"].max(), own["power"].mean()) for own in parts]
+        rows.append([f"{n} runs, {100 * offset:+.0f} %", *(100 * float(value) for part in figures for value in part)])
+    columns = [f"{test}: {part}" for test in TESTS for part in ("size %", "worst %", "power %")]
+    return ReportTable("Tests of pairs: size, that of the worst shape, and power", ["pairs", *columns], rows)
 
 
-def _tabulate_shapes(outcomes: Mapping[int, Sequence[Outcome]]) -> ReportTable:
+def _tabulate_shapes(frame: pd.DataFrame) -> ReportTable:
+    here = frame[frame["method"] == HERE]
+    here = here[[_find_closest(runs) == n for runs, n in zip(here["own_runs"], here["runs"], strict=True)]]
+    table = here.pivot_table(index=["runs", "shape"], columns="offset", values="coverage")
     rows: list[list[Value]] = [
-        [f"{n} runs, {outcome.shape.name}", *(100 * outcome.coverage(method) for method in METHODS)]
-        for n, group in outcomes.items()
-        for outcome in group
-        if _find_closest(outcome.shape.runs) == n
+        [f"{n} runs, {name}", *(100 * float(value) for value in values)]
+        for (n, name), values in zip(table.index, table.to_numpy(), strict=True)
     ]
-    return ReportTable("Coverage of each shape, in %", ["shape", *METHODS], rows)
+    return ReportTable(
+        "Coverage of each shape, in %", ["shape", *(f"{100 * offset:+.0f} %" for offset in OFFSETS)], rows
+    )
 
 
 def _find_closest(runs: int) -> int:

@@ -18,23 +18,22 @@ MIN_ENTRIES, MIN_POOLED = 4, 40
 MAX_STEPS = 8
 MAX_BETWEEN = 2.0  # variance between entries over that within: above it, the entries did not converge alike
 SKEWNESS = 0.5  # the usual bound between about symmetric and moderately skewed
-SPEED_NOISE = 0.001  # relative; of runs that stop at the same evaluation, median of ResNet-50
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Relative counts at convergence to draw from, and the noise of a run's speed; `runs` is what the entries had."""
+    """Runs to draw from: counts at convergence, minutes per count of the same runs, and the entries' number of runs."""
 
     name: str
     family: str
     counts: Numbers
+    speeds: Numbers
     runs: int
-    speed_noise: float = SPEED_NOISE
 
     def draw(self, rng: np.random.Generator, size: tuple[int, ...]) -> tuple[Numbers, Numbers]:
         """Draw counts at convergence, and minutes, each about 1."""
-        counts = rng.choice(self.counts, size)
-        return counts, counts * (1 + self.speed_noise * rng.standard_normal(size))
+        rows = rng.integers(0, len(self.counts), size)
+        return self.counts[rows], self.counts[rows] * self.speeds[rows]
 
 
 def load_shapes(warehouse: Path) -> list[Shape]:
@@ -44,22 +43,31 @@ def load_shapes(warehouse: Path) -> list[Shape]:
     runs = pd.read_parquet(warehouse / "mlperf_runs.parquet").drop(columns="global_batch_size")
     runs = runs[runs["counted"]].merge(entries[entries["division"] == "closed"], on=["round", "path"])
     runs["count"] = runs["samples"].fillna(runs["epochs"])
+    runs["count"] = runs["count"].where(runs.groupby(["round", "path"])["count"].transform("min") > 0)
     groups = runs.groupby(["round", "path"])
     runs["n"] = groups["minutes"].transform("size")
-    runs["relative"] = runs["minutes"] / groups["minutes"].transform("mean") - 1
-    shapes = [*_make_continuous(runs[runs["n"] >= MIN_RUNS]), *_make_steps(runs.dropna(subset=["count"]))]
+    runs["known"] = groups["count"].transform("count") == runs["n"]
+    # Without counts, the minutes alone vary.
+    runs["count"] = runs["count"].where(runs["known"], runs["minutes"])
+    runs["speed"] = runs["minutes"] / runs["count"]
+    for name in ("count", "speed"):
+        runs[f"relative_{name}"] = runs[name] / groups[name].transform("mean") - 1
+    shapes = [*_make_continuous(runs[runs["n"] >= MIN_RUNS]), *_make_steps(runs[runs["known"]])]
     return sorted(shapes, key=lambda shape: (FAMILIES.index(shape.family), shape.name))
 
 
 def _make_continuous(runs: pd.DataFrame) -> Iterator[Shape]:
     """Pool the deviations of runs from their entry's mean; their variance is that of the runs."""
-    for benchmark, pooled in runs.groupby("benchmark"):
-        if len(pooled) >= MIN_POOLED:
-            relative = (pooled["relative"] * np.sqrt(pooled["n"] / (pooled["n"] - 1))).to_numpy()
-            skewness = float(np.mean(relative**3) / np.mean(relative**2) ** 1.5)
-            family = SKEWED if skewness > SKEWNESS else SYMMETRIC
-            counts = np.maximum(1 + relative, 0.05)
-            yield Shape(f"{benchmark}, skewness {skewness:.1f}", family, counts, int(pooled["n"].median()))
+    for benchmark, every in runs.groupby("benchmark"):
+        pooled = every[every["known"]] if every["known"].sum() >= MIN_POOLED else every
+        if len(pooled) < MIN_POOLED:
+            continue
+        widen = np.sqrt(pooled["n"] / (pooled["n"] - 1))
+        relative, speed = ((pooled[f"relative_{name}"] * widen).to_numpy() for name in ("count", "speed"))
+        skewness = float(np.mean(relative**3) / np.mean(relative**2) ** 1.5)
+        family = SKEWED if skewness > SKEWNESS else SYMMETRIC
+        counts = np.maximum(1 + relative, 0.05)
+        yield Shape(f"{benchmark}, skewness {skewness:.1f}", family, counts, 1 + speed, int(pooled["n"].median()))
 
 
 def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
@@ -70,11 +78,9 @@ def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
             continue
         if _compare_variances(groups) > MAX_BETWEEN:
             continue
-        counts = pooled["count"].to_numpy() / pooled["count"].mean()
-        speed = pooled["minutes"] / pooled["count"]
-        noise = (speed / speed.groupby(pooled["path"]).transform("mean") - 1).abs().median()
-        name = f"{benchmark} v{round_}, batch {batch}"
-        yield Shape(name, STEPS, counts, int(pooled["n"].median()), max(float(noise), 1e-4))
+        counts = (pooled["count"] / pooled["count"].mean()).to_numpy()
+        speeds = 1 + pooled["relative_speed"].to_numpy()
+        yield Shape(f"{benchmark} v{round_}, batch {batch}", STEPS, counts, speeds, int(pooled["n"].median()))
 
 
 def _compare_variances(groups: list[Numbers]) -> float:

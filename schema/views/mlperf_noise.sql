@@ -1,3 +1,24 @@
+WITH neighbours AS (
+    SELECT
+        ranking, sum(wrong_order_probability) AS wrong_orders,
+        count(p_value) FILTER (same_machine) AS same_machine_pairs,
+        count(*) FILTER (same_machine AND p_value < 0.05) AS same_machine_separable_pairs,
+        count(speed_p_value) FILTER (scope = 'same-size') AS speed_pairs,
+        count(*) FILTER (scope = 'same-size' AND speed_p_value < 0.05) AS speed_separable_pairs
+    FROM mlperf_ranking
+    GROUP BY ranking
+),
+every AS (
+    SELECT
+        round, benchmark, division, unnest(['all-sizes', 'same-size']) AS scope,
+        unnest([count(p_value), count(p_value) FILTER (accelerators = other_accelerators)]) AS all_pairs,
+        unnest([
+            count(*) FILTER (p_value < 0.05),
+            count(*) FILTER (p_value < 0.05 AND accelerators = other_accelerators)
+        ]) AS all_separable_pairs
+    FROM mlperf_pairs
+    GROUP BY round, benchmark, division
+)
 SELECT
     round, benchmark, division, scope,
     count(*) AS rankings, sum(entries)::BIGINT AS entries, sum(neighbouring_pairs)::BIGINT AS neighbouring_pairs,
@@ -5,7 +26,14 @@ SELECT
     (sum(neighbouring_pairs) - sum(shared_log_pairs) - sum(untested_pairs))::BIGINT AS tested_pairs,
     sum(separable_pairs)::BIGINT AS separable_pairs,
     sum(separable_pairs_corrected)::BIGINT AS separable_pairs_corrected,
-    100 * (1 - sum(separable_pairs) / nullif(tested_pairs, 0)) AS noise_percent
+    100 * (1 - sum(separable_pairs) / nullif(tested_pairs, 0)) AS noise_percent,
+    100 * sum(wrong_orders) / nullif(tested_pairs, 0) AS wrong_order_percent,
+    coalesce(any_value(all_pairs), 0) AS all_pairs, coalesce(any_value(all_separable_pairs), 0) AS all_separable_pairs,
+    sum(same_machine_pairs)::BIGINT AS same_machine_pairs,
+    sum(same_machine_separable_pairs)::BIGINT AS same_machine_separable_pairs,
+    sum(speed_pairs)::BIGINT AS speed_pairs, sum(speed_separable_pairs)::BIGINT AS speed_separable_pairs
 FROM rank_resolution
+JOIN neighbours USING (ranking)
+LEFT JOIN every USING (round, benchmark, division, scope)
 GROUP BY round, benchmark, division, scope
 ORDER BY string_split(round, '.')::BIGINT[], benchmark, division, scope

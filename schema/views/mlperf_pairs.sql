@@ -4,7 +4,7 @@ WITH shared AS (
     SELECT round, other_path, path, logs FROM mlperf_shared_logs WHERE other_round = round
 ),
 scored AS (
-    SELECT *, minutes_high - minutes AS half_width FROM mlperf_entries
+    SELECT * FROM mlperf_entries
     WHERE minutes IS NOT NULL AND division IS NOT NULL
 )
 SELECT
@@ -17,12 +17,22 @@ SELECT
     coalesce(s.logs, 0) AS shared_logs,
     CASE
         WHEN s.logs > 0 THEN 'shared-logs'
-        WHEN a.half_width IS NULL OR b.half_width IS NULL THEN 'untested'
-        WHEN b.minutes - a.minutes > sqrt(a.half_width ** 2 + b.half_width ** 2) THEN 'separable'
+        WHEN t.p_value IS NULL THEN 'untested'
+        WHEN t.p_value < 0.05 THEN 'separable'
         ELSE 'tied'
-    END AS outcome
+    END AS outcome,
+    t.p_value, t.p_value_corrected, t.wrong_order_probability,
+    a.minutes_per_sample, b.minutes_per_sample AS other_minutes_per_sample, t.speed_p_value,
+    CASE
+        WHEN t.speed_p_value IS NULL THEN 'untested'
+        WHEN t.speed_p_value >= 0.05 THEN 'tied'
+        WHEN a.minutes_per_sample < b.minutes_per_sample THEN 'same-order'
+        ELSE 'reversed'
+    END AS speed_outcome
 FROM scored a
 JOIN scored b
     ON b.round = a.round AND b.benchmark = a.benchmark AND b.division = a.division
     AND (b.minutes, b.path) > (a.minutes, a.path)
 LEFT JOIN shared s ON s.round = a.round AND s.path = a.path AND s.other_path = b.path
+LEFT JOIN mlperf_pair_tests t
+    ON t.round = a.round AND t.path = a.path AND t.other_round = b.round AND t.other_path = b.path

@@ -94,12 +94,11 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
         WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags f USING (result_id)
                        JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')
         SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) = 2""",
-    "{:.0f} % of {:,} pairs, v0.7 to v5.1; {:.0f} % among systems of one size": """
-        WITH shares AS (
-            SELECT scope, sum(tested_pairs)::BIGINT AS pairs, 100 * (1 - sum(separable_pairs) / pairs) AS noise
-            FROM mlperf_noise WHERE division = 'closed' GROUP BY 1)
-        SELECT any_value(noise) FILTER (scope = 'all-sizes'), any_value(pairs) FILTER (scope = 'all-sizes'),
-               any_value(noise) FILTER (scope = 'same-size') FROM shares""",
+    "{:.0f} % of {:,} pairs, and {:.0f} % of all pairs, v0.7 to v5.1; wrong order with a probability of {:.0f} %": """
+        SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)), sum(tested_pairs)::BIGINT,
+               100 * (1 - sum(all_separable_pairs) / sum(all_pairs)),
+               sum(wrong_order_percent * tested_pairs) / sum(tested_pairs)
+        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'""",
     "{} of {} pairs, all run with the vendor's code; lowest ratio {}": """
         SELECT count(*) FILTER (abs(ratio - 1) <= 0.05), count(*), round(min(ratio), 2) FROM replications
         WHERE counts AND (machines, parties) = ('IPU', 'vendor and independent')
@@ -113,13 +112,12 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
         WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04' HAVING count(*) = 6""",
     "Of {} claims that Graphcore and others made, {} are confirmed ({} of them only by the same document or another "
     "claim), {} are reached by a later SDK, {} differ in the last digit, {} depend on the baseline, {} are not "
-    "supported, {} are contradicted, {} is a gain within the spread of the runs, and {} cannot be recomputed": """
+    "supported, {} are contradicted, and {} cannot be recomputed": """
         SELECT count(*), count(*) FILTER (verdict LIKE 'confirmed%'),
                count(*) FILTER (verdict = 'confirmed-internally'),
                count(*) FILTER (verdict = 'reached-by-later-sdk'), count(*) FILTER (verdict = 'last-digit-differs'),
                count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),
-               count(*) FILTER (verdict = 'contradicted'),
-               count(*) FILTER (verdict = 'within-run-to-run-spread'), count(*) FILTER (verdict = 'not-recomputable')
+               count(*) FILTER (verdict = 'contradicted'), count(*) FILTER (verdict = 'not-recomputable')
         FROM claims""",
     "There are {} flags, {} of them errors": "SELECT count(*), count(*) FILTER (severity = 'error') FROM flags",
 }

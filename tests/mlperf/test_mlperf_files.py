@@ -110,7 +110,7 @@ def test_a_changed_record_stops_the_build(raw: Path, change: Callable[[Path], No
 
 def test_repeated_key_is_named_by_the_command(raw: Path) -> None:
     edit(raw, IDS, "2.0-2046,", "2.0-2045,")
-    assert get_error(raw).startswith("error: mlperf_ids")
+    assert get_error(raw).startswith("error: mlperf-ids: mlperf_ids, row 6: ")
 
 
 def load_script(name: str) -> Any:

@@ -7,7 +7,17 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.analyses import latency, mlperf, per_dollar, ratios, replications, resnext101, roofline, scaling
+from ipu_results.analyses import (
+    latency,
+    mlperf,
+    mlperf_order,
+    per_dollar,
+    ratios,
+    replications,
+    resnext101,
+    roofline,
+    scaling,
+)
 from ipu_results.analyses.analysis import Analysis, Answer, Frames, set_title, split_summary
 from ipu_results.ground.charts import render_specification, to_vega_lite
 from ipu_results.ground.sql import run_query
@@ -34,7 +44,7 @@ ANALYSES: tuple[Analysis, ...] = (
     resnext101.C2_TO_M2000,
     resnext101.RESNEXT101,
     mlperf.IPU,
-    mlperf.NOISE,
+    mlperf_order.NOISE,
     mlperf.TRENDS,
     replications.ANALYSIS,
     roofline.ANALYSIS,

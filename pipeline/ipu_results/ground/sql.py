@@ -56,7 +56,8 @@ def open_engine(tables: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterat
 @contextmanager
 def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED."""
-    with duckdb.connect(config=ENGINE) as engine:
+    # DuckDB 1.2.2 cannot read a file of several checkpoints by a later version: the caller writes it by one, at the end.
+    with duckdb.connect(config={**ENGINE, "checkpoint_threshold": "1TB"}) as engine:
         quoted = path.replace("'", "''")
         engine.execute(f"ATTACH '{quoted}' AS {ATTACHED} {options}")
         for name, value in LOCKDOWN.items():  # an attached file stays open

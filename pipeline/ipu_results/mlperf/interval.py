@@ -1,155 +1,247 @@
-"""Estimate how far a score may move from one submission to the next, from the spread of its runs.
+"""Estimate how far an official score may move from one submission to the next. `docs/explanation/mlperf.md`.
 
-The interval covers the score that the same system would have on average over many submissions. Its half-width is the
-larger of two. One rests on the entry's own runs: Student's t times their standard error. The other rests on how
-differently the runs of comparable entries converged: where most runs stop at the same evaluation, five runs often show
-no spread although some runs of other entries stopped later. `python -m benchmarks mlperf_intervals` has the coverage.
-
-Student's t is in closed form, accurate to about ten digits, so that `ingest` needs no SciPy.
+A score is minutes per sample times the samples to convergence, where fewer samples than the reference needs count as
+the reference's. So its interval joins two: Student's t for the speed, from how the entry's runs differ in minutes per
+sample, and one of the expected samples, cut by the reference. How runs converge is seen in comparable entries, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from statistics import NormalDist, fmean
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 COVERAGE = 0.95
 MIN_RUNS = 3  # with two runs t is 12.7: such an interval says nothing
 MIN_GROUP_DF = 20  # fewer runs of comparable entries would be as uncertain as the entry's own
+GROUP_WEIGHT = 2  # of the comparable entries' variance, where the entry's own has 1: chosen by simulation
+MAX_DF = 200  # of a quantile: its t is 0.6 % above that of infinitely many
 OWN, GROUP, ALONE = METHODS = ("own-runs", "group-convergence", "own-runs-alone")
-EPSILON = 1e-14  # relative change at which the continued fraction has converged, some units of the last place
-TINY = 1e-300  # keeps the continued fraction from dividing by zero
-MAX_STEPS = 500  # far more than either loop takes for any number of runs
+MAX_STEPS = 100
+TINY = 1e-300  # keeps a division by a spread of zero from a warning
+
+Numbers = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """The standard error of a score, in minutes, and its degrees of freedom."""
+class Runs:
+    """The counted runs of entries, a row each, filled up with NaN.
 
-    standard_error: float
-    df: int
-
-    def half_width(self, coverage: float = COVERAGE) -> float:
-        """Return how far the interval reaches to each side."""
-        return compute_t_quantile(coverage, self.df) * self.standard_error
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreInterval:
-    """The score with its two spreads; `group` is None without enough comparable entries."""
-
-    minutes: float
-    own: Spread
-    group: Spread | None
-
-    @property
-    def method(self) -> str:
-        """Return which spread gives the larger half-width, ALONE without comparable entries."""
-        if self.group is None:
-            return ALONE
-        return GROUP if self.group.half_width() > self.own.half_width() else OWN
-
-    def half_width(self, coverage: float = COVERAGE) -> float:
-        """Return the larger half-width of the two spreads."""
-        own = self.own.half_width(coverage)
-        return own if self.group is None else max(own, self.group.half_width(coverage))
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSpread:
-    """The relative variance within entries of what their runs needed to converge, pooled."""
-
-    variance: float
-    df: int
-
-
-def pool_convergence(entries: Iterable[Sequence[float]]) -> GroupSpread | None:
-    """Pool the counts at convergence of entries, each a list of its runs. None with fewer than MIN_GROUP_DF."""
-    squares, df = 0.0, 0
-    for counts in entries:
-        mean = fmean(counts)
-        squares += math.fsum((count / mean - 1) ** 2 for count in counts)
-        df += len(counts) - 1
-    return GroupSpread(squares / df, df) if df >= MIN_GROUP_DF else None
-
-
-def estimate_interval(
-    score: float, minutes: Sequence[float], factor: float, group: GroupSpread | None
-) -> ScoreInterval | None:
-    """Estimate the interval of a score in minutes.
-
-    `minutes` are those of the counted runs, each log once, before the scaling `factor`. None with fewer than MIN_RUNS.
+    `low` and `high` are how many of the fastest and slowest the score leaves out. `counts` are samples to convergence
+    in any unit, NaN where a run of the entry has none. `reference` is in the same unit, 0 where none applies.
     """
-    n = len(minutes)
-    if n < MIN_RUNS:
-        return None
-    own = Spread(_compute_deviation(minutes) * factor / math.sqrt(n), n - 1)
-    shared = None if group is None else Spread(math.sqrt(group.variance / n) * score, group.df)
-    return ScoreInterval(score, own, shared)
+
+    minutes: Numbers
+    counts: Numbers
+    n: Integers
+    low: Integers
+    high: Integers
+    reference: Numbers
+
+    def select(self, rows: Any) -> Runs:
+        """Return the runs of some entries."""
+        return Runs(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def _compute_deviation(values: Sequence[float]) -> float:
-    """Compute the standard deviation (n - 1). `statistics.stdev` is exact and takes many times as long."""
-    mean = fmean(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """The ends of each entry's interval over its score, and the method."""
+
+    low: Numbers
+    high: Numbers
+    methods: Sequence[str]
 
 
-def are_separable(faster: ScoreInterval, slower: ScoreInterval, coverage: float = COVERAGE) -> bool:
-    """Return whether the interval of the difference of two scores excludes zero.
+def make_runs(
+    minutes: Sequence[Sequence[float]],
+    counts: Sequence[Sequence[float]],
+    dropped: Sequence[tuple[int, int]],
+    ratios: Sequence[float],
+) -> Runs:
+    """Make the arrays; `ratios` are references over the entries' own olympic means of counts.
 
-    That interval follows from the two of the scores: the square of its half-width is the sum of theirs (Zou and
-    Donner, 2008, for two independent estimates).
+    An entry whose distinct runs are too few to leave any out keeps them all.
     """
-    return slower.minutes - faster.minutes > math.hypot(faster.half_width(coverage), slower.half_width(coverage))
+    n = np.array([len(values) for values in minutes], dtype=np.int64)
+    low, high = np.array(dropped, dtype=np.int64).reshape(-1, 2).T
+    too_few = low + high >= n
+    filled = [np.full((len(minutes), n.max(initial=1)), np.nan) for _ in range(2)]
+    for table, rows in zip(filled, (minutes, counts), strict=True):
+        for row, values in enumerate(rows):
+            table[row, : len(values)] = values
+    runs = Runs(filled[0], filled[1], n, np.where(too_few, 0, low), np.where(too_few, 0, high), np.zeros(len(n)))
+    own = average(filled[1], runs)
+    return replace(runs, reference=np.where(np.isnan(own), 0, np.array(ratios, dtype=np.float64) * own))
+
+
+def average(values: Numbers, runs: Runs) -> Numbers:
+    """Return the olympic mean of each row."""
+    ranks = np.arange(values.shape[1])
+    kept = (ranks >= runs.low[:, None]) & (ranks < (runs.n - runs.high)[:, None])
+    means: Numbers = np.where(kept, np.sort(values, axis=1), 0).sum(axis=1) / kept.sum(axis=1)
+    return means
+
+
+def estimate_errors(values: Numbers, runs: Runs) -> tuple[Numbers, Numbers]:
+    """Return two standard errors of the olympic mean of each row: of the plain mean, and by Yuen (1974).
+
+    Yuen's winsorises the values left out. It is larger where the middle of the distribution is empty, such as with two
+    evaluations at which most runs stop, and 0 where less than two values are kept.
+    """
+    ranks, n, kept = np.arange(values.shape[1]), runs.n, runs.n - runs.low - runs.high
+    plain = np.sqrt(_sum_squares(values, n) / np.maximum(n - 1, 1) / n)
+    ordered = np.sort(values, axis=1)
+    ends = (np.take_along_axis(ordered, at[:, None], axis=1) for at in (runs.low, n - runs.high - 1))
+    winsorised = np.where(ranks < n[:, None], np.clip(ordered, *ends), np.nan)
+    squares = _sum_squares(winsorised, n) / np.maximum(kept * (kept - 1), 1)
+    return plain, np.where(kept > 1, np.sqrt(squares), 0)
+
+
+def _sum_squares(values: Numbers, n: Integers) -> Numbers:
+    means = np.nansum(values, axis=1) / n
+    squares: Numbers = np.nansum((values - means[:, None]) ** 2, axis=1)
+    return squares
+
+
+def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]], coverage: float = COVERAGE) -> Intervals:
+    """Estimate the interval of each score, relative to it.
+
+    `groups` names, for each entry, the comparable ones: of the first group with enough runs its variance is used.
+    """
+    has_counts = ~np.isnan(runs.counts[:, 0])
+    counts = np.where(has_counts[:, None], runs.counts, np.where(np.isnan(runs.minutes), np.nan, 1.0))
+    mean = average(counts, runs)
+    speed = average(runs.minutes, runs) / mean
+    speed_arm = _find_speed_arm(runs.minutes - speed[:, None] * counts, runs, coverage) / mean / speed
+    arm, error, is_pooled = _find_convergence_arm(counts / mean[:, None], runs, groups, has_counts, coverage)
+    reference = runs.reference / mean
+    expected = np.maximum(reference, 1)
+    lower, upper = (np.abs(1 - _expect_normalised(1 + sign * arm, reference, error) / expected) for sign in (-1.0, 1.0))
+    # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
+    low, high = np.maximum(1 - np.hypot(lower, speed_arm), 0), 1 + np.hypot(upper, speed_arm)
+    methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
+    return Intervals(low, high, methods.tolist())
+
+
+def _find_speed_arm(residuals: Numbers, runs: Runs, coverage: float) -> Numbers:
+    plain, yuen = estimate_errors(residuals, runs)
+    return np.maximum(
+        _list_quantiles(coverage, runs.n - 1) * plain,
+        _list_quantiles(coverage, runs.n - runs.low - runs.high - 1) * yuen,
+    )
+
+
+def _find_convergence_arm(
+    counts: Numbers,
+    runs: Runs,
+    groups: Sequence[Sequence[Hashable]],
+    has_counts: npt.NDArray[np.bool_],
+    coverage: float,
+) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
+    """Return how far the mean of relative counts may be off, its standard error, and whether others have a say."""
+    plain, yuen = estimate_errors(counts, runs)
+    own_df, kept_df = runs.n - 1, runs.n - runs.low - runs.high - 1
+    pools = _pool(plain**2 * runs.n, yuen**2 * runs.n, own_df, kept_df, groups, has_counts)
+    names = [next((name for name in of_entry if name in pools), None) for of_entry in groups]
+    pooled = np.array([pools[name] if name is not None else (0, 0, 0, 0) for name in names]).reshape(-1, 4)
+    is_pooled = np.array([name is not None for name in names], dtype=bool) & has_counts
+    variance, yuen_variance = (pooled[:, column] / runs.n for column in (0, 1))
+    weight = np.where(is_pooled, GROUP_WEIGHT, 0)
+    error = np.sqrt((plain**2 + weight * variance) / (1 + weight))
+    df = own_df + np.minimum(weight * own_df, pooled[:, 2].astype(np.int64))
+    yuen = np.where(is_pooled, np.sqrt(yuen_variance), yuen)
+    yuen_df = np.where(is_pooled, pooled[:, 3].astype(np.int64), kept_df)
+    arm = np.maximum(_list_quantiles(coverage, df) * error, _list_quantiles(coverage, yuen_df) * yuen)
+    return arm, np.maximum(error, yuen), is_pooled
+
+
+def _pool(
+    plain: Numbers,
+    yuen: Numbers,
+    own_df: Integers,
+    kept_df: Integers,
+    groups: Sequence[Sequence[Hashable]],
+    has_counts: npt.NDArray[np.bool_],
+) -> Mapping[Hashable, tuple[float, float, int, int]]:
+    """Pool the variances of one run within the entries of each group that has MIN_GROUP_DF: two kinds, and their df."""
+    members: dict[Hashable, list[int]] = {}
+    for row, names in enumerate(groups):
+        if has_counts[row] and own_df[row] > 0:
+            for name in names:
+                members.setdefault(name, []).append(row)
+    pools = {}
+    for name, rows in members.items():
+        df, yuen_df = int(own_df[rows].sum()), int(kept_df[rows].sum())
+        if df >= MIN_GROUP_DF:
+            yuen_variance = float(yuen[rows] @ kept_df[rows]) / max(yuen_df, 1)
+            pools[name] = (float(plain[rows] @ own_df[rows]) / df, yuen_variance, df, yuen_df)
+    return pools
+
+
+def _expect_normalised(mean: Numbers, reference: Numbers, error: Numbers) -> Numbers:
+    """Return the mean of max(X, reference) for a normal X with this mean and standard error."""
+    z = (mean - reference) / np.maximum(error, TINY)
+    near = np.clip(z, -40, 40)
+    overshoot = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) + near * compute_normal_share(near)
+    return np.where(z > 40, mean, reference + error * overshoot)
+
+
+def compute_normal_share(z: Numbers) -> Numbers:
+    """Return the probability that a standard normal variable is below z."""
+    return np.array([math.erfc(-value / math.sqrt(2)) / 2 for value in z.tolist()])
+
+
+def _list_quantiles(coverage: float, df: Integers) -> Numbers:
+    """Return the quantile for each number of degrees of freedom, 0 for none."""
+    unique, inverse = np.unique(df, return_inverse=True)
+    quantiles = [compute_t_quantile(coverage, value) if value > 0 else 0.0 for value in unique.tolist()]
+    return np.array(quantiles)[inverse]
 
 
 @cache
 def compute_t_quantile(coverage: float, df: int) -> float:
     """Return the t that a variable with `df` degrees of freedom stays within, on both sides, with this probability."""
-    tail = 1 - coverage
+    tail, df = 1 - coverage, min(df, MAX_DF)
     t = NormalDist().inv_cdf(1 - tail / 2)
     for _ in range(MAX_STEPS):  # Newton from below: the distribution function is concave for t > 0, so no overshoot
-        step = (compute_two_sided_p(t, df) - tail) / (2 * _compute_density(t, df))
+        step = (float(compute_two_sided_p(np.float64(t), df)) - tail) / (2 * _compute_density(t, df))
         t += step
         if abs(step) <= 1e-12 * t:
             break
     return t
 
 
-def compute_two_sided_p(t: float, df: float) -> float:
-    """Return the probability that |T| exceeds t for `df` degrees of freedom."""
-    return _compute_beta_share(df / 2, 0.5, df / (df + t * t))
+def compute_two_sided_p(t: Any, df: int) -> Any:
+    """Return the probability that |T| exceeds t, for any array of t. Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    angle = np.arctan2(t, math.sqrt(df))
+    sine, cosine = np.sin(angle), np.cos(angle)
+    is_odd = df % 2
+    term = cosine if is_odd else np.ones_like(cosine)
+    total = np.zeros_like(cosine) if df == 1 else term
+    for step in range(1, (df - 1) // 2 if is_odd else df // 2):
+        term = term * cosine**2 * ((2 * step) / (2 * step + 1) if is_odd else (2 * step - 1) / (2 * step))
+        total = total + term
+    within = 2 / math.pi * (angle + sine * total) if is_odd else sine * total
+    return np.maximum(1 - within, 0)
 
 
-def _compute_density(t: float, df: float) -> float:
+def _compute_density(t: float, df: int) -> float:
     log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
     return math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))
 
 
-def _compute_beta_share(a: float, b: float, x: float) -> float:
-    """Return the regularised incomplete beta function I_x(a, b)."""
-    if not 0 < x < 1:
-        return float(x >= 1)
-    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    if x < (a + 1) / (a + b + 2):
-        return math.exp(log_front) * _evaluate_fraction(a, b, x) / a
-    return 1 - math.exp(log_front) * _evaluate_fraction(b, a, 1 - x) / b
-
-
-def _evaluate_fraction(a: float, b: float, x: float) -> float:
-    """Evaluate the continued fraction of the incomplete beta function by Lentz's algorithm."""
-    c, d = 1.0, 1 / ((1 - (a + b) * x / (a + 1)) or TINY)
-    value = d
-    for m in range(1, MAX_STEPS):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for term in (even, odd):
-            d = 1 / ((1 + term * d) or TINY)
-            c = (1 + term / c) or TINY
-            value *= d * c
-        if abs(d * c - 1) < EPSILON:
-            break
-    return value
+def adjust_for_many(p_values: Iterable[float]) -> Numbers:
+    """Adjust p-values for their number by Benjamini and Hochberg (1995)."""
+    p = np.fromiter(p_values, dtype=np.float64)
+    order = np.argsort(-p, kind="stable")
+    ranks = np.arange(len(p), 0, -1)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum.accumulate(np.minimum(p[order] * len(p) / ranks, 1))
+    return adjusted

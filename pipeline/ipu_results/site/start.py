@@ -110,10 +110,10 @@ FINDINGS = (
     ),
     StartFinding(
         "mlperf-noise",
-        "How much of an MLPerf ranking is noise?",
+        "How sure is the order of an MLPerf ranking?",
         "{noise:.0f} %",
         "MLPerf is the industry's benchmark of AI hardware. In {noise:.0f} % of {pairs:,} pairs of neighbours in a "
-        "training ranking, the runs behind the scores cannot tell which system is faster.",
+        "training ranking, the runs behind the scores do not separate the two.",
         """
         SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS noise, sum(tested_pairs)::BIGINT AS pairs
         FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'

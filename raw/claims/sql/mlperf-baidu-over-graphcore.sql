@@ -5,11 +5,7 @@ SELECT
     printf('%d IPUs, MLPerf Training %s, closed division', g.accelerators, g.round) AS baseline,
     printf(
         '%.4f min / %.4f min = %.4f; the runs %s the two', b.minutes, g.minutes, b.minutes / g.minutes,
-        CASE
-            WHEN abs(b.minutes - g.minutes)
-                <= sqrt((b.minutes_high - b.minutes) ** 2 + (g.minutes_high - g.minutes) ** 2) THEN 'cannot separate'
-            ELSE 'separate'
-        END
+        CASE WHEN t.p_value >= 0.05 THEN 'cannot separate' ELSE 'separate' END
     ) AS arithmetic,
     [
         'mlperf_entries:' || b.round || '/' || b.path, 'mlperf_entries:' || g.round || '/' || g.path
@@ -19,5 +15,8 @@ JOIN mlperf_entries AS b ON b.submitter = 'Baidu' AND b.accelerator ILIKE '%IPU%
 JOIN mlperf_entries AS g
     ON g.submitter = 'Graphcore' AND g.round = b.round AND g.benchmark = b.benchmark AND g.division = b.division
     AND g.accelerators = b.accelerators AND g.framework LIKE 'PopART%'
+LEFT JOIN mlperf_pair_tests AS t
+    ON (t.round, t.path, t.other_round, t.other_path) = (b.round, b.path, g.round, g.path)
+    OR (t.round, t.path, t.other_round, t.other_path) = (g.round, g.path, b.round, b.path)
 WHERE b.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
 ORDER BY g.accelerators

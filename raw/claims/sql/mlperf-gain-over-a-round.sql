@@ -12,12 +12,15 @@ pairs AS (
         ['mlperf_entries:' || b.round || '/' || b.path, 'mlperf_entries:' || n.round || '/' || n.path] AS inputs,
         n.system || ' in ' || n.round || ' against ' || b.system || ' in ' || b.round || ', ' || n.division
             || ' division' AS compared,
-        abs(b.minutes - n.minutes) <= sqrt((b.minutes_high - b.minutes) ** 2 + (n.minutes_high - n.minutes) ** 2) AS tied
+        t.p_value >= 0.05 AS tied
     FROM claim AS c
     JOIN entries AS n ON n.model = c.model AND c.subject IN (n.system, n.submitter)
     JOIN entries AS b
         ON b.model = n.model AND b.division = n.division AND b.accelerators = n.accelerators
         AND b.framework_name = n.framework_name
+    LEFT JOIN mlperf_pair_tests AS t
+        ON (t.round, t.path, t.other_round, t.other_path) = (b.round, b.path, n.round, n.path)
+        OR (t.round, t.path, t.other_round, t.other_path) = (n.round, n.path, b.round, b.path)
     WHERE n.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
         AND b.round = regexp_extract(c.baseline, '\d+\.\d+')
 )

@@ -5,13 +5,16 @@ WITH pairs AS (
         ['mlperf_entries:' || i.round || '/' || i.path, 'mlperf_entries:' || g.round || '/' || g.path] AS inputs,
         c.unit, g.minutes / i.minutes AS ratio, i.minutes AS ipu, g.minutes AS gpu,
         i.system || ' against ' || g.system || ', closed division, MLPerf Training ' || i.round AS compared,
-        abs(g.minutes - i.minutes) <= sqrt((i.minutes_high - i.minutes) ** 2 + (g.minutes_high - g.minutes) ** 2) AS tied
+        t.p_value >= 0.05 AS tied
     FROM claim AS c
     JOIN mlperf_entries AS i ON i.submitter = 'Graphcore' AND i.division = 'closed' AND i.accelerators = 16
     JOIN results AS r ON r.result_id = i.result_id AND r.model = c.model
     JOIN mlperf_entries AS g
         ON g.submitter = 'NVIDIA' AND g.division = 'closed' AND g.accelerators = 8 AND g.nodes = 1
         AND g.round = i.round AND g.benchmark = i.benchmark AND g.accelerator LIKE '%A100%'
+    LEFT JOIN mlperf_pair_tests AS t
+        ON (t.round, t.path, t.other_round, t.other_path) = (i.round, i.path, g.round, g.path)
+        OR (t.round, t.path, t.other_round, t.other_path) = (g.round, g.path, i.round, i.path)
     WHERE i.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
 )
 SELECT ratio AS value, compared AS baseline, printf('%.4f min / %.4f min = %.4f', gpu, ipu, ratio) AS arithmetic,

@@ -1,0 +1,352 @@
+"""What the runs say about the order of MLPerf entries: intervals of scores, tests of pairs, and rankings."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from ipu_results.mlperf.interval import (
+    COVERAGE,
+    MIN_RUNS,
+    Intervals,
+    Numbers,
+    Runs,
+    adjust_for_many,
+    estimate_intervals,
+    make_runs,
+)
+from ipu_results.mlperf.rules import Rules, round_key
+from ipu_results.mlperf.separation import ALPHA, compare_pairs
+
+Record = Mapping[str, Any]
+Key = tuple[str, str]
+Pair = frozenset[Key]
+# Entries whose runs converge alike, the closest first: of one batch size, else of any.
+GROUPS = (("round", "division", "benchmark", "global_batch_size"), ("round", "division", "benchmark"))
+FAMILY = ("round", "benchmark", "division")
+SUCCESSION = ("company", "benchmark", "division", "accelerators", "comparable_model", "comparable_rounds")
+COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
+STEPS = "steps"
+ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
+CORRECTION = "Benjamini-Hochberg: of the pairs called separable, at most 5 % are expected to be equal"
+P_DIGITS = 3  # significant: the rest is arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRuns:
+    """The counted runs of one entry, each distinct log once: minutes, and counts at convergence where all have them."""
+
+    minutes: tuple[float, ...]
+    counts: tuple[float, ...]
+
+
+NO_RUNS = EntryRuns((), ())
+NO_UNITS: Mapping[tuple[str, str], str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The scored entries of one round, benchmark and division in the order of their scores.
+
+    `p` has a row and a column for each, NaN where a pair was not tested.
+    """
+
+    keys: Sequence[Key]
+    shares_logs: npt.NDArray[np.bool_]
+    p: Numbers
+
+    @property
+    def is_tied(self) -> npt.NDArray[np.bool_]:
+        return self.shares_logs | (self.p >= ALPHA)
+
+
+@dataclass(frozen=True, slots=True)
+class PairTests:
+    """Tested pairs of entries, the lower score first.
+
+    `corrected` is NaN for two of different rounds, `speed_p` unless both are of one size and have minutes per sample.
+    """
+
+    keys: Sequence[tuple[Key, Key]]
+    p: Numbers
+    corrected: Numbers
+    wrong_order: Numbers
+    speed_p: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """What follows from the runs: the row of each entry that has an interval, the intervals, and tests of pairs."""
+
+    rows: Mapping[Key, int]
+    runs: Runs
+    intervals: Intervals
+    families: Mapping[tuple[Any, ...], Family]
+    pairs: PairTests
+
+
+def collect_counted_runs(runs: pd.DataFrame) -> dict[Key, EntryRuns]:
+    """Collect the counted runs of each entry; a log that is in the folder twice is one run."""
+    counted = runs[runs["counted"].astype(bool)]
+    known = [name for name in COUNTS if name in counted]
+    columns = list_columns(counted, "round", "path", "sha256", "minutes", *known)
+    grouped: dict[Key, dict[Any, tuple[Any, ...]]] = defaultdict(dict)
+    for number, (round_, path, digest, *values) in enumerate(zip(*columns, strict=True)):
+        grouped[round_, path].setdefault(number if digest is None else digest, tuple(values))
+    return {key: _choose_unit(list(rows.values())) for key, rows in grouped.items()}
+
+
+def get_key(record: Record) -> Key:
+    """Return round and path, which name an entry."""
+    return record["round"], record["path"]
+
+
+def list_columns(frame: pd.DataFrame, *names: str) -> list[list[Any]]:
+    """List the values of columns, None for a missing one."""
+    return [pa.array(frame[name], from_pandas=True).to_pylist() for name in names]
+
+
+def _choose_unit(rows: Sequence[Sequence[float | None]]) -> EntryRuns:
+    """Use the first unit that every run has; counts of zero say nothing."""
+    minutes, *units = zip(*rows, strict=True)
+    counts = next((unit for unit in units if all(count is not None and count > 0 for count in unit)), ())
+    return EntryRuns(tuple(map(float, minutes)), tuple(map(float, counts)))
+
+
+def assess_runs(
+    entries: Sequence[Record], runs: pd.DataFrame, known: Rules, units: Mapping[tuple[str, str], str] = NO_UNITS
+) -> RunEvidence:
+    """Estimate the interval of every scored entry and test pairs: all of one ranking, and a submitter's progress.
+
+    `units` are those of the reference, by round and benchmark.
+    """
+    by_entry = collect_counted_runs(runs)
+    scored = sorted(
+        (entry for entry in entries if entry["minutes"] is not None),
+        key=lambda entry: (entry["minutes"], *get_key(entry)),
+    )
+    usable = [entry for entry in scored if len(by_entry.get(get_key(entry), NO_RUNS).minutes) >= MIN_RUNS]
+    rows = {get_key(entry): row for row, entry in enumerate(usable)}
+    arrays = _make_arrays(usable, [by_entry[key] for key in rows], known, units)
+    groups: list[list[Hashable]] = [[tuple(entry.get(name) for name in names) for names in GROUPS] for entry in usable]
+    sharing = find_shared_logs(runs)
+    families, pairs = _test_families(_group(scored, FAMILY), _list_successions(usable), rows, arrays, sharing)
+    sizes = {get_key(entry): entry["accelerators"] for entry in usable}
+    pairs = replace(pairs, speed_p=_test_speeds(pairs.keys, sizes, runs))
+    return RunEvidence(rows, arrays, estimate_intervals(arrays, groups), families, pairs)
+
+
+def _group(entries: Iterable[Record], names: Sequence[str]) -> dict[tuple[Any, ...], list[Record]]:
+    """Group entries by columns of which none is null."""
+    groups: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
+    for entry in entries:
+        values = tuple(entry.get(name) for name in names)
+        if None not in values:
+            groups[values].append(entry)
+    return groups
+
+
+def _list_successions(entries: Sequence[Record]) -> Iterator[tuple[Key, Key]]:
+    """Yield a submitter's entries of one size in two successive rounds, the lower score first."""
+    for of_system in _group(entries, SUCCESSION).values():
+        rounds = sorted({entry["round"] for entry in of_system}, key=round_key)
+        following = dict(pairwise(rounds))
+        for a, b in combinations(of_system, 2):
+            if b["round"] == following.get(a["round"]) or a["round"] == following.get(b["round"]):
+                yield get_key(a), get_key(b)
+
+
+def _make_arrays(
+    entries: Sequence[Record], runs: Sequence[EntryRuns], known: Rules, units: Mapping[tuple[str, str], str]
+) -> Runs:
+    drops = [known.benchmark(entry["benchmark"]).drop for entry in entries]
+    missing = [entry["n_runs"] - entry["n_success"] for entry in entries]
+    return make_runs(
+        [each.minutes for each in runs],
+        [each.counts or [float("nan")] * len(each.minutes) for each in runs],
+        [(drop, drop - absent) for drop, absent in zip(drops, missing, strict=True)],
+        [_find_reference(entry, units.get((entry["round"], entry["benchmark"]))) for entry in entries],
+    )
+
+
+def _find_reference(entry: Record, unit: str | None) -> float:
+    """Return what the reference needs over what the entry needed, 0 where nothing is normalised or none is known.
+
+    A scaling factor above 1 is that ratio. Without one, the reference needs at most as much as the entry.
+    """
+    if entry["scaling_factor"] > 1:
+        return float(entry["scaling_factor"])
+    if not entry.get("normalised") or entry.get("reference_to_converge") is None:
+        return 0.0
+    own = entry["samples_to_converge" if unit == STEPS else f"{unit}_to_converge"]
+    own = own / entry["global_batch_size"] if own and unit == STEPS else own
+    return min(entry["reference_to_converge"] / own, 1.0) if own else 0.0
+
+
+def find_shared_logs(runs: pd.DataFrame) -> frozenset[Pair]:
+    """Return the pairs of entries that have a log in common, byte for byte."""
+    holders: dict[str, set[Key]] = defaultdict(set)
+    repeated = runs[runs["sha256"].notna() & runs["sha256"].duplicated(keep=False)]
+    for round_, path, digest in zip(*list_columns(repeated, "round", "path", "sha256"), strict=True):
+        holders[digest].add((round_, path))
+    return frozenset(frozenset(pair) for keys in holders.values() for pair in combinations(sorted(keys), 2))
+
+
+def _test_families(
+    members: Mapping[tuple[Any, ...], Sequence[Record]],
+    successions: Iterable[tuple[Key, Key]],
+    rows: Mapping[Key, int],
+    runs: Runs,
+    sharing: frozenset[Pair],
+) -> tuple[dict[tuple[Any, ...], Family], PairTests]:
+    """Test all pairs at once, then take them apart."""
+    keys = {name: [get_key(entry) for entry in of_family] for name, of_family in members.items()}
+    pairs = [pair for of_family in keys.values() for pair in combinations(of_family, 2)]
+    sizes = [math.comb(len(of_family), 2) for of_family in keys.values()]
+    pairs += successions
+    shares = np.array([bool(sharing) and frozenset(pair) in sharing for pair in pairs], dtype=bool)
+    at = np.array([(rows.get(a, -1), rows.get(b, -1)) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
+    is_tested = (at >= 0).all(axis=1) & ~shares
+    tested = compare_pairs(runs, *at[is_tested].T)
+    p, corrected, wrong_order = (np.full(len(pairs), np.nan) for _ in range(3))
+    p[is_tested], wrong_order[is_tested] = _round_digits(tested.p), _round_digits(tested.wrong_order)
+    families, start = {}, 0
+    for (name, of_family), size in zip(keys.items(), sizes, strict=True):
+        own = np.arange(start, start := start + size)
+        families[name] = Family(of_family, _fill(shares[own], len(of_family)), _fill(p[own], len(of_family)))
+        own = own[is_tested[own]]
+        corrected[own] = _round_digits(adjust_for_many(p[own]))
+    kept = np.flatnonzero(is_tested)
+    named = [pairs[number] for number in kept.tolist()]
+    return families, PairTests(named, p[kept], corrected[kept], wrong_order[kept], np.full(len(kept), np.nan))
+
+
+def _test_speeds(keys: Sequence[tuple[Key, Key]], sizes: Mapping[Key, int | None], runs: pd.DataFrame) -> Numbers:
+    """Test pairs of one size by the minutes per sample of their runs; NaN for the others."""
+    p = np.full(len(keys), np.nan)
+    if "minutes_per_sample" not in runs:
+        return p
+    speeds: dict[Key, dict[str, float]] = defaultdict(dict)
+    measured = runs[runs["counted"].astype(bool) & runs["minutes_per_sample"].notna()]
+    for round_, path, digest, speed in zip(
+        *list_columns(measured, "round", "path", "sha256", "minutes_per_sample"), strict=True
+    ):
+        speeds[round_, path][digest] = speed
+    known = [key for key, of_entry in speeds.items() if len(of_entry) >= MIN_RUNS]
+    rows = {key: row for row, key in enumerate(known)}
+    values = [list(speeds[key].values()) for key in known]
+    arrays = make_runs(values, values, [(0, 0)] * len(known), [0.0] * len(known))
+    tested = [
+        number for number, (a, b) in enumerate(keys) if sizes[a] == sizes[b] is not None and a in rows and b in rows
+    ]
+    pairs = np.array([[rows[key] for key in keys[number]] for number in tested], dtype=np.int64).reshape(-1, 2)
+    p[tested] = _round_digits(compare_pairs(arrays, *pairs.T).p)
+    return p
+
+
+def _fill(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """Fill a symmetric matrix from the values of its pairs; the diagonal is 0 or NaN."""
+    matrix = np.full((size, size), np.nan if values.dtype.kind == "f" else 0, dtype=values.dtype)
+    first, second = np.triu_indices(size, 1)
+    matrix[first, second] = matrix[second, first] = values
+    return matrix
+
+
+def _round_digits(values: Numbers) -> Numbers:
+    scale = 10.0 ** (P_DIGITS - 1 - np.floor(np.log10(values)))
+    rounded: Numbers = np.round(values * scale) / scale
+    return rounded
+
+
+def describe_interval(entry: Record, evidence: RunEvidence) -> dict[str, Any]:
+    """Return the columns of an entry that its interval fills."""
+    row = evidence.rows.get(get_key(entry))
+    if row is None:
+        scored = entry["minutes"] is not None
+        reason = f"fewer than {MIN_RUNS} counted runs with different logs" if scored else "it has no score"
+        return {"no_interval_reason": reason}
+    return {
+        "minutes_low": entry["minutes"] * float(evidence.intervals.low[row]),
+        "minutes_high": entry["minutes"] * float(evidence.intervals.high[row]),
+        "interval_method": evidence.intervals.methods[row],
+        "interval_coverage": COVERAGE,
+        "interval_runs": int(evidence.runs.n[row]),
+    }
+
+
+def list_pair_tests(evidence: RunEvidence) -> dict[str, Sequence[Any]]:
+    """Return the columns of `mlperf_pair_tests` in the order of its key."""
+    pairs = evidence.pairs
+    order = sorted(range(len(pairs.keys)), key=pairs.keys.__getitem__)
+    named = [(*pairs.keys[at][0], *pairs.keys[at][1]) for at in order]
+    columns: dict[str, Sequence[Any]] = {
+        name: [values[place] for values in named]
+        for place, name in enumerate(("round", "path", "other_round", "other_path"))
+    }
+    figures = {"p_value": pairs.p, "p_value_corrected": pairs.corrected, "wrong_order_probability": pairs.wrong_order}
+    figures["speed_p_value"] = pairs.speed_p
+    return columns | {
+        name: [None if math.isnan(value) else value for value in values[order].tolist()]
+        for name, values in figures.items()
+    }
+
+
+def resolve_rankings(entries: Iterable[Record], evidence: RunEvidence) -> list[dict[str, Any]]:
+    """Return one row per ranking: a round, division and benchmark, with all sizes and per number of accelerators."""
+    sizes = {get_key(entry): entry["accelerators"] for entry in entries}
+    rankings: list[tuple[tuple[Any, ...], list[int]]] = []
+    for name, family in evidence.families.items():
+        by_size: dict[Any, list[int]] = defaultdict(list)
+        for place, key in enumerate(family.keys):
+            by_size[sizes[key]].append(place)
+        rankings.append(((*name, ALL_SIZES, None), list(range(len(family.keys)))))
+        rankings += [((*name, SAME_SIZE, size), places) for size, places in by_size.items() if size is not None]
+    rankings.sort(key=lambda ranking: (round_key(ranking[0][0]), *ranking[0][1:4], ranking[0][4] or 0))
+    return [_resolve(name, evidence.families[name[:3]], places) for name, places in rankings]
+
+
+def _resolve(name: tuple[Any, ...], family: Family, places: Sequence[int]) -> dict[str, Any]:
+    pairs = places[:-1], places[1:]
+    p = family.p[pairs]
+    is_tested = ~np.isnan(p)
+    shared = int(family.shares_logs[pairs].sum())
+    groups = list(_find_tied_groups(family.is_tied[np.ix_(places, places)]))
+    round_, benchmark, division, scope, accelerators = name
+    return {
+        "ranking": "/".join(map(str, (*name[:4], *([] if accelerators is None else [accelerators])))),
+        "round": round_,
+        "benchmark": benchmark,
+        "division": division,
+        "scope": scope,
+        "accelerators": accelerators,
+        "entries": len(places),
+        "neighbouring_pairs": len(places) - 1,
+        "shared_log_pairs": shared,
+        "untested_pairs": len(places) - 1 - shared - int(is_tested.sum()),
+        "separable_pairs": int((p[is_tested] < ALPHA).sum()),
+        "separable_pairs_corrected": int((adjust_for_many(p[is_tested]) < ALPHA).sum()),
+        "correction": CORRECTION,
+        "tied_groups": len(groups),
+        "largest_tied_group": max(groups, default=0),
+    }
+
+
+def _find_tied_groups(is_tied: npt.NDArray[np.bool_]) -> Iterator[int]:
+    """Yield the size of each group of neighbours of which no two can be separated and that no neighbour extends."""
+    reached = 0
+    for first in range(len(is_tied)):
+        last = first
+        while last + 1 < len(is_tied) and is_tied[first : last + 1, last + 1].all():
+            last += 1
+        if last > max(first, reached - 1):
+            yield last - first + 1
+        reached = max(reached, last + 1)
