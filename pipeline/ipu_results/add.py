@@ -97,7 +97,7 @@ DATES = ("published_on", "retrieved_on")
 ANY_URL = "https://example.org"
 NOT_IN_ID = re.compile(r"[^a-z0-9.@-]+")
 GUESSED_KINDS = {".csv": "performance-csv", ".pdf": "inference-paper"}
-LEDGERS = ("claims", "contradictions")  # tables that a new document does not change
+LEDGERS = ("claims", "contradictions", "contradicted")  # tables that a new document does not change
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ipu_results.check.conservation import (
     check_expected_tables,
 )
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
-from ipu_results.check.rules import build_dataset, find_flags, list_printed_tables
+from ipu_results.check.rules import build_dataset, find_contradicted, find_flags, list_printed_tables
 from ipu_results.derive import derive_results, select_record
 from ipu_results.errors import DamagedDocumentError, DocumentError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
@@ -197,7 +197,9 @@ def check_documents(
         complete = {name: frame for name, frame in frames.items() if not _waits_for_results(name)}
         check_tables(complete)
         write(complete)
-        frames["flags"] = find_flags(build_dataset(frames, documents, frozenset(gated.printed_tables), vocabulary))
+        frames["contradicted"], texts = find_contradicted(gated.documents, frames)
+        printed_tables = frozenset(gated.printed_tables)
+        frames["flags"] = find_flags(build_dataset(frames, documents, printed_tables, vocabulary, texts))
         frames["results"] = derive_results(frames, vocabulary)
         later = {name: frame for name, frame in frames.items() if name not in complete}
         check_tables(later)

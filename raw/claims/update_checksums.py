@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-TABLE = re.compile(r"^(claims|contradictions|claim_conditions) = \{.*\}$", re.MULTILINE)
+TABLE = re.compile(r"^(claims|contradictions|contradicted|claim_conditions) = \{.*\}$", re.MULTILINE)
 HERE = Path(__file__).resolve().parent
 
 
@@ -29,7 +29,10 @@ def update_sidecar(sidecar: str, file: Path) -> str:
     attached = "".join(f'"{name}" = "{digest(file.parent / name)}"\n' for name in names)
     sidecar = re.sub(r'(?m)^sha256 = ".*"$', f'sha256 = "{digest(file)}"', sidecar, count=1)
     sidecar = re.sub(
-        r"(?m)^(claims|contradictions|claim_conditions) = \{.*\}$", rf"\1 = {{ rows = {len(rows)} }}", sidecar, count=1
+        r"(?m)^(claims|contradictions|contradicted|claim_conditions) = \{.*\}$",
+        rf"\1 = {{ rows = {len(rows)} }}",
+        sidecar,
+        count=1,
     )
     return sidecar.partition("[attachments]")[0] + "[attachments]\n" + attached
 

@@ -90,6 +90,17 @@ SELECT
         WHEN m.maker IS NOT NULL THEN 'independent'
         WHEN documents.measured_by IN (SELECT maker FROM known_maker) THEN 'vendor'
     END AS relationship,
+    CASE WHEN r.conditions IS NOT NULL THEN regexp_matches(r.conditions, '(?i)\b(1st epoch|epoch 1 of|step 0)\b') END
+        AS includes_start_up,
+    nullif(documents.measured_by, r.publisher) AS measured_by,
+    CASE WHEN r.run_energy_j IS NOT NULL THEN
+        CASE
+            WHEN regexp_matches(r.conditions, '\benergy of one hour\b') THEN 'one hour'
+            WHEN regexp_matches(r.conditions, '\benergy of one epoch, (per|of) IPU\b') THEN 'one epoch, of one chip'
+            WHEN regexp_matches(r.conditions, '\benergy of one epoch\b') THEN 'one epoch'
+            WHEN regexp_matches(r.conditions, '\benergy of the run, of GPU\b') THEN 'one run, of one chip'
+        END
+    END AS run_energy_of,
     coalesce(f.errors, 0) AS errors,
     coalesce(f.warnings, 0) AS warnings,
     coalesce(f.remarks, 0) AS remarks,

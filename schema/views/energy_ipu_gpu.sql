@@ -10,9 +10,10 @@ SELECT
     g.rated_w / g.throughput / i.energy_per_item_j AS energy_ratio_at_gpu_rating, i.throughput / g.throughput AS throughput_ratio,
     i.framework AS ipu_framework, g.framework AS gpu_framework, i.conditions AS ipu_conditions,
     g.conditions AS gpu_conditions, i.errors + g.errors AS errors, i.document_id,
-    i.result_id AS ipu_result_id, g.result_id AS gpu_result_id
+    i.result_id AS ipu_result_id, g.result_id AS gpu_result_id, g.network AS gpu_network
 FROM energy_per_item i
 JOIN energy_per_item g
-    ON g.document_id = i.document_id AND g.task = i.task AND g.network = i.network AND g.item = i.item
+    ON g.document_id = i.document_id AND g.task = i.task AND g.item = i.item
+    AND regexp_replace(g.network, ' v[\d.]+$', '') = regexp_replace(i.network, ' v[\d.]+$', '')
     AND g.variant IS NOT DISTINCT FROM i.variant AND g.batch_size = i.batch_size AND g.chips = i.chips
 WHERE i.kind = 'IPU' AND g.kind = 'GPU'

@@ -1,8 +1,4 @@
-WITH readings AS (  -- the code that measured GPT-117M divides the batch by the time of a step and trains sequences of 1,024 tokens
-    -- (FZJ-JSC/CARAML, llm_training/llm_benchmark_ipu.yaml: sequence_length, tokens_per_second)
-    SELECT 'independent-caraml-2024' AS document_id, 'GPT-117M' AS network, 1024 AS tokens
-),
-ratings AS (
+WITH ratings AS (
     SELECT chip, any_value(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
     FROM platforms
     GROUP BY chip
@@ -27,7 +23,7 @@ rows AS (
     FROM measurements r
     LEFT JOIN ratings p ON p.chip = r.chip
     LEFT JOIN ratings w ON concat(w.chip, ' GCD') = r.chip
-    WHERE r.origin <> 'emulated' AND (r.energy_per_item_j IS NOT NULL OR r.efficiency IS NOT NULL)
+    WHERE r.energy_per_item_j IS NOT NULL OR r.efficiency IS NOT NULL
 )
 SELECT
     origin, publisher, relationship, task, network, variant, item, kind, platform, chip, chips, framework, sdk_version,
@@ -36,10 +32,8 @@ SELECT
     CASE WHEN of_chips THEN energy_chips END AS energy_chips,
     joules * throughput AS implied_power_w, CASE WHEN of_chips THEN energy_chips * rated_chip_power_w END AS rated_w,
     joules * throughput > CASE WHEN of_chips THEN energy_chips * highest_chip_power_w END AS above_rating, error_rules,
-    CASE WHEN tokens IS NOT NULL THEN concat('the batch counts sequences of ', tokens, ' tokens, the throughput tokens') END
-        AS second_reading,
-    joules / tokens AS second_energy_per_item_j, joules / tokens * throughput AS second_implied_power_w,
+    CAST(NULL AS VARCHAR) AS second_reading, CAST(NULL AS DOUBLE) AS second_energy_per_item_j,
+    CAST(NULL AS DOUBLE) AS second_implied_power_w,
     conditions, errors, document_id, result_id
 FROM rows
-LEFT JOIN readings USING (document_id, network)
 LEFT JOIN rules USING (result_id)

@@ -8,4 +8,4 @@ SELECT
     chips, throughput_per_chip, throughput_implied, batches_in_flight, power_w, power_scope, relationship, remarks, conditions,
     same_as, sparsity
 FROM record
-WHERE task = 'inference'
+WHERE task = 'inference' AND origin <> 'emulated' AND sparsity IS NULL AND same_as IS NULL

@@ -26,3 +26,4 @@ LEFT JOIN comparison_remarks m
     AND m.framework = r.framework
 LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R26'
 WHERE r.task = 'inference' AND r.benchmark IS DISTINCT FROM 'mlperf-training' AND r.latency_ms IS NOT NULL
+    AND r.origin <> 'emulated' AND r.same_as IS NULL

@@ -5,7 +5,7 @@ SELECT
     effective_precision, chips, throughput_per_chip, throughput_implied, batches_in_flight, relationship, errors,
     warnings, remarks, sparsity
 FROM record
-WHERE origin = 'published' AND benchmark IS DISTINCT FROM 'mlperf-training'
+WHERE origin = 'published' AND benchmark IS DISTINCT FROM 'mlperf-training' AND sparsity IS NULL AND same_as IS NULL
 QUALIFY row_number() OVER (
     PARTITION BY
         publisher, task, model, variant, dataset, platform, framework, compiler, precision, compute_precision,

@@ -31,9 +31,8 @@ counted AS (
     FROM measurements r
     JOIN operation_counts o ON o.network = r.network AND o.variant = coalesce(r.variant, '')
     WHERE
-        r.origin <> 'emulated' AND r.benchmark IS NULL AND r.throughput_per_chip IS NOT NULL AND r.chip IS NOT NULL
+        r.benchmark IS NULL AND r.throughput_per_chip IS NOT NULL AND r.chip IS NOT NULL
         AND (r.task = 'inference' OR o.training) AND coalesce(r.packed, FALSE) = FALSE
-        AND r.sparsity IS NULL  -- the products with zeros are counted and not computed
 )
 SELECT
     r.origin, r.publisher, r.relationship, r.task, r.network, r.variant, r.platform, r.chip, r.chips, r.framework,

@@ -8,3 +8,4 @@ SELECT
     effective_precision, micro_batch_size, chips, throughput_per_chip, minutes, relationship, remarks, conditions, same_as
 FROM record
 WHERE task = 'training' AND benchmark IS DISTINCT FROM 'mlperf-training'
+    AND origin <> 'emulated' AND sparsity IS NULL AND same_as IS NULL AND includes_start_up IS NOT TRUE

@@ -28,7 +28,10 @@ export interface Facet {
 }
 
 export const PER_PRICE = "throughput_per_1000_usd";
-export const SUBMITTED = "submitted"; // rows that contributors handed in are shown by an explicit choice only
+export const SUBMITTED = "submitted";
+export const EMULATED = "emulated";
+/** What is shown by an explicit choice only: rows that contributors handed in, and predictions. */
+export const APART: Partial<Record<FacetName, string>> = { relationship: SUBMITTED, origin: EMULATED };
 const COUNTS = new Set(["batch_size", "chips"]); // set by whoever ran it, never emulated
 const BLANK = "(blank)";
 const NO_FLAG = "(no flag)";
@@ -91,7 +94,7 @@ export class Dataset {
   }
 
   isEmulated(row: number, name: string): boolean {
-    return !COUNTS.has(name) && this.getText(row, "origin") === "emulated";
+    return !COUNTS.has(name) && this.getText(row, "origin") === EMULATED;
   }
 
   /** Whether a network leaves out weights that are zero, which makes it another one than the dense. */

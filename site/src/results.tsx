@@ -1,14 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { ADDITIONAL, HIDEABLE, MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
 import { useMedia, WithData } from "./data";
-import { type Dataset, FACETS, FACET_TITLES, SUBMITTED } from "./dataset";
+import { APART, type Dataset, EMULATED, FACETS, FACET_TITLES, type FacetName } from "./dataset";
 import { formatCsv, saveFile } from "./download";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
 import { getRows, getText } from "./frame";
 import { More } from "./lazy";
 import { formatHash, navigate, setParameter, setParameters, toggleValue } from "./route";
-import { type Filters, type Group, parseFigure, selectRows } from "./select";
+import { type Filters, type Group, isRanking, parseFigure, selectRows } from "./select";
 import { Table } from "./table";
 
 const MAX_CLAIMS = 5; // links to claims that state a searched figure
@@ -100,7 +100,10 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
         </div>
         {citing && <More name="Cite" ids={Array.from(selection.rows, (row) => data.getText(row, "result_id"))} />}
         <Chips data={data} filters={filters} />
-        <Submitted data={data} counts={selection.counts.get("relationship")!} picked={filters.picked.relationship ?? []} />
+        {(Object.keys(APART) as FacetName[]).map((name) => (
+          <Apart key={name} data={data} name={name} counts={selection.counts.get(name)!} picked={filters.picked[name] ?? []} />
+        ))}
+        {isRanking(filters.sort) && <p class="note">A row that prints the measurement of another row again is not ranked.</p>}
         <FigureClaims search={filters.search} />
         <Choices groups={selection.groups} sort={filters.sort} />
         <Table data={data} rows={selection.rows} groups={selection.groups} columns={columns} sort={filters.sort} wide={wide} />
@@ -109,16 +112,18 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
   );
 }
 
-/** Says how many submitted rows are kept apart, and offers them. */
-function Submitted({ data, counts, picked }: { data: Dataset; counts: Int32Array; picked: string[] }) {
-  const facet = data.facets.find(({ name }) => name === "relationship")!;
-  const count = counts[facet.words.indexOf(SUBMITTED)] ?? 0;
+/** Says how many submitted or emulated rows are kept apart, and offers them. */
+function Apart({ data, name, counts, picked }: { data: Dataset; name: FacetName; counts: Int32Array; picked: string[] }) {
+  const facet = data.facets.find((own) => own.name === name)!;
+  const word = APART[name]!;
+  const count = counts[facet.words.indexOf(word)] ?? 0;
   if (count === 0 || picked.length > 0) return null;
+  const [what, why] = word === EMULATED ? ["were emulated", "they are predictions"] : ["contributors submitted", "no other source prints them"];
   return (
     <p class="note">
-      {formatCount(count, "row")} that contributors submitted {count === 1 ? "is" : "are"} not shown, since no other source prints them.{" "}
-      <button type="button" class="chip" onClick={() => toggleValue("relationship", SUBMITTED)}>
-        Show submitted rows
+      {formatCount(count, "row")} that {what} {count === 1 ? "is" : "are"} not shown, since {why}.{" "}
+      <button type="button" class="chip" onClick={() => toggleValue(name, word)}>
+        Show {word} rows
       </button>
     </p>
   );

@@ -1,5 +1,5 @@
 // Which rows the table shows, in which order, and how many there would be for each value of each facet.
-import { type Dataset, type Facet, type FacetName, SUBMITTED } from "./dataset";
+import { APART, type Dataset, type Facet, type FacetName } from "./dataset";
 
 export interface Filters {
   search: string;
@@ -83,14 +83,20 @@ function countRow(facet: Facet, counts: Int32Array, row: number): void {
 }
 
 function encodePicked(facet: Facet, words: string[] | undefined): Uint8Array | null {
-  const isApart = facet.name === "relationship" && facet.words.includes(SUBMITTED);
-  if (!words?.length) return isApart ? Uint8Array.from(facet.words, (word) => (word === SUBMITTED ? 0 : 1)) : null;
+  const apart = APART[facet.name] ?? "";
+  if (!words?.length) return facet.words.includes(apart) ? Uint8Array.from(facet.words, (word) => (word === apart ? 0 : 1)) : null;
   return Uint8Array.from(facet.words, (word) => (words.includes(word) ? 1 : 0));
 }
 
 // What two figures must share to be ranked against each other. Latencies and batch sizes have one unit, and only a reader can tell.
 const RATES = new Set(["throughput", "throughput_per_chip", "throughput_per_1000_usd", "efficiency"]);
 const TIMES = new Set(["minutes", "time_to_train_s"]);
+
+/** Whether an order ranks results by what they reach. */
+export function isRanking(sort: string): boolean {
+  const name = sort.replace(/^-/, "");
+  return RATES.has(name) || TIMES.has(name) || name === "latency_ms";
+}
 
 /** Sorts rows in place into groups that may be ranked, the largest first and rows without the figure last. */
 function groupRows(data: Dataset, rows: Int32Array, name: string): Group[] {
@@ -118,10 +124,11 @@ function groupRows(data: Dataset, rows: Int32Array, name: string): Group[] {
   return ordered.map(({ group }) => group);
 }
 
-/** Rows of the analysis, within the latency, that have every word of the search in some column. */
+/** Rows of the analysis, within the latency, that have every word of the search in some column; each measurement once in a ranking. */
 function findCandidates(data: Dataset, filters: Filters): Uint8Array {
   const candidates = new Uint8Array(data.rows).fill(filters.analysis === null ? 1 : 0);
   if (filters.analysis !== null) for (const row of data.getAnalysisRows(filters.analysis)) candidates[row] = 1;
+  if (isRanking(filters.sort)) for (let row = 0; row < data.rows; row += 1) if (data.getText(row, "same_as")) candidates[row] = 0;
   const latency = data.getColumn("latency_ms");
   if (filters.maxLatency !== null && latency.kind === "number")
     for (let row = 0; row < data.rows; row += 1) if (!((latency.values[row] ?? Infinity) <= filters.maxLatency)) candidates[row] = 0;

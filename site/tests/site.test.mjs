@@ -63,6 +63,17 @@ test("all results are loaded, and only the rows in view are in the page", () =>
     assert.equal(await page.evaluate(() => document.activeElement.className), "scroll"); // not the top of the page
   }));
 
+function readOrigins(page) {
+  return tableRows(page).evaluateAll((rows) => rows.map((row) => row.textContent));
+}
+
+test("a ranking within 2 ms has no prediction and each measurement once", () =>
+  onPage("#/results?ms=2&sort=-throughput", async (page) => {
+    await tableRows(page).first().waitFor();
+    assert.ok(!(await readOrigins(page)).some((text) => /EMULATED/.test(text)));
+    await page.getByText("A row that prints the measurement of another row again is not ranked.").waitFor();
+  }));
+
 test("a facet filters, the counts of all facets follow, and search requires every word", () =>
   onPage("#/results", async (page) => {
     const emulated = facetValue(page, "EMULATED");
@@ -74,6 +85,8 @@ test("a facet filters, the counts of all facets follow, and search requires ever
     assert.match(await facetValue(page, "published").locator(".number").textContent(), /^[\d,]{3,}$/);
     assert.match(await tableRows(page).first().textContent(), /EMULATED.*≈/);
     await emulated.locator("input").uncheck();
+    await page.getByRole("button", { name: "Show emulated rows" }).waitFor();
+    assert.ok(!(await readOrigins(page)).some((text) => /EMULATED/.test(text)));
     await page.getByLabel("Search the results").fill("qwant c2");
     await waitForHash(page, "q=qwant");
     assert.equal(await readCount(page), 6);
@@ -159,7 +172,7 @@ for (const [name, options] of Object.entries(WIDTHS))
       const queries = [
         ...SORTS.map((sort) => `sort=${sort}`),
         ...RELATIONSHIPS.flatMap((relationship) => SORTS.map((sort) => `relationship=${relationship}&sort=${sort}`)),
-        "platform=C2&sort=-throughput", // a figure that is emulated and flagged has two signs
+        "platform=C2&origin=published&origin=emulated&sort=-throughput", // a figure that is emulated and flagged has two signs
       ];
       for (const query of queries) {
         await openHash(page, `#/results?${query}`);

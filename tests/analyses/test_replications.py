@@ -80,7 +80,7 @@ FACTS = {
     ],
     # Half a chip draws no more than a whole one.
     "SELECT batch_size, above_rating, rated_w FROM energy_per_item "
-    "WHERE chip = 'MI250 GCD' AND network = 'ResNet-50 v1.5' ORDER BY batch_size": [
+    "WHERE chip = 'MI250 GCD' AND network = 'ResNet-50 v2' ORDER BY batch_size": [
         (batch, batch <= 64, None) for batch in (16, 32, 64, 128, 256, 512)
     ],
     "SELECT implied_power_w, above_rating FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64": [
@@ -89,9 +89,10 @@ FACTS = {
     # Energy above the rating names its rule, which needs a rating.
     "SELECT count(*) FROM energy_per_item "
     "WHERE rated_w IS NOT NULL AND above_rating <> (coalesce(error_rules, '') LIKE '%R29%')": [(0,)],
-    "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29') FROM energy_ipu_gpu "
+    "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29, R35') FROM energy_ipu_gpu "
     "WHERE gpu_above_rating AND gpu_rated_w IS NOT NULL": [(45, 45)],
-    "SELECT count(*) FROM energy_per_item WHERE second_reading IS NOT NULL AND network <> 'GPT-117M'": [(0,)],
+    # CARAML's code runs v2 on GPUs and v1.5 on the IPU.
+    "SELECT DISTINCT network, gpu_network FROM energy_ipu_gpu": [("ResNet-50 v1.5", "ResNet-50 v2")],
     # No share is above the peak without an error flag.
     "SELECT DISTINCT errors > 0, precision_doubtful FROM peak_shares "
     "WHERE greatest(datasheet_share, measured_share) > 1": [(True, True)],
@@ -159,13 +160,20 @@ def test_energy_of_an_image_next_to_the_gpu(query: Query) -> None:
     assert rating == pytest.approx(400 / throughput / ipu)
 
 
-def test_both_readings_of_the_unit_of_gpt(query: Query) -> None:
-    """CARAML, table II: 64 items at 64.99/s, 15.68 Wh of one IPU; 57 kW as printed, 56 W for 1,024-token items."""
-    columns = "energy_chips, rated_w, implied_power_w, second_implied_power_w, second_energy_per_item_j"
+def test_unit_of_gpt_is_a_sequence_and_its_energy_that_of_an_epoch(query: Query) -> None:
+    """CARAML: README, 2,048 in 11.17 s; table II, 15.68 Wh of one IPU at batch 64, of an epoch of four steps."""
+    row = "network = 'GPT-117M' AND batch_size = 2048 AND throughput IS NOT NULL"
+    rates = query(f"SELECT DISTINCT item, throughput FROM results WHERE {row}")
+    assert rates == [("sequence", 183.37)]
+    assert rates[0][1] == pytest.approx(2048 / 11.17, rel=2e-4)
+    columns = "energy_chips, rated_w, implied_power_w, error_rules, item"
     rows = query(f"SELECT {columns} FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64")
-    seconds, joules = 64 * 1024 / 64.99, 15.68 * 3600
-    figures = (1, 300, 1024 * joules / seconds, joules / seconds, joules / 64 / 1024)
-    assert rows == [tuple(pytest.approx(figure, rel=1e-3) for figure in figures)]
+    assert rows == [(1, 300, pytest.approx(15.68 * 3600 / (64 / 64.99), rel=1e-3), "R29, R35", "sequence")]
+    added = query(
+        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own FROM contradictions "
+        "WHERE contradiction_id = 'caraml-gpt-unit') WHERE contains(own ->> 'baseline', 'add to')"
+    )
+    assert [150 < watts < 180 for (watts,) in added] == [True] * 5
 
 
 def test_rows_of_an_analysis_are_in_the_order_of_their_files(warehouse: Path) -> None:

@@ -52,7 +52,16 @@ REQUIRED_COLUMNS = {
 def load_dataset() -> Dataset:
     """Load the whole committed dataset as the rules see it."""
     folder = ROOT / "warehouse"
-    names = ("results", "cells", "platforms", "models", "configurations", "microbenchmarks", "mlperf_entries")
+    names = (
+        "results",
+        "cells",
+        "platforms",
+        "models",
+        "configurations",
+        "microbenchmarks",
+        "mlperf_entries",
+        "contradicted",
+    )
     frames = {name: pd.read_parquet(folder / f"{name}.parquet") for name in names}
     documents, vocabulary = load_catalogue(RAW), load_vocabulary()
     printed = frozenset(
@@ -61,7 +70,8 @@ def load_dataset() -> Dataset:
         for header in vocabulary.headers_of(document.reader)
         if header.strict
     )
-    return build_dataset(frames, documents, printed, vocabulary)
+    texts = pd.read_parquet(folder / "contradictions.parquet").set_index("contradiction_id")["what"].to_dict()
+    return build_dataset(frames, documents, printed, vocabulary, texts)
 
 
 def change_vocabulary(data: Dataset, **values: Any) -> Dataset:

@@ -155,7 +155,8 @@ def test_views_have_their_described_columns_and_rows(query: Query) -> None:
 def test_views_split_the_results_and_latest_omits_rows_that_a_newer_page_replaced(query: Query) -> None:
     mlperf = query("SELECT count(*) FROM results WHERE benchmark = 'mlperf-training'")[0][0]
     counts = [query(f"SELECT count(*) FROM {name}")[0][0] for name in ("inference", "training", "results")]
-    assert counts[0] + counts[1] + mlperf == counts[2]
+    left_out = "origin = 'emulated' OR sparsity IS NOT NULL OR same_as IS NOT NULL AND benchmark IS NULL"
+    assert counts[0] + counts[1] + mlperf + query(f"SELECT count(*) FROM results WHERE {left_out}")[0][0] == counts[2]
     assert mlperf == 11 + 2117
     row = "model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1' AND task = 'training'"
     assert query(f"SELECT count(*) FROM results WHERE {row}") == [(3,)]

@@ -45,9 +45,9 @@ def summarise(frames: Frames) -> str:
         [
             _describe_basis(published),
             _describe_excluded(points),
-            f"A further {(bounded['relationship'] == 'independent').sum()} lines are of independent parties, "
-            f"{(bounded['origin'] == 'emulated').sum()} emulated and {(bounded['origin'] == 'measured').sum()} "
-            "measured by this project, in groups of their own.",
+            f"A further {(bounded['relationship'] == 'independent').sum()} lines are of independent parties and "
+            f"{(bounded['origin'] == 'measured').sum()} measured by this project, in groups of their own.",
+            "Emulated rows are in none.",
             "The publishers chose the batch sizes, so a machine with few rows has a coarse front, not a slow one.",
             "Machines have different numbers of chips, and the best row may use any framework and precision.",
         ],

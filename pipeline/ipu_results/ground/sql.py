@@ -56,7 +56,7 @@ def open_engine(tables: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterat
 @contextmanager
 def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED."""
-    # DuckDB 1.2.2 cannot read a file of several checkpoints by a later version: the caller writes it by one, at the end.
+    # DuckDB 1.2.2 cannot read a file of several checkpoints by a later version: the caller writes one, at the end.
     with duckdb.connect(config={**ENGINE, "checkpoint_threshold": "1TB"}) as engine:
         quoted = path.replace("'", "''")
         engine.execute(f"ATTACH '{quoted}' AS {ATTACHED} {options}")

@@ -77,7 +77,8 @@ class Vocabulary:
     `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
     `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
-    `microbenchmarks` maps the metric of a microbenchmark to its units.
+    `microbenchmarks` maps the metric of a microbenchmark to its units. `renamed` are rows with another name than
+    what ran.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -100,6 +101,7 @@ class Vocabulary:
     precision_settings: Mapping[str, Sequence[str]]
     latency_bases: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
+    renamed: tuple[Entry, ...]
     remarks: tuple[Entry, ...]
     operation_counts: tuple[Entry, ...]
     derived: Mapping[str, Sequence[Entry]]
@@ -187,6 +189,7 @@ def load_vocabulary() -> Vocabulary:
         precision_settings=precisions["settings"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
+        renamed=tuple(_load("identities")["renamed"]),
         remarks=tuple(_load("remarks")["remark"]),
         operation_counts=counts,
         derived=_load("derived"),

@@ -108,11 +108,7 @@ def describe_verdict(claim: Mapping[str, Any]) -> str:
 
 
 PAIRS = """
-    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis, i.second_reading AS ipu_second_reading,
-        i.second_energy_per_item_j AS ipu_second_energy_per_item_j,
-        i.second_implied_power_w AS ipu_second_implied_power_w,
-        g.second_reading AS gpu_second_reading, g.second_energy_per_item_j AS gpu_second_energy_per_item_j,
-        g.second_implied_power_w AS gpu_second_implied_power_w,
+    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis,
         p.errors > 0 OR coalesce(p.ipu_above_rating, false) OR coalesce(p.gpu_above_rating, false) AS wrong,
         NOT wrong AND (p.ipu_rated_w IS NULL OR p.gpu_rated_w IS NULL) AS unchecked
     FROM energy_ipu_gpu p

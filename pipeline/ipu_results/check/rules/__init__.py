@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ipu_results.check.rules import identity, little, microbenchmarks, placement, plausibility, scaling
+from ipu_results.check.rules import contradictions, identity, little, microbenchmarks, placement, plausibility, scaling
+from ipu_results.check.rules.contradictions import find_contradicted
 from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset, build_no_flags, list_printed_tables
 
-__all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_flags", "list_printed_tables"]
+__all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_contradicted", "find_flags", "list_printed_tables"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,9 @@ RULES: tuple[Rule, ...] = (
     Rule("R32", "two-figures-of-one-work", microbenchmarks.flag_two_figures_of_one_work),
     Rule("R33", "share-against-total", microbenchmarks.flag_share_against_total),
     Rule("R34", "peak-against-series", microbenchmarks.flag_peak_against_series),
+    Rule("R35", "contradicted", contradictions.flag_contradicted),
+    Rule("R36", "start-up-included", placement.flag_start_up),
+    Rule("R37", "no-growth-with-chips", scaling.flag_no_growth),
 )
 
 

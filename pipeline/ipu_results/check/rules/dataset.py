@@ -35,7 +35,8 @@ class Dataset:
     """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed tables.
 
     `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
-    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`.
+    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `contradictions` maps the id
+    of a contradiction to what it says.
     """
 
     results: pd.DataFrame
@@ -48,6 +49,8 @@ class Dataset:
     printed_tables: frozenset[tuple[str, str]]
     vocabulary: Vocabulary
     microbenchmarks: pd.DataFrame = field(default_factory=lambda: build_frame(table("microbenchmarks"), []))
+    contradicted: pd.DataFrame = field(default_factory=lambda: build_frame(table("contradicted"), []))
+    contradictions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -143,6 +146,7 @@ def build_dataset(
     documents: Sequence[Document],
     printed_tables: frozenset[tuple[str, str]],
     vocabulary: Vocabulary,
+    contradictions: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Collect what the rules look at."""
     sections = {
@@ -151,13 +155,14 @@ def build_dataset(
         for name, expected in document.tables.items()
         if expected.platform is not None
     }
-    names = ("results", "cells", "platforms", "models", "configurations", "microbenchmarks")
+    names = ("results", "cells", "platforms", "models", "configurations", "microbenchmarks", "contradicted")
     return Dataset(
         **{name: frames[name] for name in names},
         official=frames["mlperf_entries"],
         sections=sections,
         printed_tables=printed_tables,
         vocabulary=vocabulary,
+        contradictions=contradictions or {},
     )
 
 

@@ -91,6 +91,17 @@ def flag_unnamed_work(data: Dataset) -> pd.DataFrame:
     return build_flags("R28", "info", rows, "time_to_result_s", template)
 
 
+STARTS_UP = r"(?i)\b(?:1st epoch|epoch 1 of|step 0)\b"
+
+
+def flag_start_up(data: Dataset) -> pd.DataFrame:
+    """Flag the rate of a first epoch or step: it includes start-up, such as compilation."""
+    rows = data.published[["result_id", "throughput", "conditions"]]
+    rows = rows[rows["throughput"].notna() & rows["conditions"].str.contains(STARTS_UP, na=False, regex=True)]
+    template = "the rate of {conditions} includes start-up; it is not to be compared with a steady rate"
+    return build_flags("R36", "warn", rows, "throughput", template)
+
+
 def _rate(rows: pd.DataFrame) -> Any:
     """Rate a contradiction: a warning if the match is exact."""
     return np.where(rows["match_confidence"] == EXACT, "warn", "info")

@@ -21,6 +21,7 @@ from ipu_results.ground.physics import (
 NAMED = ("model", "platform", "framework")
 OF_CHIPS = ("device", "board")
 OF_MACHINE = "machine"
+DIE = " GCD"  # one of the two dies of a chip; no source rates one, and it draws no more than the whole chip
 OF_ONE_CHIP = r"(?i)\bper (?:IPU|GPU|GCD)\b"  # in the conditions: the power is that of one chip, whatever their number
 
 
@@ -100,7 +101,7 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
 
     The power is the printed one, else throughput × energy per item, else throughput / efficiency. Energy of chips or
     cards is compared with the rating of one chip × chips, or of one where the conditions say that it is of each chip. A
-    row without a scope, or without a rating, is not checked.
+    die is compared with the whole chip. A row without a scope, or without a rating, is not checked.
     """
     rows = data.published[
         ["result_id", "platform", "chip", "chip_count", "throughput", "efficiency", "energy_per_item_j", "power_w"]
@@ -108,7 +109,8 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     each = data.published["conditions"].str.contains(OF_ONE_CHIP, na=False, regex=True)
     rows["chip_count"] = rows["chip_count"].mask(each & rows["scope"].isin(OF_CHIPS), 1)
     machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
-    of_chips = rows["chip"].map(data.vocabulary.chip_ratings).astype("float64") * rows["chip_count"]
+    whole = rows["chip"].str.removesuffix(DIE)
+    of_chips = whole.map(data.vocabulary.chip_ratings).astype("float64") * rows["chip_count"]
     of_machine = rows["platform"].map(machines).astype("float64")
     rated = of_chips.where(rows["scope"].isin(OF_CHIPS), of_machine.where(rows["scope"] == OF_MACHINE))
     readings = {
@@ -128,7 +130,9 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
         above = above.assign(
             power=round_figures(above["power"]), efficiency=above["efficiency"].astype("float64").map("{:.4g}".format)
         )
-        template = f"{{power}} W: {how}; {{chip_count}} × {{chip}} (power of {{scope}}) are rated {{rated}} W"
+        die = np.where(above["chip"].str.endswith(DIE).fillna(False), ", whole chips of two dies each", "")
+        above = above.assign(die=die)
+        template = f"{{power}} W: {how}; {{chip_count}} × {{chip}} (power of {{scope}}{{die}}) are rated {{rated}} W"
         flags.append(build_flags("R29", "error", above, column, template))
     return pd.concat(flags, ignore_index=True).drop_duplicates("result_id")
 

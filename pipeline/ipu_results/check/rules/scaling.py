@@ -93,6 +93,33 @@ def flag_superlinear_scaling(data: Dataset) -> pd.DataFrame:
     return build_flags("R08", "warn", rows, "throughput", template)
 
 
+MIN_GROWTH = 1.1  # of the throughput, on twice the chips or more
+
+
+def flag_no_growth(data: Dataset) -> pd.DataFrame:
+    """Flag a throughput that does not grow with the chips: less than MIN_GROWTH times as much on twice as many or more.
+
+    Of each number of chips only the fastest row is compared. If it does not grow, all rows of that number are flagged.
+    """
+    rows = data.published[["result_id", "chip_count", "throughput"]].assign(work=data.groups(*SAME_WORK))
+    rows = rows[rows["chip_count"].notna() & rows["throughput"].notna()]
+    best = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(["work", "chip_count"])
+    pairs = best.merge(best, on="work", suffixes=("", "_there"))
+    pairs = pairs[pairs["chip_count"] >= 2 * pairs["chip_count_there"]]
+    pairs = pairs[pairs["throughput"] < MIN_GROWTH * pairs["throughput_there"]]
+    pairs = pairs.sort_values("throughput_there", ascending=False, kind="stable").drop_duplicates(
+        ["work", "chip_count"]
+    )
+    rows = rows.merge(
+        pairs.drop(columns="result_id"), on=["work", "chip_count"], suffixes=("", "_best"), validate="m:1"
+    )
+    template = (
+        "{throughput_best:4} items/s at best on {chip_count} chips, {throughput_there:4} on {chip_count_there}: "
+        "the curve does not grow with the chips"
+    )
+    return build_flags("R37", "warn", rows, "throughput", template)
+
+
 def _format_setup(batch: pd.Series, sdk: pd.Series) -> list[str]:
     sizes = ("batch " + batch.astype("Int64").astype("string")).to_list()
     versions = ("SDK " + sdk.astype("string")).to_list()

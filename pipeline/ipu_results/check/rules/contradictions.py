@@ -1,0 +1,77 @@
+"""Find the figures that an entry of `contradictions` is about, and flag them with what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+
+import duckdb
+import pandas as pd
+
+from ipu_results.check.rules.dataset import Dataset, build_flags
+from ipu_results.errors import DamagedDocumentError
+from ipu_results.ground.sql import get_first_line, open_engine
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.schema import table
+from ipu_results.schema.frames import build_frame, to_arrow
+
+CONTRADICTED = "contradicted"
+KEYS = {"results": "result_id", "microbenchmarks": "microbenchmark_id"}
+SEVERITIES = ("info", "warn", "error")
+
+
+def find_contradicted(
+    documents: Iterable[NormalisedDocument], frames: Mapping[str, pd.DataFrame]
+) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return the table `contradicted`, and what each contradiction says.
+
+    A rule of raw/claims/contradicted.csv is a condition on the rows of one document. Raises DamagedDocumentError for a
+    condition that cannot be evaluated, and for an unknown contradiction.
+    """
+    rows = [row for document in documents for row in document.passthrough]
+    texts = {row.values["contradiction_id"]: row.values["what"] for row in rows if row.table == "contradictions"}
+    rules = [{**row.values, "locator": row.locator} for row in rows if row.table == CONTRADICTED]
+    found = []
+    for name, key in KEYS.items():
+        frame = frames[name][frames[name]["document_id"].isin([rule["rows_of"] for rule in rules])]
+        definition = table(name).without_derived()
+        with open_engine() as engine:
+            engine.register("rows", to_arrow(definition, frame[list(definition.names)]))
+            found += [{**rule, "result_id": own} for rule in rules for own in _select(engine, key, frame, rule, texts)]
+    return build_frame(table(CONTRADICTED), found), texts
+
+
+def _select(
+    engine: duckdb.DuckDBPyConnection, key: str, frame: pd.DataFrame, rule: Mapping[str, str], known: Container[str]
+) -> list[str]:
+    """Return the ids of the rule's rows that fit its condition and have a value in its column."""
+    place = {"document": rule["document_id"], "place": rule["locator"]}
+    if rule["contradiction_id"] not in known:
+        raise DamagedDocumentError(f"unknown contradiction {rule['contradiction_id']!r}", **place)
+    if not frame["document_id"].eq(rule["rows_of"]).any():
+        return []
+    column = f'"{rule["column_name"]}" IS NOT NULL'
+    sql = f"SELECT {key} FROM rows WHERE document_id = $1 AND ({rule['condition']}) AND {column} ORDER BY 1"
+    try:
+        return [own for (own,) in engine.execute(sql, [rule["rows_of"]]).fetchall()]
+    except duckdb.Error as error:
+        raise DamagedDocumentError(get_first_line(error), **place) from error
+
+
+def flag_contradicted(data: Dataset) -> pd.DataFrame:
+    """Flag each figure that an entry of `contradictions` is about (table `contradicted`), with what it says.
+
+    The severity is what the entry does to the figure: error where it cannot be what its column says, warn where it is
+    one of two figures that cannot both be, info where the figure holds and a reader must know of the other.
+    """
+    known = {*data.published["result_id"], *data.microbenchmarks["microbenchmark_id"]}
+    rows = data.contradicted[data.contradicted["result_id"].isin(known)]
+    rows = rows.assign(
+        rank=rows["severity"].map(SEVERITIES.index).astype("int64"),
+        text=rows["contradiction_id"]
+        + ": "
+        + rows["contradiction_id"].map(data.contradictions).astype(rows["severity"].dtype),
+    )
+    rows = rows.groupby(["result_id", "column_name"], as_index=False).agg({"rank": "max", "text": "; ".join})
+    return build_flags(
+        "R35", [SEVERITIES[rank] for rank in rows["rank"]], rows, rows["column_name"].array, rows["text"].array
+    )

@@ -1,0 +1,150 @@
+"""Contradictions reach their rows: by query over the warehouse, and on changed rows."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from ipu_results.check.rules import contradictions, placement, plausibility, scaling
+from ipu_results.check.rules.contradictions import find_contradicted
+from ipu_results.errors import DamagedDocumentError
+
+from tests.check.rules_support import load_dataset
+from tests.conftest import RAW, Query
+
+INPUTS = "recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
+
+
+def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -> None:
+    flag = "FROM flags f WHERE f.result_id = i.key AND f.rule = 'R35' AND contains(f.message, i.contradiction_id)"
+    assert query(f"SELECT count(DISTINCT key) > 100, count(*) FILTER (NOT EXISTS ({flag})) FROM {INPUTS}") == [
+        (True, 0)
+    ]
+
+
+def test_every_contradiction_of_independent_figures_names_figures_or_facts(query: Query) -> None:
+    named = "contradiction_id IN (SELECT contradiction_id FROM contradicted)"
+    facts = "contradiction_id IN (SELECT contradiction_id FROM recomputation_inputs WHERE table_name = 'facts')"
+    assert (
+        query(f"SELECT contradiction_id FROM contradictions WHERE claim_ids IS NULL AND NOT ({named} OR {facts})") == []
+    )
+
+
+def test_every_condition_finds_rows(query: Query) -> None:
+    conditions = "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition FROM contradicted"
+    with (RAW / "claims" / "contradicted.csv").open(encoding="utf-8", newline="") as source:
+        rules = {tuple(row.values()) for row in csv.DictReader(source)}
+    assert {*query(conditions)} == rules
+
+
+def test_severity_of_the_flag_is_the_highest_of_its_contradictions(query: Query) -> None:
+    order = "max(CASE severity WHEN 'error' THEN 3 WHEN 'warn' THEN 2 ELSE 1 END)"
+    by_figure = f"SELECT result_id, column_name, {order} FROM {{}} GROUP BY ALL"
+    flags = by_figure.format("(FROM flags WHERE rule = 'R35')")
+    figures = by_figure.format("contradicted")
+    assert query(f"({flags} EXCEPT {figures}) UNION ALL ({figures} EXCEPT {flags})") == []
+    assert query("SELECT count(DISTINCT severity) FROM contradicted") == [(3,)]
+
+
+def test_no_row_above_the_rating_is_without_an_error_flag(query: Query) -> None:
+    """Half a chip has no rating, and draws no more than the whole chip is rated for."""
+    above = "energy_per_item WHERE above_rating"
+    assert query(f"SELECT count(*) > 40, count(*) FILTER (errors = 0) FROM {above}") == [(True, 0)]
+    die = "FROM results JOIN flags USING (result_id) WHERE rule = 'R29' AND chip = 'MI250 GCD'"
+    assert query(f"SELECT count(*) > 0, bool_and(efficiency IS NOT NULL) {die}") == [(True, True)]
+
+
+def test_no_first_epoch_is_in_a_view_that_ranks_training(query: Query) -> None:
+    first = "regexp_matches(conditions, '(?i)1st epoch|epoch 1 of|step 0')"
+    assert query(f"SELECT count(*) FROM training WHERE {first}") == [(0,)]
+    flagged = "result_id IN (SELECT result_id FROM flags WHERE rule = 'R36')"
+    kept = f"SELECT count(*) > 0, count(*) FILTER (NOT {flagged}) FROM results WHERE {first} AND throughput IS NOT NULL"
+    assert query(kept) == [(True, 0)]
+
+
+def test_fp32_of_the_c600_that_its_publisher_corrected_has_an_error_flag(query: Query) -> None:
+    rows = "results WHERE document_id = 'bytemlperf-c600' AND compute_precision = 'FP32'"
+    assert query(f"SELECT count(*) > 0, count(*) FILTER (errors = 0) FROM {rows}") == [(True, 0)]
+
+
+def test_curve_that_does_not_grow_with_the_chips_has_a_flag(query: Query) -> None:
+    pairs = """
+        WITH best AS (
+            SELECT chip_count, max(throughput) AS best,
+                bool_and(result_id IN (SELECT result_id FROM flags WHERE rule = 'R37')) AS flagged
+            FROM results
+            WHERE document_id = 'independent-caraml-2024' AND chip = 'GC200' AND network LIKE 'ResNet%'
+            GROUP BY chip_count
+        )
+        SELECT chip_count, flagged FROM best b
+        WHERE EXISTS (FROM best o WHERE o.chip_count <= b.chip_count / 2 AND b.best < 1.1 * o.best)
+    """
+    assert query(pairs) == [(4, True)]
+
+
+def change(**values: Any) -> Any:
+    data = load_dataset()
+    rows = data.results[(data.results["document_id"] == "independent-caraml-2024") & data.results["efficiency"].notna()]
+    return replace(data, results=rows[rows["chip"] == "MI250 GCD"].head(1).assign(**values))
+
+
+@pytest.mark.parametrize(("efficiency", "flags"), [(1.0, 1), (1e6, 0)])
+def test_die_is_compared_with_the_whole_chip(efficiency: float, flags: int) -> None:
+    row = change(throughput=1000.0, efficiency=efficiency, power_scope="board")
+    assert len(plausibility.flag_power_above_scope(row)) == flags
+
+
+@pytest.mark.parametrize(
+    ("conditions", "flags"), [("1st epoch, 2 replicas", 1), ("epoch 1 of 2", 1), ("epoch 11 of 20", 0)]
+)
+def test_first_epoch_is_flagged_by_its_conditions(conditions: str, flags: int) -> None:
+    assert len(placement.flag_start_up(change(throughput=1.0, conditions=conditions))) == flags
+
+
+@pytest.mark.parametrize(("throughput", "flagged"), [(109.0, [True]), (111.0, []), (200.0, [])])
+def test_growth_is_asked_of_twice_the_chips(throughput: float, flagged: list[bool]) -> None:
+    row = change(throughput=100.0, chip_count=2)
+    other = row.results.assign(result_id="0" * 16, throughput=throughput, chip_count=4, row_number=9999)
+    rows = replace(row, results=pd.concat([row.results, other], ignore_index=True))
+    assert [result_id == "0" * 16 for result_id in scaling.flag_no_growth(rows)["result_id"]] == flagged
+
+
+class Rows:
+    """A document with passthrough rows."""
+
+    def __init__(self, *rows: tuple[str, dict[str, str]]) -> None:
+        self.passthrough = [
+            type("Row", (), {"table": table, "values": {"document_id": "d", **values}, "locator": "line 2"})
+            for table, values in rows
+        ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"contradiction_id": "other"}, "unknown contradiction 'other'"),
+        ({"condition": "no_such_column = 1"}, "no_such_column"),
+    ],
+)
+def test_rule_that_cannot_hold_names_its_place(changed: dict[str, str], message: str) -> None:
+    data = load_dataset()
+    rule = {
+        "contradiction_id": "c",
+        "rows_of": "independent-caraml-2024",
+        "condition": "TRUE",
+        "column_name": "efficiency",
+        "severity": "warn",
+        **changed,
+    }
+    document: Any = Rows(("contradictions", {"contradiction_id": "c", "what": "w"}), ("contradicted", rule))
+    frames = {"results": data.results, "microbenchmarks": data.microbenchmarks}
+    with pytest.raises(DamagedDocumentError, match=f"(?s){message}"):
+        find_contradicted([document], frames)
+
+
+def test_flag_says_what_contradicts() -> None:
+    flags = contradictions.flag_contradicted(load_dataset())
+    assert flags["message"].str.match(r"[a-z0-9.-]+: ").all()
