@@ -7,7 +7,11 @@ WITH rates AS (
 )
 SELECT
     comparable_model, comparable_rounds, division,
-    CASE WHEN grouping(accelerators) = 1 THEN 'all-sizes' ELSE 'same-size' END AS scope,
+    CASE
+        WHEN grouping(accelerators) = 1 THEN 'all-sizes'
+        WHEN grouping(accelerator_canonical) = 1 THEN 'same-size'
+        ELSE 'same-chip'
+    END AS scope,
     accelerators, round, count(*) AS entries, count(DISTINCT submitter) AS submitters,
     min(minutes) AS best_minutes, median(minutes) AS median_minutes, max(accelerators) AS most_accelerators,
     min(accelerator_minutes) AS best_accelerator_minutes, median(accelerator_minutes) AS median_accelerator_minutes,
@@ -15,11 +19,25 @@ SELECT
     median(samples_per_accelerator_minute) AS median_samples_per_accelerator_minute,
     median(samples_to_converge) AS median_samples,
     arg_min(path, minutes) AS best_path, arg_min(result_id, minutes) AS best_result_id,
-    arg_min(attribution, minutes) AS attribution
+    arg_min(attribution, minutes) AS attribution,
+    accelerator_canonical, arg_min(accelerator_canonical, minutes) AS best_accelerator,
+    arg_min(framework, minutes) AS best_framework, arg_min(accelerators, minutes) AS best_accelerators,
+    min(minutes_per_sample) AS best_minutes_per_sample,
+    first_value(min(minutes)) OVER series / min(minutes) AS progress,
+    first_value(min(minutes_per_sample)) OVER series / min(minutes_per_sample) AS speed_progress
 FROM rates
 GROUP BY GROUPING SETS (
     (comparable_model, comparable_rounds, division, round),
-    (comparable_model, comparable_rounds, division, round, accelerators)
+    (comparable_model, comparable_rounds, division, round, accelerators),
+    (comparable_model, comparable_rounds, division, round, accelerators, accelerator_canonical)
 )
-HAVING grouping(accelerators) = 1 OR accelerators IS NOT NULL
-ORDER BY comparable_model, comparable_rounds, division, scope, accelerators, string_split(round, '.')::BIGINT[]
+HAVING
+    (grouping(accelerators) = 1 OR accelerators IS NOT NULL)
+    AND (grouping(accelerator_canonical) = 1 OR accelerator_canonical IS NOT NULL)
+WINDOW series AS (
+    PARTITION BY
+        comparable_model, comparable_rounds, division, grouping(accelerators), accelerators,
+        grouping(accelerator_canonical), accelerator_canonical
+    ORDER BY string_split(round, '.')::BIGINT[]
+)
+ORDER BY comparable_model, comparable_rounds, division, scope, accelerators, accelerator_canonical, string_split(round, '.')::BIGINT[]

@@ -55,6 +55,9 @@ class Database:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
+    def execute(self, sql: str) -> None:
+        self._connection.execute(sql)
+
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.sql(sql).fetchall()
 

@@ -39,6 +39,8 @@ def make_database(entries: tuple[tuple[str, float, int, str | None], ...] = ENTR
                 **{"round": "2.0", "division": "closed", "benchmark": "bert", "path": path, "minutes": score},
                 **{"submitter": submitter, "accelerators": accelerators, "scaling_factor": 1.0, "attribution": path},
                 "accelerator": "Graphcore IPU" if submitter in {"Graphcore", "Baidu"} else "A100",
+                "accelerator_canonical": "GC200" if submitter in {"Graphcore", "Baidu"} else "A100",
+                **{"company": submitter, "minutes_per_sample": score / 160, "energy_j": 3.6e6 * accelerators},
                 **{"n_runs": 5, "n_success": 5},
                 **{"comparable_model": "BERT", "comparable_rounds": "1.0-5.0", "samples_to_converge": 160.0},
             }
@@ -111,13 +113,67 @@ def test_entry_on_ipus_is_next_to_every_other_entry() -> None:
 
 def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
     columns = "accelerators, entries, best_minutes, median_minutes, best_accelerator_minutes"
-    assert make_database().query(f"SELECT {columns} FROM mlperf_trends") == [
+    assert make_database().query(f"SELECT {columns} FROM mlperf_trends WHERE scope <> 'same-chip'") == [
         (None, 5, 10.0, 10.15, pytest.approx(80.8)),
         (8, 2, 10.1, 10.125, pytest.approx(80.8)),
         (16, 3, 10.0, 14.0, 160.0),
     ]
-    rates = "SELECT best_samples_per_accelerator_minute FROM mlperf_trends WHERE accelerators = 16"
+    rates = (
+        "SELECT best_samples_per_accelerator_minute FROM mlperf_trends WHERE accelerators = 16 AND scope = 'same-size'"
+    )
     assert make_database().query(rates) == [(1.0,)]
+
+
+def test_progress_is_that_of_one_chip_and_of_all_apart() -> None:
+    database = make_database((("NVIDIA/c", 20.0, 8, None), ("NVIDIA/d", 12.0, 8, None)))
+    database.execute("UPDATE mlperf_entries SET round = '2.1' WHERE path = 'NVIDIA/d'")
+    rows = database.query("SELECT scope, round, round(progress, 3), round(speed_progress, 3) FROM mlperf_trends")
+    scopes = ("all-sizes", "same-chip", "same-size")
+    assert sorted(rows) == sorted((s, *row) for s in scopes for row in (("2.0", 1.0, 1.0), ("2.1", 1.667, 1.667)))
+    database.execute("UPDATE mlperf_entries SET accelerator_canonical = 'H100' WHERE round = '2.1'")
+    rows = database.query("SELECT scope, progress FROM mlperf_trends WHERE round = '2.1' ORDER BY scope")
+    assert [(scope, round(progress, 3)) for scope, progress in rows] == [
+        ("all-sizes", 1.667),
+        ("same-chip", 1.0),
+        ("same-size", 1.667),
+    ]
+
+
+def test_scaling_efficiency_is_against_the_smallest_system_of_a_company_and_chip() -> None:
+    database = make_database(
+        (("NVIDIA/a", 40.0, 8, None), ("NVIDIA/b", 25.0, 16, None), ("Google/c", 10.0, 16, None)),
+    )
+    columns = "path, base_accelerators, base_minutes, round(efficiency, 3), round(rate_efficiency, 3), energy_kwh"
+    assert database.query(f"SELECT {columns} FROM mlperf_per_chip ORDER BY path") == [
+        ("Google/c", 16, 10.0, 1.0, 1.0, 16.0),
+        ("NVIDIA/a", 8, 40.0, 1.0, 1.0, 8.0),
+        ("NVIDIA/b", 8, 40.0, 0.8, 0.8, 16.0),
+    ]
+
+
+def test_neighbours_with_the_same_accelerators_of_another_company_are_marked() -> None:
+    database = make_database(
+        (
+            ("NVIDIA/a", 10.0, 8, None),
+            ("NVIDIA/b", 10.1, 8, None),
+            ("Google/c", 10.2, 8, None),
+            ("Intel/d", 11.0, 16, None),
+        )
+    )
+    rows = database.query("SELECT path, same_machine FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank")
+    assert rows == [("NVIDIA/a", None), ("NVIDIA/b", False), ("Google/c", True), ("Intel/d", False)]
+
+
+def test_entry_that_is_slower_a_sample_with_a_lower_score_is_reversed() -> None:
+    database = make_database((("NVIDIA/a", 10.0, 8, None), ("Google/c", 10.1, 8, None)))
+    pairs = "SELECT outcome, speed_outcome FROM mlperf_pairs"
+    assert database.query(pairs) == [("tied", "untested")]
+    database.execute("UPDATE mlperf_pair_tests SET speed_p_value = 0.01")
+    assert database.query(pairs) == [("tied", "same-order")]
+    database.execute("UPDATE mlperf_entries SET minutes_per_sample = 0.01 WHERE path = 'Google/c'")
+    assert database.query(pairs) == [("tied", "reversed")]
+    database.execute("UPDATE mlperf_pair_tests SET speed_p_value = 0.05")
+    assert database.query(pairs) == [("tied", "tied")]
 
 
 def test_views_and_table_agree_on_every_ranking_of_the_dataset(query: Query) -> None:
