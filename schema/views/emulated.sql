@@ -1,3 +1,3 @@
 SELECT *
-FROM results
+FROM record
 WHERE origin = 'emulated'

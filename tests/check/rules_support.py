@@ -87,7 +87,8 @@ def pick(*places: str, configured: bool = False) -> Dataset:
         table, first, last = split_place(place)
         chosen |= (results["table_name"] == table) & results["row_number"].between(first, last)
     results = results[chosen].reset_index(drop=True)
-    data = replace(data, results=results, cells=_keep(data.cells, results))
+    kept = {"cells": _keep(data.cells, results), "contradicted": _keep(data.contradicted, results)}
+    data = replace(data, results=results, **kept)
     if configured:
         return replace(data, configurations=_keep(data.configurations, results))
     results = results.assign(latency_basis=pd.Series(None, index=results.index, dtype=results["latency_basis"].dtype))

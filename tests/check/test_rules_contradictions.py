@@ -105,7 +105,7 @@ def test_first_epoch_is_flagged_by_its_conditions(conditions: str, flags: int) -
 
 
 @pytest.mark.parametrize(("throughput", "flagged"), [(109.0, [True]), (111.0, []), (200.0, [])])
-def test_growth_is_asked_of_twice_the_chips(throughput: float, flagged: list[bool]) -> None:
+def test_growth_is_compared_on_twice_the_chips(throughput: float, flagged: list[bool]) -> None:
     row = change(throughput=100.0, chip_count=2)
     other = row.results.assign(result_id="0" * 16, throughput=throughput, chip_count=4, row_number=9999)
     rows = replace(row, results=pd.concat([row.results, other], ignore_index=True))
@@ -145,6 +145,6 @@ def test_rule_that_cannot_hold_names_its_place(changed: dict[str, str], message:
         find_contradicted([document], frames)
 
 
-def test_flag_says_what_contradicts() -> None:
+def test_message_begins_with_the_contradiction() -> None:
     flags = contradictions.flag_contradicted(load_dataset())
     assert flags["message"].str.match(r"[a-z0-9.-]+: ").all()

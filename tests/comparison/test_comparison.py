@@ -44,7 +44,7 @@ def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
     )
     assert match.ratio.ratio == 7800 / 7152  # printed: 7,152 items/sec
     assert comparison.status == "plausible"
-    assert comparison.verdict.startswith("plausible: 1.09 × the nearest row published by the chip's maker (Graphcore")
+    assert comparison.verdict.startswith("plausible: 1.09 × the nearest row measured by the chip's maker (Graphcore")
     assert comparison.peers == {"rows": 3, "throughput_low": 7152.0, "throughput_high": 9404.0}
     pytorch = compare_one(warehouse, **RESNET, throughput=7800, framework="PyTorch", variant="higher throughput config")
     assert pytorch.matches[0].row["throughput"] == 9404.0

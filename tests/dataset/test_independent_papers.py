@@ -25,7 +25,7 @@ def test_figures_and_relationship_of_each_paper(query: Query) -> None:
         "independent-bristol-stencils-2021": 16,
         CARAML: 608,
         "independent-caraml-readme": 24,
-        "independent-heidelberg-matmul-2023": 5,
+        "independent-heidelberg-matmul-2023": 6,
         "independent-peng-ipu-rdu-gpu-2024": 45,
         "independent-tamu-aces-2022": 63,
     }
@@ -98,6 +98,7 @@ def test_measured_peaks_and_memory_bandwidths_are_microbenchmarks(query: Query) 
         *(("GC2", "16-bit", value, "GB/s") for value in (1488, 7490)),
         ("GC200", "FP32", 44.2, "TFLOP/s"),
         ("A30", "FP32", 9.7, "TFLOP/s"),
+        ("GC200", "FP32", 43.3, "TFLOP/s"),
     ]
     assert hits[0][4] == "page 4, table I, row 1, column Bandwidth"
 
@@ -128,10 +129,28 @@ def test_contradictions_within_papers_show_every_reading(query: Query) -> None:
         "caraml-readme-batch-16": 1,
         "caraml-resnet-energy": 8,
         "caraml-mi250-per-device": 8,
+        "caraml-h100-text": 9,
         "caraml-gc200-scaling": 2,
         "aces-epoch-images": 12,
         "aces-autoencoder-16": 10,
         "gc200-power-stated": 4,
         "heidelberg-link": 2,
         "heidelberg-gpu": 0,
+        "heidelberg-peak": 0,
     }
+
+
+def test_unit_of_gpt_is_a_sequence_and_its_energy_that_of_an_epoch(query: Query) -> None:
+    """CARAML: README, 2,048 in 11.17 s; table II, 15.68 Wh of one IPU at batch 64, of an epoch of four steps."""
+    row = "network = 'GPT-117M' AND batch_size = 2048 AND throughput IS NOT NULL"
+    rates = query(f"SELECT DISTINCT item, throughput FROM results WHERE {row}")
+    assert rates == [("sequence", 183.37)]
+    assert rates[0][1] == pytest.approx(2048 / 11.17, rel=2e-4)
+    columns = "energy_chips, rated_w, implied_power_w, error_rules, item"
+    rows = query(f"SELECT {columns} FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64")
+    assert rows == [(1, 300, pytest.approx(15.68 * 3600 / (64 / 64.99), rel=1e-3), "R29, R35", "sequence")]
+    added = query(
+        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own FROM contradictions "
+        "WHERE contradiction_id = 'caraml-gpt-unit') WHERE contains(own ->> 'baseline', 'add to')"
+    )
+    assert [150 < watts < 180 for (watts,) in added] == [True] * 5

@@ -20,7 +20,7 @@ FILES = {
     "independent/alcf-resnet50-scaling": 6,
     "independent/lbm-graphcore": 670,
     "independent/simehaa-pde": 66,
-    "independent/devito-heat3d": 21,
+    "independent/devito-heat3d": 39,
     "independent/arcelin-ipu-gpu": 32,
     "graphcore/poprt-1.5": 227,
 }

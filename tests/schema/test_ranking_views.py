@@ -40,7 +40,7 @@ def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
     named = "SELECT task, network, platform FROM unanswered WHERE view_name = 'sdk_effect'"
     assert query(f"SELECT count(*) FROM ({tests} EXCEPT {answered} EXCEPT {named})") == [(0,)]
     assert query(f"SELECT count(*) FROM ({named} INTERSECT {answered})") == [(0,)]
-    assert query("SELECT reason FROM unanswered WHERE view_name = 'sdk_effect' AND network = 'DINO'") != []
+    assert query("SELECT count(*) > 10 FROM unanswered WHERE reason = 'one SDK only'") == [(True,)]
     several = (
         "SELECT task, network, platform FROM results r JOIN unanswered u USING (task, network, platform) "
         "WHERE view_name = 'sdk_effect' AND reason = 'one SDK only' AND relationship = 'vendor' AND same_as IS NULL "

@@ -30,14 +30,16 @@ def find_contradicted(
     rows = [row for document in documents for row in document.passthrough]
     texts = {row.values["contradiction_id"]: row.values["what"] for row in rows if row.table == "contradictions"}
     rules = [{**row.values, "locator": row.locator} for row in rows if row.table == CONTRADICTED]
-    found = []
+    figures = []
     for name, key in KEYS.items():
         frame = frames[name][frames[name]["document_id"].isin([rule["rows_of"] for rule in rules])]
         definition = table(name).without_derived()
         with open_engine() as engine:
             engine.register("rows", to_arrow(definition, frame[list(definition.names)]))
-            found += [{**rule, "result_id": own} for rule in rules for own in _select(engine, key, frame, rule, texts)]
-    return build_frame(table(CONTRADICTED), found), texts
+            figures += [
+                {**rule, "result_id": own} for rule in rules for own in _select(engine, key, frame, rule, texts)
+            ]
+    return build_frame(table(CONTRADICTED), figures), texts
 
 
 def _select(
