@@ -8,7 +8,7 @@ SELECT
     round, submitter, system, accelerator, accelerators, framework, minutes, accelerator_minutes,
     company, accelerator_canonical, minutes_per_sample, global_batch_size,
     first_value(accelerators) OVER series AS base_accelerators, first_value(minutes) OVER series AS base_minutes,
-    first_value(accelerator_minutes) OVER series / accelerator_minutes AS efficiency,
+    first_value(accelerator_minutes) OVER series / accelerator_minutes AS scaling_efficiency,
     first_value(minutes_per_sample * accelerators) OVER series / (minutes_per_sample * accelerators) AS rate_efficiency,
     first_value(path) OVER series AS base_path,
     energy_j, energy_j / 3.6e6 AS energy_kwh, energy_j / (60 * accelerator_minutes) AS accelerator_power_w,
