@@ -143,8 +143,8 @@ def test_scaling_efficiency_is_against_the_smallest_system_of_a_company_and_chip
     database = make_database(
         (("NVIDIA/a", 40.0, 8, None), ("NVIDIA/b", 25.0, 16, None), ("Google/c", 10.0, 16, None)),
     )
-    columns = "path, base_accelerators, base_minutes, round(scaling_efficiency, 3), round(rate_efficiency, 3), energy_kwh"
-    assert database.query(f"SELECT {columns} FROM mlperf_per_chip ORDER BY path") == [
+    columns = "path, base_accelerators, base_minutes, round(scaling_efficiency, 3), round(rate_efficiency, 3)"
+    assert database.query(f"SELECT {columns}, energy_kwh FROM mlperf_per_chip ORDER BY path") == [
         ("Google/c", 16, 10.0, 1.0, 1.0, 16.0),
         ("NVIDIA/a", 8, 40.0, 1.0, 1.0, 8.0),
         ("NVIDIA/b", 8, 40.0, 0.8, 0.8, 16.0),
