@@ -119,6 +119,8 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
                count(*) FILTER (verdict = 'depends-on-baseline'), count(*) FILTER (verdict = 'not-supported'),
                count(*) FILTER (verdict = 'contradicted'), count(*) FILTER (verdict = 'not-recomputable')
         FROM claims""",
+    "Of the {} claims of performance, {} are confirmed by figures outside their document": """
+        SELECT count(*), count(*) FILTER (verdict = 'confirmed') FROM claims WHERE kind = 'performance'""",
     "There are {} flags, {} of them errors": "SELECT count(*), count(*) FILTER (severity = 'error') FROM flags",
 }
 
