@@ -1,6 +1,7 @@
 WITH neighbours AS (
     SELECT
-        ranking, sum(wrong_order_probability) AS wrong_orders,
+        ranking,  -- sums in order have the same last bits everywhere
+        list_sum(list(wrong_order_probability ORDER BY wrong_order_probability)) AS wrong_orders,
         count(p_value) FILTER (same_machine) AS same_machine_pairs,
         count(*) FILTER (same_machine AND p_value < 0.05) AS same_machine_separable_pairs,
         count(speed_p_value) FILTER (scope = 'same-size') AS speed_pairs,
@@ -27,7 +28,7 @@ SELECT
     sum(separable_pairs)::BIGINT AS separable_pairs,
     sum(separable_pairs_corrected)::BIGINT AS separable_pairs_corrected,
     100 * (1 - sum(separable_pairs) / nullif(tested_pairs, 0)) AS noise_percent,
-    100 * sum(wrong_orders) / nullif(tested_pairs, 0) AS wrong_order_percent,
+    100 * list_sum(list(wrong_orders ORDER BY wrong_orders)) / nullif(tested_pairs, 0) AS wrong_order_percent,
     coalesce(any_value(all_pairs), 0) AS all_pairs, coalesce(any_value(all_separable_pairs), 0) AS all_separable_pairs,
     sum(same_machine_pairs)::BIGINT AS same_machine_pairs,
     sum(same_machine_separable_pairs)::BIGINT AS same_machine_separable_pairs,

@@ -20,4 +20,4 @@ WINDOW series AS (
     ORDER BY accelerators, minutes, path
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
 )
-ORDER BY benchmark, comparable_rounds, division, availability, accelerator_minutes, path
+ORDER BY benchmark, comparable_rounds, division, availability, accelerator_minutes, round, path

@@ -100,7 +100,7 @@ print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
 """
     done = run_installed(installed, tmp_path, f"INSTALLED = {str(installed)!r}\n{code}")
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["3629 {'IPU-M2000'} 1", "True 132", "[(3629,)]"]
+    assert done.stdout.splitlines() == ["3653 {'IPU-M2000'} 1", "True 132", "[(3653,)]"]
     assert not list(tmp_path.iterdir())
 
 
@@ -108,7 +108,7 @@ print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
 @pytest.mark.parametrize(
     ("args", "status", "stdout", "stderr"),
     [
-        (["query", "SELECT count(*) AS n FROM results", "--format", "csv"], 0, "n\n3629\n", ""),
+        (["query", "SELECT count(*) AS n FROM results", "--format", "csv"], 0, "n\n3653\n", ""),
         (["claims", "sdk14-mcmc-speedup-17", "--format", "csv"], 0, "claim_id,document_id,figure,verdict", ""),
         (["ingest"], 1, "", "is not installed; install it with: pip install 'ipu-results[ingest]'\n"),
     ],
