@@ -11,7 +11,7 @@ WITH neighbours AS (
 ),
 every AS (
     SELECT
-        round, benchmark, division, unnest(['all-sizes', 'same-size']) AS scope,
+        unnest([(round, benchmark, division, 'all-sizes'), (round, benchmark, division, 'same-size')]) AS ranked,
         unnest([count(p_value), count(p_value) FILTER (accelerators = other_accelerators)]) AS all_pairs,
         unnest([
             count(*) FILTER (p_value < 0.05),
@@ -35,6 +35,6 @@ SELECT
     sum(speed_pairs)::BIGINT AS speed_pairs, sum(speed_separable_pairs)::BIGINT AS speed_separable_pairs
 FROM rank_resolution
 JOIN neighbours USING (ranking)
-LEFT JOIN every USING (round, benchmark, division, scope)
+LEFT JOIN every ON every.ranked = (round, benchmark, division, scope)
 GROUP BY round, benchmark, division, scope
 ORDER BY string_split(round, '.')::BIGINT[], benchmark, division, scope

@@ -11,7 +11,7 @@ SELECT
     first_value(accelerator_minutes) OVER series / accelerator_minutes AS scaling_efficiency,
     first_value(minutes_per_sample * accelerators) OVER series / (minutes_per_sample * accelerators) AS rate_efficiency,
     first_value(path) OVER series AS base_path,
-    energy_j, energy_j / 3.6e6 AS energy_kwh, energy_j / (60 * accelerator_minutes) AS accelerator_power_w,
+    energy_j, energy_j / 3600000 AS energy_kwh, energy_j / (60 * accelerator_minutes) AS accelerator_power_w,
     mlperf_id, mlperf_id_confidence, path,
     attribution || '; accelerator minutes are not an MLPerf metric' AS attribution
 FROM entries

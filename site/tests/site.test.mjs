@@ -793,10 +793,10 @@ test("the keyboard alone opens the source of a figure, and the theme is kept", (
     assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Skip to the rows");
     await page.keyboard.press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.className), "scroll");
-    await page.locator("button.figure").first().focus();
-    await page.keyboard.press("Enter");
+    await page.locator("button.figure").first().press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
     await click(page, "Use the dark theme");
     await page.reload();
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");

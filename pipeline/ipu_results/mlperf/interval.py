@@ -24,6 +24,7 @@ GROUP_WEIGHT = 2  # of the comparable entries' variance, where the entry's own h
 MAX_DF = 200  # of a quantile: its t is 0.6 % above that of infinitely many
 OWN, GROUP, ALONE = METHODS = ("own-runs", "group-convergence", "own-runs-alone")
 MAX_STEPS = 100
+DIGITS = 9  # of an end, relative to its score: exp and sums have other last bits on other processors
 TINY = 1e-300  # keeps a division by a spread of zero from a warning
 
 Numbers = npt.NDArray[np.float64]
@@ -127,7 +128,7 @@ def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]], coverag
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
     low, high = np.maximum(1 - np.hypot(lower, speed_arm), 0), 1 + np.hypot(upper, speed_arm)
     methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
-    return Intervals(low, high, methods.tolist())
+    return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), methods.tolist())
 
 
 def _find_speed_arm(residuals: Numbers, runs: Runs, coverage: float) -> Numbers:
