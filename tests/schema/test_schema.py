@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.check.gate import GOOD, find_failures
 from ipu_results.errors import GateError
@@ -122,15 +122,11 @@ def test_parquet_duckdb_and_the_build_table_have_the_same_digests(warehouse: Pat
         assert stored.num_rows == row["row_count"]
 
 
-def test_duckdb_has_keys_and_comments(database: Any) -> None:
+def test_duckdb_has_keys(database: Any) -> None:
     keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
     assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
     foreign = {(name, column.name) for name in NAMES for column in table(name).columns if column.references}
     assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 31
-    comments = database.sql("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
-    assert [row for row in comments.fetchall() if not row[2]] == []
-    without = "SELECT count(*) FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
-    assert database.sql(without).fetchall() == [(0,)]
 
 
 def test_dictionary_describes_every_table_view_and_column(query: Query, database: Any) -> None:
@@ -341,6 +337,7 @@ def test_validation_that_is_switched_off_stops_the_build(tmp_path: Path) -> None
 FINITE = st.floats(1e-9, 1e14, allow_nan=False)
 
 
+@settings(max_examples=10)  # each validates a frame of all columns
 @given(st.lists(st.fixed_dictionaries({"throughput": FINITE, "latency_ms": FINITE}), min_size=1, max_size=20))
 def test_figures_pass_the_gates_unchanged(figures: list[dict[str, float]]) -> None:
     rows = [GOOD | {"result_id": f"{number:016x}"} | row for number, row in enumerate(figures)]

@@ -1,7 +1,7 @@
 """Open the warehouse for reading: the DuckDB file if it is built, else the committed Parquet files.
 
-The DuckDB file is written here, too: tables with keys and comments, and the views. Views that get files of their own
-are evaluated.
+The DuckDB file is written here, too: tables with keys, in a release with comments, and the views. Views that get files
+of their own are evaluated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
     """Write one database file with all published tables and views."""
     with create_database(path) as engine:
-        define_database(engine)
+        define_database(engine, with_comments=True)
         insert_tables(engine, tables)
 
 
@@ -74,11 +74,14 @@ def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         engine.execute(f"CHECKPOINT {ATTACHED}")
 
 
-def define_database(engine: duckdb.DuckDBPyConnection) -> None:
-    """Create the published tables and views in the attached file."""
-    for statements in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
+def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = False) -> None:
+    """Create the published tables and views in the attached file.
+
+    Comments are for those who get a release: they take twice as long as all else here, and `columns` has them too.
+    """
+    for create, *comments in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
         with _begin_writing(engine) as connection:  # each comment copies its table until the transaction ends
-            connection.execute(";\n".join(statements))
+            connection.execute(";\n".join([create, *(comments if with_comments else ())]))
 
 
 def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
