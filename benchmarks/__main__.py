@@ -27,6 +27,7 @@ BENCHMARKS = {
     "query": "query",
     "mlperf": "mlperf.comparison",
     "mlperf_intervals": "mlperf.intervals",
+    "expect": "expect",
     "emulator": "emulator",
     "emulator_networks": "emulator.networks",
     "repeatability": "runner.repeatability",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ipu_results.cli.common import Group
-from ipu_results.cli.compare import cite, compare, table
+from ipu_results.cli.compare import cite, compare, expect, table
 from ipu_results.cli.dataset import analyse, claims, mcp, query
 from ipu_results.cli.emulator import predict, validate_emulator
 from ipu_results.cli.ingest import add, extract, fetch, ingest, mlperf
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 COMMANDS = (
-    *(query, analyse, claims, compare, cite, table, mcp),  # use the dataset
+    *(query, analyse, claims, compare, expect, cite, table, mcp),  # use the dataset
     *(predict, sweep, collect),  # predict and measure
     *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
     *(publish, verify, diff),  # release it

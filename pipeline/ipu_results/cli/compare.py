@@ -131,3 +131,39 @@ def compare(source: Path | None, warehouse: Path, output: str, plot: Path | None
     click.echo(format_comparisons(comparisons, output))
     if strict and any(comparison.status in FINDINGS for comparison in comparisons):
         raise click.exceptions.Exit(1)
+
+
+@click.command(cls=Command)
+@click.argument("result_id", required=False, metavar="[ID]")
+@click.option("--model", metavar="NAME", help="Network, such as resnet50.")
+@click.option("--platform", metavar="NAME", help="Machine, such as bow-pod16.")
+@click.option("--task", type=click.Choice(("inference", "training")), help="[default: both]")
+@click.option("--chips", type=int, metavar="N", help="Processors that took part.")
+@click.option("--batch-size", type=int, metavar="N", help="Items per batch over the whole machine.")
+@click.option("--precision", metavar="NAME", help="Such as 16.16.")
+@click.option("--round", "mlperf_round", metavar="V", help="MLPerf round, such as 5.1.")
+@format_option("text", "json")
+@warehouse_option
+def expect(result_id: str | None, output: str, warehouse: Path, **conditions: Any) -> None:
+    """Say what a third party will measure where a maker printed a figure.
+
+    ID is the `result_id` of a maker's figure, or name it by conditions: one answer for each figure that fits. You get
+    intervals at 80 and 95 %, the pairs of the record that they rest on, and how often such intervals contained pairs
+    that they were not made from. Where the record has no pair of that kind, such as inference on IPUs, the answer is
+    a refusal with the reason, and exit 1.
+
+    \b
+    Examples:
+      ipu-results expect --model llama2_70b_lora --round 5.1
+      ipu-results expect --model resnet50 --platform bow-pod16 --task training --format json
+    """
+    if (result_id is None) == all(value is None for value in conditions.values()):
+        raise click.UsageError("name one figure by its ID, or figures by conditions such as --model and --platform")
+    import json
+
+    from ipu_results.comparison.expect import expect as run
+    from ipu_results.comparison.expect import format_expectations
+
+    answers = run(result_id, warehouse=warehouse, **conditions)
+    records = [answer.to_record() for answer in answers]
+    click.echo(format_expectations(answers) if output == "text" else json.dumps(records, ensure_ascii=False, indent=1))

@@ -1,7 +1,8 @@
 """Compare figures of a run with the record: nearest rows, ratios, differences, plausibility, and what is refused."""
 
+from ipu_results.comparison.expect import Expectation, expect
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
 from ipu_results.comparison.verdict import Comparison, Match, Ratio, Refusal, compare
 
-__all__ = ["Check", "Comparison", "Match", "Measurement", "Ratio", "Refusal", "compare"]
+__all__ = ["Check", "Comparison", "Expectation", "Match", "Measurement", "Ratio", "Refusal", "compare", "expect"]

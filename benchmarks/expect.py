@@ -1,0 +1,95 @@
+"""Leave parties, rounds and chips out, and count how often `expect` contains the pairs that it did not see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import NormalDist, median
+from typing import Any
+
+import numpy as np
+from ipu_results.comparison.expect import COVERAGES, LEFT_OUT, PAIRS, measure_coverage
+from ipu_results.ground.files import DATASET
+from ipu_results.ground.sql import run_query
+from ipu_results.store.query import open_warehouse
+
+from benchmarks.report import Options, Report, ReportTable, ReportTarget
+
+MACHINES = "other"  # the only kind with enough pairs: official times to train on chips of others
+MAX_OFF = 0.02
+MAX_WIDTHS = {0.8: 1.15, 0.95: 1.45}
+Z = NormalDist().inv_cdf(0.975)
+Measured = Sequence[tuple[Any, bool, float]]
+
+
+def run(_: Options) -> Report:
+    """Print coverage and width of the intervals, and of quantiles of all ratios that know nothing else."""
+    with open_warehouse(DATASET) as connection:
+        pairs = [row for row in run_query(connection, PAIRS).to_pylist() if row["machines"] == MACHINES]
+    rows: list[tuple[Any, ...]] = []
+    groups: list[tuple[Any, ...]] = []
+    targets = []
+    for left_out in LEFT_OUT:
+        everything = list(measure_coverage(pairs, left_out))
+        for nominal in COVERAGES:
+            measured = [own[1:] for own in everything if own[0] == nominal]
+            pooled = measure_quantiles(pairs, left_out, nominal)
+            share, width = summarise(measured)
+            rows.append((left_out, f"{nominal:.0%}", len(measured), share, width, *summarise(pooled)))
+            if left_out != "chip":
+                groups += list_groups(measured, left_out, nominal)
+            if left_out == "party":
+                targets += [
+                    ReportTarget(f"distance from {nominal:.0%}, party left out", abs(share - nominal), MAX_OFF),
+                    ReportTarget(f"median width at {nominal:.0%}", width, MAX_WIDTHS[nominal]),
+                ]
+    outside = [row for row in groups if row[-1]]
+    columns = ("left out", "nominal", "pairs", "covered", "median width ×", "pooled: covered", "pooled: width ×")
+    return Report(
+        "expect",
+        "intervals of what a third party measures, made without the party, round or chip that they are judged by",
+        [
+            ReportTable("Coverage and width", columns, rows),
+            ReportTable(
+                "Parties and rounds whose binomial interval at 95 % does not contain the nominal coverage",
+                ("left out", "nominal", "pairs", "covered", "low", "high"),
+                [row[:-1] for row in outside],
+            ),
+        ],
+        targets,
+        [f"{len(groups) - len(outside)} of {len(groups)} parties and rounds are within their binomial intervals."],
+    )
+
+
+def measure_quantiles(pairs: Sequence[Any], left_out: str, nominal: float) -> Measured:
+    """Judge the quantiles of all other ratios in the same way: the baseline."""
+    measured = []
+    for value in sorted({pair[left_out] for pair in pairs}):
+        rest = [pair["ratio"] for pair in pairs if pair[left_out] != value]
+        low, high = np.quantile(rest, [(1 - nominal) / 2, (1 + nominal) / 2])
+        measured += [
+            (pair, bool(low <= pair["ratio"] <= high), float(high / low)) for pair in pairs if pair[left_out] == value
+        ]
+    return measured
+
+
+def summarise(measured: Measured) -> tuple[float, float]:
+    """Return the share that was covered, and the median width as the ratio of the ends."""
+    return sum(is_covered for _, is_covered, _ in measured) / len(measured), median(width for *_, width in measured)
+
+
+def list_groups(measured: Measured, left_out: str, nominal: float) -> Iterable[tuple[Any, ...]]:
+    """Yield each value that was left out with its coverage, and whether nominal is outside its binomial interval."""
+    for value in sorted({pair[left_out] for pair, *_ in measured}):
+        own = [is_covered for pair, is_covered, _ in measured if pair[left_out] == value]
+        low, high = bound_share(sum(own), len(own))
+        name = f"{left_out} {value}"
+        yield name, f"{nominal:.0%}", len(own), sum(own) / len(own), low, high, not low <= nominal <= high
+
+
+def bound_share(count: int, of: int) -> tuple[float, float]:
+    """Return Wilson's interval of a share at 95 %."""
+    share, spread = count / of, Z * Z / of
+    middle = (share + spread / 2) / (1 + spread)
+    arm = Z * math.sqrt(share * (1 - share) / of + spread / of / 4) / (1 + spread)
+    return middle - arm, middle + arm
