@@ -155,7 +155,7 @@ def _pick_ranking(ranking: pd.DataFrame) -> list[Record]:
             **{key: row[key] for key in ("ranking", "entries", "minutes", "minutes_low", "minutes_high")},
             **{key: row[key] for key in ("tied_ranks", "interval_method", "result_id")},
             "name": f"{row['rank']} {row['submitter']}, {row['system']}",
-            "slower": OUTCOMES.get(row["outcome"], "first"),
+            "slower": OUTCOMES["shared-logs"] if row["repeats"] else OUTCOMES.get(row["outcome"], "first"),
         }
         for row in drawn
     ]
