@@ -285,9 +285,8 @@ def _fill(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 
 def _round_digits(values: Numbers) -> Numbers:
-    scale = 10.0 ** (P_DIGITS - 1 - np.floor(np.log10(values)))
-    rounded: Numbers = np.round(values * scale) / scale
-    return rounded
+    """Round by decimal text: NumPy's powers and logarithms have other last bits on other processors."""
+    return np.array([float(f"{value:.{P_DIGITS}g}") for value in values.tolist()])
 
 
 def describe_interval(entry: Record, evidence: RunEvidence) -> dict[str, Any]:
