@@ -14,7 +14,7 @@ WITH listed AS (
         AND (r.accelerators IS NULL OR e.accelerators = r.accelerators)
         AND (r.nodes IS NULL OR e.nodes = r.nodes)
 ),
-ranked AS (  -- a measurement that was entered again has the rank of the first, and is no neighbour
+ranked AS (  -- a measurement that was entered again has the rank of the first, and is left out of the neighbours
     SELECT
         *,
         1 + count(*) FILTER (NOT repeats) OVER (

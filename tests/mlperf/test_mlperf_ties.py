@@ -208,7 +208,9 @@ def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
         ("2.0/bert/closed/same-size/4-nodes", 4, 1, "Intel/a"),
     ]
     assert database.query("SELECT path, other_path FROM mlperf_pairs WHERE same_size") == [("Intel/b", "Intel/c")]
-    trends = "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM mlperf_trends WHERE scope = 'same-size'"
+    trends = (
+        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM mlperf_trends WHERE scope = 'same-size'"
+    )
     assert database.query(f"{trends} ORDER BY 1") == [(1, 2, 10.1, None), (4, 1, 10.0, None)]
 
 
