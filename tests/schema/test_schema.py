@@ -126,7 +126,7 @@ def test_duckdb_has_keys_and_comments(database: Any) -> None:
     keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
     assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
     foreign = {(name, column.name) for name in NAMES for column in table(name).columns if column.references}
-    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 31
+    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 33
     comments = database.sql("SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal")
     assert [row for row in comments.fetchall() if not row[2]] == []
     without = "SELECT count(*) FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
