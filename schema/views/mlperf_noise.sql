@@ -22,7 +22,8 @@ every AS (
 )
 SELECT
     round, benchmark, division, scope,
-    count(*) AS rankings, sum(entries)::BIGINT AS entries, sum(unscored)::BIGINT AS unscored,
+    count(*) AS rankings, sum(entries)::BIGINT AS entries, sum(measurements)::BIGINT AS measurements,
+    sum(unscored)::BIGINT AS unscored,
     sum(neighbouring_pairs)::BIGINT AS neighbouring_pairs,
     sum(shared_log_pairs)::BIGINT AS shared_log_pairs, sum(untested_pairs)::BIGINT AS untested_pairs,
     (sum(neighbouring_pairs) - sum(shared_log_pairs) - sum(untested_pairs))::BIGINT AS tested_pairs,
