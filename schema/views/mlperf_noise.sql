@@ -12,17 +12,19 @@ WITH neighbours AS (
 every AS (
     SELECT
         unnest([(round, benchmark, division, 'all-sizes'), (round, benchmark, division, 'same-size')]) AS ranked,
-        unnest([count(p_value), count(p_value) FILTER (accelerators = other_accelerators)]) AS all_pairs,
+        unnest([count(p_value), count(p_value) FILTER (same_size)]) AS all_pairs,
         unnest([
             count(*) FILTER (p_value < 0.05),
-            count(*) FILTER (p_value < 0.05 AND accelerators = other_accelerators)
+            count(*) FILTER (p_value < 0.05 AND same_size)
         ]) AS all_separable_pairs
     FROM mlperf_pairs
     GROUP BY round, benchmark, division
 )
 SELECT
     round, benchmark, division, scope,
-    count(*) AS rankings, sum(entries)::BIGINT AS entries, sum(neighbouring_pairs)::BIGINT AS neighbouring_pairs,
+    count(*) AS rankings, sum(entries)::BIGINT AS entries, sum(measurements)::BIGINT AS measurements,
+    sum(unscored)::BIGINT AS unscored,
+    sum(neighbouring_pairs)::BIGINT AS neighbouring_pairs,
     sum(shared_log_pairs)::BIGINT AS shared_log_pairs, sum(untested_pairs)::BIGINT AS untested_pairs,
     (sum(neighbouring_pairs) - sum(shared_log_pairs) - sum(untested_pairs))::BIGINT AS tested_pairs,
     sum(separable_pairs)::BIGINT AS separable_pairs,

@@ -3,9 +3,12 @@ WITH shared AS (
     UNION ALL
     SELECT round, other_path, path, logs FROM mlperf_shared_logs WHERE other_round = round
 ),
-scored AS (
+scored AS (  -- each measurement once
     SELECT * FROM mlperf_entries
     WHERE minutes IS NOT NULL AND division IS NOT NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY round, benchmark, division, coalesce(same_as, result_id, path) ORDER BY path
+    ) = 1
 )
 SELECT
     a.round, a.benchmark, a.division,
@@ -28,7 +31,8 @@ SELECT
         WHEN t.speed_p_value >= 0.05 THEN 'tied'
         WHEN a.minutes_per_sample < b.minutes_per_sample THEN 'same-order'
         ELSE 'reversed'
-    END AS speed_outcome
+    END AS speed_outcome,
+    a.accelerators = b.accelerators AND (a.accelerators > 0 OR a.nodes = b.nodes) AS same_size
 FROM scored a
 JOIN scored b
     ON b.round = a.round AND b.benchmark = a.benchmark AND b.division = a.division

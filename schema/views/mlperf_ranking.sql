@@ -1,25 +1,40 @@
-WITH ranked AS (
+WITH listed AS (
     SELECT
-        r.*, e.path, e.submitter, e.system, e.accelerator, e.accelerators AS entry_accelerators, e.availability,
+        r.*, e.path, e.submitter, e.company, e.accelerator_canonical, e.same_as, e.nodes AS entry_nodes, e.system, e.accelerator, e.accelerators AS entry_accelerators, e.availability,
         e.framework, e.comparable_model, e.comparable_rounds, e.minutes, e.minutes_low, e.minutes_high,
         e.interval_method, e.result_id, e.attribution,
-        rank() OVER (PARTITION BY r.ranking ORDER BY e.minutes) AS rank,
-        lag(e.path) OVER by_minutes AS faster_path,
-        e.accelerator_canonical = lag(e.accelerator_canonical) OVER by_minutes
-            AND e.accelerators = lag(e.accelerators) OVER by_minutes
-            AND e.company <> lag(e.company) OVER by_minutes AS same_machine,
         e.minutes_per_sample,
-        CASE WHEN e.minutes_per_sample IS NOT NULL THEN rank() OVER (
-            PARTITION BY r.ranking, e.minutes_per_sample IS NULL ORDER BY e.minutes_per_sample
-        ) END AS speed_rank,
-        lag(e.path) OVER (
-            PARTITION BY r.ranking, e.minutes_per_sample IS NULL ORDER BY e.minutes_per_sample, e.path
-        ) AS faster_path_by_speed
+        first_value(e.path) OVER (
+            PARTITION BY r.ranking, coalesce(e.same_as, e.result_id, e.path) ORDER BY e.path
+        ) AS first_path,
+        e.path <> first_path AS repeats
     FROM rank_resolution r
     JOIN mlperf_entries e
         ON e.round = r.round AND e.benchmark = r.benchmark AND e.division = r.division AND e.minutes IS NOT NULL
         AND (r.accelerators IS NULL OR e.accelerators = r.accelerators)
-    WINDOW by_minutes AS (PARTITION BY r.ranking ORDER BY e.minutes, e.path)
+        AND (r.nodes IS NULL OR e.nodes = r.nodes)
+),
+ranked AS (  -- a measurement that was entered again has the rank of the first, and is left out of the neighbours
+    SELECT
+        *,
+        1 + count(*) FILTER (NOT repeats) OVER (
+            PARTITION BY ranking ORDER BY minutes RANGE UNBOUNDED PRECEDING EXCLUDE GROUP
+        ) AS rank,
+        CASE WHEN NOT repeats THEN lag(path) OVER by_minutes END AS faster_path,
+        CASE WHEN NOT repeats THEN
+            accelerator_canonical = lag(accelerator_canonical) OVER by_minutes
+            AND entry_accelerators = lag(entry_accelerators) OVER by_minutes
+            AND company <> lag(company) OVER by_minutes
+        END AS same_machine,
+        CASE WHEN minutes_per_sample IS NOT NULL THEN 1 + count(*) FILTER (NOT repeats) OVER (
+            PARTITION BY ranking, minutes_per_sample IS NULL
+            ORDER BY minutes_per_sample RANGE UNBOUNDED PRECEDING EXCLUDE GROUP
+        ) END AS speed_rank,
+        CASE WHEN NOT repeats THEN lag(path) OVER (
+            PARTITION BY ranking, repeats, minutes_per_sample IS NULL ORDER BY minutes_per_sample, path
+        ) END AS faster_path_by_speed
+    FROM listed
+    WINDOW by_minutes AS (PARTITION BY ranking, repeats ORDER BY minutes, path)
 ),
 both_ways AS (
     SELECT
@@ -46,18 +61,21 @@ others AS (
         any_value(p.wrong_order_probability) FILTER (p.other_path = a.faster_path) AS wrong_order_probability,
         any_value(p.speed_p_value) FILTER (p.other_path = a.faster_path_by_speed) AS speed_p_value
     FROM ranked a
-    JOIN both_ways p ON p.round = a.round AND p.path = a.path
+    JOIN both_ways p ON p.round = a.round AND p.path = a.first_path
     JOIN ranked b ON b.ranking = a.ranking AND b.path = p.other_path
     GROUP BY ALL
 )
 SELECT
     r.ranking, r.round, r.benchmark, r.division, r.scope, r.comparable_model, r.comparable_rounds,
-    r.rank, 1 + coalesce(o.surely_faster, 0) AS best_rank, r.entries - coalesce(o.surely_slower, 0) AS worst_rank,
+    r.rank, 1 + coalesce(o.surely_faster, 0) AS best_rank,
+    r.measurements + r.unscored - coalesce(o.surely_slower, 0) AS worst_rank,
     coalesce(o.tied_with, 0) AS tied_with, o.tied_ranks, o.gap_percent, o.outcome,
     o.p_value, o.p_value_corrected, o.wrong_order_probability, r.same_machine,
     r.minutes_per_sample, r.speed_rank, o.speed_p_value,
     r.submitter, r.system, r.accelerator, r.entry_accelerators AS accelerators, r.availability, r.framework,
-    r.minutes, r.minutes_low, r.minutes_high, r.interval_method, r.entries, r.path, r.result_id, r.attribution
+    r.minutes, r.minutes_low, r.minutes_high, r.interval_method, r.entries, r.path, r.result_id, r.attribution,
+    r.measurements, r.unscored, r.rank + r.unscored AS rank_at_most, r.repeats, r.same_as,
+    r.company, r.accelerator_canonical, r.entry_nodes AS nodes
 FROM ranked r
 LEFT JOIN others o ON o.ranking = r.ranking AND o.path = r.path
 ORDER BY r.ranking, r.rank, r.path

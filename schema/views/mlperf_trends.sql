@@ -1,6 +1,7 @@
 WITH rates AS (
     SELECT
-        *, minutes * accelerators AS accelerator_minutes,
+        *, minutes * nullif(accelerators, 0) AS accelerator_minutes,
+        CASE WHEN accelerators = 0 THEN nodes END AS nodes_alone,
         samples_to_converge / nullif(minutes / scaling_factor * accelerators, 0) AS samples_per_accelerator_minute
     FROM mlperf_entries
     WHERE minutes IS NOT NULL AND comparable_model IS NOT NULL
@@ -24,20 +25,23 @@ SELECT
     arg_min(framework, minutes) AS best_framework, arg_min(accelerators, minutes) AS best_accelerators,
     min(minutes_per_sample) AS best_minutes_per_sample,
     first_value(min(minutes)) OVER series / min(minutes) AS progress,
-    first_value(min(minutes_per_sample)) OVER series / min(minutes_per_sample) AS speed_progress
+    first_value(min(minutes_per_sample)) OVER series / min(minutes_per_sample) AS speed_progress,
+    nodes_alone AS nodes
 FROM rates
 GROUP BY GROUPING SETS (
     (comparable_model, comparable_rounds, division, round),
-    (comparable_model, comparable_rounds, division, round, accelerators),
-    (comparable_model, comparable_rounds, division, round, accelerators, accelerator_canonical)
+    (comparable_model, comparable_rounds, division, round, accelerators, nodes_alone),
+    (comparable_model, comparable_rounds, division, round, accelerators, nodes_alone, accelerator_canonical)
 )
 HAVING
     (grouping(accelerators) = 1 OR accelerators IS NOT NULL)
     AND (grouping(accelerator_canonical) = 1 OR accelerator_canonical IS NOT NULL)
 WINDOW series AS (
     PARTITION BY
-        comparable_model, comparable_rounds, division, grouping(accelerators), accelerators,
+        comparable_model, comparable_rounds, division, grouping(accelerators), accelerators, nodes_alone,
         grouping(accelerator_canonical), accelerator_canonical
     ORDER BY string_split(round, '.')::BIGINT[]
 )
-ORDER BY comparable_model, comparable_rounds, division, scope, accelerators, accelerator_canonical, string_split(round, '.')::BIGINT[]
+ORDER BY
+    comparable_model, comparable_rounds, division, scope, accelerators, nodes, accelerator_canonical,
+    string_split(round, '.')::BIGINT[]

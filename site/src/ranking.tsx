@@ -36,6 +36,7 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
   const inRound = rows.filter((row) => getText(row, "round") === round);
   const benchmark = pick(list(inRound, "benchmark"), query.get("benchmark"), "resnet");
   const entries = inRound.filter((row) => getText(row, "benchmark") === benchmark);
+  const unscored = Number(entries[0]?.["unscored"] ?? 0);
   const chart = useMemo(() => makeChart(entries, round, benchmark), [rows, round, benchmark]);
   const choose = (name: string, values: string[], value: string, label: string) => (
     <Choice label={label} value={value} options={values.map((each) => [each, each])} onChange={(picked) => setParameter(name, picked)} />
@@ -58,7 +59,8 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
       <h3>What the rows cannot show</h3>
       <ul class="caveats">
         <li>Systems of all sizes are ranked together, so a larger machine leads.</li>
-        <li>Two neighbours count as tied if the 95 % interval of their difference includes zero. More runs could separate them.</li>
+        <li>Two neighbours count as tied if a permutation test of their runs does not reject equal scores at 5 %. More runs could separate them.</li>
+        {unscored > 0 && <li>{unscored} more published entries have no minutes here, as their logs are missing: each may be faster, so ranks are lower bounds.</li>}
         <li>{ATTRIBUTION}</li>
       </ul>
       <Numbers data={data} tables={chart.numbers} />

@@ -113,6 +113,13 @@ def test_repeated_key_is_named_by_the_command(raw: Path) -> None:
     assert get_error(raw).startswith("error: mlperf-ids: mlperf_ids, row 6: ")
 
 
+def test_published_minutes_need_an_entry(tmp_path: Path) -> None:
+    raw = copy_documents(tmp_path / "raw", PAGE, ENTRIES, RUNS, "mlperf/published-v0.7-nvidia.csv")
+    line = find_error(raw)
+    assert line.startswith("error: nvidia-mlperf-v0.7-blog: has minutes of NVIDIA/results/dgxa100_")
+    assert line.endswith(", round 0.7, which has no entry")
+
+
 def load_script(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, RAW / "mlperf" / f"{name}.py")
     assert spec is not None

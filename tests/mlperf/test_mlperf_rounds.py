@@ -167,12 +167,18 @@ def test_submitter_as_printed_and_as_folder(tmp_path: Path) -> None:
     assert score_one(tmp_path)[0]["submitter"] == "SUPERMICRO"
 
 
-def test_host_and_software_of_a_system(tmp_path: Path) -> None:
+def test_host_software_memory_and_links_of_a_system(tmp_path: Path) -> None:
     stack = {"other_software_stack": ["NCCL 2.9", "cuDNN  8"], "host_processors_per_node": 2.0}
-    entry(tmp_path, FIVE, described=SYSTEM | stack)
+    memory = {"accelerator_memory_capacity": "80 GB", "accelerator_memory_configuration": "HBM2e", "sw_notes": ""}
+    links = {"accelerator_interconnect": "NVLINK\n600GB/s", "host_networking": "N/A", "hw_notes": "GPU TDP:400W"}
+    entry(tmp_path, FIVE, described=SYSTEM | stack | memory | links | {"host_memory_capacity": "2 TB"})
     record, _, _ = score_one(tmp_path)
     names = ("host_processor", "host_processors_per_node", "operating_system", "other_software")
     assert [record[name] for name in names] == ["ACME Xenon", 2, "Linux 5.4", "NCCL 2.9, cuDNN 8"]
+    names = ("accelerator_memory", "accelerator_memory_type", "accelerator_interconnect", "host_memory")
+    assert [record[name] for name in names] == ["80 GB", "HBM2e", "NVLINK 600GB/s", "2 TB"]
+    names = ("host_network", "hardware_notes", "software_notes")
+    assert [record[name] for name in names] == ["N/A", "GPU TDP:400W", None]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,8 @@ def test_a_whole_record(tmp_path: Path) -> None:
             43.0 * 1_281_168,
             None,
         ),
-        *("top-1 accuracy", 0.759, 0.76, "reached", None, None, None, "ACME Xenon", 2, "Linux 5.4", "NCCL 2.9", None),
+        *("top-1 accuracy", 0.759, 0.76, "reached", None, None, None, "ACME Xenon", 2, "Linux 5.4", "NCCL 2.9"),
+        *[None] * 8,  # memory, links, notes and energy
         *(DESCRIPTION, description, digest(scaling), None, cite),
     )
     assert findings == []

@@ -28,8 +28,10 @@ ENTRIES = (
 )
 
 
-def make_database(entries: tuple[tuple[str, float, int, str | None], ...] = ENTRIES) -> Database:
-    """Make a warehouse of one ranking through the functions of a build."""
+def make_database(
+    entries: tuple[tuple[str, float, int, str | None], ...] = ENTRIES, **changes: dict[str, Any]
+) -> Database:
+    """Make a warehouse of one ranking through the functions of a build; `changes` are of entries, by folder."""
     runs: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
     for path, score, accelerators, digest in entries:
@@ -43,6 +45,7 @@ def make_database(entries: tuple[tuple[str, float, int, str | None], ...] = ENTR
                 **{"company": submitter, "minutes_per_sample": score / 160, "energy_j": 3.6e6 * accelerators},
                 **{"n_runs": 5, "n_success": 5},
                 **{"comparable_model": "BERT", "comparable_rounds": "1.0-5.0", "samples_to_converge": 160.0},
+                **changes.get(path.split("/")[1], {}),
             }
         )
         minutes = RUNS[:2] if submitter == "Dell" else RUNS
@@ -151,6 +154,66 @@ def test_scaling_efficiency_is_against_the_smallest_system_of_a_company_and_chip
     ]
 
 
+def test_measurement_that_was_entered_again_is_ranked_once() -> None:
+    entries = (
+        ("NVIDIA/a", 10.0, 8, None),
+        ("Google/b", 10.1, 8, None),
+        ("Azure/c", 10.1, 8, None),
+        ("Dell/d", 14.0, 8, None),
+    )
+    database = make_database(entries, b={"result_id": "r2", "same_as": "r1"}, c={"result_id": "r3", "same_as": "r1"})
+    columns = "path, rank, repeats, tied_ranks, worst_rank, outcome, same_machine, speed_rank"
+    assert database.query(f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY minutes, path") == [
+        ("NVIDIA/a", 1, False, "2", 3, None, None, 1),
+        ("Azure/c", 2, False, "1", 3, "tied", True, 2),
+        ("Google/b", 2, True, "1", 3, None, None, 2),
+        ("Dell/d", 3, False, None, 3, "untested", True, 3),
+    ]
+    counts = "entries, measurements, neighbouring_pairs, separable_pairs + untested_pairs, tied_groups"
+    assert database.query(f"SELECT {counts} FROM rank_resolution WHERE scope = 'same-size'") == [(4, 3, 2, 1, 1)]
+    assert database.query("SELECT count(*) FILTER ('Google/b' IN (path, other_path)) FROM mlperf_pairs") == [(0,)]
+    assert database.query("SELECT rank FROM mlperf_comparable ORDER BY path") == [(None,), (2,), (None,), (1,)]
+
+
+def test_unscored_entry_makes_ranks_bounds() -> None:
+    missing = {"minutes": None, "logs_missing": 5}
+    database = make_database(c=missing, e={"minutes": None, "logs_missing": 0})
+    columns = "ranking, path, rank, rank_at_most, worst_rank, entries, unscored"
+    assert database.query(f"SELECT {columns} FROM mlperf_ranking ORDER BY ranking, rank") == [
+        ("2.0/bert/closed/all-sizes", "Graphcore/a", 1, 2, 3, 3, 1),
+        ("2.0/bert/closed/all-sizes", "Baidu/b", 2, 3, 3, 3, 1),
+        ("2.0/bert/closed/all-sizes", "NVIDIA/d", 3, 4, 4, 3, 1),
+        ("2.0/bert/closed/same-size/16", "Graphcore/a", 1, 1, 1, 2, 0),
+        ("2.0/bert/closed/same-size/16", "NVIDIA/d", 2, 2, 2, 2, 0),
+        ("2.0/bert/closed/same-size/8", "Baidu/b", 1, 2, 2, 1, 1),
+    ]
+
+
+def test_published_ranks_are_within_the_bounds(query: Query) -> None:
+    """By the public table, IPU-POD64 is 9th of 21 and 9th of 36."""
+    rows = query(
+        "SELECT benchmark, 9 BETWEEN rank AND rank_at_most, entries + unscored FROM mlperf_ranking "
+        "WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes' AND path LIKE '%ipu-pod64%' ORDER BY 1"
+    )
+    assert rows == [("bert", True, 21), ("resnet", True, 36)]
+
+
+def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
+    entries = (("Intel/a", 10.0, 0, None), ("Intel/b", 10.1, 0, None), ("Intel/c", 10.2, 0, None))
+    database = make_database(entries, a={"nodes": 4}, b={"nodes": 1}, c={"nodes": 1})
+    ranks = "SELECT ranking, nodes, rank, path FROM mlperf_ranking WHERE scope = 'same-size' ORDER BY ALL"
+    assert database.query(ranks) == [
+        ("2.0/bert/closed/same-size/1-nodes", 1, 1, "Intel/b"),
+        ("2.0/bert/closed/same-size/1-nodes", 1, 2, "Intel/c"),
+        ("2.0/bert/closed/same-size/4-nodes", 4, 1, "Intel/a"),
+    ]
+    assert database.query("SELECT path, other_path FROM mlperf_pairs WHERE same_size") == [("Intel/b", "Intel/c")]
+    trends = (
+        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM mlperf_trends WHERE scope = 'same-size'"
+    )
+    assert database.query(f"{trends} ORDER BY 1") == [(1, 2, 10.1, None), (4, 1, 10.0, None)]
+
+
 def test_neighbours_with_the_same_accelerators_of_another_company_are_marked() -> None:
     database = make_database(
         (
@@ -181,8 +244,9 @@ def test_views_and_table_agree_on_every_ranking_of_the_dataset(query: Query) -> 
     counts = ", ".join(
         f"count(*) FILTER (outcome = '{outcome}')" for outcome in ("separable", "shared-logs", "untested")
     )
-    view = query(f"SELECT ranking, count(*), {counts} FROM mlperf_ranking GROUP BY 1 ORDER BY 1")
-    columns = "ranking, entries, separable_pairs, shared_log_pairs, untested_pairs"
+    own = "ranking, count(*), count(*) FILTER (NOT repeats), max(rank) <= count(*) FILTER (NOT repeats)"
+    view = query(f"SELECT {own}, {counts} FROM mlperf_ranking GROUP BY 1 ORDER BY 1")
+    columns = "ranking, entries, measurements, true, separable_pairs, shared_log_pairs, untested_pairs"
     assert view == query(f"SELECT {columns} FROM rank_resolution ORDER BY 1")
     assert len(view) > 100
 

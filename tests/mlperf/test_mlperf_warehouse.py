@@ -103,6 +103,15 @@ FACTS = {
     ],
     "SELECT count(*) FROM mlperf_entries WHERE mlperf_id_confidence = 'inferred'": [(4,)],
     "SELECT count(*) FROM mlperf_ids WHERE source = ''": [(0,)],
+    # The document prints scores: those that the logs give are equal at the printed digits.
+    "SELECT p.minutes_published, round(e.minutes, 2), e.minutes_published AS own, e.published_in = p.document_id "
+    "FROM mlperf_published p JOIN mlperf_entries e USING (round, path) ORDER BY 1": [
+        (0.62, 0.62, None, None),
+        (0.71, None, 0.71, True),
+        (0.82, None, 0.82, True),
+        *((minutes, minutes, None, None) for minutes in (3.33, 10.46, 17.07)),
+    ],
+    "SELECT count(minutes_published), count(minutes) FILTER (minutes_published > 0) FROM mlperf_entries": [(2, 0)],
     # four names of a chip are one chip
     "SELECT DISTINCT accelerator FROM mlperf_entries e JOIN results r USING (result_id) "
     "WHERE r.chip = 'A100-80GB' AND e.round = '2.0' ORDER BY 1": [

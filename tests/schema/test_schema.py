@@ -126,7 +126,7 @@ def test_duckdb_has_keys(database: Any) -> None:
     keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
     assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
     foreign = {(name, column.name) for name in NAMES for column in table(name).columns if column.references}
-    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 31
+    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 33
 
 
 def test_dictionary_describes_every_table_view_and_column(query: Query, database: Any) -> None:

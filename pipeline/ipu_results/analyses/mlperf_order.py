@@ -61,7 +61,8 @@ def summarise_noise(frames: Frames) -> str:
             f"separated, of the others {format_percent(_share_others(same))}.",
             "With the correction for many pairs the first share is "
             f"{format_percent(_share(rows, 'separable_pairs_corrected'))}.",
-            f"{rows['shared_log_pairs'].sum():.0f} more pairs have a log in common, byte for byte.",
+            f"{rows['entries'].sum() - rows['measurements'].sum():.0f} entries repeat the measurement of another one and "
+            f"are ranked once; {rows['unscored'].sum():.0f} published ones have no minutes here.",
         ],
         [_describe_benchmarks(rows), f"Over the rounds it is {shares}."],
         [
@@ -155,7 +156,7 @@ def _pick_ranking(ranking: pd.DataFrame) -> list[Record]:
             **{key: row[key] for key in ("ranking", "entries", "minutes", "minutes_low", "minutes_high")},
             **{key: row[key] for key in ("tied_ranks", "interval_method", "result_id")},
             "name": f"{row['rank']} {row['submitter']}, {row['system']}",
-            "slower": OUTCOMES.get(row["outcome"], "first"),
+            "slower": OUTCOMES["shared-logs"] if row["repeats"] else OUTCOMES.get(row["outcome"], "first"),
         }
         for row in drawn
     ]

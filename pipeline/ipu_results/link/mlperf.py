@@ -71,6 +71,8 @@ def build_mlperf_frames(
     entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
     _add_shared_logs(entries, runs)
+    published = sorted(_list_rows(documents, "mlperf_published"), key=get_key)
+    _add_published(entries, published)
     add_names(entries, runs, known)
     add_speeds(entries, runs)
     _add_rcps(entries, rcps)
@@ -89,6 +91,7 @@ def build_mlperf_frames(
         "mlperf_runs": runs,
         "mlperf_rcp": build_frame(table("mlperf_rcp"), sorted(rcps, key=_get_rcp_key)),
         "mlperf_ids": build_frame(table("mlperf_ids"), named),
+        "mlperf_published": build_frame(table("mlperf_published"), published),
         "rank_resolution": build_frame(table("rank_resolution"), resolve_rankings(entries, evidence)),
         "mlperf_pair_tests": build_frame_from_columns(table("mlperf_pair_tests"), list_pair_tests(evidence)),
         "mlperf_comparability": build_frame(table("mlperf_comparability"), blocks),
@@ -130,6 +133,17 @@ def _add_shared_logs(entries: Sequence[dict[str, Any]], runs: pd.DataFrame) -> N
         logs = digests.get(get_key(entry), [])
         entry["distinct_logs"] = len(set(logs))
         entry["shared_logs"] = sum(entries_with[sha256] > 1 for sha256 in logs)
+
+
+def _add_published(entries: Sequence[dict[str, Any]], published: Iterable[Record]) -> None:
+    """Add printed minutes to entries without a score. Raises ConservationError for minutes of an unknown entry."""
+    known = {get_key(entry): entry for entry in entries}
+    for row in published:
+        if (entry := known.get(get_key(row))) is None:
+            message = f"has minutes of {row['path']}, round {row['round']}, which has no entry"
+            raise ConservationError(message, document=row["document_id"])
+        if entry["minutes"] is None:
+            entry |= {"minutes_published": row["minutes_published"], "published_in": row["document_id"]}
 
 
 def _add_rcps(entries: Sequence[dict[str, Any]], rcps: Iterable[Record]) -> None:

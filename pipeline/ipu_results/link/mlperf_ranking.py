@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
@@ -30,10 +30,12 @@ from ipu_results.mlperf.separation import ALPHA, compare_pairs
 Record = Mapping[str, Any]
 Key = tuple[str, str]
 Pair = frozenset[Key]
+Size = tuple[int, int | None]
+"""Accelerators, and nodes where there are none."""
 # Entries whose runs converge alike, the closest first: of one batch size, else of any.
 GROUPS = (("round", "division", "benchmark", "global_batch_size"), ("round", "division", "benchmark"))
 FAMILY = ("round", "benchmark", "division")
-SUCCESSION = ("company", "benchmark", "division", "accelerators", "comparable_model", "comparable_rounds")
+SUCCESSION = ("company", "benchmark", "division", "size", "comparable_model", "comparable_rounds")
 COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
 STEPS = "steps"
 ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
@@ -55,7 +57,7 @@ NO_UNITS: Mapping[tuple[str, str], str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The scored entries of one round, benchmark and division in the order of their scores.
+    """The measurements of one round, benchmark and division in the order of their scores.
 
     `p` has a row and a column for each, NaN where a pair was not tested.
     """
@@ -110,6 +112,12 @@ def get_key(record: Record) -> Key:
     return record["round"], record["path"]
 
 
+def get_size(record: Record) -> Size | None:
+    """Return the accelerators of an entry, with the nodes of one without any; None where they are not known."""
+    accelerators = record["accelerators"]
+    return None if accelerators is None else (accelerators, None if accelerators else record.get("nodes"))
+
+
 def list_columns(frame: pd.DataFrame, *names: str) -> list[list[Any]]:
     """List the values of columns, None for a missing one."""
     return [pa.array(frame[name], from_pandas=True).to_pylist() for name in names]
@@ -131,18 +139,32 @@ def assess_runs(
     """
     by_entry = collect_counted_runs(runs)
     scored = sorted(
-        (entry for entry in entries if entry["minutes"] is not None),
+        ({**entry, "size": get_size(entry)} for entry in entries if entry["minutes"] is not None),
         key=lambda entry: (entry["minutes"], *get_key(entry)),
     )
+    families = {name: list(_list_measurements(of_family)) for name, of_family in _group(scored, FAMILY).items()}
     usable = [entry for entry in scored if len(by_entry.get(get_key(entry), NO_RUNS).minutes) >= MIN_RUNS]
     rows = {get_key(entry): row for row, entry in enumerate(usable)}
     arrays = _make_arrays(usable, [by_entry[key] for key in rows], known, units)
     groups: list[list[Hashable]] = [[tuple(entry.get(name) for name in names) for names in GROUPS] for entry in usable]
     sharing = find_shared_logs(runs)
-    families, pairs = _test_families(_group(scored, FAMILY), _list_successions(usable), rows, arrays, sharing)
-    sizes = {get_key(entry): entry["accelerators"] for entry in usable}
+    tested, pairs = _test_families(families, _list_successions(usable), rows, arrays, sharing)
+    sizes = {get_key(entry): entry["size"] for entry in usable}
     pairs = replace(pairs, speed_p=_test_speeds(pairs.keys, sizes, runs))
-    return RunEvidence(rows, arrays, estimate_intervals(arrays, groups), families, pairs)
+    return RunEvidence(rows, arrays, estimate_intervals(arrays, groups), tested, pairs)
+
+
+def _list_measurements(entries: Sequence[Record]) -> Iterator[Record]:
+    """Yield the entries of a ranking without those that repeat the measurement of another; the first path is kept."""
+    first: dict[Any, Key] = {}
+    for entry in sorted(entries, key=get_key):
+        first.setdefault(_get_measurement(entry), get_key(entry))
+    kept = set(first.values())
+    return (entry for entry in entries if get_key(entry) in kept)
+
+
+def _get_measurement(entry: Record) -> Any:
+    return entry.get("same_as") or entry.get("result_id") or get_key(entry)
 
 
 def _group(entries: Iterable[Record], names: Sequence[str]) -> dict[tuple[Any, ...], list[Record]]:
@@ -156,12 +178,13 @@ def _group(entries: Iterable[Record], names: Sequence[str]) -> dict[tuple[Any, .
 
 
 def _list_successions(entries: Sequence[Record]) -> Iterator[tuple[Key, Key]]:
-    """Yield a submitter's entries of one size in two successive rounds, the lower score first."""
+    """Yield a submitter's measurements of one size in two successive rounds, the lower score first."""
     for of_system in _group(entries, SUCCESSION).values():
         rounds = sorted({entry["round"] for entry in of_system}, key=round_key)
         following = dict(pairwise(rounds))
         for a, b in combinations(of_system, 2):
-            if b["round"] == following.get(a["round"]) or a["round"] == following.get(b["round"]):
+            follows = b["round"] == following.get(a["round"]) or a["round"] == following.get(b["round"])
+            if follows and _get_measurement(a) != _get_measurement(b):
                 yield get_key(a), get_key(b)
 
 
@@ -230,7 +253,7 @@ def _test_families(
     return families, PairTests(named, p[kept], corrected[kept], wrong_order[kept], np.full(len(kept), np.nan))
 
 
-def _test_speeds(keys: Sequence[tuple[Key, Key]], sizes: Mapping[Key, int | None], runs: pd.DataFrame) -> Numbers:
+def _test_speeds(keys: Sequence[tuple[Key, Key]], sizes: Mapping[Key, Size | None], runs: pd.DataFrame) -> Numbers:
     """Test pairs of one size by the minutes per sample of their runs; NaN for the others."""
     p = np.full(len(keys), np.nan)
     if "minutes_per_sample" not in runs:
@@ -262,9 +285,8 @@ def _fill(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 
 def _round_digits(values: Numbers) -> Numbers:
-    scale = 10.0 ** (P_DIGITS - 1 - np.floor(np.log10(values)))
-    rounded: Numbers = np.round(values * scale) / scale
-    return rounded
+    """Round by decimal text: NumPy's powers and logarithms have other last bits on other processors."""
+    return np.array([float(f"{value:.{P_DIGITS}g}") for value in values.tolist()])
 
 
 def describe_interval(entry: Record, evidence: RunEvidence) -> dict[str, Any]:
@@ -301,17 +323,32 @@ def list_pair_tests(evidence: RunEvidence) -> dict[str, Sequence[Any]]:
 
 
 def resolve_rankings(entries: Iterable[Record], evidence: RunEvidence) -> list[dict[str, Any]]:
-    """Return one row per ranking: a round, division and benchmark, with all sizes and per number of accelerators."""
-    sizes = {get_key(entry): entry["accelerators"] for entry in entries}
+    """Return one row per ranking: a round, division and benchmark, with all sizes and per size of the system."""
+    sizes: dict[Key, Size | None] = {}
+    scored: Counter[tuple[Any, ...]] = Counter()
+    unscored: Counter[tuple[Any, ...]] = Counter()
+    for entry in entries:
+        sizes[get_key(entry)] = size = get_size(entry)
+        if entry["minutes"] is not None or entry.get("logs_missing"):  # with all its logs it has no official score
+            counts = unscored if entry["minutes"] is None else scored
+            counts.update((*(entry[name] for name in FAMILY), of_size) for of_size in {None, size})
     rankings: list[tuple[tuple[Any, ...], list[int]]] = []
     for name, family in evidence.families.items():
-        by_size: dict[Any, list[int]] = defaultdict(list)
+        by_size: dict[Size | None, list[int]] = defaultdict(list)
         for place, key in enumerate(family.keys):
             by_size[sizes[key]].append(place)
-        rankings.append(((*name, ALL_SIZES, None), list(range(len(family.keys)))))
-        rankings += [((*name, SAME_SIZE, size), places) for size, places in by_size.items() if size is not None]
-    rankings.sort(key=lambda ranking: (round_key(ranking[0][0]), *ranking[0][1:4], ranking[0][4] or 0))
-    return [_resolve(name, evidence.families[name[:3]], places) for name, places in rankings]
+        rankings.append(((*name, None), list(range(len(family.keys)))))
+        rankings += [((*name, size), places) for size, places in by_size.items() if size is not None]
+    rankings.sort(key=lambda ranking: (round_key(ranking[0][0]), *ranking[0][1:3], _sort_size(ranking[0][3])))
+    return [
+        _resolve(name, evidence.families[name[:3]], places)
+        | {"entries": scored[name], "measurements": len(places), "unscored": unscored[name]}
+        for name, places in rankings
+    ]
+
+
+def _sort_size(size: Size | None) -> tuple[int, ...]:
+    return () if size is None else (size[0], size[1] or 0)
 
 
 def _resolve(name: tuple[Any, ...], family: Family, places: Sequence[int]) -> dict[str, Any]:
@@ -320,15 +357,18 @@ def _resolve(name: tuple[Any, ...], family: Family, places: Sequence[int]) -> di
     is_tested = ~np.isnan(p)
     shared = int(family.shares_logs[pairs].sum())
     groups = list(_find_tied_groups(family.is_tied[np.ix_(places, places)]))
-    round_, benchmark, division, scope, accelerators = name
+    round_, benchmark, division, size = name
+    accelerators, nodes = size or (None, None)
+    of_size = [] if accelerators is None else [accelerators if nodes is None else f"{nodes}-nodes"]
+    scope = ALL_SIZES if size is None else SAME_SIZE
     return {
-        "ranking": "/".join(map(str, (*name[:4], *([] if accelerators is None else [accelerators])))),
+        "ranking": "/".join(map(str, (round_, benchmark, division, scope, *of_size))),
         "round": round_,
         "benchmark": benchmark,
         "division": division,
         "scope": scope,
         "accelerators": accelerators,
-        "entries": len(places),
+        "nodes": nodes,
         "neighbouring_pairs": len(places) - 1,
         "shared_log_pairs": shared,
         "untested_pairs": len(places) - 1 - shared - int(is_tested.sum()),

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results.mlperf.interval import COVERAGE, MIN_RUNS, compute_t_quantile
+from ipu_results.mlperf.interval import COVERAGE, DIGITS, MIN_RUNS, compute_t_quantile
 from ipu_results.mlperf.score import BETWEEN_FINDINGS, summarise_findings
 
 COLUMNS = (
@@ -47,14 +47,15 @@ def summarise_speed(runs: Sequence[Run]) -> dict[str, Any]:
         reasons = Counter(run["no_speed_reason"] for run in runs)
         return columns | {"no_speed_reason": max(reasons, key=reasons.__getitem__, default="it has no counted run")}
     speeds = [run["minutes_per_sample"] for run in measured]
+    mean = fmean(speeds)
     columns |= {
-        "minutes_per_sample": fmean(speeds),
+        "minutes_per_sample": mean,
         "startup_minutes": fmean(run["startup_minutes"] for run in measured),
     }
     if len(speeds) >= MIN_RUNS:
-        half = compute_t_quantile(COVERAGE, len(speeds) - 1) * stdev(speeds) / math.sqrt(len(speeds))
+        half = compute_t_quantile(COVERAGE, len(speeds) - 1) * stdev(speeds) / math.sqrt(len(speeds)) / mean
         columns |= {
-            "minutes_per_sample_low": max(fmean(speeds) - half, 0.0),
-            "minutes_per_sample_high": fmean(speeds) + half,
+            "minutes_per_sample_low": mean * max(round(1 - half, DIGITS), 0.0),
+            "minutes_per_sample_high": mean * round(1 + half, DIGITS),
         }
     return columns

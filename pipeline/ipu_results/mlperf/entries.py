@@ -36,6 +36,13 @@ class System:
     host_processors_per_node: int | None = None
     operating_system: str | None = None
     other_software: str | None = None
+    accelerator_memory: str | None = None
+    accelerator_memory_type: str | None = None
+    accelerator_interconnect: str | None = None
+    host_memory: str | None = None
+    host_network: str | None = None
+    hardware_notes: str | None = None
+    software_notes: str | None = None
     sha256: str | None = None
     findings: tuple[str, ...] = ()
 
@@ -88,7 +95,14 @@ def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
         host_processor=_parse_text(fields.get("host_processor_model_name")),
         host_processors_per_node=_parse_whole(fields.get("host_processors_per_node")),
         operating_system=_parse_text(fields.get("operating_system")),
-        other_software=_format_stack(fields.get("other_software_stack")),
+        other_software=_format_text(fields.get("other_software_stack")),
+        accelerator_memory=_format_text(fields.get("accelerator_memory_capacity")),
+        accelerator_memory_type=_format_text(fields.get("accelerator_memory_configuration")),
+        accelerator_interconnect=_format_text(fields.get("accelerator_interconnect")),
+        host_memory=_format_text(fields.get("host_memory_capacity")),
+        host_network=_format_text(fields.get("host_networking")),
+        hardware_notes=_format_text(fields.get("hw_notes")),
+        software_notes=_format_text(fields.get("sw_notes")),
         findings=tuple(findings),
     )
 
@@ -97,8 +111,8 @@ def _parse_text(value: Any) -> str | None:
     return (value.strip() or None) if isinstance(value, str) else None
 
 
-def _format_stack(value: Any) -> str | None:
-    """Return the software stack as text: names and versions where the file has an object or a list."""
+def _format_text(value: Any) -> str | None:
+    """Return a printed text on one line: names and versions where the file has an object or a list."""
     if isinstance(value, dict):
         value = [f"{name} {version}" if version else name for name, version in value.items()]
     if isinstance(value, list):

@@ -223,7 +223,9 @@ COLUMNS = {
         *"scaling_factor run_minutes_min run_minutes_max run_minutes_cv global_batch_size convergence_unit".split(),
         *"epochs_to_converge samples_to_converge tokens_to_converge quality_metric quality_target".split(),
         *"quality_reached quality_check second_quality_metric second_quality_target second_quality_reached".split(),
-        *"host_processor host_processors_per_node operating_system other_software energy_j".split(),
+        *"host_processor host_processors_per_node operating_system other_software accelerator_memory".split(),
+        *"accelerator_memory_type accelerator_interconnect host_memory host_network hardware_notes".split(),
+        *"software_notes energy_j".split(),
         *"system_path system_sha256 scaling_sha256 findings attribution".split(),
     ),
     "mlperf_runs": (

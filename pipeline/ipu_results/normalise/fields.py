@@ -52,7 +52,8 @@ ENTRY_COLUMNS = [
     for name in """
     submitter_folder logs_expected logs_present logs_missing convergence_unit tokens_to_converge quality_reached
     quality_check second_quality_metric second_quality_target second_quality_reached host_processor
-    host_processors_per_node operating_system other_software energy_j
+    host_processors_per_node operating_system other_software accelerator_memory accelerator_memory_type
+    accelerator_interconnect host_memory host_network hardware_notes software_notes energy_j
     """.split()
 ]
 MIN_SIMILARITY = 0.6  # of a printed column name and a known one

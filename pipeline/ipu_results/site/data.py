@@ -156,7 +156,7 @@ RESULTS = f"""
 FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id) ORDER BY ALL"
 RANKINGS = """
     SELECT round, benchmark, rank, submitter, system, accelerators, minutes, minutes_low, minutes_high, tied_ranks,
-        outcome, result_id
+        if(repeats, 'shared-logs', outcome) AS outcome, unscored, result_id
     FROM mlperf_ranking WHERE division = 'closed' AND scope = 'all-sizes' ORDER BY round, benchmark, rank, path
 """
 
