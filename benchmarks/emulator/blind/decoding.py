@@ -100,7 +100,7 @@ def list_layer(decoder: Decoder, batch: int, tokens: int, cached: int) -> list[O
         Rearrangement("cache", "scatter", rows * width * 2),
         scores,
         Elementwise("mask", "add", scores.elements),
-        Elementwise("softmax", "softmax", scores.elements),
+        Elementwise("softmax", "softmax", scores.elements, cached),
         Gemm("values", groups, tokens, cached, head, constant=False),
         Rearrangement("join", "transpose", rows * width),
         Gemm("proj", 1, rows, width, width, bias=True),

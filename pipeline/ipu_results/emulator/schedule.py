@@ -30,6 +30,7 @@ from ipu_results.errors import UnsupportedOperatorError
 
 Planner = Callable[[ConvolutionShape, Target], SplitPlan]
 NORMS = frozenset({"batchnorm", "softmax", "layernorm"})  # more than a pass: constants of their own
+WORD_BYTES = 8  # the widest load and store of a tile
 UNEVEN = 4  # an elementwise operator keeps a split this uneven; a worse one is spread evenly
 
 
@@ -101,7 +102,11 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     if isinstance(operator, Convolution | Gemm):
         plan = planner(to_convolution_shape(operator), target)
         kind = "convolution" if isinstance(operator, Convolution) else "gemm"
-        costs = (plan.compute, plan.reduce, plan.exchange, plan.supersteps)
+        copied = 0.0
+        if isinstance(operator, Gemm) and not operator.constant:
+            left, right = operator.groups * operator.m, operator.groups * operator.k
+            copied = estimate_copy(left, operator.k, target) + estimate_copy(right, operator.n, target)
+        costs = (plan.compute + copied, plan.reduce, plan.exchange, plan.supersteps)
         return OperatorCost(operator.name, kind, *costs, operator.macs, plan)
     if isinstance(operator, Recurrence):
         return _cost_recurrence(operator, target, planner)
@@ -114,7 +119,20 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     held = share if isinstance(operator, Elementwise) and even < share <= UNEVEN * even else even
     vectors = ceil_div(ceil_div(held, 1), target["vector"])
     compute = target["workers"] * ceil_div(vectors, target["workers"]) * cycles
+    if isinstance(operator, Elementwise) and operator.row:
+        compute += estimate_copy(operator.elements // operator.row, operator.row, target)
     return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
+
+
+def estimate_copy(rows: int, row: int, target: Target) -> float:
+    """Estimate the cycles in which the fullest tile lays out its share of `rows` again, for another operator.
+
+    The two sides of a product of activations and the rows of a softmax are laid out differently from what made them.
+    Rows of whole 8-byte words are copied as such. Elements of other rows are moved one by one.
+    """
+    held = ceil(rows / target.tiles) * row if rows >= target.tiles else ceil(rows * row / target.tiles)
+    aligned = row * target["element.bytes"] % WORD_BYTES == 0
+    return held * target["element.bytes"] * target["copy.word" if aligned else "copy.element"]
 
 
 def _cost_recurrence(operator: Recurrence, target: Target, planner: Planner) -> OperatorCost:
