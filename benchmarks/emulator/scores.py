@@ -51,7 +51,7 @@ INDEPENDENT = ROOT / "raw" / "independent"
 VERTEX, SIGLIP = "tessellate-peak-flops.csv", "ipu-stack-siglip.csv"
 TILES, BOW_CLOCK, MACS_OF_ROW = 1472, 1.85e9, 16 * 16
 RESNET_CUTS = ("stage1.0", "stage1.2", "stage2.0", "stage2.2", "stage3.0", "stage3.3")  # as the vendor's configuration
-TAMU_ACCUMULATION = 8  # assumed: the paper does not state it
+TAMU_BATCH = 1920  # of a step, assumed: that of the vendor's configurations for 4 and 16 chips
 PATTERN = re.compile(r"(\w+)=(\d+)")
 
 
@@ -185,7 +185,8 @@ def score_tamu(plans: PlanCache) -> Iterator[Score]:
     for line in read_lines("tamu-aces-2022.csv"):
         if "table 3" in line["place"] and line["metric"] == "throughput" and line["chip"] == "GC200":
             chips, micro = int(line["chip_count"]), int(line["micro_batch_size"])
-            setup = _setup_resnet(micro, chips, TAMU_ACCUMULATION)
+            accumulation = max(2, round(TAMU_BATCH / micro / chips))
+            setup = replace(_setup_resnet(micro, chips, accumulation), norm_span=min(chips, 2))
             name = "tamu one chip" if chips == 1 else "tamu pods"
             yield _score_setup(name, "resnet50", setup, parse_number(line["value"]), plans, f"{chips} chips, {micro}")
 
@@ -204,7 +205,7 @@ def score_caraml(plans: PlanCache) -> Iterator[Score]:
             setup, network, name = _setup_resnet(micro, 1, batch // micro), "resnet50", "caraml resnet50"
         else:
             layers = (0, 4, 4, 4)
-            setup = TrainingSetup(micro, 1, batch, "layer", (0.15,) * 4, True, layers=layers, head="first")
+            setup = TrainingSetup(micro, 1, batch, "layer", (0.15,) * 4, True, layers=layers, head="first", framework="PyTorch")
             network, name = "gpt2", "caraml gpt-117m"
         yield _score_setup(name, network, setup, rate, plans, f"batch {batch}")
 

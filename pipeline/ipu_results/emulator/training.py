@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program, Rearrangement
+from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program, Rearrangement
 from ipu_results.emulator.pipeline import (
     Head,
     Recompute,
@@ -40,6 +40,7 @@ TRAINING_FILE = "training.toml"
 TRAINED = ("m2000", "bow-2000")  # machines with links to others and a memory of their own
 BYTE_BITS = 8
 TOKEN_BITS = 64  # ONNX has token numbers as int64, which are sent as they are
+NORM_PASSES = 3  # forward, forward again, and back
 MOMENT_BYTES = 8  # of a parameter: two moments in fp32
 # Constants of the machine that training replaces: batch-norms compute statistics, not only apply them.
 TRAINED_CONSTANTS = {"batchnorm.cycles": "training.batchnorm", "batchnorm.supersteps": "training.batchnorm.supersteps"}
@@ -54,7 +55,9 @@ class TrainingSetup:
     one for all chips or one each, none for the machine's default. `offchip` keeps the optimizer's state outside the
     chip. `items` are in one sample, more than one where sequences are packed. `input_bits` is the size of an input
     element. `io_tiles` move data while the others compute. A replica is cut into chips by `layers` on each, or after
-    operators, or else evenly into `stages`; see `pipeline`.
+    operators, or else evenly into `stages`; see `pipeline`. Batch-norms take statistics over `norm_span` replicas,
+    `group_norm` puts group norms in their place. The host spends a time on each step that streams the optimizer's
+    state, by `framework`.
     """
 
     micro_batch: int
@@ -72,6 +75,9 @@ class TrainingSetup:
     cut_after: tuple[str, ...] = ()
     one_chip: bool = False
     stages: int = 1
+    norm_span: int = 1
+    group_norm: bool = False
+    framework: str = ""
 
     @property
     def chips(self) -> int:
@@ -188,15 +194,18 @@ def predict_training(
     step = _Step(program, stages, setup, machine, planner)
     loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = count_rounds(stages, setup.accumulation)
-    slowest, fed = max(load.seconds for load in loads), step.feed_seconds
+    slowest = max(load.seconds - load.transfer for load in loads) + max(load.transfer for load in loads)
+    fed = step.feed_seconds
     parameters, tensors = max(load.parameters for load in loads), max(load.tensors for load in loads)
     reduced = estimate_all_reduce(parameters * machine["element.bytes"], setup.replicas, chips, machine)
     supersteps = tensors * machine["update.supersteps"] * machine["superstep.cycles"]
     update = float((_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps) / machine["clock"])
     # Each replica keeps its share of the optimiser's state, which is read and written once.
     moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
+    # Chips exchange together, so that a round waits for the longest transfer after the longest computation.
     computed = rounds * slowest
-    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved
+    host = machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
+    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved + host
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts.
     fits = all(load.memory_high <= machine["sram"] for load in loads)
@@ -263,6 +272,14 @@ class _Step:
         processes = ceil_div(replicas, target.chips) * int(target["host.processes"])
         return replicas / (self.setup.instances or min(replicas, processes)) * self.input_bytes / target["host.process"]
 
+    def time_norms(self, mine: Sequence[Stage]) -> float:
+        """Return the time that a chip's norms add to a round: sums over replicas, and what group norms cost more."""
+        operators = (each for stage in mine for each in self.program.operators[stage.start : stage.stop])
+        norms = sum(isinstance(each, Elementwise) and each.kind == "batchnorm" for each in operators)
+        spanned = NORM_PASSES * self.target["norm.span"] if self.setup.norm_span > 1 else 0.0
+        grouped = self.target["norm.group"] / self.target["clock"] if self.setup.group_norm else 0.0
+        return norms * (spanned + grouped)
+
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
         setup, stages = self.setup, self.stages
@@ -287,7 +304,7 @@ class _Step:
         return ChipLoad(
             sum(map(self._sum_seconds, forward)),
             sum(map(self._sum_seconds, again)),
-            sum(map(self._sum_seconds, backward)),
+            sum(map(self._sum_seconds, backward)) + self.time_norms(mine),
             adding if setup.accumulation > 1 else 0.0,
             received / target["host.prefetch"] + 2 * crossing / target["link.chip"],
             low,
