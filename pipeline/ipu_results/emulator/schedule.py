@@ -205,6 +205,7 @@ class GradientProduct:
     macs: int
     shapes: tuple[ConvolutionShape, ...]
     turned: int
+    copied: tuple[tuple[int, int], ...] = ()  # rows, and their length, that are laid out again: see estimate_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +246,12 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
         case Gemm(groups=groups, m=m, k=k, n=n):
             role: Role = "weights" if operator.constant else "data"
             left, right = _multiply(groups, m, n, k), _multiply(groups, k, m, n)
-            data = [GradientProduct(name, "data", operator.macs, left, groups * k * n)] if needs_data else []
-            return [*data, GradientProduct(name, role, operator.macs, right, groups * m * k), *_reduce_bias(operator)]
+            # Both sides of a product of activations are laid out again for each of its gradients, as forward.
+            result, first, second = (groups * m, n), (groups * m, k), (groups * k, n)
+            copies = ((), ()) if operator.constant else ((result, second), (first, result))
+            data = [GradientProduct(name, "data", operator.macs, left, groups * k * n, copies[0])] if needs_data else []
+            other = GradientProduct(name, role, operator.macs, right, groups * m * k, copies[1])
+            return [*data, other, *_reduce_bias(operator)]
         case Elementwise(kind=kind) if kind in ADDITIONS:
             # With one source the other term is a bias or a constant: the bias needs the sum over all rows.
             return [GradientPass(name, "bias", elements)] if unary else []
@@ -305,7 +310,8 @@ def cost_gradient(step: GradientStep, target: Target, planner: Planner) -> Opera
         plans = [planner(shape, target) for shape in step.shapes]
         plan = min(plans, key=lambda each: each.cycles + each.supersteps * target["plan.superstep"])
         exchange = plan.exchange + _exchange_evenly(step.turned, target)
-        costs = (plan.compute, plan.reduce, exchange, plan.supersteps + int(target["gradient.turn.supersteps"]))
+        compute = plan.compute + sum(estimate_copy(rows, row, target) for rows, row in step.copied)
+        costs = (compute, plan.reduce, exchange, plan.supersteps + int(target["gradient.turn.supersteps"]))
         return OperatorCost(step.name, f"{step.role} gradient", *costs, step.macs, plan)
     supersteps = int(target.get(f"gradient.{step.kind}.supersteps", 1))
     share = ceil(step.elements / target.tiles)

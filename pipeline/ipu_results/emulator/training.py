@@ -361,7 +361,13 @@ def _count_parameters(operator: Operator) -> int:
 
 
 def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
-    """Count the elements that a stage reads from other chips."""
+    """Count the elements that a stage receives from other chips, for itself and for later stages.
+
+    Results reach the stages after the next one through each stage between, as PopART's ContiguateIpuCopies does.
+    """
     near = [other for other in stages if other.chip == stage.chip]
-    far = (at for at in list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near))
-    return sum(program.operators[at].elements for at in far)
+    if not stage.start or near[0] is not stage:  # the head on the first chip: what that chip has not is sent to it
+        far = (at for at in list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near))
+        return sum(program.operators[at].elements for at in far)
+    later = Stage(stage.start, len(program.operators), stage.chip)
+    return sum(program.operators[at].elements for at in list_inputs(program, later))
