@@ -224,6 +224,36 @@ def _score_setup(name: str, network: str, setup: TrainingSetup, rate: float, pla
     return Score(name, network, row, "ms", seconds * MS, step * MS)
 
 
+# Rows of a C600 whose calls overlap, so that the chip's time is the time between two batches: document, model, variant,
+# condition, and the network at its length of sequences.
+C600_ROWS = (
+    ("graphcore/poprt-1.5.csv", "ResNet-50 v1.5", "1000 calls", "resnet50-folded", 0),
+    ("independent/bytemlperf-c600.csv", "ResNet-50 v1.5", "4 client threads", "resnet50-folded", 0),
+    ("graphcore/poprt-1.5.csv", "BERT-Base", "1000 calls", "bert-base", 128),
+    ("independent/bytemlperf-c600.csv", "BERT-Base", "one client thread", "bert-base", 384),
+)
+
+
+def score_c600(plans: PlanCache) -> Iterator[Score]:
+    """Score ResNet-50 and BERT-Base on a C600 on the chip's time alone: its host path has no protocol."""
+    target = load_target("c600")
+    for document, model, condition, network, sequence in C600_ROWS:
+        for line in read_lines(document, ROOT / "raw"):
+            # One thread's throughput is of two batches in the time of its latency, which is taken instead.
+            metric = "latency of a batch" if condition.startswith("one client") else "throughput"
+            if (line["model"], line["metric"]) != (model, metric) or condition not in line["conditions"]:
+                continue
+            if line["precision"].lower() == "fp8" or "packed" in line["variant"] or int(line["batch_size"]) < 2:
+                continue
+            batch = int(line["batch_size"])
+            program = load_sized_network(network, sequence or 128)
+            (prediction,) = predict(program, target, [batch], "lowest-latency", planner=plans)
+            figure = parse_number(line["value"])
+            measured = figure if line["unit"] == "ms" else 1000 * batch / figure
+            label = f"{document} batch {batch} {line['precision']}"
+            yield Score("c600", network, label, "ms", measured, prediction.device_ms)
+
+
 def score_convolutions(plans: PlanCache) -> Iterator[Score]:
     """Score the convolution layers of a GC2, whose data lie on the chip."""
     figures, shapes = read_figures(), read_shapes(CONVOLUTIONS)
@@ -280,7 +310,8 @@ def score_all() -> list[Score]:
     with open_plan_cache() as plans:
         parts = (
             *(score_vertex(), score_products(plans), score_inference(), score_training(), score_tamu(plans)),
-            *(score_caraml(plans), score_convolutions(plans), score_yolov4(plans)),
+            *(score_caraml(plans), score_c600(plans), score_convolutions(plans), score_yolov4(plans)),
+            score_blocks(plans),
         )
         return [score for part in parts for score in part]
 

@@ -127,13 +127,14 @@ def format_calibration(calibration: Calibration) -> str:
 
 
 SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated: chosen, not measured
-FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
-PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}  # in the record
+FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow", "c600": "c600"}
+PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000", "c600": "C600"}  # in the record
 TARGETS = tuple(FILES)
 DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: the paper's on C2, the page's elsewhere
     "c2": (2, 4, 6, 8, 10, 12),
     "m2000": (4, 8, 16, 32, 64),
     "bow-2000": (4, 8, 16, 32, 64),
+    "c600": (1, 4, 16, 32, 64),
 }
 
 
