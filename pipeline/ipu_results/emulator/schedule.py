@@ -90,6 +90,9 @@ def schedule(program: Program, target: Target, planner: Planner = plan_split) ->
     for operator, sources in zip(program.operators, program.sources, strict=True):
         share = max((shares[at] for at in sources if at >= 0), default=0.0)
         step = _cost(operator, share, target, planner)
+        if isinstance(operator, Convolution):
+            edges = _estimate_edges(operator, any(at < 0 for at in sources), len(steps) in program.results, target)
+            step = replace(step, compute=step.compute + edges)
         steps.append(step)
         # Elementwise results lie with their operands, others are spread evenly.
         even = operator.elements / target.tiles
@@ -122,6 +125,14 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     if isinstance(operator, Elementwise) and operator.row:
         compute += estimate_copy(operator.elements // operator.row, operator.row, target)
     return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
+
+
+def _estimate_edges(operator: Convolution, first: bool, last: bool, target: Target) -> float:
+    """Estimate the copies at the edges of a network, whose inputs and outputs are in the order of the host."""
+    inputs, outputs = operator.groups * operator.in_channels_per_group, operator.groups * operator.out_channels_per_group
+    field = operator.batch * operator.in_height * operator.in_width
+    copied = estimate_copy(field, inputs, target) if first else 0.0
+    return copied + (estimate_copy(operator.elements // outputs, outputs, target) if last else 0.0)
 
 
 def estimate_copy(rows: int, row: int, target: Target) -> float:
