@@ -29,7 +29,8 @@ class Protocol:
     `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips: None is the
     target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
     `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
-    the calibrated host time of each image.
+    the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for each
+    byte that it prepares and sends.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Protocol:
     replicas: int | None = None
     threads: int | None = None
     per_image: bool = False
+    per_call: float = 0.0
+    per_byte: float = 0.0
 
     @property
     def overlapped(self) -> bool:
@@ -102,6 +105,7 @@ def compute_timing(device: float, program: Program, target: Target, protocol: Pr
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
     sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
     waiting = 0.0
+    calling = protocol.per_call + protocol.per_byte * received
     if protocol.overlapped:
         period = max(device, _feed(received, target, protocol))
     elif protocol.prefetch:
@@ -114,6 +118,7 @@ def compute_timing(device: float, program: Program, target: Target, protocol: Pr
         period = device + transfer + host
         # A process times one call for all of its chips, whose transfers follow one another.
         waiting = (_count_fed(target, protocol) - 1) * transfer
+    period += calling
     return Timing(device, period - device, period, period * protocol.in_flight + waiting)
 
 
