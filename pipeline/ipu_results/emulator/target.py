@@ -210,8 +210,13 @@ class Target:
         return Target("", "", 0, constants)
 
     def with_constants(self, values: Mapping[str, float] = MappingProxyType({}), **named: float) -> Target:
-        """Return the target with other values, by name: `with_constants({"slic.load": 18}, clock=1.5e9)`."""
+        """Return the target with other values, by name: `with_constants({"slic.load_4x1": 18}, clock=1.5e9)`.
+
+        Raises UnrecognisedModelError for a name that the machine does not have.
+        """
         new = {**values, **named}
+        if unknown := [name for name in new if name not in self]:
+            raise UnrecognisedModelError(f"is not a constant of {self.name}", document=unknown[0])
         constants = tuple(
             (name, replace(constant, value=new.get(name, constant.value))) for name, constant in self.constants
         )

@@ -127,6 +127,7 @@ class TrainingPrediction(EmulatedFigures):
         *("batch_size", "micro_batch_size", "replicas", "accumulation", "chips", "stages", "throughput"),
         *("step_ms", "round_ms", "rounds", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms", "host_bound"),
         *("memory_verdict", "memory_share", "target", "model", "calibration_id", "origin", "settings"),
+        *("memory_needed_bytes", "memory_available_bytes", "memory_operator"),
     )
     TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
         **dict.fromkeys(("batch_size", "micro_batch_size", "chips", "stages", "throughput"), 0),
@@ -209,7 +210,8 @@ def predict_training(
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts.
     fits = all(load.memory_high <= machine["sram"] for load in loads)
-    may_fit = all(load.memory <= machine["sram"] for load in loads)
+    fullest = max(load.memory for load in loads)
+    may_fit = fullest <= machine["sram"]
     return TrainingPrediction(
         target=target.name,
         chips=chips * setup.replicas,
@@ -228,7 +230,10 @@ def predict_training(
         offload_s=moved,
         host_bound=setup.accumulation * fed > computed,
         memory_verdict="FITS" if fits else "UNCERTAIN" if may_fit else "DOES-NOT-FIT",
-        memory_share=max(load.memory for load in loads) / machine["sram"],
+        memory_share=fullest / machine["sram"],
+        memory_needed_bytes=fullest,
+        memory_available_bytes=machine["sram"],
+        memory_operator=f"chip {next(at for at, load in enumerate(loads) if load.memory == fullest)}",
         calibration_id=load_calibration().id,
         loads=loads,
         settings=target.settings or None,
