@@ -59,7 +59,8 @@ def _list_values(rows: Sequence[PublishedRow], names: Sequence[str] | None) -> I
 
 
 def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value: float) -> ConstantChange:
-    targets = {target: load_target(target).with_constants({name: value}) for target in TARGETS}
+    machines = {target: load_target(target) for target in TARGETS}
+    targets = {key: each.with_constants({name: value}) if name in each else each for key, each in machines.items()}
     calibration = recalibrate(rows, targets["c2"])
     scored = predict_rows(rows, calibration, targets)
     means = (summarise_errors([each.error for each in scored if each.row.set == set_]).mean for set_ in SETS)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, show_progress
+from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, report_findings, show_progress
 from ipu_results.cli.training import TrainingOptions, predict_step, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.ground.text import escape_unprintable, format_json
@@ -17,7 +17,7 @@ from ipu_results.ground.text import escape_unprintable, format_json
 if TYPE_CHECKING:
     from ipu_results.emulator.check.validation import TrainingScore, Validation
     from ipu_results.emulator.network import Network
-    from ipu_results.emulator.prediction import OperatorProfile, Prediction
+    from ipu_results.emulator.prediction import EmulatedFigures, OperatorProfile, Prediction
     from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
 
@@ -120,7 +120,7 @@ class TargetName(click.ParamType[str]):
 
 @click.command(cls=Command)
 @click.option(
-    "--target", type=TargetName(), help="c2, m2000, bow-2000, or a TOML file that extends one of them.  [required]"
+    "--target", type=TargetName(), help="c2, m2000, bow-2000, c600, or a TOML file that extends one of them.  [required]"
 )
 @batch_sizes_option("Batch sizes over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]")
 @click.option(
@@ -164,6 +164,7 @@ class TargetName(click.ParamType[str]):
 )
 @plot_option("Draw the parts of the time as .svg or .png.")
 @training_options
+@click.option("--strict", is_flag=True, help="Exit 1 if the network does not fit.")
 @click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
 def predict(
@@ -178,6 +179,7 @@ def predict(
     trace: Path | None,
     compare: tuple[Path, Path] | None,
     plot: Path | None,
+    strict: bool,
     output: str,
     out: Path | None,
     training: TrainingOptions,
@@ -234,7 +236,7 @@ def predict(
         _write(_compare(compare, output), out)
         return
     if target is None:
-        raise click.UsageError("Missing option '--target'. Choose c2, m2000 or bow-2000, or name a TOML file.")
+        raise click.UsageError("Missing option '--target'. Choose c2, m2000, bow-2000 or c600, or name a TOML file.")
     training.refuse_without_training()
     machine, path = _load_machine(target, protocol, pairs, training.training)
     if training.training:
@@ -243,6 +245,7 @@ def predict(
             raise click.UsageError(f"--training predicts one step: not with {others}.")
         step, name = predict_step(training, model, machine, path)
         _write(format_predictions([step], name, output), out)
+        _report_memory([step], strict)
         return
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
@@ -260,6 +263,12 @@ def predict(
     if trace is not None:
         write_atomically(trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode())
     _write(format_predictions(predictions, network.name, output, profiles if layers else None), out)
+    _report_memory(predictions, strict)
+
+
+def _report_memory(predictions: Sequence[EmulatedFigures], strict: bool) -> None:
+    """Name on stderr each batch that does not fit, with the bytes of a tile that it needs and has."""
+    report_findings([found for each in predictions if (found := each.describe_memory())], strict)
 
 
 def _load_machine(target: str, protocol: str | None, pairs: tuple[str, ...], training: bool) -> tuple[Target, Protocol]:

@@ -112,7 +112,8 @@ def _lower_elementwise(typed: TypedNode) -> list[Operator]:
         raise typed.unsupported("a norm whose scale or shift is computed")
     if kind == "BatchNormalization" and (typed.attributes.get("training_mode") or len(typed.outputs) > 1):
         raise typed.unsupported("a batch-norm in training mode")
-    return [Elementwise(typed.name, ELEMENTWISE[kind], elements)]
+    row = typed.outputs[0].shape[typed.attributes.get("axis", -1)] if kind == "Softmax" else 0
+    return [Elementwise(typed.name, ELEMENTWISE[kind], elements, row)]
 
 
 def _lower_pool(typed: TypedNode) -> list[Operator]:

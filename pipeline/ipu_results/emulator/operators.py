@@ -89,11 +89,15 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """One result per element of the output. `kind` is one of `lowering.ELEMENTWISE`, `swish` or `gelu`."""
+    """One result per element of the output. `kind` is one of `lowering.ELEMENTWISE`, `swish` or `gelu`.
+
+    `row` is the length of the rows that a softmax needs whole on a tile, otherwise 0.
+    """
 
     name: str
     kind: str
     elements: int
+    row: int = 0
 
 
 @dataclass(frozen=True, slots=True)

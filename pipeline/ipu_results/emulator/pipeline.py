@@ -185,10 +185,12 @@ def cut_evenly(program: Program, chips: int) -> tuple[Stage, ...]:
 def is_computed_again(stage: Stage, stages: Sequence[Stage]) -> bool:
     """Check whether recomputation concerns a stage. The backward pass of a pipeline's last follows at once.
 
+    Stages of one chip run one after another, forward and then back, so all are computed again.
+
     Source: graphcore/tensorflow, pipeline_recomputation.cc and, for grouped schedules,
     pipeline_recomputation_stage_inserter.cc.
     """
-    return len(stages) == 1 or stage is not stages[-1]
+    return count_chips(stages) == 1 or stage is not stages[-1]
 
 
 def count_chips(stages: Sequence[Stage]) -> int:

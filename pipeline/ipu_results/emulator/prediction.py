@@ -14,12 +14,13 @@ from ipu_results.emulator.operators import Program, count_live_elements, count_p
 from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
 from ipu_results.emulator.settings import Protocol, Timing, compute_timing, count_replicas, select_protocol
 from ipu_results.emulator.split import DIMENSIONS, plan_split
-from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration, load_target
+from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration
 from ipu_results.errors import InconsistentModelError
 from ipu_results.ground import physics
 from ipu_results.ground.text import format_records
 
 MS = physics.MS_PER_S
+KIB = 1024
 Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
@@ -27,7 +28,17 @@ DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
 SERIAL_PROPORTION = 0.05  # assumed: what temporaries come down to where a product is computed in parts
 
 
-def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class MemoryNeed:
+    """What the fullest tile needs while `operator` runs and what it has, in bytes, and whether that suffices."""
+
+    verdict: Verdict
+    needed: float
+    available: float
+    operator: str
+
+
+def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
     """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in time.
 
     On Mk2 the vendor's planner may compute a product in parts, one after another, which this search does not do: a
@@ -36,13 +47,18 @@ def assess_memory(program: Program, plan: Schedule, target: Target) -> Verdict:
     # Every tile holds code and exchange state of every superstep.
     code = target["memory.superstep"] * plan.code_supersteps
     weights = program.parameters * target["element.bytes"] / target.tiles
-    data = max(list_data_bytes(program, plan, target), default=weights)
+    data, operator = max(
+        zip(list_data_bytes(program, plan, target), (step.name for step in plan.steps), strict=True),
+        default=(weights, ""),
+        key=lambda each: each[0],
+    )
     if data + code * (1 + CODE_BAND) <= target["sram"]:
-        return "FITS"
+        return MemoryNeed("FITS", data + code, target["sram"], operator)
     if target["plan.memory"] >= DEFAULT_PROPORTION:
         held = (program.parameters + count_peak_elements(program)) * target["element.bytes"] / target.tiles
         data = min(data, held + SERIAL_PROPORTION * target["sram"])
-    return "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
+    verdict: Verdict = "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
+    return MemoryNeed(verdict, data + code, target["sram"], operator)
 
 
 def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
@@ -72,7 +88,18 @@ class EmulatedFigures:
     throughput: float
     memory_verdict: Verdict
     calibration_id: str
+    memory_needed_bytes: float
+    memory_available_bytes: float
+    memory_operator: str
     settings: str | None = None
+
+    def describe_memory(self) -> str:
+        """Say what does not fit, or return nothing."""
+        if self.memory_verdict != "DOES-NOT-FIT":
+            return ""
+        needed, had = self.memory_needed_bytes / KIB, self.memory_available_bytes / KIB
+        text = f"batch size {self.batch_size} does not fit: it needs {needed:.0f} KiB of a tile of {self.target}"
+        return f"{text}, which has {had:.0f} KiB; most for {self.memory_operator or 'its weights'}"
 
     @property
     def origin(self) -> Literal["emulated"]:
@@ -104,6 +131,7 @@ class Prediction(EmulatedFigures):
         *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
         *("target", "model", "protocol", "calibration_id", "origin"),
         *("compute_share", "exchange_share", "superstep_share", "settings"),
+        *("memory_needed_bytes", "memory_available_bytes", "memory_operator"),
     )
     TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
         **dict.fromkeys(("batch_size", "micro_batch_size", "throughput"), 0),
@@ -168,19 +196,20 @@ def _predict(
     machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.overlapped else target
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
-    # A machine that the user changed is not calibrated again, so its superstep differs from the fit's by as much.
-    change = target["superstep.cycles"] - load_target(target.base)["superstep.cycles"] if target.settings else 0.0
 
     def time_with(fit: Fit) -> Timing:
-        device = (cycles + count * (fit.superstep + change)) / target["clock"]
+        # The superstep is the machine's. Fits at another one differ from the known one by as much.
+        superstep = target["superstep.cycles"] + fit.superstep - known.fit.superstep
+        device = (cycles + count * max(0.0, superstep)) / target["clock"]
         return compute_timing(device, program, target, protocol, fit)
 
     # The fit to all rows decides the figure, the other fits its band.
     timing = time_with(known.fit)
     latencies = [timing.latency, *(time_with(fit).latency for fit in (*known.jackknife, *known.ends))]
-    supersteps = count * (known.fit.superstep + change)
+    supersteps = count * target["superstep.cycles"]
     total = cycles + supersteps
     # Watts of the card, ± 10 % and not validated. No power of the other machines was published.
+    memory = assess_memory(program, plan, machine)
     has_power = "power.idle" in target
     power = target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period if has_power else None
     return Prediction(
@@ -198,7 +227,10 @@ def _predict(
         exchange_share=sum(step.exchange for step in plan.steps) / total,
         superstep_share=supersteps / total,
         power_w=power,
-        memory_verdict=assess_memory(program, plan, machine),
+        memory_verdict=memory.verdict,
+        memory_needed_bytes=memory.needed,
+        memory_available_bytes=memory.available,
+        memory_operator=memory.operator,
         calibration_id=known.id,
         schedule=plan,
         timing=timing,

@@ -30,6 +30,7 @@ from ipu_results.errors import UnsupportedOperatorError
 
 Planner = Callable[[ConvolutionShape, Target], SplitPlan]
 NORMS = frozenset({"batchnorm", "softmax", "layernorm"})  # more than a pass: constants of their own
+WORD_BYTES = 8  # the widest load and store of a tile
 UNEVEN = 4  # an elementwise operator keeps a split this uneven; a worse one is spread evenly
 
 
@@ -89,6 +90,9 @@ def schedule(program: Program, target: Target, planner: Planner = plan_split) ->
     for operator, sources in zip(program.operators, program.sources, strict=True):
         share = max((shares[at] for at in sources if at >= 0), default=0.0)
         step = _cost(operator, share, target, planner)
+        if isinstance(operator, Convolution):
+            edges = _estimate_edges(operator, any(at < 0 for at in sources), len(steps) in program.results, target)
+            step = replace(step, compute=step.compute + edges)
         steps.append(step)
         # Elementwise results lie with their operands, others are spread evenly.
         even = operator.elements / target.tiles
@@ -101,7 +105,11 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     if isinstance(operator, Convolution | Gemm):
         plan = planner(to_convolution_shape(operator), target)
         kind = "convolution" if isinstance(operator, Convolution) else "gemm"
-        costs = (plan.compute, plan.reduce, plan.exchange, plan.supersteps)
+        copied = 0.0
+        if isinstance(operator, Gemm) and not operator.constant:
+            left, right = operator.groups * operator.m, operator.groups * operator.k
+            copied = estimate_copy(left, operator.k, target) + estimate_copy(right, operator.n, target)
+        costs = (plan.compute + copied, plan.reduce, plan.exchange, plan.supersteps)
         return OperatorCost(operator.name, kind, *costs, operator.macs, plan)
     if isinstance(operator, Recurrence):
         return _cost_recurrence(operator, target, planner)
@@ -114,7 +122,28 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
     held = share if isinstance(operator, Elementwise) and even < share <= UNEVEN * even else even
     vectors = ceil_div(ceil_div(held, 1), target["vector"])
     compute = target["workers"] * ceil_div(vectors, target["workers"]) * cycles
+    if isinstance(operator, Elementwise) and operator.row:
+        compute += estimate_copy(operator.elements // operator.row, operator.row, target)
     return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
+
+
+def _estimate_edges(operator: Convolution, first: bool, last: bool, target: Target) -> float:
+    """Estimate the copies at the edges of a network, whose inputs and outputs are in the order of the host."""
+    inputs, outputs = operator.groups * operator.in_channels_per_group, operator.groups * operator.out_channels_per_group
+    field = operator.batch * operator.in_height * operator.in_width
+    copied = estimate_copy(field, inputs, target) if first else 0.0
+    return copied + (estimate_copy(operator.elements // outputs, outputs, target) if last else 0.0)
+
+
+def estimate_copy(rows: int, row: int, target: Target) -> float:
+    """Estimate the cycles in which the fullest tile lays out its share of `rows` again, for another operator.
+
+    The two sides of a product of activations and the rows of a softmax are laid out differently from what made them.
+    Rows of whole 8-byte words are copied as such. Elements of other rows are moved one by one.
+    """
+    held = ceil(rows / target.tiles) * row if rows >= target.tiles else ceil(rows * row / target.tiles)
+    aligned = row * target["element.bytes"] % WORD_BYTES == 0
+    return held * target["element.bytes"] * target["copy.word" if aligned else "copy.element"]
 
 
 def _cost_recurrence(operator: Recurrence, target: Target, planner: Planner) -> OperatorCost:
@@ -187,6 +216,7 @@ class GradientProduct:
     macs: int
     shapes: tuple[ConvolutionShape, ...]
     turned: int
+    copied: tuple[tuple[int, int], ...] = ()  # rows, and their length, that are laid out again: see estimate_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +257,12 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
         case Gemm(groups=groups, m=m, k=k, n=n):
             role: Role = "weights" if operator.constant else "data"
             left, right = _multiply(groups, m, n, k), _multiply(groups, k, m, n)
-            data = [GradientProduct(name, "data", operator.macs, left, groups * k * n)] if needs_data else []
-            return [*data, GradientProduct(name, role, operator.macs, right, groups * m * k), *_reduce_bias(operator)]
+            # Both sides of a product of activations are laid out again for each of its gradients, as forward.
+            result, first, second = (groups * m, n), (groups * m, k), (groups * k, n)
+            copies = ((), ()) if operator.constant else ((result, second), (first, result))
+            data = [GradientProduct(name, "data", operator.macs, left, groups * k * n, copies[0])] if needs_data else []
+            other = GradientProduct(name, role, operator.macs, right, groups * m * k, copies[1])
+            return [*data, other, *_reduce_bias(operator)]
         case Elementwise(kind=kind) if kind in ADDITIONS:
             # With one source the other term is a bias or a constant: the bias needs the sum over all rows.
             return [GradientPass(name, "bias", elements)] if unary else []
@@ -287,7 +321,8 @@ def cost_gradient(step: GradientStep, target: Target, planner: Planner) -> Opera
         plans = [planner(shape, target) for shape in step.shapes]
         plan = min(plans, key=lambda each: each.cycles + each.supersteps * target["plan.superstep"])
         exchange = plan.exchange + _exchange_evenly(step.turned, target)
-        costs = (plan.compute, plan.reduce, exchange, plan.supersteps + int(target["gradient.turn.supersteps"]))
+        compute = plan.compute + sum(estimate_copy(rows, row, target) for rows, row in step.copied)
+        costs = (compute, plan.reduce, exchange, plan.supersteps + int(target["gradient.turn.supersteps"]))
         return OperatorCost(step.name, f"{step.role} gradient", *costs, step.macs, plan)
     supersteps = int(target.get(f"gradient.{step.kind}.supersteps", 1))
     share = ceil(step.elements / target.tiles)

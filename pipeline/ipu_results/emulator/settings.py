@@ -29,7 +29,8 @@ class Protocol:
     `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips: None is the
     target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
     `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
-    the calibrated host time of each image.
+    the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for each
+    byte that it prepares and sends.
     """
 
     name: str
@@ -41,6 +42,8 @@ class Protocol:
     replicas: int | None = None
     threads: int | None = None
     per_image: bool = False
+    per_call: float = 0.0
+    per_byte: float = 0.0
 
     @property
     def overlapped(self) -> bool:
@@ -102,6 +105,7 @@ def compute_timing(device: float, program: Program, target: Target, protocol: Pr
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
     sent = sum(tensor.elements for tensor in program.outputs) * target["element.bytes"]
     waiting = 0.0
+    calling = protocol.per_call + protocol.per_byte * received
     if protocol.overlapped:
         period = max(device, _feed(received, target, protocol))
     elif protocol.prefetch:
@@ -114,6 +118,7 @@ def compute_timing(device: float, program: Program, target: Target, protocol: Pr
         period = device + transfer + host
         # A process times one call for all of its chips, whose transfers follow one another.
         waiting = (_count_fed(target, protocol) - 1) * transfer
+    period += calling
     return Timing(device, period - device, period, period * protocol.in_flight + waiting)
 
 
@@ -134,7 +139,8 @@ SWITCHES: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off":
 PREFETCH = "prefetch"
 WHOLE_UNITS = ("tile", "worker/tile", "unit/tile", "channel", "element", "byte", "byte/tile", "process", "superstep")
 MAY_BE_ZERO = ("cycle", "superstep", "worker cycle", "W", "J/MAC")  # a time or an energy; anything else divides
-MAX_TILES, MAX_CHIPS = 10_000, 1024
+MAX_TILES, MAX_CHIPS, MAX_COUNT = 10_000, 1024, 100_000
+SPAN = 1000  # times less or more than the machine has: beyond that a value is a mistake
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
 
 
@@ -144,20 +150,20 @@ def apply_settings(target: Target, protocol: Protocol, settings: Mapping[str, Va
     Raises UnrecognisedModelError for an unknown key or a value that it cannot have, and InconsistentModelError for
     settings that do not fit together.
     """
-    units = {name: constant.unit for name, constant in target.constants}
+    known = dict(target.constants)
     constants: dict[str, float] = {}
     paths: dict[str, Any] = {}
     for key, value in settings.items():
         if key in COUNTS:
-            paths[key] = int(_parse_number(key, value, whole=True, minimum=0 if key == "io_tiles" else 1))
+            paths[key] = int(_parse_number(key, value, (0 if key == "io_tiles" else 1, MAX_COUNT), whole=True))
         elif key == PREFETCH:
             paths[key] = value if isinstance(value, bool) else SWITCHES.get(str(value).lower())
             if paths[key] is None:
                 raise _refuse(key, f"must be one of {', '.join(SWITCHES)}, not {value}")
-        elif key in units:
-            constants[key] = _parse_constant(key, value, units[key])
+        elif key in known:
+            constants[key] = _parse_constant(key, value, known[key])
         else:
-            near = get_close_matches(key, [*COUNTS, PREFETCH, *units], n=3, cutoff=0.5)
+            near = get_close_matches(key, [*COUNTS, PREFETCH, *known], n=3, cutoff=0.5)
             hint = f"; similar: {', '.join(near)}" if near else ""
             raise _refuse(key, f"is not a setting of {target.name}{hint}")
     changed = ", ".join(filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items()))))
@@ -210,27 +216,36 @@ def load_target_file(path: Path) -> Target:
             near = ", ".join(get_close_matches(key, known, n=3, cutoff=0.5))
             raise _refuse(key, f"is not a constant of {base.name}{f'; similar: {near}' if near else ''}", document)
         value, source = (entry.get("value"), entry.get("source")) if isinstance(entry, dict) else (entry, None)
-        number = _parse_constant(key, value, known[key].unit, document)
+        number = _parse_constant(key, value, known[key], document)
         known[key] = Constant(number, known[key].unit, str(source or path.name), known[key].assumed)
     return Target(name, chip, chips, tuple(known.items()), base.base, f"machine of {path.name}")
 
 
-def _parse_constant(key: str, value: Any, unit: str, document: str | None = None) -> float:
-    number = _parse_number(key, value, unit in WHOLE_UNITS, 0, document)
-    if number == 0 and not unit.startswith(MAY_BE_ZERO):
-        raise _refuse(key, "must be more than 0", document)
-    if key == "tiles" and number > MAX_TILES:
-        raise _refuse(key, f"must be at most {MAX_TILES}", document)
-    return number
+def _parse_constant(key: str, value: Any, constant: Constant, document: str | None = None) -> float:
+    return _parse_number(key, value, list_limits(key, constant), constant.unit in WHOLE_UNITS, document)
 
 
-def _parse_number(key: str, value: Any, whole: bool, minimum: int, document: str | None = None) -> float:
+def list_limits(key: str, constant: Constant) -> tuple[float, float]:
+    """Return the smallest and the largest value that a constant may be set to: a machine that could be built."""
+    if key == "tiles":
+        return 1, MAX_TILES
+    usual = constant.value or 1.0
+    smallest = 0.0 if constant.unit.startswith(MAY_BE_ZERO) else usual / SPAN
+    largest = 1.0 if constant.unit.startswith("share") else usual * SPAN
+    return (math.ceil(smallest), math.ceil(largest)) if constant.unit in WHOLE_UNITS else (smallest, largest)
+
+
+def _parse_number(
+    key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None
+) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not math.isfinite(number) or number < minimum or (whole and not number.is_integer()):
-        raise _refuse(key, f"must be a {'whole ' if whole else ''}number of at least {minimum}, not {value}", document)
+    low, high = limits
+    if not low <= number <= high or (whole and not number.is_integer()):
+        kind = "whole number" if whole else "number"
+        raise _refuse(key, f"must be a {kind} from {low:g} to {high:g}, not {value}", document)
     return number
 
 

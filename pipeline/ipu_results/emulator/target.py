@@ -127,13 +127,14 @@ def format_calibration(calibration: Calibration) -> str:
 
 
 SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated: chosen, not measured
-FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow"}
-PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000"}  # in the record
+FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow", "c600": "c600"}
+PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000", "c600": "C600"}  # in the record
 TARGETS = tuple(FILES)
 DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: the paper's on C2, the page's elsewhere
     "c2": (2, 4, 6, 8, 10, 12),
     "m2000": (4, 8, 16, 32, 64),
     "bow-2000": (4, 8, 16, 32, 64),
+    "c600": (1, 4, 16, 32, 64),
 }
 
 
@@ -209,8 +210,13 @@ class Target:
         return Target("", "", 0, constants)
 
     def with_constants(self, values: Mapping[str, float] = MappingProxyType({}), **named: float) -> Target:
-        """Return the target with other values, by name: `with_constants({"slic.load": 18}, clock=1.5e9)`."""
+        """Return the target with other values, by name: `with_constants({"slic.load_4x1": 18}, clock=1.5e9)`.
+
+        Raises UnrecognisedModelError for a name that the machine does not have.
+        """
         new = {**values, **named}
+        if unknown := [name for name in new if name not in self]:
+            raise UnrecognisedModelError(f"is not a constant of {self.name}", document=unknown[0])
         constants = tuple(
             (name, replace(constant, value=new.get(name, constant.value))) for name, constant in self.constants
         )

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.operators import Convolution, Gemm, Operator, Program, Rearrangement
+from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program, Rearrangement
 from ipu_results.emulator.pipeline import (
     Head,
     Recompute,
@@ -40,6 +40,7 @@ TRAINING_FILE = "training.toml"
 TRAINED = ("m2000", "bow-2000")  # machines with links to others and a memory of their own
 BYTE_BITS = 8
 TOKEN_BITS = 64  # ONNX has token numbers as int64, which are sent as they are
+NORM_PASSES = 3  # forward, forward again, and back
 MOMENT_BYTES = 8  # of a parameter: two moments in fp32
 # Constants of the machine that training replaces: batch-norms compute statistics, not only apply them.
 TRAINED_CONSTANTS = {"batchnorm.cycles": "training.batchnorm", "batchnorm.supersteps": "training.batchnorm.supersteps"}
@@ -54,7 +55,9 @@ class TrainingSetup:
     one for all chips or one each, none for the machine's default. `offchip` keeps the optimizer's state outside the
     chip. `items` are in one sample, more than one where sequences are packed. `input_bits` is the size of an input
     element. `io_tiles` move data while the others compute. A replica is cut into chips by `layers` on each, or after
-    operators, or else evenly into `stages`; see `pipeline`.
+    operators, or else evenly into `stages`; see `pipeline`. Batch-norms take statistics over `norm_span` replicas,
+    `group_norm` puts group norms in their place. The host spends a time on each step that streams the optimizer's
+    state, by `framework`.
     """
 
     micro_batch: int
@@ -72,6 +75,9 @@ class TrainingSetup:
     cut_after: tuple[str, ...] = ()
     one_chip: bool = False
     stages: int = 1
+    norm_span: int = 1
+    group_norm: bool = False
+    framework: str = ""
 
     @property
     def chips(self) -> int:
@@ -121,6 +127,7 @@ class TrainingPrediction(EmulatedFigures):
         *("batch_size", "micro_batch_size", "replicas", "accumulation", "chips", "stages", "throughput"),
         *("step_ms", "round_ms", "rounds", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms", "host_bound"),
         *("memory_verdict", "memory_share", "target", "model", "calibration_id", "origin", "settings"),
+        *("memory_needed_bytes", "memory_available_bytes", "memory_operator"),
     )
     TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
         **dict.fromkeys(("batch_size", "micro_batch_size", "chips", "stages", "throughput"), 0),
@@ -188,19 +195,23 @@ def predict_training(
     step = _Step(program, stages, setup, machine, planner)
     loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = count_rounds(stages, setup.accumulation)
-    slowest, fed = max(load.seconds for load in loads), step.feed_seconds
+    slowest = max(load.seconds - load.transfer for load in loads) + max(load.transfer for load in loads)
+    fed = step.feed_seconds
     parameters, tensors = max(load.parameters for load in loads), max(load.tensors for load in loads)
     reduced = estimate_all_reduce(parameters * machine["element.bytes"], setup.replicas, chips, machine)
     supersteps = tensors * machine["update.supersteps"] * machine["superstep.cycles"]
     update = float((_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps) / machine["clock"])
     # Each replica keeps its share of the optimiser's state, which is read and written once.
     moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
+    # Chips exchange together, so that a round waits for the longest transfer after the longest computation.
     computed = rounds * slowest
-    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved
+    host = machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
+    seconds = max(computed, setup.accumulation * fed) + reduced + update + moved + host
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts.
     fits = all(load.memory_high <= machine["sram"] for load in loads)
-    may_fit = all(load.memory <= machine["sram"] for load in loads)
+    fullest = max(load.memory for load in loads)
+    may_fit = fullest <= machine["sram"]
     return TrainingPrediction(
         target=target.name,
         chips=chips * setup.replicas,
@@ -219,7 +230,10 @@ def predict_training(
         offload_s=moved,
         host_bound=setup.accumulation * fed > computed,
         memory_verdict="FITS" if fits else "UNCERTAIN" if may_fit else "DOES-NOT-FIT",
-        memory_share=max(load.memory for load in loads) / machine["sram"],
+        memory_share=fullest / machine["sram"],
+        memory_needed_bytes=fullest,
+        memory_available_bytes=machine["sram"],
+        memory_operator=f"chip {next(at for at, load in enumerate(loads) if load.memory == fullest)}",
         calibration_id=load_calibration().id,
         loads=loads,
         settings=target.settings or None,
@@ -263,6 +277,14 @@ class _Step:
         processes = ceil_div(replicas, target.chips) * int(target["host.processes"])
         return replicas / (self.setup.instances or min(replicas, processes)) * self.input_bytes / target["host.process"]
 
+    def time_norms(self, mine: Sequence[Stage]) -> float:
+        """Return the time that a chip's norms add to a round: sums over replicas, and what group norms cost more."""
+        operators = (each for stage in mine for each in self.program.operators[stage.start : stage.stop])
+        norms = sum(isinstance(each, Elementwise) and each.kind == "batchnorm" for each in operators)
+        spanned = NORM_PASSES * self.target["norm.span"] if self.setup.norm_span > 1 else 0.0
+        grouped = self.target["norm.group"] / self.target["clock"] if self.setup.group_norm else 0.0
+        return norms * (spanned + grouped)
+
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
         setup, stages = self.setup, self.stages
@@ -287,7 +309,7 @@ class _Step:
         return ChipLoad(
             sum(map(self._sum_seconds, forward)),
             sum(map(self._sum_seconds, again)),
-            sum(map(self._sum_seconds, backward)),
+            sum(map(self._sum_seconds, backward)) + self.time_norms(mine),
             adding if setup.accumulation > 1 else 0.0,
             received / target["host.prefetch"] + 2 * crossing / target["link.chip"],
             low,
@@ -344,7 +366,13 @@ def _count_parameters(operator: Operator) -> int:
 
 
 def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
-    """Count the elements that a stage reads from other chips."""
+    """Count the elements that a stage receives from other chips, for itself and for later stages.
+
+    Results reach the stages after the next one through each stage between, as PopART's ContiguateIpuCopies does.
+    """
     near = [other for other in stages if other.chip == stage.chip]
-    far = (at for at in list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near))
-    return sum(program.operators[at].elements for at in far)
+    if not stage.start or near[0] is not stage:  # the head on the first chip: what that chip has not is sent to it
+        far = (at for at in list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near))
+        return sum(program.operators[at].elements for at in far)
+    later = Stage(stage.start, len(program.operators), stage.chip)
+    return sum(program.operators[at].elements for at in list_inputs(program, later))

@@ -19,6 +19,7 @@ ALL_NAMES = (*IMAGES, *TEXTS)
 TRAINING_NAMES = ("efficientnet-b4-g16", "vit-base", "unet", *(name for name in TEXTS if name.startswith("gpt2")))
 TRAINING_NAMES += tuple(name for name in TEXTS if "pretraining" in name)
 NAMES = tuple(name for name in ALL_NAMES if name not in TRAINING_NAMES)
+FOLDED = "-folded"  # ends the names of networks whose batch-norms are in the convolutions, as inference runs them
 SEQUENCE = 128  # tokens; the public configurations of BERT at inference and in the first phase of its training
 
 
@@ -38,7 +39,7 @@ def build(
     `UnrecognisedModelError`.
     """
     generator = None if weights is False else WeightGenerator(0 if weights is True else weights)
-    graph = GraphBuilder(generator, batch=batch, folded=folded)
+    graph = GraphBuilder(generator, batch=batch, folded=folded or name.endswith(FOLDED))
     if name in IMAGES:
         return IMAGES[name].build(graph, name)
     if name not in TEXTS:

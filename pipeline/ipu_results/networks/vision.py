@@ -233,6 +233,7 @@ IMAGES: Mapping[str, ResNet | EfficientNet | VisionTransformer | UNet] = {
     "resnext101-32x4d": ResNet((3, 4, 23, 3), groups=32, width=4),
     "resnext101-32x8d": ResNet((3, 4, 23, 3), groups=32, width=8),
     "resnet50": ResNet((3, 4, 6, 3), groups=1, width=64),
+    "resnet50-folded": ResNet((3, 4, 6, 3), groups=1, width=64),
     "efficientnet-b0": EfficientNet(1.0, 1.0, 224),
     "efficientnet-b4": EfficientNet(1.4, 1.8, 380),
     # Masters et al. 2021, arXiv:2106.03640: groups of 16 and a smaller expansion; batch-norms in place of group-norms.

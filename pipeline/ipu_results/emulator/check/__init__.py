@@ -239,6 +239,8 @@ class TrainingSelector:
     io_tiles: int = 0
     cut_after: tuple[str, ...] = ()
     one_chip: bool = False
+    norm_span: int = 1
+    group_norm: bool = False
 
     def matches(self, record: Mapping[str, Any]) -> bool:
         limits = (("variant", self.variants), ("platform", self.platforms), ("framework", self.frameworks))
@@ -302,6 +304,9 @@ def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -
         selector.head,
         selector.cut_after,
         selector.one_chip,
+        norm_span=selector.norm_span,
+        group_norm=selector.group_norm,
+        framework=record["framework"],
     )
     name = BY_VARIANT.get((record["variant"] or "").split(" ")[0], selector.network)
     return TrainingRow(

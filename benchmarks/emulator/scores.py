@@ -1,0 +1,349 @@
+"""Score the present model on every set of measurements: error, bias and coverage of the band, set by set.
+
+`python -m benchmarks.emulator scores` prints them, and with `--out DIR` writes every row, for other simulators to use.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from ipu_results.emulator.check.scoring import ScoredRow
+from ipu_results.emulator.check.validation import TrainingScore
+from ipu_results.emulator.codelets import estimate_amp_1x1
+from ipu_results.emulator.frontend import read_program
+from ipu_results.emulator.network import load_network, load_sized_network
+from ipu_results.emulator.operators import Convolution, Program
+from ipu_results.emulator.prediction import MS, predict
+from ipu_results.emulator.schedule import estimate_copy, schedule
+from ipu_results.emulator.settings import select_protocol
+from ipu_results.emulator.split import ConvolutionShape, PlanCache, open_plan_cache
+from ipu_results.emulator.target import Target, load_calibration, load_target
+from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
+
+import numpy as np
+
+from benchmarks.emulator import training
+from benchmarks.emulator.accuracy import load_validation
+from benchmarks.emulator.blind.decoding import Decoder, list_layer
+from benchmarks.emulator.blind.predictions import (
+    BATCHES,
+    CONVOLUTIONS,
+    YOLOV4,
+    build_layer,
+    choose_padding,
+    load_machine,
+    read_shapes,
+)
+from benchmarks.emulator.blind.scoring import read_figures
+from benchmarks.emulator.blind.scoring_yolov4 import LATENCY, read_figures as read_yolov4
+from benchmarks.emulator.blind.yolov4 import build_yolov4
+from benchmarks.processes import ROOT
+
+INDEPENDENT = ROOT / "raw" / "independent"
+VERTEX, SIGLIP = "tessellate-peak-flops.csv", "ipu-stack-siglip.csv"
+TILES, BOW_CLOCK, MACS_OF_ROW = 1472, 1.85e9, 16 * 16
+RESNET_CUTS = ("stage1.0", "stage1.2", "stage2.0", "stage2.2", "stage3.0", "stage3.3")  # as the vendor's configuration
+TAMU_BATCH = 1920  # of a step, assumed: that of the vendor's configurations for 4 and 16 chips
+PATTERN = re.compile(r"(\w+)=(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A measurement and its prediction, both in `unit`, with the predicted band where there is one."""
+
+    set: str
+    network: str
+    row: str
+    unit: str
+    measured: float
+    predicted: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def error(self) -> float:
+        """Return the signed share of the measured figure. All figures are times, so less than 0 is too fast."""
+        return self.predicted / self.measured - 1
+
+    @property
+    def covered(self) -> bool | None:
+        return None if self.low is None or self.high is None else self.low <= self.measured <= self.high
+
+
+def read_lines(name: str, folder: Path = INDEPENDENT) -> list[dict[str, str]]:
+    with (folder / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def parse_number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def score_vertex() -> Iterator[Score]:
+    """Score the runs of the central vertex on one tile. The printed rate gives whole cycles."""
+    target = load_target("bow-2000")
+    for line in read_lines(VERTEX):
+        rows = int(dict(PATTERN.findall(line["shape"]))["n"])
+        cycles = round(2 * rows * MACS_OF_ROW * TILES * BOW_CLOCK / (float(line["value"]) * 1e12))
+        one = np.ones(1)
+        predicted = float(estimate_amp_1x1(target, np.array([float(rows)]), one, one, one)[0])
+        yield Score("vertex", "vertex", f"n={rows}", "cycle", cycles, predicted)
+
+
+def score_products(plans: PlanCache) -> Iterator[Score]:
+    """Score the six matrix products that the SDK split itself."""
+    target = load_target("m2000")
+    for line in read_lines(SIGLIP):
+        if line["operation"].startswith("matrix product") and line["precision"] == "FP16":
+            size = {key: int(value) for key, value in PATTERN.findall(line["shape"])}
+            shape = ConvolutionShape(
+                1, size.get("groups", 1), size["k"], size["n"], size["m"], 1, in_rows=size["m"], in_columns=1
+            )
+            cycles = parse_number(line["value"])
+            yield Score("sdk-products", "siglip", line["operation"], "cycle", cycles, plans(shape, target).compute)
+
+
+BLOCKS, TOKENS, WIDTH, HEADS, HIDDEN = 27, 729, 1152, 16, 4304
+
+
+def build_siglip() -> Program:
+    """Build the profiled transformer by sizes: the patches, 27 blocks with one product for Q, K and V, no pooling."""
+    decoder = Decoder(BLOCKS, WIDTH, HEADS, 0, HIDDEN)
+    patches = Convolution("patches", 1, 1, 3, WIDTH, 384, 384, 14, 14, 14, 14, bias=True)
+    layers = [
+        replace(each, name=f"layer{at}.{each.name}")
+        for at in range(BLOCKS)
+        for each in list_layer(decoder, 1, TOKENS, TOKENS)
+        if each.name not in ("cache", "mask")
+    ]
+    operators = (patches, *layers)
+    sources = tuple((at - 1,) if at else () for at in range(len(operators)))
+    return Program("siglip", operators, sources, (), (), (len(operators) - 1,), 0)
+
+
+def score_blocks(plans: PlanCache) -> Iterator[Score]:
+    """Score what the SDK put between the products, and the whole model, in cycles of the fp16 recording."""
+    target = load_target("m2000")
+    cycles = {line["operation"]: parse_number(line["value"]) for line in read_lines(SIGLIP)}
+    steps = schedule(build_siglip(), target, plans).steps
+    softmax = next(step for step in steps if step.kind == "softmax")
+    copied = estimate_copy(HEADS * TOKENS, TOKENS, target)
+    sets = {
+        "copy of scores before softmax": copied,
+        "softmax": softmax.compute - copied,
+        "exchange of scores before softmax": HEADS * TOKENS * TOKENS * 2 / target.tiles / target["exchange.bytes"],
+    }
+    for name, predicted in sets.items():
+        yield Score("sdk-sets", "siglip", name, "cycle", cycles[name], predicted)
+    whole = next(
+        line
+        for line in read_lines(SIGLIP)
+        if "FP8-weight" in line["conditions"] and line["statistic"] == "second inference"
+    )
+    predicted = sum(step.cycles + step.supersteps * target["superstep.cycles"] for step in steps)
+    yield Score("sdk-model", "siglip", "fp16 compute", "cycle", parse_number(whole["value"]), predicted)
+
+
+def score_inference() -> Iterator[Score]:
+    """Score the published rows on the time of a batch. The band is that of the latency, where one was printed."""
+    for scored in load_validation().scored:
+        name = {"calibration": "c2 (fit)", "honest": "57 as printed"}.get(scored.row.set, scored.row.set)
+        yield _score_row(scored, name)
+        if scored.row.set == "honest":
+            yield _score_row(scored.second or scored, "57 by second reading")
+
+
+def _score_row(scored: ScoredRow, name: str) -> Score:
+    row, prediction = scored.row, scored.prediction
+    scale = scored.seconds / prediction.timing.latency
+    low, high = prediction.latency_ms_low * scale, prediction.latency_ms_high * scale
+    label = f"{row.selector.target} {row.selector.framework} batch {row.batch_size} {row.variant}".strip()
+    return Score(name, row.selector.network, label, "ms", row.seconds * MS, scored.seconds * MS, low, high)
+
+
+def score_training() -> Iterator[Score]:
+    for each in training.load_scores():
+        yield _score_step(each)
+
+
+def _score_step(each: TrainingScore) -> Score:
+    label = f"{each.row.target} {each.row.framework} {each.prediction.chips} chips {each.row.variant}".strip()
+    network = each.row.name.removesuffix("-split").removesuffix("-pretraining")
+    return Score(each.row.set, network, label, "ms", each.row.seconds * MS, each.prediction.step_s * MS)
+
+
+def score_tamu(plans: PlanCache) -> Iterator[Score]:
+    """Score ResNet-50 of table 3: one chip at seven micro-batches, then 2 to 64 chips."""
+    for line in read_lines("tamu-aces-2022.csv"):
+        if "table 3" in line["place"] and line["metric"] == "throughput" and line["chip"] == "GC200":
+            chips, micro = int(line["chip_count"]), int(line["micro_batch_size"])
+            accumulation = max(2, round(TAMU_BATCH / micro / chips))
+            setup = replace(_setup_resnet(micro, chips, accumulation), norm_span=min(chips, 2))
+            name = "tamu one chip" if chips == 1 else "tamu pods"
+            yield _score_setup(name, "resnet50", setup, parse_number(line["value"]), plans, f"{chips} chips, {micro}")
+
+
+def score_caraml(plans: PlanCache) -> Iterator[Score]:
+    """Score both networks of CARAML over batch sizes: ResNet-50 on one chip, GPT-117M on a pipeline of four."""
+    for line in read_lines("caraml-2024.csv"):
+        if line["metric"] != "throughput" or line["chip"] != "GC200" or "table" not in line["place"]:
+            continue
+        batch, micro, rate = (
+            int(line["batch_size"]),
+            int(line["micro_batch_size"]),
+            parse_number(line["value"]),
+        )
+        if line["model"] == "ResNet-50":
+            setup, network, name = _setup_resnet(micro, 1, batch // micro), "resnet50", "caraml resnet50"
+        else:
+            layers = (0, 4, 4, 4)
+            setup = TrainingSetup(micro, 1, batch, "layer", (0.15,) * 4, True, layers=layers, head="first", framework="PyTorch")
+            network, name = "gpt2", "caraml gpt-117m"
+        yield _score_setup(name, network, setup, rate, plans, f"batch {batch}")
+
+
+def _setup_resnet(micro: int, replicas: int, accumulation: int) -> TrainingSetup:
+    cuts = tuple(f"{cut}.relu" for cut in RESNET_CUTS)
+    return TrainingSetup(
+        micro, replicas, accumulation, "stage", (0.15,), input_bits=8, cut_after=cuts, one_chip=True
+    )
+
+
+def _score_setup(name: str, network: str, setup: TrainingSetup, rate: float, plans: PlanCache, row: str) -> Score:
+    target = load_training_target("m2000")
+    step = predict_training(load_sized_network(network, 1024), target, setup, plans).step_s
+    seconds = setup.micro_batch * setup.replicas * setup.accumulation / rate
+    return Score(name, network, row, "ms", seconds * MS, step * MS)
+
+
+# Rows of a C600 whose calls overlap, so that the chip's time is the time between two batches: document, model, variant,
+# condition, and the network at its length of sequences.
+C600_ROWS = (
+    ("graphcore/poprt-1.5.csv", "ResNet-50 v1.5", "1000 calls", "resnet50-folded", 0),
+    ("independent/bytemlperf-c600.csv", "ResNet-50 v1.5", "4 client threads", "resnet50-folded", 0),
+    ("graphcore/poprt-1.5.csv", "BERT-Base", "1000 calls", "bert-base", 128),
+    ("independent/bytemlperf-c600.csv", "BERT-Base", "one client thread", "bert-base", 384),
+)
+
+
+def score_c600(plans: PlanCache) -> Iterator[Score]:
+    """Score ResNet-50 and BERT-Base on a C600 on the chip's time alone: its host path has no protocol."""
+    target = load_target("c600")
+    for document, model, condition, network, sequence in C600_ROWS:
+        for line in read_lines(document, ROOT / "raw"):
+            # One thread's throughput is of two batches in the time of its latency, which is taken instead.
+            metric = "latency of a batch" if condition.startswith("one client") else "throughput"
+            if (line["model"], line["metric"]) != (model, metric) or condition not in line["conditions"]:
+                continue
+            if line["precision"].lower() == "fp8" or "packed" in line["variant"] or int(line["batch_size"]) < 2:
+                continue
+            batch = int(line["batch_size"])
+            program = load_sized_network(network, sequence or 128)
+            (prediction,) = predict(program, target, [batch], "lowest-latency", planner=plans)
+            figure = parse_number(line["value"])
+            measured = figure if line["unit"] == "ms" else 1000 * batch / figure
+            label = f"{document} batch {batch} {line['precision']}"
+            yield Score("c600", network, label, "ms", measured, prediction.device_ms)
+
+
+def score_convolutions(plans: PlanCache) -> Iterator[Score]:
+    """Score the convolution layers of a GC2, whose data lie on the chip."""
+    figures, shapes = read_figures(), read_shapes(CONVOLUTIONS)
+    machine = load_machine(CONVOLUTIONS, "half")
+    path = select_protocol("paper", machine)
+    for shape, following in pairwise([*shapes, {"network": None}]):
+        size = following["input_size"] if following["network"] == shape["network"] else None
+        padding = choose_padding(shape["kernel"], shape["input_size"], shape["stride"], size)
+        model = build_layer(padding=padding, **{key: value for key, value in shape.items() if key != "network"})
+        for batch in BATCHES:
+            tflops = figures.get((shape["network"], shape["layer"], batch))
+            program = read_program(model, batch)
+            if tflops is None or not program.macs:
+                continue
+            (prediction,) = predict(partial(read_program, model), machine, [batch], path, planner=plans)
+            plan = prediction.schedule
+            low, middle, high = (
+                (plan.cycles + plan.supersteps * kappa) / machine["clock"] * MS
+                for kappa in sorted(fit.superstep for fit in (load_calibration().fit, *load_calibration().ends))
+            )
+            label = f"{shape['layer']} batch {batch}"
+            yield Score("citadel", shape["network"], label, "ms", 2 * program.macs / tflops / 1e9, middle, low, high)
+
+
+def score_yolov4(plans: PlanCache) -> Iterator[Score]:
+    """Score YOLOv4-P5 by latency of a call and by throughput. Set-ups that stand in two files are set apart."""
+    rows = [
+        (key, figure, value) for key, figure, value in read_yolov4() if not (figure == LATENCY and int(key[1]) > 1)
+    ]
+    files: dict[tuple[Any, ...], set[str]] = {}
+    for key, figure, _ in rows:
+        files.setdefault((key[1:], figure), set()).add(key[0])
+    for (file, iterations, batch, size, precision), figure, value in rows:
+        machine, path = load_machine(YOLOV4, precision), select_protocol("poptorch-call", load_target("m2000"))
+        # The host calls once for all iterations, and images of single precision are sent as such: assumed.
+        bits = path.input_bits if precision == "half" else 32
+        path = replace(path, instances=1, input_bits=bits, per_call=path.per_call / int(iterations))
+        model = partial(_read_yolov4, int(size))
+        (prediction,) = predict(model, machine, [int(batch)], path, planner=plans)
+        measured = value if figure == LATENCY else 1000 * int(batch) / value
+        twice = len(files[(iterations, batch, size, precision), figure]) > 1
+        period = prediction.timing.period * MS
+        scale = period / prediction.latency_ms
+        name = f"yolov4 {figure}{', printed twice' if twice else ''}"
+        label = f"{file} {size} batch {batch} {precision} {iterations} iterations"
+        band = (prediction.latency_ms_low * scale, prediction.latency_ms_high * scale)
+        yield Score(name, "yolov4-p5", label, "ms", measured, period, *band)
+
+
+def _read_yolov4(size: int, batch: int) -> Program:
+    return read_program(build_yolov4(size), batch)
+
+
+def score_all() -> list[Score]:
+    """Score every set with the present model."""
+    with open_plan_cache() as plans:
+        parts = (
+            *(score_vertex(), score_products(plans), score_inference(), score_training(), score_tamu(plans)),
+            *(score_caraml(plans), score_c600(plans), score_convolutions(plans), score_yolov4(plans)),
+            score_blocks(plans),
+        )
+        return [score for part in parts for score in part]
+
+
+def tabulate_scores(scores: Sequence[Score]) -> list[tuple[str, ...]]:
+    """Return a row for each set: n, median, mean and maximum error, share of rows too fast, and coverage."""
+    sets: dict[str, list[Score]] = {}
+    for score in scores:
+        sets.setdefault(score.set, []).append(score)
+    table = []
+    for name, members in sets.items():
+        sizes = [abs(each.error) for each in members]
+        banded = [each.covered for each in members if each.covered is not None]
+        fast = mean(each.error < 0 for each in members)
+        coverage = f"{100 * mean(banded):.0f}" if banded else ""
+        shares = (f"{100 * value:.1f}" for value in (median(sizes), mean(sizes), max(sizes)))
+        table.append((name, str(len(members)), *shares, f"{100 * fast:.0f}", coverage))
+    return table
+
+
+HEADER = ("set", "rows", "median %", "mean %", "max %", "too fast %", "in band %")
+
+
+def write_rows(scores: Sequence[Score], path: Path) -> None:
+    """Write every row as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*(field.name for field in fields(Score)), "error"])
+        writer.writerows([*_round(asdict(each)), f"{each.error:.4f}"] for each in scores)
+
+
+def _round(record: Mapping[str, Any]) -> list[Any]:
+    return [f"{value:.6g}" if isinstance(value, float) else value for value in record.values()]
