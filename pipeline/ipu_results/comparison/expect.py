@@ -25,7 +25,7 @@ from ipu_results.store.query import open_warehouse
 
 COVERAGES = (0.8, 0.95)
 GROUPS = ("network", "first_result_id")
-PRIOR_PAIRS = 1  # the coarser group counts as so many pairs; 1 and 3 gave the same coverage, 1 the narrower intervals
+PRIOR_PAIRS = 1  # the coarser group counts as this number of pairs; 1 and 3 gave the same coverage, 1 the narrower intervals
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
 LEFT_OUT = ("party", "round", "chip")
 MAX_NEAREST = 5
@@ -231,7 +231,7 @@ def _expect_row(
     pairs = kinds.get(kind, ())
     what = f"{row['task']} on {'IPUs' if kind[0] == 'IPU' else 'other chips'}, {kind[1]}"
     if not pairs:
-        return f"the record has no pair of a maker and a third party for {what}: nobody else's figure can be expected"
+        return f"the record has no pair of a maker and a third party for {what}: what others measure cannot be expected"
     # Of a round that the record knows, the third party is what is new
     model = DeviationModel(pairs, "party" if row["round"] in {pair["round"] for pair in pairs} else "round")
     arms = [(nominal, model.get_arm(row, nominal)) for nominal in COVERAGES]
@@ -268,11 +268,11 @@ def _apply(figure: float, middle: float, arm: float, is_time: bool) -> tuple[flo
 
 
 def _measure_coverages(pairs: Sequence[Row]) -> list[Coverage]:
-    found: dict[tuple[str, float], list[bool]] = {}
+    judged: dict[tuple[str, float], list[bool]] = {}
     for left_out in LEFT_OUT[:2]:
         for nominal, _, is_covered, _ in measure_coverage(pairs, left_out):
-            found.setdefault((left_out, nominal), []).append(is_covered)
-    return [Coverage(*key, sum(own), len(own)) for key, own in sorted(found.items())]
+            judged.setdefault((left_out, nominal), []).append(is_covered)
+    return [Coverage(*key, sum(own), len(own)) for key, own in sorted(judged.items())]
 
 
 def _list_nearest(row: Row, pairs: Sequence[Row]) -> list[Row]:
