@@ -25,7 +25,9 @@ from ipu_results.store.query import open_warehouse
 
 COVERAGES = (0.8, 0.95)
 GROUPS = ("network", "first_result_id")
-PRIOR_PAIRS = 1  # the coarser group counts as this number of pairs; 1 and 3 gave the same coverage, 1 the narrower intervals
+PRIOR_PAIRS = (
+    1  # the coarser group counts as this number of pairs; 1 and 3 gave the same coverage, 1 the narrower intervals
+)
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
 LEFT_OUT = ("party", "round", "chip")
 MAX_NEAREST = 5
