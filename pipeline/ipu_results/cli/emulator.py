@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ipu_results.emulator.target import Target
 
 
-@click.command("validate-emulator", cls=Command)
+@click.command("validate-emulator", cls=Command, extra="emulator")
 @click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
 def validate_emulator(warehouse: Path, output: str) -> None:
@@ -118,7 +118,7 @@ class TargetName(click.ParamType[str]):
         return value
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="emulator")
 @click.option(
     "--target", type=TargetName(), help="c2, m2000, bow-2000, or a TOML file that extends one of them.  [required]"
 )
