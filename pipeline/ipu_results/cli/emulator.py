@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, show_progress
+from ipu_results.cli.common import Command, batch_sizes_option, plot_option, show_progress, warehouse_option
 from ipu_results.cli.training import TrainingOptions, predict_step, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.ground.text import escape_unprintable, format_json
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("validate-emulator", cls=Command, extra="emulator")
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@warehouse_option
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
 def validate_emulator(warehouse: Path, output: str) -> None:
     """Recompute calibration, predictions and errors from the warehouse, against published rows and simpler models.
