@@ -11,7 +11,7 @@ from pathlib import Path
 from ipu_results.errors import DocumentError
 from ipu_results.normalise import normalise
 from ipu_results.normalise.rows import RejectedRow
-from ipu_results.read import read_document
+from ipu_results.read.dispatch import read_document
 from ipu_results.read.text import clean
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document

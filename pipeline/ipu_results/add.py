@@ -20,8 +20,8 @@ from ipu_results.ground.text import format_csv, format_json
 from ipu_results.normalise import normalise
 from ipu_results.normalise.fields import format_header_entries
 from ipu_results.normalise.values import describe_unknown_words
-from ipu_results.read import ParsedDocument, ReadProblem, read_document
-from ipu_results.read.dispatch import find_first_rows
+from ipu_results.read import ParsedDocument, ReadProblem
+from ipu_results.read.dispatch import find_first_rows, read_document
 from ipu_results.schema.vocabulary import ALIASES, KINDS, Vocabulary, load_vocabulary
 from ipu_results.sources.catalogue import (
     INGESTED,

@@ -29,7 +29,8 @@ from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.platforms import build_platform_frame
 from ipu_results.normalise import NormalisedDocument, Results, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
-from ipu_results.read import ParsedDocument, read_document
+from ipu_results.read import ParsedDocument
+from ipu_results.read.dispatch import read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
@@ -142,6 +143,7 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
 
         checked = check_documents(documents, load, vocabulary, writer.add)
         frames = checked.frames
+        progress("check", "views and claims")
         writer.start_views()
         differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
         computed = {"capture_differences": build_frame(table("capture_differences"), differences)}

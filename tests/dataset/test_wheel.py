@@ -1,34 +1,81 @@
-"""The wheel holds one package with schema and dataset, and works in an empty folder with the core dependencies."""
+"""The wheel holds one package with schema and dataset, and does every command with the extra that its help names."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shutil
 import subprocess
 import sys
-import sysconfig
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from ipu_results.cli import main
+from ipu_results.ground import format_install
 
-from tests.conftest import ROOT, once
+from tests.conftest import PAGE, PAPER, RAW, ROOT, copy_documents, once, require
+from tests.mlperf.mlperf_support import FIVE, entry
+
+pytestmark = pytest.mark.slow  # environments of their own
 
 DATA = {"_data": ROOT / "warehouse", "_schema": ROOT / "schema"}
-NOT_CORE = (
-    *("altair", "bs4", "dask", "filelock", "fsspec", "lxml", "msgspec", "onnx", "onnxruntime", "openvino", "pandera"),
-    *("pdfplumber", "PIL", "platformdirs", "psutil", "requests", "rich", "tomli_w"),
+PINS = ROOT / "requirements.lock"
+RUN = "20261122-200720-emulator-m2000-00be"
+ASK = {
+    "initialize": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "a test", "version": "1"},
+    },
+    "tools/call": {"name": "sql", "arguments": {"query": "SELECT count(*) AS rows FROM results"}},
+}
+
+
+class Call(NamedTuple):
+    """A command as a user types it, with a text that it must print, and the extras of options of its own."""
+
+    line: str
+    output: str
+    extras: tuple[str, ...] = ()
+    status: int = 0
+
+
+PLOTS = ("plots",)
+CALLS = (
+    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3653"),
+    Call("claims sdk14-mcmc-speedup-17 --format csv", "sdk14-mcmc-speedup-17"),
+    Call("analyse generations", "bow_platform"),
+    Call("analyse generations --plot generations.svg", "bow_platform", PLOTS),
+    Call("compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800", "plausible"),
+    Call("compare runs/{RUN} --plot run.svg", "plausib", PLOTS),
+    Call("cite {ID} --format bibtex", "@misc"),
+    Call("table \"SELECT result_id, batch_size, latency_ms FROM inference WHERE platform = 'C2'\"", "Qwant"),
+    Call("mlperf rounds/training_results_v2.0 --format csv", "ACME"),
+    Call("publish --warehouse {WAREHOUSE} --out published", "publish from a clone", status=1),
+    Call("verify {RELEASE}", "OK "),
+    Call("diff {RELEASE} {WAREHOUSE}", "rows"),
+    Call("mcp", "3653"),
+    Call("predict --target c2", "throughput"),
+    Call("predict --target c2 --batch-sizes 2 --plot predicted.png", "throughput", PLOTS),
+    Call("validate-emulator --help", "Example:"),
+    Call("sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json", '"throughput"'),
+    Call("sweep --list-devices", "onnxruntime"),
+    Call("sweep --list-devices", "GPU", ("openvino",)),
+    Call("extract {PAGE} --format json", "bow_training"),
+    Call("extract {PAPER}", "qwant_table_1"),
+    Call("ingest --raw raw --warehouse built", "254 results in built"),
+    Call("add {PAGE} --dry-run", "248 rows"),
+    Call("fetch nothing", "choose from", status=2),
+    Call("collect runs --into collected", "added"),
+    Call("collect file://{FOLDER}/runs --into collected", "present", ("remote",)),
+    Call("submit runs/{RUN} --who 'Ada Example' --licence CC-BY-4.0 --how idle", "is emulated", status=1),
+    Call("check-submission nothing.zip", "does not exist", status=2),
 )
-BLOCK = f"""
-import sys
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {NOT_CORE}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-
-sys.meta_path.insert(0, Blocker())
-"""
+NEEDS = {(command.extra or "", *call.extras) for call in CALLS if (command := main.commands[call.line.split()[0]])}
 
 
 def list_source_files() -> Iterator[str]:
@@ -55,15 +102,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("installed")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
-    return target
-
-
-@pytest.mark.slow
 def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -72,52 +110,93 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert sorted(name for name in names if not name.startswith(metadata)) == sorted(list_source_files())
 
 
-def run_installed(installed: Path, folder: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code with the unpacked wheel and the libraries, but without the checkout and without packages of extras."""
-    paths = (str(installed), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as script:  # with -c DuckDB prints progress
-        script.write(BLOCK + code)
-        script.flush()
-        return subprocess.run(
-            [sys.executable, "-S", "-P", script.name],  # -S: no `.pth` file, which may lead to the checkout
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env={"PYTHONPATH": ":".join(dict.fromkeys(paths)), "PATH": "/usr/bin:/bin"},
-            check=False,
-        )
+@pytest.fixture(scope="module")
+def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Make an environment for each combination of extras, of the pinned versions and nothing else."""
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    require(uv is not None, "uv is not installed")
+    root = tmp_path_factory.mktemp("environments")
+    python = {}
+    for extras in sorted({",".join(filter(None, needs)) for needs in NEEDS}):
+        python[extras] = root / (extras or "core") / "bin" / "python"
+        make = [uv, "venv", "--quiet", "--python", sys.executable, str(python[extras].parents[1])]
+        package = f"ipu-results[{extras}] @ file://{wheel}"
+        install = [uv, "pip", "install", "--quiet", "--python", str(python[extras]), "--constraint", str(PINS), package]
+        for command in (make, install):
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            require(done.returncode == 0, f"[{extras}] cannot be installed here: {done.stderr.strip()[-300:]}")
+    return python
 
 
-@pytest.mark.slow
-def test_wheel_loads_and_queries_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with what a user has: documents, a run, logs of MLPerf, and no checkout."""
+    folder = tmp_path_factory.mktemp("user")
+    copy_documents(folder / "raw", PAGE, PAPER)
+    shutil.copytree(RAW / "runs" / RUN, folder / "runs" / RUN)
+    entry(folder / "rounds" / "training_results_v2.0", FIVE)
+    return folder
+
+
+def run_installed(python: Path, folder: Path, line: str, **words: object) -> subprocess.CompletedProcess[str]:
+    """Run a command of an environment, with no other packages in sight."""
+    messages = [
+        {"jsonrpc": "2.0", "id": number, "method": name, "params": ASK[name]} for number, name in enumerate(ASK)
+    ]
+    messages.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", FOLDER=folder, **words)
+    return subprocess.run(
+        f"{python.parent}/ipu-results {command}",
+        shell=True,
+        input="\n".join(map(json.dumps, messages)) + "\n" if line == "mcp" else "",
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
+        timeout=300,
+        check=False,
+    )
+
+
+def test_every_command_runs_with_the_extra_that_its_help_names(
+    environments: dict[str, Path], folder: Path, warehouse: Path, small_release: Path
+) -> None:
+    assert {call.line.split()[0] for call in CALLS} == set(main.commands)
+    core = environments[""]
+    found = run_installed(core, folder, "query 'SELECT min(result_id) FROM inference' --format csv").stdout
+    words = {"ID": found.split()[-1], "WAREHOUSE": warehouse, "RELEASE": small_release}
+    failed = []
+    for call in CALLS:
+        extra = main.commands[call.line.split()[0]].extra
+        needs = [*filter(None, (extra, *call.extras))]
+        done = run_installed(environments[",".join(needs)], folder, call.line, **words)
+        if done.returncode != call.status or call.output not in done.stdout + done.stderr:
+            failed.append((call.line, needs, done.returncode, done.stdout[-300:], done.stderr[-500:]))
+        for missing in needs[-1:]:  # without its last extra a command names that one, or does with what is there
+            lacking = run_installed(environments[",".join(needs[:-1])], folder, call.line, **words)
+            if "is not installed" in lacking.stderr and format_install(missing) not in lacking.stderr:
+                failed.append((call.line, needs[:-1], lacking.stderr[-300:]))
+            assert "Traceback" not in lacking.stderr, lacking.stderr[-2000:]
+    assert failed == []
+
+
+def test_help_of_a_command_names_its_extra(environments: dict[str, Path], folder: Path) -> None:
+    for name, command in main.commands.items():
+        shown = run_installed(environments[""], folder, f"{name} --help").stdout
+        assert re.findall(r"Needs: (.+)", shown) == ([format_install(command.extra)] if command.extra else [])
+
+
+def test_wheel_loads_and_queries_in_an_empty_folder(environments: dict[str, Path], tmp_path: Path) -> None:
     code = """
 import ipu_results
 frame = ipu_results.load("results", platform="IPU-M2000")
-assert ipu_results.__file__.startswith(INSTALLED), ipu_results.__file__
 print(len(ipu_results.load()), set(frame["platform"]), len(ipu_results.load("inference", latency_ms=1.53)))
 print(len(ipu_results.provenance(frame["result_id"][0])) > 0, len(ipu_results.claims()))
 print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
 """
-    done = run_installed(installed, tmp_path, f"INSTALLED = {str(installed)!r}\n{code}")
+    (tmp_path / "script.py").write_text(code)
+    command = [environments[""], "script.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={}, check=False)
     assert done.stderr == ""
     assert done.stdout.splitlines() == ["3653 {'IPU-M2000'} 1", "True 132", "[(3653,)]"]
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("args", "status", "stdout", "stderr"),
-    [
-        (["query", "SELECT count(*) AS n FROM results", "--format", "csv"], 0, "n\n3653\n", ""),
-        (["claims", "sdk14-mcmc-speedup-17", "--format", "csv"], 0, "claim_id,document_id,figure,verdict", ""),
-        (["ingest"], 1, "", "is not installed; install it with: pip install 'ipu-results[ingest]'\n"),
-    ],
-)
-def test_command_of_the_wheel_needs_only_its_own_packages(
-    installed: Path, tmp_path: Path, args: list[str], status: int, stdout: str, stderr: str
-) -> None:
-    done = run_installed(installed, tmp_path, f"from ipu_results.cli import main\nmain({args!r})")
-    assert done.stdout.startswith(stdout), done.stderr
-    assert done.stderr.endswith(stderr)
-    assert (done.returncode, len(done.stderr.splitlines())) == (status, 1 if stderr else 0)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

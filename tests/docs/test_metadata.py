@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import ipu_results
 import pytest
 import yaml
+from ipu_results.ground import EXTRAS
 from ipu_results.ground.text import format_json, format_markdown_table
 from ipu_results.release.version import parse_version
 
@@ -86,14 +89,15 @@ def test_citation_deposit_and_code_description_state_the_version_of_the_project(
 
 
 READERS = (  # package, list of pins, what it reads
-    ("duckdb", "requirements.lock", "the DuckDB file and Parquet"),
-    ("duckdb", "tests/duckdb-1.2.2.txt", "the DuckDB file, with its views, and Parquet"),
+    ("duckdb", "requirements.lock", "every table and view of the DuckDB file, Parquet and CSV"),
+    ("duckdb", "tests/duckdb-1.2.2.txt", "every table and view of the DuckDB file, Parquet and CSV"),
     ("pandas", "requirements.lock", "Parquet and CSV, with default options"),
     ("pyarrow", "requirements.lock", "Parquet"),
-    ("polars", "requirements.lock", "Parquet; CSV with default options and with infer_schema_length=None"),
+    ("polars", "requirements.lock", "Parquet and CSV, with default options"),
     ("frictionless", "tests/readers.txt", "datapackage.json, with every CSV file, and bytes and hash of Parquet"),
     ("datasets", "tests/readers.txt", "the folder, each configuration of the card"),
-    ("mlcroissant", "tests/readers.txt", "croissant.json, with records of tables and views"),
+    ("mlcroissant", "tests/readers.txt", "croissant.json, with records of tables and views, in any order"),
+    ("sqlite-utils", "tests/readers.txt", "every CSV file"),
 )
 
 
@@ -106,6 +110,49 @@ def test_docs_name_the_versions_of_the_readers_that_are_tested() -> None:
         rows.append((name, version[1], what))
     table = format_markdown_table(("reader", "version", "what it reads"), rows)
     check_part(REFERENCE / "release.md", "readers", table)
+
+
+INDIRECT = {
+    "anyio",
+    "google",
+    "jsonschema",
+    "markupsafe",
+    "mcp_types",
+    "pdfminer",
+    "pydantic",
+    "pypdfium2",
+    "soupsieve",
+    "urllib3",
+}
+DISTRIBUTIONS = {"bs4": "beautifulsoup4", "PIL": "pillow", "pynvml": "nvidia-ml-py", "vl_convert": "vl-convert-python"}
+DISTRIBUTIONS |= {"mlperf_loadgen": "mlcommons-loadgen", "pandera": "pandera[pandas]"}
+
+
+def list_packages(extra: str) -> set[str]:
+    """Return the packages of an extra, and of the extras that it names."""
+    packages = {re.split(r"[<>=]", item)[0] for item in PROJECT["optional-dependencies"][extra]}
+    own = [name for item in packages for name in re.findall(r"ipu-results\[(.+)\]", item)]
+    return packages.union(*(list_packages(name) for names in own for name in names.split(",")))
+
+
+def test_every_extra_that_a_message_may_name_brings_the_package() -> None:
+    for module, extras in EXTRAS.items():
+        for extra in extras.split():
+            assert DISTRIBUTIONS.get(module, module) in {name.removesuffix("[http]") for name in list_packages(extra)}
+
+
+def test_every_imported_package_belongs_to_the_core_or_to_an_extra() -> None:
+    """numpy comes with pandas."""
+    core = {re.split(r"[<>=]", item)[0].replace("-", "_") for item in PROJECT["dependencies"]} | {"numpy"}
+    imported = set()
+    for path in (ROOT / "pipeline").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            imported |= {name.partition(".")[0] for name in names}
+    known = core | EXTRAS.keys() | sys.stdlib_module_names | {"ipu_results"}
+    assert imported - known == INDIRECT
 
 
 def test_package_has_the_version_of_the_project() -> None:

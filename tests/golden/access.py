@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from ipu_results.cli import main
 from ipu_results.errors import DocumentError
 from ipu_results.normalise import normalise
-from ipu_results.read import read_document
+from ipu_results.read.dispatch import read_document
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from benchmarks.documents.comparison import DOCUMENTS, SEED

@@ -22,7 +22,8 @@ from random import Random
 from ipu_results.errors import IpuResultsError
 from ipu_results.mlperf.log import read_log
 from ipu_results.normalise import normalise
-from ipu_results.read import ParsedDocument, read_document
+from ipu_results.read import ParsedDocument
+from ipu_results.read.dispatch import read_document
 from ipu_results.read.html import read_html
 from ipu_results.read.page_text import read_page_text
 from ipu_results.read.paper_text import read_paper_text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
-from ipu_results.read import read_document
+from ipu_results.read.dispatch import read_document
 from ipu_results.schema.vocabulary import ALIASES, KINDS
 
 from tests.conftest import run_cli

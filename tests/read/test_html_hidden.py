@@ -9,7 +9,8 @@ import pytest
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 from ipu_results.normalise import normalise
 from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
-from ipu_results.read import ParsedDocument, read_document
+from ipu_results.read import ParsedDocument
+from ipu_results.read.dispatch import read_document
 
 from tests.read.reading_support import (
     GPT2,

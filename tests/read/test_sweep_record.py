@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
-from ipu_results.read import ParsedDocument, read_document
+from ipu_results.read import ParsedDocument
+from ipu_results.read.dispatch import read_document
 from ipu_results.read.records import read_sweep_record
 
 from tests.read.reading_support import WORDS

@@ -156,7 +156,11 @@ CROISSANT_KINDS: list[Kind] = [
         edit_croissant_field("model", lambda it: it["source"].update(extract={"column": "variant"})),
         "columns of results",
     ),
-    ("reference", edit_croissant_field("document_id", lambda it: it.pop("references")), "references of results"),
+    (
+        "reference",
+        edit_croissant_field("document_id", lambda it: it.update(references={"field": {"@id": "runs/run_id"}})),
+        "references of results",
+    ),
 ]
 
 

@@ -173,7 +173,7 @@ def test_differences_are_numbered_and_name_both_documents(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("c.html", training_page(*ROWS)[:600], "has no end: truncated"),
+        ("c.html", training_page(*ROWS)[:600], "an HTML page that ends in the middle"),
         ("c.html", page_html("<h1>503</h1>"), "has no table"),
         ("c.html", b" ", "is empty"),
         ("c.pdf", training_page(*ROWS), "is not a PDF but an HTML page"),

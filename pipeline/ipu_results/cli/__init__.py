@@ -25,12 +25,13 @@ def main() -> None:
     """
 
 
-COMMANDS = (
-    *(query, analyse, claims, compare, expect, cite, table, mcp),  # use the dataset
-    *(predict, sweep, collect),  # predict and measure
-    *(add, fetch, extract, mlperf, ingest, validate_emulator),  # make it
-    *(publish, verify, diff),  # release it
-    *(submit, check_submission),  # hand figures in
-)
-for command in COMMANDS:
-    main.add_command(command)
+SECTIONS = {
+    "Use the dataset": (query, analyse, claims, compare, expect, cite, table, mcp),
+    "Predict and measure": (predict, sweep, collect),
+    "Hand figures in": (submit, check_submission),
+    "Make the dataset": (ingest, add, fetch, extract, mlperf, validate_emulator),
+    "Release it": (publish, verify, diff),
+}
+for section, commands in SECTIONS.items():
+    for command in commands:
+        main.add_to_section(section, command)

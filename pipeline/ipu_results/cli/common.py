@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from typing import Any
 import click
 
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground import explain_missing
+from ipu_results.ground import explain_missing, format_install
 from ipu_results.ground.files import DATASET, DamagedCommitWarning
 from ipu_results.ground.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
 from ipu_results.ground.text import escape_line, escape_unprintable
@@ -22,6 +24,7 @@ MEGABYTE = 1_000_000
 MAX_LINE = 400
 IMAGES = (".svg", ".png")
 LARGEST_BATCH = 100_000
+SHOWN_AFTER_S, REFRESH_S = 1.0, 0.2  # of the line that says what a command is doing
 LABEL_COLOURS = {"error": "red", "warning": "yellow", "finding": "yellow"}
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -61,6 +64,13 @@ class Command(click.Command):
             click.Option(["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error.")
         )
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        if self.extra:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(f"Needs: {format_install(self.extra)}")
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["debug"] = "--debug" in args
         with _escape_usage_errors():
@@ -85,6 +95,8 @@ def _escape_usage_errors() -> Iterator[None]:
     """Escape the message of wrong usage, which repeats what was typed."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:  # its message is the help
+        raise
     except click.UsageError as error:
         vars(error)["message"] = escape_unprintable(error.message)
         raise
@@ -119,19 +131,29 @@ def _format_error(error: Exception, extra: str | None) -> str:
 
 
 class Group(click.Group):
-    """A group that lists its commands in the order they were added, each with the whole first sentence of its help."""
+    """A group that lists its commands by section, in the order added, with the whole first sentence of each."""
 
     command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections: dict[str, list[click.Command]] = {}
+
+    def add_to_section(self, section: str, command: click.Command) -> None:
+        self._sections.setdefault(section, []).append(command)
+        self.add_command(command)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            rows = [(name, (command.help or "").split("\n\n")[0]) for name, command in self.commands.items()]
-            formatter.write_dl(
-                [(name, f"{' '.join(text.split()).split('. ')[0].removesuffix('.')}.") for name, text in rows]
-            )
+        width = max(map(len, self.commands))  # of the first column, in every section
+        for section, commands in self._sections.items():
+            rows = [(own.name or "", " ".join((own.help or "").split("\n\n")[0].split())) for own in commands]
+            with formatter.section(section):
+                formatter.write_dl(
+                    [(name.ljust(width), f"{text.split('. ')[0].removesuffix('.')}.") for name, text in rows]
+                )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         with _escape_usage_errors():
@@ -229,16 +251,41 @@ def report_findings(findings: Sequence[str], strict: bool, limit: int | None = 5
         raise click.exceptions.Exit(1)
 
 
+class StatusLine(threading.Thread):
+    """The last line of a terminal: the seconds since the start and the current step, from the first second on."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(daemon=True)
+        self.text, self._started, self._end = text, time.monotonic(), threading.Event()
+
+    def run(self) -> None:
+        while not self._end.wait(REFRESH_S):
+            if (seconds := time.monotonic() - self._started) >= SHOWN_AFTER_S:
+                line = escape_unprintable(f"{seconds:.0f} s  {self.text}")[: shutil.get_terminal_size().columns - 1]
+                print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        self._end.set()
+        self.join()
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 @contextmanager
 def show_step(step: str = "", text: str = "") -> Iterator[Callable[[str, str], None]]:
-    """Show the current step on a terminal, and nothing if stderr is not a terminal."""
+    """Show the current step on a terminal if it takes longer than a second, and nothing if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
-    from rich.console import Console
+    status = StatusLine(f"{step} {text}")
 
-    with Console(stderr=True).status(escape_unprintable(f"{step} {text}".strip())) as status:
-        yield lambda step, text: status.update(escape_unprintable(f"{step} {text}"))
+    def update(step: str, text: str) -> None:
+        status.text = f"{step} {text}"
+
+    status.start()
+    try:
+        yield update
+    finally:
+        status.close()
 
 
 @contextmanager

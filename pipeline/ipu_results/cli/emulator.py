@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ipu_results.cli.common import FOLDER, Command, batch_sizes_option, plot_option, report_findings, show_progress
+from ipu_results.cli.common import (
+    Command,
+    batch_sizes_option,
+    plot_option,
+    report_findings,
+    show_progress,
+    warehouse_option,
+)
 from ipu_results.cli.training import TrainingOptions, predict_step, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.ground.text import escape_unprintable, format_json
@@ -22,8 +29,8 @@ if TYPE_CHECKING:
     from ipu_results.emulator.target import Target
 
 
-@click.command("validate-emulator", cls=Command)
-@click.option("--warehouse", type=FOLDER, default="warehouse", show_default=True)
+@click.command("validate-emulator", cls=Command, extra="emulator")
+@warehouse_option
 @click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
 def validate_emulator(warehouse: Path, output: str) -> None:
     """Recompute calibration, predictions and errors from the warehouse, against published rows and simpler models.
@@ -118,9 +125,9 @@ class TargetName(click.ParamType[str]):
         return value
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, extra="emulator")
 @click.option(
-    "--target", type=TargetName(), help="c2, m2000, bow-2000, c600, or a TOML file that extends one of them.  [required]"
+    "--target", type=TargetName(), help="c2, m2000, bow-2000, c600, or a TOML file that extends one.  [required]"
 )
 @batch_sizes_option("Batch sizes over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]")
 @click.option(

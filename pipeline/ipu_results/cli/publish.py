@@ -92,8 +92,8 @@ def verify(folder: Path, output: str) -> None:
     from ipu_results.ground.text import format_json
     from ipu_results.release import list_limitations, verify_release
 
-    with common.show_step("verify", str(folder)):
-        problems = verify_release(folder)
+    with common.show_step("verify", str(folder)) as progress:
+        problems = verify_release(folder, progress)
     notes = [] if problems else list_limitations(folder)
     if output == "json":
         records = [problem._asdict() for problem in problems]
@@ -132,8 +132,8 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
     from ipu_results.release import diff_releases
     from ipu_results.release.diff_report import format_diff_html, format_diff_json, format_diff_text
 
-    with common.show_step("compare", f"{old} {new}"):
-        difference = diff_releases(old, new, limit)
+    with common.show_step("read", f"{old} {new}") as progress:
+        difference = diff_releases(old, new, limit, progress)
     format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[output]
     click.echo(format_diff(difference))
 

@@ -29,6 +29,7 @@ from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
+PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
 SUGGESTED = 3
 CUTOFF = 0.5  # similarity from which a known word counts as near
 MAX_LISTED = 12
@@ -82,6 +83,10 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
         for name in ("task", "phase", "latency_kind", "latency_basis", "power_scope", "benchmark", "division", "origin")
     }
     choices["power_scope"] |= POWER_SCOPES
+    spans = run_query(connection, "SELECT DISTINCT round, comparable_rounds FROM mlperf_entries").to_pylist()
+    rounds = {
+        name for span in spans for name in (span["round"], *str(span["comparable_rounds"] or "").split("-")) if name
+    }
     platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
     items = {entry["model"]: entry["item"] for entry in vocabulary.list_entries("model") if entry.get("item")}
     precisions = [*vocabulary.precision_bits, *printed["precision"]]
@@ -92,6 +97,7 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
             "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
             "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
             "item": _spell([*items.values(), *printed["item"]]),
+            "mlperf_round": _spell(rounds),
             **choices,
         },
         networks={model: tuple(sorted(names)) for model, names in networks.items()},
@@ -110,9 +116,9 @@ BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
     *("model", "platform", "framework", "precision", "item", "task", "phase", "latency_kind", "latency_basis"),
-    *("power_scope", "benchmark", "division", "origin"),
+    *("power_scope", "benchmark", "division", "origin", "mlperf_round"),
 )
-TEXTS = ("variant", "dataset", "sdk_version", "chip", "mlperf_round", "suspect", "run_id")
+TEXTS = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id")
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 ALIASES = {"chip_count": "chips", "compute_precision": "precision", "round": "mlperf_round", "network": "model"}
 FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *WORDS, *TEXTS, "packed", SPARSITY})
@@ -209,6 +215,9 @@ def build_measurement(
         problems.append("no model; state which network ran, with --model")
     if not any(name in fields for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
+    length = parse_sequence_length(fields.get("variant"))
+    if length and fields.get("sequence_length") not in (None, length):
+        problems.append(f"sequence_length {fields['sequence_length']} is not that of variant {fields['variant']!r}")
     if "minutes" in fields and fields.get("task") == "inference":
         problems.append("minutes are a time to train, and the task is inference; state latency_ms instead")
     if problems:
@@ -268,8 +277,13 @@ def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) ->
 
 
 def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str, ...]:
-    """Fill in what follows from the machine and the network, and return a remark for each."""
+    """Fill in what follows from the machine, the network and the variant, and return a remark for each."""
     remarks = []
+    variant = fields.get("variant")
+    if fields.get("sequence_length") is None and (length := parse_sequence_length(variant)):
+        fields["sequence_length"] = length
+        fields.setdefault("packed", PACKED.search(variant) is not None)
+        remarks.append(f"sequence_length {length}, {'packed' if fields['packed'] else 'not packed'}: variant {variant}")
     machine = words.machines.get(fields.get("platform") or "", {})
     for name, fact in (("chip", "chip"), ("chips", "chip_count")):
         if fields.get(name) is None and machine.get(fact) is not None:
@@ -330,8 +344,6 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
         own = {name: value for name, value in values.items() if ALIASES.get(name, name) in FIELDS}
         own["run_id"] = run_id
-        if length := parse_sequence_length(own.get("variant")):
-            own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
         if machine is not None and own.get("platform") == machine.processor:
             own["platform"] = machine.name
         measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))

@@ -6,7 +6,7 @@ Predictions, also those of training, become flat records: the fields of the cont
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
@@ -151,7 +151,7 @@ class Prediction(EmulatedFigures):
     exchange_share: float
     superstep_share: float
     power_w: float | None
-    schedule: Schedule
+    schedule: Schedule = field(repr=False)  # of every operator
     timing: Timing
     clock: float
 

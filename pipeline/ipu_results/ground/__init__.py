@@ -7,16 +7,29 @@ from typing import Any
 
 from ipu_results.errors import MissingExtraError
 
-EXTRAS = {  # the extra of each package that is not needed to load and query the dataset
+EXTRAS = {  # the extras that bring each package that is not needed to load and query the dataset
     "altair": "plots",
-    "vl_convert": "plots",
-    "openvino": "openvino",
-    "pynvml": "nvidia",
-    "fsspec": "remote",
+    "bs4": "ingest",
     "dask": "distributed",
     "distributed": "distributed",
-    "mlcroissant": "croissant",
+    "fsspec": "remote",
+    "jinja2": "plots",
+    "lxml": "ingest",
     "mcp": "mcp",
+    "mlcroissant": "croissant",
+    "mlperf_loadgen": "loadgen",
+    "onnx": "emulator runner",
+    "onnxruntime": "emulator runner",
+    "openvino": "openvino",
+    "pandera": "ingest",
+    "pdfplumber": "ingest",
+    "PIL": "runner",
+    "platformdirs": "emulator runner",
+    "psutil": "runner",
+    "pynvml": "nvidia",
+    "requests": "ingest",
+    "rich": "ingest runner",
+    "vl_convert": "plots",
 }
 
 
@@ -29,7 +42,14 @@ def import_extra(module: str) -> Any:
 
 
 def explain_missing(error: ModuleNotFoundError, extra: str | None = None) -> MissingExtraError:
-    """Return an error that names the extra of a missing module: its own, else that of the command that needs it."""
+    """Return an error that names an extra with the missing module: that of the command, if it brings the module."""
     module = (error.name or "").partition(".")[0]
-    install = f"ipu-results[{EXTRAS.get(module, extra or 'user')}]"
-    return MissingExtraError(f"{module} is not installed; install it with: pip install '{install}'")
+    extras = EXTRAS.get(module, extra or "user").split()
+    return MissingExtraError(
+        f"{module} is not installed; install it with: {format_install(extra if extra in extras else extras[0])}"
+    )
+
+
+def format_install(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'ipu-results[{extra}]'"

@@ -23,6 +23,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet t
 # A figure alone, or a sign alone: a spreadsheet has nothing to compute.
 FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
 FORMULA_MARK = "'"
+NOISE = 4e-15  # of a number: what a few steps of arithmetic on doubles add to it
 MAX_NAME = 40  # characters of an unknown name in a message
 # What json does not escape although a terminal acts on it, and what UTF-8 cannot hold.
 UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -104,6 +105,23 @@ def format_plain(value: float, digits: int = 3) -> str:
     return f"{Decimal(f'{value:.{digits}g}'):f}"
 
 
+def trim_noise(value: float) -> float:
+    """Return a number without what binary arithmetic added to it: `0.11927499999999999` becomes `0.119275`.
+
+    Any other number keeps every digit, since some sources print seventeen.
+    """
+    if not math.isfinite(value):
+        return value
+    short = float(f"{value:.12g}")
+    return short if abs(short - value) <= NOISE * abs(value) else value
+
+
+def format_float(value: float) -> str:
+    """Format a number for the eye: without float noise, and a whole one without a point."""
+    value = trim_noise(value)
+    return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+
+
 def escape_unprintable(text: str, keep: str = "") -> str:
     """Escape every character that a terminal would act on instead of showing it, except those to keep and blanks."""
     if text.isprintable():
@@ -167,7 +185,9 @@ def _format_value(value: Any) -> tuple[str, bool]:
     if isinstance(value, Decimal):
         return str(value), True
     if isinstance(value, float):
-        return (repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)), True
+        return format_float(value), True
+    if isinstance(value, (list, tuple)):
+        value = [trim_noise(item) if isinstance(item, float) else item for item in value]
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), True
     return escape_unprintable(str(to_json_value(value))), False

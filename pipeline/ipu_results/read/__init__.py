@@ -1,6 +1,8 @@
-"""Read: from the bytes of a document to tables of raw text. Pure; nothing here opens a file."""
+"""Read: from the bytes of a document to tables of raw text. Pure; nothing here opens a file.
 
-from ipu_results.read.dispatch import read_document
+`dispatch.read_document` reads any kind. It is not imported here: it needs packages that a query does not.
+"""
+
 from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
 
-__all__ = ["MetadataItem", "ParsedDocument", "ReadProblem", "SourceRow", "SourceTable", "read_document"]
+__all__ = ["MetadataItem", "ParsedDocument", "ReadProblem", "SourceRow", "SourceTable"]

@@ -25,7 +25,9 @@ PDF_SIGNATURE = b"%PDF-"
 # The only kinds that a document with these bytes can be of.
 SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
 SIGNATURE_BYTES = 100_000  # the first bytes, in which a signature is: a saved page may have a long header before it
-HTML = re.compile(rb"<(?:!doctype\s+html|html|table|body)\b", re.I)
+HTML = re.compile(
+    rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", re.I
+)  # `<table>.toml` is a name in prose
 MIN_COLUMNS = 3  # fewer words in a row may be ordinary text
 FIGURE = re.compile(r"[\d.,\s%]+")
 

@@ -158,7 +158,11 @@ def _count_opened_tables(text: str) -> int:
         if depth["table"] > MAX_TABLE_DEPTH:
             raise DocumentTooLargeError(f"has tables in tables, more than {MAX_TABLE_DEPTH} deep")
     if not ended and (depth["html"] > 0 or depth["table"] > 0):
-        raise DamagedDocumentError("has no end: truncated", place="end of page")
+        raise DamagedDocumentError(
+            "an HTML page that ends in the middle, without the end tag of a table, of its body or of itself: download "
+            "it again, or name what the file is with --kind",
+            place="end of page",
+        )
     return opened
 
 

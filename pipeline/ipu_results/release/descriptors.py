@@ -161,8 +161,12 @@ def _describe_records(table: Table) -> Record:
 
 
 def _describe_field(table: str, column: Column) -> Record:
-    """Describe a column. The unit is the end of the description: Croissant has no property for it."""
-    field: Record = {
+    """Describe a column. The unit is the end of the description: Croissant has no property for it.
+
+    Keys of other tables are in datapackage.json alone: where one is stated here, mlcroissant joins the other table, and
+    its record set then has the rows of the join.
+    """
+    return {
         "@type": "cr:Field",
         "@id": f"{table}/{column.name}",
         "name": column.name,
@@ -170,9 +174,6 @@ def _describe_field(table: str, column: Column) -> Record:
         "dataType": TYPES.get(column.kind, ("", column.kind))[1],
         "source": {"fileObject": {"@id": get_parquet_name(table)}, "extract": {"column": column.name}},
     }
-    if column.references:
-        field["references"] = {"field": {"@id": column.references.replace(".", "/")}}
-    return field
 
 
 def check_package(package: Mapping[str, Any], tables: Mapping[str, Table], folder: Path) -> Iterator[str]:
@@ -213,13 +214,13 @@ def check_croissant(dataset: Mapping[str, Any], tables: Mapping[str, Table], fol
     for name in sorted(record_sets.keys() ^ tables.keys()):
         yield f"lacks the record set {name}" if name in tables else f"has an unknown record set {name}"
     for name in sorted(record_sets.keys() & tables.keys()):
-        stated, expected = record_sets[name], _describe_records(tables[name])
+        stated, expected, links = record_sets[name], _describe_records(tables[name]), _list_links(tables[name])
         parts = ("name", "dataType", "source", "description")
         if _pick(stated["field"], *parts) != _pick(expected["field"], *parts):
             yield f"columns of {name} are wrong"
         if stated.get("key") != expected.get("key"):
             yield f"key of {name} is wrong"
-        if _list_references(stated) != _list_references(expected):
+        if any(links.get(own) != link for own, link in _list_references(stated).items()):  # of earlier releases
             yield f"references of {name} are wrong"
 
 
@@ -232,6 +233,11 @@ def _compare_files(described: Iterable[str], tables: Iterable[str]) -> Iterator[
 
 def _pick(fields: Sequence[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(field.get(name) for name in names) for field in fields]
+
+
+def _list_links(table: Table) -> dict[str, Any]:
+    links = {column.name: column.references for column in table.columns if column.references}
+    return {name: {"field": {"@id": link.replace(".", "/")}} for name, link in links.items()}
 
 
 def _list_references(records: Mapping[str, Any]) -> dict[str, Any]:

@@ -223,8 +223,8 @@ class ReleaseDiff:
         return not (self.added or self.removed or self.tables or self.views)
 
 
-def diff_releases(old: Path, new: Path, limit: int = LIMIT) -> ReleaseDiff:
-    """Compare two folders, each a release or a warehouse.
+def diff_releases(old: Path, new: Path, limit: int = LIMIT, progress: files.Progress = lambda *_: None) -> ReleaseDiff:
+    """Compare two folders, each a release or a warehouse. `progress` is called with each table.
 
     Raises UnreadableReleaseError for a damaged file, and for a table whose primary key is unknown or not unique.
     """
@@ -233,7 +233,10 @@ def diff_releases(old: Path, new: Path, limit: int = LIMIT) -> ReleaseDiff:
     before, after = read_snapshot(old), read_snapshot(new)
     common = [name for name in before.tables if name in after.tables]
     with duckdb.connect() as connection:
-        tables = [_diff_table(connection, before.tables[name], after.tables[name], limit) for name in common]
+        tables = []
+        for name in common:
+            progress("compare", name)
+            tables.append(_diff_table(connection, before.tables[name], after.tables[name], limit))
     different = tuple(table for table in tables if not table.is_empty)
     return ReleaseDiff(
         before,

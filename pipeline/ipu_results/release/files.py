@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from ipu_results.ground.text import escape_unprintable
 from ipu_results.store.files import DATABASE
 from ipu_results.store.transaction import lock_folder
 
+Progress = Callable[[str, str], None]  # called with a step and what it works on
 FORMAT = 1
 RELEASE = "release.json"
 PACKAGE = "datapackage.json"

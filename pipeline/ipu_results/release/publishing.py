@@ -5,7 +5,7 @@ One JSON file in the repository says what the release changed, for the page, the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -41,9 +41,6 @@ MAX_NAMES = 8  # in a sentence
 COUNTED = ("results", "documents", "claims", "quarantine")
 
 
-Progress = Callable[[str, str], None]
-
-
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
     """What to publish, and where to.
@@ -77,7 +74,7 @@ class PublishedRelease:
     checksum: str
 
 
-def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> PublishedRelease:
+def publish(request: ReleaseRequest, progress: files.Progress = lambda *_: None) -> PublishedRelease:
     """Make the folder `out` a release of the warehouse, all or nothing.
 
     Raises ReleaseError if the version is too low, rows vanished without a correction, or `out` holds something else;
@@ -117,8 +114,7 @@ def publish(request: ReleaseRequest, progress: Progress = lambda *_: None) -> Pu
         for name, rows in views.items():
             write_parquet(rows, build_id, new / get_parquet_name(name))
         _write_files(new, {**tables, **views}, release)
-        progress("verify", "files")
-        if problems := verify_release(new):
+        if problems := verify_release(new, progress):
             raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))
         record = None if request.record is None else _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in new.iterdir()]

@@ -52,7 +52,7 @@ from ipu_results.schema import FILE_VIEWS, SQL, Column, Table, format_descriptio
 from ipu_results.schema.frames import PANDAS_METADATA, file_schema
 from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_parquet_name
 from ipu_results.store.query import read_view
-from ipu_results.store.tables import read_csv
+from ipu_results.store.tables import put_telling_rows_first, read_csv
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")
@@ -115,12 +115,14 @@ class ReleaseContents:
         return tables
 
 
-def verify_release(folder: Path) -> list[Problem]:
+def verify_release(folder: Path, progress: files.Progress = lambda *_: None) -> list[Problem]:
     """List everything that is wrong with a release, nothing if it is sound; contents only if all bytes are right.
 
-    Raises UnreadableReleaseError if there is no such folder. What cannot be found is in `list_limitations`.
+    `progress` is called with a step and the file or table that it checks. Raises UnreadableReleaseError if there is no
+    such folder. What cannot be found is in `list_limitations`.
     """
-    return files.check_files(folder) or files.collect(RELEASE, _check_contents(folder))
+    progress("verify", "checksums")
+    return files.check_files(folder) or files.collect(RELEASE, _check_contents(folder, progress))
 
 
 def list_limitations(folder: Path) -> list[str]:
@@ -141,7 +143,7 @@ def _list_differences(mapping: Mapping[str, Any], other: Mapping[str, Any]) -> l
     return sorted(name for name in mapping.keys() | other.keys() if mapping.get(name) != other.get(name))
 
 
-def _check_contents(folder: Path) -> Iterator[Problem]:
+def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]:
     """Check everything behind the bytes; each part is reported even if another cannot be read."""
     release, package, croissant = (read_json(folder / name) for name in (RELEASE, PACKAGE, CROISSANT))
     if release["format"] != files.FORMAT:
@@ -165,8 +167,10 @@ def _check_contents(folder: Path) -> Iterator[Problem]:
             (CROISSANT, lambda it: _name(CROISSANT, check_croissant(it.croissant, it.define_tables(), it.folder))),
         )
         for place, check in checks:
+            progress("verify", "views" if check is _check_view_files else place)
             problems += files.collect(place, check(contents))
         if not problems and is_own_code(release):
+            progress("verify", "texts and definitions")
             dictionary = tables[DICTIONARY_TABLE]
             problems += files.collect(DATABASE, check_definitions(folder, release, dictionary, connection))
             problems += files.collect(RELEASE, check_texts(folder, release, tables, connection))
@@ -211,7 +215,8 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
         yield Problem(parquet, f"rows differ from {RELEASE}")
-    if not _have_same_rows(rows, read_csv(contents.folder / csv, rows.schema)):
+    printed = read_csv(contents.folder / csv, rows.schema)  # of earlier releases in the order of Parquet
+    if not _have_same_rows(put_telling_rows_first(rows), printed) and not _have_same_rows(rows, printed):
         yield Problem(csv, f"rows differ from {parquet}")
     if name in release["tables"] and not _have_same_rows(rows, _select(contents, name, quote_identifier(name))):
         yield Problem(DATABASE, f"rows of {name} differ from {parquet}")

@@ -14,6 +14,7 @@ import duckdb
 
 from ipu_results.errors import QueryError
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import trim_noise
 from ipu_results.schema import TABLES, VIEWS, Table, View, quote, table
 
 AUTHOR = "The ipu-results authors"
@@ -152,7 +153,7 @@ def _build_result(
     figures = {
         cell["column_name"]: Figure(
             cell["column_name"],
-            cell["raw_text"].strip(),
+            _get_text(cell, is_ours=document["publisher"] == LOCAL),
             cell["unit"],
             cell["source_locator"] or cell["locator"],
             cell["value"],
@@ -182,6 +183,14 @@ def _build_result(
         tuple(_list_notes(row, flags)),
         _format_attribution(row, entry, source),
     )
+
+
+def _get_text(cell: Mapping[str, Any], is_ours: bool) -> str:
+    """Return the text of a cell as its source prints it; a figure that this project computed is without float noise."""
+    text: str = cell["raw_text"].strip()
+    if (is_ours or cell["locator_in"] == "derivation") and text == repr(cell["value"]):
+        return repr(trim_noise(cell["value"]))
+    return text
 
 
 def _list_notes(row: Mapping[str, Any], flags: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from ipu_results.errors import QueryError
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import format_float
 from ipu_results.schema import TABLES, VIEWS, Table, View, table
 from ipu_results.serve.cite import (
     escape_html,
@@ -206,7 +207,7 @@ def _format_cell(
         return ""
     if isinstance(value, float):
         unit = f" {unit_computed}" if unit_computed else ""
-        return f"{int(value) if value.is_integer() and abs(value) < 1e15 else repr(value)}{unit}{status}"
+        return f"{format_float(value)}{unit}{status}"
     return value.isoformat() if isinstance(value, (date, datetime)) else mark_name(str(value))
 
 

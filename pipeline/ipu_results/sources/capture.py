@@ -16,7 +16,8 @@ import tomli_w
 
 from ipu_results.errors import CatalogueError, DocumentError, FetchError
 from ipu_results.ground.files import write_atomically
-from ipu_results.read import ParsedDocument, SourceTable, read_document
+from ipu_results.read import ParsedDocument, SourceTable
+from ipu_results.read.dispatch import read_document
 from ipu_results.read.html import find_charset
 from ipu_results.read.text import decode
 from ipu_results.schema.vocabulary import Vocabulary, normalise_header

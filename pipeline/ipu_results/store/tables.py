@@ -32,18 +32,37 @@ MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
 MAX_ROWS = 2**12  # formatted at once: larger pieces take new memory from the system each time
 WHOLE = r"^-?\d+$"
 FORMULA_START = f"^{FORMULA.pattern}"
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+FIRST_ROWS = 80  # polars guesses types from the first 100 rows, those moved to the front among them
+
+
+def put_telling_rows_first(table: pa.Table) -> pa.Table:
+    """Move rows to the front so that no column of texts begins with numbers alone: polars ignores quotes.
+
+    Each such column brings the first of its rows that is not a number.
+    """
+    moved = []
+    for column in table.columns:
+        if pa.types.is_string(column.type) and column.null_count < len(column):
+            is_number = pc.match_substring_regex(column, NUMBER)
+            first = is_number.slice(0, FIRST_ROWS)
+            if pc.any(first).as_py() and pc.all(first).as_py() and not pc.all(is_number).as_py():
+                moved.append(pc.index(is_number, value=False).as_py())
+    order = list(dict.fromkeys([*moved, *range(table.num_rows)])) if moved else []
+    return table.take(order) if order else table
 
 
 def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
     r"""Write UTF-8 with a line break after each row; a null is empty, an empty text is `""`, figures are exact.
 
     Readers that guess types from the first rows get the right ones: every text is quoted, and a whole number in a
-    column of decimals ends in `.0`. A text that a spreadsheet takes for a formula has an apostrophe in front.
+    column of decimals ends in `.0`, and rows with a text come before those with numbers alone in its place. A text that
+    a spreadsheet takes for a formula has an apostrophe in front.
     """
     if isinstance(file, Path):
         with file.open("wb") as opened:
             return write_csv(table, opened)
-    rows = _map_texts(table, mark_formula)
+    rows = _map_texts(put_telling_rows_first(table), mark_formula)
     file.write(",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist()).encode() + b"\n")
     for batch in rows.to_batches(MAX_ROWS) if rows.num_columns else ():
         cells = [_format_cells(column) for column in batch.columns]
