@@ -37,7 +37,7 @@ from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame, concat_frames
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture import CaptureDifference, compare_captures
-from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue
+from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue, read_register
 from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
@@ -146,13 +146,14 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
         progress("check", "views and claims")
         writer.start_views()
         differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
-        computed = {"capture_differences": build_frame(table("capture_differences"), differences)}
+        rows = {"capture_differences": differences, **(register := read_register(config.raw))}
+        computed = {name: build_frame(table(name), entries) for name, entries in rows.items()}
         record = {**frames, "results": select_record(frames["results"])}
         computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, record)
         check_tables(computed)
         frames |= computed
         progress("write", str(config.warehouse))
-        build_id = writer.finish(frames, digest_inputs(documents))
+        build_id = writer.finish(frames, digest_inputs(documents, register))
     findings = _list_findings(config.raw, documents, frames, differences)
     words = describe_unknown_words(checked.words, vocabulary)
     return IngestSummary(_summarise(checked, seconds), findings, build_id, words)
@@ -302,9 +303,9 @@ def parse_document(document: Document, vocabulary: Vocabulary, max_bytes: int, m
         raise type(error)(error.message, document=document.document_id, place=error.place) from error
 
 
-def digest_inputs(documents: Sequence[Document]) -> str:
-    """Return the sha256 of what a build is made from: documents, sidecars, vocabulary and schema."""
-    lines = []
+def digest_inputs(documents: Sequence[Document], register: Mapping[str, object]) -> str:
+    """Return the sha256 of what a build is made from: documents, sidecars, register, vocabulary and schema."""
+    lines = [repr(register)]
     for document in documents:
         sidecar = document.path.with_name(f"{document.path.name}.toml")
         lines.append(f"{document.document_id} {document.sha256} {hashlib.sha256(sidecar.read_bytes()).hexdigest()}")

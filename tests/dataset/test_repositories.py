@@ -22,7 +22,16 @@ FILES = {
     "independent/simehaa-pde": 66,
     "independent/devito-heat3d": 39,
     "independent/arcelin-ipu-gpu": 32,
+    "independent/trackr": 880,
+    "independent/ipuma-xdrop": 160,
+    "independent/childs-gillespie": 5,
+    "independent/ucl-pi": 10,
+    "independent/pochelu-running-context": 2,
     "graphcore/poprt-1.5": 227,
+    "graphcore/hydronet-kernels": 1782,
+    "graphcore/hydronet-scaling": 48,
+    "graphcore/wikikg90m": 2,
+    "graphcore/data-loading": 5,
 }
 
 

@@ -173,6 +173,7 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
 COLLECTING = ".collecting"  # holds runs of other machines until they are complete and verified
 PART = ".part"  # ends the folder name of a bundle that is being written
+REGISTER = "register.toml"  # lists the public documents that are known to exist; it is not a sidecar
 BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
@@ -293,6 +294,13 @@ def check_distinct(documents: Sequence[Document]) -> None:
             raise CatalogueError(f"has the same bytes as {second.document_id}", document=first.document_id)
 
 
+def read_register(raw: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the tables `register` and `register_searches`, none if `raw` has no register."""
+    path = raw / REGISTER
+    entries = read_entry(path, REGISTER) if path.is_file() else {}
+    return {"register": entries.get("document", []), "register_searches": entries.get("search", [])}
+
+
 def find_orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
     """Return the files under `raw` that no sidecar describes, except those of unfinished runs."""
     known = {document.path for document in documents}.union(*(document.attached for document in documents))
@@ -310,7 +318,7 @@ def _files(raw: Path, pattern: str) -> Iterator[Path]:
     """Yield every entry but folders and bundles: what is not a regular file is refused when it is opened."""
     for path in raw.rglob(pattern):
         folders = path.relative_to(raw).parent.parts
-        if path.is_dir() or path.name == BUNDLE:
+        if path.is_dir() or path.name == BUNDLE or path == raw / REGISTER:
             continue
         if not any(folder.endswith((UNFINISHED, COLLECTING, PART)) for folder in folders):
             yield path

@@ -1,0 +1,37 @@
+WITH ipus AS (
+    SELECT chip AS device, max(CASE family WHEN 'Mk1' THEN 1 WHEN 'Classic' THEN 2 ELSE 3 END) AS generation
+    FROM platforms
+    WHERE family IN ('Mk1', 'Classic', 'Bow', 'C600')
+    GROUP BY chip
+),
+figures AS (
+    SELECT
+        m.*, coalesce(i.generation, CASE WHEN m.device LIKE 'Graphcore%' THEN 0 END) AS generation,
+        coalesce(f.errors, 0) AS errors
+    FROM microbenchmarks m
+    LEFT JOIN ipus i USING (device)
+    LEFT JOIN (
+        SELECT result_id, count(*) AS errors FROM flags WHERE severity = 'error' GROUP BY result_id
+    ) f ON f.result_id = m.microbenchmark_id
+    WHERE metric NOT IN ('share', 'ratio', 'count', 'capacity', 'clock', 'power', 'energy') AND metric NOT LIKE 'variance %'
+        AND statistic IS DISTINCT FROM 'theoretical' AND canonical_value > 0
+)
+SELECT
+    a.document_id, a.operation, a.shape, a.precision, a.metric, a.statistic, a.device_count,
+    a.device AS ipu, b.device AS other, a.canonical_value AS ipu_value, b.canonical_value AS other_value,
+    a.canonical_unit AS unit,
+    CASE WHEN a.metric IN ('time', 'latency', 'cycles') THEN b.canonical_value / a.canonical_value
+        ELSE a.canonical_value / b.canonical_value
+    END AS times_faster,
+    concat_ws(
+        ', ', CASE WHEN a.sdk_version IS DISTINCT FROM b.sdk_version AND b.generation IS NOT NULL THEN 'SDK' END,
+        CASE WHEN a.conditions IS DISTINCT FROM b.conditions THEN 'conditions' END
+    ) AS differs,
+    a.errors + b.errors AS errors, a.microbenchmark_id AS ipu_id, b.microbenchmark_id AS other_id
+FROM figures a
+JOIN figures b
+    ON b.document_id = a.document_id AND b.operation = a.operation AND b.shape IS NOT DISTINCT FROM a.shape
+    AND b.precision IS NOT DISTINCT FROM a.precision AND b.metric = a.metric
+    AND b.statistic IS NOT DISTINCT FROM a.statistic AND b.device_count IS NOT DISTINCT FROM a.device_count
+    AND b.device <> a.device
+WHERE a.generation IS NOT NULL AND (b.generation IS NULL OR b.generation < a.generation)

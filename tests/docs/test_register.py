@@ -1,0 +1,23 @@
+"""The register of known documents: every document of raw/ is in it, and each entry can be traced to a search."""
+
+from __future__ import annotations
+
+from tests.conftest import Query
+
+STATED = "SELECT unnest(string_split(documents, ' ')) FROM register"
+
+
+def test_every_document_of_others_is_in_the_register(query: Query) -> None:
+    known = "SELECT document_id FROM documents WHERE kind <> 'run' AND publisher <> 'ipu-results'"
+    assert query(f"{known} EXCEPT {STATED}") == []
+    assert query(f"{STATED} EXCEPT SELECT document_id FROM documents") == []
+
+
+def test_status_says_whether_documents_hold_it(query: Query) -> None:
+    assert query("SELECT register_id FROM register WHERE (status = 'in the record') <> (documents IS NOT NULL)") == []
+    assert query("SELECT count(*) >= 90 FROM register") == [(True,)]
+
+
+def test_every_entry_names_the_searches_that_found_it(query: Query) -> None:
+    found = "SELECT unnest(string_split(found_by, ' ')) FROM register"
+    assert query(f"{found} EXCEPT SELECT search_id FROM register_searches") == []
