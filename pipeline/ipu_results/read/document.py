@@ -358,6 +358,9 @@ def _find_problem(row: RawRow, columns: Sequence[str], fields: Sequence[str]) ->
     for span in row.wide:
         if _has_digit(row.texts[span.start]) and not NUMERIC_FIELDS.isdisjoint(fields[span.start : span.stop]):
             return "unread-cell", f"one cell spans {' and '.join(map(repr, columns[span.start : span.stop]))}"
+    for column, mark in enumerate(row.footnotes):
+        if mark and not row.texts[column]:
+            return "unread-cell", f"the cell under {columns[column]!r} holds nothing but the footnote mark {mark!r}"
     for column, problem, has_text in row.unread:
         if fields[column] in NUMERIC_FIELDS or (has_text and not row.texts[column]):
             return "unread-cell", f"the cell under {columns[column]!r} {problem}"
