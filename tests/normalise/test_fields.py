@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.normalise.fields import CONVERTERS, NOT_GIVEN, CellContext, convert_cell
+from ipu_results.normalise.fields import CONVERTERS, CellContext, CellValues, convert_cell
 from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.schema.vocabulary import normalise_name
 
@@ -62,7 +62,7 @@ def test_word_gets_its_canonical_name(field: str, text: str, values: dict[str, A
 
 def test_blank_and_not_given_fill_nothing() -> None:
     for field in CONVERTERS:
-        for text in ("", *NOT_GIVEN):
+        for text in ("", *WORDS.not_given["any"], *WORDS.not_given.get(field, ())):
             assert convert_cell(field, text, CellContext(WORDS, None, True)) == ((), None, None, None), (field, text)
 
 
@@ -140,6 +140,8 @@ def test_unit_of_a_rate_names_the_item() -> None:
         ("latency_ms", "parsecs", "unknown unit 'parsecs' for latency_ms"),
         ("latency_ms", None, "no unit"),
         ("latency_ms", "items/sec", "'items/sec'"),
+        ("latency_ms", "Ms", "'Ms'"),  # megaseconds
+        ("latency_ms", "MS", "'MS'"),
         ("throughput", "ms", "'ms'"),
         ("energy_per_item_j", "MJ/image", "unknown unit 'MJ/image'"),  # not mJ/image, a billionth of it
     ],
@@ -242,6 +244,19 @@ def test_blank_figure_is_a_cell_without_a_value() -> None:
     assert "latency_ms" not in result.values
     cell = list_cells(result)[9]
     assert (cell.raw_text, cell.value) == ("", None)
+
+
+@pytest.mark.parametrize("field", sorted({*CONVERTERS, "dataset", "conditions"}))
+def test_printed_text_never_becomes_null(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = CONVERTERS.get(field) is CONVERTERS["repo"]  # in `cells`, or in a table of its own
+    for text in ("8x4", "1.024", "1\u00a0024", "x", "?"):
+        for context in (CellContext(WORDS, "ms", False), CellContext(WORDS, None, False, True)):
+            with suppress(UnreadableCellError):
+                converted = convert_cell(field, text, context)
+                assert kept or converted.values or converted.figure is not None, text
+    monkeypatch.setitem(CONVERTERS, field, lambda *_: CellValues((("batch_size", None),)))
+    with pytest.raises(UnreadableCellError, match="'8x4' is not a value of"):
+        convert_cell(field, "8x4", CellContext(WORDS, None, False))
 
 
 @given(st.sampled_from(sorted(CONVERTERS)), st.text(max_size=20), st.booleans(), st.sampled_from([None, "ms", "mins"]))

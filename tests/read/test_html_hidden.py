@@ -111,9 +111,6 @@ def test_metric_cell_that_is_not_one_figure_rejects_its_row(text: str) -> None:
     [
         ('<span style="visibility:hidden">7</span>1,590', ""),
         ('<span style="DISPLAY : none !important">7</span>1,590', ""),
-        ('<span style="font-size:0">7</span>1,590', ""),
-        ('<span style="opacity:0">7</span>1,590', ""),
-        ('<span style="position:absolute;left:-9999px">7</span>1,590', ""),
         ("<del>1,591</del> 1,590", ""),
         ("<s>7</s>1,590", ""),
         ('<span style="text-decoration: line-through red">7</span> 1,590', ""),
@@ -122,11 +119,9 @@ def test_metric_cell_that_is_not_one_figure_rejects_its_row(text: str) -> None:
         ("<i>7</i>1,590", "td > i {display:none}"),
         ("<i>7</i>1,590", "@media screen { td i {display:none} }"),
         ("<i>7</i>1,590", "@media (max-width: 2000px) { i {display:none} }"),
-        ("<i class=x>7</i>1,590", ".sr, .x:not(.y) {position:absolute; clip:rect(0,0,0,0)}"),
         ("<div class=x><b>7</b></div>1,590", ".x{display:none} .x b{display:inline}"),
         ("<template>7</template>1,590", ""),
         ('<b style="visibility:hidden">7<i style="visibility:visible">1,590</i></b>', ""),
-        ('<b style="font-size:0">7<i style="font-size:12px">1,590</i></b>', ""),
         ("<i class=x>1,590</i>", ".x{display:none} i.x{display:inline}"),
         ("<i class=x>1,590</i>", "@media print {.x{display:none}} @media (max-width:600px) {.x{display:none}}"),
         ("<i class=x>1,590</i>", "@keyframes a {from {display:none}} .x:hover{display:none} .x::after{display:none}"),
@@ -147,16 +142,111 @@ def test_metric_cell_that_is_not_one_figure_rejects_its_row(text: str) -> None:
         ('<i dir="rtl"><bdo dir="ltr">1,590</bdo></i>', ""),
         ('<i style="color:#fff;background:#222">1,590</i>', ""),
         ('<i style="color:#fff;background:#fff"><b style="color:#000">1,590</b></i>', ""),
-        ('<i style="color:#fff">1,590</i>', ""),
-        ('<i data-v="Throughput">1,590</i>', "i::before{content:attr(data-v)}"),
         ("<i>1,590</i>", "i::before{content:'\\f0dc'} i::after{content:''}"),
         ('<i data-v="7">1,590</i>', "@media (max-width:600px) {i::before{content:attr(data-v)}}"),
-        ('<i data-v="7">1,590</i>', "i::before{content:attr(data-v);display:none}"),
-        ('<i data-v="7">1,590</i>', "i::before{content:attr(data-v)} td i::before{content:none}"),
-        ('<i data-v="7">1,590</i>', "i::marker{content:attr(data-v)}"),
     ],
 )
 def test_only_what_a_reader_sees_is_the_figure(cell: str, style: str) -> None:
+    assert read_figure(cell, style) == "1,590"
+
+
+HALF = "text that {} may hide, move or alter"
+COLOURED = "text that may have the colour of its background that is not read"
+ADDED = "text of a style sheet that is not read"
+
+
+@pytest.mark.parametrize(
+    ("cell", "style", "what"),
+    [
+        # hidden or moved by a property whose effect is not computed
+        ('<i style="font-size:0">7</i>1,590', "", "`font-size: 0`"),
+        ('<b style="font-size:0">7<i style="font-size:12px">1,590</i></b>', "", "`font-size: 0`"),
+        ("<i>7</i>1,590", "td i {font:0/0 a}", "`font-size: 0`"),
+        ('<i style="font-size:1px">7</i>1,590', "", "`font-size: 1px`"),
+        ('<i style="opacity:0.01">7</i>1,590', "", "`opacity: 0.01`"),
+        ('<i style="position:absolute;left:-9999px">7</i>1,590', "", "`left: -9999px`"),
+        ('<i style="margin-left:-9999px">7</i>1,590', "", "`margin-left: -9999px`"),
+        ('<i style="position:relative;top:-4px">7</i>1,590', "", "`top: -4px`"),
+        ('1,590<i style="vertical-align:4px">7</i>', "", "`vertical-align: 4px`"),
+        ("<i class=x>7</i>1,590", ".x {transform:scale(0)}", "`transform: scale(0)`"),
+        ("<i class=x>7</i>1,590", ".x {filter:opacity(0)}", "`filter: opacity(0)`"),
+        ("<i class=x>7</i>1,590", ".x {clip-path:inset(50%)}", "`clip-path: inset(50%)`"),
+        ("<i class=x>7</i>1,590", ".x {overflow:hidden}", "`overflow: hidden`"),
+        ("<i class=x>7</i>1,590", ".x {content-visibility:hidden}", "`content-visibility: hidden`"),
+        ("<i class=x>7</i>1,590", ".x {animation:a 1s forwards}", "`animation: a 1s forwards`"),
+        ("<i class=x>7</i>1,590", ".x {-webkit-text-fill-color:transparent}", "`text-fill-color: transparent`"),
+        ("<i class=x>7</i>1,590", ".x {all:unset}", "`all: unset`"),
+        # order
+        ("<b class=x><i>2.5</i><i>1</i></b>", ".x {display:flex;flex-direction:row-reverse}", "`flex-direction: row-reverse`"),
+        ("<i>2</i><i class=x>1</i>", "td {display:flex} .x {order:-1}", "`order: -1`"),
+        ("<i class=x>2</i>1,590", ".x {float:right}", "`float: right`"),
+        # rules that a browser may or may not apply
+        ("<i class=x>7</i>1,590", "@media (prefers-color-scheme: light) {.x{display:none}}", "`@media (prefers-color-scheme: light)`"),
+        ("<i class=x>7</i>1,590", "@supports not (display:grid) {.x{display:none}}", "`@supports not (display:grid)`"),
+        ("<i class=x>7</i>1,590", "@container (min-width:1px) {.x{display:none}}", "`@container (min-width:1px)`"),
+        ("<i class=x>7</i>1,590", "@layer b,a; @layer a{.x{display:none}} @layer b{.x{display:inline}}", "`@layer a`"),
+        ("<i class=x>7</i>1,590", ".x:unheard-of, .x {display:none}", "the selector '.x:unheard-of'"),
+        ("<i class=x>7</i>1,590", "td:has(.x) .x {display:none}", "the selector 'td:has(.x) .x'"),
+        ("<i class=x>7</i>1,590", "tr { & .x {display:none} }", "a style rule in another one"),
+        ("<i class=x>7</i>1,590", ":root{--d:none} .x {display:var(--d)}", "`display: var(--d)`"),
+        ("<i class=x>7</i>1,590", ".x {display:none;display:nonesuch}", "`display: nonesuch`"),
+        ("<i class=x>7</i>1,590", ".x::first-letter {font-size:0}", "the selector '.x::first-letter'"),
+        # struck
+        ('<i style="text-decoration:line-through;text-decoration-color:transparent">7</i>', "", "`text-decoration-color: transparent`"),
+        ('<s>7<i style="display:inline-block">1,590</i></s>', "", "a box in struck text"),
+        # elements
+        ("<math><msqrt><mn>1590</mn></msqrt></math>", "", "an element 'msqrt'"),
+        ("<math><menclose notation='updiagonalstrike'><mn>7</mn></menclose></math>1,590", "", "an element 'menclose'"),
+        ("<math><semantics><mn>1,590</mn><annotation>7</annotation></semantics></math>", "", "an element 'annotation'"),
+        ("<video>1,590</video>", "", "an element 'video'"),
+        ("<meter value=7>1,590</meter>", "", "an element 'meter'"),
+        ("<ol><li>590</ol>", "", "an element 'ol'"),
+        ("<ul><li>590</ul>", "ul {list-style-type:decimal}", "`list-style: decimal`"),
+        ("<b><template shadowrootmode=open>7</template>1,590</b>", "", "a shadow tree"),
+        ("<details>7</details>1,590", "", "an element 'details'"),
+        # colours, by rules and through transparency
+        ("<i class=x>7</i>1,590", ".x{color:white}", COLOURED),
+        ("<i class=x>7</i>1,590", ".x{color:rgb(0 0 0 / 0)}", COLOURED),
+        ("<i class=x>7</i>1,590", "td:last-child{background:#000}", COLOURED),
+        ("<font color=ffffff>7</font>1,590", "", COLOURED),
+        ("<i class=x>7</i>1,590", ":root{--c:#fff} .x{color:var(--c)}", "the colour 'var(--c)'"),
+        # text of a style sheet
+        ("<i>1,590</i>", "i::after{content:' thousand'}", ADDED),
+        ("<i data-v='Throughput'>1,590</i>", "i::before{content:attr(data-v)}", ADDED),
+        ("<ul><li>590</ul>", "li::marker{content:'1,'}", ADDED),
+        ("1,590", "tr::before{content:'7'}", "text of a style sheet"),
+    ],
+)  # fmt: skip
+def test_what_may_hide_or_alter_a_figure_rejects_its_row(cell: str, style: str, what: str) -> None:
+    [problem] = read_page(styled(style, training_page([*GPT2[:8], cell]))).problems
+    expected = what if what in (COLOURED, ADDED) else HALF.format(what)
+    assert problem.message == f"the cell under 'Throughput (items/sec)' holds {expected}" or (
+        cell == "1,590" and what in problem.message  # the row as a whole: its header, too
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "style"),
+    [
+        ("<i class=x>1,590</i>", "</style><noscript><style>.x{display:none}</style></noscript><style>"),
+        ("<i class=x>1,590</i>", "</style><template><style>.x{display:none}</style></template><style>"),
+        ("<i class=x>1,590</i>", "</style><style type='text/plain'>.x{display:none}</style><style>"),
+        ("<i class=x>1,590</i>", "</style><style media=print>.x{display:none}</style><style>"),
+        ("<i class=x>7</i>1,590", ".x{d\\69splay:n\\6fne}"),
+        ("<i class=x>7</i>1,590", ".\\78 {display:none}"),
+        ("<i class=x>7</i>1,590", "/* } */ .x/**/{display:/**/none}"),
+        ("<i class=x>1,590</i>", "i.x{display:inline} .x{display:none}"),
+        ("<i class=x>7</i>1,590", ".x{display:none!important} i.x{display:inline}"),
+        ('<i style="text-decoration:line-through;text-decoration-skip-ink:none">7</i> 1,590', ""),
+        ('<s style="text-decoration:none">1,590</s>', ""),
+        ("<i class=x>1,590</i>", ".X{display:none} #x{display:none} tr.x{display:none}"),
+        ("<i>1,590</i>", ".row{overflow:hidden;margin:0 -15px} td{padding:0;border:0;transition:all 1s} body{line-height:1.5}"),
+        ("<i>1,590</i>", "thead tr{color:#fff} thead th{background:#000} td{background:#eee;color:#222}"),
+        ("<i>1,590</i>", "*::-webkit-scrollbar{display:none} td:hover{display:none} ::selection{color:#fff}"),
+        ("<i>1,590</i>", "td{vertical-align:top;font:italic 12px/1.5 Arial} @font-face{font-family:x;src:url(x)}"),
+    ],
+)  # fmt: skip
+def test_constructs_that_are_understood_leave_the_figure_as_seen(cell: str, style: str) -> None:
     assert read_figure(cell, style) == "1,590"
 
 
@@ -185,8 +275,6 @@ def test_struck_digits_never_join_a_figure() -> None:
         ('<i dir="rtl">1 590</i>', "", "a number from right to left"),
         ("<ruby>1,590<rt>x</rt></ruby>", "", "an annotation in ruby text"),
         ("1,590<sub>a</sub>", "", "a raised or lowered mark"),
-        ('1,590<i style="font-size:70%;position:relative;top:-4px">a</i>', "", "a raised or lowered mark"),
-        ('1,590<i style="font-size:70%;vertical-align:4px">a</i>', "", "a raised or lowered mark"),
         ("1,590 it<sub>7</sub>/s", "", "a raised or lowered mark"),
         ("1,590 it<i>7</i>", "", "a word and a number that are glued together"),
         ("1,590 it<i>1,590</i> it", "", "a word and a number that are glued together"),
@@ -232,8 +320,10 @@ def test_style_rules_that_would_take_too_long_are_refused(monkeypatch: pytest.Mo
     monkeypatch.setattr("ipu_results.read.html_visible.MAX_STYLE_MATCHES", 10)
     with pytest.raises(DocumentTooLargeError, match="style rules"):
         read_page(styled("table td{display:none}", training_page(GPT2, RESNET)))
-    with pytest.raises(DocumentTooLargeError, match="style rule of more"):
+    with pytest.raises(DocumentTooLargeError, match="style rules that are nested too deeply"):
         read_page(styled("a{" * 9_000 + "display:none", training_page(GPT2)))
+    with pytest.raises(DocumentTooLargeError, match="style rule of more"):
+        read_page(styled(f"{'a ' * 9_000}{{display:none}}", training_page(GPT2)))
     long = ",".join(f".column-{number}" for number in range(2_000))
     assert read_page(styled(f"{long}{{color:red}} .x{{display:none}}", training_page(GPT2))).problems == ()
 

@@ -16,7 +16,6 @@ import tomli_w
 from ipu_results.errors import CatalogueError
 from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
-    AmbiguousFigureError,
     UnknownWord,
     UnknownWordError,
     UnreadableCellError,
@@ -69,8 +68,6 @@ PLATFORM_COLUMNS = ("platform", "chip", "chip_count")
 POINT_COLUMNS = [column for column in table("run_points").columns if column.name not in table("results").names]
 
 Values = tuple[tuple[str, Any], ...]
-# Printed where a document gives no value.
-NOT_GIVEN = frozenset({"-", "–", "—", "n/a", "N/A"})
 # Columns of `results` that a field of the same name fills.
 GATHERED = frozenset(table("results").without_derived().names)
 
@@ -108,10 +105,18 @@ def _fill(
 
 
 def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
-    """Return the columns that a cell fills, none for a blank cell. Raises UnreadableCellError."""
-    if not text or text in NOT_GIVEN:
+    """Return the columns that a cell fills, none for a blank cell.
+
+    Raises UnreadableCellError for a text that cannot be converted: no printed text becomes null.
+    """
+    if context.vocabulary.gives_no_value(field, text):
         return CellValues()
-    return CONVERTERS.get(field, _keep_text(field))(text, context)
+    convert = CONVERTERS.get(field, _keep_text(field))
+    converted = convert(text, context)
+    is_lost = converted.figure is None and all(value is None for _, value in converted.values)
+    if is_lost and convert is not _ignore:
+        raise UnreadableCellError("unreadable-cell", f"{text!r} is not a value of {field}")
+    return converted
 
 
 def check_field(field: str, table_name: str) -> None:
@@ -179,12 +184,7 @@ def _convert_batch(text: str, context: CellContext) -> CellValues:
     if context.strict and context.unit:
         word = UnknownWord("unit", "batch_size", context.unit)
         raise UnknownWordError(word, f"unknown unit {context.unit!r} for batch_size")
-    try:
-        batch = parse_whole_number(text, context.mark)
-    except UnreadableCellError as error:
-        if context.strict or isinstance(error, AmbiguousFigureError):
-            raise
-        return CellValues()
+    batch = parse_whole_number(text, context.mark)
     return _fill(float(batch), "item", 1.0, batch_size=batch)
 
 
@@ -281,7 +281,7 @@ def _convert_chip_count(text: str, context: CellContext) -> CellValues:
 
 
 def _ignore(_: str, __: CellContext) -> CellValues:
-    """Fill no column of `results`."""
+    """Keep the text in `cells`, or in a table of its own, and fill no column of `results`."""
     return CellValues()
 
 

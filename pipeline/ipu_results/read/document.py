@@ -219,11 +219,15 @@ MatchedHeader = tuple[tuple[str, ...], list[TableHeader]]
 
 
 class Unread(NamedTuple):
-    """A cell with something that is not read as text, and whether that has a text of its own."""
+    """A cell with something that is not read as text, and whether that has a text of its own.
+
+    `in_any_column` is set if it may alter a name as well as a figure.
+    """
 
     column: int
     problem: str
     has_text: bool
+    in_any_column: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +293,11 @@ class Assembler:
             candidates = find_headers(row.texts, self.headers)
             if row.hidden and candidates:
                 broken, lost = broken or (locator or place, HIDDEN_HEADER, row.texts), True
+                continue
+            altered = next((cell for cell in row.unread if cell.in_any_column), None)
+            if candidates and altered:
+                message = f"the header cell {row.texts[altered.column]!r} {altered.problem}: the table is not read"
+                broken, lost = (locator or place, message, row.texts), True
                 continue
             if candidates:
                 matched = (row.texts, candidates)
@@ -358,8 +367,11 @@ def _find_problem(row: RawRow, columns: Sequence[str], fields: Sequence[str]) ->
     for span in row.wide:
         if _has_digit(row.texts[span.start]) and not NUMERIC_FIELDS.isdisjoint(fields[span.start : span.stop]):
             return "unread-cell", f"one cell spans {' and '.join(map(repr, columns[span.start : span.stop]))}"
-    for column, problem, has_text in row.unread:
-        if fields[column] in NUMERIC_FIELDS or (has_text and not row.texts[column]):
+    for column, mark in enumerate(row.footnotes):
+        if mark and not row.texts[column]:
+            return "unread-cell", f"the cell under {columns[column]!r} holds nothing but the footnote mark {mark!r}"
+    for column, problem, has_text, in_any_column in row.unread:
+        if in_any_column or fields[column] in NUMERIC_FIELDS or (has_text and not row.texts[column]):
             return "unread-cell", f"the cell under {columns[column]!r} {problem}"
     return None
 

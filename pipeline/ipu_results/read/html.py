@@ -18,8 +18,8 @@ from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError, Unre
 from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
 from ipu_results.read.document import Assembler, ParsedDocument, contains_row
 from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow, describe_element, expand_rows
-from ipu_results.read.html_style import ADDED
-from ipu_results.read.html_visible import REMOVED, UNSEEN, States, find_states
+from ipu_results.read.html_style import REMOVED
+from ipu_results.read.html_visible import ADDED, DOUBT, UNSEEN, States, find_states
 from ipu_results.read.text import clean, decode
 from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
@@ -58,8 +58,8 @@ def is_message(data: bytes) -> bool:
     return MAIL_FIELDS.search(start[:end]) is not None
 
 
-def _unpack_message(data: bytes) -> tuple[bytes, str | None]:
-    """Return the page in a message for which `is_message` holds, and the encoding that its part states.
+def _unpack_message(data: bytes) -> tuple[bytes, str | None, list[str]]:
+    """Return the page in a message for which `is_message` holds, the encoding that its part states, and style sheets.
 
     Raises DamagedDocumentError for a message that is cut off or badly encoded, that has no page, or that has tables in
     several pages.
@@ -75,7 +75,9 @@ def _unpack_message(data: bytes) -> tuple[bytes, str | None]:
     with_tables = [page for page in pages if TABLE.search(page[0])]
     if len(with_tables) > 1:
         raise DamagedDocumentError(f"has tables in {len(with_tables)} pages: save the frame with the table alone")
-    return with_tables[0] if with_tables else pages[0]
+    styles = [part for part in message.walk() if part.get_content_type() == "text/css"]
+    sheets = [_decode_part(part).decode(part.get_content_charset() or "utf-8", "replace") for part in styles]
+    return (*(with_tables[0] if with_tables else pages[0]), sheets)
 
 
 def _decode_part(part: Message) -> bytes:
@@ -103,9 +105,10 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     DamagedDocumentError for an empty, binary or truncated page, DocumentTooLargeError for one nested too deeply, and
     UnrecognisedDocumentError if no table has a header that resembles a known one.
     """
-    charset = None
+    charset: str | None = None
+    sheets: list[str] = []
     if is_message(data):
-        data, charset = _unpack_message(data)
+        data, charset, sheets = _unpack_message(data)
     text = decode(data, charset or find_charset(data))
     opened = _count_opened_tables(text)
     if not TABLE_TAG.search(text):
@@ -118,7 +121,7 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
         if len(tables) < opened:  # an element left open, such as a style or a text area, swallows what follows
             hidden = opened - len(tables)
             raise DamagedDocumentError(f"hides {hidden} of its {opened} tables in an element that is left open")
-        states = find_states(soup, text.lower())
+        states = find_states(soup, text.lower(), sheets)
         read = set()
         for number, (table, rows) in enumerate(tables, start=1):
             before = assembler.count
@@ -209,7 +212,7 @@ def _drop_hidden_cells(row: HtmlRow, states: States) -> HtmlRow:
     """Leave out the cells that are not displayed, whose places others take; a row that is not displayed stays whole."""
     if states.get(id(row.owner), 0) & REMOVED:
         return row
-    return replace(row, cells=[cell for cell in row.cells if not states.get(id(cell), 0) & REMOVED])
+    return replace(row, cells=[cell for cell in row.cells if states.get(id(cell), 0) & (REMOVED | DOUBT) != REMOVED])
 
 
 def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) -> dict[str, list[str]]:

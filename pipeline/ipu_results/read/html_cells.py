@@ -10,8 +10,8 @@ from typing import NamedTuple
 from bs4.element import CData, Comment, NavigableString, PageElement, Tag
 
 from ipu_results.read.document import RawRow, Unread
-from ipu_results.read.html_style import ADDED, RAISED, SAME_COLOUR, SHIFTED, WHITE, is_reversed
-from ipu_results.read.html_visible import BLOCK, BLOCK_ELEMENTS, REMOVED, STRUCK, UNSEEN, States
+from ipu_results.read.html_style import BLOCK, LOWERED, RAISED, REMOVED, STRUCK
+from ipu_results.read.html_visible import ADDED, BLOCK_ELEMENTS, DOUBT, PALE, UNSEEN, States, is_reversed
 from ipu_results.read.text import clean, is_power, lift_footnote
 
 FOOTNOTE = re.compile(r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*")
@@ -37,8 +37,11 @@ GLUED_MARK = "a word and a number that are glued together"
 REVERSED = "a number from right to left"
 COLOURED = "text that may have the colour of its background"
 ADDED_TEXT = "text of a style sheet"
+MAY_ALTER = " may hide, move or alter"
 # Reported next to any text: the text of the cell is not the figure that a reader sees.
-DOUBTS = frozenset({ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED, COLOURED, ADDED_TEXT})
+DOUBTS = (ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED)
+IN_ANY_COLUMN = (COLOURED, ADDED_TEXT, MAY_ALTER)
+"""What makes another text of a name, too."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
 CDATA = "[CDATA["
 
@@ -76,7 +79,6 @@ def read_cell(cell: Tag, states: States) -> CellText:
     marks: list[str] = []
     embedded: list[Embedded] = []
     struck = False
-    colours: set[int] = set()
     if states.get(id(cell), 0) & ADDED:
         embedded += _find_doubts(cell, states[id(cell)], states, [])
     nodes: list[PageElement | str] = [*reversed(cell.contents)]
@@ -84,11 +86,15 @@ def read_cell(cell: Tag, states: States) -> CellText:
         node = nodes.pop()
         if isinstance(node, Tag):
             state = states.get(id(node), 0)
-            if state & REMOVED:
+            if state & REMOVED and not state & DOUBT:
                 continue
             if node.name in EMBEDDED or node.name in NOT_DISPLAYED:
                 embedded += [] if state & UNSEEN else describe_element(node)
-            elif not state & (UNSEEN | STRUCK) and (node.name == "sup" or (state & RAISED and "".join(parts).strip())):
+            elif (
+                not state & (UNSEEN | STRUCK)
+                and (node.name == "sup" or (state & RAISED and "".join(parts).strip()))
+                and not _is_doubtful(node, states)
+            ):
                 _add_superscript(_get_visible_text(node, states), parts, marks)
             else:
                 embedded += [] if state & UNSEEN else _find_doubts(node, state, states, parts)
@@ -96,17 +102,16 @@ def read_cell(cell: Tag, states: States) -> CellText:
                 nodes += [edge, *reversed(node.contents), edge]
         elif type(node) in (str, NavigableString):
             state = states.get(id(node.parent), 0) if states and isinstance(node, NavigableString) else 0
+            text = str(node)
             if not state & (UNSEEN | STRUCK):
-                parts.append(text := str(node))
-                if any(map(str.isdigit, text)):
-                    colours.add(state & WHITE)
-                    embedded += [Embedded(COLOURED, text)] if state & SAME_COLOUR else []
-                    embedded += [Embedded(REVERSED, text)] if is_reversed(text, state) else []
+                parts.append(text)
+                embedded += [Embedded(REVERSED, text)] if is_reversed(text, state) else []
+            if state & (DOUBT | PALE) and text.strip():
+                doubt = states.doubts.get(id(node.parent))
+                embedded.append(Embedded(f"text that {doubt}{MAY_ALTER}" if doubt else COLOURED, text))
             struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
         elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
             embedded.append(Embedded("a CDATA section", node.removeprefix(CDATA).removesuffix("]]")))
-    # White figures next to others: one of the two may be unseen.
-    embedded += [Embedded(COLOURED, COLOURED)] if len(colours) > 1 else []
     joined = "".join(parts)
     glued = GLUED_NUMBER.finditer(joined) if EDGE in joined else ()
     is_glued = any(NUMBERED_METRIC.search(joined[: match.end()]) is None for match in glued)
@@ -118,7 +123,7 @@ def read_cell(cell: Tag, states: States) -> CellText:
 def find_unread(cell: CellText) -> Embedded | None:
     """Return what is in a cell that may be its figure: something with digits, or anything in a cell without text."""
     for embedded in cell.embedded:
-        if embedded.what in DOUBTS:
+        if embedded.what.endswith((*DOUBTS, *IN_ANY_COLUMN)):
             return embedded
         may_be_figure = embedded.what not in INVISIBLE_NEXT_TO_TEXT and any(map(str.isdigit, embedded.text))
         if may_be_figure or not cell.text:
@@ -148,12 +153,16 @@ def _find_doubts(node: Tag, state: int, states: States, parts: Sequence[str]) ->
         doubts.append(ADDED_TEXT)
     if node.name in ("rt", "rtc"):
         doubts.append(ANNOTATION)
-    if (node.name == "sub" or state & SHIFTED) and (base := "".join(parts).strip(f"{EDGE} \n")):
+    if (node.name == "sub" or state & LOWERED) and (base := "".join(parts).strip(f"{EDGE} \n")):
         mark = clean(_get_visible_text(node, states))
         divided = base[-1].isdigit() and mark.isdigit()
         named = NUMBERED_METRIC.search(f"{base}{EDGE}{mark}")
         doubts += [SHIFTED_MARK] if FOOTNOTE.fullmatch(mark) and not divided and not named else []
     return [Embedded(what, what) for what in doubts]
+
+
+def _is_doubtful(node: Tag, states: States) -> bool:
+    return bool(states) and any(states.get(id(part), 0) & (DOUBT | PALE) for part in (node, *node.find_all(True)))
 
 
 def _get_visible_text(node: Tag, states: States) -> str:
@@ -260,7 +269,14 @@ def _make_row(cells: list[CellText], wide: tuple[range, ...] = (), problem: str 
     unread: list[Unread] = []
     for column, cell in enumerate(cells):
         if cell.embedded and (embedded := find_unread(cell)):
-            unread.append(Unread(column, f"holds {embedded.what} that is not read", bool(embedded.text)))
+            unread.append(
+                Unread(
+                    column,
+                    f"holds {embedded.what}{'' if embedded.what.endswith(MAY_ALTER) else ' that is not read'}",
+                    bool(embedded.text),
+                    embedded.what.endswith(IN_ANY_COLUMN),
+                )
+            )
         elif cell.struck and not cell.text:
             unread.append(Unread(column, "is struck through", True))
     return RawRow(texts, marks, problem=problem, wide=wide, unread=tuple(unread))

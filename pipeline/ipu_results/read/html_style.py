@@ -1,13 +1,20 @@
-"""Parse the style rules of a page that decide whether a reader can see a text."""
+"""Parse the style rules of a page, and judge what a declaration may do to a text.
+
+Little is understood, and that exactly. A value that is not known to be harmless is in doubt, and so is a rule that a browser
+may or may not apply: what it touches is reported with the name of the property or construct.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import soupsieve
+import tinycss2
 from bs4.element import Tag
+from soupsieve.util import SelectorSyntaxError
 
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.limits import MAX_SELECTOR_CHARACTERS
@@ -15,34 +22,151 @@ from ipu_results.ground.limits import MAX_SELECTOR_CHARACTERS
 VIEWPORT_PX = 1280.0
 """Width of the window for which media queries are evaluated: a desktop."""
 EM_PX = 16.0
-FAR_OFF_PX = -900.0
-"""Text this far to the left or above is outside of every window."""
 
-COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
-QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
-BLOCK = re.compile(r"([^{};]*)([{};]|\Z)")
-DECLARATION = re.compile(r"\s*([a-z-]+)\s*:\s*(.*?)\s*(!\s*important)?\s*", re.I | re.S)
-GROUPED_RULES = re.compile(r"@(?:media|supports|layer|container|scope)\b", re.I)
-WIDTH_LIMIT = re.compile(r"(min|max)-(?:device-)?width\s*:\s*([\d.]+)(px|r?em)")
-WIDTH_RANGE = re.compile(r"width\s*([<>])=?\s*([\d.]+)(px|r?em)")
-PSEUDO_ELEMENT = re.compile(r"::?(before|after)\s*$|::|:(?:before|after|first-line|first-letter)\b", re.I)
-COMBINATORS = (" ", ">", "+", "~")
-COMPOUND = re.compile(r"(?:[^\s>+~()\[\]]|\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\])+$")
-ARGUMENTS = re.compile(r"\([^()]*(?:\([^()]*\)[^()]*)*\)|\[[^\]]*\]")
-NAME = r"((?:[\w-]|\\.)+)"
-ID, CLASS, TYPE = re.compile(rf"#{NAME}"), re.compile(rf"\.{NAME}"), re.compile(r"(?:^|[\s>+~(])([a-z][\w-]*)", re.I)
-KEYS = (("#", ID), (".", CLASS), ("", re.compile(r"\A([a-zA-Z][\w-]*)")))
-"""What the key of a rule is looked for as, the most specific first."""
-SIBLINGS = re.compile(r":nth-|-of-type|~", re.I)
-ZERO = re.compile(r"[-+]?0*\.?0+(?:px|r?em|pt|%|ex|ch)?", re.I)
-LENGTH = re.compile(r"(-?[\d.]+)(px|r?em|pt|%)?", re.I)
-NO_AREA = re.compile(
-    r"rect\(\s*[01]?(?:px)?(?:[\s,]+[01]?(?:px)?){3}\s*\)|(?:inset|circle)\(\s*(?:50|100)?%?0?(?:px)?\s*\)"
+# What a declaration does to a text, as bits
+REMOVED = 1  # not displayed: takes no place
+INVISIBLE = 2  # keeps its place; an element inside can be visible again
+STRUCK = 4
+BLOCK = 8  # divides words although its element does not
+RAISED = 16  # as by `sup`
+LOWERED = 32
+BOXED = 64  # the line of a struck text around it does not go through it
+
+WIDE = "inherit|unset|revert|revert-layer"
+LENGTH = r"[\d.]+(?:px|r?em|pt|pc|%|cm|mm|in|ex|ch|vw|vh)?"
+HARMLESS = re.compile(
+    r"""--.*|mso-.*|(?:-[a-z]+-)?(?:border.*|padding.*|outline.*|box-(?:shadow|sizing|decoration-break)
+    |background-(?:position|repeat|size|attachment|origin).*|font-(?:family|weight|style|stretch|kerning|smoothing)
+    |osx-font-smoothing|text-(?:align.*|rendering|transform|shadow|wrap.*|size-adjust|underline-.*|justify|overflow)
+    |text-decoration-(?:style|skip.*)|white-space.*|word-(?:break|wrap)|overflow-(?:wrap|anchor|scrolling|style)|hyphen.*
+    |table-layout|caption-side|empty-cells|cursor|user-select|pointer-events|touch-action|will-change|scroll.*|resize
+    |(?:row-|column-|grid-)?gap|justify-.*|align-.*|place-.*|flex(?:-grow|-shrink|-basis)?|z-index|transition.*|tab-size
+    |object-(?:fit|position)|(?:page-)?break-.*|orphans|widows|appearance|tap-highlight-color|quotes|accent-color
+    |caret-color|counter-.*|list-style-(?:image|position)|clear|isolation|line-break|print-color-adjust|page|behavior)""",
+    re.X,
 )
-BLOCK_DISPLAYS = re.compile(r"(?:block|flex|grid|flow-root|list-item|table.*)(?:\s.*)?")
+"""Properties that change neither what a text says nor whether and where it is seen, whatever their value."""
+SIZES = re.compile(r"(?:min-|max-)?(?:width|height|inline-size|block-size)")
+"""Properties that are harmless unless what overflows is cut off."""
+COLOURS = ("color", "background-color", "background-image")
+SIDES = dict.fromkeys("top left right bottom inset".split(), r"auto|0(?:px|em|%)?")
+SWITCHES = dict.fromkeys(
+    """
+    transform filter clip-path mask mask-image float animation animation-name perspective rotate scale translate contain content
+    offset-path shape-outside
+    """.split(),
+    "none",
+)
+PLAIN = {
+    **SIDES,
+    **SWITCHES,
+    "clip": "auto",
+    "zoom": "1|100%|normal",
+    "order": "0",
+    "content-visibility": "visible",
+    "mix-blend-mode": "normal",
+    "opacity": r"1(?:\.0+)?|0?\.[3-9]\d*|100%|[3-9]\d%",
+    "position": "static|relative|sticky",
+    "overflow": r"(?:(?:visible|auto|scroll)\s*)+",
+    "margin": rf"(?:(?:auto|{LENGTH})\s*)+",
+    "text-indent": r"0?\d?\d(?:\.\d+)?(?:px|r?em|pt)?",
+    "font-size": r"(?:xx?-|xxx-)?(?:small|large)|medium|smaller|larger|(?:[6-9]|\d\d+)(?:\.\d+)?(?:px|pt)"
+    r"|(?:0?\.[5-9]\d*|[1-9]\d?(?:\.\d*)?)r?em|(?:[5-9]\d|\d{3})(?:\.\d+)?%",
+    "line-height": r"normal|(?:0?\.[89]\d*|[1-9]\d*(?:\.\d+)?)(?:r?em)?|(?:[89]|\d\d+)(?:\.\d+)?(?:px|pt)"
+    r"|(?:[89]\d|\d{3})(?:\.\d+)?%",
+    "letter-spacing": rf"normal|-?0?\.0\d+r?em|{LENGTH}",
+    "word-spacing": rf"normal|{LENGTH}",
+    "list-style": r"(?:(?:none|disc|circle|square|inside|outside)\s*)+",
+    "flex-direction": "row|column",
+    "flex-wrap": "wrap|nowrap",
+    "flex-flow": r"(?:(?:row|column|wrap|nowrap)\s*)+",
+    "background-clip": "(?:border|padding|content)-box",
+    "font-variant": r"normal|(?:(?:small-caps|(?:tabular|lining|proportional|oldstyle)-nums)\s*)+",
+    "font-feature-settings": r"normal|(?:[\"'](?:kern|liga|calt|[tlpo]num|[cr]lig|locl|ccmp)[\"']\s*(?:on|off|[01])?[\s,]*)+",
+    "writing-mode": "horizontal-tb",
+    "color-scheme": "normal|light|only light|light dark",
+    "text-decoration-color": "currentcolor",
+    "text-decoration-thickness": "auto|from-font",
+    "unicode-bidi": "normal|isolate|embed|plaintext|(?:isolate|bidi)-override",  # see `compute_direction`
+    "direction": "ltr|rtl",
+}
+"""Values of other properties that hide, move, scale and alter nothing; all have the words for the usual value besides."""
+PLAIN_VALUES = {name: re.compile(rf"initial|{WIDE}|{values}") for name, values in PLAIN.items()}
+PLAIN_OUTSIDE = {
+    "margin": re.compile(rf"(?:(?:auto|{LENGTH}|-\d?\d(?:\.\d+)?px)\s*)+"),
+    **dict.fromkeys(("float", "order", "flex", "grid", "column", "columns"), re.compile(".*")),
+}
+"""What only moves a table as a whole, by the first word of the property."""
+LINE = r"(?:underline|overline|solid|double|auto|black|red|#[0-9a-f]{3}|#[0-9a-f]{6})"
+EFFECTS: Mapping[str, Sequence[tuple[str, int]]] = {
+    "display": (
+        ("none", REMOVED),
+        (r"block|flex|grid|flow-root|list-item|table(?:-row|-cell|-caption|-(?:row|header|footer)-group)?", BLOCK),
+        ("inline-(?:block|flex|grid|table)", BOXED),
+        ("inline|contents|initial|unset|revert", 0),
+    ),
+    "visibility": (("hidden|collapse", INVISIBLE), (f"visible|initial|{WIDE}", 0)),
+    "vertical-align": (
+        ("super", RAISED),
+        ("sub", LOWERED),
+        (f"baseline|top|middle|bottom|text-top|text-bottom|initial|0|{WIDE}", 0),
+    ),
+    "text-decoration-line": (
+        (rf"(?:{LINE}\s+)*line-through(?:\s+{LINE})*", STRUCK),
+        (rf"none(?:\s+{LINE})*|{LINE}(?:\s+(?:dotted|dashed|wavy|{LINE}))*|initial|{WIDE}", 0),
+    ),
+}
 
-Declarations = Mapping[str, tuple[bool, str]]
-"""Values by property, each with whether it is marked as important."""
+
+@lru_cache(maxsize=20_000)
+def judge(name: str, value: str, inside: bool) -> int | str:
+    """Return what a declaration does to a text, as bits, or the declaration itself if that is not known.
+
+    `inside` is whether the element is in a table, or one.
+    """
+    bits = [bits for pattern, bits in EFFECTS.get(name, ()) if re.fullmatch(pattern, value)]
+    if bits or name in COLOURS or SIZES.fullmatch(name) or HARMLESS.fullmatch(name):
+        return bits[0] if bits else 0
+    first = name.split("-")[0]
+    key = next((key for key in (name, name.rsplit("-", 1)[0], first) if key in PLAIN_VALUES), "")
+    if key and PLAIN_VALUES[key].fullmatch(value):
+        return 0
+    if not inside and first in PLAIN_OUTSIDE and PLAIN_OUTSIDE[first].fullmatch(value):
+        return 0
+    return f"`{name}: {value[:40]}`"
+
+
+class Declaration(NamedTuple):
+    name: str
+    value: str
+    important: bool
+
+
+SHORTHANDS = {
+    "text-decoration": "text-decoration-line",
+    "list-style-type": "list-style",
+    "font": "font-size",
+    "background": "background-color",
+}
+FONT_SIZE = re.compile(r"(?<![\w.#-])(?:[\d.]+(?:px|r?em|pt|%|ex|vw)|0(?![\w.])|(?:xx?-)?(?:small|large)|medium)")
+IMAGE = re.compile(r"url\(|gradient\(|image")
+VENDOR = re.compile(r"-(?:webkit|moz|ms|o)-")
+
+
+def parse_declarations(nodes: Sequence[Any] | str) -> list[Declaration]:
+    """Return the declarations of a style attribute or of a rule that may do something, shorthands as what they set."""
+    declarations = []
+    for node in tinycss2.parse_blocks_contents(nodes, skip_comments=True, skip_whitespace=True):
+        if node.type != "declaration" or HARMLESS.fullmatch(node.lower_name):
+            continue
+        tokens = (token for token in node.value if token.type != "comment")
+        value = " ".join(tinycss2.serialize(tokens).lower().split())
+        name = VENDOR.sub("", node.lower_name)
+        if name == "font" and "(" not in value:
+            value = next(iter(FONT_SIZE.findall(value)), "inherit")
+        name = "background-image" if name == "background" and IMAGE.search(value) else SHORTHANDS.get(name, name)
+        declarations.append(Declaration(name, value, node.important))
+    return declarations
 
 
 class StyleRule(NamedTuple):
@@ -50,278 +174,254 @@ class StyleRule(NamedTuple):
 
     selector: soupsieve.SoupSieve
     key: str
-    specificity: tuple[int, int, int]
-    declarations: Declarations
-    compares_siblings: bool
+    specificity: tuple[int, ...]
+    declarations: Sequence[Declaration]
+    part: str
+    """The part of the elements that it is about, such as `before`."""
+    doubt: str
+    """Why a browser may not apply it, or to fewer elements."""
     is_simple: bool
     """Whether it matches all elements with its key."""
     required: frozenset[str]
     """Ids and classes that must be in the page."""
+    compares_siblings: bool
 
 
-def parse_declarations(text: str) -> Declarations:
-    """Return the declarations of a style attribute or of the body of a rule; the last of a property counts."""
-    declarations: dict[str, tuple[bool, str]] = {}
-    for part in COMMENT.sub("", text).split(";"):
-        match = DECLARATION.fullmatch(part)
-        if match is None:
-            continue
-        name, value, important = match[1].lower(), match[2].lower(), match[3] is not None
-        if name == "font":
-            name, value = "font-size", next((size for size in re.split(r"[\s/]+", value) if LENGTH.fullmatch(size)), "")
-        elif name.startswith("text-decoration"):
-            name = "text-decoration"
-        if important or not declarations.get(name, (False, ""))[0]:
-            declarations[name] = (important, value)
-    return declarations
+# At-rules that hold no styles of elements.
+NO_STYLES = re.compile(
+    r"(?:-\w+-)?(?:font-.*|keyframes|page|counter-style|property|charset|namespace|viewport|view-transition)"
+)
+INERT_PARTS = re.compile(
+    r"-.*|selection|placeholder|backdrop|cue.*|file-selector-button|target-text|(?:spelling|grammar)-error|highlight"
+    r"|view-transition.*|details-content|slotted|part|scroll-.*"
+)
+AT_REST_NEVER = frozenset("hover active focus focus-within focus-visible visited".split())
+STRUCTURAL = frozenset(
+    "first-child last-child only-child first-of-type last-of-type only-of-type empty root link".split()
+)
+NTH = re.compile(r"nth-(?:last-)?(?:child|of-type)")
+NTH_ARGUMENT = re.compile(r"\s*(?:odd|even|[+-]?\d+|[+-]?\d*n\s*(?:[+-]\s*\d+)?)\s*", re.I)
 
 
-def parse_style_sheet(text: str) -> Iterator[tuple[str, Declarations]]:
-    """Yield selectors and declarations of the rules that apply on a screen.
+def parse_style_sheet(text: str, doubt: str = "") -> Iterator[StyleRule]:
+    """Yield the rules that may do something to a text on a screen; `doubt` is why the sheet may not apply.
 
-    Raises DocumentTooLargeError for selectors that are too long or nested too deeply.
+    Raises DocumentTooLargeError for selectors that are too long or blocks that are nested too deeply.
     """
-    text = QUOTED.sub(lambda match: re.sub("[{};]", " ", match[0]), COMMENT.sub("", text))
-    stack: list[tuple[str, bool, list[str]]] = [("", True, [])]
-    for match in BLOCK.finditer(text):
-        prelude, mark = match[1].strip(), match[2]
-        selector, applies, body = stack[-1]
-        if mark == "{":
-            if prelude.startswith("@"):
-                applies = applies and GROUPED_RULES.match(prelude) is not None and media_applies(prelude)
-                stack.append((selector, applies, []))
-            else:
-                stack.append((_nest(selector, prelude), applies, []))
-            continue
-        body.append(prelude)
-        ended = stack[:0:-1] if not mark else [stack.pop()] if mark == "}" and len(stack) > 1 else []
-        for selector, applies, body in ended:
-            if selector and applies and any(body):
-                yield selector, parse_declarations(";".join(body))
-        if not mark:
-            return
+    try:
+        yield from _parse_rules(tinycss2.parse_stylesheet(text, skip_comments=True, skip_whitespace=True), doubt)
+    except RecursionError as error:
+        raise DocumentTooLargeError("has style rules that are nested too deeply") from error
 
 
-def media_applies(query: str) -> bool:
-    """Check whether a media query holds for a desktop screen; one about anything but type and width does not."""
-    query = query.lower().removeprefix("@media").strip()
-    if query.startswith("@") or not query:
-        return True
-    return any(_alternative_applies(part.strip()) for part in query.split(","))
+def _parse_rules(nodes: Sequence[Any], doubt: str, outer: Sequence[Any] = ()) -> Iterator[StyleRule]:
+    for node in nodes:
+        if node.type == "qualified-rule":
+            yield from _compile_rules(node.prelude, node.content, doubt)
+            inner = _parse_blocks(node.content)
+            yield from _parse_rules(inner, doubt or "a style rule in another one", node.prelude)
+        elif node.type == "at-rule" and not NO_STYLES.fullmatch(node.lower_at_keyword):
+            prelude = tinycss2.serialize(node.prelude)
+            applies = media_applies(prelude) if node.lower_at_keyword == "media" else None
+            if applies is False or (node.lower_at_keyword == "import" and "data:" not in prelude):
+                continue
+            why = doubt or ("" if applies else f"`@{node.lower_at_keyword} {' '.join(prelude.split())[:60]}`")
+            if node.content is not None:
+                inner = _parse_blocks(node.content)
+                yield from _parse_rules(inner, why, outer)
+                if outer and any(child.type == "declaration" for child in inner):
+                    yield from _compile_rules(outer, node.content, why)
+            elif node.lower_at_keyword == "import":
+                yield _make_rule("*", "", (0,), [Declaration("import", prelude, False)], why)
 
 
-def _alternative_applies(query: str) -> bool:
-    if query.startswith("not "):
-        return not _alternative_applies(query[4:])
-    if re.search(r"\b(?:print|speech|tty|tv|handheld|projection)\b", query):
+def _parse_blocks(content: Sequence[Any]) -> list[Any]:
+    nodes: list[Any] = tinycss2.parse_blocks_contents(content, skip_comments=True, skip_whitespace=True)
+    return nodes
+
+
+def media_applies(query: str) -> bool | None:
+    """Check whether a media query holds for a desktop screen; None for one about more than type and width."""
+    parts = [_part_applies(" ".join(part.lower().split())) for part in query.split(",")]
+    return True if True in parts else None if None in parts else False
+
+
+WIDTHS = re.compile(r"\((min|max)-width ?: ?(\d+(?:\.\d+)?)(px|r?em)\)")
+MEDIA = re.compile(
+    rf"(?:(?:only )?(all|screen|print|speech|tty|tv|handheld|projection)\b)?((?: ?(?:and )?{WIDTHS.pattern})*)"
+)
+
+
+def _part_applies(part: str) -> bool | None:
+    match = MEDIA.fullmatch(part)
+    if match is None or (match[2] and (" and " in f"{match[2]} ") != (bool(match[1]) or match[2].count("(") > 1)):
+        return None
+    if match[1] not in (None, "all", "screen"):
         return False
-    for feature in re.findall(r"\(([^()]*)\)", query):
-        limit = WIDTH_LIMIT.search(feature) or WIDTH_RANGE.search(feature)
-        if limit is None:
-            return False
-        width = float(limit[2]) * (1.0 if limit[3] == "px" else EM_PX)
-        if not (width <= VIEWPORT_PX if limit[1] in ("min", ">") else width >= VIEWPORT_PX):
-            return False
-    return True
+    limits = [(kind, float(width) * (1.0 if unit == "px" else EM_PX)) for kind, width, unit in WIDTHS.findall(match[2])]
+    return all(width <= VIEWPORT_PX if kind == "min" else width >= VIEWPORT_PX for kind, width in limits)
 
 
-def _nest(outer: str, inner: str) -> str:
-    if not outer:
-        return inner
-    _check_length(f"{outer}{inner}")
-    return ",".join(
-        part.replace("&", f":is({outer})") if "&" in part else f":is({outer}) {part}" for part in _split_list(inner)
+def _compile_rules(prelude: Sequence[Any], content: Sequence[Any], doubt: str) -> Iterator[StyleRule]:
+    """Yield a rule for each selector of a list. One that is not understood matches as much as it may, in doubt."""
+    declarations = parse_declarations(content)
+    if not declarations:
+        return
+    selectors: list[list[Any]] = [[]]
+    for token in prelude:
+        if token.type == "literal" and token.value == ",":
+            selectors.append([])
+        elif token.type != "comment":
+            selectors[-1].append(token)
+    read = [_Selector(tokens) for tokens in selectors]
+    unknown = next((selector.unknown for selector in read if selector.unknown), "")  # may make the list invalid
+    for selector in read:
+        if len(selector.text) > MAX_SELECTOR_CHARACTERS:
+            raise DocumentTooLargeError(f"has a style rule of more than {MAX_SELECTOR_CHARACTERS:,} characters")
+        if not selector.is_inert:
+            why = doubt or (unknown and f"the selector {unknown[:60]!r}")
+            yield _make_rule(selector.text, selector.key, selector.specificity, declarations, why, selector)
+
+
+class _Selector:
+    """A selector as one that soupsieve knows; what it does not know is left out, so that it matches more."""
+
+    def __init__(self, tokens: Sequence[Any]) -> None:
+        self.text = self.key = self.part = self.unknown = ""
+        self.ids = self.classes = self.types = 0
+        self.is_inert = self.compares_siblings = False
+        self.required: set[str] = set()
+        self._compound = ""
+        remaining = iter(tokens)
+        for token in remaining:
+            self._add(token, remaining)
+        if self.unknown:
+            self.unknown = tinycss2.serialize(tokens).strip() or "an empty selector"
+        self.text = re.sub(r"[\s>+~]+$|^[\s>+~]+", "", self.text)
+        self.text = re.sub(r"([>+~])\s*(?=[>+~])", "", self.text) or "*"
+        self.specificity = (self.ids, self.classes, self.types)
+
+    def _add(self, token: Any, remaining: Iterator[Any]) -> None:
+        kind, value = token.type, getattr(token, "value", "")
+        if kind == "whitespace" or (kind == "literal" and value in (">", "+", "~")):
+            self.text += " " if kind == "whitespace" else value
+            self.compares_siblings |= value == "~"
+            self._compound = ""
+        elif kind == "ident" and not self._compound:
+            self.types += 1
+            self._append(tinycss2.serialize([token]), value.lower())
+        elif kind == "hash":
+            self.ids += 1
+            self._append(tinycss2.serialize([token]), f"#{value}")
+        elif kind == "literal" and value == ".":
+            name = next(remaining, None)
+            if name is None or name.type != "ident":
+                self.unknown = "."
+                return
+            self.classes += 1
+            self._append(f".{tinycss2.serialize([name])}", f".{name.value}")
+        elif kind == "[] block":
+            self.classes += 1
+            name = tinycss2.serialize(token.content).strip()
+            match = re.match(r"[\w-]+", name)
+            if match is None or match[0] != name:
+                self.unknown = name
+            self._append(f"[{match[0]}]" if match else "", "")
+        elif kind == "literal" and value == ":":
+            self._add_pseudo(next(remaining, None), remaining)
+        elif kind == "literal" and value == "*":
+            self._append("*", "")
+        else:
+            self.unknown = "?"
+            if value == "|":
+                self.text = self.key = self._compound = ""
+
+    def _append(self, text: str, key: str) -> None:
+        first = not self._compound
+        self._compound += text or "*"
+        self.text += text
+        if key[:1] in ("#", "."):
+            self.required.add(key)
+        if first or key[:1] == "#" or (key[:1] == "." and self.key[:1] != "#"):
+            self.key = key
+
+    def _add_pseudo(self, token: Any, remaining: Iterator[Any]) -> None:
+        double = token is not None and token.type == "literal" and token.value == ":"
+        token = next(remaining, None) if double else token
+        if token is None or token.type not in ("ident", "function"):
+            self.unknown = ":"
+            return
+        name = token.lower_value if token.type == "ident" else token.lower_name
+        if not self._compound:
+            self.key = ""
+        self._compound = self._compound or "*"
+        if name in ("before", "after", "marker"):
+            self.part = name
+            self.types += 1
+        elif double:
+            self.is_inert |= INERT_PARTS.fullmatch(name) is not None
+            self.unknown = "" if name.startswith("-webkit-") else f"::{name}"
+        elif name in AT_REST_NEVER:
+            self.is_inert = True
+        elif name in STRUCTURAL:
+            self.classes += 1
+            self.compares_siblings |= name.endswith("-of-type")
+            self._append(f":{name}", "")
+        elif (
+            token.type == "function"
+            and NTH.fullmatch(name)
+            and NTH_ARGUMENT.fullmatch(tinycss2.serialize(token.arguments))
+        ):
+            self.classes += 1
+            self.compares_siblings = True
+            self._append(tinycss2.serialize([token]).lower(), "")
+        elif token.type == "function" and name == "not":
+            inner = _Selector(token.arguments)
+            if inner.unknown or inner.part or inner.is_inert or re.search(r"[\s>+~,]", inner.text.strip()):
+                self.unknown = ":not"
+            else:
+                self.ids, self.classes, self.types = (
+                    own + other
+                    for own, other in zip((self.ids, self.classes, self.types), inner.specificity, strict=True)
+                )
+                self._append(f":not({inner.text})", "")
+        else:
+            self.unknown = name
+
+
+def _make_rule(
+    text: str,
+    key: str,
+    specificity: tuple[int, ...],
+    declarations: Sequence[Declaration],
+    doubt: str,
+    own: _Selector | None = None,
+) -> StyleRule:
+    try:
+        selector = soupsieve.compile(text)
+    except (SelectorSyntaxError, ValueError):
+        selector, key, doubt, text, own = soupsieve.compile("*"), "", doubt or f"the selector {text[:60]!r}", "*", own
+    part = own.part if own else ""
+    required = frozenset(own.required) if own and text != "*" else frozenset()
+    return StyleRule(
+        selector,
+        key,
+        specificity,
+        declarations,
+        part,
+        doubt,
+        text in (key, "*"),
+        required,
+        bool(own and own.compares_siblings),
     )
-
-
-def _check_length(selectors: str) -> None:
-    if len(selectors) > MAX_SELECTOR_CHARACTERS:
-        raise DocumentTooLargeError(f"has a style rule of more than {MAX_SELECTOR_CHARACTERS:,} characters")
-
-
-def compile_rules(selectors: str, declarations: Declarations, pseudo_element: str = "") -> Iterator[StyleRule]:
-    """Yield a rule for each selector of a list. One that cannot be parsed is skipped, as browsers do.
-
-    With `pseudo_element`, `before` or `after`, the rules are those of that part of the elements, and no others.
-    """
-    _check_length(selectors)
-    for part in _split_list(selectors):
-        match = PSEUDO_ELEMENT.search(part)
-        if (match is not None or pseudo_element) and (match is None or (match[1] or "?").lower() != pseudo_element):
-            continue
-        text = part[: match.start()] if match else part
-        if match and (not text or text.endswith(COMBINATORS)):
-            text += "*"
-        try:
-            selector = soupsieve.compile(text)
-        except (soupsieve.SelectorSyntaxError, ValueError, NotImplementedError):
-            continue
-        bare = ARGUMENTS.sub("", text)
-        match = COMPOUND.search(text)
-        compound = ARGUMENTS.sub("", match[0]) if match else ""
-        key = next((sign + _unescape(name[1]) for sign, pattern in KEYS if (name := pattern.search(compound))), "")
-        classes = len(CLASS.findall(text)) + len(re.findall(r"\[|(?<!:):(?!:|is\b|not\b|where\b)", text))
-        specificity = (len(ID.findall(text)), classes, len(TYPE.findall(bare)))
-        required = {sign + _unescape(name) for sign, pattern in KEYS[:2] for name in pattern.findall(bare)}
-        siblings = SIBLINGS.search(text) is not None
-        yield StyleRule(selector, key, specificity, declarations, siblings, text == key, frozenset(required))
-
-
-def _split_list(selectors: str) -> list[str]:
-    """Split a list of selectors at the commas that are outside of brackets."""
-    masked = ARGUMENTS.sub(lambda match: "x" * len(match[0]), selectors)
-    ends = [match.start() for match in re.finditer(",", masked)]
-    return [
-        part
-        for start, end in zip([-1, *ends], [*ends, None], strict=True)
-        if (part := selectors[start + 1 : end].strip())
-    ]
-
-
-def _unescape(name: str) -> str:
-    return re.sub(r"\\(.)", r"\1", name)
-
-
-def hides_area(styles: Mapping[str, str]) -> bool:
-    """Check whether an element with these styles is drawn without an area, transparent or outside of the window."""
-    if ZERO.fullmatch(styles.get("opacity", "1")) or styles.get("color") == "transparent":
-        return True
-    placed = styles.get("position") in ("absolute", "fixed")
-    if placed and any(NO_AREA.search(styles.get(name, "")) for name in ("clip", "clip-path")):
-        return True
-    if NO_AREA.fullmatch(styles.get("clip-path", "")) and "inset" in styles["clip-path"]:
-        return "50" in styles["clip-path"] or "100" in styles["clip-path"]
-    shifts = ("text-indent", *(("left", "top") if placed else ()))
-    if any(_parse_px(styles.get(name, "")) <= FAR_OFF_PX for name in shifts):
-        return True
-    clipped = any(styles.get(name) in ("hidden", "clip") for name in ("overflow", "overflow-x", "overflow-y"))
-    return clipped and any(
-        ZERO.fullmatch(styles.get(name, "")) for name in ("width", "height", "max-width", "max-height")
-    )
-
-
-def _parse_px(text: str) -> float:
-    match = LENGTH.fullmatch(text)
-    return _parse_float(match[1]) * (EM_PX if match[2] in ("em", "rem") else 1.0) if match else 0.0
 
 
 def find_keys(node: Tag) -> Iterator[str]:
-    """Yield the keys of the rules that can match an element."""
-    yield from ("", node.name)
+    """Yield id, classes and type of an element, in the form of the keys of rules, and "" for all elements."""
+    names = node.attrs.get("class") or ()
     if "id" in node.attrs:
         yield f"#{node.attrs['id']}"
-    classes = node.attrs.get("class", ())
-    yield from (f".{name}" for name in ([classes] if isinstance(classes, str) else classes))
-
-
-# How a text is drawn, as bits next to those of html_visibility. RAISED, SHIFTED and ADDED are of one element only.
-RAISED = 64
-SHIFTED = 128  # lowered, or smaller and not on the line
-RIGHT_TO_LEFT = 256
-OVERRIDDEN = 512  # characters are drawn in one direction, digits included
-SAME_COLOUR = 1024  # as its background
-ADDED = 2048  # a style sheet adds text that may change a figure
-WHITE = 4096  # white on a background that is not known: next to other text, one of the two may be unseen
-INHERITED_DRAWING = RIGHT_TO_LEFT | OVERRIDDEN | SAME_COLOUR | WHITE
-
-SHEET_PROPERTIES = ("direction", "unicode-bidi", "vertical-align")
-"""Properties for which the rules of style sheets are applied."""
-ALIGNMENTS = frozenset({"top", "text-top", "bottom", "text-bottom"})
-SMALLER = frozenset({"smaller", "small", "x-small", "xx-small"})
-CONTENT = re.compile(r""""((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|attr\(\s*([\w-]+)[^)]*\)|(counters?\()""", re.S)
-ESCAPE = re.compile(r"\\([0-9a-f]{1,6})\s?|\\(.)", re.S)
-CHANGES_FIGURE = re.compile(r"[\d.\-−–~≈<>≤≥±×%‰½¼¾]|^\s*[kmgtbx]\s*$")
-"""Text next to a figure that makes it another one."""
-REORDERED = re.compile(r"\d(?![.,:/+\-\u00a0\u202f]\d)[^\w]+\d")
-"""Numbers that change places in text from right to left; a point or comma between digits does not divide a number."""
-COLOUR_NAMES = {"white": "ffffff", "black": "000000"}
-HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{6})")
-RGB = re.compile(r"rgb\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})\s*\)")
-
-
-def compute_shift(styles: Mapping[str, str]) -> int:
-    """Return whether styles raise the text of an element as `sup` does, or may mean that or the contrary."""
-    align = styles.get("vertical-align", "")
-    if align in ("super", "sub"):
-        return RAISED if align == "super" else SHIFTED
-    size = styles.get("font-size", "")
-    length = LENGTH.fullmatch(size)
-    scale = {"%": 0.01, "em": 1.0}.get(length[2] or "") if length else None
-    if size not in SMALLER and (length is None or scale is None or _parse_float(length[1]) * scale >= 1):
-        return 0
-    lengths = [
-        align,
-        *((styles.get("top", ""), styles.get("bottom", "")) if styles.get("position") == "relative" else ()),
-    ]
-    moved = align in ALIGNMENTS or any((match := LENGTH.fullmatch(text)) and _parse_float(match[1]) for text in lengths)
-    return SHIFTED if moved else 0
-
-
-def _parse_float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
-
-def compute_direction(name: str, attribute: str, styles: Mapping[str, str]) -> tuple[int, int]:
-    """Return the states for the direction of text that an element adds and removes; `attribute` is its `dir`."""
-    add = remove = 0
-    direction = styles.get("direction", attribute.strip().lower())
-    if direction in ("rtl", "ltr"):
-        add, remove = (RIGHT_TO_LEFT, 0) if direction == "rtl" else (0, RIGHT_TO_LEFT)
-    default = "bidi-override" if name == "bdo" else "isolate" if attribute else ""
-    if bidi := styles.get("unicode-bidi", default):
-        if bidi.endswith("override"):
-            add |= OVERRIDDEN
-        else:
-            remove |= OVERRIDDEN
-    return add, remove
-
-
-def is_reversed(text: str, state: int) -> bool:
-    """Check whether a reader sees the digits of a text in another order than they are written."""
-    if not state & RIGHT_TO_LEFT:
-        return False
-    return any(map(str.isdigit, text)) if state & OVERRIDDEN else REORDERED.search(text) is not None
-
-
-def compute_colour(own: Mapping[str, str]) -> tuple[int, int]:
-    """Return the states that the colours of a style attribute add and remove."""
-    names = [name for name in ("color", "background-color", "background") if name in own]
-    colours = {parse_colour(own[name]) for name in names}
-    if len(names) > 1 and len(colours) == 1 and None not in colours and "color" in own:
-        return SAME_COLOUR, WHITE
-    if names == ["color"]:
-        return (WHITE, SAME_COLOUR) if colours == {COLOUR_NAMES["white"]} else (0, SAME_COLOUR | WHITE)
-    return 0, SAME_COLOUR | WHITE if names else 0
-
-
-def parse_colour(text: str) -> str | None:
-    """Return a colour as six hexadecimal digits, None if it is written in another way."""
-    if match := HEX.fullmatch(text):
-        return match[1] if len(match[1]) == len("ffffff") else "".join(digit * 2 for digit in match[1])
-    if match := RGB.fullmatch(text):
-        return "".join(f"{min(int(part), 255):02x}" for part in match.groups())
-    return COLOUR_NAMES.get(text)
-
-
-def adds_to_figure(node: Tag, content: str) -> bool:
-    """Check whether the `content` of a style, printed before or after an element, may change a figure."""
-    text = ""
-    for match in CONTENT.finditer(content):
-        if match[4]:  # a counter prints a number
-            return True
-        text += (
-            str(node.attrs.get(match[3], "")).lower()
-            if match[3]
-            else ESCAPE.sub(_unescape_text, match[1] or match[2] or "")
-        )
-    return CHANGES_FIGURE.search(text) is not None
-
-
-def _unescape_text(match: re.Match[str]) -> str:
-    if match[2]:
-        return match[2]
-    code = int(match[1], 16)
-    return chr(code) if 0 < code < 0x110000 else ""
+    for name in names if not isinstance(names, str) else names.split():
+        yield f".{name}"
+    yield node.name
+    yield ""

@@ -1,42 +1,44 @@
-"""Find the parts of a page that a reader cannot see or sees otherwise: not displayed, invisible, struck, raised."""
+"""Find the parts of a page that a reader does not see as they are written: not displayed, struck, raised, or in doubt."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+import tinycss2
 from bs4 import BeautifulSoup
-from bs4.element import Tag
+from bs4.element import Doctype, Tag
+from tinycss2.color4 import parse_color
 
 from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.limits import MAX_STYLE_MATCHES
 from ipu_results.read.html_style import (
-    ADDED,
-    BLOCK_DISPLAYS,
-    INHERITED_DRAWING,
-    LENGTH,
-    SHEET_PROPERTIES,
-    ZERO,
-    Declarations,
+    BLOCK,
+    BOXED,
+    COLOURS,
+    INVISIBLE,
+    LOWERED,
+    RAISED,
+    REMOVED,
+    SIZES,
+    STRUCK,
+    Declaration,
     StyleRule,
-    adds_to_figure,
-    compile_rules,
-    compute_colour,
-    compute_direction,
-    compute_shift,
     find_keys,
-    hides_area,
+    judge,
     media_applies,
     parse_declarations,
     parse_style_sheet,
 )
 
-# Text without any of these, in a page without such style rules, is visible.
-SIGNS = "<del|<s>|<s |<strike|<dialog| hidden|\nhidden|\thidden|\"hidden|'hidden|/hidden|<bdo|rtl".split("|")
-PROPERTIES = (
-    "display visibility font opacity line-through clip position text-indent transparent background color".split()
-)
-PROPERTIES += SHEET_PROPERTIES
+RIGHT_TO_LEFT = 128
+OVERRIDDEN = 256  # the order of characters is that of the direction, whatever they are
+ADDED = 512  # a style sheet prints a text before or after it
+DOUBT = 1024  # hidden, moved or altered perhaps: `States.doubts` names what may do it
+PALE = 2048  # in nearly the colour of what is behind it
+UNSEEN = REMOVED | INVISIBLE
+INHERITED = UNSEEN | STRUCK | RIGHT_TO_LEFT | OVERRIDDEN | DOUBT
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
 BLOCK_ELEMENTS = frozenset(
     """
@@ -46,99 +48,167 @@ BLOCK_ELEMENTS = frozenset(
     """.split()
 )
 """Elements that the HTML standard renders as blocks, and line breaks. They divide words."""
-FONT_SIZES = frozenset("xx-small x-small small medium large x-large xx-large xxx-large initial".split())
-
-
+NOT_AS_WRITTEN = frozenset(
+    """
+    audio video progress meter datalist noframes noembed marquee frameset menclose msqrt mroot mfrac msup msub msubsup
+    munder mover munderover mmultiscripts mphantom merror ms mfenced maction mpadded annotation annotation-xml
+    """.split()
+)
+"""Elements whose text is not displayed, moves, or is a part of a formula that is more than its text."""
+NOT_PARSED = frozenset("noscript template textarea iframe noembed noframes xmp title".split())
+SIGNS = [
+    f"<{name}" for name in ("del", "s>", "s ", "strike", "dialog", "details", "bdo", "ol", "font", *NOT_AS_WRITTEN)
+]
+SIGNS += ["style", "shadowroot", "rtl", "dir=", "bgcolor", "text=", *(f"{before}hidden" for before in " \n\t\"'/")]
+"""A page without any of these has no text that is seen otherwise than it is written."""
+HINTS = ("style", "dir", "hidden", "open", "color", "bgcolor", "text")
+"""Attributes that decide what an element does to its text."""
+ICONS = re.compile(
+    r"none|normal|([\"'])(?:[\s\ue000-\uf8ff\u2190-\u21ff\u25a0-\u25ff\u2022]"
+    r"|\\(?:[ef][0-9a-f]{3}|21[9a-f][0-9a-f]|25[a-f][0-9a-f])(?![0-9a-f])\s?)*\1"
+)
+"""A `content` that prints nothing but icons, arrows or blanks."""
+MIN_CONTRAST = 1.5  # of 1 to 21
+REORDERED = re.compile(r"\d(?![.,:/+\-\u00a0\u202f]\d)[^\w]+\d")
+"""Numbers that change places in text from right to left; a point or comma between digits does not divide a number."""
 STEPS_PER_MATCH = 10  # a comparison takes as long as this number of steps from an element to the one around it
 
-# Why a text is not seen, as bits. What holds for an element holds for all that is inside of it, except BLOCK.
-REMOVED = 1  # not displayed: takes no place
-INVISIBLE = 2  # keeps its place; an element inside can be visible again
-TINY = 4  # in a font of size 0; an element inside can have a size of its own
-COVERED = 8  # transparent, clipped or outside of the window
-STRUCK = 16
-BLOCK = 32  # divides words although its element does not
-UNSEEN = REMOVED | INVISIBLE | TINY | COVERED
-INHERITED = UNSEEN | STRUCK | INHERITED_DRAWING
+Colour = tuple[float, ...]
+Colours = tuple[Colour, Colour | None]
+"""Colour of the text, and of what is behind it: None for an image."""
+BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+SYSTEM_COLOURS = {
+    "windowtext": "black",
+    "canvastext": "black",
+    "initial": "black",
+    "window": "white",
+    "canvas": "white",
+}
+IMAGES = ("url(", "gradient(", "image")
+BLACK_ON_WHITE: Colours = (BLACK, WHITE)
+Effect = tuple[int, int, str, tuple[str, str]]
+"""The states that an element adds and removes, its doubt, and its colours as written."""
 
-States = Mapping[int, int]
-"""The state of each element that has one, by `id`."""
+
+class States(dict[int, int]):
+    """The state of each element that has one, by `id`; `doubts` names what may hide, move or alter it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.doubts: dict[int, str] = {}
 
 
-def find_states(soup: BeautifulSoup, lowered: str) -> States:
+def find_states(soup: BeautifulSoup, lowered: str, sheets: Sequence[str] = ()) -> States:
     """Return the state of every element that is not simply visible; `lowered` is the page's text in lower case.
 
-    Style rules of the page itself are applied as for a desktop screen. Those of other files are not known.
-    Raises DocumentTooLargeError if they would have to be compared with too many elements.
+    Style rules of the page are applied as for a desktop screen; `sheets` are other style sheets of a saved page, which
+    may apply. Those of other files are not known. Raises DocumentTooLargeError if they would have to be compared with
+    too many elements.
     """
-    styles = [node for node in soup.find_all("style") if media_applies(str(node.attrs.get("media", "")))]
-    sheet = [rule for node in styles for rule in parse_style_sheet(node.get_text())]
-    rules = _collect_rules(sheet)
-    printed = _collect_printed(sheet, soup)
-    styled = "style" in lowered and any(name in lowered for name in PROPERTIES)
-    if not rules and not printed and not styled and not any(sign in lowered for sign in SIGNS):
-        return {}
-    cascade = _Cascade(_drop_unused(rules, soup))
-    for_all = "" in cascade.names
-    states: dict[int, int] = {}
-    depths: dict[int, int] = {}
+    if not sheets and not any(sign in lowered for sign in SIGNS):
+        return States()
+    cascade = _Cascade(soup, sheets, "shadowroot" in lowered)
     for node in soup.descendants:
-        if not isinstance(node, Tag):
+        if isinstance(node, Tag):
+            cascade.visit(node)
+    return cascade.states
+
+
+def is_reversed(text: str, state: int) -> bool:
+    """Check whether a reader sees the digits of a text in another order than they are written."""
+    if not state & RIGHT_TO_LEFT:
+        return False
+    return any(map(str.isdigit, text)) if state & OVERRIDDEN else REORDERED.search(text) is not None
+
+
+def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[StyleRule]:
+    """Yield the style rules of a page. Without a document type, browsers compare classes and ids in any case."""
+    doctype = next((str(node) for node in soup.contents if isinstance(node, Doctype)), "")
+    quirks = not re.match(r"html(?:\s*$|\s+system|.*(?:http:|strict|xhtml))", doctype, re.I | re.S)
+    for node in soup.find_all(["style", "link"]):
+        attrs = {name: str(value).strip().lower() for name, value in node.attrs.items()}
+        applies = media_applies(attrs.get("media", ""))
+        if applies is False or any(parent.name in NOT_PARSED for parent in node.parents):
             continue
-        state = states.get(id(node.parent), 0) & INHERITED
-        if cascade.rules or printed:
-            depths[id(node)] = depths.get(id(node.parent), 0) + 1
-        if node.attrs or node.name in cascade.names or for_all:
-            add, remove = cascade.find_effect(node, depths.get(id(node.parent), 0))
-            state = state & ~remove | add
-        for part in printed:
-            if part.prints(node, depths.get(id(node.parent), 0)):
-                state |= ADDED
-        if state:
-            states[id(node)] = state
-    return states
+        doubt = "" if applies else f"the medium {attrs['media']!r}"
+        if node.name == "style" and attrs.get("type", "") in ("", "text/css"):
+            text = node.get_text().lower() if quirks else node.get_text()
+            yield from parse_style_sheet(text, doubt or ("a named style sheet" if attrs.get("title") else ""))
+        elif attrs.get("href", "").startswith("data:") and "stylesheet" in attrs.get("rel", ""):
+            yield from parse_style_sheet("@import 'data:'", doubt)
+    for text in sheets:
+        yield from parse_style_sheet(text.lower() if quirks else text, "a style sheet of the saved page")
+    for node in soup.find_all(True) if quirks else ():
+        for name in ("id", "class"):
+            if name in node.attrs:
+                value = node.attrs[name]
+                node.attrs[name] = value.lower() if isinstance(value, str) else [part.lower() for part in value]
 
 
 class _Cascade:
-    """Finds for each element which states it adds to those of its parent, and which it removes."""
+    """Computes the states of elements, each from those of the one around it."""
 
-    def __init__(self, rules: Sequence[StyleRule]) -> None:
-        self.rules = rules
+    def __init__(self, soup: BeautifulSoup, sheets: Sequence[str], has_shadows: bool) -> None:
+        self.has_shadows = has_shadows
+        rules = [*_collect_rules(soup, sheets)]
+        present = {key for node in soup.find_all(True) if node.attrs for key in find_keys(node)} if rules else set()
+        self.rules = [rule for rule in rules if rule.required <= present]
         self.by_key: dict[str, list[int]] = defaultdict(list)
-        for order, rule in enumerate(rules):
+        for order, rule in enumerate(self.rules):
             self.by_key[rule.key].append(order)
-        self.names = {*STRUCK_TAGS, "dialog", "bdo", *self.by_key}
-        """Names of the elements that can have an effect without an attribute, if no rule is for all elements."""
+        self.states = States()
+        self.depths: dict[int, int] = {}
+        self.tables: set[int] = set()  # elements that are in a table, or one
+        self.colours: dict[int, Colours] = {}
         self.matches = 0
-        self.effects: dict[tuple[str, bool, str, str, tuple[int, ...]], tuple[int, int]] = {}
+        self.effects: dict[object, Effect] = {}
+        self.contrasts: dict[Colours, bool] = {}
 
-    def find_effect(self, node: Tag, depth: int) -> tuple[int, int]:
-        orders = self._find_rules(node, depth)
-        shown = "open" in node.attrs if node.name == "dialog" else "hidden" not in node.attrs
-        style, direction = str(node.attrs.get("style", "")), str(node.attrs.get("dir", ""))
-        key = (node.name, shown, style, direction, orders)
+    def visit(self, node: Tag) -> None:
+        """Set the state of an element; that around it has one already."""
+        own, parent = id(node), id(node.parent)
+        self.depths[own] = depth = self.depths.get(parent, 0) + 1
+        if inside := node.name == "table" or parent in self.tables:
+            self.tables.add(own)
+        add, remove, doubt, colours = self._find_effect(node, inside, depth)
+        state = self.states.get(parent, 0) & INHERITED
+        if state & STRUCK and add & BOXED:
+            doubt = doubt or "a box in struck text"
+        if node.name in ("col", "colgroup") and (doubt or add & UNSEEN):  # in the cells that follow
+            table = next(around for around in node.parents if around.name in ("table", "[document]"))
+            self._set_doubt(id(table), doubt or "a hidden column")
+        if add & ADDED and node.name in ("table", "thead", "tbody", "tfoot", "tr"):
+            doubt = doubt or "text of a style sheet"
+        seen = self.colours.get(parent, BLACK_ON_WHITE)
+        if colours != ("", ""):
+            painted = _paint(seen, *colours)
+            seen, doubt = painted or seen, doubt if painted else doubt or f"the colour {' '.join(colours).strip()!r}"
+        if seen != BLACK_ON_WHITE:
+            self.colours[own] = seen
+            if seen not in self.contrasts:
+                self.contrasts[seen] = _is_legible(*seen)
+            add |= 0 if self.contrasts[seen] else PALE
+        if state := state & ~remove | add:
+            self.states[own] = state
+        if doubt or state & DOUBT:
+            self._set_doubt(own, doubt or self.states.doubts[parent])
+
+    def _set_doubt(self, own: int, doubt: str) -> None:
+        self.states[own] = self.states.get(own, 0) | DOUBT
+        self.states.doubts[own] = doubt
+
+    def _find_effect(self, node: Tag, inside: bool, depth: int) -> Effect:
+        orders = tuple(
+            order for key in find_keys(node) for order in self.by_key.get(key, ()) if self._match(order, node, depth)
+        )
+        hints = tuple((name, str(node.attrs[name])) for name in HINTS if name in node.attrs) if node.attrs else ()
+        key = (node.name, hints, orders, inside)
         if key not in self.effects:
-            own = parse_declarations(style)
-            styles = self._resolve(orders, own)
-            add, remove = _compute_effect(node.name, shown, styles)
-            added, removed = compute_direction(node.name, direction, styles)
-            coloured, seen = compute_colour({name: value for name, (_, value) in own.items()})
-            self.effects[key] = (add | added | coloured, remove | removed | seen)
-        return self.effects[key]
-
-    def prints(self, node: Tag, depth: int) -> bool:
-        """Check whether the part of an element that these rules are about has text that may change a figure."""
-        orders = self._find_rules(node, depth)
-        styles = self._resolve(orders, {}) if orders else {}
-        if "content" not in styles or _compute_effect("span", True, styles)[0] & UNSEEN:
-            return False
-        return adds_to_figure(node, styles["content"])
-
-    def _find_rules(self, node: Tag, depth: int) -> tuple[int, ...]:
-        if not self.by_key:
-            return ()
-        candidates = (order for key in find_keys(node) for order in self.by_key.get(key, ()))
-        return tuple(order for order in candidates if self._match(order, node, depth))
+            self.effects[key] = self._compute_effect(node.name, dict(hints), orders, inside)
+        add, remove, doubt, colours = self.effects[key]
+        if self.has_shadows and node.select(":scope > template[shadowrootmode], :scope > template[shadowroot]"):
+            doubt = "a shadow tree"
+        return add, remove, doubt, colours
 
     def _match(self, order: int, node: Tag, depth: int) -> bool:
         rule = self.rules[order]
@@ -149,86 +219,111 @@ class _Cascade:
             raise DocumentTooLargeError(f"has style rules for more than {MAX_STYLE_MATCHES:,} elements")
         return rule.is_simple or rule.selector.match(node)
 
-    def _resolve(self, orders: Iterable[int], own: Declarations) -> dict[str, str]:
-        """Return the value of each property: of the important, most specific and last rule."""
-        ranked = [
-            (important, 0, self.rules[order].specificity, order, name, value)
-            for order in orders
-            for name, (important, value) in self.rules[order].declarations.items()
+    def _compute_effect(self, name: str, hints: dict[str, str], orders: Sequence[int], inside: bool) -> Effect:
+        rules = [(order, self.rules[order]) for order in orders]
+        ranked = [(False, -1, (), 0, hint) for hint in _list_hints(name, hints)]
+        ranked += [(own.important, 1, (), 0, own) for own in parse_declarations(hints.get("style", ""))]
+        ranked += [
+            (own.important, 0, rule.specificity, order, own)
+            for order, rule in rules
+            if not rule.part and not rule.doubt
+            for own in rule.declarations
         ]
-        ranked += [(important, 1, (0, 0, 0), 0, name, value) for name, (important, value) in own.items()]
-        return {name: value for *_, name, value in sorted(ranked)}
+        styles = {own.name: own.value for *_, own in sorted(ranked)}
+        judged = {property_: judge(property_, value, inside) for property_, value in styles.items()}
+        if not inside and not any(map(SIZES.fullmatch, styles)):  # nothing is cut off
+            judged = {key: 0 if key.startswith("overflow") else effect for key, effect in judged.items()}
+        doubts = [effect for effect in judged.values() if isinstance(effect, str)]
+        doubts += [
+            rule.doubt
+            for _, rule in rules
+            if rule.doubt and not rule.part
+            for own in rule.declarations
+            if own.name in COLOURS
+            or judge(own.name, own.value, inside) != judge(own.name, styles.get(own.name, "initial"), inside)
+        ]
+        if name in NOT_AS_WRITTEN or (
+            inside and (name in ("ol", "dir") or (name == "details" and "open" not in hints))
+        ):
+            doubts.append(f"an element {name!r}")
+        add, remove = compute_direction(name, hints.get("dir", ""), styles)
+        for effect in judged.values():
+            add |= effect if isinstance(effect, int) else 0
+        if name in BLOCK_ELEMENTS:
+            add &= ~(BLOCK | RAISED | LOWERED)
+        if styles.get("visibility") in ("visible", "initial"):
+            remove |= INVISIBLE
+        parts = (own for _, rule in rules if rule.part for own in rule.declarations)
+        if any(own.name == "content" and not ICONS.fullmatch(own.value) for own in parts):
+            add |= ADDED
+        behind = styles.get("background-image", "none")
+        colours = styles.get("color", ""), behind if "none" not in behind else styles.get("background-color", "")
+        return add, remove, next(iter(doubts), ""), colours
 
 
-def _collect_rules(sheet: Sequence[tuple[str, Declarations]]) -> list[StyleRule]:
-    """Return the style rules, if any of them can hide a text, divide words or draw text otherwise."""
-    hiding = {name for _, declarations in sheet for name in _find_hiding(declarations)}
-    return [
-        rule
-        for selectors, declarations in sheet
-        if not hiding.isdisjoint(declarations)
-        for rule in compile_rules(selectors, declarations)
-    ]
+def _list_hints(name: str, hints: dict[str, str]) -> Iterator[Declaration]:
+    """Yield what attributes and names of elements stand for, below all style rules."""
+    if "hidden" in hints or (name == "dialog" and "open" not in hints):
+        yield Declaration("display", "none", False)
+    if name in STRUCK_TAGS:
+        yield Declaration("text-decoration-line", "line-through", False)
+    if name in ("font", "body") and (colour := hints.get("color", hints.get("text"))):
+        yield Declaration("color", colour.lower(), False)
+    if "bgcolor" in hints:
+        yield Declaration("background-color", hints["bgcolor"].lower(), False)
 
 
-def _collect_printed(sheet: Sequence[tuple[str, Declarations]], soup: BeautifulSoup) -> list[_Cascade]:
-    """Return the rules for the parts before and after elements, if any of them prints something."""
-    if not any("content" in declarations for _, declarations in sheet):
-        return []
-    parts = [
-        _drop_unused(
-            [rule for selectors, declarations in sheet for rule in compile_rules(selectors, declarations, name)], soup
-        )
-        for name in ("before", "after")
-    ]
-    return [_Cascade(rules) for rules in parts if any("content" in rule.declarations for rule in rules)]
-
-
-def _find_hiding(declarations: Declarations) -> Iterable[str]:
-    styles = {name: value for name, (_, value) in declarations.items()}
-    if styles.get("display") == "none" or BLOCK_DISPLAYS.fullmatch(styles.get("display", "")):
-        yield "display"
-    if styles.get("visibility") in ("hidden", "collapse"):
-        yield "visibility"
-    if ZERO.fullmatch(styles.get("font-size", "")):
-        yield "font-size"
-    if "line-through" in styles.get("text-decoration", ""):
-        yield "text-decoration"
-    if styles.get("vertical-align") in ("super", "sub"):
-        yield "vertical-align"
-    if styles.get("direction") == "rtl" or styles.get("unicode-bidi", "").endswith("override"):
-        yield from ("direction", "unicode-bidi")
-    yield from styles if hides_area(styles) else ()
-
-
-def _drop_unused(rules: Sequence[StyleRule], soup: BeautifulSoup) -> list[StyleRule]:
-    """Leave out the rules whose ids and classes no element has."""
-    if not rules:
-        return []
-    present = {key for node in soup.descendants if isinstance(node, Tag) and node.attrs for key in find_keys(node)}
-    return [rule for rule in rules if rule.required <= present]
-
-
-def _compute_effect(name: str, shown: bool, styles: Mapping[str, str]) -> tuple[int, int]:
-    """Return the states that an element with these styles adds and removes."""
+def compute_direction(name: str, attribute: str, styles: dict[str, str]) -> tuple[int, int]:
+    """Return the states for the direction of text that an element adds and removes; `attribute` is its `dir`."""
     add = remove = 0
-    display = styles.get("display", "" if shown else "none")
-    if display == "none":
-        add |= REMOVED
-    elif name not in BLOCK_ELEMENTS and BLOCK_DISPLAYS.fullmatch(display):
-        add |= BLOCK
-    if styles.get("visibility") in ("hidden", "collapse"):
-        add |= INVISIBLE
-    elif styles.get("visibility") in ("visible", "initial"):
-        remove |= INVISIBLE
-    if size := styles.get("font-size"):
-        if ZERO.fullmatch(size):
-            add |= TINY
-        elif size in FONT_SIZES or ((length := LENGTH.fullmatch(size)) and length[2] not in ("em", "%")):
-            remove |= TINY
-    if styles and hides_area(styles):
-        add |= COVERED
-    if styles and name not in BLOCK_ELEMENTS:
-        add |= compute_shift(styles)
-    decoration = styles.get("text-decoration", "line-through" if name in STRUCK_TAGS else "")
-    return (add | STRUCK if "line-through" in decoration else add), remove
+    direction = styles.get("direction", attribute.strip().lower())
+    if direction in ("rtl", "ltr"):
+        add, remove = (RIGHT_TO_LEFT, 0) if direction == "rtl" else (0, RIGHT_TO_LEFT)
+    default = "bidi-override" if name == "bdo" else "isolate" if attribute else ""
+    if bidi := styles.get("unicode-bidi", default):
+        if bidi.endswith("override"):
+            add |= OVERRIDDEN
+        else:
+            remove |= OVERRIDDEN
+    return add, remove
+
+
+def _paint(around: Colours, text: str, behind: str) -> Colours | None:
+    """Return the colours inside an element; None if one of its own is not known."""
+    own, back = around
+    if any(sign in behind for sign in IMAGES):
+        back = None
+    elif behind:
+        words = [tinycss2.serialize([token]) for token in tinycss2.parse_component_value_list(behind)]
+        painted = [colour for word in words if (colour := _parse_colour(word, back or WHITE))]
+        if not painted and any("(" in word or word == "currentcolor" for word in words):
+            return None
+        back = painted[0] if painted else back
+    if text and text not in ("inherit", "currentcolor", "unset", "revert"):
+        parsed = _parse_colour(text, back or WHITE)
+        if parsed is None:
+            return None
+        own = parsed
+    return own, back
+
+
+def _parse_colour(text: str, behind: Colour) -> Colour | None:
+    """Return red, green and blue from 0 to 1 of a colour in front of another one."""
+    parsed = parse_color(SYSTEM_COLOURS.get(text, text)) or parse_color(f"#{text}")
+    if parsed is None or isinstance(parsed, str):
+        return None
+    channels = [value or 0.0 for value in parsed.to("srgb").coordinates]
+    return tuple(parsed.alpha * own + (1 - parsed.alpha) * other for own, other in zip(channels, behind, strict=True))
+
+
+def _is_legible(text: Colour, behind: Colour | None) -> bool:
+    """Check the contrast by the formula of WCAG; black text on an image is taken to be seen."""
+    if behind is None:
+        return text == BLACK
+    light, dark = sorted((_compute_luminance(text), _compute_luminance(behind)), reverse=True)
+    return (light + 0.05) / (dark + 0.05) >= MIN_CONTRAST
+
+
+def _compute_luminance(colour: Colour) -> float:
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

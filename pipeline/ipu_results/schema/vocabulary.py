@@ -26,7 +26,7 @@ NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
 Entry = Mapping[str, Any]
 
 GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
-MEGA = re.compile("M[JW]")  # of joules and watts: no unit of the vocabulary is in mega
+MEGA = re.compile(r"M(?i:[jw]|s(?:ecs?)?\b)")  # of joules, watts and seconds: no unit of the vocabulary is in mega
 
 
 def normalise_name(name: str) -> str:
@@ -78,7 +78,7 @@ class Vocabulary:
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
     `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
     `microbenchmarks` maps the metric of a microbenchmark to its units. `renamed` are rows with another name than
-    what ran.
+    what ran. `not_given` is what a document prints where it gives no value, for a field or "any".
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -107,6 +107,7 @@ class Vocabulary:
     derived: Mapping[str, Sequence[Entry]]
     vendors: Mapping[str, Sequence[str]]
     microbenchmarks: Mapping[str, Quantity]
+    not_given: Mapping[str, frozenset[str]]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -120,6 +121,10 @@ class Vocabulary:
         """Return the unit of a column that is printed so, in any case but that of a prefix: MJ is not mJ."""
         text = printed.strip()
         return None if MEGA.match(text) else self.units.get(column, {}).get(text.casefold())
+
+    def gives_no_value(self, field: str, text: str) -> bool:
+        """Check whether a cell is blank or has a text that stands for a value that the document does not give."""
+        return not text or text in self.not_given["any"] or text in self.not_given.get(field, ())
 
     def find_rate_item(self, text: str) -> str | None:
         """Return the item of a cell that holds only the unit of a rate, such as `frames/s`."""
@@ -198,6 +203,7 @@ def load_vocabulary() -> Vocabulary:
             name: Quantity(entry["unit"], {unit: Decimal(factor) for unit, factor in entry["units"].items()})
             for name, entry in _load("microbenchmarks")["metrics"].items()
         },
+        not_given={field: frozenset(texts) for field, texts in headers["not_given"].items()},
     )
 
 
