@@ -176,6 +176,7 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "results": encode_query(connection, RESULTS, compact=True),
         "aliases": build_aliases(),
         "prices": {row["platform"]: row["list_price_usd"] for row in run_query(connection, PRICES).to_pylist()},
+        "precisions": list_precisions(connection),
         "flags": {
             "rows": [position[flag["result_id"]] for flag in flags],
             **{key: [flag[name] for flag in flags] for key, name in columns.items()},
@@ -272,17 +273,21 @@ def build_microbenchmarks(connection: duckdb.DuckDBPyConnection) -> dict[str, An
 PRECISIONS = "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL ORDER BY 1"
 
 
+def list_precisions(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
+    """Return the name that all spellings of a precision share, by spelling."""
+    return {name: name_precision(name) for name in run_query(connection, PRECISIONS)["name"].to_pylist()}
+
+
 def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what `ipu-results compare` knows besides the rows and the rules of schema/comparison.toml."""
     words = load_known_words(connection)
-    precisions = run_query(connection, PRECISIONS)["name"].to_pylist()
     return {
         "machines": {
             name: [facts["family"], facts["chip"], facts["chip_count"]]
             for name, facts in sorted(words.machines.items())
         },
         "items": dict(sorted(words.items.items())),
-        "precisions": {name: name_precision(name) for name in precisions},
+        "precisions": list_precisions(connection),
         "figures": FIGURES,
         "per_item": PER_ITEM,
         "min_batches_in_flight": MIN_BATCHES_IN_FLIGHT,
