@@ -5,7 +5,7 @@ import { formatCount, formatUnit, SOURCES } from "./format";
 import { FlagMark, Origin } from "./marks";
 import { CONDITIONS, Index, MEASURES, type Pair, SIDES } from "./pairs";
 import { Choice, PlainTable } from "./parts";
-import { setParameter, setParameters } from "./route";
+import { formatHash, setParameters, openPanel } from "./route";
 
 const ASKED = { a: "Bow-2000", b: "1x A100-40GB", network: "BERT-Large" }; // the comparison that most ask for
 const USUAL = 20; // names that are offered before all others
@@ -43,7 +43,7 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
         const shown = pairs.filter(({ measure }) => measure.name === name);
         return shown.length > 0 && <Pairs key={name} data={data} title={title} left={left} right={right} pairs={shown} by={by} ordered={network !== ALL} />;
       })}
-      {pairs.length === 0 && <Gaps index={index} left={left} right={right} networks={network ? [network] : networks} />}
+      {pairs.length === 0 && <Gaps index={index} left={left} right={right} network={network} networks={network ? [network] : networks} />}
       <details>
         <summary>What is compared, and what is not</summary>
         <ul>
@@ -101,7 +101,8 @@ function Picker({ label, value, usual, all, onChange }: PickerProps) {
 }
 
 /** Names the condition that fails, for each network that both ran. */
-function Gaps({ index, left, right, networks }: { index: Index; left: string; right: string; networks: string[] }) {
+function Gaps({ index, left, right, network, networks }: { index: Index; left: string; right: string; network: string; networks: string[] }) {
+  const siblings = index.listSiblings(left, right, network);
   return (
     <div role="status">
       <p>
@@ -118,6 +119,16 @@ function Gaps({ index, left, right, networks }: { index: Index; left: string; ri
             ))}
           </ul>
         </>
+      )}
+      {siblings.length > 0 && (
+        <p>
+          Other machines with the same chip that do:{" "}
+          {siblings.map((name) => (
+            <a key={name} class="result" href={formatHash("compare", "", { a: left, b: name, ...(network ? { network } : {}) })}>
+              {name}
+            </a>
+          ))}
+        </p>
       )}
     </div>
   );
@@ -189,7 +200,7 @@ function describeTest(data: Dataset, { left, measure }: Pair, by: string) {
   if (by !== "platform") details.push(text("platform"));
   return (
     <>
-      <strong>{text("network")}</strong>
+      <strong>{text("network")}</strong>{" "}
       <br />
       <small>{details.filter(Boolean).join(", ")}</small>
     </>
@@ -221,7 +232,7 @@ function describeDifferences(data: Dataset, { differences, left, right, measure 
 function Figure({ data, row, name }: { data: Dataset; row: number; name: string }) {
   return (
     <>
-      <button type="button" class="figure" aria-haspopup="dialog" onClick={() => setParameter("show", `${data.getText(row, "result_id")}.${name}`)}>
+      <button type="button" class="figure" aria-haspopup="dialog" onClick={() => openPanel(`${data.getText(row, "result_id")}.${name}`)}>
         {data.formatOnScreen(row, name)} <small>{formatUnit(name, data.getText(row, "item"))}</small>
       </button>
       <br />

@@ -129,6 +129,7 @@ export interface Data {
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
   rankings: Frame;
+  replications: Frame;
   citations: Citations;
   run: Known;
   microbenchmarks: MicrobenchmarkData;

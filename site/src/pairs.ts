@@ -94,6 +94,13 @@ export class Index {
     });
   }
 
+  /** Other names with the chip of `right` that share a test with `left`, on a network if one is given. */
+  listSiblings(left: string, right: string, network: string): string[] {
+    const chip = (name: string) => this.data.getText(this.all.get(name)?.[0] ?? -1, "chip");
+    if (!this.all.has(right) || !chip(right)) return [];
+    return [...this.rows.keys()].filter((name) => name !== left && name !== right && chip(name) === chip(right) && this.listPairs(left, name, network).length > 0);
+  }
+
   /** Why two names share no test of a network: the conditions that fail for the rows that come nearest, in words. */
   explainGap(left: string, right: string, network: string): string {
     const [own, others] = [left, right].map((name) => (this.all.get(name) ?? []).filter((row) => this.data.getText(row, "network") === network));
@@ -130,6 +137,7 @@ export class Index {
       .filter((name) => name !== side)
       .map((name) => ({ name, left: data.getText(left, name), right: data.getText(right, name) }))
       .filter(({ name, left: own, right: other }) => own !== other && !(name === "effective_precision" && own && other && data.spellPrecision(own) === data.spellPrecision(other)))
+      .filter(({ name }) => name !== "sdk_version" || data.getText(left, "framework") === data.getText(right, "framework"))
       .filter(({ name, left: own, right: other }) => name !== "latency_scope" || (measure.name === "latency_ms" && own && other));
     const ratio = divide(data, measure, left, right, measure.name)!;
     const perChip = measure.name === "throughput" ? divide(data, measure, left, right, "throughput_per_chip") : null;

@@ -240,6 +240,18 @@ def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     }
 
 
+REPLICATIONS = """
+    SELECT first_result_id, second_result_id, first_publisher, second_publisher, first_figure, second_figure, measure,
+        ratio, counts, reason, vendor_part, differs, unstated
+    FROM replications WHERE measure <> 'microbenchmark' ORDER BY counts DESC, first_result_id, second_result_id
+"""
+
+
+def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect the pairs of results of the same work by two parties."""
+    return encode_query(connection, REPLICATIONS)
+
+
 # With the figure as printed, its line in our transcription, and its place in the source, from the cell itself.
 MICROBENCHMARKS = """
     SELECT m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic, m.device_count,
