@@ -78,6 +78,19 @@ function findNames(data: Dataset, column: string, word: string): string[] {
   return values.words.filter((value) => squeeze(value).includes(squeeze(word)) || (Object.hasOwn(aliases, value) && ` ${aliases[value]} `.includes(` ${squeeze(word)} `)));
 }
 
+/** The names that words name, those with the most rows first. */
+function rankNames(data: Dataset, column: string, terms: Term[]): string[] {
+  const names = new Set(terms.flatMap(({ words: [word], columns }) => (columns ? [] : findNames(data, column, word!))));
+  const values = data.getColumn(column);
+  if (values.kind !== "text" || names.size === 0) return [];
+  const counts = new Map([...names].map((name) => [name, 0]));
+  for (const code of values.codes) {
+    const word = values.words[code] ?? "";
+    if (counts.has(word)) counts.set(word, counts.get(word)! + 1);
+  }
+  return [...counts].sort(([, left], [, right]) => right - left).map(([name]) => name);
+}
+
 const indexes = new WeakMap<Dataset, Index>();
 
 /** Two words that each name machines, no machine both. */
@@ -96,7 +109,6 @@ export function listOffers(data: Dataset, search: string): Offer[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const terms = parseTerms(search);
   const offers: Offer[] = [];
-  const network = terms.flatMap(({ words: [word] }) => findNames(data, "network", word!)).sort((left, right) => left.length - right.length)[0];
   const machines = findMachines(data, terms);
   if (machines) {
     if (!indexes.has(data)) indexes.set(data, new Index(data, "platform"));
@@ -105,17 +117,15 @@ export function listOffers(data: Dataset, search: string): Offer[] {
     const count = (a: string, b: string, on = "") => index.listPairs(a, b, on).length;
     const pairs = lefts!.flatMap((a) => rights!.map((b) => ({ a, b, shared: count(a, b) })));
     pairs.sort((one, other) => other.shared - one.shared || one.a.length + one.b.length - other.a.length - other.b.length);
-    const named = network ? pairs.filter(({ a, b }) => count(a, b, network) > 0) : [];
-    for (const { a, b, shared } of [...named, ...pairs].slice(0, 3))
-      offers.push(
-        named.length > 0 && count(a, b, network) > 0
-          ? { title: `Compare ${a} with ${b} on ${network} (${formatCount(count(a, b, network), "test")})`, hash: formatHash("compare", "", { a, b, network: network! }) }
-          : { title: `Compare ${a} with ${b} (${formatCount(shared, "test")})`, hash: formatHash("compare", "", { a, b }) },
-      );
+    const add = (a: string, b: string, shared: number, network = "") =>
+      offers.push({ title: `Compare ${a} with ${b}${network && ` on ${network}`} (${formatCount(shared, "test")})`, hash: formatHash("compare", "", { a, b, ...(network ? { network } : {}) }) });
+    const named = rankNames(data, "network", terms.filter((term) => !machines.includes(term))).flatMap((network) => pairs.map(({ a, b }) => ({ a, b, network, shared: count(a, b, network) })));
+    for (const { a, b, network, shared } of named.filter(({ shared }) => shared > 0).sort((one, other) => other.shared - one.shared).slice(0, 3)) add(a, b, shared, network);
+    for (const { a, b, shared } of pairs.slice(0, 3)) add(a, b, shared);
   }
   if (words.some((word) => BEST.has(word)) && !machines) {
     const limit = /([\d.]+)\s*ms/.exec(search.toLowerCase())?.[1];
-    const model = terms.flatMap(({ words: [word], columns }) => (columns ? [] : findNames(data, "model", word!))).sort((left, right) => left.length - right.length)[0];
+    const model = rankNames(data, "model", terms)[0];
     if (model)
       offers.push({
         title: `The fastest on ${model}${limit ? ` within ${limit} ms` : ""}`,
