@@ -26,18 +26,20 @@ const VIEWS: Record<string, string> = {
   emulator: "Emulator",
   sql: "SQL",
 };
+const UNKNOWN = "unknown";
 const ABOUT = "about"; // a page of the documentation, linked from the others
 
 export function App({ start }: { start: StartData }) {
   const route = useRoute();
-  const view = Object.hasOwn(VIEWS, route.view) || route.view === ABOUT ? route.view : "start";
+  const view = Object.hasOwn(VIEWS, route.view) || route.view === ABOUT ? route.view : UNKNOWN;
   const main = useRef<HTMLElement>(null);
   const { build } = start;
   const skip = () => (view === "results" ? document.querySelector<HTMLElement>(".scroll") : main.current)?.focus();
   const show = route.query.get("show");
   useEffect(() => {
-    document.title = view === "start" ? "ipu-results: how fast Graphcore IPUs are" : `${VIEWS[view] ?? "About"} · ipu-results`;
-  }, [view]);
+    if (view === "start") document.title = "ipu-results: measured speed of AI processors, each figure with its source";
+    else if (!["results", "compare", "charts"].includes(view)) document.title = `${VIEWS[view] ?? (view === ABOUT ? `About: ${route.detail}` : "No such page")} · ipu-results`;
+  }, [view, route.detail]);
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
@@ -72,6 +74,18 @@ export function App({ start }: { start: StartData }) {
 }
 
 function View({ view, route, start }: { view: string; route: Route; start: StartData }) {
+  if (view === UNKNOWN)
+    return (
+      <div class="about">
+        <h2>There is no such page</h2>
+        <p role="alert">
+          The address names a view <code>{route.view}</code>, which does not exist. It may come from another release.
+        </p>
+        <p>
+          <a href="#/">Start</a>, <a href="#/results">all results</a>, <a href="#/compare">compare two machines</a> or <a href="#/claims">claims</a>.
+        </p>
+      </div>
+    );
   if (view === "start") return <Start data={start} />;
   if (view === ABOUT) return <About name={route.detail} repository={start.repository} />;
   if (view === "claims") return <Claims query={route.query} name={route.detail} />;

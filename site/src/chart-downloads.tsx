@@ -1,14 +1,26 @@
-// A chart as PNG, SVG and CSV, and the code that shows it on another page.
+// A chart as PNG and SVG with its source, licence, version and address in it, as CSV, its citation, and the code to embed it.
+import { useState } from "preact/hooks";
+import type { Dataset } from "./dataset";
+import { More } from "./lazy";
 import { formatCell, saveFile } from "./download";
 import { type ChartData, loadScript, type NumberTable } from "./load";
 import { formatHash } from "./route";
 
 type Shown = Pick<ChartData, "name" | "finding" | "numbers" | "specification">;
 
-export function ChartDownloads({ chart, picture = true, hash = formatHash("charts", chart.name) }: { chart: Shown; picture?: boolean; hash?: string }) {
+interface Props {
+  data: Dataset;
+  chart: Shown;
+  picture?: boolean; // whether the site has it as a file
+  hash?: string;
+}
+
+export function ChartDownloads({ data, chart, picture = true, hash = formatHash("charts", chart.name) }: Props) {
+  const [citing, setCiting] = useState(false);
+  const ids = [...new Set(chart.numbers.flatMap(({ ids }) => ids).filter((id): id is string => id !== null && data.findRow(id) >= 0))];
   const save = async (kind: "png" | "svg") => {
     await loadScript("vega.js");
-    const content = kind === "svg" ? await window.__charts!.exportSvg(chart.specification) : decode(await window.__charts!.exportPng(chart.specification));
+    const content = kind === "svg" ? await window.__charts!.exportSvg(chart.specification, describePicture(data, ids, hash)) : decode(await window.__charts!.exportPng(chart.specification, describePicture(data, ids, hash)));
     saveFile(`${chart.name}.${kind}`, kind === "svg" ? "image/svg+xml" : "image/png", content);
   };
   return (
@@ -22,6 +34,11 @@ export function ChartDownloads({ chart, picture = true, hash = formatHash("chart
       <button type="button" onClick={() => saveFile(`${chart.name}.csv`, "text/csv", chart.numbers.map(formatTable).join("\r\n"))}>
         CSV
       </button>
+      {ids.length > 0 && (
+        <button type="button" aria-expanded={citing} onClick={() => setCiting(!citing)}>
+          Cite
+        </button>
+      )}
       <details>
         <summary>Embed</summary>
         <label>
@@ -30,8 +47,24 @@ export function ChartDownloads({ chart, picture = true, hash = formatHash("chart
         </label>
         {location.protocol === "file:" && <small>This page was opened from disk: put the address of the site in.</small>}
       </details>
+      {citing && <More name="Cite" ids={ids} />}
     </div>
   );
+}
+
+/** The lines below a picture: sources, how MLPerf times came about, dataset with version and licence, address. */
+function describePicture(data: Dataset, ids: string[], hash: string): string[] {
+  const list = (name: string) => [...new Set(ids.map((id) => data.getText(data.findRow(id), name)).filter(Boolean))];
+  const publishers = list("publisher");
+  const { build, repository } = window.__data!.start!;
+  const version = build.version ? `version ${build.version}` : `unreleased build ${build.build_id.slice(0, 12)}`;
+  const address = location.protocol === "file:" ? repository : `${location.href.split("#")[0]}${hash}`;
+  return [
+    publishers.length > 0 ? `Source: ${publishers.join(", ")}` : "Source: computed by ipu-results",
+    ...(list("origin").includes("official") ? ["MLPerf times: computed from the logs by ipu-results, not verified by MLCommons Association"] : []),
+    `ipu-results, ${version} of ${build.as_of}, CC-BY-4.0`,
+    address,
+  ];
 }
 
 /** Decodes a data address: the page's policy lets no script fetch one. */

@@ -1,14 +1,15 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Chart } from "./chart";
 import { ChartDownloads } from "./chart-downloads";
-import { WithData } from "./data";
+import { useMedia, WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatCount } from "./format";
 import type { ChartData } from "./load";
 import { Origin } from "./marks";
 import { describeSource, Numbers, showSource } from "./points";
 import { Ranking, RANKING, RANKING_QUESTION } from "./ranking";
-import { formatHash } from "./route";
+import { Choice } from "./parts";
+import { formatHash, navigate } from "./route";
 
 export function Charts({ data, name, query }: { data: Dataset; name: string; query: URLSearchParams }) {
   return (
@@ -23,16 +24,18 @@ function Answers({ data, charts, name, query }: { data: Dataset; charts: ChartDa
   questions[RANKING] = RANKING_QUESTION;
   const shown = Object.hasOwn(questions, name) ? name : charts[0]!.name;
   const chart = charts.find((candidate) => candidate.name === shown);
+  const wide = useMedia("(min-width: 821px)");
   const heading = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (name) heading.current?.focus();
     document.title = `${questions[shown]} · ipu-results`;
-  }, [name]);
+  }, [shown]);
   return (
     <>
       <nav class="questions" aria-label="Questions">
-        <h2>Questions</h2>
-        <ul>
+        {!wide && <Choice label="Question" value={shown} options={Object.entries(questions)} onChange={(each) => navigate(formatHash("charts", each))} />}
+        {wide && <h2>Questions</h2>}
+        {wide && <ul>
           {Object.entries(questions).map(([each, question]) => (
             <li key={each}>
               <a href={formatHash("charts", each)} aria-current={each === shown ? "page" : undefined}>
@@ -40,7 +43,7 @@ function Answers({ data, charts, name, query }: { data: Dataset; charts: ChartDa
               </a>
             </li>
           ))}
-        </ul>
+        </ul>}
         <p class="legend">
           {["published", "official", "measured", "emulated"].map((origin) => (
             <Origin key={origin} origin={origin} />
@@ -78,7 +81,7 @@ function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
           <small key={line}>{line}. </small>
         ))}
       </p>
-      <ChartDownloads chart={chart} />
+      <ChartDownloads data={data} chart={chart} />
       <h3>What the rows cannot show</h3>
       <ul class="caveats">
         {chart.caveats.map((caveat) => (

@@ -1,13 +1,14 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { WithData } from "./data";
 import { formatCount, formatFigure } from "./format";
 import { getRows, getText, groupBy, type Row } from "./frame";
 import type { Data, Use } from "./load";
-import { Verdict } from "./marks";
+import { Explained, GAP_MEANINGS, MEANINGS, Verdict } from "./marks";
 import { Field } from "./parts";
 import { formatHash, setParameter } from "./route";
 
 const MAX_RESULTS = 12; // links to results of one claim
+const PART = 12; // claims that are shown at once
 
 interface Recomputation {
   value: number;
@@ -50,6 +51,9 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
   if (order === "") claims.sort((left, right) => rankHeadline(right) - rankHeadline(left));
   const isLinked = (claim: Row) => claim["claim_id"] === name;
   const shown = claims.filter((claim) => matches.includes(claim) || isLinked(claim)); // the linked one in its place
+  const [parts, setParts] = useState(1);
+  const position = shown.findIndex(isLinked);
+  const visible = shown.slice(0, Math.max(parts * PART, position + 1));
   const verdicts = [...groupBy(claims, "verdict")].sort(([, left], [, right]) => right.length - left.length);
   return (
     <div class="claim-list">
@@ -111,22 +115,35 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
         </p>
       )}
       <ol class="claims">
-        {shown.map((claim) => {
+        {visible.map((claim) => {
           const id = getText(claim, "claim_id");
           const uses = data.uses.filter((use) => use.claim_id === id);
           return <Claim key={id} claim={claim} values={recomputations.get(id) ?? []} uses={uses} open={id === name} />;
         })}
       </ol>
+      {visible.length < shown.length && (
+        <p>
+          <button type="button" onClick={() => setParts(Math.ceil(visible.length / PART) + 1)}>
+            Show {Math.min(PART, shown.length - visible.length)} more of {shown.length - visible.length}
+          </button>{" "}
+          <button type="button" class="quiet" onClick={() => setParts(Math.ceil(shown.length / PART))}>
+            Show all
+          </button>
+        </p>
+      )}
       {matches.length === 0 && <p class="none">No claim matches.</p>}
       <h2 id="contradictions" tabIndex={-1}>
         Statements next to each other
       </h2>
       <p class="intro">Claims that differ from each other, or only seem to. The claims named may each be confirmed by themselves.</p>
+      <details open={false} id="pairs">
+        <summary>Show {formatCount(data.contradictions.rows, "pair")}</summary>
       <ul class="claims">
         {getRows(data.contradictions).map((contradiction) => (
           <Contradiction key={getText(contradiction, "contradiction_id")} row={contradiction} />
         ))}
       </ul>
+      </details>
     </div>
   );
 }
@@ -176,8 +193,15 @@ function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses:
   return (
     <li id={`claim-${id}`} tabIndex={-1} class={open ? "open" : ""}>
       <p class="head">
-        <strong class="claimed">{getText(claim, "figure")}</strong> <Verdict verdict={getText(claim, "verdict")} />
-        {formatGap(claim) && <small> gap {formatGap(claim)}</small>}
+        <strong class="claimed">{getText(claim, "figure")}</strong>{" "}
+        <Explained text={MEANINGS[getText(claim, "verdict")] ?? ""}>
+          <Verdict verdict={getText(claim, "verdict")} />
+        </Explained>
+        {formatGap(claim) && (
+          <Explained class="gap" text={GAP_MEANINGS[getText(claim, "gap_kind")] ?? ""}>
+            gap {formatGap(claim)}
+          </Explained>
+        )}
         <a class="self" href={formatHash("claims", id)} aria-label={`Link to ${id}`}>
           {id}
         </a>

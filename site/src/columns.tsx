@@ -136,7 +136,7 @@ function describeWhen(data: Dataset, row: number): string {
 }
 
 function describeTest(data: Dataset, row: number): string {
-  const mlperf = data.getText(row, "benchmark").startsWith("mlperf") && `MLPerf ${data.getText(row, "mlperf_round")}`;
+  const mlperf = data.getText(row, "benchmark").startsWith("mlperf") && `MLPerf ${data.getText(row, "mlperf_round")} ${data.getText(row, "division")}`;
   return [data.getText(row, "task"), mlperf && mlperf.trim()].filter(Boolean).join(" · ");
 }
 

@@ -1,11 +1,15 @@
-// Two machines, or two SDKs, side by side on the tests that they share.
-import { useMemo } from "preact/hooks";
+// Two machines, or two SDKs, side by side on the tests that they share; where they share none, the condition that fails.
+import { useMemo, useState } from "preact/hooks";
 import type { Dataset } from "./dataset";
-import { formatUnit, SOURCES } from "./format";
-import { DoubtSign, Origin } from "./marks";
+import { formatCount, formatUnit, SOURCES } from "./format";
+import { FlagMark, Origin } from "./marks";
 import { CONDITIONS, Index, MEASURES, type Pair, SIDES } from "./pairs";
 import { Choice, PlainTable } from "./parts";
-import { setParameter, setParameters } from "./route";
+import { formatHash, setParameters, openPanel } from "./route";
+
+const ASKED = { a: "Bow-2000", b: "1x A100-40GB", network: "BERT-Large" }; // the comparison that most ask for
+const USUAL = 20; // names that are offered before all others
+const ALL = "";
 
 export function Compare({ data, query }: { data: Dataset; query: URLSearchParams }) {
   const asked = query.get("by") ?? "platform";
@@ -13,39 +17,33 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
   const { noun } = SIDES[by]!;
   const index = useMemo(() => new Index(data, by), [data, by]);
   const names = useMemo(() => index.listNames(), [index]);
-  const left = query.get("a") ?? findWidest(index);
+  const first = by === "platform" && !query.has("a") && !query.has("b") && names.includes(ASKED.a) && names.includes(ASKED.b);
+  const left = query.get("a") ?? (first ? ASKED.a : names[0] ?? "");
   const partners = useMemo(() => index.listPartners(left), [index, left]);
-  const right = query.get("b") ?? partners[0]?.name ?? "";
-  const pairs = useMemo(() => index.listPairs(left, right), [index, left, right]);
+  const right = query.get("b") ?? (first ? ASKED.b : partners[0]?.name ?? "");
+  const networks = useMemo(() => index.listNetworks(left, right), [index, left, right]);
+  const network = query.get("network") ?? (first ? ASKED.network : ALL);
+  const pairs = useMemo(() => index.listPairs(left, right, network), [index, left, right, network]);
+  const say = (name: string) => (noun === "SDK" ? `SDK ${name}` : name);
+  const title = `${say(left)} against ${say(right)}${network && ` on ${network}`}`;
+  document.title = `${title} · ipu-results`;
   return (
     <div class="compare">
-      <h2>
-        {[left, right].map((name) => (noun === "SDK" ? `SDK ${name}` : name)).join(" against ")}
-      </h2>
+      <h2>{title}</h2>
       <div class="predict">
-        <Choice label="Compare" value={by} options={Object.entries(SIDES).map(([name, { title }]) => [name, title])} onChange={(side) => setParameters({ by: side, a: null, b: null })} />
-        <Choice label={`First ${noun}`} value={left} options={names.map((name) => [name, name])} onChange={(a) => setParameters({ a, b: null })} />
-        <Choice
-          label={`Second ${noun}, by tests shared`}
-          value={right}
-          options={partners.map(({ name, shared }) => [name, `${name} (${shared})`])}
-          onChange={(b) => setParameters({ a: left, b })}
-        />
-        <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left })}>
+        <Choice label="Compare" value={by} options={Object.entries(SIDES).map(([name, { title }]) => [name, title])} onChange={(side) => setParameters({ by: side, a: null, b: null, network: null })} />
+        <Picker label={`First ${noun}`} value={left} usual={names.map((name) => ({ name }))} all={names} onChange={(a) => setParameters({ a, b: right, network: null })} />
+        <Picker label={`Second ${noun}, by tests shared`} value={right} usual={partners} all={names} onChange={(b) => setParameters({ a: left, b, network: null })} />
+        <Choice label="Network" value={network} options={[[ALL, "all that both ran"], ...networks.map((name): [string, string] => [name, name])]} onChange={(name) => setParameters({ a: left, b: right, network: name })} />
+        <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left, network })}>
           Swap
         </button>
       </div>
-      {pairs.length === 0 ? (
-        <p role="status">
-          {left} and {right || `no other ${noun}`} share no test that may be compared. A network, task, phase and unit must be the same;
-          an MLPerf time is never compared with a throughput.
-        </p>
-      ) : (
-        MEASURES.map(({ name, title }) => {
-          const shown = pairs.filter(({ measure }) => measure.name === name);
-          return shown.length > 0 && <Pairs key={name} data={data} title={title} left={left} right={right} pairs={shown} by={by} />;
-        })
-      )}
+      {MEASURES.map(({ name, title }) => {
+        const shown = pairs.filter(({ measure }) => measure.name === name);
+        return shown.length > 0 && <Pairs key={name} data={data} title={title} left={left} right={right} pairs={shown} by={by} ordered={network !== ALL} />;
+      })}
+      {pairs.length === 0 && <Gaps index={index} left={left} right={right} network={network} networks={network ? [network] : networks} />}
       <details>
         <summary>What is compared, and what is not</summary>
         <ul>
@@ -63,10 +61,77 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
   );
 }
 
-/** The name with the most tests that others have too. */
-function findWidest(index: Index): string {
-  const count = (name: string) => index.rows.get(name)?.size ?? 0;
-  return index.listNames().reduce((best, name) => (count(name) > count(best) ? name : best), "");
+interface PickerProps {
+  label: string;
+  value: string;
+  usual: { name: string; shared?: number }[];
+  all: string[];
+  onChange: (name: string) => void;
+}
+
+const SEARCH = "\0search";
+
+/** A choice of the names with the most tests; the last one opens a search of all names. */
+function Picker({ label, value, usual, all, onChange }: PickerProps) {
+  const [searching, setSearching] = useState(false);
+  if (searching)
+    return (
+      <label>
+        {label}
+        <input
+          list="names"
+          type="search"
+          placeholder={`Any of ${all.length}`}
+          ref={(input) => input?.focus()}
+          onChange={(event) => {
+            const name = all.find((each) => each.toLowerCase() === event.currentTarget.value.trim().toLowerCase());
+            if (name) onChange(name);
+            setSearching(false);
+          }}
+        />
+        <datalist id="names">
+          {all.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+      </label>
+    );
+  const options = usual.slice(0, USUAL).map(({ name, shared }): [string, string] => [name, shared ? `${name} (${shared})` : name]);
+  return <Choice label={label} value={value} options={[...options, [SEARCH, `Search all ${all.length} …`]]} onChange={(name) => (name === SEARCH ? setSearching(true) : onChange(name))} />;
+}
+
+/** Names the condition that fails, for each network that both ran. */
+function Gaps({ index, left, right, network, networks }: { index: Index; left: string; right: string; network: string; networks: string[] }) {
+  const siblings = index.listSiblings(left, right, network);
+  return (
+    <div role="status">
+      <p>
+        {left} and {right || "nothing else"} share no test that may be compared{networks.length === 0 && ": no network has rows of both"}.
+      </p>
+      {networks.length > 0 && (
+        <>
+          <p>What is missing, {left} / {right}:</p>
+          <ul>
+            {networks.map((network) => (
+              <li key={network}>
+                <strong>{network}</strong>: {index.explainGap(left, right, network)}.
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {siblings.length > 0 && (
+        <p>
+          Other machines with the same chip that do:{" "}
+          {siblings.map((name) => (
+            <a key={name} class="result" href={formatHash("compare", "", { a: left, b: name, ...(network ? { network } : {}) })}>
+              {name}
+            </a>
+          ))}
+        </p>
+      )}
+    </div>
+  );
 }
 
 interface PairsProps {
@@ -76,36 +141,45 @@ interface PairsProps {
   right: string;
   pairs: Pair[];
   by: string;
+  ordered: boolean; // by test, not by ratio
 }
 
-function Pairs({ data, title, left, right, pairs, by }: PairsProps) {
-  const { higherIsBetter } = pairs[0]!.measure;
-  const ordered = [...pairs].sort((first, second) => second.ratio - first.ratio);
-  const perChip = ordered.some((pair) => pair.perChip !== null && differs(pair, "chips"));
-  const headings = ["Test", left, right, "Times as fast", ...(perChip ? ["Per chip"] : []), "What differs"];
+function Pairs({ data, title, left, right, pairs, by, ordered }: PairsProps) {
+  const { higherIsBetter, name } = pairs[0]!.measure;
+  const number = (pair: Pair, column: string) => Number(data.getValue(pair.left, column) ?? 0);
+  const byTest = (first: Pair, second: Pair) => number(first, "sequence_length") - number(second, "sequence_length") || number(first, "batch_size") - number(second, "batch_size");
+  const sorted = [...pairs].sort((first, second) => (ordered && byTest(first, second)) || second.ratio - first.ratio);
+  const perChip = sorted.some((pair) => pair.perChip !== null && differs(pair, "chips"));
+  const headings = ["Test", "Batch", left, right, "Times as fast", ...(perChip ? ["Per chip"] : []), "What differs"];
   return (
     <section>
       <h3>
-        {title} <small>{higherIsBetter ? "higher is better" : "lower is better"}</small>
+        {title} <small>{formatCount(sorted.length, "test")}, {higherIsBetter ? "higher is better" : "lower is better"}</small>
       </h3>
       <PlainTable label={`${title} of both`} headings={headings} right={headings.slice(1, -1)}>
-        {ordered.map((pair) => (
+        {sorted.map((pair) => (
           <tr key={`${pair.left} ${pair.right}`}>
             <td>{describeTest(data, pair, by)}</td>
+            <td class="right" data-label="Batch">
+              {describeBatch(data, pair)}
+            </td>
             <td class="right" data-label={left}>
-              <Figure data={data} row={pair.left} name={pair.measure.name} />
+              <Figure data={data} row={pair.left} name={name} />
             </td>
             <td class="right" data-label={right}>
-              <Figure data={data} row={pair.right} name={pair.measure.name} />
+              <Figure data={data} row={pair.right} name={name} />
             </td>
             <td class="right" data-label="Times as fast">
               <strong>{formatRatio(pair.ratio)}</strong>
             </td>
             {perChip && <td class="right" data-label="Per chip">{differs(pair, "chips") && pair.perChip !== null ? formatRatio(pair.perChip) : ""}</td>}
-            <td data-label="What differs">{describeDifferences(pair)}</td>
+            <td data-label="What differs">{describeDifferences(data, pair)}</td>
           </tr>
         ))}
       </PlainTable>
+      {sorted.some((pair) => differs(pair, "latency_scope")) && (
+        <p class="note">A latency that is timed on the host has the copies to and from the chip in it; one that is timed on the device has not, and so is shorter.</p>
+      )}
     </section>
   );
 }
@@ -113,28 +187,42 @@ function Pairs({ data, title, left, right, pairs, by }: PairsProps) {
 const differs = (pair: Pair, name: string) => pair.differences.some((difference) => difference.name === name);
 const formatRatio = (ratio: number) => `${ratio < 100 ? ratio.toPrecision(3) : Math.round(ratio).toLocaleString("en")}×`;
 
+function describeBatch(data: Dataset, { left, right }: Pair): string {
+  const [own, other] = [left, right].map((row) => data.formatFigure(row, "batch_size", 15) || "not stated");
+  return own === other ? own! : `${own} / ${other}`;
+}
+
 function describeTest(data: Dataset, { left, measure }: Pair, by: string) {
   const text = (name: string) => data.getText(left, name);
   const details = [text("task"), text("phase"), text("sequence_length") && `${text("sequence_length")} tokens`];
-  if (measure.name === "latency_ms") details.push(`batch ${text("batch_size")}`);
+  if (measure.name === "latency_ms") details.push(text("latency_basis").replace("-", " "));
   if (measure.name === "minutes") details.push(text("division"));
   if (by !== "platform") details.push(text("platform"));
   return (
     <>
-      <strong>{text("network")}</strong>
+      <strong>{text("network")}</strong>{" "}
       <br />
       <small>{details.filter(Boolean).join(", ")}</small>
     </>
   );
 }
 
-function describeDifferences({ differences }: Pair) {
-  if (differences.length === 0) return <small>nothing that is known</small>;
+/** What differs in a pair, but for the batch, which has a column, and the flags of its two figures. */
+function describeDifferences(data: Dataset, { differences, left, right, measure }: Pair) {
+  const shown = differences.filter(({ name }) => name !== "batch_size");
+  const column = SOURCES[measure.name] ?? measure.name;
+  const flags = [left, right].flatMap((row) => (data.flags.get(row) ?? []).filter((flag) => flag.severity !== "info" && flag.column === column));
+  if (shown.length + flags.length === 0) return <small>nothing that is known</small>;
   return (
     <ul class="differences">
-      {differences.map(({ name, left, right }) => (
+      {shown.map(({ name, left, right }) => (
         <li key={name}>
           <small>{CONDITIONS[name]}</small> {left || "unknown"} / {right || "unknown"}
+        </li>
+      ))}
+      {flags.map((flag, index) => (
+        <li key={index}>
+          <FlagMark flag={flag} title={data.data.rules[flag.rule] ?? ""} /> {(data.data.rules[flag.rule] ?? "").replaceAll("-", " ")}
         </li>
       ))}
     </ul>
@@ -142,17 +230,13 @@ function describeDifferences({ differences }: Pair) {
 }
 
 function Figure({ data, row, name }: { data: Dataset; row: number; name: string }) {
-  const origin = data.getText(row, "origin");
-  const column = SOURCES[name] ?? name;
-  const flags = (data.flags.get(row) ?? []).filter((flag) => flag.severity !== "info" && flag.column === column);
   return (
     <>
-      <button type="button" class="figure" aria-haspopup="dialog" onClick={() => setParameter("show", `${data.getText(row, "result_id")}.${name}`)}>
-        <DoubtSign flags={flags} />
+      <button type="button" class="figure" aria-haspopup="dialog" onClick={() => openPanel(`${data.getText(row, "result_id")}.${name}`)}>
         {data.formatOnScreen(row, name)} <small>{formatUnit(name, data.getText(row, "item"))}</small>
       </button>
       <br />
-      <Origin origin={origin} />
+      <Origin origin={data.getText(row, "origin")} />
     </>
   );
 }

@@ -102,6 +102,11 @@ export class Dataset {
     return this.has("sparsity") && this.getValue(row, "sparsity") !== null;
   }
 
+  /** A precision under the name that its spellings share: 16.16 is FP16. */
+  spellPrecision(name: string): string {
+    return this.data.precisions[name] ?? name.toLowerCase();
+  }
+
   getPrecision(row: number): string {
     return this.getText(row, "precision") || this.getText(row, "compute_precision");
   }

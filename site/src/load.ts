@@ -40,6 +40,7 @@ export interface ResultsData {
   results: Frame;
   aliases: Record<string, Record<string, string>>; // other names by column and name
   prices: Record<string, number>; // list prices in USD by platform
+  precisions: Record<string, string>; // the name that spellings share
   flags: FlagColumns;
   sets: Record<string, number[]>;
   rules: Record<string, string>;
@@ -128,6 +129,7 @@ export interface Data {
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
   rankings: Frame;
+  replications: Frame;
   citations: Citations;
   run: Known;
   microbenchmarks: MicrobenchmarkData;

@@ -1,4 +1,5 @@
 // Signs that differ in shape and word, not by colour alone.
+import type { ComponentChildren } from "preact";
 import type { Flag } from "./dataset";
 import type { RowFlag, Severity } from "./load";
 import { Section } from "./parts";
@@ -21,6 +22,34 @@ export function Origin({ origin, brief = false }: { origin: string; brief?: bool
   );
 }
 
+/** A code whose meaning is shown where the pointer is over it, and on a touch or Enter. */
+export function Explained({ text, class: name = "", children }: { text: string; class?: string; children: ComponentChildren }) {
+  const show = (event: MouseEvent) => {
+    const mark = event.currentTarget as HTMLElement;
+    const tip = document.createElement("div");
+    tip.className = "tip";
+    tip.setAttribute("role", "status");
+    tip.textContent = text;
+    (mark.closest("dialog") ?? document.body).append(tip);
+    const { left, bottom } = mark.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(left, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${Math.max(4, Math.min(bottom + 4, innerHeight - tip.offsetHeight - 8))}px`;
+    const hide = () => {
+      tip.remove();
+      for (const kind of ["pointerdown", "keydown", "blur", "hashchange"]) removeEventListener(kind, hide);
+      removeEventListener("scroll", hide, true);
+    };
+    for (const kind of ["pointerdown", "keydown", "blur", "hashchange"]) addEventListener(kind, hide);
+    addEventListener("scroll", hide, true);
+  };
+  return (
+    <button type="button" class={`explained ${name}`} title={text} onClick={show}>
+      {children}
+    </button>
+  );
+}
+
+const SEVERITIES: Record<Severity, string> = { error: "Error", warn: "Warning", info: "Remark" };
 const SIGNS: Record<Severity, string> = { error: "✖", warn: "!", info: "i" };
 
 /** The sign of the most severe flag next to a figure; a flag of severity info has none. */
@@ -36,11 +65,11 @@ export function DoubtSign({ flags }: { flags: Flag[] }) {
 
 export function FlagMark({ flag, title }: { flag: Pick<Flag, "rule" | "severity">; title: string }) {
   return (
-    <span class={`flag flag-${flag.severity}`} title={`${flag.severity}: ${flag.rule} ${title}`}>
+    <Explained class={`flag flag-${flag.severity}`} text={`${SEVERITIES[flag.severity]} ${flag.rule}: ${title.replaceAll("-", " ")}`}>
       <span aria-hidden="true">{SIGNS[flag.severity]} </span>
       <span class="unseen">{flag.severity} </span>
       {flag.rule}
-    </span>
+    </Explained>
   );
 }
 
@@ -69,6 +98,27 @@ export function FlagList({ flags }: { flags: RowFlag[] }) {
   );
 }
 
+/** What a verdict means. */
+export const MEANINGS: Record<string, string> = {
+  confirmed: "The figures give what was claimed, to the digits that it has.",
+  "confirmed-internally": "Only figures of the same document, or another claim, give what was claimed.",
+  "last-digit-differs": "The figures give another last digit.",
+  "reached-by-later-sdk": "Not by the SDK that was named, but by a later one.",
+  "within-run-to-run-spread": "The difference is within the spread of the runs.",
+  "depends-on-baseline": "Some figures that may have been meant give it, others do not.",
+  "not-supported": "No figure here gives as much as was claimed.",
+  contradicted: "The figures give something else.",
+  "not-recomputable": "The figures that it needs are not in this dataset.",
+};
+
+/** What the kind of a gap means. */
+export const GAP_MEANINGS: Record<string, string> = {
+  none: "The recomputed figure is the claimed one.",
+  "last-digit": "The recomputed figure differs in the last digit only.",
+  "within-run-to-run-spread": "The runs behind the figure differ by as much.",
+  beyond: "The recomputed figure differs by more than rounding and the spread of runs explain.",
+};
+
 const VERDICTS: Record<string, string> = {
   confirmed: "✓",
   "confirmed-internally": "✓",
@@ -83,7 +133,7 @@ const VERDICTS: Record<string, string> = {
 
 export function Verdict({ verdict }: { verdict: string }) {
   return (
-    <span class={`verdict verdict-${verdict}`}>
+    <span class={`verdict verdict-${verdict}`} title={MEANINGS[verdict]}>
       <span aria-hidden="true">{VERDICTS[verdict] ?? ""} </span>
       {verdict.replaceAll("-", " ")}
     </span>

@@ -7,7 +7,7 @@ import { expand, getColumn, getRows, getText, groupBy, type Row, type TextColumn
 import type { MicrobenchmarkData, MicrobenchmarkFlag } from "./load";
 import { FlagList, FlagMark } from "./marks";
 import { DocumentFields, Field, PlainTable, Section } from "./parts";
-import { navigate, setParameter, setParameters } from "./route";
+import { closePanel, openPanel, navigate, setParameter, setParameters } from "./route";
 
 const FILTERS = { device: "Device", operation: "Operation", metric: "Metric", publisher: "Publisher" };
 type Filter = keyof typeof FILTERS;
@@ -124,7 +124,7 @@ function Line({ row, flags }: { row: Row; flags: MicrobenchmarkFlag[] }) {
     <tr>
       <td>{describeDevice(row)}</td>
       <td class="right">
-        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => setParameter("show", getText(row, "microbenchmark_id"))}>
+        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => openPanel(getText(row, "microbenchmark_id"))}>
           {getText(row, "raw_text")} <small>{formatUnit(row, "unit")}</small>
         </button>{" "}
         {flags.map((flag) => (
@@ -156,7 +156,7 @@ interface PanelProps {
 function Panel({ id, data, row, flags }: PanelProps) {
   const document = data.documents.find((candidate) => candidate.document_id === row?.["document_id"]);
   return (
-    <Dialog onClose={() => setParameter("show", null)}>
+    <Dialog onClose={closePanel}>
       {!row || !document ? (
         <>
           <h2 id="panel-title">No such microbenchmark</h2>

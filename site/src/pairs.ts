@@ -28,6 +28,8 @@ export const MEASURES: Measure[] = comparison.measures.map(({ column, title, hig
 /** Conditions of a result that may differ in a pair, with the words for them. */
 export const CONDITIONS = comparison.conditions;
 
+const WORDS: Record<string, string> = { ...CONDITIONS, latency_basis: "what the latency times", latency_kind: "kind of latency", sequence_length: "sequence length" };
+
 export interface Pair {
   measure: Measure;
   left: number;
@@ -41,11 +43,14 @@ export interface Pair {
 /** The tests of each name of a side: a key for each measure and test, with the rows of it. */
 export class Index {
   readonly rows = new Map<string, Map<string, number[]>>(); // by name, then by key
+  private readonly all = new Map<string, number[]>(); // every row by name, those that may not be compared, too
 
   constructor(readonly data: Dataset, readonly side: string) {
     for (let row = 0; row < data.rows; row += 1) {
       const name = data.getText(row, side);
       if (!name) continue;
+      this.all.set(name, this.all.get(name) ?? []);
+      this.all.get(name)!.push(row);
       for (const measure of MEASURES) {
         if (!isComparable(data, row, measure)) continue;
         const key = [measure.name, ...[...measure.test, ...SIDES[side]!.same].map((column) => data.getText(row, column))].join("|");
@@ -65,24 +70,58 @@ export class Index {
       .sort((left, right) => right.shared - left.shared || left.name.localeCompare(right.name, "en", { numeric: true }));
   }
 
-  /** Names that share a test with any other. */
+  /** Names that share a test with any other, those with the most such tests first. */
   listNames(): string[] {
     const owners = new Map<string, number>();
     for (const tests of this.rows.values()) for (const key of tests.keys()) owners.set(key, (owners.get(key) ?? 0) + 1);
-    return [...this.rows]
-      .filter(([, tests]) => [...tests.keys()].some((key) => owners.get(key)! > 1))
-      .map(([name]) => name)
-      .sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
+    const count = new Map([...this.rows].map(([name, tests]) => [name, [...tests.keys()].filter((key) => owners.get(key)! > 1).length]));
+    return [...count.keys()].filter((name) => count.get(name)! > 0).sort((left, right) => count.get(right)! - count.get(left)! || left.localeCompare(right, "en", { numeric: true }));
+  }
+
+  /** The networks that each of two names has rows of. */
+  listNetworks(left: string, right: string): string[] {
+    const [own, others] = [left, right].map((name) => new Set((this.all.get(name) ?? []).map((row) => this.data.getText(row, "network"))));
+    return [...own!].filter((network) => network && others!.has(network)).sort();
   }
 
   /** One pair for each test that two names share: the rows that differ in the fewest conditions, then the fastest. */
-  listPairs(left: string, right: string): Pair[] {
+  listPairs(left: string, right: string, network = ""): Pair[] {
     const [own, others] = [this.rows.get(left), this.rows.get(right)];
     if (!own || !others || left === right) return [];
     return [...own].flatMap(([key, rows]) => {
       const partners = others.get(key);
-      return partners ? [this.choosePair(key, rows, partners)] : [];
+      return partners && (!network || this.data.getText(rows[0]!, "network") === network) ? [this.choosePair(key, rows, partners)] : [];
     });
+  }
+
+  /** Other names with the chip of `right` that share a test with `left`, on a network if one is given. */
+  listSiblings(left: string, right: string, network: string): string[] {
+    const chip = (name: string) => this.data.getText(this.all.get(name)?.[0] ?? -1, "chip");
+    if (!this.all.has(right) || !chip(right)) return [];
+    return [...this.rows.keys()].filter((name) => name !== left && name !== right && chip(name) === chip(right) && this.listPairs(left, name, network).length > 0);
+  }
+
+  /** Why two names share no test of a network: the conditions that fail for the rows that come nearest, in words. */
+  explainGap(left: string, right: string, network: string): string {
+    const [own, others] = [left, right].map((name) => (this.all.get(name) ?? []).filter((row) => this.data.getText(row, "network") === network));
+    for (const [name, rows] of [[left, own!], [right, others!]] as const) if (rows.length === 0) return `there is no row of ${network} on ${name}`;
+    const reasons = MEASURES.flatMap((measure) => {
+      const [first, second] = [own!, others!].map((rows) => rows.filter((row) => this.data.getValue(row, measure.name) !== null));
+      if (first!.length === 0 || second!.length === 0) return [];
+      const [kept, keptOthers] = [first!, second!].map((rows) => rows.filter((row) => isComparable(this.data, row, measure)));
+      if (kept!.length === 0 || keptOthers!.length === 0) {
+        const name = kept!.length === 0 ? left : right;
+        return [{ failed: 0, text: `${measure.title.toLowerCase()}: every row of ${name} has an error flag or a doubt, repeats another, or is no measurement of a batch` }];
+      }
+      const columns = [...measure.test, ...SIDES[this.side]!.same];
+      const gaps = kept!.flatMap((row) => keptOthers!.map((other) => columns.filter((column) => this.data.getText(row, column) !== this.data.getText(other, column)).map((column) => [column, this.data.getText(row, column), this.data.getText(other, column)] as const)));
+      const nearest = gaps.reduce((best, gap) => (gap.length < best.length ? gap : best));
+      const words = nearest.map(([column, mine, theirs]) => `${WORDS[column] ?? column.replaceAll("_", " ")} is ${mine || "not stated"} / ${theirs || "not stated"}`);
+      return [{ failed: nearest.length, text: `${measure.title.toLowerCase()}: ${words.join(", ")}` }];
+    });
+    if (reasons.length > 0) return reasons.sort((one, other) => one.failed - other.failed).map(({ text }) => text).join("; ");
+    const [mine, theirs] = [own!, others!].map((rows) => MEASURES.filter(({ name }) => rows.some((row) => this.data.getValue(row, name) !== null)).map(({ title }) => title.toLowerCase()).join(" and "));
+    return `no kind of figure in common: ${mine || "none"} / ${theirs || "none"}`;
   }
 
   private choosePair(key: string, lefts: number[], rights: number[]): Pair {
@@ -97,7 +136,9 @@ export class Index {
     const differences = Object.keys(CONDITIONS)
       .filter((name) => name !== side)
       .map((name) => ({ name, left: data.getText(left, name), right: data.getText(right, name) }))
-      .filter((difference) => difference.left !== difference.right);
+      .filter(({ name, left: own, right: other }) => own !== other && !(name === "effective_precision" && own && other && data.spellPrecision(own) === data.spellPrecision(other)))
+      .filter(({ name }) => name !== "sdk_version" || data.getText(left, "framework") === data.getText(right, "framework"))
+      .filter(({ name, left: own, right: other }) => name !== "latency_scope" || (measure.name === "latency_ms" && own && other));
     const ratio = divide(data, measure, left, right, measure.name)!;
     const perChip = measure.name === "throughput" ? divide(data, measure, left, right, "throughput_per_chip") : null;
     return { measure, left, right, differences, ratio, perChip, candidates };

@@ -3,7 +3,7 @@ import type { Dataset } from "./dataset";
 import { formatCount, formatFigure } from "./format";
 import type { NumberTable } from "./load";
 import { PlainTable } from "./parts";
-import { setParameter } from "./route";
+import { openPanel } from "./route";
 
 const SHOWN_FIGURES = ["throughput", "time_to_train_s", "latency_ms"]; // the first that a result has
 
@@ -11,7 +11,7 @@ const SHOWN_FIGURES = ["throughput", "time_to_train_s", "latency_ms"]; // the fi
 export function showSource(data: Dataset, id: unknown): void {
   const row = data.findRow(String(id ?? ""));
   const name = SHOWN_FIGURES.find((column) => row >= 0 && data.getValue(row, column) !== null);
-  if (name) setParameter("show", `${id}.${name}`);
+  if (name) openPanel(`${id}.${name}`);
 }
 
 /** The lines that the tooltip of a point has besides its figures. */

@@ -9,8 +9,9 @@ import { getRows, getText, type Row } from "./frame";
 import type { StartData } from "./load";
 import { Origin, Verdict } from "./marks";
 import { Official } from "./official";
+import { Others } from "./others";
 import { Field, Section } from "./parts";
-import { formatHash, setParameter } from "./route";
+import { closePanel, formatHash } from "./route";
 import { DIGITS, Sources } from "./sources";
 
 /** The cell of the table that the panel is about. */
@@ -30,7 +31,7 @@ export function Provenance({ data, show, start }: { data: Dataset; show: string;
 function Panel(figure: Figure) {
   const { data, row, id, name } = figure;
   return (
-    <Dialog onClose={() => setParameter("show", null)}>
+    <Dialog onClose={closePanel}>
       {row < 0 ? (
         <Missing kind="result" name={id} />
       ) : !data.has(name) ? (
@@ -84,6 +85,7 @@ function Content(figure: Figure) {
       <WithData name="provenance" loading="Loading the source">
         {(tables) => <Sources {...figure} name={base} tables={tables} />}
       </WithData>
+      <Others data={data} row={row} id={id} />
       <Official data={data} row={row} id={id} />
       <Claims id={id} model={text("model")} />
       <Section title="This result">

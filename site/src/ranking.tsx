@@ -55,7 +55,7 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
         onPoint={(datum) => showSource(data, datum["result_id"])}
         describe={(datum) => describeSource(data, datum["result_id"])}
       />
-      <ChartDownloads chart={chart} picture={false} hash={formatHash("charts", RANKING, { round, benchmark })} />
+      <ChartDownloads data={data} chart={chart} picture={false} hash={formatHash("charts", RANKING, { round, benchmark })} />
       <h3>What the rows cannot show</h3>
       <ul class="caveats">
         <li>Systems of all sizes are ranked together, so a larger machine leads.</li>

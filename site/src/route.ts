@@ -28,15 +28,28 @@ export function formatHash(view: string, detail = "", query: URLSearchParams | R
   return `#/${path}${text ? `?${text}` : ""}`;
 }
 
-export function navigate(hash: string, replace = false): void {
+export function navigate(hash: string, replace = false, state: unknown = null): void {
   if (hash === location.hash) return;
-  history[replace ? "replaceState" : "pushState"](null, "", hash);
+  history[replace ? "replaceState" : "pushState"](state, "", hash);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 /** Sets a parameter of this view; null removes it. */
 export function setParameter(name: string, value: string | null, replace = false): void {
   setParameters({ [name]: value }, replace);
+}
+
+/** Opens the panel of a figure, from which Back returns. */
+export function openPanel(figure: string): void {
+  const { view, detail, query } = parseHash(location.hash);
+  query.set("show", figure);
+  navigate(formatHash(view, detail, query), false, { panel: true });
+}
+
+/** Closes the panel: goes back to where it was opened, so that Back does not open it again. */
+export function closePanel(): void {
+  if ((history.state as { panel?: boolean } | null)?.panel) history.back();
+  else setParameter("show", null, true);
 }
 
 /** Sets several parameters of this view; null removes one. */

@@ -7,7 +7,7 @@ import { getText, type Row, type TextColumn } from "./frame";
 import { Origin } from "./marks";
 import { findNearest, type Known, type Match, type Nearest, type Run } from "./nearest";
 import { PlainTable } from "./parts";
-import { formatHash, navigate, setParameter } from "./route";
+import { formatHash, navigate, openPanel } from "./route";
 
 const RULES = comparison.run;
 const TASKS = ["inference", "training"];
@@ -210,7 +210,7 @@ function Line({ match, ratio, run, known }: LineProps) {
         {TITLES[ratio.figure]}: {formatFigure(ratio.ours)} <small>{unit}</small>
       </td>
       <td class="right">
-        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => setParameter("show", `${getText(row, "result_id")}.${ratio.figure}`)}>
+        <button type="button" class="figure link" aria-haspopup="dialog" onClick={() => openPanel(`${getText(row, "result_id")}.${ratio.figure}`)}>
           {row["origin"] === "emulated" && "≈ "}
           {formatFigure(ratio.theirs, digits)} <small>{unit}</small>
         </button>

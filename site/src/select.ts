@@ -1,5 +1,6 @@
 // Which rows the table shows, in which order, and how many there would be for each value of each facet.
 import { APART, type Dataset, type Facet, type FacetName } from "./dataset";
+import { findMachines, parseTerms, type Term } from "./search";
 
 export interface Filters {
   search: string;
@@ -132,8 +133,11 @@ function findCandidates(data: Dataset, filters: Filters): Uint8Array {
   const latency = data.getColumn("latency_ms");
   if (filters.maxLatency !== null && latency.kind === "number")
     for (let row = 0; row < data.rows; row += 1) if (!((latency.values[row] ?? Infinity) <= filters.maxLatency)) candidates[row] = 0;
-  for (const word of filters.search.toLowerCase().split(/\s+/).filter(Boolean)) {
-    const matches = findWord(data, word);
+  let terms = parseTerms(filters.search);
+  const machines = findMachines(data, terms); // two machines: the rows of either
+  if (machines) terms = [...terms.filter((term) => !machines.includes(term)), { words: machines.flatMap(({ words }) => words), columns: null }];
+  for (const term of terms) {
+    const matches = findTerm(data, term);
     for (let row = 0; row < data.rows; row += 1) candidates[row]! &= matches[row]!;
   }
   return candidates;
@@ -146,12 +150,19 @@ export function parseFigure(word: string): { value: number; decimals: number } |
   return { value: Number(digits.replaceAll(",", "") + fraction), decimals: Math.max(0, fraction.length - 1) };
 }
 
-/** Marks rows with a figure that is the number, or is rounded to it. */
-function findFigure(data: Dataset, word: string, matches: Uint8Array): void {
+function findTerm(data: Dataset, { words, columns }: Term): Uint8Array {
+  const matches = new Uint8Array(data.rows);
+  if (columns) findFigure(data, words[0]!, matches, columns);
+  else for (const word of words) findWord(data, word).forEach((match, row) => (matches[row]! |= match));
+  return matches;
+}
+
+/** Marks rows with a figure that is the number, or is rounded to it; of some columns, also one of few digits. */
+function findFigure(data: Dataset, word: string, matches: Uint8Array, columns = FIGURES): void {
   const figure = parseFigure(word);
-  if (!figure || (figure.decimals === 0 && word.replace(/\D/g, "").length < MIN_DIGITS)) return;
+  if (!figure || (columns === FIGURES && figure.decimals === 0 && word.replace(/\D/g, "").length < MIN_DIGITS)) return;
   const margin = 0.5 * 10 ** -figure.decimals;
-  for (const name of FIGURES) {
+  for (const name of columns) {
     const column = data.getColumn(name);
     if (column.kind !== "number") continue;
     for (let row = 0; row < data.rows; row += 1) {

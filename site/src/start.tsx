@@ -4,11 +4,28 @@ import { type Finding, type StartData } from "./load";
 import { formatHash, navigate } from "./route";
 
 const QUESTIONS: [string, string][] = [
-  ["Which machine is fastest on ResNet-50 within 5 ms, per chip?", "#/results?model=ResNet-50+v1.5&task=inference&ms=5&per=chip&sort=-throughput_per_chip"],
+  ["Which machine is fastest on ResNet-50 within 2 ms?", "#/results?model=ResNet-50+v1.5&task=inference&ms=2&sort=-throughput"],
+  ["And within 5 ms, per chip?", "#/results?model=ResNet-50+v1.5&task=inference&ms=5&per=chip&sort=-throughput_per_chip"],
   ["What is doubtful about Yolo v4?", "#/results?model=Yolo+v4&sort=-flags"],
   ["How does a Bow Pod16 compare with an IPU-POD16?", "#/compare?a=Bow+Pod16&b=IPU-POD16"],
   ["What do the NVIDIA A100 rows say?", "#/results?q=A100+NVIDIA"],
 ];
+
+const PAIRS: [string, string][] = [
+  ["Bow-2000 against A100, BERT-Large", "#/compare?a=Bow-2000&b=1x+A100-40GB&network=BERT-Large"],
+  ["Bow Pod16 against eight A100", "#/compare?a=Bow+Pod16&b=8x+A100-40GB+%28DGX+A100%29"],
+  ["Bow-2000 against IPU-M2000", "#/compare?a=Bow-2000&b=IPU-M2000"],
+  ["Choose two machines", "#/compare"],
+];
+
+/** What the bars of a finding show, by its name. */
+const READING: Record<string, string> = {
+  "forty-times": "IPU over A100, times the throughput: longer is faster",
+  bow: "Bow over the generation before, times the throughput: longer is faster",
+  scaling: "throughput per chip, of that with 16 chips: longer is better",
+  "mlperf-noise": "neighbours that the runs do not separate: shorter is surer",
+  "too-short": "batches that fit in the printed latency: below 1 cannot be",
+};
 
 /** Static pages on what others measured, each figure with its page and table. */
 const EVIDENCE: [string, string][] = [
@@ -23,11 +40,11 @@ export function Start({ data }: { data: StartData }) {
   return (
     <div class="start">
       <section class="hero">
-        <h2>How fast are Graphcore's AI processors really?</h2>
+        <h2>How fast are AI processors really?</h2>
         <p class="lead">
-          An <abbr title="Intelligence Processing Unit">IPU</abbr> is a chip made by Graphcore to run neural networks, as GPUs do. This
-          is the open record of how fast IPUs run them: {counts.results.toLocaleString("en")} results, each with the place where it was
-          printed, and {counts.claims} claims, checked against them.
+          The open record of Graphcore's <abbr title="Intelligence Processing Unit, a chip that runs neural networks, as GPUs do">IPU</abbr>s next
+          to GPUs and all of MLPerf Training: {counts.results.toLocaleString("en")} results, each with the place where it was printed, and{" "}
+          {counts.claims} claims, checked against them.
         </p>
         <form
           class="check"
@@ -38,8 +55,8 @@ export function Start({ data }: { data: StartData }) {
             navigate(formatHash("results", "", { q: String(figure ?? "").trim() }));
           }}
         >
-          <label for="figure">Check a figure</label>
-          <input id="figure" name="figure" type="search" placeholder="46,174 or 40× or bert pod16" required />
+          <label for="figure">Find a figure, a machine, or two</label>
+          <input id="figure" name="figure" type="search" placeholder="0.58 ms, bow-2000 a100, fastest resnet50" required />
           <button type="submit" class="main">
             Find it
           </button>
@@ -49,9 +66,7 @@ export function Start({ data }: { data: StartData }) {
             As of <time dateTime={build.as_of}>{build.as_of}</time>, {build.version ? `release ${build.version}` : "unreleased"}
           </li>
           <li>
-            <a href="data/parquet/results.parquet" download>
-              Download
-            </a>
+            <a href="downloads.html">Download</a>
           </li>
           <li>
             <a href={formatHash("about", "cite")}>Cite</a>
@@ -70,6 +85,17 @@ export function Start({ data }: { data: StartData }) {
           {data.findings.map((finding) => (
             <FindingCard key={finding.name} finding={finding} />
           ))}
+          <article class="finding">
+            <h3>Is a Bow-2000 faster than an A100?</h3>
+            <p>Any two machines on the tests that both ran, with batch sizes, ratio and what differs, or the condition that is missing.</p>
+            <ul>
+              {PAIRS.map(([title, hash]) => (
+                <li key={hash}>
+                  <a href={hash}>{title}</a>
+                </li>
+              ))}
+            </ul>
+          </article>
         </div>
       </section>
       <div class="columns">
@@ -122,6 +148,7 @@ function FindingCard({ finding }: { finding: Finding }) {
       <h3>{finding.title}</h3>
       <p class="big">{finding.figure}</p>
       <p>{finding.text}</p>
+      {READING[finding.name] && <small>{READING[finding.name]}</small>}
       <BarChart title={finding.title} bars={finding.bars} unit={finding.unit} rule={finding.rule} />
       <p>
         <a href={finding.link}>{finding.link_text}</a>

@@ -4,7 +4,7 @@ import type { Column } from "./columns";
 import type { Dataset } from "./dataset";
 import { formatCount, formatUnit, SOURCES } from "./format";
 import { DoubtSign } from "./marks";
-import { setParameter } from "./route";
+import { setParameter, openPanel } from "./route";
 import type { Group } from "./select";
 
 const OVERSCAN = 8; // rows rendered beyond the view
@@ -204,7 +204,7 @@ function Figure({ data, row, name, withUnit }: { data: Dataset; row: number; nam
       class="figure"
       aria-haspopup="dialog"
       aria-label={`${label}: show its source`}
-      onClick={() => setParameter("show", `${data.getText(row, "result_id")}.${name}`)}
+      onClick={() => openPanel(`${data.getText(row, "result_id")}.${name}`)}
     >
       {data.isEmulated(row, name) && <span title="emulated, not measured">≈ </span>}
       <DoubtSign flags={doubts} />

@@ -2,6 +2,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createGzip } from "node:zlib";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -14,8 +15,8 @@ const TYPES = {
   ".wasm": "application/wasm",
 };
 
-/** Serves a folder on a free port; `replaced` is other content by path. */
-export async function serve(folder = DIST, replaced = {}) {
+/** Serves a folder on a free port; `replaced` is other content by path; `packed` as most hosts do. */
+export async function serve(folder = DIST, replaced = {}, packed = false) {
   const server = createServer(async (request, response) => {
     const path = normalize(decodeURIComponent(new URL(request.url, "http://x").pathname));
     const type = { "content-type": TYPES[extname(path) || ".html"] ?? "application/octet-stream" };
@@ -23,6 +24,10 @@ export async function serve(folder = DIST, replaced = {}) {
     const file = join(folder, path.endsWith("/") ? `${path}index.html` : path);
     const status = await stat(file).catch(() => null);
     if (!status?.isFile()) return response.writeHead(404).end();
+    if (packed) {
+      response.writeHead(200, { ...type, "content-encoding": "gzip", "cache-control": "max-age=31536000" });
+      return createReadStream(file).pipe(createGzip()).pipe(response);
+    }
     response.writeHead(200, { ...type, "content-length": status.size });
     createReadStream(file).pipe(response);
   });

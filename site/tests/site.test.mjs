@@ -51,7 +51,7 @@ async function download(page, name) {
 }
 
 test("all results are loaded, and only the rows in view are in the page", () =>
-  onPage("#/results", async (page) => {
+  onPage("#/results?sort=model", async (page) => {
     await tableRows(page).first().waitFor();
     const total = await readCount(page);
     assert.ok(total >= MIN_RESULTS);
@@ -249,7 +249,7 @@ test("an unknown name in a link leaves the page usable", () =>
     await page.waitForFunction(() => !location.hash.includes("analysis"));
     assert.ok((await readCount(page)) >= MIN_RESULTS);
     await openHash(page, "#/toString");
-    await page.getByRole("heading", { name: "What it found" }).waitFor();
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
     for (const column of ["bogus", "", "toString"]) {
       await openHash(page, `#/results?show=267c086811c5a825.${column}`);
       await page.getByRole("heading", { name: "No such column" }).waitFor();
@@ -324,7 +324,7 @@ test("the start page needs neither the results nor another script, and its findi
   }));
 
 const checkFigure = async (page, text) => {
-  await page.getByLabel("Check a figure").fill(text);
+  await page.getByLabel("Find a figure, a machine, or two").fill(text);
   await click(page, "Find it");
   await page.locator(".count").waitFor();
 };
@@ -346,7 +346,7 @@ test("visitor: where was 46,174 printed?", () =>
 
 test("visitor: which machine is fastest on ResNet-50 within 5 ms, per chip?", () =>
   onPage("", async (page) => {
-    await page.getByRole("link", { name: /^Which machine is fastest on ResNet-50/ }).click();
+    await page.getByRole("link", { name: "And within 5 ms, per chip?" }).click();
     await tableRows(page).first().waitFor();
     await checkOneRanking(page, "inference, images/s");
     const latencies = await readFigures(page, LATENCY);
@@ -428,7 +428,9 @@ test("search finds figures, aliases and units", () =>
     const total = await page.evaluate(() => {
       const find = (key) => window.__data.results.results.columns.find((candidate) => candidate.name === key);
       const count = (name, word) => find(name).codes.filter((code) => find(name).words[code] === word).length;
-      return [count("platform", "Bow-2000"), count("processor", "GPU"), count("item", "sequence")];
+      const [item, origin] = [find("item"), find("origin")];
+      const sequences = item.codes.filter((code, row) => item.words[code] === "sequence" && origin.words[origin.codes[row]] !== "emulated").length;
+      return [count("platform", "Bow-2000"), count("processor", "GPU"), sequences];
     });
     assert.equal(await search("bow2000"), total[0]);
     assert.equal(await search("sequences/s"), total[2]);
@@ -488,7 +490,7 @@ async function readPairs(page) {
         const row = ids.indexOf(id);
         return { measure, ...Object.fromEntries(NAMES.map((name) => [name, read(name, row)])) };
       });
-      return { rows, ratio: Number.parseFloat(line.querySelector("td:nth-child(4)").textContent.replace(/^[^\d]*/, "")) };
+      return { rows, ratio: Number.parseFloat(line.querySelector("td:nth-child(5)").textContent.replace(/^[^\d]*/, "")) };
     });
   });
 }
@@ -523,6 +525,161 @@ test("machines that share nothing are not compared", () =>
   onPage("#/compare?a=C2&b=tinybox+red", async (page) => {
     await page.getByText("C2 and tinybox red share no test that may be compared").waitFor();
     assert.equal(await page.locator(".compare .figure").count(), 0);
+  }));
+
+test("where two machines share no test of a network, the condition that fails is named with both values", () =>
+  onPage("#/compare?a=Bow-2000&b=1x+A100-40GB&network=ResNet-50+v1.5", async (page) => {
+    await page.getByText("there is no row of ResNet-50 v1.5 on 1x A100-40GB.").waitFor();
+    await page.getByRole("link", { name: "1x A100-40GB (DGX A100)" }).click();
+    await page.locator(".compare .figure").first().waitFor();
+    await openHash(page, "#/compare?a=IPU&b=1x+A100-40GB&network=BERT-Large");
+    await page.getByText(/BERT-Large: latency: .*what the latency times is several-in-flight \/ per-batch/).waitFor();
+  }));
+
+// The five tasks with which visitors come: one search, or three clicks at most.
+
+test("visitor: fastest ResNet-50 under 2 ms: measured, dense, each measurement once, the division of MLPerf shown", () =>
+  onPage("", async (page) => {
+    await checkFigure(page, "fastest resnet50 under 2 ms");
+    await page.getByRole("link", { name: "The fastest on ResNet-50 v1.5 within 2 ms" }).click();
+    await tableRows(page).first().waitFor();
+    assert.ok(!(await readOrigins(page)).some((text) => /EMULATED/.test(text)));
+    const latencies = await readFigures(page, LATENCY);
+    assert.ok(latencies.length > 3 && latencies.every((latency) => latency <= 2));
+    await page.getByRole("button", { name: "Show emulated rows" }).waitFor();
+    await openHash(page, "#/results?q=mlperf&sort=minutes");
+    await tableRows(page).filter({ hasText: /MLPerf \d\.\d (closed|open)/ }).first().waitFor();
+  }));
+
+test("visitor: Bow-2000 against A100 on BERT-Large, with batch sizes and what differs", () =>
+  onPage("", async (page) => {
+    await page.getByRole("link", { name: "Bow-2000 against A100, BERT-Large" }).click();
+    const pairs = await readPairs(page);
+    assert.deepEqual(pairs.map(({ rows: [left, right] }) => [left.batch_size, left.latency_ms, right.latency_ms]), [
+      [4, 1.36, 3.36], [8, 1.94, 4.95], [12, 2.56, 6.38], [16, 3.01, 8.43],
+    ]);
+    for (const text of await page.locator(".compare tbody tr").allTextContents()) assert.match(text, /chips 4 \/ 1.*latency timed on host \/ device/s);
+  }));
+
+test("visitor: two machines in one search offer their comparison", () =>
+  onPage("", async (page) => {
+    await checkFigure(page, "bow-2000 vs a100 bert-large");
+    await page.getByRole("link", { name: /^Compare Bow-2000 with 1x A100-40GB on BERT-Large \(4 tests\)/ }).click();
+    await page.locator(".compare .figure").first().waitFor();
+    assert.match(await page.title(), /^Bow-2000 against 1x A100-40GB on BERT-Large/);
+  }));
+
+test("visitor: who else measured this, in the panel of a figure", async () => {
+  let pair;
+  await onPage("#/results", async (page) => {
+    await tableRows(page).first().waitFor();
+    await page.evaluate(() => new Promise((resolve) => {
+      const script = Object.assign(document.createElement("script"), { src: "data/replications.js", onload: resolve });
+      document.head.append(script);
+    }));
+    pair = await page.evaluate(() => {
+      const { rows, columns } = window.__data.replications;
+      const read = (name, row) => {
+        const column = columns.find((candidate) => candidate.name === name);
+        return column.kind === "number" ? column.values[row] : column.words[column.codes[row]];
+      };
+      const row = Array.from({ length: rows }, (_, at) => at).find((at) => read("counts", at) === "true" && read("measure", at) === "throughput");
+      return Object.fromEntries(["first_result_id", "second_publisher", "ratio"].map((name) => [name, read(name, row)]));
+    });
+  });
+  await onPage(`#/results?q=${pair.first_result_id}`, async (page) => {
+    await page.locator("button.figure[aria-label*='throughput of']").first().click();
+    const panel = page.getByRole("dialog");
+    await panel.locator(".others li").first().waitFor();
+    const text = (await panel.locator(".others li").allTextContents()).join("\n");
+    assert.ok(text.includes(pair.second_publisher) && text.includes(`${Number(pair.ratio.toPrecision(3))}×`), text);
+  });
+});
+
+test("visitor: a picture of a chart has source, licence, version and address, and its rows can be cited", () =>
+  onPage("#/charts/generations", async (page) => {
+    await page.locator(".chart canvas").waitFor();
+    const svg = String(await download(page, "SVG"));
+    const { build_id } = await page.evaluate(() => window.__data.start.build);
+    for (const part of ["Source: Graphcore", "CC-BY-4.0", build_id.slice(0, 12), "#/charts/generations"]) assert.ok(svg.includes(part), part);
+    const png = await download(page, "PNG");
+    assert.deepEqual([...png.subarray(1, 4)].map((code) => String.fromCharCode(code)).join(""), "PNG");
+    await click(page, "Cite");
+    assert.match(await page.locator(".cite textarea").inputValue(), /@misc\{/);
+  }));
+
+test("a figure is found with its unit, and words offer the view that answers them", () =>
+  onPage("#/results", async (page) => {
+    const search = async (text) => {
+      await page.getByLabel("Search the results").fill(text);
+      await nextFrames(page);
+    };
+    await search("0.58 ms");
+    assert.ok((await readCount(page)) >= 1);
+    for (const latency of await readFigures(page, LATENCY)) assert.equal(Math.round(latency * 100) / 100, 0.58);
+    await search("46,174 images/s");
+    assert.equal(await readCount(page), 1);
+    for (const [text, offer] of [["throughput per watt", "Throughput per watt"], ["price", "Throughput per $1,000 of list price"], ["download", "Downloads"]]) {
+      await search(text);
+      await page.getByRole("main").getByRole("link", { name: offer, exact: true }).waitFor();
+    }
+  }));
+
+test("a panel that was closed is not opened by Back", () =>
+  onPage("#/results?q=46174", async (page) => {
+    await page.getByRole("button", { name: /^46,174/ }).click();
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !location.hash.includes("show="));
+    await page.goBack();
+    await page.waitForTimeout(200);
+    assert.equal(await page.getByRole("dialog").count(), 0);
+  }));
+
+test("an unknown view says so, and titles name the view", () =>
+  onPage("#/nowhere", async (page) => {
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    const titles = new Set();
+    for (const hash of ["#/", "#/results", "#/results?model=ResNet-50+v1.5", "#/results?q=bow", "#/compare", "#/charts/scaling", "#/claims", "#/sql", "#/nowhere"]) {
+      await openHash(page, hash);
+      await page.locator("main h2").first().waitFor();
+      await page.waitForTimeout(500);
+      titles.add(await page.title());
+    }
+    assert.equal(titles.size, 9, [...titles].join("; "));
+  }));
+
+test("a code explains itself on a touch", () =>
+  onPage("#/results?q=46174", async (page) => {
+    await page.locator(".flag-marks button").first().tap();
+    assert.match(await page.locator("body > .tip[role=status]").textContent(), /^(Error|Warning|Remark) R\d\d: \w+ \w+/);
+  }, { hasTouch: true }));
+
+test("on a phone, a chart starts in the first screen", () =>
+  onPage("#/charts/generations", async (page) => {
+    await page.locator(".chart canvas").waitFor();
+    const { y } = await page.locator(".chart").boundingBox();
+    assert.ok(y < 760, `${y}`);
+  }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }));
+
+test("claims are shown in parts", () =>
+  onPage("#/claims", async (page) => {
+    await page.locator(".claims > li").first().waitFor();
+    const height = await page.evaluate(() => document.documentElement.scrollHeight);
+    assert.ok(height < 8000, `${height}`);
+    const before = await page.locator("ol.claims > li").count();
+    await page.getByRole("button", { name: /^Show 12 more/ }).click();
+    assert.equal(await page.locator("ol.claims > li").count(), before + 12);
+  }));
+
+test("downloads name rows and sizes, in two formats and all in one", () =>
+  onPage("downloads.html", async (page) => {
+    const text = await page.locator("main, body").first().textContent();
+    assert.match(text, /results3,\d{3}/);
+    for (const kind of ["parquet", "csv"]) {
+      const response = await page.request.get(new URL(`data/ipu-results-${kind}.zip`, page.url()).href);
+      assert.ok(response.ok());
+    }
   }));
 
 test("a link restores the whole state of the view", () =>
@@ -592,12 +749,18 @@ test("each analysis is drawn, with a link to its rows", () =>
     await page.getByRole("heading", { name: /ResNeXt101/ }).waitFor();
     await page.getByRole("link", { name: /rows in the table/ }).click();
     await tableRows(page).first().waitFor();
-    assert.equal(await readCount(page), 81);
+    const { all, emulated } = await page.evaluate(() => {
+      const { words, codes } = window.__data.results.results.columns.find(({ name }) => name === "origin");
+      const rows = window.__data.results.sets.resnext101;
+      return { all: rows.length, emulated: rows.filter((row) => words[codes[row]] === "emulated").length };
+    });
+    assert.equal(await readCount(page), all - emulated);
+    assert.ok(all > 50);
   }));
 
 test("claims are filtered by verdict, and a linked claim is shown in addition", () =>
   onPage("#/claims", async (page) => {
-    const linked = await page.locator(".claims > li:has(.verdict-confirmed)").first().locator(".self").textContent();
+    const linked = await page.locator("ol.claims > li:not(:has(.verdict-contradicted))").first().locator(".self").textContent();
     await page.locator(".verdicts button", { hasText: "contradicted" }).click();
     await waitForHash(page, "verdict=contradicted");
     const contradicted = await page.evaluate(() => {
@@ -797,6 +960,7 @@ test("the keyboard alone opens the source of a figure, and the theme is kept", (
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.waitForFunction(() => !location.hash.includes("show="));
     await click(page, "Use the dark theme");
     await page.reload();
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");

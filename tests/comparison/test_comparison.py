@@ -348,3 +348,16 @@ def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -
     for figures in ({}, {"model": "resnet50"}, {"model": "resnet50", "trouput": 3}):
         with pytest.raises(ComparisonError):
             compare(**figures, warehouse=warehouse)
+
+
+def test_comparison_against_one_machine_names_it_alone(warehouse: Path) -> None:
+    """A Bow-2000 next to an A100 on BERT-Large: what is timed agrees, and where does not."""
+    own = {"model": "bert-large", "sequence_length": 128, "platform": "bow-2000", "batch_size": 8, "precision": "fp16"}
+    own |= {"latency_ms": 1.94, "latency_basis": "per-batch", "latency_scope": "host"}
+    [comparison] = compare(warehouse=warehouse, against="1x A100-40GB", **own)
+    [match] = comparison.matches
+    assert (match.row["platform"], match.row["latency_ms"]) == ("1x A100-40GB", 4.95)
+    differences = {(difference.what, difference.ours, difference.theirs) for difference in match.differences}
+    assert {("latency timed on", "host", "device"), ("chips", "4", "1")} <= differences
+    with pytest.raises(ComparisonError, match=r"platform 'A100' is unknown; the nearest"):
+        compare(warehouse=warehouse, against="A100", **own)

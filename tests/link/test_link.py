@@ -74,7 +74,7 @@ def test_link_adds_ids_micro_batches_and_latency_bases_and_cites_them(documents:
     for result_id, values in after.items():
         assert values.items() >= before[result_id].items()
         added.update(values.keys() - before[result_id].keys())
-    assert added == {"mlperf_id": 13, "micro_batch_size": 176, "latency_basis": 104}
+    assert added == {"mlperf_id": 13, "micro_batch_size": 176, "latency_basis": 104, "latency_scope": 95}
     cited = [cited for document in linked for result in document.results for cited in result.cited]
     assert {document_id for document_id, _ in cited} == {"graphcore-public-configurations"}
     assert Counter(cell.column_name for _, cell in cited) == {"micro_batch_size": 176, "latency_basis": 104}

@@ -65,10 +65,12 @@ NUMBERS = click.FLOAT
 @click.option(
     "--platform", metavar="NAME", help="Machine, such as ipu-m2000. Leave it out for one that is unknown here."
 )
+@click.option("--against", metavar="NAME", help="Compare with rows of this machine alone, such as '1x A100-40GB'.")
 @click.option("--batch-size", type=int, metavar="N", help="Items per batch over the whole machine.")
 @click.option("--throughput", type=NUMBERS, metavar="X", help="Items per second of the whole machine.")
 @click.option("--latency-ms", type=NUMBERS, metavar="X", help="Milliseconds per batch.")
 @click.option("--latency-basis", type=click.Choice(BASES), help="What the latency times.  [default: not stated]")
+@click.option("--latency-scope", type=click.Choice(("host", "device")), help="With copies to the chip, or without.")
 @click.option(
     "--latency-kind", type=click.Choice(("amortised", "isolated")), help="Period between batches, or one alone."
 )
@@ -102,7 +104,15 @@ NUMBERS = click.FLOAT
 @format_option("text", "json", "html")
 @click.option("--strict", is_flag=True, help="Exit 1 if a figure is implausible or doubtful.")
 @warehouse_option
-def compare(source: Path | None, warehouse: Path, output: str, plot: Path | None, strict: bool, **figures: Any) -> None:
+def compare(
+    source: Path | None,
+    against: str | None,
+    warehouse: Path,
+    output: str,
+    plot: Path | None,
+    strict: bool,
+    **figures: Any,
+) -> None:
     """Compare a run with the record: whether it is plausible, and which published figure is nearest.
 
     A run folder of `sweep`, a CSV file with columns of the table `results`, or figures as options. You get the nearest
@@ -115,6 +125,8 @@ def compare(source: Path | None, warehouse: Path, output: str, plot: Path | None
       ipu-results compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800
       ipu-results compare raw/runs/20261121-141051-emulator-c2-0912 --format html > run.html
       ipu-results compare my-runs.csv --format json --plot my-runs.svg
+      ipu-results compare --model bert-large --sequence-length 128 --platform bow-2000 --batch-size 8
+        --precision fp16 --latency-ms 1.94 --latency-basis per-batch --latency-scope host --against "1x A100-40GB"
     """
     stated = {name: value for name, value in figures.items() if value is not None}
     if (source is None) == (not stated):
@@ -122,7 +134,7 @@ def compare(source: Path | None, warehouse: Path, output: str, plot: Path | None
     from ipu_results.comparison import compare as run
     from ipu_results.comparison.report import format_comparisons
 
-    comparisons = run(source, warehouse=warehouse, **stated)
+    comparisons = run(source, against=against, warehouse=warehouse, **stated)
     if plot is not None:
         from ipu_results.comparison.report import draw_comparisons
         from ipu_results.ground.files import write_atomically

@@ -249,8 +249,8 @@ class Difference:
 def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     """List the conditions that differ, those that both sides state first."""
     setup = SETUPS.get(row["table_name"], {})
-    names = "batch_size variant conditions dataset platform framework chips power_w efficiency".split()
-    own = {name: getattr(ours, name) for name in (*names, "network", "sdk_version", "power_scope")} | {
+    names = "batch_size variant conditions dataset platform framework chips latency_ms power_w efficiency".split()
+    own = {name: getattr(ours, name) for name in (*names, "network", "sdk_version", "power_scope", "latency_scope")} | {
         "figures": ORIGINS.get(ours.origin, "measured"),
         "precision": spell_precision(ours.precision),
         "latency": ours.latency_kind or ours.latency_basis,
@@ -259,7 +259,7 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     }
     theirs = {
         **{name: setup.get(name) for name in own},
-        **{name: row[name] for name in (*names, "sdk_version")},
+        **{name: row[name] for name in (*names, "sdk_version", "latency_scope")},
         "figures": ORIGINS.get(row["origin"], "measured"),
         "network": setup.get("network") or row["network"],
         "precision": spell_precision(row["effective_precision"]),
@@ -283,6 +283,8 @@ def pair_conditions(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Itera
         own, other = ours[name] or None, theirs[name] or None
         # versions of two frameworks are of different software
         if name == "sdk_version" and not ((own or other) and is_same(ours["framework"], theirs["framework"])):
+            continue
+        if name == "latency_scope" and not (own and other and ours["latency_ms"] and theirs["latency_ms"]):
             continue
         if name == "power_scope" and not (ours["power_w"] and (theirs["power_w"] or theirs["efficiency"])):
             continue

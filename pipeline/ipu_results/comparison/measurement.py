@@ -80,7 +80,7 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     results = table("results")
     choices = {
         name: _spell(results.column(name).choices or ())
-        for name in ("task", "phase", "latency_kind", "latency_basis", "power_scope", "benchmark", "division", "origin")
+        for name in "task phase latency_kind latency_basis latency_scope power_scope benchmark division origin".split()
     }
     choices["power_scope"] |= POWER_SCOPES
     spans = run_query(connection, "SELECT DISTINCT round, comparable_rounds FROM mlperf_entries").to_pylist()
@@ -116,7 +116,7 @@ BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
     *("model", "platform", "framework", "precision", "item", "task", "phase", "latency_kind", "latency_basis"),
-    *("power_scope", "benchmark", "division", "origin", "mlperf_round"),
+    *("latency_scope", "power_scope", "benchmark", "division", "origin", "mlperf_round"),
 )
 TEXTS = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id")
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -156,6 +156,7 @@ class Measurement:
     phase: str | None = None
     latency_kind: str | None = None
     latency_basis: str | None = None
+    latency_scope: str | None = None
     power_scope: str | None = None
     benchmark: str | None = None
     division: str | None = None

@@ -243,13 +243,18 @@ def _describe_row(match: Match, ratio: Ratio) -> str:
 
 
 def compare(
-    source: str | Path | None = None, *, warehouse: str | Path | None = None, **figures: Any
+    source: str | Path | None = None,
+    *,
+    against: str | None = None,
+    warehouse: str | Path | None = None,
+    **figures: Any,
 ) -> list[Comparison]:
     """Compare figures with the record: a run folder, a CSV file, or figures as keywords, one comparison per row.
 
     `compare(model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800)`. Keywords are columns of `results`:
     text ones such as `framework`, `precision` and `latency_basis`, and the figures `throughput` (item/s), `latency_ms`,
     `efficiency` (item/s/W), `power_w` (W) and, for MLPerf, `minutes`. What was not measured is left out; it is not 0.
+    With `against`, only rows of that machine are compared.
 
     Each comparison has `verdict` (one line), `status`, `matches` (the nearest row of each group with ratios and
     differences), `refusals` (rows that may not be compared, and why), `checks` (Little's law, peak, power), `peers`
@@ -263,8 +268,12 @@ def compare(
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         words = load_known_words(connection)
         measurements = [build_stated(figures, words)] if source is None else read_source(Path(source), words)
+        machine = None if against is None else words.find("platform", against)
+        if against is not None and machine is None:
+            raise ComparisonError(words.describe_unknown("platform", against))
+        only = "" if machine is None else f" AND r.platform = {quote(machine)}"
         rows = {
-            network: load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL")
+            network: load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL{only}")
             for network in {own.network for own in measurements}
         }
     return [compare_with_rows(own, rows[own.network], words) for own in measurements]

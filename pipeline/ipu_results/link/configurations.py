@@ -59,10 +59,11 @@ FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """The configurations by their source row; `bases` maps a definition of latency to what it times."""
+    """The configurations by their source row, and what a definition of latency times (`bases`) and where (`scopes`)."""
 
     rows: Mapping[Key, Sequence[PassthroughRow]]
     bases: Mapping[str, str | None]
+    scopes: Mapping[str, str | None]
 
     @classmethod
     def collect(cls, documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> Configurations:
@@ -75,7 +76,7 @@ class Configurations:
         by_key: dict[Key, list[PassthroughRow]] = defaultdict(list)
         for row in rows:
             by_key[_get_key(row.values)].append(row)
-        return cls(by_key, vocabulary.latency_bases)
+        return cls(by_key, vocabulary.latency_bases, vocabulary.latency_scopes)
 
     def get_basis(self, row: PassthroughRow) -> str | None:
         """Return what the configuration's latency times."""
@@ -92,6 +93,7 @@ def link_configurations(results: Results, document_id: str, configurations: Conf
         return results
     micros: dict[int, int] = {}
     bases: dict[int, str] = {}
+    scopes: dict[int, str | None] = {}
     cited = dict(results.cited)
     sources = results.sources
     for position, part, index in zip(*(column.tolist() for column in sources[:3]), strict=True):
@@ -109,10 +111,12 @@ def link_configurations(results: Results, document_id: str, configurations: Conf
                 cells.append((source, row.cite("micro_batch_size", "micro_batch_size", "item")))
             if match in NEAR and basis is not None and own.get("latency_ms") is not None:
                 bases[position] = basis
+                scopes[position] = configurations.scopes.get(row.values["latency_definition"])
                 cells.append((source, row.cite("latency_definition", "latency_basis")))
             if cells:
                 cited[position] = cells
     linked = results.set_values("micro_batch_size", micros).set_values("latency_basis", bases)
+    linked = linked.set_values("latency_scope", scopes)
     return replace(linked, cited=cited)
 
 

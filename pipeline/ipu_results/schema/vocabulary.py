@@ -74,7 +74,8 @@ class Vocabulary:
     network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
     `precision_names` maps a precision, normalised, to the name that all its spellings share. `precision_settings` maps
     what a configuration sets to the printed precisions that fit it, none if it leaves them open.
-    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing. `vendors` maps the
+    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing, `latency_scopes`
+    to where. `vendors` maps the
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
     `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
     `microbenchmarks` maps the metric of a microbenchmark to its units. `renamed` are rows with another name than
@@ -100,6 +101,7 @@ class Vocabulary:
     precision_names: Mapping[str, str]
     precision_settings: Mapping[str, Sequence[str]]
     latency_bases: Mapping[str, str | None]
+    latency_scopes: Mapping[str, str | None]
     identities: tuple[NetworkIdentity, ...]
     renamed: tuple[Entry, ...]
     remarks: tuple[Entry, ...]
@@ -193,6 +195,7 @@ def load_vocabulary() -> Vocabulary:
         },
         precision_settings=precisions["settings"],
         latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
+        latency_scopes={entry["text"]: entry.get("scope") for entry in _load("latencies")["definition"]},
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         renamed=tuple(_load("identities")["renamed"]),
         remarks=tuple(_load("remarks")["remark"]),

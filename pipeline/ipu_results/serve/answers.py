@@ -50,8 +50,8 @@ MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")  # named where
 CONDITIONS = (
     *("publisher", "submitter", "published_on", "network", "variant", "task", "phase", "platform", "chip", "chips"),
     *("batch_size", "sequence_length", "packed", "sparsity", "dataset", "framework", "sdk_version"),
-    *("effective_precision", "latency_basis", "latency_kind", "power_scope", "conditions", "benchmark", "division"),
-    *("mlperf_round", "mlperf_id", "run_id", "calibration_id", "suspect", "same_as"),
+    *("effective_precision", "latency_basis", "latency_scope", "latency_kind", "power_scope", "conditions"),
+    *("benchmark", "division", "mlperf_round", "mlperf_id", "run_id", "calibration_id", "suspect", "same_as"),
 )
 MICROBENCHMARK_CONDITIONS = (
     *("publisher", "device", "device_count", "operation", "shape", "precision", "metric", "statistic", "sdk_version"),

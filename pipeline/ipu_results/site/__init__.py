@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.files import write_atomically
@@ -20,6 +25,7 @@ from ipu_results.site.data import (
     build_microbenchmarks,
     build_own_run,
     build_rankings,
+    build_replications,
     build_results,
     build_sql,
     format_script,
@@ -27,6 +33,7 @@ from ipu_results.site.data import (
 from ipu_results.site.start import build_start
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
+from ipu_results.store.tables import write_csv
 
 __all__ = ["build_site"]
 
@@ -38,11 +45,55 @@ SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
     "claims": build_claims,
     "charts": build_charts,
     "rankings": build_rankings,
+    "replications": build_replications,
     "emulator": build_predictions,
     "run": build_own_run,
     "microbenchmarks": build_microbenchmarks,
     "sql": build_sql,
 }
+
+
+MAX_CSV = 2_000_000  # bytes: a larger one is in the archive alone
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that the page offers: of a table, or of all tables where there is no `name`."""
+
+    name: str
+    kind: str
+    path: str
+    content: bytes
+    rows: int
+    description: str = ""
+
+    @property
+    def size(self) -> str:
+        """The size in words."""
+        count = len(self.content)
+        return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3))} kB"
+
+
+def build_downloads(release: Path) -> list[Download]:
+    """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
+    files = []
+    for table in TABLES:
+        content = (release / get_parquet_name(table.name)).read_bytes()
+        rows = pq.read_table(pa.BufferReader(content))
+        buffer = BytesIO()
+        write_csv(rows, buffer)
+        for kind, text in (("parquet", content), ("csv", buffer.getvalue())):
+            path = f"data/{kind}/{table.name}.{kind}" if kind == "parquet" or len(text) <= MAX_CSV else ""
+            files.append(Download(table.name, kind, path, text, rows.num_rows, table.description))
+    total = sum(each.rows for each in files if each.kind == "csv")
+    for kind in ("parquet", "csv"):
+        archive = BytesIO()
+        with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+            for each in files:
+                if each.kind == kind:
+                    packed.writestr(ZipInfo(f"ipu-results/{each.name}.{kind}"), each.content, ZIP_DEFLATED)
+        files.append(Download("", kind, f"data/ipu-results-{kind}.zip", archive.getvalue(), total))
+    return files
 
 
 def build_site(release: Path, out: Path, pages: Path | None = None, base_url: str = "") -> list[Path]:
@@ -56,6 +107,7 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
     if (release / RELEASE).exists() and (problems := verify_release(release)):
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
         raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))
+    downloads = build_downloads(release)
     with open_warehouse(release) as connection:
         data = {name: build(connection) for name, build in SCRIPTS.items()}
         data["start"] = build_start(connection, release)
@@ -63,10 +115,9 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
         if pages:
             from ipu_results.site.pages import build_pages  # noqa: PLC0415 - needs Jinja2, which comes with the charts
 
-            texts = build_pages(connection, data["charts"], data["start"], base_url)
+            texts = build_pages(connection, data["charts"], data["start"], base_url, downloads=downloads)
     files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
-    for name in (get_parquet_name(table.name) for table in TABLES):
-        files[out / "parquet" / name] = (release / name).read_bytes()
+    files |= {out / each.path.removeprefix("data/"): each.content for each in downloads if each.path}
     if pages:
         files |= {pages / name: text if isinstance(text, bytes) else text.encode() for name, text in texts.items()}
     for path, content in files.items():

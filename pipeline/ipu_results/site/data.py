@@ -176,6 +176,7 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "results": encode_query(connection, RESULTS, compact=True),
         "aliases": build_aliases(),
         "prices": {row["platform"]: row["list_price_usd"] for row in run_query(connection, PRICES).to_pylist()},
+        "precisions": list_precisions(connection),
         "flags": {
             "rows": [position[flag["result_id"]] for flag in flags],
             **{key: [flag[name] for flag in flags] for key, name in columns.items()},
@@ -239,6 +240,18 @@ def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     }
 
 
+REPLICATIONS = """
+    SELECT first_result_id, second_result_id, first_publisher, second_publisher, first_figure, second_figure, measure,
+        ratio, counts, reason, vendor_part, differs, unstated
+    FROM replications WHERE measure <> 'microbenchmark' ORDER BY counts DESC, first_result_id, second_result_id
+"""
+
+
+def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    """Collect the pairs of results of the same work by two parties."""
+    return encode_query(connection, REPLICATIONS)
+
+
 # With the figure as printed, its line in our transcription, and its place in the source, from the cell itself.
 MICROBENCHMARKS = """
     SELECT m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic, m.device_count,
@@ -272,17 +285,21 @@ def build_microbenchmarks(connection: duckdb.DuckDBPyConnection) -> dict[str, An
 PRECISIONS = "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL ORDER BY 1"
 
 
+def list_precisions(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
+    """Return the name that all spellings of a precision share, by spelling."""
+    return {name: name_precision(name) for name in run_query(connection, PRECISIONS)["name"].to_pylist()}
+
+
 def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what `ipu-results compare` knows besides the rows and the rules of schema/comparison.toml."""
     words = load_known_words(connection)
-    precisions = run_query(connection, PRECISIONS)["name"].to_pylist()
     return {
         "machines": {
             name: [facts["family"], facts["chip"], facts["chip_count"]]
             for name, facts in sorted(words.machines.items())
         },
         "items": dict(sorted(words.items.items())),
-        "precisions": {name: name_precision(name) for name in precisions},
+        "precisions": list_precisions(connection),
         "figures": FIGURES,
         "per_item": PER_ITEM,
         "min_batches_in_flight": MIN_BATCHES_IN_FLIGHT,

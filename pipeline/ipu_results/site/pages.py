@@ -41,6 +41,7 @@ def build_pages(
     start: Mapping[str, Any],
     base_url: str = "",
     records: Path = RECORDS,
+    downloads: Sequence[Any] = (),
 ) -> dict[str, str | bytes]:
     """Build the static files of the site by their place in it; `start` is what the start page shows.
 
@@ -66,7 +67,7 @@ def build_pages(
         evidence.build_energy_page(connection),
         *evidence.build_peak_pages(connection, charts),
         *evidence.build_microbenchmark_pages(connection),
-        build_page("downloads.html", "downloads.html", card=(), tables=tables),
+        build_page("downloads.html", "downloads.html", card=(), downloads=downloads),
         build_page("changed.html", "changed.html", card=(), records=[*map(_list_changes, history)], version=version),
     ]
     by_path = {page.path: page for page in pages}
