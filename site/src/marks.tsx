@@ -72,11 +72,15 @@ export function FlagList({ flags }: { flags: RowFlag[] }) {
 const VERDICTS: Record<string, string> = {
   confirmed: "✓",
   "confirmed-internally": "✓",
+  circular: "↻",
   "last-digit-differs": "~",
   "reached-by-later-sdk": "≥",
   "within-run-to-run-spread": "≈",
+  "depends-on-reading": "≷",
   "depends-on-baseline": "≷",
-  "not-supported": "✗",
+  "swapped-baseline": "⇄",
+  "exceeded-by-later-sdk": "↑",
+  "not-supported": "↓",
   contradicted: "✗",
   "not-recomputable": "?",
 };
