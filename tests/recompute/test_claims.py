@@ -36,7 +36,7 @@ MCMC = 48 * 3600 / (200 * 49)
 # the real claims
 
 
-def test_every_claim_of_the_seven_documents_is_there(query: Query) -> None:
+def test_claims_of_all_documents_are_there(query: Query) -> None:
     assert dict(query("SELECT document_id, count(*) FROM claims GROUP BY 1")) == {
         "graphcore-mk2-blog-2020-12-09": 22,
         "graphcore-mk2-charts-sdk-1.4": 21,
@@ -45,7 +45,29 @@ def test_every_claim_of_the_seven_documents_is_there(query: Query) -> None:
         "graphcore-mlperf-v2.0-blog-2022-06-29": 4,
         "graphcore-performance-2023-07-04": 14,
         "qwant-c2-report-2020-02-28": 26,
+        "google-tpu-v4-2023": 3,
+        "heidelberg-yolov4-2026": 3,
+        "independent-citadel-2019": 3,
+        "independent-peng-ipu-rdu-gpu-2024": 2,
     }
+
+
+def test_head_of_a_document_says_what_was_read_of_it(query: Query) -> None:
+    """Of all, what was read; where something was not, what."""
+    notes = "SELECT note FROM documents WHERE document_id IN (SELECT ledger_id FROM claims)"
+    assert query(
+        f"SELECT count(*) > 10, bool_and(regexp_matches(note, 'Read: |text that was read')) FROM ({notes})"
+    ) == [(True, True)]
+
+
+def test_claims_of_rivals_are_judged_by_the_same_rules(query: Query) -> None:
+    """Claims of others than the vendor have the same columns, verdicts and inputs."""
+    others = "claims JOIN documents d USING (document_id) WHERE d.publisher <> 'Graphcore'"
+    assert query(f"SELECT count(DISTINCT document_id) >= 5, count(*) > 30 FROM {others}") == [(True, True)]
+    ratios = "SELECT DISTINCT verdict FROM claims WHERE claim_id LIKE 'tpuv4-%-over-bow'"
+    assert query(ratios) == [("swapped-baseline",)]
+    reached = "SELECT max(value / 4.3) < 0.5 FROM recomputations WHERE claim_id LIKE 'tpuv4-%-over-bow'"
+    assert query(reached) == [(True,)]
 
 
 BY_HAND: dict[str, tuple[str, list[float]]] = {

@@ -89,7 +89,7 @@ def test_value_has_two_decimals_more_than_its_claim(warehouse: Path) -> None:
     ("args", "status", "message"),
     [
         (["unknown-claim"], 2, "there is no claim 'unknown-claim'"),
-        (["--document", "nothing"], 2, "choose from: graphcore-mk2-blog"),
+        (["--document", "nothing"], 2, "choose from: google-tpu-v4-2023, graphcore-mk2-blog"),
         (["--verdict", "true"], 2, "is not one of confirmed, confirmed-internally"),
         (["--warehouse", "no-such-folder"], 1, "no-such-folder: contains no dataset"),
     ],
