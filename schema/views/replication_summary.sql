@@ -20,7 +20,8 @@ works AS (  -- pairs of one work on one number of chips count once
 ),
 summary AS (
     SELECT
-        parties, machines, vendor_part, len(ratios) AS works, list_aggregate(ratios, 'avg') AS mean,
+        parties, machines, vendor_part, len(ratios) AS works, len([x FOR x IN ratios IF abs(exp(x) - 1) <= 0.05]) AS works_within_5,
+        list_aggregate(ratios, 'avg') AS mean,
         list_aggregate(ratios, 'stddev_samp') AS deviation, list_aggregate(ratios, 'median') AS middle
     FROM (  -- in order, so that sums have the same last bits in every build
         SELECT parties, machines, vendor_part, list(log_ratio ORDER BY log_ratio) FILTER (log_ratio IS NOT NULL) AS ratios
@@ -50,7 +51,7 @@ errors AS (
     LEFT JOIN quantiles q ON q.df = s.works - 1
 )
 SELECT
-    p.machines, p.parties, p.vendor_part, p.pairs, p.counted, p.within_5_percent, e.works, exp(e.mean) AS mean_ratio,
+    p.machines, p.parties, p.vendor_part, p.pairs, p.counted, p.within_5_percent, e.works, e.works_within_5 AS works_within_5_percent, exp(e.mean) AS mean_ratio,
     exp(e.mean - e.half_width) AS mean_low, exp(e.mean + e.half_width) AS mean_high,
     exp(e.middle) AS median_ratio, p.lowest_ratio, p.highest_ratio
 FROM pairs p

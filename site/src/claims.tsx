@@ -160,10 +160,11 @@ const OUTCOMES: Record<string, { sign: string; holds: boolean }> = {
   agrees: { sign: "✓", holds: true },
   "last-digit": { sign: "~", holds: true },
   "within-spread": { sign: "≈", holds: true },
-  "within-sdk-spread": { sign: "≳", holds: true },
-  exceeds: { sign: "≥", holds: true },
+  "within-sdk-spread": { sign: "±", holds: true },
+  reaches: { sign: "≥", holds: true },
+  exceeds: { sign: "↑", holds: false },
   differs: { sign: "✗", holds: false },
-  "falls-short": { sign: "✗", holds: false },
+  "falls-short": { sign: "↓", holds: false },
 };
 
 // By the words of the column `gap_kind`, the mildest first.

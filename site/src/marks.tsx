@@ -122,11 +122,15 @@ export const GAP_MEANINGS: Record<string, string> = {
 const VERDICTS: Record<string, string> = {
   confirmed: "✓",
   "confirmed-internally": "✓",
+  circular: "↻",
   "last-digit-differs": "~",
   "reached-by-later-sdk": "≥",
   "within-run-to-run-spread": "≈",
+  "depends-on-reading": "≷",
   "depends-on-baseline": "≷",
-  "not-supported": "✗",
+  "swapped-baseline": "⇄",
+  "exceeded-by-later-sdk": "↑",
+  "not-supported": "↓",
   contradicted: "✗",
   "not-recomputable": "?",
 };

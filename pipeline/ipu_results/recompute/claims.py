@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +14,7 @@ import duckdb
 
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_code, format_markdown_table
-from ipu_results.recompute.run import measure_sdk_margin
+from ipu_results.recompute.run import measure_sdk_margins
 from ipu_results.recompute.verdict import Gap
 from ipu_results.schema import table
 
@@ -35,15 +35,16 @@ RECORD_COLUMNS = (
 class Claims:
     """Rows of `claims` in the order of the documents, each with its `values` (rows of `recomputations`) and `inputs`.
 
-    `inputs` are pairs of table and key. `titles` and `notes` are those of the documents. `sdk_margin` is the largest
-    measured slow-down between SDKs, a share.
+    `inputs` are pairs of table and key. `titles`, `notes` and `publishers` are those of the documents. `sdk_margins`
+    are the largest slow-down and speed-up measured between SDKs, shares.
     """
 
     claims: Sequence[Record]
     contradictions: Sequence[Record]
     titles: Mapping[str, str]
     notes: Mapping[str, str]
-    sdk_margin: float
+    publishers: Mapping[str, str]
+    sdk_margins: tuple[float, float]
 
 
 def load_claims(connection: duckdb.DuckDBPyConnection) -> Claims:
@@ -64,7 +65,8 @@ def load_claims(connection: duckdb.DuckDBPyConnection) -> Claims:
     ]
     titles = {document["document_id"]: document["title"] for document in tables["documents"]}
     notes = {document["document_id"]: document["note"] for document in tables["documents"]}
-    return Claims(claims, tables["contradictions"], titles, notes, measure_sdk_margin(connection))
+    publishers = {document["document_id"]: document["publisher"] for document in tables["documents"]}
+    return Claims(claims, tables["contradictions"], titles, notes, publishers, measure_sdk_margins(connection))
 
 
 def format_record(claim: Record) -> dict[str, Any]:
@@ -113,42 +115,48 @@ VERDICTS = table("claims").choices("verdict")
 INTRODUCTION = """# Claims, recomputed
 
 This page lists the {claims} quantitative claims that were read in {documents} documents, in our words with the printed
-figure. What was not read of a document is said under its title. Next to each claim is what this dataset gives for it. A
-rule gives the verdict; no hand types one. Of the {performance} claims of performance, {confirmed} are confirmed by
-figures outside their document. The SQL of each recomputation
-is in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran when the dataset was built.
-The rows that it used are in the table `recomputation_inputs`.
+figure: those of the vendor, and those of others about its machines. What was read of a document, and what was not, is
+said under its title. Next to each claim is what this dataset gives for it. A rule gives the verdict; no hand types one.
+Of the {performance} claims of performance, {confirmed} are confirmed by figures outside their document.
+
+The SQL of each recomputation is in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran
+when the dataset was built. The rows that it used are in the table `recomputation_inputs`.
 
 | verdict | when |
 |---|---|
-| confirmed | every value that counts agrees |
+| confirmed | all values that count agree |
 | confirmed-internally | the same, but they rest, at least in part, on the same document or another claim |
-| last-digit-differs | every value agrees or differs by at most one unit of the last printed digit |
-| reached-by-later-sdk | the figures are of a later SDK and reach the claim: an upper bound and no confirmation |
-| depends-on-baseline | some values reach the claim and some do not: it depends on the baseline, network or reading |
-| not-supported | every value falls short, although the figures are of a later SDK, which should be faster |
+| circular | the same, but a value only multiplies, divides or adds what the document itself states |
+| last-digit-differs | all values agree or differ by at most one unit of the last printed digit |
+| reached-by-later-sdk | the figures are of a later SDK and give or reach the claim: no confirmation |
+| exceeded-by-later-sdk | the figures are of a later SDK, and exceed the claim by more than two SDKs have differed |
+| not-supported | the same, but they fall short of the claim by more than two SDKs have differed |
+| depends-on-reading | the claim holds in one reading of its words and fails in another |
+| depends-on-baseline | some values agree and some do not, for another reason: baseline, division, system or source |
+| swapped-baseline | all values stand in another baseline for the claim's, which is not at hand or not named |
 | contradicted | no value agrees |
 | within-run-to-run-spread | a difference between MLPerf scores that their runs cannot separate, in every reading |
 | not-recomputable | no table of this dataset has the figures, or none in the set-up of the claim |
 
 ## Which values agree
 
-* A value agrees within half a unit of the last printed digit. A multiple such as 17x also agrees if its digits were cut
-  off (17.6). *Over*, *less than* and the like are bounds.
-* A unit of the last digit that is worth more than a twentieth of the figure is not passed over: 7 results are not 6.
-* A later SDK should be no slower. The largest slow-down between two SDKs in the view `sdk_effect` is {margin:.1f} %. A
-  shortfall within it does not speak against a claim.
+* A value agrees within half a unit of the last printed digit. *Over*, *less than* and the like are bounds.
+* One unit of the last digit, above or below, is a last digit that differs: 3.3 where 3.4 is printed. If the unit is
+  worth more than a twentieth of the figure, it is not passed over: 7 results are not 6.
+* The view `sdk_effect` has a slow-down between two SDKs of at most {slow_down:.1f} %, and a speed-up of at most
+  {speed_up:.1f} %. Within that distance, a figure of a later SDK speaks neither for nor against a claim. Beyond it,
+  above counts as much as below.
 
 ## Which values count
 
 Every value is shown. These do not count for the verdict:
 
 * one part of a whole, such as a phase of a claim on the whole training
-* rows of another framework, precision, card or baseline than the claim names
-* a shortfall in a set-up that costs speed: data from the host against synthetic data on the device
+* rows of another framework, precision, card or baseline than the claim names, where one with its own is at hand
+* a measure that the claim does not speak of, such as throughput for MLPerf minutes
 
-A sentence that leaves its conditions out is judged by those of its chart. A baseline that a contradiction settles is
-the one that counts. Both are in the table `claim_conditions`. Two claims of one figure thus get one verdict.
+A value that falls short counts as much as one that exceeds the claim. A sentence that leaves its conditions out is
+judged by those of its chart, which the table `claim_conditions` names. Two claims of one figure thus get one verdict.
 
 ## How large the gap is
 
@@ -157,16 +165,16 @@ The gap is that of the nearest value that counts, in percent of the claimed figu
 | gap | when |
 |---|---|
 | none | the value is exactly the claimed figure, or a bound holds |
-| last-digit | it rounds or is cut to the printed figure, or differs by at most one unit of the last digit |
+| last-digit | it rounds to the printed figure, or differs by at most one unit of the last digit |
 | within-run-to-run-spread | the claimed figure is within the 95 % interval of an MLPerf score or of a difference |
 | beyond | all else, also a figure of a later SDK that exceeds the claim |
 
 ## Marks
 
-✓ marks a value that agrees, ✗ one that does not. ~ marks one that differs in the last digit. ≥ marks a value of a later
-SDK that exceeds the claim, ≳ one that reaches it within the slow-down between SDKs. ≈ marks a difference between two
-MLPerf scores that is within the spread of their runs, [at 95 %](../explanation/mlperf.md#error-bars). Round brackets
-hold a value that does not count.
+✓ marks a value that agrees, ✗ one that does not. ~ marks one that differs in the last digit. Of a later SDK, ≥ marks a
+bound that holds, ± a value within what two SDKs have differed by, ↑ and ↓ one above and below that. ≈ marks a
+difference between two MLPerf scores that is within the spread of their runs,
+[at 95 %](../explanation/mlperf.md#error-bars). Round brackets hold a value that does not count.
 
 Figures of MLPerf Training are those of the official logs, [as described here](../explanation/mlperf.md). Ratios per
 dollar are not an MLPerf metric. [How to recompute a claim](../how-to/recompute-a-claim.md) describes the SQL.
@@ -177,13 +185,14 @@ MARKS = {
     "agrees": "✓",
     "last-digit": "~",
     "within-spread": "≈",
-    "within-sdk-spread": "≳",
-    "exceeds": "≥",
+    "within-sdk-spread": "±",
+    "reaches": "≥",
+    "exceeds": "↑",
     "differs": "✗",
-    "falls-short": "✗",
+    "falls-short": "↓",
 }
 PERFORMANCE = "performance"
-CONFIRMED = ("confirmed", "confirmed-internally", "not-recomputable")
+NOT_LISTED = ("confirmed", "confirmed-internally", "circular", "not-recomputable")
 SHOWN_INPUTS = 6
 CONDITIONS = {
     "model": "",
@@ -205,9 +214,10 @@ def format_page(claims: Claims) -> str:
         documents=documents,
         performance=len(performance),
         confirmed=sum(claim["verdict"] == VERDICTS[0] for claim in performance),
-        margin=100 * claims.sdk_margin,
+        slow_down=100 * claims.sdk_margins[0],
+        speed_up=100 * claims.sdk_margins[1],
     )
-    counts = [_format_counts(claims, "kind"), _format_counts(claims, "document_id", "document")]
+    counts = [_format_counts(claims, "kind"), _format_counts(claims, "document_id", "document"), _format_rivals(claims)]
     parts = [introduction, *counts, _format_first(claims), _format_contradictions(claims.contradictions)]
     for document_id, group in groupby(claims.claims, key=lambda claim: claim["document_id"]):
         own = list(group)
@@ -223,6 +233,8 @@ def format_claim(claim: Record) -> Iterator[str]:
     yield f"{claim['claim']} ({claim['place']})."
     if conditions := ", ".join(f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]):
         yield f"Conditions: {conditions}."
+    if claim["swapped_baseline"]:
+        yield f"Swapped baseline: {claim['swapped_baseline']}."
     if claim["interpretation"]:
         yield f"Interpretation: {claim['interpretation']}."
     if claim["not_recomputable"]:
@@ -266,9 +278,15 @@ def _format_counts(claims: Claims, column: str, name: str | None = None) -> str:
     return format_markdown_table(header, ([name, *row, sum(row)] for name, row in rows.items()))
 
 
+def _format_rivals(claims: Claims) -> str:
+    """Return the verdicts by the publisher of the claim: the vendor's and those of others, by the same rules."""
+    named = [{**claim, "publisher": claims.publishers[claim["document_id"]]} for claim in claims.claims]
+    return _format_counts(replace(claims, claims=named), "publisher")
+
+
 def _format_first(claims: Claims) -> str:
     """Return a table of the claims that were not confirmed, the widest gap first."""
-    listed = [claim for claim in claims.claims if claim["verdict"] not in CONFIRMED]
+    listed = [claim for claim in claims.claims if claim["verdict"] not in NOT_LISTED]
     listed.sort(key=lambda claim: Gap(claim["gap_percent"], claim["gap_kind"]).rank(), reverse=True)
     rows = [
         [format_code(claim["claim_id"]), claim["figure"], format_range(claim), format_gap(claim), claim["verdict"]]

@@ -15,15 +15,14 @@ from ipu_results.ground.files import load_schema_file
 from ipu_results.normalise import NormalisedDocument, PassthroughRow
 from ipu_results.recompute.run import Recomputed, Recomputer, open_recomputer
 from ipu_results.recompute.verdict import (
-    AGREES,
     BASES,
     BOUNDED,
-    EXCEEDS,
     HOLDS,
     INTERNAL,
     LATER_SDK,
     NO_ROW,
     NOT_RECOMPUTABLE,
+    SWAPPED_BASELINE,
     Gap,
     judge_claim,
     judge_value,
@@ -35,12 +34,13 @@ from ipu_results.schema.frames import build_frame
 Record = Mapping[str, Any]
 SqlTexts = Mapping[str, Mapping[str, str]]
 TABLES = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs")
-COMPUTED = ("kind", "recomputation_sql", "recomputed", "verdict", "gap_percent", "gap_kind")
+COMPUTED = ("kind", "recomputation_sql", "recomputed", "verdict", "swapped_baseline", "gap_percent", "gap_kind")
 KINDS = "vocabulary/claims.toml"
 PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
 CONDITIONS = ("precision", "batch", "framework", "dataset")
 NONE_COUNTS = "No recomputed value counts: "
 NEEDED = ". Needed: a figure under the conditions of the claim"
+STATED = frozenset({"claims", "platforms", "models"})  # what documents state; other tables hold measurements and facts
 
 
 class JudgedValue(NamedTuple):
@@ -85,9 +85,11 @@ def evaluate_claims(
     _check_sql_files([*claims, *contradictions], sql_texts)
     printed = build_frame(table("claims"), claims)[[name for name in table("claims").names if name not in COMPUTED]]
     with open_recomputer(engine, frames, printed, _apply_conditions(printed, conditions, known)) as recomputer:
-        margin = recomputer.measure_sdk_margin()
+        margins = recomputer.measure_sdk_margins()
         values = {
-            claim["claim_id"]: [_judge_value(claim, item, margin) for item in _recompute(recomputer, claim, sql_texts)]
+            claim["claim_id"]: _prefer_own_baseline(
+                [_judge_value(claim, item, margins) for item in _recompute(recomputer, claim, sql_texts)]
+            )
             for claim in claims
         }
         judged = [_judge(recomputer, claim, values[claim["claim_id"]], sql_texts) for claim in claims]
@@ -208,13 +210,12 @@ def _format_values(values: Sequence[Recomputed], row: Record, sql_texts: SqlText
     return {"recomputed": recomputed, "recomputation_sql": sql}
 
 
-def _judge_value(claim: Record, item: Recomputed, sdk_margin: float) -> JudgedValue:
+def _judge_value(claim: Record, item: Recomputed, sdk_margins: tuple[float, float]) -> JudgedValue:
     claimed, tolerance = float(claim["value"]), float(claim["digits_tolerance"])
     relation = item.relation or claim["relation"]
-    outcome = judge_value(claim["basis"], relation, item.value, claimed, tolerance, item.within_spread, sdk_margin)
+    outcome = judge_value(claim["basis"], relation, item.value, claimed, tolerance, item.within_spread, sdk_margins)
     gap = measure_gap(relation, item.value, claimed, tolerance, item.spread, bool(item.within_spread))
-    not_counted = item.shown_only or (None if outcome in (AGREES, EXCEEDS) else item.lower_bound)
-    return JudgedValue(item, outcome, gap, not_counted)
+    return JudgedValue(item, outcome, gap, item.shown_only)
 
 
 def _judge(recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue], sql_texts: SqlTexts) -> dict[str, Any]:
@@ -223,17 +224,36 @@ def _judge(recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue],
         reason = claim["not_recomputable"] or NO_ROW
         return {**complete, "verdict": NOT_RECOMPUTABLE, "not_recomputable": reason}
     counted = [item for item in values if item.not_counted is None]
-    internal = claim["basis"] == INTERNAL or recomputer.reads_claims(complete["recomputation_sql"])
-    verdict = judge_claim([item.outcome for item in counted], internal)
+    stand_ins = dict.fromkeys(item.recomputed.stand_in for item in counted if item.recomputed.stand_in)
+    evidence = _get_evidence(recomputer, complete, counted)
+    verdict = judge_claim([item.outcome for item in counted], evidence, [item.recomputed.reading for item in counted])
     reasons = dict.fromkeys(item.not_counted for item in values if item.not_counted)
     percent, kind = min((item.gap for item in counted or values), key=Gap.rank)
     return {
         **complete,
-        "verdict": verdict,
+        "verdict": SWAPPED_BASELINE if stand_ins else verdict,
+        "swapped_baseline": "; ".join(stand_ins) or None,
         "not_recomputable": NONE_COUNTS + "; ".join(reasons) + NEEDED if verdict == NOT_RECOMPUTABLE else None,
         "gap_percent": percent,
         "gap_kind": kind,
     }
+
+
+def _prefer_own_baseline(values: Sequence[JudgedValue]) -> list[JudgedValue]:
+    """Let a value with another baseline than the claim's not count where one with the claim's own does."""
+    if all(item.not_counted or item.recomputed.stand_in for item in values):
+        return list(values)
+    return [item._replace(not_counted=item.not_counted or item.recomputed.stand_in) for item in values]
+
+
+def _get_evidence(recomputer: Recomputer, claim: Record, counted: Sequence[JudgedValue]) -> str:
+    """Return what the values rest on: `circular` if one of them follows from what documents state, claims among it."""
+    tables = [{table_name for table_name, _ in item.recomputed.inputs} for item in counted]
+    if any("claims" in names <= STATED for names in tables):
+        return "circular"
+    if claim["basis"] == LATER_SDK:
+        return LATER_SDK
+    return INTERNAL if recomputer.reads_claims(claim["recomputation_sql"]) else str(claim["basis"])
 
 
 def _list_recomputations(claims: Sequence[Record], values: Mapping[str, Sequence[JudgedValue]]) -> Iterator[Record]:
@@ -247,6 +267,8 @@ def _list_recomputations(claims: Sequence[Record], values: Mapping[str, Sequence
                 "gap_percent": item.gap.percent,
                 "gap_kind": item.gap.kind,
                 "not_counted": item.not_counted,
+                "stand_in": item.recomputed.stand_in,
+                "reading": item.recomputed.reading,
             }
 
 

@@ -15,7 +15,8 @@ Further columns are optional:
 * `low`, `high` DOUBLE: the 95 % interval of the value
 * `relation` VARCHAR: that of this value, where it reads the claim in another way
 * `shown_only` VARCHAR: why the value is shown and does not count for the verdict; null if it counts
-* `lower_bound` VARCHAR: why the value can only be too low, so that it counts if it reaches the claim and not otherwise
+* `stand_in` VARCHAR: what stands in for the baseline that the claim names, or leaves open; null where it is its own
+* `reading` VARCHAR: how the value reads the words of the claim, where they can be read in several ways
 """
 
 from __future__ import annotations
@@ -35,18 +36,20 @@ from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import VIEWS, Table, View, quote, table
 
-SDK_MARGIN = """
-    SELECT coalesce(max(1 - later.throughput / earlier.throughput), 0)
+SDK_MARGINS = """
+    SELECT
+        greatest(coalesce(max(1 - later.throughput / earlier.throughput), 0), 0),
+        greatest(coalesce(max(later.throughput / earlier.throughput - 1), 0), 0)
     FROM sdk_effect AS earlier
     JOIN sdk_effect AS later USING (oldest_result_id)
     WHERE earlier.position < later.position
 """
 
 
-def measure_sdk_margin(connection: duckdb.DuckDBPyConnection) -> float:
-    """Return the largest slow-down in the view `sdk_effect`, a share of the earlier throughput, never below 0."""
-    [(margin,)] = connection.execute(SDK_MARGIN).fetchall()
-    return max(0.0, float(margin))
+def measure_sdk_margins(connection: duckdb.DuckDBPyConnection) -> tuple[float, float]:
+    """Return the largest slow-down and speed-up in the view `sdk_effect`, shares of the earlier throughput."""
+    [(slow_down, speed_up)] = connection.execute(SDK_MARGINS).fetchall()
+    return float(slow_down), float(speed_up)
 
 
 PUBLISHED = ("value", "baseline", "arithmetic")
@@ -57,7 +60,8 @@ OPTIONAL_COLUMNS = {
     "high": "DOUBLE",
     "relation": "VARCHAR",
     "shown_only": "VARCHAR",
-    "lower_bound": "VARCHAR",
+    "stand_in": "VARCHAR",
+    "reading": "VARCHAR",
 }
 RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"  # as the view `record` has it
 CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
@@ -87,7 +91,8 @@ class Recomputed(NamedTuple):
     high: float | None = None
     relation: str | None = None
     shown_only: str | None = None
-    lower_bound: str | None = None
+    stand_in: str | None = None
+    reading: str | None = None
 
     @property
     def spread(self) -> tuple[float, float] | None:
@@ -136,9 +141,9 @@ class Recomputer:
             self._keys[table_name] = frozenset(_list_keys(table(table_name), self._frames[table_name]))
         return self._keys[table_name]
 
-    def measure_sdk_margin(self) -> float:
-        """Return the largest measured slow-down from one SDK to a later one, as a share of the earlier throughput."""
-        return measure_sdk_margin(self._connection)
+    def measure_sdk_margins(self) -> tuple[float, float]:
+        """Return the largest measured slow-down and speed-up from one SDK to a later one."""
+        return measure_sdk_margins(self._connection)
 
     def reads_claims(self, sql: str) -> bool:
         """Return whether a recomputation rests on other claims; its own claim is in another table."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-AGREES, LAST_DIGIT, WITHIN_SPREAD, WITHIN_SDK_SPREAD, EXCEEDS, DIFFERS, FALLS_SHORT = OUTCOMES = (
+AGREES, LAST_DIGIT, WITHIN_SPREAD, WITHIN_SDK_SPREAD, REACHES, EXCEEDS, DIFFERS, FALLS_SHORT = OUTCOMES = (
     "agrees",
     "last-digit",
     "within-spread",
     "within-sdk-spread",
+    "reaches",
     "exceeds",
     "differs",
     "falls-short",
@@ -17,7 +18,7 @@ AGREES, LAST_DIGIT, WITHIN_SPREAD, WITHIN_SDK_SPREAD, EXCEEDS, DIFFERS, FALLS_SH
 OWN, INTERNAL, LATER_SDK = BASES = ("own", "internal", "later-sdk")
 HOLDS: dict[str, Callable[[float, float, float], bool]] = {
     "eq": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
-    "rounded-or-cut": lambda value, claimed, tolerance: claimed - tolerance <= value < claimed + 2 * tolerance,
+    "rounded-or-cut": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,  # cut digits: last-digit
     "more-than": lambda value, claimed, _: value > claimed,
     "less-than": lambda value, claimed, _: value < claimed,
     "just-over": lambda value, claimed, tolerance: claimed <= value < claimed + tolerance,
@@ -27,9 +28,11 @@ BOUNDED = ("eq", "rounded-or-cut", "more-than")
 FIGURES = ("eq", "rounded-or-cut")  # claims of a figure; the others are bounds
 MAX_DIGIT_SHARE = 0.05  # of the figure: a last digit that is worth more matters, such as one of 6 results
 MARGIN_OF_FLOATS = 1e-9  # of the unit of the last digit
-NONE_AGREES = {DIFFERS: "contradicted", FALLS_SHORT: "not-supported"}
-REACHED = frozenset({AGREES, LAST_DIGIT, EXCEEDS, WITHIN_SDK_SPREAD})
-NOT_RECOMPUTABLE = "not-recomputable"
+NONE_AGREES = {DIFFERS: "contradicted", FALLS_SHORT: "not-supported", EXCEEDS: "exceeded-by-later-sdk"}
+REACHED = frozenset({AGREES, LAST_DIGIT, REACHES, WITHIN_SDK_SPREAD})
+NOT_RECOMPUTABLE, SWAPPED_BASELINE, DEPENDS_ON_READING = "not-recomputable", "swapped-baseline", "depends-on-reading"
+CONFIRMED = {"own": "confirmed", "internal": "confirmed-internally", "circular": "circular"}  # by the evidence
+HOLDING = frozenset({*CONFIRMED.values(), "last-digit-differs", "reached-by-later-sdk"})
 NO_ROW = "Its recomputation found no row in this build"
 GAP_KINDS = ("none", "last-digit", "within-run-to-run-spread", "beyond")
 
@@ -52,14 +55,14 @@ def judge_value(
     claimed: float,
     tolerance: float,
     within_spread: bool | None = None,
-    sdk_margin: float = 0.0,
+    sdk_margins: tuple[float, float] = (0.0, 0.0),
 ) -> str:
     """Return the outcome of one recomputed value, one of OUTCOMES.
 
     A difference of two MLPerf scores that their runs cannot separate is `within-spread`, whatever its size. A figure of
-    a later SDK agrees if it gives the claimed one. Above it only bounds the claim from above (`exceeds`). Below it
-    speaks against the claim (`falls-short`), unless a slow-down between SDKs of at most `sdk_margin`, a share, explains
-    the shortfall (`within-sdk-spread`).
+    a later SDK `reaches` a bound, or agrees. Otherwise it is `within-sdk-spread` of the claimed figure if two SDKs
+    have differed by as much: by a slow-down or a speed-up of at most `sdk_margins`, two shares. Outside it `exceeds`
+    the claim or `falls-short` of it, and the one counts as much as the other.
     """
     if within_spread:
         return WITHIN_SPREAD
@@ -67,30 +70,42 @@ def judge_value(
     near = _differs_in_last_digit(relation, value, claimed, tolerance)
     if basis != LATER_SDK:
         return AGREES if holds else LAST_DIGIT if near else DIFFERS
-    if holds and relation != "more-than":
-        return AGREES
-    if value > claimed:
-        return EXCEEDS
+    if holds:
+        return AGREES if relation in FIGURES else REACHES
     if near:
         return LAST_DIGIT
-    bound = value / (1 - sdk_margin)
-    return WITHIN_SDK_SPREAD if bound > claimed or HOLDS[relation](bound, claimed, tolerance) else FALLS_SHORT
+    slow_down, speed_up = sdk_margins
+    low, high = value / (1 + speed_up), value / (1 - slow_down)  # what the claim's SDK may have given
+    if low <= claimed + tolerance and high >= claimed - tolerance:
+        return WITHIN_SDK_SPREAD
+    return EXCEEDS if value > claimed else FALLS_SHORT
 
 
-def judge_claim(outcomes: Sequence[str], internal: bool) -> str:
-    """Return the verdict over the outcomes that count; `internal` if the recomputation rests on claims."""
+def judge_claim(outcomes: Sequence[str], evidence: str = "own", readings: Sequence[str | None] = ()) -> str:
+    """Return the verdict over the outcomes that count.
+
+    `evidence` is one of CONFIRMED or `later-sdk`. `readings` names the reading of the claim that each outcome rests on:
+    if the claim holds in one reading as a whole and not in another, the verdict is `depends-on-reading`.
+    """
     distinct = frozenset(outcomes)
     if not distinct:
         return NOT_RECOMPUTABLE
     if distinct == {WITHIN_SPREAD}:
         return "within-run-to-run-spread"
-    if distinct == {AGREES}:
-        return "confirmed-internally" if internal else "confirmed"
-    if distinct <= {AGREES, LAST_DIGIT}:
+    if distinct == {AGREES} and evidence in CONFIRMED:
+        return CONFIRMED[evidence]
+    if distinct <= {AGREES, LAST_DIGIT} and evidence in CONFIRMED:
         return "last-digit-differs"
     if distinct <= REACHED:
         return "reached-by-later-sdk"
-    return "depends-on-baseline" if distinct & (REACHED | {WITHIN_SPREAD}) else NONE_AGREES[outcomes[0]]
+    if len(distinct) == 1:
+        return NONE_AGREES[outcomes[0]]
+    if len(set(readings)) > 1:
+        parts = [[item for item, name in zip(outcomes, readings, strict=True) if name == one] for one in set(readings)]
+        verdicts = {judge_claim(part, evidence) for part in parts}
+        if verdicts & HOLDING and verdicts - HOLDING:
+            return DEPENDS_ON_READING
+    return "depends-on-baseline"
 
 
 def measure_gap(

@@ -7,7 +7,8 @@ SELECT
         '2 × %g / (%d × %g) = %.2f', n.throughput, n.chip_count // one.chip_count, one.throughput,
         2 * n.throughput / (n.chip_count / one.chip_count * one.throughput)
     ) AS arithmetic,
-    ['results:' || n.result_id, 'results:' || one.result_id] AS inputs
+    ['results:' || n.result_id, 'results:' || one.result_id] AS inputs,
+    'four machines, scaled to the two of the claim' AS stand_in
 FROM claim AS c
 JOIN results AS one ON one.platform = c.baseline AND one.model = c.model
 JOIN results AS n ON n.model = one.model AND n.variant = one.variant AND n.compute_precision = one.compute_precision

@@ -1,4 +1,5 @@
--- Memory bandwidth of the claim's chip as another party prints it; nobody prints the bytes that a tile moves per cycle.
+-- Memory bandwidth of the claim's chip as other parties state it: a summary of a report, which repeats a nominal figure, and
+-- the theoretical limit of reading that the report itself prints.
 SELECT
     f.value AS value,
     f.source AS baseline,
@@ -7,4 +8,12 @@ SELECT
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
 JOIN facts AS f ON f.subject = p.chip AND f.property = 'memory bandwidth'
-ORDER BY f.fact_id
+UNION ALL
+SELECT
+    m.value, m.publisher || ', theoretical limit of ' || m.operation || ', ' || m.shape, printf('%g %s', m.value, m.unit),
+    ['microbenchmarks:' || m.microbenchmark_id, 'platforms:' || p.platform]
+FROM claim AS c
+JOIN platforms AS p ON p.platform = c.subject
+JOIN microbenchmarks AS m ON m.device = p.chip AND m.metric = 'bandwidth' AND m.operation = 'read local memory'
+WHERE m.statistic = 'theoretical' AND m.unit = c.unit
+ORDER BY value DESC

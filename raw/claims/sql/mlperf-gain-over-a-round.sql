@@ -26,10 +26,11 @@ pairs AS (
 )
 SELECT 100 * (1 - now / before) AS value, compared || ', less time' AS baseline,
     printf('1 - %.4f min / %.4f min = %.2f %%', now, before, 100 * (1 - now / before)) AS arithmetic,
-    inputs, tied AS within_spread
+    inputs, tied AS within_spread, 'less time' AS reading
 FROM pairs
 UNION ALL
 SELECT 100 * (before / now - 1), compared || ', higher speed',
-    printf('%.4f min / %.4f min - 1 = %.2f %%', before, now, 100 * (before / now - 1)), inputs, tied
+    printf('%.4f min / %.4f min - 1 = %.2f %%', before, now, 100 * (before / now - 1)), inputs, tied,
+    'higher speed'
 FROM pairs
 ORDER BY baseline

@@ -18,14 +18,16 @@ WITH pairs AS (
     WHERE i.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
 )
 SELECT ratio AS value, compared AS baseline, printf('%.4f min / %.4f min = %.4f', gpu, ipu, ratio) AS arithmetic,
-    inputs, tied AS within_spread
+    inputs, tied AS within_spread, NULL::VARCHAR AS reading
 FROM pairs WHERE unit = 'x'
 UNION ALL
 SELECT 100 * (1 - 1 / ratio), compared || ', less time',
-    printf('1 - %.4f min / %.4f min = %.2f %%', ipu, gpu, 100 * (1 - 1 / ratio)), inputs, tied
+    printf('1 - %.4f min / %.4f min = %.2f %%', ipu, gpu, 100 * (1 - 1 / ratio)), inputs, tied,
+    'less time'
 FROM pairs WHERE unit = '%'
 UNION ALL
 SELECT 100 * (ratio - 1), compared || ', higher speed',
-    printf('%.4f min / %.4f min - 1 = %.2f %%', gpu, ipu, 100 * (ratio - 1)), inputs, tied
+    printf('%.4f min / %.4f min - 1 = %.2f %%', gpu, ipu, 100 * (ratio - 1)), inputs, tied,
+    'higher speed'
 FROM pairs WHERE unit = '%'
 ORDER BY baseline

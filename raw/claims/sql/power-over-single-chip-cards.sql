@@ -4,7 +4,8 @@ SELECT
     p.rated_power_w / watts AS value,
     accelerator AS baseline,
     printf('%g W / %g W = %.2f', p.rated_power_w, watts, p.rated_power_w / watts) AS arithmetic,
-    ['platforms:' || p.platform, 'mlperf_entries:' || e.round || '/' || e.path] AS inputs
+    ['platforms:' || p.platform, 'mlperf_entries:' || e.round || '/' || e.path] AS inputs,
+    'one V100 for cards that the claim leaves unnamed' AS stand_in
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
 CROSS JOIN (

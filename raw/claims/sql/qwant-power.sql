@@ -10,12 +10,12 @@ SELECT
     'read as the power drawn; the paper''s own tables, batch ' || batch_size AS baseline,
     printf('%g / %g = %.1f W', throughput, efficiency, power) AS arithmetic,
     ['results:' || result_id] AS inputs,
-    NULL::VARCHAR AS relation
+    NULL::VARCHAR AS relation, 'the power drawn' AS reading
 FROM powers
 UNION ALL
 SELECT
     max(power), 'read as a rating; the paper''s own tables, the highest of ' || count(*) || ' batches',
     printf('%.1f W at batch %d', max(power), arg_max(batch_size, power)),
-    list('results:' || result_id ORDER BY batch_size), 'at-most'
+    list('results:' || result_id ORDER BY batch_size), 'at-most', 'a rating'
 FROM powers
 HAVING count(*) > 0

@@ -25,7 +25,10 @@ SELECT
         WHEN NOT meets_condition(c.framework, '', family(i.framework)) THEN 'another framework than the claim names'
         WHEN NOT a.same_precision THEN 'another precision of the A100 than the claim names'
         WHEN a.agrees < max(a.agrees) OVER () THEN 'another card or framework of the A100 than the claim names'
-    END AS shown_only
+    END AS shown_only,
+    CASE
+        WHEN a.agrees < 2 THEN a.framework || ' on ' || a.chip || ' for the row that the claim names, which no source at hand has'
+    END AS stand_in
 FROM claim AS c
 CROSS JOIN results AS i
 CROSS JOIN gpus AS a

@@ -1,0 +1,13 @@
+-- Latency of one A30 over that of one GC200 at the claim's pixels, precision and batch, where one file has both chips' run.
+SELECT
+    a.latency_ms / i.latency_ms AS value, i.conditions AS baseline,
+    printf('%g ms / %g ms = %.2f', a.latency_ms, i.latency_ms, a.latency_ms / i.latency_ms) AS arithmetic,
+    ['results:' || i.result_id, 'results:' || a.result_id] AS inputs
+FROM claim AS c
+JOIN results AS i ON i.document_id = 'independent-yolov4-heidelberg' AND i.chip = c.subject
+JOIN results AS a
+    ON a.document_id = i.document_id AND a.chip = c.baseline AND a.variant = i.variant AND a.compute_precision = i.compute_precision
+    AND a.batch_size = i.batch_size AND regexp_extract(a.conditions, 'run of .*$') = regexp_extract(i.conditions, 'run of .*$')
+WHERE starts_with(i.variant, regexp_extract(c.claim, '(\d+) pixels', 1) || 'x') AND i.compute_precision = c.precision
+    AND i.batch_size::VARCHAR = c.batch
+ORDER BY i.result_id
