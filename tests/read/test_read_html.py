@@ -202,6 +202,7 @@ def test_footnote_of_a_spanned_cell_is_repeated() -> None:
 SWAPPED = row_html([TRAINING[0], TRAINING[5], *TRAINING[2:5], TRAINING[1], *TRAINING[6:]], "th")
 TWO, THREE = (("bow_training", number, "row-width") for number in (2, 3))
 AGAIN = ("bow_training", None, "duplicate-table")
+LOST = ("", None, "unknown-header")
 DAMAGES = {
     "row span never fills a later short row": (
         [ROW.replace("<td>1,590", "<td rowspan=2>1,590"), row_html(RESNET[:7]), row_html(RESNET[:8])],
@@ -215,7 +216,7 @@ DAMAGES = {
     "row too short": ([ROW, row_html(RESNET[:-1])], [TWO]),
     "repeated table": ([ROW, "</table><table>", HEAD, OTHER], [AGAIN]),
     "another header inside of a table begins another": ([ROW, SWAPPED, ROW], [AGAIN]),
-    "rows without their header": ([ROW, "</table><table>", ROW, OTHER], [("", None, "unknown-header")]),
+    "rows without their header": ([ROW, "</table><table>", ROW, OTHER], [LOST]),
 }
 
 
@@ -225,6 +226,15 @@ def test_damage_is_a_problem_and_the_other_rows_are_kept(name: str) -> None:
     document = read_page(page_html("<table>", HEAD, *parts, "</table>"))
     assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
     assert name != "overlapping spans" or document.problems[0].message == "two cells span one place"
+
+
+@pytest.mark.parametrize(("row", "expected"), [(["GPT2", "16.16"], [LOST]), (["Training", "Training"], [])])
+def test_row_of_two_texts_under_a_broken_header_is_lost_and_a_title_is_not(
+    row: list[str], expected: list[tuple[str, int | None, str]]
+) -> None:
+    broken = HEAD.replace("Precision", "Precisoin")
+    document = read_page(page_html("<table>", broken, row_html(row), HEAD, ROW, "</table>"))
+    assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
 
 
 def test_table_without_rows_is_a_problem() -> None:
@@ -280,8 +290,8 @@ CUT = training_page(GPT2, RESNET).partition(row_html(RESNET).encode())[0]
 HIDING = b"<body><table><tr><td>1</td></tr></table>"
 DAMAGED = [
     *((NOT_TEXT.replace(b"utf-8", name), "encoding") for name in b"utf-8 punycode hex no-such undefined".split()),
-    (CUT + b"<!-- </table></html>", "truncated"),
-    (CUT + b"<script>'</table></html>'", "truncated"),
+    (CUT + b"<!-- </table></html>", "ends in the middle"),
+    (CUT + b"<script>'</table></html>'", "ends in the middle"),
     (b"<html>" + b"<!--<script " * 30_000 + PLAIN, None),
     *((PLAIN.replace(b"<body>", HIDING + tag), "hides 1 of") for tag in b"<style> <title> <textarea> <iframe>".split()),
 ]
