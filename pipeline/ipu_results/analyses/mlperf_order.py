@@ -61,7 +61,7 @@ def summarise_noise(frames: Frames) -> str:
             f"separated, of the others {format_percent(_share_others(same))}.",
             "With the correction for many pairs the first share is "
             f"{format_percent(_share(rows, 'separable_pairs_corrected'))}.",
-            f"{rows['entries'].sum() - rows['measurements'].sum():.0f} entries repeat the measurement of another one and "
+            f"{rows['entries'].sum() - rows['measurements'].sum():.0f} entries repeat the measurement of another and "
             f"are ranked once; {rows['unscored'].sum():.0f} published ones have no minutes here.",
         ],
         [_describe_benchmarks(rows), f"Over the rounds it is {shares}."],
