@@ -26,7 +26,7 @@ SELECT
     min(minutes_per_sample) AS best_minutes_per_sample,
     first_value(min(minutes)) OVER series / min(minutes) AS progress,
     first_value(min(minutes_per_sample)) OVER series / min(minutes_per_sample) AS speed_progress,
-    nodes_alone AS nodes
+    nodes_alone AS nodes, bool_or(normalised) AS normalised
 FROM rates
 GROUP BY GROUPING SETS (
     (comparable_model, comparable_rounds, division, round),
