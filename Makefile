@@ -11,7 +11,7 @@ RELEASE ?= $(if $(wildcard release/release.json),release,warehouse)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ingest add test test-all sweep publish site verify bench fuzz docs lint format wheel clean lock
+.PHONY: help setup ingest add test test-all sweep publish release site verify bench fuzz docs lint format wheel clean lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -66,6 +66,17 @@ publish: $(VENV)/.ingest ## Make a release of the warehouse in release/
 verify: $(VENV)/.ingest ## Check the release in release/
 	$(RUN) verify release
 
+# The version is checked against the previous release in release/, if it is there. What is made is printed and not pushed.
+release: $(VENV)/.dev ## Make release VERSION=X.Y.Z: version, changelog, record, files, wheel, commit and tag
+	@test -n "$(VERSION)" || { echo "error: name the version: make release VERSION=2.1.0" >&2; exit 2; }
+	$(BIN)/python .ci/release.py prepare "$(VERSION)"
+	UPDATE_DOCS=1 $(BIN)/python -m pytest -q tests/docs/test_metadata.py
+	$(RUN) ingest
+	$(RUN) publish --record docs/releases $(ARGS)
+	$(RUN) verify release
+	$(MAKE) wheel
+	$(BIN)/python .ci/release.py tag "$(VERSION)"
+
 # From release/ if there is one, else from warehouse/, or: make site RELEASE=FOLDER.
 # The old site stays until the new one is complete. Previews of links, the sitemap and the feed need the address of the
 # site: make site BASE_URL=https://example.org/ipu-results/
@@ -90,13 +101,14 @@ docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs
 	$(BIN)/python -m benchmarks.emulator page
 
-lint: $(VENV)/.dev ## Check style, types, words, size and imports
+lint: $(VENV)/.dev ## Check style, types, words, size, imports and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python .ci/prose.py
 	$(BIN)/python .ci/budget.py
 	$(BIN)/python .ci/imports.py
+	$(BIN)/zizmor --offline --quiet .github
 
 format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix-only .
@@ -106,10 +118,10 @@ wheel: $(VENV)/.dev ## Build the wheel with the dataset inside in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
 # uv writes pins and hashes, and no index address. A section leaves out what is pinned in those before it.
-COMPILE := uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate
 PINNED = $$(sed -nE 's/^([A-Za-z0-9_.-]+).*==.*/--no-emit-package \1/p' requirements.lock)
 LOCK := $(COMPILE) pyproject.toml --extra build
-lock: | $(BIN)/python ## Pin the newest versions of all packages again (needs uv)
+lock: $(VENV)/.dev ## Pin the newest versions of all packages again
 	$(LOCK) --upgrade --extra dev --quiet --output-file $(VENV)/newest.txt
 	: > requirements.lock
 	for section in ingest user dev; do \

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import runpy
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from tests.conftest import ROOT, Done
 
@@ -194,3 +199,70 @@ def test_import_of_a_lower_layer_is_permitted(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text, encoding="utf-8")
     done = run_tool("imports.py", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# release.py
+
+
+CHANGELOG = "# Changelog\n\n## [Unreleased]\n\nMore rows.\n\n## 1.0.0\n\nFirst.\n\n[Unreleased]: https://x.example/commits/main\n"
+
+
+@pytest.fixture
+def unreleased(tmp_path: Path) -> Path:
+    """Commit a project at 2.0.0 that has something to release."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copyfile(ROOT / ".ci" / "release.py", tmp_path / ".ci" / "release.py")
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "2.0.0"\n')
+    (tmp_path / "CITATION.cff").write_text("title: x\nversion: 2.0.0\nlicense: MIT\n")
+    for args in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        run_git(tmp_path, *args)
+    return tmp_path
+
+
+def run_release(folder: Path, *args: str) -> Done:
+    command = [sys.executable, str(folder / ".ci" / "release.py"), *args]
+    names = {f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **names}, check=False)
+
+
+def test_release_raises_the_version_cuts_the_changelog_and_tags(unreleased: Path) -> None:
+    assert run_release(unreleased, "prepare", "2.1.0").returncode == 0
+    assert run_release(unreleased, "show").stdout == "2.1.0\n"
+    day = datetime.now(UTC).date().isoformat()
+    assert (unreleased / "CHANGELOG.md").read_text() == (
+        f"# Changelog\n\n## [Unreleased]\n\n## [2.1.0] - {day}\n\nMore rows.\n\n## 1.0.0\n\nFirst.\n\n"
+        "[Unreleased]: https://x.example/compare/v2.1.0...HEAD\n[2.1.0]: https://x.example/releases/tag/v2.1.0\n"
+    )
+    assert (unreleased / "CITATION.cff").read_text() == (
+        f"title: x\nversion: 2.1.0\ndate-released: {day}\nlicense: MIT\n"
+    )
+    assert run_release(unreleased, "tag", "2.1.0").returncode == 0
+    assert run_git(unreleased, "tag", "--list") == "v2.1.0"
+    assert run_git(unreleased, "status", "--porcelain") == ""
+    assert "nothing under Unreleased" in run_release(unreleased, "prepare", "2.2.0").stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [("2.1", "is not a version"), ("1.9.9", "is lower than 2.0.0"), ("2.0.1", "has a tag"), ("3.0.0", "has changes")],
+)
+def test_release_that_cannot_be_made_changes_nothing(unreleased: Path, version: str, message: str) -> None:
+    run_git(unreleased, "tag", "v2.0.1")
+    if version == "3.0.0":
+        (unreleased / "new").touch()
+    done = run_release(unreleased, "prepare", version)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert message in done.stderr
+    assert (unreleased / "CHANGELOG.md").read_text() == CHANGELOG
+
+
+def test_every_action_is_pinned_and_every_job_has_stated_permissions() -> None:
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"uses: (?![\w-]+/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+\n).*", text) == []
+        assert "permissions" in workflow
+        assert [
+            name for name, job in workflow["jobs"].items() if "permissions" not in job and not workflow["permissions"]
+        ] == []

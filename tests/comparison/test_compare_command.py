@@ -107,3 +107,26 @@ def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> Non
 def test_wrong_usage_exits_with_2() -> None:
     assert run_cli("compare").returncode == 2
     assert run_cli("compare", EMULATED_RUN, "--throughput", 3).returncode == 2
+
+
+def test_unknown_round_is_refused_and_not_called_incomparable() -> None:
+    stated = {"model": "resnet50", "platform": "Bow Pod16", "minutes": 18, "benchmark": "mlperf-training"}
+    done = run_cli("compare", *to_options({**stated, "division": "closed", "round": "banana"}))
+    assert done.returncode == 1
+    assert "mlperf_round 'banana' is unknown" in done.stderr
+
+
+def test_variant_states_the_sequence_length(warehouse: Path) -> None:
+    stated = {
+        "model": "bert-large",
+        "platform": "bow-2000",
+        "batch_size": 4,
+        "throughput": 2000,
+        "warehouse": warehouse,
+    }
+    [named], [counted] = compare(variant="SL128", **stated), compare(sequence_length=128, packed=False, **stated)
+    assert named.measurement.sequence_length == 128
+    assert [match.row["result_id"] for match in named.matches] == [match.row["result_id"] for match in counted.matches]
+    assert named.matches
+    with pytest.raises(ComparisonError, match="sequence_length 384 is not that of variant 'SL128'"):
+        compare(variant="SL128", sequence_length=384, **stated)

@@ -142,7 +142,7 @@ def test_every_extra_that_a_message_may_name_brings_the_package() -> None:
 
 
 def test_every_imported_package_belongs_to_the_core_or_to_an_extra() -> None:
-    """numpy comes with pandas."""
+    """Numpy comes with pandas."""
     core = {re.split(r"[<>=]", item)[0].replace("-", "_") for item in PROJECT["dependencies"]} | {"numpy"}
     imported = set()
     for path in (ROOT / "pipeline").rglob("*.py"):

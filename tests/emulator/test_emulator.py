@@ -81,6 +81,7 @@ def test_outputs_are_those_of_fp32_rounded_to_fp16() -> None:
 def test_run_carries_the_prediction_and_is_marked_as_emulated() -> None:
     compiled = Emulator("m2000", "lowest-latency").compile(tiny(), 8)
     assert [compiled.timing] == predict(load_network(tiny()), load_target("m2000"), [8], "lowest-latency")
+    assert len(repr(compiled)) < 1500
     run = compiled.run(images(8))
     assert run.timing == compiled.timing
     assert (run.origin, run.calibration_id) == (run.timing.origin, run.timing.calibration_id)

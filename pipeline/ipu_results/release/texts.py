@@ -80,8 +80,9 @@ def format_texts(release_version: str, published_on: str) -> dict[str, str]:
     except OSError as error:
         place = Path(error.filename).name
         raise ReleaseError(f"cannot be read, publish from a clone: {error.strerror}", place=place) from error
-    for name, value in (("version", release_version), ("date-released", published_on)):
-        texts[CITATION] = re.sub(rf"(?m)^{name}:.*$", f"{name}: {value}", texts[CITATION])
+    citation = re.sub(r"(?m)^date-released:.*\n", "", texts[CITATION])  # that of the release before
+    stated = f"version: {release_version}\ndate-released: {published_on}"
+    texts[CITATION] = re.sub(r"(?m)^version:.*$", stated, citation)
     return texts
 
 
