@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -170,3 +171,17 @@ def test_no_file_names_this_machine() -> None:
     paths = [ROOT / name for name in listed if Path(name).suffix not in {".parquet", ".pdf"}]
     here = str(ROOT).encode()
     assert [path for path in paths if path.exists() and here in path.read_bytes() and len(here) > 3] == []
+
+
+@pytest.mark.slow
+def test_commands_of_predict_your_own_network_run_as_pasted(tmp_path: Path) -> None:
+    """In an empty folder, in the order of the page: its first block writes the networks."""
+    text = (DOCS / "how-to" / "predict-your-own-network.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```bash\n(.*?)```", text, re.S)
+    assert len(blocks) >= 5
+    shell = f'set -e; python3() {{ \'{sys.executable}\' "$@"; }}; ipu-results() {{ python3 -m ipu_results "$@"; }}\n'
+    done = subprocess.run(
+        ["bash", "-c", shell + "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"layers.csv", "trace.json", "designs.csv"} <= {path.name for path in tmp_path.iterdir()}
