@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -71,7 +72,7 @@ def test_names_that_python_examples_import_exist() -> None:
     assert blocks
 
 
-FINDINGS = {  # sentences of the README with the query that gives their figures
+FINDINGS = {  # sentences of the README and of the findings with the query that gives their figures
     "{} results from {} source rows of {} documents, no row lost, {} quarantined": """
         SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*) FROM documents),
                (SELECT count(*) FROM quarantine)""",
@@ -140,14 +141,15 @@ FINDINGS = {  # sentences of the README with the query that gives their figures
 
 
 @pytest.mark.parametrize("sentence", FINDINGS)
-def test_figures_in_the_readme_are_those_of_the_dataset(sentence: str, query: Query) -> None:
+def test_figures_of_findings_are_those_of_the_dataset(sentence: str, query: Query) -> None:
     [figures] = query(FINDINGS[sentence])
-    assert sentence.format(*figures) in " ".join(README.read_text(encoding="utf-8").split())
+    text = README.read_text(encoding="utf-8") + (DOCS / "explanation" / "findings.md").read_text(encoding="utf-8")
+    assert sentence.format(*figures) in " ".join(text.split())
 
 
 def test_readme_is_short_and_has_one_picture() -> None:
     text = README.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 150
+    assert len(text.splitlines()) <= 110
     assert text.count("![") == 1
 
 
@@ -211,3 +213,17 @@ def test_no_file_names_this_machine() -> None:
     paths = [ROOT / name for name in listed if Path(name).suffix not in {".parquet", ".pdf"}]
     here = str(ROOT).encode()
     assert [path for path in paths if path.exists() and here in path.read_bytes() and len(here) > 3] == []
+
+
+@pytest.mark.slow
+def test_commands_of_predict_your_own_network_run_as_pasted(tmp_path: Path) -> None:
+    """In an empty folder, in the order of the page: its first block writes the networks."""
+    text = (DOCS / "how-to" / "predict-your-own-network.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```bash\n(.*?)```", text, re.S)
+    assert len(blocks) >= 5
+    shell = f'set -e; python3() {{ \'{sys.executable}\' "$@"; }}; ipu-results() {{ python3 -m ipu_results "$@"; }}\n'
+    done = subprocess.run(
+        ["bash", "-c", shell + "\n".join(blocks)], cwd=tmp_path, capture_output=True, text=True, timeout=900
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"layers.csv", "trace.json", "designs.csv"} <= {path.name for path in tmp_path.iterdir()}
