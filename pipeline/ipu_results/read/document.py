@@ -168,6 +168,8 @@ class ParsedDocument:
     problems: tuple[ReadProblem, ...] = ()
     metadata: tuple[MetadataItem, ...] = ()
     columnar: tuple[ColumnTable, ...] = ()
+    language: str = ""
+    """Language that the document declares, such as "de-DE"."""
 
 
 PRECISIONS = "|".join(map(re.escape, table("results").choices("precision")))
@@ -334,6 +336,11 @@ class Assembler:
                 or not any(_has_digit(row.texts[i]) for i, name in enumerate(fields) if name in NUMERIC_FIELDS)
             ):
                 continue
+            if not good and _has_units(row, columns, fields):
+                message = f"a row of units is under the header: {' | '.join(filter(None, row.texts))}"
+                self.add_header_problem(place, message, row.texts)
+                following = self._find_header(place, rows)
+                return following
             number = len(good) + len(bad) + 1
             locator = row_place or f"{place}, row {number}"
             if problem := _find_problem(row, columns, fields):
@@ -352,6 +359,13 @@ class Assembler:
         elif not bad:
             self.problems.append(ReadProblem(name, None, place, "no-rows", "the table has no row"))
         return following
+
+
+def _has_units(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> bool:
+    """Check whether a row has words under figures and no figure at all: units, or a scale of what follows."""
+    if len(row.texts) != len(columns) or row.wide or any(map(_has_digit, row.texts)):
+        return False
+    return any(text and field in NUMERIC_FIELDS for text, field in zip(row.texts, fields, strict=True))
 
 
 def _has_digit(text: str) -> bool:
