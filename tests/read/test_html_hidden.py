@@ -331,6 +331,54 @@ def test_style_rules_that_would_take_too_long_are_refused(monkeypatch: pytest.Mo
     assert read_page(styled(f"{long}{{color:red}} .x{{display:none}}", training_page(GPT2))).problems == ()
 
 
+# --- scale, units and language around a table
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "after"),
+    [
+        ("<p>All figures in <b>thousands</b></p>", "", ""),
+        ("", "<caption>Throughput (in thousands)</caption>", ""),
+        ("", "", "<p><small>Values × 1000</small></p>"),
+        ("<figure><figcaption>in Tausend</figcaption>", "", "</figure>"),
+        ("", "<tr><td colspan=9>in millions</td></tr>", ""),
+        ("<style>h2::after{content:' (in thousands)'}</style><h2>Training</h2>", "", ""),
+        ("", row_html(["", "", "", "", "", "", "", "", "(thousands)"]), ""),
+        ("", row_html(["", "", "", "", "", "", "", "", "k items/s"]), ""),
+        ("<style>th:last-child::after{content:' k'}</style>", "", ""),
+        ("<style>th:last-child{transform:scaleX(-1)}</style>", "", ""),
+    ],
+)
+def test_scale_near_a_table_is_reported_and_not_guessed(before: str, inside: str, after: str) -> None:
+    table = f"<table>{row_html(TRAINING, 'th')}{inside}{row_html(GPT2)}</table>"
+    document = read_page(page_html(before, table, after))
+    assert document.tables == () and document.problems
+    plain = read_page(
+        page_html("<p>On 1.2 million images, in 10 minutes, of 12 hosts.</p>", table_html(TRAINING, [GPT2]))
+    )
+    assert (len(plain.tables), plain.problems) == (1, ())
+
+
+@pytest.mark.parametrize(("language", "results"), [("de", 0), ("fr-FR", 0), ("en", 1), ("", 1)])
+def test_language_with_decimal_commas_needs_a_proof(language: str, results: int) -> None:
+    page = page_html(table_html(TRAINING, [GPT2])).replace(b"<html", f'<html lang="{language}"'.encode())
+    document = read_page(page)
+    assert len(normalise(make_document("performance-page"), document, WORDS).results) == results
+
+
+def test_style_sheet_of_a_saved_page_may_apply() -> None:
+    page = training_page([*GPT2[:8], "<i class=x>7</i>1,590"]).decode()
+    parts = [("text/html", page), ("text/css", ".x{display:none}")]
+    body = "".join(f"--b\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts)
+    document = read_page(f"MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n{body}--b--\n".encode())
+    assert "a style sheet of the saved page" in document.problems[0].message
+
+
+def test_cell_with_nothing_but_a_footnote_mark_rejects_its_row() -> None:
+    document = read_page(training_page([*GPT2[:8], "<sup>5</sup>"], RESNET))
+    assert problems(document) == [("bow_training", 1, "unread-cell")]
+
+
 # --- tables in other layouts
 
 PAIRS = list(zip(INFERENCE, [*UNET[:9], "1.4"], strict=True))

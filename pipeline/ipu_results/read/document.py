@@ -211,6 +211,12 @@ def has_shape(cell: str, field: str) -> bool:
     return SHAPES.get(field, WORDS).fullmatch(cell) is not None
 
 
+UNITS = re.compile(
+    r"[(\[]?(?:in )?(?:[nuµμm]?s|m?secs?|mins?|hours?|[km]?w|[kmg]|[×x] ?1[.,]?000|(?:thousand|million|billion)s?"
+    r"|[\w ]+/ ?(?:s|sec|second|w|watt|j))[)\]]?",
+    re.I,
+)
+"""What a row of units has in place of a figure."""
 HIDDEN_HEADER = "this table is hidden from a reader"
 NO_HEADER = "these rows of a table have no header"
 
@@ -339,8 +345,7 @@ class Assembler:
             if not good and _has_units(row, columns, fields):
                 message = f"a row of units is under the header: {' | '.join(filter(None, row.texts))}"
                 self.add_header_problem(place, message, row.texts)
-                following = self._find_header(place, rows)
-                return following
+                return self._find_header(place, rows)
             number = len(good) + len(bad) + 1
             locator = row_place or f"{place}, row {number}"
             if problem := _find_problem(row, columns, fields):
@@ -362,10 +367,10 @@ class Assembler:
 
 
 def _has_units(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> bool:
-    """Check whether a row has words under figures and no figure at all: units, or a scale of what follows."""
-    if len(row.texts) != len(columns) or row.wide or any(map(_has_digit, row.texts)):
+    """Check whether a row has the units or the scale of the figures below it."""
+    if len(row.texts) != len(columns):
         return False
-    return any(text and field in NUMERIC_FIELDS for text, field in zip(row.texts, fields, strict=True))
+    return any(field in NUMERIC_FIELDS and UNITS.fullmatch(text) for text, field in zip(row.texts, fields, strict=True))
 
 
 def _has_digit(text: str) -> bool:

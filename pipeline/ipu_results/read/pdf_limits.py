@@ -185,7 +185,7 @@ def _bound(stream: PDFStream) -> int:
 
 
 def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Drawn | None]) -> Drawn:
-    """Return what streams draw; `forms` has what each form does, None while it is measured. Drawing a form counts, too."""
+    """Return what streams draw; `forms` has what each form does, None while it is measured. To draw one counts, too."""
     size = count = 0
     known = resolve1(resolve1(resources or {}).get("XObject")) or {}
     for stream in streams:
@@ -193,8 +193,8 @@ def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Draw
         size += len(content)
         count += len(OPERATOR.findall(content))
         for name in DRAW.findall(content):
-            name = ESCAPE.sub(lambda code: bytes([int(code[1], 16)]), name)
-            form = resolve1(known.get(name.decode("latin-1")))
+            key = ESCAPE.sub(lambda code: bytes([int(code[1], 16)]), name).decode("latin-1")
+            form = resolve1(known.get(key))
             if isinstance(form, PDFStream) and literal_name(form.get("Subtype")) == "Form":
                 if id(form) not in forms:
                     forms[id(form)] = None
