@@ -177,11 +177,11 @@ ADDED = "text of a style sheet that is not read"
         ("<i class=x>7</i>1,590", ".x {-webkit-text-fill-color:transparent}", "`text-fill-color: transparent`"),
         ("<i class=x>7</i>1,590", ".x {all:unset}", "`all: unset`"),
         # order
-        ("<b class=x><i>2.5</i><i>1</i></b>", ".x {display:flex;flex-direction:row-reverse}", "`flex-direction: row-reverse`"),
+        ("<b class=x><i>2.5</i><i>1</i></b>", ".x {flex-direction:row-reverse}", "`flex-direction: row-reverse`"),
         ("<i>2</i><i class=x>1</i>", "td {display:flex} .x {order:-1}", "`order: -1`"),
         ("<i class=x>2</i>1,590", ".x {float:right}", "`float: right`"),
         # rules that a browser may or may not apply
-        ("<i class=x>7</i>1,590", "@media (prefers-color-scheme: light) {.x{display:none}}", "`@media (prefers-color-scheme: light)`"),
+        ("<i class=x>7</i>1,590", "@media (prefers-x: light) {.x{display:none}}", "`@media (prefers-x: light)`"),
         ("<i class=x>7</i>1,590", "@supports not (display:grid) {.x{display:none}}", "`@supports not (display:grid)`"),
         ("<i class=x>7</i>1,590", "@container (min-width:1px) {.x{display:none}}", "`@container (min-width:1px)`"),
         ("<i class=x>7</i>1,590", "@layer b,a; @layer a{.x{display:none}} @layer b{.x{display:inline}}", "`@layer a`"),
@@ -192,7 +192,11 @@ ADDED = "text of a style sheet that is not read"
         ("<i class=x>7</i>1,590", ".x {display:none;display:nonesuch}", "`display: nonesuch`"),
         ("<i class=x>7</i>1,590", ".x::first-letter {font-size:0}", "the selector '.x::first-letter'"),
         # struck
-        ('<i style="text-decoration:line-through;text-decoration-color:transparent">7</i>', "", "`text-decoration-color: transparent`"),
+        (
+            '<i style="text-decoration:line-through;text-decoration-color:transparent">7</i>',
+            "",
+            "`text-decoration-color: transparent`",
+        ),
         ('<s>7<i style="display:inline-block">1,590</i></s>', "", "a box in struck text"),
         # elements
         ("<math><msqrt><mn>1590</mn></msqrt></math>", "", "an element 'msqrt'"),
@@ -240,7 +244,7 @@ def test_what_may_hide_or_alter_a_figure_rejects_its_row(cell: str, style: str, 
         ('<i style="text-decoration:line-through;text-decoration-skip-ink:none">7</i> 1,590', ""),
         ('<s style="text-decoration:none">1,590</s>', ""),
         ("<i class=x>1,590</i>", ".X{display:none} #x{display:none} tr.x{display:none}"),
-        ("<i>1,590</i>", ".row{overflow:hidden;margin:0 -15px} td{padding:0;border:0;transition:all 1s} body{line-height:1.5}"),
+        ("<i>1,590</i>", "body{overflow:hidden;margin:0 -15px;line-height:1.5} td{padding:0;transition:all 1s}"),
         ("<i>1,590</i>", "thead tr{color:#fff} thead th{background:#000} td{background:#eee;color:#222}"),
         ("<i>1,590</i>", "*::-webkit-scrollbar{display:none} td:hover{display:none} ::selection{color:#fff}"),
         ("<i>1,590</i>", "td{vertical-align:top;font:italic 12px/1.5 Arial} @font-face{font-family:x;src:url(x)}"),
@@ -326,6 +330,54 @@ def test_style_rules_that_would_take_too_long_are_refused(monkeypatch: pytest.Mo
         read_page(styled(f"{'a ' * 9_000}{{display:none}}", training_page(GPT2)))
     long = ",".join(f".column-{number}" for number in range(2_000))
     assert read_page(styled(f"{long}{{color:red}} .x{{display:none}}", training_page(GPT2))).problems == ()
+
+
+# --- scale, units and language around a table
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "after"),
+    [
+        ("<p>All figures in <b>thousands</b></p>", "", ""),
+        ("", "<caption>Throughput (in thousands)</caption>", ""),
+        ("", "", "<p><small>Values × 1000</small></p>"),
+        ("<figure><figcaption>in Tausend</figcaption>", "", "</figure>"),
+        ("", "<tr><td colspan=9>in millions</td></tr>", ""),
+        ("<style>h2::after{content:' (in thousands)'}</style><h2>Training</h2>", "", ""),
+        ("", row_html(["", "", "", "", "", "", "", "", "(thousands)"]), ""),
+        ("", row_html(["", "", "", "", "", "", "", "", "k items/s"]), ""),
+        ("<style>th:last-child::after{content:' k'}</style>", "", ""),
+        ("<style>th:last-child{transform:scaleX(-1)}</style>", "", ""),
+    ],
+)
+def test_scale_near_a_table_is_reported_and_not_guessed(before: str, inside: str, after: str) -> None:
+    table = f"<table>{row_html(TRAINING, 'th')}{inside}{row_html(GPT2)}</table>"
+    document = read_page(page_html(before, table, after))
+    assert document.tables == () and document.problems
+    plain = read_page(
+        page_html("<p>On 1.2 million images, in 10 minutes, of 12 hosts.</p>", table_html(TRAINING, [GPT2]))
+    )
+    assert (len(plain.tables), plain.problems) == (1, ())
+
+
+@pytest.mark.parametrize(("language", "results"), [("de", 0), ("fr-FR", 0), ("en", 1), ("", 1)])
+def test_language_with_decimal_commas_needs_a_proof(language: str, results: int) -> None:
+    page = page_html(table_html(TRAINING, [GPT2])).replace(b"<html", f'<html lang="{language}"'.encode())
+    document = read_page(page)
+    assert len(normalise(make_document("performance-page"), document, WORDS).results) == results
+
+
+def test_style_sheet_of_a_saved_page_may_apply() -> None:
+    page = training_page([*GPT2[:8], "<i class=x>7</i>1,590"]).decode()
+    parts = [("text/html", page), ("text/css", ".x{display:none}")]
+    body = "".join(f"--b\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts)
+    document = read_page(f"MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n{body}--b--\n".encode())
+    assert "a style sheet of the saved page" in document.problems[0].message
+
+
+def test_cell_with_nothing_but_a_footnote_mark_rejects_its_row() -> None:
+    document = read_page(training_page([*GPT2[:8], "<sup>5</sup>"], RESNET))
+    assert problems(document) == [("bow_training", 1, "unread-cell")]
 
 
 # --- tables in other layouts

@@ -8,7 +8,7 @@ import resource
 import zlib
 
 import pytest
-from ipu_results.errors import DocumentTooLargeError
+from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 from ipu_results.ground.limits import MAX_UNPACKED_PDF_BYTES, MAX_UNPACKED_STREAM_BYTES
 from ipu_results.read.pdf import read_pdf
 from ipu_results.read.pdf_limits import PackedStream, check_unpacked_size, measure_stream
@@ -123,9 +123,18 @@ def test_page_of_too_many_characters_is_refused_before_they_are_drawn(repeated: 
         read_pdf(data, PAPER_HEADERS)
 
 
-def test_form_that_draws_itself_is_no_endless_loop() -> None:
+@pytest.mark.parametrize("times", [1, 2])
+def test_form_that_draws_itself_is_refused(times: int) -> None:
     form = make_stream(
-        b"/X Do\n", b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X 6 0 R>>>>"
+        b"/X Do\n" * times, b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X 6 0 R>>>>"
     )
     data = make_pdf(set_lines(*ROWS) + b"/X Do\n", resources=b"/XObject <</X 6 0 R>>", others=[form])
-    assert [len(table.rows) for table in read_pdf(data, PAPER_HEADERS).tables] == [2]
+    with pytest.raises(DocumentTooLargeError, match="draws itself"):
+        read_pdf(data, PAPER_HEADERS)
+
+
+def test_index_that_is_not_where_the_end_states_is_refused() -> None:
+    data = make_pdf(set_lines(*ROWS))
+    start = int(data.rsplit(b"startxref", 1)[1].split()[0])
+    with pytest.raises(DamagedDocumentError, match="its index is not where its end states"):
+        read_pdf(data.replace(str(start).encode(), str(start + 7).encode()), PAPER_HEADERS)

@@ -93,7 +93,7 @@ def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocab
     """Yield the readable rows of each table, converted or rejected."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
-    marks = find_decimal_marks(tables, parsed.problems)
+    marks = find_decimal_marks(tables, parsed.problems, parsed.language)
     for table, header in tables:
         yield normalise_table(TableSource(document, table, header, vocabulary, marks))
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 from ipu_results.read.document import ReadProblem, SourceTable
+from ipu_results.read.text import prints_decimal_points
 from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader
 
 FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
@@ -36,9 +37,12 @@ class DecimalMark(Enum):
 
 
 def find_decimal_marks(
-    tables: Iterable[tuple[SourceTable, TableHeader]], problems: Iterable[ReadProblem] = ()
+    tables: Iterable[tuple[SourceTable, TableHeader]], problems: Iterable[ReadProblem] = (), language: str = ""
 ) -> dict[tuple[str, str], DecimalMark]:
-    """Return the columns, by table and printed name, that do not simply have a decimal point."""
+    """Return the columns, by table and printed name, that do not simply have a decimal point.
+
+    In a document in a language with decimal commas, a figure that can be read in two ways needs a proof.
+    """
     figures = {
         (table.name, name): _find_figures(table, column)
         for table, header in tables
@@ -53,7 +57,10 @@ def find_decimal_marks(
         return dict.fromkeys(doubtful, DecimalMark.UNCLEAR)
     if proved or unread:
         return {column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR for column in figures}
-    return {column: DecimalMark.UNCLEAR for column, texts in figures.items() if any(map(_hints_at_comma, texts))}
+    hinted = not prints_decimal_points(language)
+    return {
+        column: DecimalMark.UNCLEAR for column, texts in figures.items() if hinted or any(map(_hints_at_comma, texts))
+    }
 
 
 def _find_figures(table: SourceTable, column: int) -> list[str]:

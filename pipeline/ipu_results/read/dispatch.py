@@ -22,6 +22,7 @@ from ipu_results.read.text import clean_cell, decode
 from ipu_results.schema.vocabulary import ALIASES, KINDS, TableHeader
 
 PDF_SIGNATURE = b"%PDF-"
+PDF_HEAD_BYTES = 1024  # in which a reader of PDFs looks for the signature
 # The only kinds that a document with these bytes can be of.
 SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
 SIGNATURE_BYTES = 100_000  # the first bytes, in which a signature is: a saved page may have a long header before it
@@ -115,7 +116,8 @@ def _read_by_trial(data: bytes, headers: Sequence[TableHeader], max_pages: int) 
 
 def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
     file_format = KINDS[kind].format
-    if data.lstrip()[: len(PDF_SIGNATURE)] == PDF_SIGNATURE:
+    start_of_pdf = data[:PDF_HEAD_BYTES].find(PDF_SIGNATURE)
+    if start_of_pdf >= 0 and not HTML.search(data[:start_of_pdf]) and not is_message(data):
         file_format = "pdf"
     elif file_format in ("page", "paper"):
         start = data[:SIGNATURE_BYTES].replace(b"\0", b"")  # without the NULs of UTF-16

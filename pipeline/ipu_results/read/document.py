@@ -168,6 +168,8 @@ class ParsedDocument:
     problems: tuple[ReadProblem, ...] = ()
     metadata: tuple[MetadataItem, ...] = ()
     columnar: tuple[ColumnTable, ...] = ()
+    language: str = ""
+    """Language that the document declares, such as "de-DE"."""
 
 
 PRECISIONS = "|".join(map(re.escape, table("results").choices("precision")))
@@ -209,6 +211,12 @@ def has_shape(cell: str, field: str) -> bool:
     return SHAPES.get(field, WORDS).fullmatch(cell) is not None
 
 
+UNITS = re.compile(
+    r"[(\[]?(?:in )?(?:[nuµμm]?s|m?secs?|mins?|hours?|[km]?w|[kmg]|[×x] ?1[.,]?000|(?:thousand|million|billion)s?"
+    r"|[\w ]+/ ?(?:s|sec|second|w|watt|j))[)\]]?",
+    re.I,
+)
+"""What a row of units has in place of a figure."""
 HIDDEN_HEADER = "this table is hidden from a reader"
 NO_HEADER = "these rows of a table have no header"
 
@@ -334,6 +342,10 @@ class Assembler:
                 or not any(_has_digit(row.texts[i]) for i, name in enumerate(fields) if name in NUMERIC_FIELDS)
             ):
                 continue
+            if not good and _has_units(row, columns, fields):
+                message = f"a row of units is under the header: {' | '.join(filter(None, row.texts))}"
+                self.add_header_problem(place, message, row.texts)
+                return self._find_header(place, rows)
             number = len(good) + len(bad) + 1
             locator = row_place or f"{place}, row {number}"
             if problem := _find_problem(row, columns, fields):
@@ -352,6 +364,13 @@ class Assembler:
         elif not bad:
             self.problems.append(ReadProblem(name, None, place, "no-rows", "the table has no row"))
         return following
+
+
+def _has_units(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> bool:
+    """Check whether a row has the units or the scale of the figures below it."""
+    if len(row.texts) != len(columns):
+        return False
+    return any(field in NUMERIC_FIELDS and UNITS.fullmatch(text) for text, field in zip(row.texts, fields, strict=True))
 
 
 def _has_digit(text: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
-from itertools import islice
+from itertools import chain, islice
 
 from bs4 import BeautifulSoup
 from bs4.element import Comment, NavigableString, PageElement, Tag
@@ -20,7 +20,7 @@ from ipu_results.read.document import Assembler, ParsedDocument, contains_row
 from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow, describe_element, expand_rows
 from ipu_results.read.html_style import REMOVED
 from ipu_results.read.html_visible import ADDED, DOUBT, UNSEEN, States, find_states
-from ipu_results.read.text import clean, decode
+from ipu_results.read.text import clean, decode, prints_decimal_points, refuse_scaled_tables
 from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
 # Saved pages
@@ -46,6 +46,7 @@ FIGURE = re.compile(r"\d[\d.,]*")
 UNKNOWN_FIGURE = "0"  # stands for a figure that is not text: what counts is that there is one
 MAX_MISSING_NAMES = 1
 MIN_NAMES = 2  # a single name is ordinary text
+MAX_NODES_NEAR = 60  # elements and texts before and after a table that may state the scale of its figures
 FIGURE_WITHIN_HEADERS = 3  # a figure follows the last name of the header within the texts of this many headers
 
 
@@ -123,19 +124,40 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
             raise DamagedDocumentError(f"hides {hidden} of its {opened} tables in an element that is left open")
         states = find_states(soup, text.lower(), sheets)
         read = set()
+        near: dict[str, list[str]] = {}
+        declared = [soup.html, soup.body]
+        declared += [part for table, _ in tables for part in (table.parent, table, *table.find_all(lang=True))]
+        languages = {str(node.attrs["lang"]) for node in declared if node is not None and node.attrs.get("lang")}
+        language = next(iter(sorted(languages, key=prints_decimal_points)), "")
+        styles = [node.get_text() for node in soup.find_all("style")]  # they may print a text near a table
         for number, (table, rows) in enumerate(tables, start=1):
             before = assembler.count
             shown = [_drop_hidden_cells(row, states) for row in rows] if states else rows
             assembler.add_grid(f"table {number}", (("", row) for row in expand_rows(shown, states)))
             if assembler.count > before:
                 read.add(id(table))
+                near[f"table {number}"] = [*styles, *map(clean, _find_texts_near(table, rows))]
         for place, texts in _collect_blocks(soup, read, states).items():
             for number, part in enumerate(_split_block(texts, headers), start=1):
                 if names := _find_table(part, headers):
                     assembler.add_unread_block(place if number == 1 else f"{place}, part {number}", names)
     finally:
         soup.clear(decompose=True)  # its nodes refer to each other: else only the cycle collector would free them
-    return assembler.finish()
+    return replace(refuse_scaled_tables(assembler.finish(), near), language=language)
+
+
+def _find_texts_near(table: Tag, rows: Sequence[HtmlRow]) -> Iterator[str]:
+    """Yield the captions of a table, its rows of one cell, and the texts before and after it."""
+    for node in (*table.find_all("caption"), *(row.owner for row in rows if len(row.cells) == 1)):
+        yield node.get_text(" ")
+    before = [*islice(table.previous_elements, MAX_NODES_NEAR)]
+    yield " ".join(node for node in reversed(before) if type(node) is NavigableString)
+    last: PageElement | None = table
+    while last is not None and last.next_sibling is None:
+        last = last.parent
+    if last is not None and last.next_sibling is not None:
+        after = chain((last.next_sibling,), islice(last.next_sibling.next_elements, MAX_NODES_NEAR))
+        yield " ".join(node for node in after if type(node) is NavigableString)
 
 
 def find_charset(data: bytes) -> str | None:

@@ -107,7 +107,7 @@ def read_cell(cell: Tag, states: States) -> CellText:
                 parts.append(text)
                 embedded += [Embedded(REVERSED, text)] if is_reversed(text, state) else []
             if state & (DOUBT | PALE) and text.strip():
-                doubt = states.doubts.get(id(node.parent))
+                doubt = states.doubts.get(id(getattr(node, "parent", None)))
                 embedded.append(Embedded(f"text that {doubt}{MAY_ALTER}" if doubt else COLOURED, text))
             struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
         elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
@@ -212,7 +212,7 @@ def expand_rows(rows: Iterable[HtmlRow], states: States) -> Iterator[RawRow]:
     for row in rows:
         is_hidden = bool(states) and states.get(id(row.owner), 0) & UNSEEN
         if is_hidden and not any(read_cell(cell, states).text for cell in row.cells):  # no part of it is visible
-            cells = [read_cell(cell, {}) for cell in row.cells]
+            cells = [read_cell(cell, States()) for cell in row.cells]
             yield RawRow(tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells), hidden=True)
             continue
         above = below if row.section is section else {}

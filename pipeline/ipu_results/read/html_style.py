@@ -1,22 +1,23 @@
 """Parse the style rules of a page, and judge what a declaration may do to a text.
 
-Little is understood, and that exactly. A value that is not known to be harmless is in doubt, and so is a rule that a browser
-may or may not apply: what it touches is reported with the name of the property or construct.
+Little is understood, and that exactly: `schema/vocabulary/styles.toml` lists it. Any other value is in doubt, and so is
+a rule that a browser may or may not apply: what they touch is reported with the name of the property or construct.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import soupsieve
 import tinycss2
 from bs4.element import Tag
-from soupsieve.util import SelectorSyntaxError
 
 from ipu_results.errors import DocumentTooLargeError
+from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_SELECTOR_CHARACTERS
 
 VIEWPORT_PX = 1280.0
@@ -31,117 +32,35 @@ BLOCK = 8  # divides words although its element does not
 RAISED = 16  # as by `sup`
 LOWERED = 32
 BOXED = 64  # the line of a struck text around it does not go through it
+EFFECT_NAMES = {
+    "removed": REMOVED,
+    "invisible": INVISIBLE,
+    "struck": STRUCK,
+    "block": BLOCK,
+    "raised": RAISED,
+    "lowered": LOWERED,
+    "boxed": BOXED,
+    "nothing": 0,
+}
 
-WIDE = "inherit|unset|revert|revert-layer"
-LENGTH = r"[\d.]+(?:px|r?em|pt|pc|%|cm|mm|in|ex|ch|vw|vh)?"
-HARMLESS = re.compile(
-    r"""--.*|mso-.*|(?:-[a-z]+-)?(?:border.*|padding.*|outline.*|box-(?:shadow|sizing|decoration-break)
-    |background-(?:position|repeat|size|attachment|origin).*|font-(?:family|weight|style|stretch|kerning|smoothing)
-    |osx-font-smoothing|text-(?:align.*|rendering|transform|shadow|wrap.*|size-adjust|underline-.*|justify|overflow)
-    |text-decoration-(?:style|skip.*)|white-space.*|word-(?:break|wrap)|overflow-(?:wrap|anchor|scrolling|style)|hyphen.*
-    |table-layout|caption-side|empty-cells|cursor|user-select|pointer-events|touch-action|will-change|scroll.*|resize
-    |(?:row-|column-|grid-)?gap|justify-.*|align-.*|place-.*|flex(?:-grow|-shrink|-basis)?|z-index|transition.*|tab-size
-    |object-(?:fit|position)|(?:page-)?break-.*|orphans|widows|appearance|tap-highlight-color|quotes|accent-color
-    |caret-color|counter-.*|list-style-(?:image|position)|clear|isolation|line-break|print-color-adjust|page|behavior)""",
-    re.X,
-)
-"""Properties that change neither what a text says nor whether and where it is seen, whatever their value."""
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.X)
+
+
+STYLES = load_schema_file("vocabulary/styles.toml")
+HARMLESS = _compile(STYLES["harmless"])
+PLAIN = {name: _compile(f"initial|inherit|unset|revert|{values}") for name, values in STYLES["plain"].items()}
+PLAIN_OUTSIDE = {name: _compile(values) for name, values in STYLES["outside"].items()}
+EFFECTS = {
+    name: [(_compile(values), EFFECT_NAMES[effect]) for effect, values in entry.items()]
+    for name, entry in STYLES["effects"].items()
+}
+STRUCTURAL, NEVER, INERT = (STYLES["selectors"][name].replace("\n", "") for name in ("structural", "never", "inert"))
+NO_STYLES = _compile(STYLES["selectors"]["no_styles"])
 SIZES = re.compile(r"(?:min-|max-)?(?:width|height|inline-size|block-size)")
 """Properties that are harmless unless what overflows is cut off."""
 COLOURS = ("color", "background-color", "background-image")
-SIDES = dict.fromkeys("top left right bottom inset".split(), r"auto|0(?:px|em|%)?")
-SWITCHES = dict.fromkeys(
-    """
-    transform filter clip-path mask mask-image float animation animation-name perspective rotate scale translate contain content
-    offset-path shape-outside
-    """.split(),
-    "none",
-)
-PLAIN = {
-    **SIDES,
-    **SWITCHES,
-    "clip": "auto",
-    "zoom": "1|100%|normal",
-    "order": "0",
-    "content-visibility": "visible",
-    "mix-blend-mode": "normal",
-    "opacity": r"1(?:\.0+)?|0?\.[3-9]\d*|100%|[3-9]\d%",
-    "position": "static|relative|sticky",
-    "overflow": r"(?:(?:visible|auto|scroll)\s*)+",
-    "margin": rf"(?:(?:auto|{LENGTH})\s*)+",
-    "text-indent": r"0?\d?\d(?:\.\d+)?(?:px|r?em|pt)?",
-    "font-size": r"(?:xx?-|xxx-)?(?:small|large)|medium|smaller|larger|(?:[6-9]|\d\d+)(?:\.\d+)?(?:px|pt)"
-    r"|(?:0?\.[5-9]\d*|[1-9]\d?(?:\.\d*)?)r?em|(?:[5-9]\d|\d{3})(?:\.\d+)?%",
-    "line-height": r"normal|(?:0?\.[89]\d*|[1-9]\d*(?:\.\d+)?)(?:r?em)?|(?:[89]|\d\d+)(?:\.\d+)?(?:px|pt)"
-    r"|(?:[89]\d|\d{3})(?:\.\d+)?%",
-    "letter-spacing": rf"normal|-?0?\.0\d+r?em|{LENGTH}",
-    "word-spacing": rf"normal|{LENGTH}",
-    "list-style": r"(?:(?:none|disc|circle|square|inside|outside)\s*)+",
-    "flex-direction": "row|column",
-    "flex-wrap": "wrap|nowrap",
-    "flex-flow": r"(?:(?:row|column|wrap|nowrap)\s*)+",
-    "background-clip": "(?:border|padding|content)-box",
-    "font-variant": r"normal|(?:(?:small-caps|(?:tabular|lining|proportional|oldstyle)-nums)\s*)+",
-    "font-feature-settings": r"normal|(?:[\"'](?:kern|liga|calt|[tlpo]num|[cr]lig|locl|ccmp)[\"']\s*(?:on|off|[01])?[\s,]*)+",
-    "writing-mode": "horizontal-tb",
-    "color-scheme": "normal|light|only light|light dark",
-    "text-decoration-color": "currentcolor",
-    "text-decoration-thickness": "auto|from-font",
-    "unicode-bidi": "normal|isolate|embed|plaintext|(?:isolate|bidi)-override",  # see `compute_direction`
-    "direction": "ltr|rtl",
-}
-"""Values of other properties that hide, move, scale and alter nothing; all have the words for the usual value besides."""
-PLAIN_VALUES = {name: re.compile(rf"initial|{WIDE}|{values}") for name, values in PLAIN.items()}
-PLAIN_OUTSIDE = {
-    "margin": re.compile(rf"(?:(?:auto|{LENGTH}|-\d?\d(?:\.\d+)?px)\s*)+"),
-    **dict.fromkeys(("float", "order", "flex", "grid", "column", "columns"), re.compile(".*")),
-}
-"""What only moves a table as a whole, by the first word of the property."""
-LINE = r"(?:underline|overline|solid|double|auto|black|red|#[0-9a-f]{3}|#[0-9a-f]{6})"
-EFFECTS: Mapping[str, Sequence[tuple[str, int]]] = {
-    "display": (
-        ("none", REMOVED),
-        (r"block|flex|grid|flow-root|list-item|table(?:-row|-cell|-caption|-(?:row|header|footer)-group)?", BLOCK),
-        ("inline-(?:block|flex|grid|table)", BOXED),
-        ("inline|contents|initial|unset|revert", 0),
-    ),
-    "visibility": (("hidden|collapse", INVISIBLE), (f"visible|initial|{WIDE}", 0)),
-    "vertical-align": (
-        ("super", RAISED),
-        ("sub", LOWERED),
-        (f"baseline|top|middle|bottom|text-top|text-bottom|initial|0|{WIDE}", 0),
-    ),
-    "text-decoration-line": (
-        (rf"(?:{LINE}\s+)*line-through(?:\s+{LINE})*", STRUCK),
-        (rf"none(?:\s+{LINE})*|{LINE}(?:\s+(?:dotted|dashed|wavy|{LINE}))*|initial|{WIDE}", 0),
-    ),
-}
-
-
-@lru_cache(maxsize=20_000)
-def judge(name: str, value: str, inside: bool) -> int | str:
-    """Return what a declaration does to a text, as bits, or the declaration itself if that is not known.
-
-    `inside` is whether the element is in a table, or one.
-    """
-    bits = [bits for pattern, bits in EFFECTS.get(name, ()) if re.fullmatch(pattern, value)]
-    if bits or name in COLOURS or SIZES.fullmatch(name) or HARMLESS.fullmatch(name):
-        return bits[0] if bits else 0
-    first = name.split("-")[0]
-    key = next((key for key in (name, name.rsplit("-", 1)[0], first) if key in PLAIN_VALUES), "")
-    if key and PLAIN_VALUES[key].fullmatch(value):
-        return 0
-    if not inside and first in PLAIN_OUTSIDE and PLAIN_OUTSIDE[first].fullmatch(value):
-        return 0
-    return f"`{name}: {value[:40]}`"
-
-
-class Declaration(NamedTuple):
-    name: str
-    value: str
-    important: bool
-
-
 SHORTHANDS = {
     "text-decoration": "text-decoration-line",
     "list-style-type": "list-style",
@@ -153,10 +72,33 @@ IMAGE = re.compile(r"url\(|gradient\(|image")
 VENDOR = re.compile(r"-(?:webkit|moz|ms|o)-")
 
 
+@lru_cache(maxsize=20_000)
+def judge(name: str, value: str, inside: bool) -> int | str:
+    """Return what a declaration does to a text, as bits, or the declaration itself if that is not known.
+
+    `inside` is whether the element is in a table, or one.
+    """
+    bits = [bits for pattern, bits in EFFECTS.get(name, ()) if pattern.fullmatch(value)]
+    if bits or name in COLOURS or SIZES.fullmatch(name):
+        return bits[0] if bits else 0
+    first = name.partition("-")[0]
+    key = next((key for key in (name, name.rsplit("-", 1)[0], first) if key in PLAIN), "")
+    is_plain = key and PLAIN[key].fullmatch(value)
+    if is_plain or (not inside and first in PLAIN_OUTSIDE and PLAIN_OUTSIDE[first].fullmatch(value)):
+        return 0
+    return f"`{name}: {value[:40]}`"
+
+
+class Declaration(NamedTuple):
+    name: str
+    value: str
+    important: bool
+
+
 def parse_declarations(nodes: Sequence[Any] | str) -> list[Declaration]:
     """Return the declarations of a style attribute or of a rule that may do something, shorthands as what they set."""
     declarations = []
-    for node in tinycss2.parse_blocks_contents(nodes, skip_comments=True, skip_whitespace=True):
+    for node in _parse_blocks(nodes):
         if node.type != "declaration" or HARMLESS.fullmatch(node.lower_name):
             continue
         tokens = (token for token in node.value if token.type != "comment")
@@ -169,38 +111,85 @@ def parse_declarations(nodes: Sequence[Any] | str) -> list[Declaration]:
     return declarations
 
 
-class StyleRule(NamedTuple):
-    """One selector with its declarations; `key` is the id, class or type of the elements that it can match."""
+class Selector(NamedTuple):
+    """A selector for soupsieve; what is not understood of it is left out, so that it matches more.
 
-    selector: soupsieve.SoupSieve
+    `key` is the id, class or type of the elements that it can match, `required` are ids and classes of the page.
+    """
+
+    text: str
     key: str
-    specificity: tuple[int, ...]
-    declarations: Sequence[Declaration]
+    required: frozenset[str]
+    specificity: tuple[int, int, int]
     part: str
     """The part of the elements that it is about, such as `before`."""
-    doubt: str
-    """Why a browser may not apply it, or to fewer elements."""
-    is_simple: bool
-    """Whether it matches all elements with its key."""
-    required: frozenset[str]
-    """Ids and classes that must be in the page."""
+    is_known: bool
     compares_siblings: bool
 
 
-# At-rules that hold no styles of elements.
-NO_STYLES = re.compile(
-    r"(?:-\w+-)?(?:font-.*|keyframes|page|counter-style|property|charset|namespace|viewport|view-transition)"
+class StyleRule(NamedTuple):
+    """A selector with its declarations; `doubt` is why a browser may not apply it, or to fewer elements."""
+
+    selector: Selector
+    match: soupsieve.SoupSieve
+    declarations: Sequence[Declaration]
+    doubt: str
+
+
+NAME = r"(?:[\w-]|[^\x00-\x7f]|\\[0-9a-fA-F]{1,6}\s?|\\.)+"
+ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+TOKEN = re.compile(
+    rf"""(?P<combine>\s*[>+~]\s*|\s+)|(?P<id>\#{NAME})|(?P<class>\.{NAME})|(?P<type>{NAME}|\*)|(?P<has>\[\s*{NAME}\s*\])
+    |(?P<attribute>\[(?:"[^"]*"|'[^']*'|[^\]"'])*\])|(?P<not>:not\(\s*(?:[\#.:]?{NAME}|\[{NAME}\])\s*\))
+    |(?P<nth>:nth-(?:last-)?(?:child|of-type)\(\s*(?:odd|even|[+-]?\d+|[+-]?\d*n\s*(?:[+-]\s*\d+)?)\s*\))
+    |(?P<structural>:(?:{STRUCTURAL})(?![\w(-]))|(?P<never>:(?:{NEVER})(?![\w(-]))|(?P<part>::?(?:before|after|marker)(?![\w(-]))
+    |(?P<inert>::(?:{INERT})(?:{ARGUMENTS})?$)|(?P<pseudo>::?{NAME}(?:{ARGUMENTS})?|&)|(?P<other>.)""",
+    re.X | re.S | re.I,
 )
-INERT_PARTS = re.compile(
-    r"-.*|selection|placeholder|backdrop|cue.*|file-selector-button|target-text|(?:spelling|grammar)-error|highlight"
-    r"|view-transition.*|details-content|slotted|part|scroll-.*"
-)
-AT_REST_NEVER = frozenset("hover active focus focus-within focus-visible visited".split())
-STRUCTURAL = frozenset(
-    "first-child last-child only-child first-of-type last-of-type only-of-type empty root link".split()
-)
-NTH = re.compile(r"nth-(?:last-)?(?:child|of-type)")
-NTH_ARGUMENT = re.compile(r"\s*(?:odd|even|[+-]?\d+|[+-]?\d*n\s*(?:[+-]\s*\d+)?)\s*", re.I)
+NEGATED = re.compile(rf":(?!(?:{STRUCTURAL})\b)")
+
+
+def _read_selector(text: str) -> Selector | None:
+    """Read a selector; None for one that matches no text of a cell while nothing is pointed at."""
+    known = key = part = ""
+    counts: Counter[str] = Counter()
+    required: set[str] = set()
+    for match in TOKEN.finditer(text.strip()):
+        kind, token = match.lastgroup or "", match[0]
+        if kind in ("never", "inert"):
+            return None
+        counts[kind] += 1
+        if kind in ("id", "class", "type"):
+            name = _unescape(token) if kind != "type" else token.lower()
+            required |= {name} if kind != "type" else set()
+            if kind == "id" or (kind == "class" and key[:1] != "#") or not key:
+                key = "" if name == "*" else name
+        elif kind == "combine":
+            key = ""
+        elif kind == "not":
+            inner = token[5:-1].strip()
+            counts["pseudo"] += NEGATED.match(inner) is not None
+            counts["id" if inner[0] == "#" else "class" if inner[0] in ".[:" else "type"] += 1
+        elif kind == "part":
+            part = token.strip(":").lower()
+        if kind == "attribute":
+            token = f"[{names[0]}]" if (names := re.findall(NAME, token)) else ""
+        known += "" if kind in ("part", "pseudo", "other") else token
+    known = re.sub(r"^[\s>+~]+|[\s>+~]+$|[>+~]\s*(?=[>+~])", "", known) or "*"
+    is_known = bool(text.strip()) and not (counts["pseudo"] or counts["other"] or counts["attribute"])
+    if counts["other"]:
+        known, key, required = "*", "", set()
+    classes = sum(counts[kind] for kind in ("class", "has", "attribute", "nth", "structural"))
+    specificity = (counts["id"], classes, counts["type"] - text.count("*") + counts["part"])
+    compares = re.search(r":nth-|of-type|~", known) is not None
+    return Selector(known, key, frozenset(required), specificity, part, is_known, compares)
+
+
+def _unescape(token: str) -> str:
+    if "\\" not in token:
+        return token
+    [*_, name] = tinycss2.parse_component_value_list(token)
+    return f"{token[0]}{name.value}"
 
 
 def parse_style_sheet(text: str, doubt: str = "") -> Iterator[StyleRule]:
@@ -217,27 +206,56 @@ def parse_style_sheet(text: str, doubt: str = "") -> Iterator[StyleRule]:
 def _parse_rules(nodes: Sequence[Any], doubt: str, outer: Sequence[Any] = ()) -> Iterator[StyleRule]:
     for node in nodes:
         if node.type == "qualified-rule":
-            yield from _compile_rules(node.prelude, node.content, doubt)
+            yield from _compile_rules(node.prelude, parse_declarations(node.content), doubt)
             inner = _parse_blocks(node.content)
             yield from _parse_rules(inner, doubt or "a style rule in another one", node.prelude)
         elif node.type == "at-rule" and not NO_STYLES.fullmatch(node.lower_at_keyword):
             prelude = tinycss2.serialize(node.prelude)
-            applies = media_applies(prelude) if node.lower_at_keyword == "media" else None
-            if applies is False or (node.lower_at_keyword == "import" and "data:" not in prelude):
+            is_media, is_import = (node.lower_at_keyword == name for name in ("media", "import"))
+            applies = media_applies(prelude) if is_media else None
+            if applies is False or (is_import and "data:" not in prelude):  # what other files hold is not known
                 continue
             why = doubt or ("" if applies else f"`@{node.lower_at_keyword} {' '.join(prelude.split())[:60]}`")
-            if node.content is not None:
-                inner = _parse_blocks(node.content)
-                yield from _parse_rules(inner, why, outer)
-                if outer and any(child.type == "declaration" for child in inner):
-                    yield from _compile_rules(outer, node.content, why)
-            elif node.lower_at_keyword == "import":
-                yield _make_rule("*", "", (0,), [Declaration("import", prelude, False)], why)
+            if is_import:
+                yield from _compile_rules((), [Declaration("@import", prelude, False)], why)
+            elif node.content is not None:
+                yield from _parse_rules(_parse_blocks(node.content), why, outer)
+                yield from _compile_rules(outer, parse_declarations(node.content) if outer else [], why)
 
 
-def _parse_blocks(content: Sequence[Any]) -> list[Any]:
+def _parse_blocks(content: Sequence[Any] | str) -> list[Any]:
     nodes: list[Any] = tinycss2.parse_blocks_contents(content, skip_comments=True, skip_whitespace=True)
     return nodes
+
+
+def _compile_rules(prelude: Sequence[Any], declarations: Sequence[Declaration], doubt: str) -> Iterator[StyleRule]:
+    """Yield a rule for each selector of a list. If one is not understood, none of them may apply."""
+    if not declarations:
+        return
+    texts: list[list[Any]] = [[]]
+    for token in prelude:
+        if token.type == "literal" and token.value == ",":
+            texts.append([])
+        elif token.type != "comment":
+            texts[-1].append(token)
+    listed = [tinycss2.serialize(tokens).strip() for tokens in texts]
+    if any(len(text) > MAX_SELECTOR_CHARACTERS for text in listed):
+        raise DocumentTooLargeError(f"has a style rule of more than {MAX_SELECTOR_CHARACTERS:,} characters")
+    selectors = [*map(_read_selector, listed)]
+    unknown = next((text for text, own in zip(listed, selectors, strict=True) if own and not own.is_known), None)
+    for selector in filter(None, selectors):
+        why = doubt or ("" if unknown is None else f"the selector {unknown[:60]!r}")
+        try:
+            yield StyleRule(selector, soupsieve.compile(selector.text), declarations, why)
+        except (soupsieve.SelectorSyntaxError, ValueError):
+            for_all = selector._replace(text="*", key="", required=frozenset())
+            yield StyleRule(
+                for_all, soupsieve.compile("*"), declarations, why or f"the selector {selector.text[:60]!r}"
+            )
+
+
+WIDTHS = r"\((min|max)-width ?: ?(\d+(?:\.\d+)?)(px|r?em)\)"
+MEDIA = re.compile(rf"(?:(?:only )?(all|screen|print|speech|tty|tv|handheld|projection))?((?:(?: and |^){WIDTHS})*)")
 
 
 def media_applies(query: str) -> bool | None:
@@ -246,174 +264,14 @@ def media_applies(query: str) -> bool | None:
     return True if True in parts else None if None in parts else False
 
 
-WIDTHS = re.compile(r"\((min|max)-width ?: ?(\d+(?:\.\d+)?)(px|r?em)\)")
-MEDIA = re.compile(
-    rf"(?:(?:only )?(all|screen|print|speech|tty|tv|handheld|projection)\b)?((?: ?(?:and )?{WIDTHS.pattern})*)"
-)
-
-
 def _part_applies(part: str) -> bool | None:
     match = MEDIA.fullmatch(part)
-    if match is None or (match[2] and (" and " in f"{match[2]} ") != (bool(match[1]) or match[2].count("(") > 1)):
+    if match is None:
         return None
     if match[1] not in (None, "all", "screen"):
         return False
-    limits = [(kind, float(width) * (1.0 if unit == "px" else EM_PX)) for kind, width, unit in WIDTHS.findall(match[2])]
+    limits = [(kind, float(width) * (1.0 if unit == "px" else EM_PX)) for kind, width, unit in re.findall(WIDTHS, part)]
     return all(width <= VIEWPORT_PX if kind == "min" else width >= VIEWPORT_PX for kind, width in limits)
-
-
-def _compile_rules(prelude: Sequence[Any], content: Sequence[Any], doubt: str) -> Iterator[StyleRule]:
-    """Yield a rule for each selector of a list. One that is not understood matches as much as it may, in doubt."""
-    declarations = parse_declarations(content)
-    if not declarations:
-        return
-    selectors: list[list[Any]] = [[]]
-    for token in prelude:
-        if token.type == "literal" and token.value == ",":
-            selectors.append([])
-        elif token.type != "comment":
-            selectors[-1].append(token)
-    read = [_Selector(tokens) for tokens in selectors]
-    unknown = next((selector.unknown for selector in read if selector.unknown), "")  # may make the list invalid
-    for selector in read:
-        if len(selector.text) > MAX_SELECTOR_CHARACTERS:
-            raise DocumentTooLargeError(f"has a style rule of more than {MAX_SELECTOR_CHARACTERS:,} characters")
-        if not selector.is_inert:
-            why = doubt or (unknown and f"the selector {unknown[:60]!r}")
-            yield _make_rule(selector.text, selector.key, selector.specificity, declarations, why, selector)
-
-
-class _Selector:
-    """A selector as one that soupsieve knows; what it does not know is left out, so that it matches more."""
-
-    def __init__(self, tokens: Sequence[Any]) -> None:
-        self.text = self.key = self.part = self.unknown = ""
-        self.ids = self.classes = self.types = 0
-        self.is_inert = self.compares_siblings = False
-        self.required: set[str] = set()
-        self._compound = ""
-        remaining = iter(tokens)
-        for token in remaining:
-            self._add(token, remaining)
-        if self.unknown:
-            self.unknown = tinycss2.serialize(tokens).strip() or "an empty selector"
-        self.text = re.sub(r"[\s>+~]+$|^[\s>+~]+", "", self.text)
-        self.text = re.sub(r"([>+~])\s*(?=[>+~])", "", self.text) or "*"
-        self.specificity = (self.ids, self.classes, self.types)
-
-    def _add(self, token: Any, remaining: Iterator[Any]) -> None:
-        kind, value = token.type, getattr(token, "value", "")
-        if kind == "whitespace" or (kind == "literal" and value in (">", "+", "~")):
-            self.text += " " if kind == "whitespace" else value
-            self.compares_siblings |= value == "~"
-            self._compound = ""
-        elif kind == "ident" and not self._compound:
-            self.types += 1
-            self._append(tinycss2.serialize([token]), value.lower())
-        elif kind == "hash":
-            self.ids += 1
-            self._append(tinycss2.serialize([token]), f"#{value}")
-        elif kind == "literal" and value == ".":
-            name = next(remaining, None)
-            if name is None or name.type != "ident":
-                self.unknown = "."
-                return
-            self.classes += 1
-            self._append(f".{tinycss2.serialize([name])}", f".{name.value}")
-        elif kind == "[] block":
-            self.classes += 1
-            name = tinycss2.serialize(token.content).strip()
-            match = re.match(r"[\w-]+", name)
-            if match is None or match[0] != name:
-                self.unknown = name
-            self._append(f"[{match[0]}]" if match else "", "")
-        elif kind == "literal" and value == ":":
-            self._add_pseudo(next(remaining, None), remaining)
-        elif kind == "literal" and value == "*":
-            self._append("*", "")
-        else:
-            self.unknown = "?"
-            if value == "|":
-                self.text = self.key = self._compound = ""
-
-    def _append(self, text: str, key: str) -> None:
-        first = not self._compound
-        self._compound += text or "*"
-        self.text += text
-        if key[:1] in ("#", "."):
-            self.required.add(key)
-        if first or key[:1] == "#" or (key[:1] == "." and self.key[:1] != "#"):
-            self.key = key
-
-    def _add_pseudo(self, token: Any, remaining: Iterator[Any]) -> None:
-        double = token is not None and token.type == "literal" and token.value == ":"
-        token = next(remaining, None) if double else token
-        if token is None or token.type not in ("ident", "function"):
-            self.unknown = ":"
-            return
-        name = token.lower_value if token.type == "ident" else token.lower_name
-        if not self._compound:
-            self.key = ""
-        self._compound = self._compound or "*"
-        if name in ("before", "after", "marker"):
-            self.part = name
-            self.types += 1
-        elif double:
-            self.is_inert |= INERT_PARTS.fullmatch(name) is not None
-            self.unknown = "" if name.startswith("-webkit-") else f"::{name}"
-        elif name in AT_REST_NEVER:
-            self.is_inert = True
-        elif name in STRUCTURAL:
-            self.classes += 1
-            self.compares_siblings |= name.endswith("-of-type")
-            self._append(f":{name}", "")
-        elif (
-            token.type == "function"
-            and NTH.fullmatch(name)
-            and NTH_ARGUMENT.fullmatch(tinycss2.serialize(token.arguments))
-        ):
-            self.classes += 1
-            self.compares_siblings = True
-            self._append(tinycss2.serialize([token]).lower(), "")
-        elif token.type == "function" and name == "not":
-            inner = _Selector(token.arguments)
-            if inner.unknown or inner.part or inner.is_inert or re.search(r"[\s>+~,]", inner.text.strip()):
-                self.unknown = ":not"
-            else:
-                self.ids, self.classes, self.types = (
-                    own + other
-                    for own, other in zip((self.ids, self.classes, self.types), inner.specificity, strict=True)
-                )
-                self._append(f":not({inner.text})", "")
-        else:
-            self.unknown = name
-
-
-def _make_rule(
-    text: str,
-    key: str,
-    specificity: tuple[int, ...],
-    declarations: Sequence[Declaration],
-    doubt: str,
-    own: _Selector | None = None,
-) -> StyleRule:
-    try:
-        selector = soupsieve.compile(text)
-    except (SelectorSyntaxError, ValueError):
-        selector, key, doubt, text, own = soupsieve.compile("*"), "", doubt or f"the selector {text[:60]!r}", "*", own
-    part = own.part if own else ""
-    required = frozenset(own.required) if own and text != "*" else frozenset()
-    return StyleRule(
-        selector,
-        key,
-        specificity,
-        declarations,
-        part,
-        doubt,
-        text in (key, "*"),
-        required,
-        bool(own and own.compares_siblings),
-    )
 
 
 def find_keys(node: Tag) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Find the parts of a page that a reader does not see as they are written: not displayed, struck, raised, or in doubt."""
+"""Find what a reader of a page does not see as it is written: not displayed, struck, raised, or in doubt."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from ipu_results.read.html_style import (
     BLOCK,
     BOXED,
     COLOURS,
+    IMAGE,
     INVISIBLE,
     LOWERED,
     RAISED,
     REMOVED,
     SIZES,
     STRUCK,
+    STYLES,
     Declaration,
     StyleRule,
     find_keys,
@@ -40,22 +42,9 @@ PALE = 2048  # in nearly the colour of what is behind it
 UNSEEN = REMOVED | INVISIBLE
 INHERITED = UNSEEN | STRUCK | RIGHT_TO_LEFT | OVERRIDDEN | DOUBT
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
-BLOCK_ELEMENTS = frozenset(
-    """
-    address article aside blockquote body br center dd details dialog dir div dl dt fieldset figcaption figure
-    footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol option optgroup p
-    plaintext pre search section summary ul xmp caption colgroup table tbody td tfoot th thead tr
-    """.split()
+BLOCK_ELEMENTS, NOT_AS_WRITTEN, NOT_PARSED = (
+    frozenset(STYLES["elements"][name].split()) for name in ("block", "not_as_written", "not_parsed")
 )
-"""Elements that the HTML standard renders as blocks, and line breaks. They divide words."""
-NOT_AS_WRITTEN = frozenset(
-    """
-    audio video progress meter datalist noframes noembed marquee frameset menclose msqrt mroot mfrac msup msub msubsup
-    munder mover munderover mmultiscripts mphantom merror ms mfenced maction mpadded annotation annotation-xml
-    """.split()
-)
-"""Elements whose text is not displayed, moves, or is a part of a formula that is more than its text."""
-NOT_PARSED = frozenset("noscript template textarea iframe noembed noframes xmp title".split())
 SIGNS = [
     f"<{name}" for name in ("del", "s>", "s ", "strike", "dialog", "details", "bdo", "ol", "font", *NOT_AS_WRITTEN)
 ]
@@ -84,7 +73,6 @@ SYSTEM_COLOURS = {
     "window": "white",
     "canvas": "white",
 }
-IMAGES = ("url(", "gradient(", "image")
 BLACK_ON_WHITE: Colours = (BLACK, WHITE)
 Effect = tuple[int, int, str, tuple[str, str]]
 """The states that an element adds and removes, its doubt, and its colours as written."""
@@ -142,7 +130,7 @@ def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[Style
         for name in ("id", "class"):
             if name in node.attrs:
                 value = node.attrs[name]
-                node.attrs[name] = value.lower() if isinstance(value, str) else [part.lower() for part in value]
+                node[name] = value.lower() if isinstance(value, str) else [part.lower() for part in value]
 
 
 class _Cascade:
@@ -152,10 +140,10 @@ class _Cascade:
         self.has_shadows = has_shadows
         rules = [*_collect_rules(soup, sheets)]
         present = {key for node in soup.find_all(True) if node.attrs for key in find_keys(node)} if rules else set()
-        self.rules = [rule for rule in rules if rule.required <= present]
+        self.rules = [rule for rule in rules if rule.selector.required <= present]
         self.by_key: dict[str, list[int]] = defaultdict(list)
         for order, rule in enumerate(self.rules):
-            self.by_key[rule.key].append(order)
+            self.by_key[rule.selector.key].append(order)
         self.states = States()
         self.depths: dict[int, int] = {}
         self.tables: set[int] = set()  # elements that are in a table, or one
@@ -213,20 +201,22 @@ class _Cascade:
     def _match(self, order: int, node: Tag, depth: int) -> bool:
         rule = self.rules[order]
         self.matches += 1 + depth // STEPS_PER_MATCH
-        if rule.compares_siblings and node.parent:
+        if rule.selector.compares_siblings and node.parent:
             self.matches += len(node.parent.contents)
         if self.matches > MAX_STYLE_MATCHES:
             raise DocumentTooLargeError(f"has style rules for more than {MAX_STYLE_MATCHES:,} elements")
-        return rule.is_simple or rule.selector.match(node)
+        return rule.selector.text in (rule.selector.key, "*") or rule.match.match(node)
 
     def _compute_effect(self, name: str, hints: dict[str, str], orders: Sequence[int], inside: bool) -> Effect:
         rules = [(order, self.rules[order]) for order in orders]
-        ranked = [(False, -1, (), 0, hint) for hint in _list_hints(name, hints)]
+        ranked: list[tuple[bool, int, tuple[int, ...], int, Declaration]] = [
+            (False, -1, (), 0, hint) for hint in _list_hints(name, hints)
+        ]
         ranked += [(own.important, 1, (), 0, own) for own in parse_declarations(hints.get("style", ""))]
         ranked += [
-            (own.important, 0, rule.specificity, order, own)
+            (own.important, 0, rule.selector.specificity, order, own)
             for order, rule in rules
-            if not rule.part and not rule.doubt
+            if not rule.selector.part and not rule.doubt
             for own in rule.declarations
         ]
         styles = {own.name: own.value for *_, own in sorted(ranked)}
@@ -237,7 +227,7 @@ class _Cascade:
         doubts += [
             rule.doubt
             for _, rule in rules
-            if rule.doubt and not rule.part
+            if rule.doubt and not rule.selector.part
             for own in rule.declarations
             if own.name in COLOURS
             or judge(own.name, own.value, inside) != judge(own.name, styles.get(own.name, "initial"), inside)
@@ -253,7 +243,7 @@ class _Cascade:
             add &= ~(BLOCK | RAISED | LOWERED)
         if styles.get("visibility") in ("visible", "initial"):
             remove |= INVISIBLE
-        parts = (own for _, rule in rules if rule.part for own in rule.declarations)
+        parts = (own for _, rule in rules if rule.selector.part for own in rule.declarations)
         if any(own.name == "content" and not ICONS.fullmatch(own.value) for own in parts):
             add |= ADDED
         behind = styles.get("background-image", "none")
@@ -291,7 +281,7 @@ def compute_direction(name: str, attribute: str, styles: dict[str, str]) -> tupl
 def _paint(around: Colours, text: str, behind: str) -> Colours | None:
     """Return the colours inside an element; None if one of its own is not known."""
     own, back = around
-    if any(sign in behind for sign in IMAGES):
+    if IMAGE.search(behind):
         back = None
     elif behind:
         words = [tinycss2.serialize([token]) for token in tinycss2.parse_component_value_list(behind)]

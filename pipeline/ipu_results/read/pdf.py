@@ -36,6 +36,7 @@ from ipu_results.read.text import (
     mentions_measure,
     normalise_text,
     refuse_incomplete_tables,
+    refuse_scaled_tables,
     spell_out,
     split_metadata,
 )
@@ -155,7 +156,12 @@ def _make_document(
         if name not in reported:
             reported.add(name)
             problems.append(problem)
-    return ParsedDocument(tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns)))
+    near = {
+        table.locator: [line.text for strip in columns for line in strip if line.box.page == table.header.page]
+        for table in printed
+    }
+    document = ParsedDocument(tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns)))
+    return refuse_scaled_tables(document, near)
 
 
 def _read_rows(table: PrintedTable, headers: Sequence[TableHeader]) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:

@@ -184,8 +184,8 @@ def _bound(stream: PDFStream) -> int:
     return packed.bound if packed.bound < SMALL else measure_stream(packed)
 
 
-def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Drawn]) -> Drawn:
-    """Return what streams draw; `forms` has what each form does, nothing while it is measured."""
+def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Drawn | None]) -> Drawn:
+    """Return what streams draw; `forms` has what each form does, None while it is measured. To draw one counts, too."""
     size = count = 0
     known = resolve1(resolve1(resources or {}).get("XObject")) or {}
     for stream in streams:
@@ -193,12 +193,16 @@ def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Draw
         size += len(content)
         count += len(OPERATOR.findall(content))
         for name in DRAW.findall(content):
-            form = resolve1(known.get(name.decode("latin-1")))
+            key = ESCAPE.sub(lambda code: bytes([int(code[1], 16)]), name).decode("latin-1")
+            form = resolve1(known.get(key))
             if isinstance(form, PDFStream) and literal_name(form.get("Subtype")) == "Form":
                 if id(form) not in forms:
-                    forms[id(form)] = (0, 0)
+                    forms[id(form)] = None
                     forms[id(form)] = _measure([form], form.get("Resources") or resources, forms)
-                size, count = size + forms[id(form)][0], count + forms[id(form)][1]
+                drawn = forms[id(form)]
+                if drawn is None:
+                    raise DocumentTooLargeError("has a form that draws itself")
+                size, count = size + drawn[0], count + drawn[1] + 1
                 if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
                     return size, count
     return size, count

@@ -117,6 +117,14 @@ def _check_signature(data: bytes) -> None:
         raise DamagedDocumentError(f"is not a PDF but {what}")
     if b"%%EOF" not in data[-TAIL_BYTES:]:
         raise DamagedDocumentError("is a truncated PDF: its end is missing")
+    start = data.find(b"%PDF-")
+    places = [int(place) for place in START_OF_INDEX.findall(data)[-1:]]  # of the last update
+    if places and not any(INDEX.match(data[place : place + 40]) for place in (places[0], places[0] + start)):
+        raise DamagedDocumentError("is a damaged PDF: its index is not where its end states, so updates may be lost")
+
+
+START_OF_INDEX = re.compile(rb"startxref\s+(\d{1,15})")
+INDEX = re.compile(rb"\s*(?:xref\b|\d+\s+\d+\s+obj\b)")
 
 
 @contextmanager
