@@ -120,7 +120,9 @@ class TargetName(click.ParamType[str]):
 
 @click.command(cls=Command)
 @click.option(
-    "--target", type=TargetName(), help="c2, m2000, bow-2000, c600, or a TOML file that extends one of them.  [required]"
+    "--target",
+    type=TargetName(),
+    help="c2, m2000, bow-2000, c600, or a TOML file that extends one of them.  [required]",
 )
 @batch_sizes_option("Batch sizes over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]")
 @click.option(

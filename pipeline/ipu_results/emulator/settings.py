@@ -235,9 +235,7 @@ def list_limits(key: str, constant: Constant) -> tuple[float, float]:
     return (math.ceil(smallest), math.ceil(largest)) if constant.unit in WHOLE_UNITS else (smallest, largest)
 
 
-def _parse_number(
-    key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None
-) -> float:
+def _parse_number(key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
