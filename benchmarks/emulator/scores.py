@@ -37,6 +37,7 @@ from benchmarks.emulator.blind.decoding import Decoder, list_layer
 from benchmarks.emulator.blind.predictions import (
     BATCHES,
     CONVOLUTIONS,
+    FOLDER,
     YOLOV4,
     build_layer,
     choose_padding,
@@ -342,13 +343,28 @@ def _read_yolov4(size: int, batch: int) -> Program:
     return read_program(build_yolov4(size), batch)
 
 
+BLIND_DECODING = {"decoding, blind before": "decoding.csv", "decoding, blind": "decoding-2.csv"}
+
+
+def score_decoding() -> Iterator[Score]:
+    """Score both committed predictions of decoding, which were written before the figures were read, by throughput."""
+    lines = read_lines("graphcore/poptransformer.csv", ROOT / "raw")
+    measured = [parse_number(line["value"]) for line in lines if line["metric"] == "throughput"]
+    for name, file in BLIND_DECODING.items():
+        shapes = [line for line in read_lines(file, FOLDER) if line["metric"] == "throughput"]
+        for shape, rate in zip(shapes, measured, strict=True):
+            label = f"{shape['machine']} batch {shape['batch'] or 1}, {shape['input_length']} of {shape['max_length']}"
+            times = (MS / rate, MS / float(shape["predicted"]))
+            yield Score(name, shape["model"], label, "ms/token", *times)
+
+
 def score_all() -> list[Score]:
     """Score every set with the present model."""
     with open_plan_cache() as plans:
         parts = (
             *(score_vertex(), score_products(plans), score_inference(), score_training(), score_tamu(plans)),
             *(score_caraml(plans), score_c600(plans), score_convolutions(plans), score_yolov4(plans)),
-            score_blocks(plans),
+            *(score_blocks(plans), score_decoding()),
         )
         return [score for part in parts for score in part]
 
