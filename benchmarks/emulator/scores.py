@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
@@ -16,11 +16,12 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+import numpy as np
 from ipu_results.emulator.check.scoring import ScoredRow
 from ipu_results.emulator.check.validation import TrainingScore
 from ipu_results.emulator.codelets import estimate_amp_1x1
 from ipu_results.emulator.frontend import read_program
-from ipu_results.emulator.network import load_network, load_sized_network
+from ipu_results.emulator.network import load_sized_network
 from ipu_results.emulator.operators import Convolution, Program
 from ipu_results.emulator.prediction import MS, predict
 from ipu_results.emulator.schedule import estimate_copy, schedule
@@ -28,8 +29,6 @@ from ipu_results.emulator.settings import select_protocol
 from ipu_results.emulator.split import ConvolutionShape, PlanCache, open_plan_cache
 from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
-
-import numpy as np
 
 from benchmarks.emulator import training
 from benchmarks.emulator.accuracy import load_validation
@@ -45,7 +44,8 @@ from benchmarks.emulator.blind.predictions import (
     read_shapes,
 )
 from benchmarks.emulator.blind.scoring import read_figures
-from benchmarks.emulator.blind.scoring_yolov4 import LATENCY, read_figures as read_yolov4
+from benchmarks.emulator.blind.scoring_yolov4 import LATENCY
+from benchmarks.emulator.blind.scoring_yolov4 import read_figures as read_yolov4
 from benchmarks.emulator.blind.yolov4 import build_yolov4
 from benchmarks.processes import ROOT
 

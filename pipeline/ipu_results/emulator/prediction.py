@@ -122,8 +122,8 @@ class Prediction(EmulatedFigures):
     """One batch over the whole machine.
 
     Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the
-    band that holds 80 % of measured times, by the errors on other networks: see `load_band`. The shares are of the time on the chip.
-    `timing` holds the same times in seconds.
+    band that holds 80 % of measured times, by the errors on other networks: see `load_band`. The shares are of the
+    time on the chip. `timing` holds the same times in seconds.
     """
 
     FIELDS = (

@@ -29,8 +29,8 @@ class Protocol:
     `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips: None is the
     target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
     `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
-    the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for each
-    byte that it prepares and sends.
+    the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for
+    each byte that it prepares and sends.
     """
 
     name: str
