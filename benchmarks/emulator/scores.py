@@ -140,8 +140,8 @@ def score_vertex() -> Iterator[Score]:
     for line in read_lines(VERTEX):
         rows = int(dict(PATTERN.findall(line["shape"]))["n"])
         cycles = round(2 * rows * MACS_OF_ROW * TILES * BOW_CLOCK / (float(line["value"]) * 1e12))
-        one = np.ones(1)
-        predicted = float(estimate_amp_1x1(target, np.array([float(rows)]), one, one, one)[0])
+        single = np.ones(1)
+        predicted = float(estimate_amp_1x1(target, np.array([float(rows)]), single, single, single)[0])
         yield Score("vertex", "vertex", f"n={rows}", "cycle", cycles, predicted)
 
 
@@ -319,7 +319,7 @@ def score_convolutions(plans: PlanCache) -> Iterator[Score]:
 
 
 def score_yolov4(plans: PlanCache) -> Iterator[Score]:
-    """Score YOLOv4-P5 by latency of a call and by throughput. Set-ups that stand in two files are set apart."""
+    """Score YOLOv4-P5 by latency of a call and by throughput. Set-ups that are printed in two files are set apart."""
     rows = [(key, figure, value) for key, figure, value in read_yolov4() if not (figure == LATENCY and int(key[1]) > 1)]
     files: dict[tuple[Any, ...], set[str]] = {}
     for key, figure, _ in rows:

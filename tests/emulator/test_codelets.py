@@ -173,8 +173,10 @@ def test_every_constant_has_unit_and_source_or_is_assumed(name: str) -> None:
 
 def test_central_vertex_takes_24_cycles_for_six_rows() -> None:
     """128 runs on a chip take 24 ⌈n / 6⌉ + 323 cycles within 9, by the notebook IPU Peak Flops."""
-    one = array(1)
-    first, last = (float(codelets.estimate_amp_1x1(MK2, array(rows), one, one, one)[0]) for rows in (600, 1200))
+    single = array(1)
+    first, last = (
+        float(codelets.estimate_amp_1x1(MK2, array(rows), single, single, single)[0]) for rows in (600, 1200)
+    )
     assert last - first == 24 * 100
     assert first == pytest.approx(24 * 100 + 323, rel=0.02)
 

@@ -271,7 +271,7 @@ def predict(
 
 def _report_memory(predictions: Sequence[EmulatedFigures], strict: bool) -> None:
     """Name on stderr each batch that does not fit, with the bytes of a tile that it needs and has."""
-    report_findings([found for each in predictions if (found := each.describe_memory())], strict)
+    report_findings([each.describe_memory() for each in predictions if each.describe_memory()], strict)
 
 
 def _load_machine(target: str, protocol: str | None, pairs: tuple[str, ...], training: bool) -> tuple[Target, Protocol]:
