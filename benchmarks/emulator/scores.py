@@ -91,13 +91,13 @@ class Score:
 INFERENCE = ("resnext", "ten", "57 by second reading", "c600")
 TRAINING = ("train", "train-large", "train-weak", "tamu one chip", "tamu pods", "caraml gpt-117m", "caraml resnet50")
 KINDS = {"citadel": "single layers", "train-host-fed": "training fed by the host"}
-NOMINAL, FEWEST = 0.8, 5
+NOMINAL, FEWEST, ROUNDING = 0.8, 5, 1e-9
 
 
 def fit_band(ratios: Sequence[float]) -> tuple[float, float]:
     """Return the order statistics that hold NOMINAL of further rows, whatever their distribution is."""
     ordered, tail = sorted(ratios), (1 - NOMINAL) / 2
-    low = math.floor((len(ordered) + 1) * tail) - 1
+    low = math.floor((len(ordered) + 1) * tail + ROUNDING) - 1
     return ordered[max(0, low)], ordered[min(len(ordered) - 1, len(ordered) - 1 - low)]
 
 
