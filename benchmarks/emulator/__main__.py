@@ -1,4 +1,4 @@
-"""Run `python -m benchmarks.emulator [tables|page|training|freeze]`."""
+"""Run `python -m benchmarks.emulator [tables|scores|bands|page|training|freeze]`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.emulator import training
+from tabulate import tabulate
+
+from benchmarks.emulator import scores, training
 from benchmarks.emulator.accuracy import (
     build_tables,
     load_rows,
@@ -16,7 +18,7 @@ from benchmarks.emulator.accuracy import (
     render_scatter,
     tabulate_sensitivity,
 )
-from benchmarks.emulator.freezing import freeze
+from benchmarks.emulator.freezing import DATA, freeze
 from benchmarks.emulator.page import PAGE, update_page
 from benchmarks.emulator.sensitivity import measure_changes
 from benchmarks.report import Report, format_report
@@ -28,6 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.action == "freeze":
         for path in freeze(load_rows()):
             print(f"wrote {path}; log the change in {PAGE.name}", file=sys.stderr)
+        return 0
+    if options.action in ("scores", "bands"):
+        rows = scores.score_all()
+        if options.action == "bands":
+            (DATA / "bands.toml").write_text(scores.format_bands(rows), encoding="utf-8", newline="\n")
+        if options.out is not None:
+            scores.write_rows(rows, options.out)
+        print(tabulate(scores.tabulate_scores(rows), headers=scores.HEADER, tablefmt="pipe", disable_numparse=True))
         return 0
     if options.action == "training":
         training.update_page(sensitivity=options.sensitivity)
@@ -53,13 +63,15 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "action",
         nargs="?",
-        choices=("tables", "page", "training", "freeze"),
+        choices=("tables", "scores", "bands", "page", "training", "freeze"),
         default="tables",
-        help="tables: print the accuracy (default); page: write the generated parts of docs/explanation/emulator.md; "
+        help="tables: print the accuracy (default); scores: print error, bias and coverage of every set; bands: write "
+        "bands.toml from them too; page: write the generated parts of docs/explanation/emulator.md; "
         "training: those of emulator-training.md; "
         "freeze: write calibration.toml and predictions.csv from the warehouse",
     )
     parser.add_argument("--sensitivity", action="store_true", help="also change each assumed constant; takes minutes")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="with scores: write every row as CSV")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw predicted against published as .svg or .png")
     return parser
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from itertools import pairwise
@@ -15,20 +16,19 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
+import numpy as np
 from ipu_results.emulator.check.scoring import ScoredRow
 from ipu_results.emulator.check.validation import TrainingScore
 from ipu_results.emulator.codelets import estimate_amp_1x1
 from ipu_results.emulator.frontend import read_program
-from ipu_results.emulator.network import load_network, load_sized_network
+from ipu_results.emulator.network import load_sized_network
 from ipu_results.emulator.operators import Convolution, Program
 from ipu_results.emulator.prediction import MS, predict
 from ipu_results.emulator.schedule import estimate_copy, schedule
 from ipu_results.emulator.settings import select_protocol
 from ipu_results.emulator.split import ConvolutionShape, PlanCache, open_plan_cache
-from ipu_results.emulator.target import Target, load_calibration, load_target
+from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
-
-import numpy as np
 
 from benchmarks.emulator import training
 from benchmarks.emulator.accuracy import load_validation
@@ -36,6 +36,7 @@ from benchmarks.emulator.blind.decoding import Decoder, list_layer
 from benchmarks.emulator.blind.predictions import (
     BATCHES,
     CONVOLUTIONS,
+    FOLDER,
     YOLOV4,
     build_layer,
     choose_padding,
@@ -43,7 +44,8 @@ from benchmarks.emulator.blind.predictions import (
     read_shapes,
 )
 from benchmarks.emulator.blind.scoring import read_figures
-from benchmarks.emulator.blind.scoring_yolov4 import LATENCY, read_figures as read_yolov4
+from benchmarks.emulator.blind.scoring_yolov4 import LATENCY
+from benchmarks.emulator.blind.scoring_yolov4 import read_figures as read_yolov4
 from benchmarks.emulator.blind.yolov4 import build_yolov4
 from benchmarks.processes import ROOT
 
@@ -57,7 +59,7 @@ PATTERN = re.compile(r"(\w+)=(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A measurement and its prediction, both in `unit`, with the predicted band where there is one."""
+    """A measurement and its prediction, both in `unit`."""
 
     set: str
     network: str
@@ -65,8 +67,6 @@ class Score:
     unit: str
     measured: float
     predicted: float
-    low: float | None = None
-    high: float | None = None
 
     @property
     def error(self) -> float:
@@ -74,8 +74,55 @@ class Score:
         return self.predicted / self.measured - 1
 
     @property
-    def covered(self) -> bool | None:
-        return None if self.low is None or self.high is None else self.low <= self.measured <= self.high
+    def ratio(self) -> float:
+        return self.measured / self.predicted
+
+    @property
+    def kind(self) -> str | None:
+        """Return the kind of work, whose rows have one band, or None for a row that no band is for."""
+        if self.set in INFERENCE:
+            return "inference"
+        if self.set in TRAINING:
+            text = self.network.startswith(("bert", "gpt2", "vit"))
+            return f"training of {'transformers' if text else 'convolutions'}"
+        return KINDS.get(self.set)
+
+
+INFERENCE = ("resnext", "ten", "57 by second reading", "c600")
+TRAINING = ("train", "train-large", "train-weak", "tamu one chip", "tamu pods", "caraml gpt-117m", "caraml resnet50")
+KINDS = {"citadel": "single layers", "train-host-fed": "training fed by the host"}
+NOMINAL, FEWEST, ROUNDING = 0.8, 5, 1e-9
+
+
+def fit_band(ratios: Sequence[float]) -> tuple[float, float]:
+    """Return the order statistics that hold NOMINAL of further rows, whatever their distribution is."""
+    ordered, tail = sorted(ratios), (1 - NOMINAL) / 2
+    low = math.floor((len(ordered) + 1) * tail + ROUNDING) - 1
+    return ordered[max(0, low)], ordered[min(len(ordered) - 1, len(ordered) - 1 - low)]
+
+
+def check_coverage(scores: Sequence[Score]) -> dict[Score, bool]:
+    """Check for each row whether the band of its kind, made without rows of its network, holds it."""
+    held = {}
+    for score in scores:
+        others = [each.ratio for each in scores if each.kind == score.kind and each.network != score.network]
+        if score.kind and len(others) >= FEWEST:
+            low, high = fit_band(others)
+            held[score] = low <= score.ratio <= high
+    return held
+
+
+def format_bands(scores: Sequence[Score]) -> str:
+    """Return the text of `bands.toml`: of each kind the band of all rows, and what it held of networks left out."""
+    held = check_coverage(scores)
+    lines = ["# Made by `python -m benchmarks.emulator bands`: measured over predicted time. Not to be edited."]
+    for kind in dict.fromkeys(score.kind for score in scores if score.kind):
+        members = [score for score in scores if score.kind == kind]
+        low, high = fit_band([each.ratio for each in members])
+        checked = [held[each] for each in members if each in held]
+        lines += ["", f'["{kind}"]', f"low = {low:.3f}", f"high = {high:.3f}", f"rows = {len(members)}"]
+        lines += [f"held_out = {len(checked)}", f"covered = {mean(checked):.3f}"]
+    return "\n".join(lines) + "\n"
 
 
 def read_lines(name: str, folder: Path = INDEPENDENT) -> list[dict[str, str]]:
@@ -93,8 +140,8 @@ def score_vertex() -> Iterator[Score]:
     for line in read_lines(VERTEX):
         rows = int(dict(PATTERN.findall(line["shape"]))["n"])
         cycles = round(2 * rows * MACS_OF_ROW * TILES * BOW_CLOCK / (float(line["value"]) * 1e12))
-        one = np.ones(1)
-        predicted = float(estimate_amp_1x1(target, np.array([float(rows)]), one, one, one)[0])
+        single = np.ones(1)
+        predicted = float(estimate_amp_1x1(target, np.array([float(rows)]), single, single, single)[0])
         yield Score("vertex", "vertex", f"n={rows}", "cycle", cycles, predicted)
 
 
@@ -162,11 +209,9 @@ def score_inference() -> Iterator[Score]:
 
 
 def _score_row(scored: ScoredRow, name: str) -> Score:
-    row, prediction = scored.row, scored.prediction
-    scale = scored.seconds / prediction.timing.latency
-    low, high = prediction.latency_ms_low * scale, prediction.latency_ms_high * scale
+    row = scored.row
     label = f"{row.selector.target} {row.selector.framework} batch {row.batch_size} {row.variant}".strip()
-    return Score(name, row.selector.network, label, "ms", row.seconds * MS, scored.seconds * MS, low, high)
+    return Score(name, row.selector.network, label, "ms", row.seconds * MS, scored.seconds * MS)
 
 
 def score_training() -> Iterator[Score]:
@@ -205,16 +250,16 @@ def score_caraml(plans: PlanCache) -> Iterator[Score]:
             setup, network, name = _setup_resnet(micro, 1, batch // micro), "resnet50", "caraml resnet50"
         else:
             layers = (0, 4, 4, 4)
-            setup = TrainingSetup(micro, 1, batch, "layer", (0.15,) * 4, True, layers=layers, head="first", framework="PyTorch")
+            setup = TrainingSetup(
+                micro, 1, batch, "layer", (0.15,) * 4, True, layers=layers, head="first", framework="PyTorch"
+            )
             network, name = "gpt2", "caraml gpt-117m"
         yield _score_setup(name, network, setup, rate, plans, f"batch {batch}")
 
 
 def _setup_resnet(micro: int, replicas: int, accumulation: int) -> TrainingSetup:
     cuts = tuple(f"{cut}.relu" for cut in RESNET_CUTS)
-    return TrainingSetup(
-        micro, replicas, accumulation, "stage", (0.15,), input_bits=8, cut_after=cuts, one_chip=True
-    )
+    return TrainingSetup(micro, replicas, accumulation, "stage", (0.15,), input_bits=8, cut_after=cuts, one_chip=True)
 
 
 def _score_setup(name: str, network: str, setup: TrainingSetup, rate: float, plans: PlanCache, row: str) -> Score:
@@ -269,20 +314,13 @@ def score_convolutions(plans: PlanCache) -> Iterator[Score]:
             if tflops is None or not program.macs:
                 continue
             (prediction,) = predict(partial(read_program, model), machine, [batch], path, planner=plans)
-            plan = prediction.schedule
-            low, middle, high = (
-                (plan.cycles + plan.supersteps * kappa) / machine["clock"] * MS
-                for kappa in sorted(fit.superstep for fit in (load_calibration().fit, *load_calibration().ends))
-            )
-            label = f"{shape['layer']} batch {batch}"
-            yield Score("citadel", shape["network"], label, "ms", 2 * program.macs / tflops / 1e9, middle, low, high)
+            label, measured = f"{shape['layer']} batch {batch}", 2 * program.macs / tflops / 1e9
+            yield Score("citadel", shape["network"], label, "ms", measured, prediction.device_ms)
 
 
 def score_yolov4(plans: PlanCache) -> Iterator[Score]:
-    """Score YOLOv4-P5 by latency of a call and by throughput. Set-ups that stand in two files are set apart."""
-    rows = [
-        (key, figure, value) for key, figure, value in read_yolov4() if not (figure == LATENCY and int(key[1]) > 1)
-    ]
+    """Score YOLOv4-P5 by latency of a call and by throughput. Set-ups that are printed in two files are set apart."""
+    rows = [(key, figure, value) for key, figure, value in read_yolov4() if not (figure == LATENCY and int(key[1]) > 1)]
     files: dict[tuple[Any, ...], set[str]] = {}
     for key, figure, _ in rows:
         files.setdefault((key[1:], figure), set()).add(key[0])
@@ -296,15 +334,28 @@ def score_yolov4(plans: PlanCache) -> Iterator[Score]:
         measured = value if figure == LATENCY else 1000 * int(batch) / value
         twice = len(files[(iterations, batch, size, precision), figure]) > 1
         period = prediction.timing.period * MS
-        scale = period / prediction.latency_ms
         name = f"yolov4 {figure}{', printed twice' if twice else ''}"
         label = f"{file} {size} batch {batch} {precision} {iterations} iterations"
-        band = (prediction.latency_ms_low * scale, prediction.latency_ms_high * scale)
-        yield Score(name, "yolov4-p5", label, "ms", measured, period, *band)
+        yield Score(name, "yolov4-p5", label, "ms", measured, period)
 
 
 def _read_yolov4(size: int, batch: int) -> Program:
     return read_program(build_yolov4(size), batch)
+
+
+BLIND_DECODING = {"decoding, blind before": "decoding.csv", "decoding, blind": "decoding-2.csv"}
+
+
+def score_decoding() -> Iterator[Score]:
+    """Score both committed predictions of decoding, which were written before the figures were read, by throughput."""
+    lines = read_lines("graphcore/poptransformer.csv", ROOT / "raw")
+    measured = [parse_number(line["value"]) for line in lines if line["metric"] == "throughput"]
+    for name, file in BLIND_DECODING.items():
+        shapes = [line for line in read_lines(file, FOLDER) if line["metric"] == "throughput"]
+        for shape, rate in zip(shapes, measured, strict=True):
+            label = f"{shape['machine']} batch {shape['batch'] or 1}, {shape['input_length']} of {shape['max_length']}"
+            times = (MS / rate, MS / float(shape["predicted"]))
+            yield Score(name, shape["model"], label, "ms/token", *times)
 
 
 def score_all() -> list[Score]:
@@ -313,7 +364,7 @@ def score_all() -> list[Score]:
         parts = (
             *(score_vertex(), score_products(plans), score_inference(), score_training(), score_tamu(plans)),
             *(score_caraml(plans), score_c600(plans), score_convolutions(plans), score_yolov4(plans)),
-            score_blocks(plans),
+            *(score_blocks(plans), score_decoding()),
         )
         return [score for part in parts for score in part]
 
@@ -323,15 +374,28 @@ def tabulate_scores(scores: Sequence[Score]) -> list[tuple[str, ...]]:
     sets: dict[str, list[Score]] = {}
     for score in scores:
         sets.setdefault(score.set, []).append(score)
-    table = []
+    table, held = [], check_coverage(scores)
     for name, members in sets.items():
         sizes = [abs(each.error) for each in members]
-        banded = [each.covered for each in members if each.covered is not None]
+        banded = [held[each] for each in members if each in held]
         fast = mean(each.error < 0 for each in members)
-        coverage = f"{100 * mean(banded):.0f}" if banded else ""
+        coverage = _format_coverage(banded)
         shares = (f"{100 * value:.1f}" for value in (median(sizes), mean(sizes), max(sizes)))
         table.append((name, str(len(members)), *shares, f"{100 * fast:.0f}", coverage))
     return table
+
+
+def _format_coverage(held: Sequence[bool]) -> str:
+    """Return the share of rows in the band, with the binomial interval of 95 % where there are few (Wilson)."""
+    count = len(held)
+    if not count:
+        return ""
+    share, z = mean(held), 1.96
+    if count >= 30:
+        return f"{100 * share:.0f}"
+    middle, half = share + z * z / (2 * count), z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
+    low, high = ((middle + sign * half) / (1 + z * z / count) for sign in (-1, 1))
+    return f"{100 * share:.0f} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 HEADER = ("set", "rows", "median %", "mean %", "max %", "too fast %", "in band %")

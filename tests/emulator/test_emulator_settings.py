@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ipu_results.emulator.network import load_network
+from ipu_results.emulator.prediction import predict as predict_batches
 from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
 from ipu_results.emulator.target import load_target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
@@ -35,13 +37,14 @@ def test_settings_change_the_machine_and_its_host_path() -> None:
     ("key", "value", "message"),
     [
         ("clok", "1", "clok: is not a setting of m2000; similar: clock"),
-        ("clock", "0", "clock: must be more than 0"),
-        ("clock", "nan", "clock: must be a number of at least 0, not nan"),
-        ("clock", "fast", "clock: must be a number of at least 0, not fast"),
-        ("tiles", "1.5", "tiles: must be a whole number of at least 0, not 1.5"),
-        ("tiles", "1e9", "tiles: must be at most 10000"),
-        ("exchange.bytes", "-4", "exchange.bytes: must be a number of at least 0"),
-        ("input_bits", "0", "input_bits: must be a whole number of at least 1, not 0"),
+        ("clock", "0", "clock: must be a number from 1.33e+06 to 1.33e+12, not 0"),
+        ("clock", "1e30", "clock: must be a number from 1.33e+06 to 1.33e+12, not 1e30"),
+        ("clock", "nan", "clock: must be a number from 1.33e+06 to 1.33e+12, not nan"),
+        ("clock", "fast", "clock: must be a number from 1.33e+06 to 1.33e+12, not fast"),
+        ("tiles", "1.5", "tiles: must be a whole number from 1 to 10000, not 1.5"),
+        ("tiles", "1e9", "tiles: must be a whole number from 1 to 10000, not 1e9"),
+        ("exchange.bytes", "-4", "exchange.bytes: must be a number from 0.004 to 4000, not -4"),
+        ("input_bits", "0", "input_bits: must be a whole number from 1 to 100000, not 0"),
         ("prefetch", "maybe", "prefetch: must be one of true, on, false, off, not maybe"),
         ("replicas", True, "replicas: must be a whole number"),
     ],
@@ -86,9 +89,12 @@ def test_machine_of_a_file_extends_a_known_one(tmp_path: Path) -> None:
         ('extends = "c2"\nclock = 1', "clock is not a key of a machine"),
         ('extends = "c2"\nconstants = 1', "`constants` must be a table"),
         ('extends = "c2"\n[constants]\nclok = 1', "clok is not a constant of c2; similar: clock"),
-        ('extends = "c2"\n[constants]\nclock = "x"', "clock must be a number of at least 0, not x"),
-        ('extends = "c2"\n[constants]\nclock = {source = "x"}', "clock must be a number of at least 0, not None"),
-        ('extends = "c2"\n[constants]\ntiles = 0', "tiles must be more than 0"),
+        ('extends = "c2"\n[constants]\nclock = "x"', "clock must be a number from 1.6e+06 to 1.6e+12, not x"),
+        (
+            'extends = "c2"\n[constants]\nclock = {source = "x"}',
+            "clock must be a number from 1.6e+06 to 1.6e+12, not None",
+        ),
+        ('extends = "c2"\n[constants]\ntiles = 0', "tiles must be a whole number from 1 to 10000, not 0"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -129,3 +135,18 @@ def test_predictions_follow_the_settings_and_say_so(tmp_path: Path) -> None:
         "predict", "--target", path, "--batch-sizes", "4", "--model", "efficientnet-b0", "--set", "threads=2"
     )
     assert last.stdout.splitlines()[-1].endswith("changed: machine of machine.toml, threads=2")
+
+
+def test_unknown_constants_are_refused() -> None:
+    with pytest.raises(UnrecognisedModelError, match=r"slic\.load: is not a constant of m2000"):
+        load_target("m2000").with_constants({"slic.load": 18})
+    assert load_target("m2000").with_constants({"slic.load_4x1": 18})["slic.load_4x1"] == 18
+
+
+def test_inference_reads_the_superstep_of_the_machine() -> None:
+    usual, free = (
+        predict_batches(load_network("resnet50"), target, [4])[0]
+        for target in (load_target("m2000"), load_target("m2000").with_constants({"superstep.cycles": 0}))
+    )
+    assert free.superstep_share == 0
+    assert usual.device_ms - free.device_ms == pytest.approx(usual.schedule.supersteps * 600 / 1.33e9 * 1000)

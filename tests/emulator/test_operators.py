@@ -194,7 +194,7 @@ def test_recurrence_repeats_one_step() -> None:
     assert steps[1].supersteps == 10 * steps[0].supersteps
     # the code of a step is held once
     assert plans[0].code_supersteps == plans[1].code_supersteps
-    assert assess_memory(long, plans[1], target) == "FITS"
+    assert assess_memory(long, plans[1], target).verdict == "FITS"
 
 
 def test_outputs_of_a_recurrence_may_all_be_read() -> None:

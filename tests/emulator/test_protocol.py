@@ -93,7 +93,11 @@ def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:
 @pytest.mark.parametrize(
     ("name", "target", "message"),
     [
-        ("pigeon", "c2", "is not a protocol: choose one of paper, tensorflow, pytorch, lowest-latency, io-tiles"),
+        (
+            "pigeon",
+            "c2",
+            "is not a protocol: choose one of paper, tensorflow, pytorch, lowest-latency, io-tiles, poptorch-call",
+        ),
         ("tensorflow", "c2", "is not a protocol of c2"),
         ("paper", "m2000", "is not a protocol of m2000"),
         ("paper", "bow-2000", "is not a protocol of bow-2000"),

@@ -11,13 +11,13 @@ from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program, Tensor
 from ipu_results.emulator.prediction import Prediction, predict
-from ipu_results.emulator.schedule import schedule, to_convolution_shape
+from ipu_results.emulator.schedule import estimate_copy, schedule, to_convolution_shape
 from ipu_results.emulator.split import ConvolutionShape, plan_split
-from ipu_results.emulator.target import TARGETS, Calibration, Fit, Target, load_target
+from ipu_results.emulator.target import TARGETS, Calibration, Fit, Target, load_band, load_target
 from ipu_results.errors import InconsistentModelError
 from ipu_results.networks import build
 
-MK1, MK2, BOW = (load_target(name) for name in TARGETS)
+MK1, MK2, BOW = (load_target(name) for name in TARGETS[:3])
 CONV = Convolution("c", 2, 4, 16, 32, 14, 12, 3, 5, 2, 1, 1, 2, 1, 2)
 CALIBRATION = Calibration(Fit(700.0, 5e-5, 3e-4), (Fit(500.0, 6e-5, 3.5e-4),), MK1.digest, (Fit(800.0, 4e-5, 2.5e-4),))
 TRANSFER = (2 * 3 * 224 * 224 * 2 + 2 * 1000 * 2) / 6e9  # of two images, on C2
@@ -40,12 +40,30 @@ def test_shapes_of_convolutions_and_matrix_products() -> None:
         assert to_convolution_shape(operator).macs == operator.macs
 
 
+def test_rows_of_whole_words_are_copied_faster() -> None:
+    """8 rows of 729 values on the fullest tile took 126,283 cycles, by the SDK's profile of SigLIP."""
+    odd, whole = (estimate_copy(16 * 729, row, MK2) for row in (729, 736))
+    assert odd == pytest.approx(126_283, rel=0.01)
+    assert whole == pytest.approx(8 * 736 * 2 * 0.44)
+
+
+def test_products_of_activations_are_laid_out_again() -> None:
+    weights, activations = (Gemm("g", 12, 128, 64, 128, constant=constant) for constant in (True, False))
+    fixed, moved = (schedule(chain(each), MK2).steps[0] for each in (weights, activations))
+    copied = estimate_copy(12 * 128, 64, MK2) + estimate_copy(12 * 64, 128, MK2)
+    assert moved.cycles - fixed.cycles == pytest.approx(copied)
+    assert copied > 0
+
+
 def test_program_is_the_sum_of_its_operators() -> None:
     gemm = Gemm("g", 1, 8, 64, 32)
     result = schedule(chain(CONV, Elementwise("r", "relu", CONV.elements), gemm), MK2)
     plans = [plan_split(to_convolution_shape(operator), MK2) for operator in (CONV, gemm)]
     assert [step.kind for step in result.steps] == ["convolution", "relu", "gemm"]
-    assert result.cycles == plans[0].cycles + result.steps[1].cycles + plans[1].cycles
+    # The convolution reads the network's input, which is copied from the order of the host.
+    copied = estimate_copy(CONV.batch * CONV.in_height * CONV.in_width, CONV.groups * CONV.in_channels_per_group, MK2)
+    assert copied > 0
+    assert result.cycles == pytest.approx(plans[0].cycles + copied + result.steps[1].cycles + plans[1].cycles)
     assert result.supersteps == plans[0].supersteps + 1 + plans[1].supersteps
     assert [step.temporary for step in result.steps] == [plans[0].temporary, 0.0, plans[1].temporary]
     assert [step.macs for step in result.steps] == [CONV.macs, 0, 8 * 64 * 32]
@@ -108,14 +126,10 @@ def test_figures_of_a_prediction_are_consistent(name: str) -> None:
 def test_time_and_band_by_hand() -> None:
     (prediction,) = predict_resnet(MK1, 4)
     plan = schedule(resnet(2), MK1)
-    assert prediction.device_ms == pytest.approx(1000 * (plan.cycles + 700 * plan.supersteps) / 1.6e9, rel=1e-12)
+    assert prediction.device_ms == pytest.approx(1000 * (plan.cycles + 600 * plan.supersteps) / 1.6e9, rel=1e-12)
     assert prediction.protocol_ms == pytest.approx(1000 * (TRANSFER + 5e-5 + 2 * 3e-4), rel=1e-12)
-    latencies = [
-        1000 * ((plan.cycles + fit.superstep * plan.supersteps) / 1.6e9 + TRANSFER + fit.per_batch + 2 * fit.per_image)
-        for fit in (CALIBRATION.fit, *CALIBRATION.jackknife, *CALIBRATION.ends)
-    ]
     band = (prediction.latency_ms_low, prediction.latency_ms_high)
-    assert band == pytest.approx((min(latencies), max(latencies)), rel=1e-12)
+    assert band == pytest.approx([prediction.latency_ms * end for end in load_band("inference")], rel=1e-12)
 
 
 @pytest.mark.parametrize(("target", "batch"), [(MK1, 0), (MK1, -4), (MK1, 7), (MK2, 6), (BOW, 7)])

@@ -14,7 +14,7 @@ from ipu_results.emulator.operators import Program, count_live_elements, count_p
 from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
 from ipu_results.emulator.settings import Protocol, Timing, compute_timing, count_replicas, select_protocol
 from ipu_results.emulator.split import DIMENSIONS, plan_split
-from ipu_results.emulator.target import Calibration, Fit, Target, load_calibration
+from ipu_results.emulator.target import Calibration, Target, load_band, load_calibration
 from ipu_results.errors import InconsistentModelError
 from ipu_results.ground import physics
 from ipu_results.ground.text import format_records
@@ -121,9 +121,9 @@ class EmulatedFigures:
 class Prediction(EmulatedFigures):
     """One batch over the whole machine.
 
-    Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the band
-    of the fits without one row and of those at both ends of the range of κ. The shares are of the time on the chip.
-    `timing` holds the same times in seconds.
+    Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the
+    band that holds 80 % of measured times, by the errors on other networks: see `load_band`. The shares are of the
+    time on the chip. `timing` holds the same times in seconds.
     """
 
     FIELDS = (
@@ -196,17 +196,12 @@ def _predict(
     machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.overlapped else target
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
-
-    def time_with(fit: Fit) -> Timing:
-        # The superstep is the machine's. Fits at another one differ from the known one by as much.
-        superstep = target["superstep.cycles"] + fit.superstep - known.fit.superstep
-        device = (cycles + count * max(0.0, superstep)) / target["clock"]
-        return compute_timing(device, program, target, protocol, fit)
-
-    # The fit to all rows decides the figure, the other fits its band.
-    timing = time_with(known.fit)
-    latencies = [timing.latency, *(time_with(fit).latency for fit in (*known.jackknife, *known.ends))]
-    supersteps = count * target["superstep.cycles"]
+    # The fit to all rows decides the figure, the errors of rows of other networks its band.
+    superstep = target["superstep.cycles"]
+    device = (cycles + count * superstep) / target["clock"]
+    timing = compute_timing(device, program, target, protocol, known.fit)
+    low, high = load_band("inference")
+    supersteps = count * superstep
     total = cycles + supersteps
     # Watts of the card, ± 10 % and not validated. No power of the other machines was published.
     memory = assess_memory(program, plan, machine)
@@ -219,8 +214,8 @@ def _predict(
         micro_batch_size=micro,
         throughput=batch / timing.period,
         latency_ms=timing.latency * MS,
-        latency_ms_low=min(latencies) * MS,
-        latency_ms_high=max(latencies) * MS,
+        latency_ms_low=timing.latency * low * MS,
+        latency_ms_high=timing.latency * high * MS,
         device_ms=timing.device * MS,
         protocol_ms=timing.protocol * MS,
         compute_share=sum(step.compute + step.reduce for step in plan.steps) / total,

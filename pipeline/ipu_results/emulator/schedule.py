@@ -129,7 +129,10 @@ def _cost(operator: Operator, share: float, target: Target, planner: Planner) ->
 
 def _estimate_edges(operator: Convolution, first: bool, last: bool, target: Target) -> float:
     """Estimate the copies at the edges of a network, whose inputs and outputs are in the order of the host."""
-    inputs, outputs = operator.groups * operator.in_channels_per_group, operator.groups * operator.out_channels_per_group
+    inputs, outputs = (
+        operator.groups * operator.in_channels_per_group,
+        operator.groups * operator.out_channels_per_group,
+    )
     field = operator.batch * operator.in_height * operator.in_width
     copied = estimate_copy(field, inputs, target) if first else 0.0
     return copied + (estimate_copy(operator.elements // outputs, outputs, target) if last else 0.0)

@@ -29,8 +29,8 @@ class Protocol:
     `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips: None is the
     target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
     `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
-    the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for each
-    byte that it prepares and sends.
+    the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for
+    each byte that it prepares and sends.
     """
 
     name: str
@@ -235,9 +235,7 @@ def list_limits(key: str, constant: Constant) -> tuple[float, float]:
     return (math.ceil(smallest), math.ceil(largest)) if constant.unit in WHOLE_UNITS else (smallest, largest)
 
 
-def _parse_number(
-    key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None
-) -> float:
+def _parse_number(key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

@@ -60,10 +60,7 @@ NOTHING = Fit(0.0, 0.0, 0.0)  # before the fit
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The fit, those with one row excluded each, those at both ends of the range of κ, and the machine's digest.
-
-    The band of every prediction is from the fits of `jackknife` and `ends`.
-    """
+    """The fit, those with one row excluded each, those at both ends of the range of κ, and the machine's digest."""
 
     fit: Fit
     jackknife: tuple[Fit, ...]
@@ -112,6 +109,17 @@ def load_calibration() -> Calibration:
     data = read_toml(CALIBRATION_FILE)
     jackknife, ends = (tuple(Fit(**entry) for entry in data[name]) for name in ("jackknife", "ends"))
     return Calibration(Fit(**data["fit"]), jackknife, data["constants"], ends)
+
+
+@cache
+def load_band(kind: str) -> tuple[float, float]:
+    """Load the band of a kind of work: what a measured time may be, as multiples of the predicted one.
+
+    It lies between the quantiles of measured over predicted time that hold 80 % of the rows of `bands.toml`. Of rows
+    of a network that was left out, it held the share that is stated there.
+    """
+    entry = read_toml("bands.toml")[kind]
+    return entry["low"], entry["high"]
 
 
 def format_calibration(calibration: Calibration) -> str:

@@ -29,6 +29,7 @@ from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import (
     Constant,
     Target,
+    load_band,
     load_calibration,
     load_target,
     parse_constant,
@@ -127,11 +128,23 @@ class TrainingPrediction(EmulatedFigures):
         *("batch_size", "micro_batch_size", "replicas", "accumulation", "chips", "stages", "throughput"),
         *("step_ms", "round_ms", "rounds", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms", "host_bound"),
         *("memory_verdict", "memory_share", "target", "model", "calibration_id", "origin", "settings"),
-        *("memory_needed_bytes", "memory_available_bytes", "memory_operator"),
+        *("memory_needed_bytes", "memory_available_bytes", "memory_operator", "step_ms_low", "step_ms_high"),
     )
     TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
         **dict.fromkeys(("batch_size", "micro_batch_size", "chips", "stages", "throughput"), 0),
-        **dict.fromkeys(("step_ms", "round_ms", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms"), 2),
+        **dict.fromkeys(
+            (
+                "step_ms",
+                "step_ms_low",
+                "step_ms_high",
+                "round_ms",
+                "bubble_share",
+                "all_reduce_ms",
+                "update_ms",
+                "offload_ms",
+            ),
+            2,
+        ),
         "memory_verdict": 0,
     }
 
@@ -141,6 +154,8 @@ class TrainingPrediction(EmulatedFigures):
     chips: int
     stages: int
     step_s: float
+    step_ms_low: float
+    step_ms_high: float
     round_s: float
     rounds: int
     bubble_share: float
@@ -208,6 +223,8 @@ def predict_training(
     host = machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
     seconds = max(computed, setup.accumulation * fed) + reduced + update + moved + host
     batch = setup.micro_batch * setup.replicas * setup.accumulation
+    is_text = any(isinstance(each, Elementwise) and each.row for each in program.operators)
+    low, high = load_band("training of transformers" if is_text else "training of convolutions")
     # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts.
     fits = all(load.memory_high <= machine["sram"] for load in loads)
     fullest = max(load.memory for load in loads)
@@ -222,6 +239,8 @@ def predict_training(
         accumulation=setup.accumulation,
         throughput=batch * setup.items / seconds,
         step_s=seconds,
+        step_ms_low=seconds * low * MS,
+        step_ms_high=seconds * high * MS,
         round_s=max(slowest, fed),
         rounds=rounds,
         bubble_share=1 - setup.accumulation / rounds,

@@ -140,13 +140,15 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
     """Predict all rows with the committed calibration, and compare with simpler models fitted on the same six rows."""
     known = calibration or load_calibration()
     fitted = [row for row in rows if row.set == "calibration"]
-    recomputed = recalibrate(rows)
-    observed = [observe(row, load_target("c2")) for row in fitted]
+    with open_plan_cache() as planner:
+        recomputed = recalibrate(rows, planner=planner)
+        observed = [observe(row, load_target("c2"), planner) for row in fitted]
+        scored = predict_rows(rows, known, planner=planner)
     # Predictions use the committed calibration, so that a changed row shows as a difference and not as another model.
     return Validation(
         known,
         recomputed,
-        predict_rows(rows, known),
+        scored,
         compute_errors(observed, [recomputed.fit] * len(observed)),
         compute_errors(observed, recomputed.jackknife),
         compute_line_errors(fitted),

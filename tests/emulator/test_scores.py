@@ -1,0 +1,61 @@
+"""Scores of the sets of measurements, and the bands that come from them."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+
+import pytest
+from ipu_results.emulator.target import load_band
+
+from benchmarks.emulator import scores
+from benchmarks.emulator.blind.decoding import SHAPES
+from benchmarks.emulator.blind.predictions import FOLDER, hash_file
+from benchmarks.emulator.scores import Score, check_coverage, fit_band, tabulate_scores
+
+
+def make(network: str, measured: float, set_: str = "resnext") -> Score:
+    return Score(set_, network, f"{network} {measured}", "ms", measured, 100.0)
+
+
+def test_band_holds_the_nominal_share_of_further_rows() -> None:
+    assert fit_band([float(at) for at in range(1, 20)]) == (2.0, 18.0)
+    assert fit_band([3.0, 1.0, 2.0]) == (1.0, 3.0)
+
+
+def test_coverage_leaves_the_network_out() -> None:
+    others = [make("a", measured) for measured in (90, 95, 100, 105, 110)]
+    held = check_coverage([*others, make("b", 112), make("b", 108)])
+    assert [held[each] for each in held if each.network == "b"] == [False, True]
+    assert not [each for each in held if each.network == "a"], "two rows are too few for a band"
+
+
+def test_bias_is_the_share_of_predictions_that_are_too_fast() -> None:
+    [row] = tabulate_scores([make("a", 110), make("a", 200), make("a", 80), make("a", 100)])
+    assert row[:2] == ("resnext", "4")
+    assert [float(cell) for cell in row[2:6]] == pytest.approx([17.0, 21.0, 50.0, 50.0], abs=0.1)
+
+
+def test_vertex_runs_are_within_two_percent() -> None:
+    rows = list(scores.score_vertex())
+    assert len(rows) == 128
+    assert sum(abs(row.error) for row in rows) / len(rows) < 0.02
+    assert {row.measured - 24 * -(-int(row.row[2:]) // 6) for row in rows} <= set(range(314, 333))
+
+
+@pytest.mark.parametrize("name", ["decoding.csv", "decoding-2.csv"])
+def test_decoding_was_predicted_before_it_was_scored(name: str) -> None:
+    sidecar = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    assert (sidecar["sha256"], sidecar["shapes_sha256"]) == (hash_file(FOLDER / name), hash_file(SHAPES))
+
+
+def test_exported_rows_give_the_bands() -> None:
+    with (scores.ROOT / "benchmarks" / "emulator" / "validation.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    names = ("set", "network", "row", "unit")
+    rows = [Score(*(line[key] for key in names), float(line["measured"]), float(line["predicted"])) for line in lines]
+    for kind in ("inference", "training of transformers", "training of convolutions"):
+        expected = fit_band([each.ratio for each in rows if each.kind == kind])
+        assert load_band(kind) == pytest.approx(expected, abs=0.001)
+    held = check_coverage(rows)
+    assert 0.75 <= sum(held.values()) / len(held) <= 0.88
