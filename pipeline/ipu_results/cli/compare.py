@@ -66,9 +66,13 @@ NUMBERS = click.FLOAT
     "--platform", metavar="NAME", help="Machine, such as ipu-m2000. Leave it out for one that is unknown here."
 )
 @click.option("--against", metavar="NAME", help="Compare with rows of this machine alone, such as '1x A100-40GB'.")
+@click.option("--chip", metavar="NAME", help="Chip of a machine that is unknown here, such as H200; with --chips.")
 @click.option("--batch-size", type=int, metavar="N", help="Items per batch over the whole machine.")
 @click.option("--throughput", type=NUMBERS, metavar="X", help="Items per second of the whole machine.")
 @click.option("--latency-ms", type=NUMBERS, metavar="X", help="Milliseconds per batch.")
+@click.option(
+    "--latency-max-ms", type=NUMBERS, metavar="X", help="Longest of the timed latencies: shows a missing warm-up."
+)
 @click.option("--latency-basis", type=click.Choice(BASES), help="What the latency times.  [default: not stated]")
 @click.option("--latency-scope", type=click.Choice(("host", "device")), help="With copies to the chip, or without.")
 @click.option(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -16,6 +16,7 @@ import duckdb
 from ipu_results.comparison.measurement import COMPARISON, FIGURES, INPUT_SIZE, SETUP, Measurement
 from ipu_results.ground.physics import PER_ITEM, compute_rate
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import find_nearest_words
 from ipu_results.schema import quote
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
@@ -29,6 +30,7 @@ NOT_STATED = REASONS["not_stated"]
 DISTANCE: Mapping[str, float] = RUN["distance"]
 CONDITIONS: Mapping[str, str] = RUN["conditions"]
 SETUPS: Mapping[str, Row] = RUN["setups"]
+MAX_VARIANTS = 3  # that a remark names
 EMULATED = "emulated, not measured"
 ORIGINS = {"emulated": EMULATED}  # all others are measured, by whoever
 BITS = {"16.16": "fp16", "32.32": "fp32"}  # of Graphcore's pages, where nothing else is said of the precision
@@ -318,6 +320,26 @@ def name_precision(precision: str | None) -> str | None:
 def has_same_chips(ours: Measurement, row: Row) -> bool:
     """Return whether as many chips took part, as far as both sides say."""
     return None in (ours.chips, row["chips"]) or ours.chips == row["chips"]
+
+
+def is_same_set_up(ours: Measurement, row: Row) -> bool:
+    """Return whether a row has our machine, chips and batch size, and a precision that does not contradict ours."""
+    precisions = {name_precision(ours.precision), name_precision(row["effective_precision"])} - {None}
+    same = ours.platform is not None and ours.platform == row["platform"] and has_same_chips(ours, row)
+    if ours.benchmark is not None:  # the rules of the benchmark leave batch and precision to the submitter
+        return same
+    return same and ours.batch_size == row["batch_size"] and len(precisions) <= 1
+
+
+def remark_on_variant(ours: Measurement, rows: Sequence[Row]) -> Measurement:
+    """Remark on a variant that no row of the network has, with the nearest; it may be new, so it is not refused."""
+    known = sorted({row["variant"] for row in rows if row["variant"]})
+    spelled = {normalise_name(variant) for variant in known}
+    if not (ours.variant and known) or normalise_name(ours.variant) in spelled:
+        return ours
+    near = find_nearest_words(ours.variant, known) or known[:MAX_VARIANTS]
+    remark = f"variant {ours.variant!r}: no row of {ours.network} has it; the nearest: {', '.join(near)} (--variant)"
+    return replace(ours, remarks=(*ours.remarks, remark))
 
 
 def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:

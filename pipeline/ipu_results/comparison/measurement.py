@@ -8,10 +8,10 @@ import io
 import json
 import math
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,26 @@ import duckdb
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.ground.files import load_schema_file, open_regular_file
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import describe_unknown_columns
+from ipu_results.ground.text import describe_unknown_columns, find_nearest_words
 from ipu_results.link.platforms import parse_machine
 from ipu_results.normalise.fields import POWER_SCOPES
 from ipu_results.schema import table
+from ipu_results.schema.accelerators import find_accelerator
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
 PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
-SUGGESTED = 3
-CUTOFF = 0.5  # similarity from which a known word counts as near
-MAX_LISTED = 12
+MAX_LISTED, COMMA = 12, ", "
+OPTIONS = {"mlperf_round": "--round"}  # of a field whose option has another name
+
+
+# The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds name.
+ROUNDS = """
+    SELECT round AS mlperf_round FROM mlperf_entries
+    UNION SELECT unnest(string_split(comparable_rounds, '-')) FROM mlperf_entries ORDER BY mlperf_round
+"""
 
 
 @dataclass(frozen=True)
@@ -54,14 +61,15 @@ class KnownWords:
         return known.get(word) or known.get(normalise_name(word))
 
     def describe_unknown(self, field: str, word: str) -> str:
-        """Describe an unknown word and the known ones that are nearest to it."""
-        known = self.fields[field]
-        near = get_close_matches(normalise_name(word), list(known), n=SUGGESTED, cutoff=CUTOFF)
-        if near:
-            return f"{field} {word!r} is unknown; the nearest: {', '.join(dict.fromkeys(known[key] for key in near))}"
-        names = sorted(set(known.values()))
+        """Describe an unknown word, the known ones that are nearest to it, and the option that states one."""
+        names, near = sorted(set(self.fields[field].values())), find_nearest_words(word, self.fields[field])
         more = ", …" if len(names) > MAX_LISTED else ""
-        return f"{field} {word!r} is unknown and near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
+        known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
+        text = f"{field} {word!r} is unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
+        text += f"; state one with {OPTIONS.get(field) or '--' + field.replace('_', '-')}"
+        if field == "platform" and find_accelerator(word):
+            text += f", or another machine with this chip: --chip {shlex.quote(word)} --chips N"
+        return text
 
 
 def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
@@ -83,10 +91,8 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
         for name in "task phase latency_kind latency_basis latency_scope power_scope benchmark division origin".split()
     }
     choices["power_scope"] |= POWER_SCOPES
-    spans = run_query(connection, "SELECT DISTINCT round, comparable_rounds FROM mlperf_entries").to_pylist()
-    rounds = {
-        name for span in spans for name in (span["round"], *str(span["comparable_rounds"] or "").split("-")) if name
-    }
+    rounds = [row["mlperf_round"] for row in run_query(connection, ROUNDS).to_pylist()]
+    choices["mlperf_round"] = {key: name for name in rounds for key in (name, f"v{name}")}
     platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
     items = {entry["model"]: entry["item"] for entry in vocabulary.list_entries("model") if entry.get("item")}
     precisions = [*vocabulary.precision_bits, *printed["precision"]]
@@ -97,7 +103,6 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
             "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
             "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
             "item": _spell([*items.values(), *printed["item"]]),
-            "mlperf_round": _spell(rounds),
             **choices,
         },
         networks={model: tuple(sorted(names)) for model, names in networks.items()},
@@ -116,12 +121,13 @@ BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
     *("model", "platform", "framework", "precision", "item", "task", "phase", "latency_kind", "latency_basis"),
-    *("latency_scope", "power_scope", "benchmark", "division", "origin", "mlperf_round"),
+    *("latency_scope", "power_scope", "benchmark", "division", "mlperf_round", "origin"),
 )
 TEXTS = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id")
+EXTREMES = ("latency_max_ms",)
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 ALIASES = {"chip_count": "chips", "compute_precision": "precision", "round": "mlperf_round", "network": "model"}
-FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *WORDS, *TEXTS, "packed", SPARSITY})
+FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, *WORDS, *TEXTS, "packed", SPARSITY})
 MAX_COUNT, MAX_FIGURE = 2**53, 1e15
 
 
@@ -178,6 +184,7 @@ class Measurement:
     latency_ms: float | None = None
     latency_ms_low: float | None = None
     latency_ms_high: float | None = None
+    latency_max_ms: float | None = None
     minutes: float | None = None
     efficiency: float | None = None
     power_w: float | None = None
@@ -216,11 +223,12 @@ def build_measurement(
         problems.append("no model; state which network ran, with --model")
     if not any(name in fields for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
-    length = parse_sequence_length(fields.get("variant"))
-    if length and fields.get("sequence_length") not in (None, length):
-        problems.append(f"sequence_length {fields['sequence_length']} is not that of variant {fields['variant']!r}")
     if "minutes" in fields and fields.get("task") == "inference":
         problems.append("minutes are a time to train, and the task is inference; state latency_ms instead")
+    length = parse_sequence_length(fields.get("variant"))
+    if length and fields.setdefault("sequence_length", length) != length:
+        stated = fields["sequence_length"]
+        problems.append(f"variant {fields['variant']} and sequence length {stated} contradict each other; state one")
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
     low, middle, high = (fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high"))
@@ -242,7 +250,7 @@ def build_measurement(
 
 
 def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:
-    if name in (*COUNTS, *FIGURES, *BOUNDS, SPARSITY):
+    if name in (*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, SPARSITY):
         return _parse_number(name, value, problems, whole=name in COUNTS)
     if name == "packed":
         flag = value if isinstance(value, bool) else FLAGS.get(str(value).strip().casefold())

@@ -1,19 +1,41 @@
-"""Check a measurement against Little's law, the peak of the chips and the power rating of the machine."""
+"""Check a measurement against Little's law, the peak of the chips and the power rating of the machine.
+
+A figure that no chip can reach is impossible. One that leaves nearly all of the machine idle is doubtful. Each message
+asks about the mistake that explains it, where one does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from ipu_results.comparison.measurement import Measurement, parse_sequence_length
 from ipu_results.ground import physics
-from ipu_results.ground.physics import FLOP_PER_MAC, MAX_BATCHES_IN_FLIGHT, MIN_BATCHES_IN_FLIGHT
+from ipu_results.ground.physics import (
+    DOUBTFUL_BATCHES_IN_FLIGHT,
+    FLOP_PER_MAC,
+    MAX_BATCHES_IN_FLIGHT,
+    MIN_BATCHES_IN_FLIGHT,
+    WRONG_BATCHES_IN_FLIGHT,
+)
 from ipu_results.ground.text import format_plain
+from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}  # words of the emulator and the runner
 DIGITS = 4  # of a figure that is computed here
+COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
+OF_16_BITS = ("fp16", "bf16")
+OF_CHIPS = ("device", "board", "package")
+WATTS = re.compile(r"(\d{2,4}) ?W\b")  # of a chip's name, such as `A100-PCIE-40GB (250W)`
+THOUSAND = 1000.0
+MAX_DRAW = 4.0  # of a whole machine over the rating of its chips: hosts, network and supplies; a convention
+MAX_TAIL = 20.0  # of the longest latency over the mean or median of a warm machine; a convention
+MIN_DRAW = 1 / 30  # of the rating of one chip; no row of the record without an error flag draws so little
 
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
 
@@ -29,60 +51,210 @@ class Check:
     limit: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one chip can do by type, in 10¹² operations per second, and what the machine and one chip may draw, in W."""
+
+    peaks: Mapping[str, float]
+    machine_w: float | None = None
+    chip_w: float | None = None
+    is_accelerator: bool = False
+
+
+@cache
+def _load_chips() -> Mapping[str, Mapping[str, Any]]:
+    """Load what the vocabulary knows of each chip by name; of a machine, only what holds for one chip is read."""
+    return {entry["chip"]: entry for entry in load_vocabulary().list_entries("platform")}
+
+
+def find_limits(chip: str | None, machine: Mapping[str, Any] = {}) -> Limits:
+    """Return the limits of a machine, which may be new here: those that are stated of its chip, then sourced ones."""
+    vocabulary, chip = load_vocabulary(), chip or machine.get("chip")
+    facts = {
+        **_load_chips().get(chip or "", {}),
+        **{name: value for name, value in machine.items() if value is not None},
+    }
+    stated = {
+        match[1]: facts[column]
+        for column in set(vocabulary.peaks.values())
+        if facts.get(column) and (match := COLUMN_OF_PEAK.fullmatch(column))
+    }
+    own = find_accelerator(chip)
+    rated = vocabulary.chip_ratings.get(chip or "") or (own and own.power_w)
+    if rated and (watts := WATTS.search(chip or "")):
+        rated = max(rated, float(watts[1]))
+    return Limits({**(own.peaks if own else {}), **stated}, machine.get("rated_power_w"), rated, own is not None)
+
+
+def get_peak(limits: Limits, precision: str | None) -> float | None:
+    """Return the peak of one chip at a precision, None where no source gives it."""
+    name = _name_type(precision)
+    if name in OF_16_BITS:
+        return max(filter(None, map(limits.peaks.get, OF_16_BITS)), default=None)
+    return limits.peaks.get(name or "")
+
+
+def _name_type(precision: str | None) -> str | None:
+    """Return the type of a precision as the peaks have it, such as fp16 of 16.16 and of mixed."""
+    name = normalise_name(MACHINE_BITS.get(precision or "", precision or ""))
+    columns = {normalise_name(word): column for word, column in load_vocabulary().peaks.items()}
+    match = COLUMN_OF_PEAK.fullmatch(columns.get(name, ""))
+    return match[1] if match else name or None
+
+
 def check_plausibility(ours: Measurement, machine: Mapping[str, Any]) -> list[Check]:
     """Check what the figures imply; `machine` is the row of `platforms`, empty where the machine is unknown."""
-    return [_check_little(ours), _check_peak(ours, machine), *_check_power(ours, machine)]
+    limits = find_limits(ours.chip, machine)
+    checks = [_check_little(ours), _check_peak(ours, limits)]
+    if ours.latency_ms:
+        checks.append(_check_latency(ours, limits))
+    if ours.latency_ms and ours.latency_max_ms:
+        checks.append(_check_warm_up(ours.latency_ms, ours.latency_max_ms))
+    return [*checks, *_check_power(ours, limits)]
 
 
 def _check_little(ours: Measurement) -> Check:
-    name = "Little's law"
-    if ours.latency_basis == physics.PER_ITEM:
-        return Check(name, "not checked", "the latency is that of an item, not of a batch")
-    if not (ours.throughput and ours.latency_ms and ours.batch_size):
+    name, is_of_item = "Little's law", ours.latency_basis == physics.PER_ITEM
+    batch = 1 if is_of_item else ours.batch_size
+    if not (ours.throughput and ours.latency_ms and batch):
         missing = [key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None]
         return Check(name, "not checked", f"needs {', '.join(missing)}")
-    depth = physics.count_batches_in_flight(ours.throughput, ours.latency_ms, ours.batch_size)
-    product = f"{ours.throughput:.12g} × {ours.latency_ms:.12g} ms / batch {ours.batch_size}"
-    text = f"{format_plain(depth)} batches in flight: {product}"
-    if depth > MAX_BATCHES_IN_FLIGHT:
+    depth = physics.count_batches_in_flight(ours.throughput, ours.latency_ms, batch)
+    product = f"{ours.throughput:.12g} × {ours.latency_ms:.12g} ms" + ("" if is_of_item else f" / batch {batch}")
+    text = f"{format_plain(depth)} {'items' if is_of_item else 'batches'} in flight: {product}"
+    repairs = [(THOUSAND, "is the latency in seconds? State --latency-ms in milliseconds")]
+    if not is_of_item and batch > 1:
+        repairs.append((batch, "is the throughput in batches per second, or the latency that of an item?"))
+    if (ours.chips or 1) > 1:
+        repairs.append((ours.chips or 1, "is the throughput that of one chip?"))
+    fits = _name_repairs(depth, repairs, MIN_BATCHES_IN_FLIGHT / 2, MAX_BATCHES_IN_FLIGHT)
+    if depth > MAX_BATCHES_IN_FLIGHT * ((ours.batch_size or 1) if is_of_item else 1):
         far = f"more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?"
         return Check(name, "doubtful", f"{text}; {far}", depth, MAX_BATCHES_IN_FLIGHT)
-    outcome: Outcome = "ok"
-    if depth < MIN_BATCHES_IN_FLIGHT and (ours.latency_basis == "per-batch" or ours.latency_kind == "isolated"):
-        text += "; the throughput counts time outside the batches"  # as R01: stated, so it can have gaps
-    elif depth < MIN_BATCHES_IN_FLIGHT:
-        outcome, shortest = "impossible", physics.compute_min_latency_ms(ours.throughput, ours.batch_size)
-        hint = "; is the latency that of an item (--latency-basis per-item)?" if ours.batch_size > 1 else ""
-        text += f"; a batch takes at least {format_plain(shortest, DIGITS)} ms at this throughput{hint}"
-    return Check(name, outcome, text, depth, MIN_BATCHES_IN_FLIGHT)
+    hint = f"; {fits}" if fits else ""
+    if ours.latency_basis == "per-batch" or ours.latency_kind == "isolated" or is_of_item:
+        # as R01: stated, so there can be time outside the batches, but not nearly all of it
+        outcome: Outcome = "ok"
+        if depth < DOUBTFUL_BATCHES_IN_FLIGHT:
+            outcome = "impossible" if depth < WRONG_BATCHES_IN_FLIGHT else "doubtful"
+            text += f"; the machine would be idle for {1 - depth:.3%} of the time{hint}"
+        elif depth < MIN_BATCHES_IN_FLIGHT:
+            text += "; the throughput counts time outside the batches"
+        return Check(name, outcome, text, depth, MIN_BATCHES_IN_FLIGHT)
+    if depth >= MIN_BATCHES_IN_FLIGHT:
+        return Check(name, "ok", text, depth, MIN_BATCHES_IN_FLIGHT)
+    shortest = physics.compute_min_latency_ms(ours.throughput, batch)
+    per_item = "; is the latency that of an item (--latency-basis per-item)?" if batch > 1 and not hint else ""
+    text += f"; a batch takes at least {format_plain(shortest, DIGITS)} ms at this throughput{per_item}{hint}"
+    return Check(name, "impossible", text, depth, MIN_BATCHES_IN_FLIGHT)
 
 
-def _check_peak(ours: Measurement, machine: Mapping[str, Any]) -> Check:
-    name, chips = "peak of the chips", ours.chips or 0
+def _name_repairs(share: float, repairs: Iterable[tuple[float, str]], low: float, high: float) -> str:
+    """Return the questions about the factors that bring a share between two bounds, the nearest to 1 first."""
+    fits = [(abs(math.log(share * factor)), factor, question) for factor, question in repairs]
+    fits = [fit for fit in fits if low <= share * fit[1] <= high]
+    return "; or ".join(f"{format_plain(factor)} times fits: {question}" for _, factor, question in sorted(fits)[:2])
+
+
+def _check_peak(ours: Measurement, limits: Limits) -> Check:
+    """Compare the work of a throughput with the peak."""
     macs, uncounted = _find_macs(ours)
     gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
     work = physics.compute_tflops(ours.throughput or 0.0, gmacs, passes)
-    peaks = {normalise_name(word): machine.get(column) for word, column in load_vocabulary().peaks.items()}
-    highest = max(filter(None, peaks.values()), default=None)
+    arithmetic = f"{ours.throughput or 0:.12g} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes}"
+    missing = [text for text, value in {"a throughput": ours.throughput, uncounted: macs}.items() if value is None]
+    return _compare_with_peak("peak of the chips", ours, limits, work, arithmetic, missing, "throughput")
+
+
+def _check_latency(ours: Measurement, limits: Limits) -> Check:
+    """Compare the work of one batch within its latency with the peak: the floor of a latency, whatever is in flight."""
+    assert ours.latency_ms
+    macs, uncounted = _find_macs(ours)
+    batch = 1 if ours.latency_basis == physics.PER_ITEM else ours.batch_size
+    gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
+    work = physics.compute_latency_tflops(batch or 0, ours.latency_ms, gmacs, passes)
+    arithmetic = f"batch {batch} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes} / {ours.latency_ms:.12g} ms"
+    missing = [text for text, value in {"batch_size": batch, uncounted: macs}.items() if value is None]
+    return _compare_with_peak("latency floor", ours, limits, work, arithmetic, missing, "latency_ms")
+
+
+def _check_warm_up(latency_ms: float, latency_max_ms: float) -> Check:
+    """Compare the longest latency with the stated one: the first runs compile and load."""
+    times = latency_max_ms / latency_ms
+    text = f"the longest latency, {latency_max_ms:.12g} ms, is {format_plain(times)} times the stated one"
+    if times < MAX_TAIL:
+        return Check("warm-up", "ok", text, times, MAX_TAIL)
+    question = "are the first runs among the timed ones? Leave out the warm-up"
+    return Check("warm-up", "doubtful", f"{text}; {question}", times, MAX_TAIL)
+
+
+def _compare_with_peak(
+    name: str, ours: Measurement, limits: Limits, work: float, arithmetic: str, missing: list[str], figure: str
+) -> Check:
+    chips, highest = ours.chips or 0, max(limits.peaks.values(), default=None)
     if ours.precision is None and highest and chips and work > highest * chips:
         highest_of = f"the highest peak of {chips} × {ours.chip} at any precision"
-        text = f"{format_plain(work, DIGITS)} TFLOP/s, above {format_plain(highest * chips, DIGITS)}, {highest_of}"
+        hint = _ask_about_peak(ours, limits, work, highest * chips, figure)
+        text = (
+            f"{format_plain(work, DIGITS)} TFLOP/s, above {format_plain(highest * chips, DIGITS)}, {highest_of}{hint}"
+        )
         return Check(name, "impossible", text, work, highest * chips)
-    needed = {"a throughput": ours.throughput, uncounted: macs, "a precision": ours.precision}
-    missing = [text for text, value in {**needed, "the number of chips": ours.chips}.items() if value is None]
-    if missing:
-        return Check(name, "not checked", f"needs {', '.join(missing)}")
+    if ours.precision is None:
+        missing.append("a precision")
+    if missing or ours.chips is None:
+        return Check(
+            name, "not checked", f"needs {', '.join([*missing, *(['the number of chips'] if not chips else [])])}"
+        )
     assert ours.precision
-    peak = peaks.get(normalise_name(MACHINE_BITS.get(ours.precision, ours.precision)))
+    peak = get_peak(limits, ours.precision)
     if peak is None:
-        unknown = f"no source gives the peak of {ours.platform or 'the machine'} at {ours.precision}"
+        machine = ours.platform or ours.chip or "the machine"
+        unknown = f"no source gives the peak of {machine} at {ours.precision}"
+        if highest and work > highest * chips:
+            above = f"above the highest peak of {chips} × {ours.chip} at any precision"
+            text = f"{format_plain(work, DIGITS)} TFLOP/s: {above}"
+            hint = _ask_about_peak(ours, limits, work, highest * chips, figure)
+            return Check(name, "impossible", f"{text}{hint}", work, highest * chips)
         return Check(name, "not checked", unknown)
     limit = peak * chips
     text = (
-        f"{format_plain(work, DIGITS)} TFLOP/s: {ours.throughput:.12g} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes}, "
+        f"{format_plain(work, DIGITS)} TFLOP/s: {arithmetic}, "
         f"{work / limit:.1%} of {format_plain(limit, DIGITS)} ({chips} × {ours.chip or 'chip'} at {ours.precision})"
     )
-    return Check(name, "impossible" if work > limit else "ok", text, work, limit)
+    if work <= limit:
+        return Check(name, "ok", text, work, limit)
+    text += _ask_about_peak(ours, limits, work, limit, figure)
+    tensor = limits.peaks.get("tf32") if _name_type(ours.precision) == "fp32" else None
+    if tensor and limit < work <= tensor * chips and limits.is_accelerator:
+        # frameworks run convolutions of FP32 as TF32 by default
+        return Check(name, "doubtful", text, work, limit)
+    return Check(name, "impossible", text, work, limit)
+
+
+def _ask_about_peak(ours: Measurement, limits: Limits, work: float, limit: float, figure: str) -> str:
+    """Return the questions that explain work above a limit, "" where nothing does."""
+    chips, questions = ours.chips or 1, []
+    faster = [name for name, peak in limits.peaks.items() if peak * chips >= work]
+    if faster and ours.precision is not None:
+        name = min(faster, key=lambda name: limits.peaks[name]).upper()
+        questions.append(f"is it a figure at {name} called {ours.precision}? State --precision {name.lower()}")
+    if figure == "latency_ms":
+        seconds = "is the latency in seconds? State --latency-ms in milliseconds"
+        questions += [seconds] if work <= limit * THOUSAND * 2 else []
+        if (
+            (ours.batch_size or 1) > 1
+            and ours.latency_basis != physics.PER_ITEM
+            and work <= limit * (ours.batch_size or 1)
+        ):
+            questions.append("is it the latency of an item? State --latency-basis per-item")
+    else:
+        if work <= limit * max(64, chips):
+            questions.append("is it the figure of more chips? State --chips")
+        if work <= limit * (ours.batch_size or 1) and (ours.batch_size or 1) > 1:
+            questions.append("is it multiplied by the batch twice?")
+        if work > limit * 10:
+            questions.append("is the unit items per second?")
+    return f"; {'; or '.join(questions)}" if questions else ""
 
 
 def _find_macs(ours: Measurement) -> tuple[int | None, str]:
@@ -94,6 +266,8 @@ def _find_macs(ours: Measurement) -> tuple[int | None, str]:
     what = f"the operations of {ours.network}{f' ({variant})' if variant else ''}"
     if not counts:
         return None, f"{what}, which are not counted here"
+    if ours.sparsity:
+        return None, f"{what}, which are counted for dense weights only"
     if ours.packed:
         return None, f"{what} in packed sequences, whose lengths are not known"
     entry = counts.get(variant)
@@ -109,18 +283,30 @@ def _find_macs(ours: Measurement) -> tuple[int | None, str]:
     return int(entry["macs"]), ""
 
 
-def _check_power(ours: Measurement, machine: Mapping[str, Any]) -> Iterator[Check]:
-    """Compare the power with the rating, and the three figures of power where all are stated."""
-    name, rated, power = "power rating", machine.get("rated_power_w"), ours.power_w
+def _check_power(ours: Measurement, limits: Limits) -> Iterator[Check]:
+    """Compare the power with the rating of the machine or of its chips, and the figures of power with each other."""
+    name, power = "power rating", ours.power_w
     if power is None and ours.throughput and ours.efficiency:
         power = physics.compute_power_w(ours.throughput, ours.efficiency)
+    of_chips = limits.chip_w * ours.chips if limits.chip_w and ours.chips else None
+    is_of_chips = ours.power_scope in OF_CHIPS or (limits.machine_w is None and ours.power_scope is None)
     if power is None:
         yield Check(name, "not checked", "needs power_w, or throughput and efficiency")
-    elif rated is None:
-        yield Check(name, "not checked", f"no source gives the power rating of {ours.platform or 'the machine'}")
+    elif limits.machine_w is not None and not (ours.power_scope in OF_CHIPS and of_chips):
+        text = f"{format_plain(power, DIGITS)} W; {ours.platform} is rated {format_plain(limits.machine_w, DIGITS)} W"
+        yield _judge_power(name, text, power, limits.machine_w, limits.chip_w or limits.machine_w, 1.0)
+    elif of_chips is not None and limits.chip_w:
+        rated = f"{ours.chips} × {ours.chip} are rated {format_plain(of_chips, DIGITS)} W"
+        scope = "" if is_of_chips else f", and {ours.power_scope} power may be {MAX_DRAW:g} times that"
+        text = f"{format_plain(power, DIGITS)} W; {rated}{scope}"
+        yield _judge_power(name, text, power, of_chips, limits.chip_w, 1.0 if is_of_chips else MAX_DRAW)
     else:
-        text = f"{format_plain(power, DIGITS)} W; {ours.platform} is rated {format_plain(rated, DIGITS)} W"
-        yield Check(name, "doubtful" if power > rated else "ok", text, power, rated)
+        lowest, highest = _find_range_of_ratings()
+        machine = ours.platform or ours.chip or "the machine"
+        text = f"no source gives the power rating of {machine}"
+        far = f"{format_plain(power, DIGITS)} W; {text}; chips are rated {lowest:g} to {highest:g} W"
+        own = _judge_power(name, far, power, highest * (ours.chips or math.inf), lowest, MAX_DRAW)
+        yield own if own.outcome == "doubtful" else Check(name, "not checked", text)
     if ours.throughput and ours.power_w and ours.efficiency:
         implied = ours.throughput / ours.power_w
         stated = f"the stated efficiency {ours.efficiency:.12g}"
@@ -128,3 +314,38 @@ def _check_power(ours: Measurement, machine: Mapping[str, Any]) -> Iterator[Chec
         ratio = implied / ours.efficiency
         wrong = abs(ratio - 1) > physics.EFFICIENCY_TOLERANCE
         yield Check("efficiency", "impossible" if wrong else "ok", text, ratio, 1.0)
+
+
+@cache
+def _find_range_of_ratings() -> tuple[float, float]:
+    """Return the lowest and the highest rated power of one chip that a source states."""
+    own = (accelerator.power_w for accelerator in load_accelerators() if accelerator.power_w)
+    ratings = [*load_vocabulary().chip_ratings.values(), *own]
+    return min(ratings), max(ratings)
+
+
+def _judge_power(name: str, text: str, power: float, limit: float, chip_w: float, factor: float) -> Check:
+    """Judge a power by `factor` times the rating `limit`, and by a small part of the rating of one chip."""
+    if power > limit * factor:
+        unit = "is it in milliwatts? State --power-w in watts"
+        hint = (
+            f"; {unit}"
+            if power > limit * THOUSAND / 10
+            else "; is it the power of more chips, or of the whole machine?"
+        )
+        return Check(name, "doubtful", text + hint, power, limit * factor)
+    if power < chip_w * MIN_DRAW:
+        return Check(
+            name, "doubtful", f"{text}; is it in kilowatts? State --power-w in watts", power, chip_w * MIN_DRAW
+        )
+    return Check(name, "ok", text, power, limit * factor)
+
+
+def compute_share(ours: Measurement, limits: Limits) -> float | None:
+    """Compute the share of the peak of all chips that a throughput uses; None where either is not known."""
+    macs, _ = _find_macs(ours)
+    peak = get_peak(limits, ours.precision) if ours.precision else None
+    if not (macs and peak and ours.chips and ours.throughput):
+        return None
+    work = physics.compute_tflops(ours.throughput, macs / physics.GIGA, physics.count_passes(ours.task))
+    return float(work / (peak * ours.chips))

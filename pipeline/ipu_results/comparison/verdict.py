@@ -18,11 +18,11 @@ from ipu_results.comparison.comparable import (
     find_obstacle,
     get_interval,
     get_latency_basis,
-    has_same_chips,
+    is_same_set_up,
     list_differences,
     list_shared_figures,
     load_rows,
-    name_precision,
+    remark_on_variant,
     sort_by_distance,
 )
 from ipu_results.comparison.measurement import (
@@ -33,7 +33,8 @@ from ipu_results.comparison.measurement import (
     load_known_words,
     read_source,
 )
-from ipu_results.comparison.plausibility import Check, check_plausibility
+from ipu_results.comparison.mistakes import doubt_other_machine, doubt_share, name_mistake
+from ipu_results.comparison.plausibility import Check, check_plausibility, compute_share, find_limits
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.physics import MAX_BATCHES_IN_FLIGHT
@@ -132,16 +133,8 @@ def get_unit(figure: str, row: Row) -> str:
     return units.get(figure, "W")
 
 
+SETTLED = ("implausible", "doubtful", "plausible", "depends")
 DOUBTFUL_FACTOR = 2.0  # a convention; rows that only their conditions tell apart can differ by more
-
-
-def is_same_set_up(ours: Measurement, row: Row) -> bool:
-    """Return whether a row has our machine, chips and batch size, and a precision that does not contradict ours."""
-    precisions = {name_precision(ours.precision), name_precision(row["effective_precision"])} - {None}
-    same = ours.platform is not None and ours.platform == row["platform"] and has_same_chips(ours, row)
-    if ours.benchmark is not None:  # the rules of the benchmark leave batch and precision to the submitter
-        return same
-    return same and ours.batch_size == row["batch_size"] and len(precisions) <= 1
 
 
 def judge(
@@ -174,11 +167,15 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
         ratio = max([nearest.ratio, *others], key=_get_gap)
         if _get_gap(ratio) > DOUBTFUL_FACTOR:
             batch = "" if ours.benchmark else " at the same batch size"
-            limit = f"more than a factor of {DOUBTFUL_FACTOR:g} apart on the same machine{batch}"
+            named = name_mistake(ours, ratio.figure, ratio.ratio, nearest.row)
+            limit = f"more than a factor of {DOUBTFUL_FACTOR:g} apart on the same machine{batch}{named}"
             return "doubtful", f"{describe_match(nearest, ratio)}: {limit}"
         return "plausible", describe_match(nearest)
     if measured:
         nearest = min(measured, key=lambda match: match.distance)
+        for match in sorted(measured, key=lambda match: match.distance):
+            if doubt := doubt_other_machine(ours, match.ratio.figure, match.ratio.ratio, match.row):
+                return "doubtful", f"{describe_match(match)}: {doubt}"
         return "other-conditions", f"{describe_match(nearest)}: no row of the same machine, batch size and precision"
     if emulated:
         return "only-emulated", f"{describe_match(emulated[0])}: no measured row may be compared"
@@ -215,7 +212,9 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
         return "plausible", stated
     several = len(bases.keys() - {None}) > 1
     if min(gaps) > DOUBTFUL_FACTOR * (1 if several else MAX_BATCHES_IN_FLIGHT):
-        return "doubtful", f"{stated}: more than a factor of {DOUBTFUL_FACTOR:g} apart, whatever the latency times"
+        named = (name_mistake(ours, match.ratio.figure, match.ratio.ratio, match.row) for match in bases.values())
+        far = f"more than a factor of {DOUBTFUL_FACTOR:g} apart, whatever the latency times"
+        return "doubtful", f"{stated}: {far}{next(filter(None, named), '')}"
     step = "the rows do not say" if ours.stated_basis else "state it with --latency-basis"
     return "depends", f"{stated}: what the latency times decides; {step}"
 
@@ -288,13 +287,14 @@ def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
 
 def build_from_row(row: Row) -> Measurement:
     """Return a row of the record as a measurement."""
-    names = {field.name for field in fields(Measurement)} & set(row)
+    names = {field.name for field in fields(Measurement)} & set(row) - {"remarks"}  # of a row: their number
     values = {name: row[name] for name in names if row[name] is not None}
     return Measurement(**{**values, "label": row["result_id"], "precision": row["effective_precision"]})
 
 
 def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
     """Compare one measurement with rows of its network, each measurement once."""
+    ours = remark_on_variant(ours, rows)
     machine = words.machines.get(ours.platform or "", {})
     refused: dict[Obstacle, list[str]] = {}
     comparable: list[Row] = []
@@ -310,8 +310,21 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
     checks = tuple(check_plausibility(ours, machine))
     peers = _describe_peers(ours, comparable)
     status, verdict = judge(ours, matches, refusals, checks)
+    if status not in SETTLED and (doubt := doubt_share(ours, machine, find_best_share(ours, rows))):
+        status, verdict = "doubtful", f"doubtful: {doubt}"
     verdict += _describe_packed(ours, rows, matches)
     return Comparison(ours, status, verdict, matches, refusals, checks, peers)
+
+
+def find_best_share(ours: Measurement, rows: Sequence[Row]) -> tuple[float, Row] | None:
+    """Return the highest share of the peak that a measured row of the network and task reaches, with the row."""
+    shares = (
+        (share, row)
+        for row in rows
+        if row["task"] == ours.task and not (row["errors"] or row["suspect"] or get_group(row) in UNVERIFIED)
+        if (share := compute_share(build_from_row(row), find_limits(row["chip"])))
+    )
+    return max(shares, key=lambda pair: pair[0], default=None)
 
 
 def _describe_packed(ours: Measurement, rows: Sequence[Row], matches: Sequence[Match]) -> str:

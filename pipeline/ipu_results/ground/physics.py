@@ -30,6 +30,8 @@ FLOP_PER_MAC = 2  # a multiplication and an addition
 TRAINING_PASSES = 3  # forward, and twice as much backward
 MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
 MAX_BATCHES_IN_FLIGHT = 16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
+# Less than one batch in flight leaves time outside the batches: so little is a mistake, and the second a wrong unit.
+DOUBTFUL_BATCHES_IN_FLIGHT, WRONG_BATCHES_IN_FLIGHT = 0.1, 0.01
 EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency: each is rounded on its own
 PER_ITEM = "per-item"  # value of `latency_basis` to which the law for batches does not apply
 
@@ -62,6 +64,11 @@ def count_passes(task: str) -> int:
 def compute_tflops(throughput: Any, gmacs: Any, passes: Any) -> Any:
     """Compute the TFLOP/s that a throughput implies, for `gmacs` of one inference of an item."""
     return throughput * gmacs * FLOP_PER_MAC * passes / GIGA_PER_TERA
+
+
+def compute_latency_tflops(batch_size: Any, latency_ms: Any, gmacs: Any, passes: Any) -> Any:
+    """Compute the TFLOP/s of the work of one batch within its latency: the least that its chips reach."""
+    return compute_tflops(compute_rate(batch_size, latency_ms), gmacs, passes)
 
 
 def compute_highest_rate(peak_tflops: float, gmacs: float, passes: int) -> float:

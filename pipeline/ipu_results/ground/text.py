@@ -9,10 +9,11 @@ import math
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import accumulate
 from typing import Any
 
 from tabulate import tabulate
@@ -137,9 +138,56 @@ def escape_line(text: str) -> str:
     return escape_unprintable(" ".join(text.split()))
 
 
+PART = re.compile(r"[^\W\d_]+|\d+")
+MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
+
+
+def split_parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a name, runs of letters or of digits: nvidia, h, 200, sxm, 5 of `NVIDIA H200-SXM5`."""
+    return tuple(PART.findall(name.casefold()))
+
+
+def find_nearest_words(
+    word: str, known: Iterable[str] | Mapping[str, str], limit: int = 3, cutoff: float = MIN_SIMILARITY
+) -> list[str]:
+    """Return the known words nearest to one: those that have its parts in a row, else all of them, else similar ones.
+
+    Of a mapping the values are the words, and its keys are other spellings. So `h200` finds `NVIDIA H200-SXM5-141GB`
+    and not `GH200`. Among words that are equally near the shortest come first.
+    """
+    parts, words = (
+        split_parts(word[:MAX_NAME]),
+        list(dict.fromkeys(known.values() if isinstance(known, Mapping) else known)),
+    )
+    ranks = {other: _rank_parts(parts, split_parts(other)) for other in words} if parts else {}
+    near = [other for other in words if ranks.get(other) is not None]
+    if near:
+        best = sorted(near, key=lambda other: (ranks[other], len(split_parts(other)), other))
+        return best[:limit]
+    joined = dict(known) if isinstance(known, Mapping) else {}
+    for other in words:
+        joined.setdefault("".join(split_parts(other)) or other.casefold(), other)
+    text = "".join(parts) or word[:MAX_NAME].casefold()
+    return list(dict.fromkeys(joined[match] for match in get_close_matches(text, joined, n=limit, cutoff=cutoff)))
+
+
+def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
+    """Return how well a name fits: 0 the same, 1 has all parts in a row, 2 has all of them; None for no fit."""
+    text, whole = "".join(parts), "".join(other)
+    if text == whole:
+        return 0
+    ends = {0, *accumulate(map(len, other))}
+    start = whole.find(text)
+    while start >= 0:
+        if start in ends and start + len(text) in ends:
+            return 1
+        start = whole.find(text, start + 1)
+    return 2 if len(parts) > 1 and set(parts) <= set(other) else None
+
+
 def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
     """Describe the unknown columns of a file, each with the nearest known one."""
-    near = {name[:MAX_NAME]: get_close_matches(name, known, n=1, cutoff=0.5) for name in names}
+    near = {name[:MAX_NAME]: find_nearest_words(name, known, 1) for name in names}
     texts = (f"{name!r}{f' (nearest: {matches[0]})' if matches else ''}" for name, matches in near.items())
     return f"unknown columns: {', '.join(texts)}"
 

@@ -34,7 +34,9 @@ from ipu_results.submission.refusals import (
     check_present,
     check_words,
     find_emulated,
+    find_other_device,
     find_unreadable,
+    list_suspects,
     list_unknown_words,
     load_submission_words,
 )
@@ -155,6 +157,7 @@ def check_files(
         words = load_submission_words(connection)
         problems += check_owner(bundle, request.raw, load_publishers(connection), request.account, place)
         problems += check_words(bundle, words)
+        problems += find_other_device(bundle)
         try:
             rows, raised, rejected = preview_bundle(bundle)
         except SubmissionError:
@@ -179,6 +182,7 @@ def check_files(
     ]
     if word := EMULATED.search(bundle.submission.how):
         flags.append(f"how says {word[0]!r}: read whether the figures are measured")
+    flags += list_suspects(bundle)
     flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
     shown = tuple(_show_row(row, comparison) for row, comparison, _ in compared)
     return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), shown, bundle)

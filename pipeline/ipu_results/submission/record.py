@@ -14,6 +14,7 @@ import duckdb
 
 from ipu_results.comparison.comparable import Row, load_rows
 from ipu_results.comparison.measurement import FIELDS, KnownWords, build_measurement
+from ipu_results.comparison.plausibility import find_limits
 from ipu_results.comparison.verdict import UNVERIFIED, Comparison, compare_with_rows
 from ipu_results.ground import physics
 from ipu_results.ground.sql import run_query
@@ -270,7 +271,7 @@ class PowerEvidence:
         """Return the rating of one chip of a row; of a new chip only the most that any chip of the record draws."""
         machine = self._machines.get(row["platform"], {})
         chip = row["chip"] or machine.get("chip")
-        if watts := _rate_card(machine) or self._vocabulary.chip_ratings.get(chip or ""):
+        if watts := _rate_card(machine) or find_limits(chip, machine).chip_w:
             return Rating(watts, watts, f"{chip or row['platform']} is rated {watts:g} W a chip")
         low, high = self._range
         if chip and any(chip == other["chip"] for other in self._machines.values()):
@@ -280,7 +281,7 @@ class PowerEvidence:
     def find_highest_rate(self, row: Row) -> float | None:
         """Return the items per second at the highest peak of the chips, None without operations, chips or a peak."""
         machine = self._machines.get(row["platform"], {})
-        peak = max(filter(None, map(machine.get, self._vocabulary.peaks.values())), default=None)
+        peak = max(find_limits(row["chip"], machine).peaks.values(), default=None)
         gmacs = self._vocabulary.gmacs.get((row["network"], row["variant"] or ""))
         if not (peak and gmacs and row["chips"]):
             return None

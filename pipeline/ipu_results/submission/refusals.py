@@ -27,6 +27,7 @@ from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_count, mark_formula
 from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
+from ipu_results.schema.accelerators import find_accelerator
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.submission.bundle import (
     DESCRIPTION,
@@ -256,6 +257,8 @@ EMULATED_IN = {
     "model": re.compile(r"\bemulat\w*", re.I),  # networks may simulate
 }
 PERCENT = 100
+HOST = "cpu"  # the device of a report that used no accelerator
+SUSPECT = re.compile(r"\bsuspect\b[^;]*")
 
 
 def find_emulated(bundle: Bundle) -> Iterator[Fault]:
@@ -270,6 +273,26 @@ def find_emulated(bundle: Bundle) -> Iterator[Fault]:
         yield Fault("emulated", f"says {word[0]!r}: figures of an emulator are not measured", f"{DESCRIPTION}, machine")
     if bundle.environment.get("backend") in ("emulator", "simulator"):
         yield Fault("emulated", "the backend is an emulator: its figures are not measured", "environment.json")
+
+
+def find_other_device(bundle: Bundle) -> Iterator[Fault]:
+    """Yield a fault for a report that says it ran on the host processor, while the rows name an accelerator."""
+    device, chips = str(bundle.environment.get("device") or "").strip(), load_vocabulary().chips
+    if device.casefold() != HOST:
+        return
+    for number, row in enumerate(bundle.rows, 2):
+        chip = row["chip"] or row["platform"]
+        if normalise_name(chip) in chips or find_accelerator(chip):
+            message = f"is {chip}, but the report says that it ran on the device {device}; write the processor that ran"
+            yield Fault("contradiction", message, f"{RESULTS}, line {number}, chip")
+            return
+
+
+def list_suspects(bundle: Bundle) -> Iterator[str]:
+    """Describe the rows whose conditions say that the tool marked them as suspect, each once."""
+    texts = {match[0].strip(" ,;") for row in bundle.rows if (match := SUSPECT.search(row["conditions"]))}
+    for text in sorted(texts):
+        yield f"the tool marked a row as {text}: measure it again on a quiet machine, or say why it counts"
 
 
 def find_unreadable(bundle: Bundle) -> Iterator[Fault]:

@@ -75,6 +75,7 @@ def _add_batch(result: ReadFile, entry: Section, accuracy: Section | None, facts
 
 TRAINING = "train"
 TOLERANCE = Decimal("1e-6")  # of a product of two printed doubles
+NO_WARM_UP = "no warm-up run"
 MAX_DIGITS = 20  # of a micro-batch and its steps together, so that their product is quick
 
 
@@ -126,10 +127,14 @@ def _read_config(result: ReadFile, config: Section) -> tuple[dict[str, str], str
         items = facts["batch_size"] = scenario.read("input_shapes.batch_size", "count")
         length = scenario.read("input_shapes.sequence_length", "count")
         facts["conditions"] = f"sequences of {length} tokens" if length else ""
+        facts["variant"] = f"SL{length}" if length else ""
     elif scenario and scenario.read_section("training_arguments"):
         micro = facts["micro_batch_size"] = scenario.read("training_arguments.per_device_train_batch_size", "count")
         steps = scenario.read("training_arguments.gradient_accumulation_steps", "count") or "1"
         items = str(int(micro) * int(steps)) if micro and len(micro + steps) < MAX_DIGITS else ""
+    if scenario and scenario.read_number("warmup_runs") == "0":
+        facts["conditions"] = "; ".join(filter(None, (facts.get("conditions", ""), NO_WARM_UP)))
+        result.remark("the tool ran without warm-up (warmup_runs 0): the first runs compile and load; measure again")
     return facts, items
 
 

@@ -1,0 +1,60 @@
+"""Dense peaks and rated power of accelerators (`schema/vocabulary/accelerators.toml`), found by the name of a chip."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from ipu_results.ground.files import load_schema_file
+
+COUNT = re.compile(r"(?<!\w)\d+x(?=[a-z])")  # of chips, before a name: `8xH200`
+SOCKET = re.compile(r"(?<=sxm)\d")  # the generation of a socket: `SXM5` is `SXM`
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """Dense peaks of one chip by type, in 10¹² operations per second, and its rated power, with their documents."""
+
+    chip: str
+    names: tuple[str, ...]
+    peaks: Mapping[str, float]
+    power_w: float | None
+    peak_document: str
+    power_document: str
+
+
+@cache
+def load_accelerators() -> tuple[Accelerator, ...]:
+    """Load the accelerators once."""
+    file = load_schema_file("vocabulary/accelerators.toml")
+    documents = {key: f"{entry['url']}, read on {entry['read_on']}" for key, entry in file["documents"].items()}
+    return tuple(
+        Accelerator(
+            chip=entry["chip"],
+            names=tuple(entry["names"]),
+            peaks=entry.get("peaks", {}),
+            power_w=entry.get("power_w"),
+            peak_document=documents.get(entry.get("peak_document", ""), ""),
+            power_document=documents.get(entry.get("power_document", ""), ""),
+        )
+        for entry in file["accelerator"]
+    )
+
+
+def find_accelerator(name: str | None) -> Accelerator | None:
+    """Return the accelerator with the most words of its name in that of a chip, None where none has all of them."""
+    words = f" {' '.join(_split_chip(name or ''))} "
+    fits = [
+        (len(parts), accelerator)
+        for accelerator in load_accelerators()
+        for parts in map(_split_chip, accelerator.names)
+        if all(f" {part} " in words for part in parts)
+    ]
+    return max(fits, key=lambda fit: fit[0])[1] if fits else None
+
+
+def _split_chip(name: str) -> list[str]:
+    """Return the words of a chip's name, such as nvidia, h200, sxm, 141gb."""
+    return re.findall(r"[a-z\d]+", SOCKET.sub("", COUNT.sub(" ", name.casefold())))
