@@ -83,17 +83,20 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     "{} times without XLA, {} with it: one IPU row, two A100 rows": """
         SELECT round(min(value), 2), round(max(value), 2) FROM recomputations
         WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL HAVING count(*) = 2""",
-    "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023, {} ({} pairs)": """
+    "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023, {} "
+    "({} pairs)": """
         WITH late AS (
             SELECT throughput_ratio FROM generations_naive n JOIN results r ON r.result_id = bow_result_id
             WHERE same_test AND same_framework AND same_precision AND same_batch AND n.chip_count = 16
                 AND r.document_id = 'graphcore-performance-2023-07-04'
         )
-        SELECT round(geomean(g.throughput_ratio), 2), count(*), count(DISTINCT g.model), round(any_value(g.clock_ratio), 2),
+        SELECT round(geomean(g.throughput_ratio), 2), count(*), count(DISTINCT g.model),
+            round(any_value(g.clock_ratio), 2),
             (SELECT round(geomean(n.throughput_ratio), 2) FROM late n), (SELECT count(*) FROM late)
         FROM generations g JOIN results r ON r.result_id = g.bow_result_id
         WHERE g.chip_count = 16 HAVING bool_and(r.document_id = 'graphcore-performance-2022-03')""",
-    "{:.0f} % per chip with a fixed global batch (median of {} networks), {:.0f} % with a grown one (ResNet-50 alone)": """
+    "{:.0f} % per chip with a fixed global batch (median of {} networks), {:.0f} % with a grown one "
+    "(ResNet-50 alone)": """
         WITH networks AS (
             SELECT batch_growth, model, median(efficiency) AS efficiency FROM scaling
             WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk GROUP BY ALL
@@ -118,7 +121,8 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         HAVING bool_and(r.vendor_part LIKE '%code%')
     """,
     "{} times on BERT, {} on ResNet-50, on 64 chips": """
-        SELECT round(max(value) FILTER (claim_id LIKE '%bert%'), 2), round(max(value) FILTER (claim_id LIKE '%resnet%'), 2)
+        SELECT round(max(value) FILTER (claim_id LIKE '%bert%'), 2),
+            round(max(value) FILTER (claim_id LIKE '%resnet%'), 2)
         FROM recomputations WHERE claim_id LIKE 'tpuv4-%-over-bow' AND baseline LIKE '64 chips%'""",
     "Six latencies on the vendor's page are too short for the batch in their row (throughput × latency is less than "
     "one batch) | {} to {} of a batch": """

@@ -133,7 +133,7 @@ when the dataset was built. The rows that it used are in the table `recomputatio
 | not-supported | the same, but they fall short of the claim by more than two SDKs have differed |
 | depends-on-reading | the claim holds in one reading of its words and fails in another |
 | depends-on-baseline | some values agree and some do not, for another reason: baseline, division, system or source |
-| swapped-baseline | all values stand in another baseline for the claim's, which is not at hand or not named |
+| swapped-baseline | all values have another baseline than the claim's, which is not at hand or not named |
 | contradicted | no value agrees |
 | within-run-to-run-spread | a difference between MLPerf scores that their runs cannot separate, in every reading |
 | not-recomputable | no table of this dataset has the figures, or none in the set-up of the claim |

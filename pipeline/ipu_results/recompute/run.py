@@ -15,7 +15,7 @@ Further columns are optional:
 * `low`, `high` DOUBLE: the 95 % interval of the value
 * `relation` VARCHAR: that of this value, where it reads the claim in another way
 * `shown_only` VARCHAR: why the value is shown and does not count for the verdict; null if it counts
-* `stand_in` VARCHAR: what stands in for the baseline that the claim names, or leaves open; null where it is its own
+* `stand_in` VARCHAR: what takes the place of the baseline that the claim names or leaves open; null where it is its own
 * `reading` VARCHAR: how the value reads the words of the claim, where they can be read in several ways
 """
 

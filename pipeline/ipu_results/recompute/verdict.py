@@ -101,8 +101,10 @@ def judge_claim(outcomes: Sequence[str], evidence: str = "own", readings: Sequen
     if len(distinct) == 1:
         return NONE_AGREES[outcomes[0]]
     if len(set(readings)) > 1:
-        parts = [[item for item, name in zip(outcomes, readings, strict=True) if name == one] for one in set(readings)]
-        verdicts = {judge_claim(part, evidence) for part in parts}
+        parts: dict[str | None, list[str]] = {}
+        for outcome, reading in zip(outcomes, readings, strict=True):
+            parts.setdefault(reading, []).append(outcome)
+        verdicts = {judge_claim(part, evidence) for part in parts.values()}
         if verdicts & HOLDING and verdicts - HOLDING:
             return DEPENDS_ON_READING
     return "depends-on-baseline"
