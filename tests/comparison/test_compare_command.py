@@ -117,7 +117,7 @@ def test_unknown_round_is_refused_and_not_called_incomparable() -> None:
 
 
 def test_variant_states_the_sequence_length(warehouse: Path) -> None:
-    stated = {
+    stated: dict[str, Any] = {
         "model": "bert-large",
         "platform": "bow-2000",
         "batch_size": 4,

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow  # environments of their own
 DATA = {"_data": ROOT / "warehouse", "_schema": ROOT / "schema"}
 PINS = ROOT / "requirements.lock"
 RUN = "20261122-200720-emulator-m2000-00be"
-ASK = {
+MCP_CALLS = {
     "initialize": {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
@@ -141,7 +141,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_installed(python: Path, folder: Path, line: str, **words: object) -> subprocess.CompletedProcess[str]:
     """Run a command of an environment, with no other packages in sight."""
     messages = [
-        {"jsonrpc": "2.0", "id": number, "method": name, "params": ASK[name]} for number, name in enumerate(ASK)
+        {"jsonrpc": "2.0", "id": number, "method": name, "params": MCP_CALLS[name]}
+        for number, name in enumerate(MCP_CALLS)
     ]
     messages.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
     command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", FOLDER=folder, **words)
@@ -163,8 +164,8 @@ def test_every_command_runs_with_the_extra_that_its_help_names(
 ) -> None:
     assert {call.line.split()[0] for call in CALLS} == set(main.commands)
     core = environments[""]
-    found = run_installed(core, folder, "query 'SELECT min(result_id) FROM inference' --format csv").stdout
-    words = {"ID": found.split()[-1], "WAREHOUSE": warehouse, "RELEASE": small_release}
+    first = run_installed(core, folder, "query 'SELECT min(result_id) FROM inference' --format csv").stdout
+    words = {"ID": first.split()[-1], "WAREHOUSE": warehouse, "RELEASE": small_release}
     failed = []
     for call in CALLS:
         extra = main.commands[call.line.split()[0]].extra

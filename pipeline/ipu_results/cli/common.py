@@ -256,11 +256,11 @@ class StatusLine(threading.Thread):
 
     def __init__(self, text: str) -> None:
         super().__init__(daemon=True)
-        self.text, self._started, self._end = text, time.monotonic(), threading.Event()
+        self.text, self._began, self._end = text, time.monotonic(), threading.Event()
 
     def run(self) -> None:
         while not self._end.wait(REFRESH_S):
-            if (seconds := time.monotonic() - self._started) >= SHOWN_AFTER_S:
+            if (seconds := time.monotonic() - self._began) >= SHOWN_AFTER_S:
                 line = escape_unprintable(f"{seconds:.0f} s  {self.text}")[: shutil.get_terminal_size().columns - 1]
                 print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
