@@ -111,7 +111,7 @@ export class Index {
       const [kept, keptOthers] = [first!, second!].map((rows) => rows.filter((row) => isComparable(this.data, row, measure)));
       if (kept!.length === 0 || keptOthers!.length === 0) {
         const name = kept!.length === 0 ? left : right;
-        return [{ failed: 0, text: `${measure.title.toLowerCase()}: every row of ${name} has an error flag or a doubt, repeats another, or is no measurement of a batch` }];
+        return [{ failed: 0, text: `${measure.title.toLowerCase()}: every row of ${name} has an error flag or a doubt, repeats another, or does not measure a batch` }];
       }
       const columns = [...measure.test, ...SIDES[this.side]!.same];
       const gaps = kept!.flatMap((row) => keptOthers!.map((other) => columns.filter((column) => this.data.getText(row, column) !== this.data.getText(other, column)).map((column) => [column, this.data.getText(row, column), this.data.getText(other, column)] as const)));

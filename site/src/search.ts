@@ -31,7 +31,7 @@ const RATES = ["throughput"];
 const FILLER = new Set("a an the of on in for and or is are was what which how vs versus against with within under below at to than me show compare".split(" "));
 const BEST = new Set(["fastest", "best", "quickest", "highest", "fast", "top"]);
 
-/** Words for a view, which are no words of a row. */
+/** Words for a view rather than for a row. */
 const VIEWS: [words: RegExp, title: string, hash: string][] = [
   [/^(watts?|power|energy|efficien\w*|joules?)$/, "Throughput per watt", "#/results?per=watt&sort=-efficiency"],
   [/^(joules?|energy)$/, "Joules per image and per token", "energy.html"],
@@ -51,7 +51,7 @@ const MEASURE = /^(throughput|latency|speed|performance|time|per)$/; // words of
 
 const FIGURE = /^([≈~]?)(\d+(?:,\d{3})*(?:\.\d+)?[x×%]?)([a-z/$]*)$/i;
 
-/** Splits a search into terms; a figure takes the unit behind it. Fillers and words for a view are no terms. */
+/** Splits a search into terms; a figure takes the unit behind it. Fillers and words for a view are left out. */
 export function parseTerms(search: string): Term[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const terms: Term[] = [];

@@ -107,8 +107,8 @@ def build_site(release: Path, out: Path, pages: Path | None = None, base_url: st
     if (release / RELEASE).exists() and (problems := verify_release(release)):
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
         raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))
-    downloads = build_downloads(release)
     with open_warehouse(release) as connection:
+        downloads = build_downloads(release)
         data = {name: build(connection) for name, build in SCRIPTS.items()}
         data["start"] = build_start(connection, release)
         data["citations"] = build_citations(connection, release)
