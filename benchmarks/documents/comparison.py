@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from benchmarks.documents.contenders import CONTENDERS, SLOW_CONTENDERS, judge_grids
+from benchmarks.documents.hostile import run_hostile
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Verdict, read_and_judge
 from benchmarks.documents.mutations import MUTATIONS, UNDECIDABLE
 from benchmarks.documents.recipes import QUICK_DIALECTS, Recipe, build_document, draw_recipe
@@ -16,6 +17,7 @@ from benchmarks.documents.typesetters import TYPESETTERS
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
 DOCUMENTS, QUICK_DOCUMENTS = 4_000, 60
+HOSTILE, QUICK_HOSTILE = 2_000, 60
 CONTENDED, QUICK_CONTENDED = 400, 12  # documents of each format that the other programs read, too
 SLOWLY_CONTENDED = 60
 SEED = 14
@@ -67,6 +69,9 @@ def run(options: Options) -> Report:
     silent = [trial for trial in trials if trial.verdict.outcome == SILENT]
     decidable = [trial for trial in silent if UNDECIDABLE not in trial.recipe.mutations]
     report.targets.append(ReportTarget("silently wrong documents", len(decidable), 0))
+    hostile = Counter(verdict.outcome for _, verdict in run_hostile(QUICK_HOSTILE if options.quick else HOSTILE))
+    report.notes.append(f"hostile HTML pages: {', '.join(f'{hostile[name]} {name}' for name in OUTCOMES)}")
+    report.targets.append(ReportTarget("silently wrong hostile HTML pages", hostile[SILENT], 0))
     report.notes += [f"{trial.recipe}: {trial.verdict.reason}" for trial in _pick_shortest(decidable)]
     report.notes.append(
         f"Not counted: {len(silent) - len(decidable)} silently wrong documents with {UNDECIDABLE!r}, where "

@@ -18,6 +18,7 @@ from benchmarks.documents import judge
 from benchmarks.documents.cases import judge_case, write_case
 from benchmarks.documents.comparison import MIN_EXACT, run_trials
 from benchmarks.documents.contenders import judge_grids, read_with_pandas
+from benchmarks.documents.hostile import CONSTRUCTS, build_page, run_hostile
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, read_and_judge
 from benchmarks.documents.mutations import MUTATIONS, UNDECIDABLE
 from benchmarks.documents.recipes import (
@@ -149,6 +150,16 @@ def test_page_that_was_read_wrong_once_is_exact_or_reported(name: str) -> None:
 def test_pdf_that_was_read_wrong_once_is_exact_or_reported(recipe: Recipe) -> None:
     verdict = read_and_judge(*build_document(recipe))
     assert verdict.outcome != SILENT, verdict.reason
+
+
+def test_page_with_a_hostile_construct_is_exact_or_reported() -> None:
+    verdicts = [*run_hostile(2 * len(CONSTRUCTS))]
+    assert [(name, verdict.reason) for name, verdict in verdicts if verdict.outcome == SILENT] == []
+    assert {"struck-skip-ink", "styles-in-noscript", "escapes"} <= {
+        name for name, verdict in verdicts if verdict.outcome == EXACT
+    }
+    data, tables = build_page("struck-undone", 0)
+    assert read_and_judge(data, [change_figure(tables[0], Decimal("0.5")), *tables[1:]]).outcome == SILENT
 
 
 def test_kept_document_is_judged_as_when_it_was_made(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ MAX_MEGABYTES = 1_000_000  # the largest --max-size, in MB
 MAX_TABLE_DEPTH = 50  # tables inside of each other in a page
 MAX_PARENTS_OF_A_ROW = 100  # elements between a row of a page and its table
 MAX_STYLE_MATCHES = 5_000_000  # comparisons of a page's style rules with its elements
-MAX_SELECTOR_CHARACTERS = 10_000  # characters of a page's style rule that hides something
+MAX_SELECTOR_CHARACTERS = 10_000  # characters of a selector of a page's style rules
 
 # PDFs
 MAX_PAGE_OBJECTS = 1_000_000  # characters, lines and images of one page of a PDF

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.schema import table
-from ipu_results.schema.vocabulary import NUMERIC_FIELDS, TableHeader, explain_mismatch, find_headers, normalise_header
+from ipu_results.schema.vocabulary import (
+    NUMERIC_FIELDS,
+    TableHeader,
+    explain_mismatch,
+    find_headers,
+    has_units,
+    normalise_header,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,8 +175,7 @@ class ParsedDocument:
     problems: tuple[ReadProblem, ...] = ()
     metadata: tuple[MetadataItem, ...] = ()
     columnar: tuple[ColumnTable, ...] = ()
-    language: str = ""
-    """Language that the document declares, such as "de-DE"."""
+    language: str = ""  # that the document declares, such as "de-DE"
 
 
 PRECISIONS = "|".join(map(re.escape, table("results").choices("precision")))
@@ -211,12 +217,6 @@ def has_shape(cell: str, field: str) -> bool:
     return SHAPES.get(field, WORDS).fullmatch(cell) is not None
 
 
-UNITS = re.compile(
-    r"[(\[]?(?:in )?(?:[nuµμm]?s|m?secs?|mins?|hours?|[km]?w|[kmg]|[×x] ?1[.,]?000|(?:thousand|million|billion)s?"
-    r"|[\w ]+/ ?(?:s|sec|second|w|watt|j))[)\]]?",
-    re.I,
-)
-"""What a row of units has in place of a figure."""
 HIDDEN_HEADER = "this table is hidden from a reader"
 NO_HEADER = "these rows of a table have no header"
 
@@ -227,10 +227,7 @@ MatchedHeader = tuple[tuple[str, ...], list[TableHeader]]
 
 
 class Unread(NamedTuple):
-    """A cell with something that is not read as text, and whether that has a text of its own.
-
-    `in_any_column` is set if it may alter a name as well as a figure.
-    """
+    """A cell with something that is not read as text, whether that has a text of its own, and may alter a name."""
 
     column: int
     problem: str
@@ -299,13 +296,11 @@ class Assembler:
         matched = None
         for locator, row in rows:
             candidates = find_headers(row.texts, self.headers)
-            if row.hidden and candidates:
-                broken, lost = broken or (locator or place, HIDDEN_HEADER, row.texts), True
-                continue
-            altered = next((cell for cell in row.unread if cell.in_any_column), None)
-            if candidates and altered:
-                message = f"the header cell {row.texts[altered.column]!r} {altered.problem}: the table is not read"
-                broken, lost = (locator or place, message, row.texts), True
+            altered = [
+                f"the header cell {row.texts[at]!r} {problem}" for at, problem, _, alters in row.unread if alters
+            ]
+            if candidates and (row.hidden or altered):
+                broken, lost = broken or (locator or place, [*altered, HIDDEN_HEADER][0], row.texts), True
                 continue
             if candidates:
                 matched = (row.texts, candidates)
@@ -342,9 +337,8 @@ class Assembler:
                 or not any(_has_digit(row.texts[i]) for i, name in enumerate(fields) if name in NUMERIC_FIELDS)
             ):
                 continue
-            if not good and _has_units(row, columns, fields):
-                message = f"a row of units is under the header: {' | '.join(filter(None, row.texts))}"
-                self.add_header_problem(place, message, row.texts)
+            if not good and len(row.texts) == len(columns) and has_units(row.texts, fields):
+                self.add_header_problem(place, "a row of units or a scale is under the header", row.texts)
                 return self._find_header(place, rows)
             number = len(good) + len(bad) + 1
             locator = row_place or f"{place}, row {number}"
@@ -364,13 +358,6 @@ class Assembler:
         elif not bad:
             self.problems.append(ReadProblem(name, None, place, "no-rows", "the table has no row"))
         return following
-
-
-def _has_units(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> bool:
-    """Check whether a row has the units or the scale of the figures below it."""
-    if len(row.texts) != len(columns):
-        return False
-    return any(field in NUMERIC_FIELDS and UNITS.fullmatch(text) for text, field in zip(row.texts, fields, strict=True))
 
 
 def _has_digit(text: str) -> bool:

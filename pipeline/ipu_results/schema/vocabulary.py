@@ -331,6 +331,20 @@ def parse_unit(header: str) -> str | None:
     return SLASH.sub("/", match[1]) if match else None
 
 
+UNITS = re.compile(
+    r"[(\[]?(?:in )?(?:[nuµμm]?s|m?secs?|mins?|hours?|[km]?w|[kmg]|[×x] ?1[.,]?000|(?:thousand|million|billion)s?"
+    r"|[\w ]+/ ?(?:s|sec|second|w|watt|j))[)\]]?",
+    re.I,
+)
+"""What a row of units has in place of a figure."""
+
+
+def has_units(texts: Iterable[str], fields: Iterable[str]) -> bool:
+    """Check whether a row has a unit or a scale in place of a figure: it is about the figures below it."""
+    pairs = zip(texts, fields, strict=True)
+    return any(field in NUMERIC_FIELDS and UNITS.fullmatch(text) for text, field in pairs)
+
+
 def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list[TableHeader]:
     """Return the headers whose names are exactly those of the printed `columns`, in any order."""
     names = [normalise_header(cell) for cell in columns]
