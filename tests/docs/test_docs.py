@@ -77,6 +77,9 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*) FROM documents),
                (SELECT count(*) FROM quarantine)""",
     "A further {} figures are microbenchmarks": "SELECT count(*) FROM microbenchmarks",
+    "Of {} public documents that a search of {} found, {} are in the record": """
+        SELECT count(*), (SELECT max(searched_on) FROM register_searches), count(*) FILTER (documents IS NOT NULL)
+        FROM register""",
     "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": """
         SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
                count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM results""",

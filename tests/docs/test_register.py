@@ -13,11 +13,11 @@ def test_every_document_of_others_is_in_the_register(query: Query) -> None:
     assert query(f"{STATED} EXCEPT SELECT document_id FROM documents") == []
 
 
-def test_status_says_whether_documents_hold_it(query: Query) -> None:
+def test_entries_in_the_record_and_only_they_name_documents(query: Query) -> None:
     assert query("SELECT register_id FROM register WHERE (status = 'in the record') <> (documents IS NOT NULL)") == []
     assert query("SELECT count(*) >= 90 FROM register") == [(True,)]
 
 
 def test_every_entry_names_the_searches_that_found_it(query: Query) -> None:
-    found = "SELECT unnest(string_split(found_by, ' ')) FROM register"
-    assert query(f"{found} EXCEPT SELECT search_id FROM register_searches") == []
+    named = "SELECT unnest(string_split(found_by, ' ')) FROM register"
+    assert query(f"{named} EXCEPT SELECT search_id FROM register_searches") == []
