@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import date
-from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_string_dtype
 from ipu_results.errors import QueryError
 from ipu_results.ground.files import DATASET, read_version
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import find_nearest_words
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 from ipu_results.store.query import (
@@ -90,7 +90,7 @@ def _read_rows(folder: Path, name: str, columns: list[str]) -> tuple[pa.Table, s
 
 def _suggest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    if nearest := get_close_matches(name, names, n=3, cutoff=0.4):
+    if nearest := find_nearest_words(name, names):
         return f"; the nearest: {', '.join(nearest)}"
     return f"; choose from: {', '.join(names[:MAX_NAMES])}{', …' if len(names) > MAX_NAMES else ''}"
 

@@ -146,7 +146,10 @@ def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(wareho
     assert query(f"SELECT division FROM mlperf_entries WHERE result_id = '{match.row['result_id']}'") == [("closed",)]
     assert match.ratio.ratio == 21.0 / match.row["minutes"]
     assert "MLPerf division: closed / open" in get_reasons(closed)
-    assert compare_one(warehouse, **figures, division="closed", mlperf_round="99", minutes=21.0).matches == ()
+    assert compare_one(warehouse, **figures, division="closed", mlperf_round="0.6", minutes=21.0).matches == ()
+    for unknown in ("99", "banana"):  # MLCommons says nothing of it
+        with pytest.raises(ComparisonError, match=r"is unknown.*--round"):
+            compare_one(warehouse, **figures, division="closed", mlperf_round=unknown, minutes=21.0)
     done = run_cli(
         *("compare", "--model", "resnet50", "--task", "training", "--benchmark", "mlperf-training", "--minutes", 21),
         *("--division", "closed", "--round", "2.0", "--platform", "bow pod16", "--warehouse", warehouse),
@@ -223,7 +226,7 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
         ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
         ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),
         ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * GMACS * 2 / 1000),
-        ({"throughput": 7800, "power_w": 100}, "power rating", "not checked", None),  # no source rates the IPU-M2000
+        ({"throughput": 7800, "power_w": 100}, "power rating", "ok", 100),  # of four GC200, rated 300 W each
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
         ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
     ],

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from ipu_results.serve import CODES, RefusalError
 
@@ -23,7 +24,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from ipu_results.serve.answers import Record
 from ipu_results.serve.pairs import _parse_unit
-from ipu_results.serve.server import answer
+from ipu_results.serve.server import answer, build_output_schema
 from ipu_results.serve.sql import SqlWorker
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
@@ -32,6 +33,7 @@ DATA = tomllib.loads((ROOT / "tests/data/mcp_questions.toml").read_text(encoding
 QUESTIONS, TRAPS = DATA["question"], DATA["trap"]
 PRINTED = [entry for entry in QUESTIONS if "printed" in entry]
 CITED = ("find", "provenance", "compare", "compare_run", "check_claimed_figure")
+MAX_SUMMARY = 5000  # bytes
 Answer = dict[str, Any]
 
 
@@ -162,6 +164,38 @@ def test_a_question_of_claims_or_sql_is_answered_exactly(
     else:
         assert [tuple(row) for row in actual["rows"]] == expected
         assert entry.get("remark", actual["remarks"][0]) in actual["remarks"]
+
+
+def test_answers_have_the_schema_that_their_tool_states(record: Record, worker: SqlWorker) -> None:
+    for entry in [*QUESTIONS, *TRAPS]:
+        actual = json.loads(json.dumps(answer(record, worker, entry["tool"], entry["arguments"])))
+        jsonschema.validate(actual, build_output_schema(entry["tool"]))
+
+
+def test_overview_is_short_and_its_parts_are_on_request(record: Record, worker: SqlWorker) -> None:
+    summary, networks = (answer(record, worker, "overview", own) for own in ({}, {"part": "networks"}))
+    assert len(json.dumps(summary, ensure_ascii=False).encode()) < MAX_SUMMARY
+    assert summary["parts"]["networks"] == len(networks["networks"]) > 0
+
+
+RUN = {"network": "resnet50", "batch_size": 16}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({**RUN, "machine": "ipu-m2000", "throughput": 1012.9}, "batches per second"),
+        ({**RUN, "chip": "H200", "chips": 1, "precision": "fp16", "latency_ms": 0.0018}, "in seconds"),
+        ({**RUN, "machine": "H200", "throughput": 9000}, "--chip H200"),
+        ({**RUN, "machine": "c2", "platform": "ipu-m2000", "throughput": 9000}, "name two things"),
+        ({**RUN, "mlperf_round": "banana", "throughput": 9000}, "is unknown"),
+    ],
+)
+def test_a_mistake_in_a_run_is_named(
+    arguments: Mapping[str, Any], sentence: str, record: Record, worker: SqlWorker
+) -> None:
+    actual = answer(record, worker, "compare_run", arguments)
+    assert sentence in actual.get("verdict", actual.get("reason", ""))
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ Stderr shows a progress bar on a terminal, else a line for each stage and round.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ import click
 from ipu_results.cli import common
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
+from ipu_results.ground.files import DATASET
 from ipu_results.runner.backends import NAMES, PRECISIONS
 from ipu_results.runner.config import RUNS, Progress, SweepConfig, Visit, parse_options, plan_sweeps
 
@@ -103,7 +105,11 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
 @click.option("--dry-run", is_flag=True, help="Print what would run where, and run nothing.")
 @common.plot_option("Draw published and new points as .svg or .png; repeatable.", multiple=True)
 @click.option(
-    "--warehouse", type=common.FOLDER, default="warehouse", show_default=True, help="Published rows to compare with."
+    "--warehouse",
+    type=common.FOLDER,
+    default="warehouse",
+    show_default=True,
+    help="Published rows to compare with; the installed dataset where there is no such folder.",
 )
 @click.option("--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]")
 @common.format_option("table", "json")
@@ -181,7 +187,8 @@ def sweep(
         raise click.UsageError(str(error)) from error
     if dry_run:
         return
-    _print_points(runs, warehouse, output, plot)
+    _print_points(runs, warehouse if warehouse.is_dir() else DATASET, output, plot)
+    _print_next_steps(runs)
     _offer_ingest(ingest, out, warehouse)
     if strict and any(point["suspect"] for run in runs for point in run.points):
         raise click.exceptions.Exit(SUSPECT)
@@ -239,6 +246,17 @@ def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str, plo
     click.echo(format_json(build_records(points, rows)) if output == "json" else format_summary(points, rows, note))
     for file in plot:
         write_atomically(file, draw_chart(points, rows, file.suffix.lower()))
+
+
+def _print_next_steps(runs: Sequence[SweepResult]) -> None:
+    """Print the commands that take a run further: to compare it, and to hand it in where it was measured."""
+    for run in runs:
+        folder = shlex.quote(str(run.folder))
+        common.echo_text(f"next: ipu-results compare {folder}", err=True)
+        if all(point.get("origin") == "measured" for point in run.points):
+            common.echo_text(
+                f'then: ipu-results submit {folder} --who "NAME" --licence CC-BY-4.0 --how "TEXT"', err=True
+            )
 
 
 def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:

@@ -31,8 +31,7 @@ COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
 PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
-MAX_LISTED, COMMA = 12, ", "
-OPTIONS = {"mlperf_round": "--round"}  # of a field whose option has another name
+MAX_LISTED, COMMA, OPTIONS = 12, ", ", {"mlperf_round": "--round"}  # the option of a field that is called otherwise
 
 
 # The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds name.
@@ -123,8 +122,7 @@ WORDS = (
     *("model", "platform", "framework", "precision", "item", "task", "phase", "latency_kind", "latency_basis"),
     *("latency_scope", "power_scope", "benchmark", "division", "mlperf_round", "origin"),
 )
-TEXTS = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id")
-EXTREMES = ("latency_max_ms",)
+TEXTS, EXTREMES = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id"), ("latency_max_ms",)
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 ALIASES = {"chip_count": "chips", "compute_precision": "precision", "round": "mlperf_round", "network": "model"}
 FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, *WORDS, *TEXTS, "packed", SPARSITY})
@@ -291,7 +289,7 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
     variant = fields.get("variant")
     if fields.get("sequence_length") is None and (length := parse_sequence_length(variant)):
         fields["sequence_length"] = length
-        fields.setdefault("packed", PACKED.search(variant) is not None)
+        fields.setdefault("packed", PACKED.search(str(variant)) is not None)
         remarks.append(f"sequence_length {length}, {'packed' if fields['packed'] else 'not packed'}: variant {variant}")
     machine = words.machines.get(fields.get("platform") or "", {})
     for name, fact in (("chip", "chip"), ("chips", "chip_count")):
@@ -323,9 +321,10 @@ def read_source(path: Path, words: KnownWords) -> list[Measurement]:
     return [build_measurement(values, words, label=label) for label, values in _read_rows(path, _read(path), FIELDS)]
 
 
-def read_run(folder: Path) -> tuple[list[tuple[str, Mapping[str, str]]], dict[str, Any]]:
+def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]:
     """Return the label and the texts by column of each point of a run folder, and its environment, empty if unknown.
 
+    The machine has the name that the record gives it, in every command.
     Raises ComparisonError for what cannot be read, and DamagedRunError for a folder that contradicts itself.
     """
     if not (folder / POINTS).exists():
@@ -339,22 +338,27 @@ def read_run(folder: Path) -> tuple[list[tuple[str, Mapping[str, str]]], dict[st
         if digest != hashlib.sha256(data).hexdigest():
             raise DamagedRunError(f"is not the file that {SIDECAR} describes", place=str(folder / POINTS))
     known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
-    return _read_rows(folder / POINTS, data, known), _read_environment(folder / RECORD)
+    lines, environment = _read_rows(folder / POINTS, data, known), _read_environment(folder / RECORD)
+    machine = parse_machine(folder.resolve().name, environment) if environment else None
+    if machine is not None:
+        for _, values in lines:
+            if values.get("platform") == machine.processor:
+                values["platform"] = machine.name
+    return lines, environment
 
 
 def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
-    lines, environment = read_run(folder)
-    run_id = folder.resolve().name
-    machine = parse_machine(run_id, environment) if environment else None
+    (lines, _), run_id = read_run(folder), folder.resolve().name
     measurements = []
     for label, values in lines:
         setup = {name: values[name] for name in SETUP if values.get(name)}
         # A simulated device counts as emulated in every comparison.
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
-        own = {name: value for name, value in values.items() if ALIASES.get(name, name) in FIELDS}
-        own["run_id"] = run_id
+        own = {name: values[name] for name in values if ALIASES.get(name, name) in FIELDS} | {"run_id": run_id}
         if machine is not None and own.get("platform") == machine.processor:
             own["platform"] = machine.name
+        if length := parse_sequence_length(own.get("variant")):
+            own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
         measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))
     return measurements
 
@@ -381,7 +385,7 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, Mapping[str, str]]]:
+def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str, str]]]:
     """Return the label and the cells by column of each row; the first line has the names of columns of `results`."""
     place = str(path)
     try:

@@ -80,7 +80,7 @@ def find_limits(chip: str | None, machine: Mapping[str, Any] = {}) -> Limits:
         if facts.get(column) and (match := COLUMN_OF_PEAK.fullmatch(column))
     }
     own = find_accelerator(chip)
-    rated = vocabulary.chip_ratings.get(chip or "") or (own and own.power_w)
+    rated = vocabulary.chip_ratings.get(chip or "") or (own.power_w if own else None)
     if rated and (watts := WATTS.search(chip or "")):
         rated = max(rated, float(watts[1]))
     return Limits({**(own.peaks if own else {}), **stated}, machine.get("rated_power_w"), rated, own is not None)

@@ -172,7 +172,7 @@ def find_nearest_words(
 
 
 def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
-    """Return how well a name fits: 0 the same, 1 has all parts in a row, 2 has all of them; None for no fit."""
+    """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has all; None if not."""
     text, whole = "".join(parts), "".join(other)
     if text == whole:
         return 0
@@ -180,9 +180,9 @@ def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
     start = whole.find(text)
     while start >= 0:
         if start in ends and start + len(text) in ends:
-            return 1
+            return 2 if start else 1
         start = whole.find(text, start + 1)
-    return 2 if len(parts) > 1 and set(parts) <= set(other) else None
+    return 3 if len(parts) > 1 and set(parts) <= set(other) else None
 
 
 def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from ipu_results.ground.text import format_count
+from ipu_results.ground.text import find_nearest_words, format_count
 from ipu_results.normalise.decimal_mark import DecimalMark, names_two_figures
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
@@ -205,8 +205,7 @@ def _suggest(word: UnknownWord, vocabulary: Vocabulary) -> str:
     owners = [column for column in vocabulary.units if vocabulary.find_unit(column, word.text)]
     if word.kind == "unit" and owners:
         return f"a unit of {', '.join(owners)}; is it the right metric?"
-    nearest = find_nearest(word.text, known)
-    if nearest is not None:
-        return f"nearest known: {nearest!r}"
+    if nearest := find_nearest_words(word.text, known, 1):
+        return f"nearest known: {nearest[0]!r}"
     names = sorted(set(known.values()))
     return f"known: {', '.join(names)}" if 0 < len(names) <= MAX_LISTED else "no known one is near"

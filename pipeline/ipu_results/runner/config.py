@@ -7,12 +7,12 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
 from ipu_results.errors import BackendError, RunnerError, SweepConfigError
+from ipu_results.ground.text import find_nearest_words
 from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
@@ -301,8 +301,8 @@ def _find_network(config: SweepConfig) -> str | None:
     models = load_vocabulary().models
     known = models.get(normalise_name(config.network))
     if known is None:
-        near = get_close_matches(normalise_name(config.network), models, n=1, cutoff=0)
-        hint = f"; the nearest is {models[near[0]]['model']}" if near else ""
+        near = find_nearest_words(config.network, {key: entry["model"] for key, entry in models.items()}, 1, 0)
+        hint = f"; the nearest is {near[0]}" if near else ""
         raise SweepConfigError(f"--network {config.network} is not a network of the record{hint}")
     return str(known["model"])
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required, TypedDict, get_args
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import duckdb
 from pydantic import Field
@@ -18,7 +17,7 @@ from pydantic import Field
 from ipu_results.comparison.comparable import load_rows, name_precision
 from ipu_results.comparison.measurement import KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import to_json_value
+from ipu_results.ground.text import find_nearest_words, to_json_value
 from ipu_results.schema import quote, table
 from ipu_results.schema.vocabulary import normalise_name
 from ipu_results.serve import RefusalError
@@ -164,7 +163,7 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Name the known words that are nearest to an unknown one."""
     names = sorted(set(known))
-    near = get_close_matches(word, names, n=NEAREST, cutoff=0.4) or names[:12]
+    near = find_nearest_words(word, names, NEAREST) or names[:12]
     return f"nearest: {', '.join(near)}"
 
 
@@ -205,11 +204,15 @@ class Conditions(TypedDict, total=False):
 class Run(TypedDict, total=False):
     """Figures and conditions of a user's run; tools.toml describes them."""
 
-    model: Required[Word]
+    network: Word
+    machine: Word
+    model: Word
     platform: Word
+    chip: Word
     batch_size: Count
     throughput: float
     latency_ms: float
+    latency_max_ms: float
     latency_basis: LatencyBasis
     minutes: float
     efficiency: float

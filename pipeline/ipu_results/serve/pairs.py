@@ -189,9 +189,13 @@ def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
 
 
 def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
-    """Compare figures of a user's run with the nearest rows of the record."""
+    """Compare figures of a user's run with the nearest rows of the record; `network` and `machine` are as in find."""
+    stated: dict[str, Any] = dict(figures)
+    for name, former in (("network", "model"), ("machine", "platform")):
+        if name in stated and stated.setdefault(former, stated[name]) != stated.pop(name):
+            raise RefusalError("wrong-input", f"{name} and {former} name two things", f"state {name} alone")
     try:
-        ours = build_stated(figures, record.words)
+        ours = build_stated(stated, record.words)
     except ComparisonError as error:
         code = "unknown-word" if "unknown" in error.message else "wrong-input"
         raise RefusalError(code, error.message) from error

@@ -70,26 +70,40 @@ CLAIMS = """
 """
 
 
-def overview(record: Record) -> dict[str, Any]:
-    """Describe the record: what it holds, its words, units, tables and rules."""
+Part = Literal["summary", "networks", "machines", "tables", "views", "refusal_codes", "rules", "all"]
+
+
+def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
+    """Describe the record: a summary that names its parts, one of them, or all."""
     machines = {row["platform"] for row in record.rows if row["relationship"] != "official"}
     counts = Counter((row["relationship"], row["origin"], row["task"]) for row in record.rows)
-    return {
-        "dataset": describe_dataset(record.version),
+    cited = describe_dataset(record.version)
+    parts: dict[str, Any] = {
+        "networks": sorted({row["network"] for row in record.rows}),
+        "machines": sorted(machines),
+        "tables": {published.name: published.description for published in TABLES},
+        "views": {view.name: view.description for view in VIEWS},
+        "refusal_codes": CODES,
+        "rules": WORDS["instructions"],
+    }
+    names = {"tables": "tables_for_sql", "views": "views_for_sql"}
+    shown = {names.get(name, name): value for name, value in parts.items() if part in (name, "all")}
+    summary = {
         "results": [
             {"relationship": who, "origin": how, "task": task, "results": count}
             for (who, how, task), count in sorted(counts.items(), key=str)
         ],
         "origins": ORIGINS,
         "figures": {name: get_unit(name, {"item": None}) for name in FIGURES},
-        "networks": sorted({row["network"] for row in record.rows}),
-        "machines": sorted(machines),
+        "parts": {name: len(value) for name, value in parts.items() if name != "rules"},
         "machines_with_official_entries_only": len({row["platform"] for row in record.rows} - machines),
-        "tables_for_sql": {published.name: published.description for published in TABLES},
-        "views_for_sql": {view.name: view.description for view in VIEWS},
-        "refusal_codes": CODES,
-        "rules": WORDS["instructions"],
-        "citation": f"{describe_dataset(record.version)}. Each answer about results cites their sources.",
+        "next": "overview with part lists names; find with conditions gives rows; provenance gives the printed cell",
+    }
+    return {
+        "dataset": cited,
+        **(summary if part in ("summary", "all") else {}),
+        **shown,
+        "citation": f"{cited}. Each answer about results cites their sources.",
     }
 
 
@@ -264,6 +278,20 @@ def build_schema(name: str) -> dict[str, Any]:
     }
 
 
+def build_output_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's answer: answered with the keys of tools.toml, or refused with a next step."""
+    refused = ["code", "reason", "next_step"]
+    return {
+        "type": "object",
+        "properties": {"status": {"enum": ["answered", "refused"]}, **{key: {"type": "string"} for key in refused}},
+        "required": ["status"],
+        "oneOf": [
+            {"properties": {"status": {"const": "answered"}}, "required": WORDS["returns"][name]},
+            {"properties": {"status": {"const": "refused"}}, "required": refused},
+        ],
+    }
+
+
 def _build_argument(kind: Any, words: str | None) -> dict[str, Any]:
     """Return the schema of an argument. One that is null counts as not stated, so no schema has null."""
     own = get_args(kind)[0] if get_origin(kind) in (Required, Union, UnionType) else kind
@@ -278,7 +306,13 @@ def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
         hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
         texts = {name: WORDS["tools"][name]["description"] for name in TOOLS}
         tools = [
-            types.Tool(name=name, description=text, input_schema=build_schema(name), annotations=hints)
+            types.Tool(
+                name=name,
+                description=text,
+                input_schema=build_schema(name),
+                output_schema=build_output_schema(name),
+                annotations=hints,
+            )
             for name, text in texts.items()
         ]
         return types.ListToolsResult(tools=tools)

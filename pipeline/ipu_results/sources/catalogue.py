@@ -5,7 +5,6 @@ A finished local run is a folder of documents. The folder of an unfinished run i
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ import msgspec
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.ground.files import hash_file, open_regular_file
 from ipu_results.ground.limits import MAX_BYTES, MAX_TOML_CHARACTERS
-from ipu_results.ground.text import escape_unprintable, parse_toml
+from ipu_results.ground.text import escape_unprintable, find_nearest_words, parse_toml
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import ALIASES, KINDS
 
@@ -145,7 +144,7 @@ def _find_wrong_keys(entry: Mapping[str, Any]) -> str | None:
             words = f" (one of {', '.join(choices[name])})" if name in choices else ""
             parts.append(f"missing required field `{name}`{words}")
     for name in entry.keys() - fields.keys():
-        nearest = difflib.get_close_matches(name, fields, 1)
+        nearest = find_nearest_words(name, fields, 1)
         parts.append(f"unknown field `{name}`" + (f", nearest: `{nearest[0]}`" if nearest else ""))
     return "; ".join(sorted(parts)) or None
 

@@ -11,7 +11,6 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from ipu_results.ground.limits import (
     MAX_SUBMITTED_CELL,
     MAX_SUBMITTED_ROWS,
 )
-from ipu_results.ground.text import parse_toml
+from ipu_results.ground.text import find_nearest_words, parse_toml
 from ipu_results.submission.bundle import (
     COLUMNS,
     DESCRIPTION,
@@ -226,7 +225,7 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
 def _parse_submission(entry: Mapping[str, Any], faults: list[Fault]) -> Submission | None:
     fields = [known.name for known in msgspec.structs.fields(Submission)]
     for key in entry.keys() - set(fields):
-        near = get_close_matches(key, fields, 1)
+        near = find_nearest_words(key, fields, 1)
         hint = f"; the nearest key is {near[0]}" if near else ""
         faults.append(Fault("schema", f"unknown key {key[:60]!r}{hint}", DESCRIPTION))
     try:

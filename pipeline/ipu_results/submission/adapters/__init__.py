@@ -33,6 +33,9 @@ MODULES = {  # the module of each adapter, imported only when a file is read
     "optimum-benchmark": "reports",
     "poprt": "logs",
     "poptorch": "logs",
+    "trtexec": "tools",
+    "benchmark_app": "tools",
+    "trainer": "tools",
     "csv-template": "reports",
 }
 NAMES = tuple(MODULES)

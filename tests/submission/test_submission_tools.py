@@ -1,0 +1,59 @@
+"""Logs of trtexec and benchmark_app, and reports of the Trainer, in the form that public logs of these tools have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.submission.tool_files import read, select
+
+TRTEXEC = """\
+&&&& RUNNING TensorRT.trtexec [TensorRT v8601] # trtexec --onnx=resnet50.onnx --shapes=input:{batch}x3x224x224 --fp16
+[07/20/2026-12:17:40] [I] Selected Device: NVIDIA A100-SXM4-40GB
+[07/20/2026-12:17:40] [I] TensorRT version: 8.6.1
+[07/20/2026-12:17:47] [I] === Performance summary ===
+[07/20/2026-12:17:47] [I] Throughput: 258.892 qps
+[07/20/2026-12:17:47] [I] Latency: min = 1.87 ms, max = 6.78 ms, mean = 4.0024 ms, median = 4.3 ms
+[07/20/2026-12:17:47] [I] GPU Compute Time: min = 1.71 ms, max = 6.48 ms, mean = 3.82667 ms
+"""
+BENCHMARK_APP = """\
+[ INFO ] Model batch size: 8
+[Step 10/11] Measuring performance (Start inference asynchronously, 6 inference requests, limits: 15000 ms duration)
+[ INFO ] Execution Devices:['CPU']
+[ INFO ] Latency:
+[ INFO ]    Median:        17.50 ms
+[ INFO ]    Average:       17.72 ms
+[ INFO ]    Max:           11850.26 us
+[ INFO ] Throughput:   55.95 FPS
+"""
+
+
+@pytest.mark.parametrize(("batch", "rates"), [("1", ["258.892"]), ("16", [])])
+def test_trtexec_queries_are_items_at_batch_1_only(batch: str, rates: list[str], tmp_path: Path) -> None:
+    result = read(tmp_path, TRTEXEC.format(batch=batch))
+    assert result.adapter == "trtexec"
+    assert [row["value"] for row in result.figures if row["metric"] == "throughput"] == rates
+    assert any(f"{batch} times that" in remark for remark in result.remarks) == (batch != "1")
+    assert ("latency", "4.0024", batch, "NVIDIA A100-SXM4-40GB") in select(
+        result, "metric", "value", "batch_size", "chip"
+    )
+
+
+def test_benchmark_app_latencies_say_how_many_requests_are_in_flight(tmp_path: Path) -> None:
+    result = read(tmp_path, BENCHMARK_APP)
+    assert (result.adapter, result.environment["device"]) == ("benchmark_app", "CPU")
+    assert select(result, "metric", "value", "unit", "batch_size") == [
+        ("latency median", "17.50", "ms", "8"),
+        ("latency among several", "17.72", "ms", "8"),
+        ("latency max", "11850.26", "us", "8"),
+        ("throughput", "55.95", "fps", "8"),
+    ]
+
+
+def test_trainer_rates_keep_their_task(tmp_path: Path) -> None:
+    result = read(tmp_path, '{"train_samples_per_second": 41.20, "eval_samples_per_second": 97.1, "epoch": 1.0}')
+    assert select(result, "metric", "value", "task") == [
+        ("throughput", "41.20", "training"),
+        ("throughput", "97.1", "inference"),
+    ]
