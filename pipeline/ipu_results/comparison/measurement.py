@@ -355,8 +355,6 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         # A simulated device counts as emulated in every comparison.
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
         own = {name: values[name] for name in values if ALIASES.get(name, name) in FIELDS} | {"run_id": run_id}
-        if machine is not None and own.get("platform") == machine.processor:
-            own["platform"] = machine.name
         if length := parse_sequence_length(own.get("variant")):
             own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
         measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))
