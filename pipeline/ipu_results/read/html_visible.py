@@ -1,4 +1,4 @@
-"""Find what a reader of a page does not see as it is written: not displayed, struck, raised, or in doubt."""
+"""Find what a reader of a page does not see in this form: not displayed, struck, raised, or in doubt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import tinycss2
 from bs4 import BeautifulSoup
-from bs4.element import Doctype, Tag
+from bs4.element import AttributeValueList, Doctype, Tag
 from tinycss2.color4 import parse_color
 
 from ipu_results.errors import DocumentTooLargeError
@@ -130,7 +130,8 @@ def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[Style
         for name in ("id", "class"):
             if name in node.attrs:
                 value = node.attrs[name]
-                node[name] = value.lower() if isinstance(value, str) else [part.lower() for part in value]
+                text = " ".join([value] if isinstance(value, str) else value).lower()
+                node[name] = text if isinstance(value, str) else AttributeValueList(text.split())
 
 
 class _Cascade:
