@@ -38,8 +38,8 @@ FINDING = "Of {counted} counted pairs on IPUs, {within_5_percent} reproduce the 
 PART = "{counted} with its {parts} ({within_5_percent} within 5%)"
 PLURALS = {"author": "authors", "machine": "machines"}
 GROUP = (
-    "{pairs} pairs, {counted} of them counted, {within_5_percent} within 5%, or {works} works, "
-    "{works_within_5_percent} within 5%. The geometric mean of the ratios is {mean_ratio:.3f} (95 %: {mean_low:.3f} to {mean_high:.3f}), "
+    "{pairs} pairs, {counted} counted, {within_5_percent} within 5%, or {works} works, {works_within_5_percent} "
+    "within 5%. The geometric mean of the ratios is {mean_ratio:.3f} (95 % from {mean_low:.3f} to {mean_high:.3f}), "
     "the lowest {lowest_ratio:.3f}, the highest {highest_ratio:.3f}."
 )
 LOWEST = (

@@ -126,7 +126,7 @@ when the dataset was built. The rows that it used are in the table `recomputatio
 |---|---|
 | confirmed | all values that count agree |
 | confirmed-internally | the same, but they rest, at least in part, on the same document or another claim |
-| circular | the same, but a value only multiplies, divides or adds what the document itself states |
+| circular | the same, but a value is arithmetic over what the document and datasheets state: no measurement |
 | last-digit-differs | all values agree or differ by at most one unit of the last printed digit |
 | reached-by-later-sdk | the figures are of a later SDK and give or reach the claim: no confirmation |
 | exceeded-by-later-sdk | the figures are of a later SDK, and exceed the claim by more than two SDKs have differed |
