@@ -57,7 +57,7 @@ MAX_CSV = 2_000_000  # bytes: a larger one is in the archive alone
 
 
 @dataclass(frozen=True, slots=True)
-class DownloadFile:
+class OfferedFile:
     """A file that the page offers: of a table, or of all tables where there is no `name`."""
 
     name: str
@@ -74,7 +74,7 @@ class DownloadFile:
         return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(1, round(count / 1e3))} kB"
 
 
-def build_downloads(release: Path) -> list[DownloadFile]:
+def build_downloads(release: Path) -> list[OfferedFile]:
     """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
     files = []
     for table in TABLES:
@@ -84,7 +84,7 @@ def build_downloads(release: Path) -> list[DownloadFile]:
         write_csv(rows, buffer)
         for kind, text in (("parquet", content), ("csv", buffer.getvalue())):
             path = f"data/{kind}/{table.name}.{kind}" if kind == "parquet" or len(text) <= MAX_CSV else ""
-            files.append(DownloadFile(table.name, kind, path, text, rows.num_rows, table.description))
+            files.append(OfferedFile(table.name, kind, path, text, rows.num_rows, table.description))
     total = sum(each.rows for each in files if each.kind == "csv")
     for kind in ("parquet", "csv"):
         archive = BytesIO()
@@ -92,7 +92,7 @@ def build_downloads(release: Path) -> list[DownloadFile]:
             for each in files:
                 if each.kind == kind:
                     packed.writestr(ZipInfo(f"ipu-results/{each.name}.{kind}"), each.content, ZIP_DEFLATED)
-        files.append(DownloadFile("", kind, f"data/ipu-results-{kind}.zip", archive.getvalue(), total))
+        files.append(OfferedFile("", kind, f"data/ipu-results-{kind}.zip", archive.getvalue(), total))
     return files
 
 
