@@ -1,4 +1,4 @@
-"""Find what a reader of a page does not see as it is written: not displayed, struck, raised, or in doubt."""
+"""Find the text of a page that is not displayed, struck, raised, or in doubt."""
 
 from __future__ import annotations
 
