@@ -129,8 +129,7 @@ def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[Style
     for node in soup.find_all(True) if quirks else ():
         for name in ("id", "class"):
             if name in node.attrs:
-                value = node.attrs[name]
-                node[name] = value.lower() if isinstance(value, str) else [part.lower() for part in value]
+                node[name] = " ".join(node.get_attribute_list(name)).lower()
 
 
 class _Cascade:
