@@ -83,7 +83,7 @@ def _read_rows(folder: Path, name: str, columns: list[str]) -> tuple[pa.Table, s
     view = next((view for view in VIEWS if view.name == name), None)
     if view is None or path.exists():
         check_build_id(path, build_id)
-        return pq.read_table(path, columns=columns), build_id
+        return pq.read_table(path, columns=columns, page_checksum_verification=True), build_id
     with open_warehouse(folder) as connection:
         return read_view(connection, view).select(columns), build_id
 

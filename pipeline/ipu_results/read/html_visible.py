@@ -1,4 +1,4 @@
-"""Find what a reader of a page does not see in this form: not displayed, struck, raised, or in doubt."""
+"""Find the text of a page that is not displayed, struck, raised, or in doubt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import tinycss2
 from bs4 import BeautifulSoup
-from bs4.element import AttributeValueList, Doctype, Tag
+from bs4.element import Doctype, Tag
 from tinycss2.color4 import parse_color
 
 from ipu_results.errors import DocumentTooLargeError
@@ -129,9 +129,7 @@ def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[Style
     for node in soup.find_all(True) if quirks else ():
         for name in ("id", "class"):
             if name in node.attrs:
-                value = node.attrs[name]
-                text = " ".join([value] if isinstance(value, str) else value).lower()
-                node[name] = text if isinstance(value, str) else AttributeValueList(text.split())
+                node[name] = " ".join(node.get_attribute_list(name)).lower()
 
 
 class _Cascade:

@@ -228,7 +228,8 @@ def _read_parquet(warehouse: Path, table: Table) -> pa.Table:
     path = warehouse / get_parquet_name(table.name)
     texts = [column.name for column in table.columns if column.kind == "text"]
     try:
-        with pq.ParquetFile(path, read_dictionary=texts) as file:  # `pq.read_table` makes a dataset of the file first
+        # `pq.read_table` makes a dataset of the file first
+        with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
             return file.read(use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise WarehouseError(f"cannot be read: {get_first_line(error)}", place=path.name) from error
