@@ -35,10 +35,8 @@ def test_every_contradiction_of_independent_figures_names_figures_or_facts(query
 
 def test_every_condition_finds_rows(query: Query) -> None:
     conditions = "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition FROM contradicted"
-    files = (RAW / "claims").glob("*contradicted.csv")
-    rules = {
-        tuple(row.values()) for file in files for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines())
-    }
+    texts = [file.read_text(encoding="utf-8") for file in (RAW / "claims").glob("*contradicted.csv")]
+    rules = {tuple(row.values()) for text in texts for row in csv.DictReader(text.splitlines())}
     assert {*query(conditions)} == rules
 
 
