@@ -146,7 +146,7 @@ def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(wareho
     assert query(f"SELECT division FROM mlperf_entries WHERE result_id = '{match.row['result_id']}'") == [("closed",)]
     assert match.ratio.ratio == 21.0 / match.row["minutes"]
     assert "MLPerf division: closed / open" in get_reasons(closed)
-    assert compare_one(warehouse, **figures, division="closed", mlperf_round="0.6", minutes=21.0).matches == ()
+    assert compare_one(warehouse, **figures, division="closed", mlperf_round="6.0", minutes=21.0).matches == ()
     for unknown in ("99", "banana"):  # MLCommons says nothing of it
         with pytest.raises(ComparisonError, match=r"is unknown.*--round"):
             compare_one(warehouse, **figures, division="closed", mlperf_round=unknown, minutes=21.0)

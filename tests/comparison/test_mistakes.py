@@ -11,7 +11,9 @@ import pytest
 from ipu_results.comparison.comparable import load_rows
 from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.verdict import Comparison, build_stated, compare_with_rows
+from ipu_results.ground.text import find_nearest_words
 from ipu_results.schema import quote
+from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.store.query import open_warehouse
 
 REFUSED = ("implausible", "doubtful")
@@ -173,3 +175,37 @@ def test_honest_runs_are_not_refused(doors: Doors) -> None:
     assert [f"{figures}: {own.verdict}" for figures, own in comparisons if own.status == "implausible"] == []
     doubted = [f"{figures}: {own.verdict}" for figures, own in comparisons if own.status == "doubtful"]
     assert len(doubted) <= MAX_DOUBTED, "\n".join(doubted)
+
+
+def test_every_limit_has_its_document_and_25_chips_have_both() -> None:
+    chips = load_accelerators()
+    assert all(bool(own.peaks) == ("read on" in own.peak_document) for own in chips)
+    assert all((own.power_w is not None) == ("read on" in own.power_document) for own in chips)
+    assert sum(bool(own.peaks and own.power_w) for own in chips) >= 25
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"),
+    [
+        ("NVIDIA H200-SXM5-141GB", "H200 SXM"),
+        ("NVIDIA Blackwell GPU (B200-SXM-180GB)", "B200"),
+        ("NVIDIA A100 - PCIe - 80 GB", "A100 PCIe"),
+        ("8xH200", "H200 SXM"),
+        ("Intel(R) Gaudi(R) 2 AI Accelerator", "Gaudi2"),
+        ("NVIDIA L40S", "L40S"),
+        ("NVIDIA RTX A5000", None),
+        ("GC200", None),
+    ],
+)
+def test_chips_are_joined_by_the_words_of_their_names(name: str, chip: str | None) -> None:
+    accelerator = find_accelerator(name)
+    assert (accelerator and accelerator.chip) == chip
+
+
+def test_nearest_words_have_the_parts_of_a_word() -> None:
+    machines = ["NVIDIA H200-SXM5-141GB", "GH200-480GB", "RTX A1000", "A100-80GB", "C2", "C600"]
+    assert find_nearest_words("h200", machines) == ["NVIDIA H200-SXM5-141GB"]
+    assert find_nearest_words("a100", machines) == ["A100-80GB"]
+    assert find_nearest_words("c2", machines) == ["C2"]
+    assert find_nearest_words("BERT", ["ALBERT-Base", "BERT-Large", "BERT-Base"]) == ["BERT-Base", "BERT-Large"]
+    assert find_nearest_words("resnet5O", ["ResNet-50 v1.5", "UNet"]) == ["ResNet-50 v1.5"]

@@ -144,7 +144,8 @@ def test_bytemlperf_report_keeps_digits_and_states_what_is_missing(tmp_path: Pat
     assert (facts["precision"], facts["chip_count"], facts["chip"], facts["platform"]) == ("FP16", "2", "", "")
     assert "model RESNET50-TORCH-FP32; report of 2026-01-02; latency is the time of one call" in facts["conditions"]
     assert result.environment["Backend"] == "IPU"
-    assert result.remarks[0] == "the file does not state platform, chip, framework, sdk_version: fill in what you know"
+    blank = "platform, chip, framework, sdk_version"
+    assert result.remarks[0] == f"the file does not state {blank}: fill in what you know (--set NAME=TEXT)"
 
 
 def test_bytemlperf_sparsity_is_a_condition_and_an_exponent_is_written_out(tmp_path: Path) -> None:
@@ -310,7 +311,7 @@ def test_optimum_report_is_handed_in_as_it_is(tmp_path: Path, warehouse: Path) -
     assert [words.find("model", "bert-base-uncased"), words.find("precision", "float16")] == ["BERT-Base", "FP16"]
     assert not any("does not state" in remark for remark in prepared.remarks)
     remarks = prepare_bundle(replace(request, defaults={"platform": "C600"})).remarks
-    assert remarks[0] == "benchmark.json: the file does not state sdk_version: fill in what you know"
+    assert remarks[0] == "benchmark.json: the file does not state sdk_version: fill in what you know (--set NAME=TEXT)"
     with pytest.raises(SubmissionError, match="says precision 'float16', not 'fp32'"):
         prepare_bundle(replace(request, defaults={"precision": "fp32"}))
 

@@ -6,27 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.submission.tool_files import read, select
-
-TRTEXEC = """\
-&&&& RUNNING TensorRT.trtexec [TensorRT v8601] # trtexec --onnx=resnet50.onnx --shapes=input:{batch}x3x224x224 --fp16
-[07/20/2026-12:17:40] [I] Selected Device: NVIDIA A100-SXM4-40GB
-[07/20/2026-12:17:40] [I] TensorRT version: 8.6.1
-[07/20/2026-12:17:47] [I] === Performance summary ===
-[07/20/2026-12:17:47] [I] Throughput: 258.892 qps
-[07/20/2026-12:17:47] [I] Latency: min = 1.87 ms, max = 6.78 ms, mean = 4.0024 ms, median = 4.3 ms
-[07/20/2026-12:17:47] [I] GPU Compute Time: min = 1.71 ms, max = 6.48 ms, mean = 3.82667 ms
-"""
-BENCHMARK_APP = """\
-[ INFO ] Model batch size: 8
-[Step 10/11] Measuring performance (Start inference asynchronously, 6 inference requests, limits: 15000 ms duration)
-[ INFO ] Execution Devices:['CPU']
-[ INFO ] Latency:
-[ INFO ]    Median:        17.50 ms
-[ INFO ]    Average:       17.72 ms
-[ INFO ]    Max:           11850.26 us
-[ INFO ] Throughput:   55.95 FPS
-"""
+from tests.submission.tool_files import BENCHMARK_APP, TRAINER, TRTEXEC, read, select
 
 
 @pytest.mark.parametrize(("batch", "rates"), [("1", ["258.892"]), ("16", [])])
@@ -52,7 +32,7 @@ def test_benchmark_app_latencies_say_how_many_requests_are_in_flight(tmp_path: P
 
 
 def test_trainer_rates_keep_their_task(tmp_path: Path) -> None:
-    result = read(tmp_path, '{"train_samples_per_second": 41.20, "eval_samples_per_second": 97.1, "epoch": 1.0}')
+    result = read(tmp_path, TRAINER)
     assert select(result, "metric", "value", "task") == [
         ("throughput", "41.20", "training"),
         ("throughput", "97.1", "inference"),

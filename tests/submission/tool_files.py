@@ -164,6 +164,27 @@ TEMPLATE = """model,task,batch_size,metric,unit,value,place
 my network,inference,4,throughput,images/s,"1,234.50",table 3
 my network,inference,4,latency,ms,0.5,
 """
+TRTEXEC = """\
+&&&& RUNNING TensorRT.trtexec [TensorRT v8601] # trtexec --onnx=resnet50.onnx --shapes=input:{batch}x3x224x224 --fp16
+[07/20/2026-12:17:40] [I] Selected Device: NVIDIA A100-SXM4-40GB
+[07/20/2026-12:17:40] [I] TensorRT version: 8.6.1
+[07/20/2026-12:17:47] [I] === Performance summary ===
+[07/20/2026-12:17:47] [I] Throughput: 258.892 qps
+[07/20/2026-12:17:47] [I] Latency: min = 1.87 ms, max = 6.78 ms, mean = 4.0024 ms, median = 4.3 ms
+[07/20/2026-12:17:47] [I] GPU Compute Time: min = 1.71 ms, max = 6.48 ms, mean = 3.82667 ms
+"""
+BENCHMARK_APP = """\
+[ INFO ] Model batch size: 8
+[Step 10/11] Measuring performance (Start inference asynchronously, 6 inference requests, limits: 15000 ms duration)
+[ INFO ] Execution Devices:['CPU']
+[ INFO ] Latency:
+[ INFO ]    Median:        17.50 ms
+[ INFO ]    Average:       17.72 ms
+[ INFO ]    Max:           11850.26 us
+[ INFO ] Throughput:   55.95 FPS
+"""
+TRAINER = '{"train_samples_per_second": 41.20, "eval_samples_per_second": 97.1, "epoch": 1.0}'
+
 FILES = {
     "bytemlperf": BYTEMLPERF,
     "jube-caraml": JUBE_CSV,
@@ -173,6 +194,9 @@ FILES = {
     "optimum-benchmark": json.dumps(OPTIMUM, indent=4),
     "poprt": POPRT_RECORD,
     "poptorch": CNN_INFERENCE,
+    "trtexec": TRTEXEC.format(batch=1),
+    "benchmark_app": BENCHMARK_APP,
+    "trainer": TRAINER,
     "csv-template": TEMPLATE,
 }
 

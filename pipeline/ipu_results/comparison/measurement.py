@@ -60,15 +60,11 @@ class KnownWords:
         return known.get(word) or known.get(normalise_name(word))
 
     def describe_unknown(self, field: str, word: str) -> str:
-        """Describe an unknown word, the known ones that are nearest to it, and the option that states one."""
+        """Describe an unknown word and the known ones that are nearest to it."""
         names, near = sorted(set(self.fields[field].values())), find_nearest_words(word, self.fields[field])
         more = ", …" if len(names) > MAX_LISTED else ""
         known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
-        text = f"{field} {word!r} is unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
-        text += f"; state one with {OPTIONS.get(field) or '--' + field.replace('_', '-')}"
-        if field == "platform" and find_accelerator(word):
-            text += f", or another machine with this chip: --chip {shlex.quote(word)} --chips N"
-        return text
+        return f"{field} {word!r} is unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
 
 
 def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
@@ -260,7 +256,10 @@ def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list
         return text
     known = words.find(name, text)
     if known is None and not (local and name in ("model", "platform", "framework", "precision")):
-        problems.append(words.describe_unknown(name, text))
+        step = f"state one with {OPTIONS.get(name) or '--' + name.replace('_', '-')}"
+        if name == "platform" and find_accelerator(text):
+            step += f", or another machine with this chip: --chip {shlex.quote(text)} --chips N"
+        problems.append(f"{words.describe_unknown(name, text)}; {step}")
     return known or text
 
 

@@ -144,7 +144,7 @@ def _find_wrong_keys(entry: Mapping[str, Any]) -> str | None:
             words = f" (one of {', '.join(choices[name])})" if name in choices else ""
             parts.append(f"missing required field `{name}`{words}")
     for name in entry.keys() - fields.keys():
-        nearest = find_nearest_words(name, fields, 1)
+        nearest = find_nearest_words(name, list(fields), 1)
         parts.append(f"unknown field `{name}`" + (f", nearest: `{nearest[0]}`" if nearest else ""))
     return "; ".join(sorted(parts)) or None
 

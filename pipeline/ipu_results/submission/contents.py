@@ -225,7 +225,7 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
 def _parse_submission(entry: Mapping[str, Any], faults: list[Fault]) -> Submission | None:
     fields = [known.name for known in msgspec.structs.fields(Submission)]
     for key in entry.keys() - set(fields):
-        near = find_nearest_words(key, fields, 1)
+        near = find_nearest_words(key, list(fields), 1)
         hint = f"; the nearest key is {near[0]}" if near else ""
         faults.append(Fault("schema", f"unknown key {key[:60]!r}{hint}", DESCRIPTION))
     try:

@@ -89,7 +89,7 @@ def describe_missing(figures: Iterable[Mapping[str, str]]) -> str | None:
     """Describe the facts that some figure lacks, None if all are stated."""
     rows = list(figures)
     missing = [name for name in FACTS if any(not row[name] for row in rows)]
-    return f"the file does not state {', '.join(missing)}: fill in what you know" if missing else None
+    return f"the file does not state {', '.join(missing)}: fill in what you know (--set NAME=TEXT)" if missing else None
 
 
 @dataclass
