@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ipu_results import compare
 from ipu_results.comparison import Comparison
-from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.report import format_comparisons
+from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.query import open_warehouse

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from ipu_results.comparison.comparable import load_rows
-from ipu_results.comparison.measurement import load_known_words
 from ipu_results.comparison.verdict import Comparison, build_stated, compare_with_rows
+from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.text import find_nearest_words
 from ipu_results.schema import quote
 from ipu_results.schema.accelerators import find_accelerator, load_accelerators

@@ -26,8 +26,9 @@ from ipu_results.comparison.comparable import (
     list_differences,
     load_rows,
 )
-from ipu_results.comparison.measurement import FIGURES, Measurement, load_known_words
+from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import build_from_row, compare_with_rows
+from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.text import to_json_value
 from ipu_results.runner import reference_rows
 from ipu_results.serve.pairs import find_pair_obstacle

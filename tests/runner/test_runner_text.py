@@ -10,7 +10,8 @@ import numpy as np
 import onnx
 import pytest
 from ipu_results.build import IngestConfig, ingest
-from ipu_results.comparison.measurement import load_known_words, read_source
+from ipu_results.comparison.measurement import read_source
+from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import RunnerError, SweepConfigError
 from ipu_results.networks.builder import GraphBuilder, WeightGenerator
 from ipu_results.networks.text import BERT_WORDS, Bert

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from ipu_results.comparison.comparable import Row, load_rows
-from ipu_results.comparison.measurement import KnownWords, load_known_words
+from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.store.query import open_warehouse
 from ipu_results.submission.adapters import read_figures
 from ipu_results.submission.record import (

@@ -3,6 +3,7 @@
 from ipu_results.comparison.expect import Expectation, expect
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
-from ipu_results.comparison.verdict import Comparison, Match, Ratio, Refusal, compare
+from ipu_results.comparison.ratio import Ratio
+from ipu_results.comparison.verdict import Comparison, Match, Refusal, compare
 
 __all__ = ["Check", "Comparison", "Expectation", "Match", "Measurement", "Ratio", "Refusal", "compare", "expect"]

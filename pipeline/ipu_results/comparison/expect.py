@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ipu_results.comparison.measurement import load_known_words
+from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.sql import run_query

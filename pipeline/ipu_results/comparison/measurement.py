@@ -10,107 +10,24 @@ import math
 import re
 import shlex
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
+from ipu_results.comparison.words import KnownWords
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.ground.files import load_schema_file, open_regular_file
-from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import describe_unknown_columns, find_nearest_words
+from ipu_results.ground.text import describe_unknown_columns
 from ipu_results.link.platforms import parse_machine
-from ipu_results.normalise.fields import POWER_SCOPES
-from ipu_results.schema import table
 from ipu_results.schema.accelerators import find_accelerator
-from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+from ipu_results.schema.vocabulary import load_vocabulary
 
 COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
+OPTIONS = {"mlperf_round": "--round"}  # of a field whose option has another name
 PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
-MAX_LISTED, COMMA, OPTIONS = 12, ", ", {"mlperf_round": "--round"}  # the option of a field that is called otherwise
-
-
-# The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds name.
-ROUNDS = """
-    SELECT round AS mlperf_round FROM mlperf_entries
-    UNION SELECT unnest(string_split(comparable_rounds, '-')) FROM mlperf_entries ORDER BY mlperf_round
-"""
-
-
-@dataclass(frozen=True)
-class KnownWords:
-    """Known words by field: `fields` maps a normalised word to its canonical form.
-
-    `networks` are the networks of a canonical model. `items` is what one item of a network or model is. `machines`
-    holds the facts of each platform.
-    """
-
-    fields: Mapping[str, Mapping[str, str]]
-    networks: Mapping[str, tuple[str, ...]]
-    items: Mapping[str, str]
-    machines: Mapping[str, Mapping[str, Any]]
-
-    def find(self, field: str, word: str) -> str | None:
-        """Return the canonical form of a word, None if it is unknown; what a row of the record has is not changed."""
-        known = self.fields[field]
-        return known.get(word) or known.get(normalise_name(word))
-
-    def describe_unknown(self, field: str, word: str) -> str:
-        """Describe an unknown word and the known ones that are nearest to it."""
-        names, near = sorted(set(self.fields[field].values())), find_nearest_words(word, self.fields[field])
-        more = ", …" if len(names) > MAX_LISTED else ""
-        known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
-        return f"{field} {word!r} is unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
-
-
-def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
-    """Load the known words of an open warehouse."""
-    vocabulary = load_vocabulary()
-    columns = "model, network, effective_precision AS precision, item, framework, platform"
-    rows = run_query(connection, f"SELECT DISTINCT {columns} FROM results ORDER BY ALL").to_pylist()
-    machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()
-    models = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
-    networks: dict[str, set[str]] = {}
-    for row in rows:
-        networks.setdefault(row["model"], set()).add(row["network"])
-        networks.setdefault(row["network"], set()).add(row["network"])
-    names = ("precision", "framework", "platform", "item")
-    printed = {name: sorted({row[name] for row in rows if row[name]}) for name in names}
-    results = table("results")
-    choices = {
-        name: _spell(results.column(name).choices or ())
-        for name in "task phase latency_kind latency_basis latency_scope power_scope benchmark division origin".split()
-    }
-    choices["power_scope"] |= POWER_SCOPES
-    rounds = [row["mlperf_round"] for row in run_query(connection, ROUNDS).to_pylist()]
-    choices["mlperf_round"] = {key: name for name in rounds for key in (name, f"v{name}")}
-    platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
-    items = {entry["model"]: entry["item"] for entry in vocabulary.list_entries("model") if entry.get("item")}
-    precisions = [*vocabulary.precision_bits, *printed["precision"]]
-    return KnownWords(
-        fields={
-            "model": _spell(networks, models, networks),
-            "platform": _spell((machine["platform"] for machine in machines), platforms, printed["platform"]),
-            "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
-            "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
-            "item": _spell([*items.values(), *printed["item"]]),
-            **choices,
-        },
-        networks={model: tuple(sorted(names)) for model, names in networks.items()},
-        items={row["network"]: items[row["model"]] for row in rows if row["model"] in items} | items,
-        machines={machine["platform"]: machine for machine in machines},
-    )
-
-
-def _spell(words: Iterable[str], others: Mapping[str, str] = {}, printed: Iterable[str] = ()) -> dict[str, str]:
-    """Return words by their normalised spelling, then other spellings, and words of the record as they are printed."""
-    return {normalise_name(word): word for word in words} | dict(others) | {word: word for word in printed}
-
-
 COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")
 BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none

@@ -16,7 +16,6 @@ from ipu_results.comparison.comparable import (
     find_figure_obstacle,
     find_missing_figure,
     find_obstacle,
-    get_interval,
     get_latency_basis,
     is_same_set_up,
     list_differences,
@@ -25,16 +24,11 @@ from ipu_results.comparison.comparable import (
     remark_on_variant,
     sort_by_distance,
 )
-from ipu_results.comparison.measurement import (
-    FIELDS,
-    KnownWords,
-    Measurement,
-    build_measurement,
-    load_known_words,
-    read_source,
-)
+from ipu_results.comparison.measurement import FIELDS, Measurement, build_measurement, read_source
 from ipu_results.comparison.mistakes import doubt_other_machine, doubt_share, name_mistake
 from ipu_results.comparison.plausibility import Check, check_plausibility, compute_share, find_limits
+from ipu_results.comparison.ratio import Ratio, compute_ratio, get_gap
+from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.physics import MAX_BATCHES_IN_FLIGHT
@@ -58,18 +52,6 @@ ROW_COLUMNS = (
 Status = Literal[
     "implausible", "doubtful", "plausible", "depends", "other-conditions", "only-emulated", "no-comparable-row"
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """Ours over theirs; `low` and `high` bound it by the stated intervals of both, null where neither has one."""
-
-    figure: str
-    ours: float
-    theirs: float
-    ratio: float
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +146,8 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
         nearest = min(settled, key=lambda match: match.distance)
         has_bases = _has_bases(ours, nearest)
         others = (own for own in nearest.ratios[1:] if own.figure != "latency_ms" or has_bases)
-        ratio = max([nearest.ratio, *others], key=_get_gap)
-        if _get_gap(ratio) > DOUBTFUL_FACTOR:
+        ratio = max([nearest.ratio, *others], key=get_gap)
+        if get_gap(ratio) > DOUBTFUL_FACTOR:
             batch = "" if ours.benchmark else " at the same batch size"
             named = name_mistake(ours, ratio.figure, ratio.ratio, nearest.row)
             limit = f"more than a factor of {DOUBTFUL_FACTOR:g} apart on the same machine{batch}{named}"
@@ -199,7 +181,7 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
     bases: dict[str | None, Match] = {}
     for match in sorted(matches, key=lambda match: match.distance):
         bases.setdefault(get_latency_basis(match.row), match)
-    gaps = [_get_gap(match.ratio) for match in bases.values()]
+    gaps = [get_gap(match.ratio) for match in bases.values()]
     texts = [
         f"{format_plain(match.ratio.ratio)} × if {basis} {_describe_row(match, match.ratio)}"
         if basis
@@ -217,10 +199,6 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
         return "doubtful", f"{stated}: {far}{next(filter(None, named), '')}"
     step = "the rows do not say" if ours.stated_basis else "state it with --latency-basis"
     return "depends", f"{stated}: what the latency times decides; {step}"
-
-
-def _get_gap(ratio: Ratio) -> float:
-    return max(ratio.ratio, 1 / ratio.ratio)
 
 
 def describe_match(match: Match, ratio: Ratio | None = None) -> str:
@@ -369,21 +347,12 @@ def _select_nearest(ours: Measurement, ordered: Sequence[tuple[float, Row]]) -> 
 
 def _build_match(ours: Measurement, distance: float, row: Row) -> Match:
     obstacles = {name: find_figure_obstacle(name, ours, row) for name in list_shared_figures(ours, row)}
-    ratios = tuple(_compute_ratio(name, ours, row) for name, obstacle in obstacles.items() if obstacle is None)
+    ratios = tuple(compute_ratio(name, ours, row) for name, obstacle in obstacles.items() if obstacle is None)
     per_chip = None
     if ratios[0].figure == "throughput" and ours.chips and row["chips"] and ours.chips != row["chips"]:
         per_chip = ratios[0].ratio / ours.chips * row["chips"]
     reasons = {name: obstacle for name, obstacle in obstacles.items() if obstacle is not None}
     return Match(get_group(row), distance, row, ratios, reasons, tuple(list_differences(ours, row)), per_chip)
-
-
-def _compute_ratio(figure: str, ours: Measurement, row: Row) -> Ratio:
-    own, theirs = getattr(ours, figure), row[figure]
-    low, high = get_interval(figure, asdict(ours)) or (own, own)
-    their_low, their_high = get_interval(figure, row) or (theirs, theirs)
-    if low == high and their_low == their_high:
-        return Ratio(figure, own, theirs, own / theirs)
-    return Ratio(figure, own, theirs, own / theirs, low / their_high, high / their_low)
 
 
 def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:

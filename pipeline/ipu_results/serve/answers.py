@@ -15,7 +15,7 @@ import duckdb
 from pydantic import Field
 
 from ipu_results.comparison.comparable import load_rows, name_precision
-from ipu_results.comparison.measurement import KnownWords, load_known_words
+from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words, to_json_value
 from ipu_results.schema import quote, table

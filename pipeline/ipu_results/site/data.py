@@ -18,7 +18,8 @@ import pyarrow as pa
 from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.check.rules import RULES
 from ipu_results.comparison.comparable import name_precision
-from ipu_results.comparison.measurement import FIGURES, load_known_words
+from ipu_results.comparison.measurement import FIGURES
+from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, sql_view

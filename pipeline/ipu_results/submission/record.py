@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 import duckdb
 
 from ipu_results.comparison.comparable import Row, load_rows
-from ipu_results.comparison.measurement import FIELDS, KnownWords, build_measurement
+from ipu_results.comparison.measurement import FIELDS, build_measurement
 from ipu_results.comparison.plausibility import find_limits
 from ipu_results.comparison.verdict import UNVERIFIED, Comparison, compare_with_rows
+from ipu_results.comparison.words import KnownWords
 from ipu_results.ground import physics
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import table

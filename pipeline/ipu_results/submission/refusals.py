@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import duckdb
 
 from ipu_results.comparison.comparable import Row
-from ipu_results.comparison.measurement import KnownWords, load_known_words
+from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_count, mark_formula
