@@ -208,4 +208,4 @@ def test_nearest_words_have_the_parts_of_a_word() -> None:
     assert find_nearest_words("a100", machines) == ["A100-80GB"]
     assert find_nearest_words("c2", machines) == ["C2"]
     assert find_nearest_words("BERT", ["ALBERT-Base", "BERT-Large", "BERT-Base"]) == ["BERT-Base", "BERT-Large"]
-    assert find_nearest_words("resnet5O", ["ResNet-50 v1.5", "UNet"]) == ["ResNet-50 v1.5"]
+    assert find_nearest_words("resnet5O", ["UNet", "ResNet-50 v1.5"], 1) == ["ResNet-50 v1.5"]
