@@ -60,6 +60,7 @@ READ_TOTALS = """
 import duckdb, json, sys
 folder, calls, figures, definitions = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3].split(), sys.argv[4]
 c = duckdb.connect()
+c.execute("SET enable_progress_bar = false")
 c.execute(f"ATTACH '{folder}/ipu_results.duckdb' AS ipu (READ_ONLY)")
 c.execute("USE ipu")
 print(json.dumps(duckdb.__version__))
