@@ -123,6 +123,6 @@ def test_any_bytes_are_read_or_refused(seed: bytes, data: bytes, kind: str | Non
 
 
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_page_of_any_bytes_is_read_or_refused(data: bytes) -> None:
     assert_read_or_refused(read_page, data)
     assert_read_or_refused(read_page, training_page([data.decode("utf-8", "replace")]))

@@ -202,7 +202,6 @@ def test_footnote_of_a_spanned_cell_is_repeated() -> None:
 SWAPPED = row_html([TRAINING[0], TRAINING[5], *TRAINING[2:5], TRAINING[1], *TRAINING[6:]], "th")
 TWO, THREE = (("bow_training", number, "row-width") for number in (2, 3))
 AGAIN = ("bow_training", None, "duplicate-table")
-LOST = ("", None, "unknown-header")
 DAMAGES = {
     "row span never fills a later short row": (
         [ROW.replace("<td>1,590", "<td rowspan=2>1,590"), row_html(RESNET[:7]), row_html(RESNET[:8])],
@@ -216,7 +215,7 @@ DAMAGES = {
     "row too short": ([ROW, row_html(RESNET[:-1])], [TWO]),
     "repeated table": ([ROW, "</table><table>", HEAD, OTHER], [AGAIN]),
     "another header inside of a table begins another": ([ROW, SWAPPED, ROW], [AGAIN]),
-    "rows without their header": ([ROW, "</table><table>", ROW, OTHER], [LOST]),
+    "rows without their header": ([ROW, "</table><table>", ROW, OTHER], [("", None, "unknown-header")]),
 }
 
 
@@ -230,7 +229,7 @@ def test_damage_is_a_problem_and_the_other_rows_are_kept(name: str) -> None:
 
 def test_row_of_two_texts_under_a_broken_header_is_lost_and_a_title_is_not() -> None:
     broken = HEAD.replace("Precision", "Precisoin")
-    for row, expected in ((["GPT2", "16.16"], [LOST]), (["Training"] * 2, [])):
+    for row, expected in ((["GPT2", "16.16"], [("", None, "unknown-header")]), (["Training"] * 2, [])):
         document = read_page(page_html("<table>", broken, row_html(row), HEAD, ROW, "</table>"))
         assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
 

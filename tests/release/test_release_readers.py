@@ -60,6 +60,7 @@ READ_TOTALS = """
 import duckdb, json, sys
 folder, calls, figures, definitions = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3].split(), sys.argv[4]
 c = duckdb.connect()
+c.execute("SET enable_progress_bar = false")
 c.execute(f"ATTACH '{folder}/ipu_results.duckdb' AS ipu (READ_ONLY)")
 c.execute("USE ipu")
 print(json.dumps(duckdb.__version__))
@@ -92,7 +93,8 @@ def test_oldest_and_newest_duckdb_read_every_relation_and_file(
 def test_pandas_and_polars_read_the_same_rows(library: str, suffix: str, release: Path, expected: Totals) -> None:
     read = getattr(pytest.importorskip(library), f"read_{suffix}")
     frames = {name: read(release / f"{name}.{suffix}") for name in FILES}
-    sums = {name: float(frames["results"][name].sum()) for name in FIGURES}
+    figures = {name: frames["results"][name].to_list() for name in FIGURES}  # texts in polars where 100 cells are empty
+    sums = {name: sum(float(it) for it in own if not pd.isna(it)) for name, own in figures.items()}
     assert_same({name: len(frame) for name, frame in frames.items()}, sums, expected)
 
 

@@ -205,7 +205,7 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
     variant = fields.get("variant")
     if fields.get("sequence_length") is None and (length := parse_sequence_length(variant)):
         fields["sequence_length"] = length
-        fields.setdefault("packed", PACKED.search(str(variant)) is not None)
+        fields.setdefault("packed", PACKED.search(variant or "") is not None)
         remarks.append(f"sequence_length {length}, {'packed' if fields['packed'] else 'not packed'}: variant {variant}")
     machine = words.machines.get(fields.get("platform") or "", {})
     for name, fact in (("chip", "chip"), ("chips", "chip_count")):
