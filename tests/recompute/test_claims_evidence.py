@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Query
 
 
-def test_note_of_a_document_says_what_was_read(query: Query) -> None:
+def test_notes_of_claims_state_the_text_that_was_read(query: Query) -> None:
     """Of all, what was read; where something was not, what."""
     notes = "SELECT note FROM documents WHERE document_id IN (SELECT ledger_id FROM claims)"
     assert query(
