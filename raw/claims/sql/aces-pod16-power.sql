@@ -1,6 +1,6 @@
 -- Power of 16 IPUs beside that of an IPU-POD16, as Texas A&M states both.
 SELECT
-    16 * c.value AS value, 'beside the IPU-POD16 without its host' AS baseline,
+    16 * c.value AS value, 'the IPU-POD16 without its host' AS baseline,
     printf('16 x %g W = %g W; printed %g W', c.value, 16 * c.value, p.value) AS arithmetic,
     ['facts:' || c.fact_id, 'facts:' || p.fact_id] AS inputs
 FROM facts AS c
