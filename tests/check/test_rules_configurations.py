@@ -301,7 +301,7 @@ NETWORKS = {
 def test_work_of_a_network_is_that_of_its_graph() -> None:
     gmacs = load_vocabulary().gmacs
     assert {network for network, _ in gmacs} == {network for network, _ in NETWORKS}
-    assert sorted(NETWORKS.values()) == sorted(NAMES)
+    assert sorted(NETWORKS.values()) == sorted({*NAMES} - {"resnet50-folded"})  # the same network
     for place, name in NETWORKS.items():
         assert gmacs[place] == round(read_program(build(name), 1).macs / 1e9, 3), name
 

@@ -128,5 +128,5 @@ def test_variant_states_the_sequence_length(warehouse: Path) -> None:
     assert named.measurement.sequence_length == 128
     assert [match.row["result_id"] for match in named.matches] == [match.row["result_id"] for match in counted.matches]
     assert named.matches
-    with pytest.raises(ComparisonError, match="sequence_length 384 is not that of variant 'SL128'"):
+    with pytest.raises(ComparisonError, match="variant SL128 and sequence length 384 contradict each other"):
         compare(variant="SL128", sequence_length=384, **stated)

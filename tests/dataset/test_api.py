@@ -20,7 +20,8 @@ from ipu_results.schema.frames import frame_dtypes
 from tests.conftest import ROOT, Query
 
 NAMES = [
-    *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect", "load", "provenance", "score_mlperf"),
+    *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect", "expect"),
+    *("load", "provenance", "score_mlperf"),
 ]
 
 

@@ -137,6 +137,12 @@ def test_contradictions_within_papers_show_every_reading(query: Query) -> None:
         "heidelberg-link": 2,
         "heidelberg-gpu": 0,
         "heidelberg-peak": 0,
+        "caraml-batch-text": 0,
+        "caraml-efficiency-cut": 7,
+        "caraml-efficiency-text": 6,
+        "caraml-host-cores": 2,
+        "aces-autoencoder-scaling": 2,
+        "aces-pod16-power": 1,
     }
 
 

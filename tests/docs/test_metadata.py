@@ -160,7 +160,7 @@ def test_package_has_the_version_of_the_project() -> None:
 
 
 def test_no_release_is_newer_than_the_project() -> None:
-    changelog = re.findall(r"(?m)^## \[(\d[^\]]*)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    changelog = re.findall(r"(?m)^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     records = [path.stem for path in (ROOT / "docs" / "releases").glob("*.json")]
     assert changelog
     assert max(map(parse_version, changelog + records)) <= parse_version(PROJECT["version"])

@@ -106,7 +106,7 @@ def test_probes_of_this_machine_list_its_devices() -> None:
     assert {device.backend for device in own} == set(NAMES)
     assert {device.kind for device in own} <= set(KINDS)
     assert "cpu" in {device.name for device in own if device.backend == "onnxruntime" and device.usable}
-    assert [device.name for device in own if device.backend == "emulator"] == ["c2", "m2000", "bow-2000"]
+    assert [device.name for device in own if device.backend == "emulator"] == ["c2", "m2000", "bow-2000", "c600"]
     assert all(name == load_backend(name).NAME for name in NAMES)
     assert {name for name in NAMES if load_backend(name).TRAITS.virtual} == {"emulator"}
 

@@ -37,6 +37,10 @@ from tests.read.reading_support import (
 )
 
 ROWS = [GPT2, RESNET, TGN]
+CUT = (
+    "an HTML page that ends in the middle, without the end tag of a table, of its body or of itself: download it "
+    "again, or name what the file is with --kind"
+)
 OURS = ParsedDocument((make_table("bow_training", TRAINING, ROWS), make_table("bow_inference", INFERENCE, [UNET])))
 
 Table = Sequence[Sequence[str]]
@@ -173,7 +177,7 @@ def test_differences_are_numbered_and_name_both_documents(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("c.html", training_page(*ROWS)[:600], "an HTML page that ends in the middle"),
+        ("c.html", training_page(*ROWS)[:600], CUT),
         ("c.html", page_html("<h1>503</h1>"), "has no table"),
         ("c.html", b" ", "is empty"),
         ("c.pdf", training_page(*ROWS), "is not a PDF but an HTML page"),

@@ -15,6 +15,7 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "fsspec": "remote",
     "jinja2": "plots",
     "lxml": "ingest",
+    "tinycss2": "ingest",
     "mcp": "mcp",
     "mlcroissant": "croissant",
     "mlperf_loadgen": "loadgen",

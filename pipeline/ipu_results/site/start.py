@@ -52,13 +52,13 @@ FINDINGS = (
         """
         SELECT min(r.value) AS low, max(r.value) AS high, count(*) AS pairs, any_value(c.value) AS claimed
         FROM recomputations r JOIN claims c USING (claim_id)
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput'
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL
         """,
         """
         SELECT 'A100 ' || regexp_extract(baseline, 'TensorFlow1, ([^,]*), batch', 1) || ', IPU '
             || regexp_extract(baseline, 'with (\\w+)', 1) AS label, value
         FROM recomputations
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput' ORDER BY value
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL ORDER BY value
         """,
         "×",
         "#/claims/sdk14-resnext101-inference-throughput",
