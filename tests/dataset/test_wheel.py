@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
 PLOTS = ("plots",)
 CALLS = (
-    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3653"),
+    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3714"),
     Call("claims sdk14-mcmc-speedup-17 --format csv", "sdk14-mcmc-speedup-17"),
     Call("analyse generations", "bow_platform"),
     Call("analyse generations --plot generations.svg", "bow_platform", PLOTS),
@@ -58,7 +58,7 @@ CALLS = (
     Call("publish --warehouse {WAREHOUSE} --out published", "publish from a clone", status=1),
     Call("verify {RELEASE}", "OK "),
     Call("diff {RELEASE} {WAREHOUSE}", "rows"),
-    Call("mcp", "3653"),
+    Call("mcp", "3714"),
     Call("predict --target c2", "throughput"),
     Call("predict --target c2 --batch-sizes 2 --plot predicted.png", "throughput", PLOTS),
     Call("validate-emulator --help", "Example:"),
@@ -199,5 +199,5 @@ print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
     command = [environments[""], "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={}, check=False)
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["3653 {'IPU-M2000'} 1", "True 132", "[(3653,)]"]
+    assert done.stdout.splitlines() == ["3714 {'IPU-M2000'} 1", "True 143", "[(3714,)]"]
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
