@@ -59,7 +59,7 @@ def test_run_is_ingested_on_request(tmp_path: Path, tiny: tuple[object, ...]) ->
     done = emulate(tiny, tmp_path / "raw" / "runs", "--ingest", "--warehouse", warehouse)
     assert done.returncode == 0, done.stderr
     assert f"2 results in {warehouse}, build " in done.stderr
-    assert "no published row of this model and batch" in done.stdout, "of the installed dataset: this one is built later"
+    assert "no published row of this model and batch" in done.stdout, "this warehouse is built later"
 
 
 @pytest.mark.slow
