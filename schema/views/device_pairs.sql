@@ -1,7 +1,7 @@
 WITH ipus AS (
     SELECT chip AS device, max(CASE family WHEN 'Mk1' THEN 1 WHEN 'Classic' THEN 2 ELSE 3 END) AS generation
     FROM platforms
-    WHERE family IN ('Mk1', 'Classic', 'Bow', 'C600')
+    WHERE family IN ({ipu_families})
     GROUP BY chip
 ),
 figures AS (

@@ -14,7 +14,7 @@ rows AS (
         r.*, p.family, p.rated_chip_power_w,
         coalesce(p.rated_chip_power_w, w.rated_chip_power_w) AS highest_chip_power_w,  -- half a chip draws no more than all of it
         CASE
-            WHEN p.family IN ('Mk1', 'Classic', 'Bow', 'C600') THEN 'IPU'
+            WHEN p.family IN ({ipu_families}) THEN 'IPU'
             WHEN p.family LIKE 'NVIDIA %' OR p.family LIKE 'AMD CDNA%' THEN 'GPU'
         END AS kind,
         coalesce(r.energy_per_item_j, 1 / r.efficiency) AS joules,

@@ -1,6 +1,6 @@
 WITH makers AS (
     SELECT
-        chip, CASE WHEN family IN ('Mk1', 'Classic', 'Bow', 'C600') THEN 'IPU' ELSE 'other' END AS machines,
+        chip, CASE WHEN family IN ({ipu_families}) THEN 'IPU' ELSE 'other' END AS machines,
         CASE WHEN machines = 'IPU' THEN 'graphcore' ELSE lower(split_part(family, ' ', 1)) END AS maker,
         lower(split_part(chip, ' ', 1)) AS brand
     FROM (SELECT chip, coalesce(any_value(family), chip) AS family FROM platforms WHERE chip IS NOT NULL GROUP BY chip)

@@ -7,7 +7,7 @@ WITH tests AS (  -- what the makers of IPUs print a throughput of
     JOIN platforms p USING (platform)
     WHERE
         r.origin = 'published' AND r.benchmark IS NULL AND r.throughput IS NOT NULL AND r.relationship = 'vendor'
-        AND p.family IN ('Mk1', 'Classic', 'Bow', 'C600')
+        AND p.family IN ({ipu_families})
     GROUP BY ALL
 ),
 generation_pairs AS (

@@ -77,7 +77,7 @@ function View({ view, route, start }: { view: string; route: Route; start: Start
   if (view === UNKNOWN)
     return (
       <div class="about">
-        <h2>There is no such page</h2>
+        <h2>Page not found</h2>
         <p role="alert">
           The address names a view <code>{route.view}</code>, which does not exist. It may come from another release.
         </p>

@@ -104,7 +104,7 @@ export class Index {
   /** Why two names share no test of a network: the conditions that fail for the rows that come nearest, in words. */
   explainGap(left: string, right: string, network: string): string {
     const [own, others] = [left, right].map((name) => (this.all.get(name) ?? []).filter((row) => this.data.getText(row, "network") === network));
-    for (const [name, rows] of [[left, own!], [right, others!]] as const) if (rows.length === 0) return `there is no row of ${network} on ${name}`;
+    for (const [name, rows] of [[left, own!], [right, others!]] as const) if (rows.length === 0) return `no row of ${network} on ${name}`;
     const reasons = MEASURES.flatMap((measure) => {
       const [first, second] = [own!, others!].map((rows) => rows.filter((row) => this.data.getValue(row, measure.name) !== null));
       if (first!.length === 0 || second!.length === 0) return [];

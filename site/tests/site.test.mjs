@@ -249,7 +249,7 @@ test("an unknown name in a link leaves the page usable", () =>
     await page.waitForFunction(() => !location.hash.includes("analysis"));
     assert.ok((await readCount(page)) >= MIN_RESULTS);
     await openHash(page, "#/toString");
-    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
     for (const column of ["bogus", "", "toString"]) {
       await openHash(page, `#/results?show=267c086811c5a825.${column}`);
       await page.getByRole("heading", { name: "No such column" }).waitFor();
@@ -529,7 +529,7 @@ test("machines that share nothing are not compared", () =>
 
 test("where two machines share no test of a network, the condition that fails is named with both values", () =>
   onPage("#/compare?a=Bow-2000&b=1x+A100-40GB&network=ResNet-50+v1.5", async (page) => {
-    await page.getByText("there is no row of ResNet-50 v1.5 on 1x A100-40GB.").waitFor();
+    await page.getByText("no row of ResNet-50 v1.5 on 1x A100-40GB.").waitFor();
     await page.getByRole("link", { name: "1x A100-40GB (DGX A100)" }).click();
     await page.locator(".compare .figure").first().waitFor();
     await openHash(page, "#/compare?a=IPU&b=1x+A100-40GB&network=BERT-Large");
@@ -638,7 +638,7 @@ test("a panel that was closed is not opened by Back", () =>
 
 test("an unknown view says so, and titles name the view", () =>
   onPage("#/nowhere", async (page) => {
-    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
     const titles = new Set();
     for (const hash of ["#/", "#/results", "#/results?model=ResNet-50+v1.5", "#/results?q=bow", "#/compare", "#/charts/scaling", "#/claims", "#/sql", "#/nowhere"]) {
       await openHash(page, hash);

@@ -109,7 +109,7 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
     type=common.FOLDER,
     default="warehouse",
     show_default=True,
-    help="Published rows to compare with; the installed dataset where there is no such folder.",
+    help="Published rows to compare with; those of the installed dataset if this folder is missing.",
 )
 @click.option("--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]")
 @common.format_option("table", "json")

@@ -20,14 +20,13 @@ from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.files import DATASET
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import quote
+from ipu_results.schema import fill_rules, quote
 from ipu_results.store.query import open_warehouse
 
 COVERAGES = (0.8, 0.95)
 GROUPS = ("network", "first_result_id")
-PRIOR_PAIRS = (
-    1  # the coarser group counts as this number of pairs; 1 and 3 gave the same coverage, 1 the narrower intervals
-)
+# The coarser group counts as this number of pairs: 1 and 3 gave the same coverage, 1 the narrower intervals.
+PRIOR_PAIRS = 1
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
 LEFT_OUT = ("party", "round", "chip")
 MAX_NEAREST = 5
@@ -44,18 +43,18 @@ PAIRS = """
     WHERE r.counts AND r.parties = 'vendor and independent'
     ORDER BY r.first_result_id, r.second_result_id
 """
-FIGURES = """
+FIGURES = fill_rules("""
     SELECT
         r.result_id, r.relationship, r.publisher, r.network, r.task, r.platform, r.chip, r.chips, r.batch_size,
         r.precision, r.errors, r.item, r.mlperf_round, r.published_on, r.throughput, e.minutes,
         e.company, e.benchmark AS test,
         r.result_id AS first_result_id, coalesce(e.round, r.document_id) AS round,
-        CASE WHEN p.family IN ('Mk1', 'Classic', 'Bow', 'C600') THEN 'graphcore' ELSE lower(p.family) END AS family
+        CASE WHEN p.family IN ({ipu_families}) THEN 'graphcore' ELSE lower(p.family) END AS family
     FROM record r
     LEFT JOIN mlperf_entries e USING (result_id)
     LEFT JOIN (SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip) p ON p.chip = r.chip
     WHERE r.relationship IN ('vendor', 'official') AND r.origin <> 'emulated'
-"""
+""")
 ALIKE = {
     "IPU": "Most third parties had help of the maker: `vendor_part` of `replications` says which.",
     "other": (
@@ -126,7 +125,7 @@ class UsualDeviations:
             self._effects[name] = effects
 
     def measure(self, pair: Row) -> float:
-        """Return how often its usual deviation a pair is off."""
+        """Return the deviation of a pair in units of the usual one."""
         return abs(math.log(pair["ratio"]) - self.middle) / self.get_usual(pair)
 
     def get_usual(self, row: Row) -> float:

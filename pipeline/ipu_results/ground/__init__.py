@@ -15,7 +15,6 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "fsspec": "remote",
     "jinja2": "plots",
     "lxml": "ingest",
-    "tinycss2": "ingest",
     "mcp": "mcp",
     "mlcroissant": "croissant",
     "mlperf_loadgen": "loadgen",
@@ -30,6 +29,7 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "pynvml": "nvidia",
     "requests": "ingest",
     "rich": "ingest runner",
+    "tinycss2": "ingest",
     "vl_convert": "plots",
 }
 

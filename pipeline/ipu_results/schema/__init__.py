@@ -237,7 +237,8 @@ def fill_rules(sql: str) -> str:
 @cache
 def _load_rules() -> dict[str, str]:
     rules = load_schema_file("comparison.toml")
-    return {**rules["variant"], "max_batch_factor": f"{rules['run']['max_batch_factor']:g}"}
+    families = ", ".join(map(quote, rules["machines"]["ipu_families"]))
+    return {**rules["variant"], "max_batch_factor": f"{rules['run']['max_batch_factor']:g}", "ipu_families": families}
 
 
 def sql_table(table: Table) -> list[str]:

@@ -22,7 +22,7 @@ from ipu_results.comparison.measurement import FIGURES
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import TABLES, VIEWS, sql_view
+from ipu_results.schema import TABLES, VIEWS, fill_rules, sql_view
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 
@@ -145,14 +145,14 @@ ORDER = f"""
 """
 PRICES = "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY platform"
 # With the kind of processor, so that a search for "GPU" finds it.
-RESULTS = f"""
+RESULTS = fill_rules(f"""
     SELECT r.*, p.family, CASE
-        WHEN p.family IN ('Mk1', 'Classic', 'Bow') THEN 'IPU'
+        WHEN p.family IN ({{ipu_families}}) THEN 'IPU'
         WHEN regexp_matches(p.family, '^(NVIDIA|AMD)') THEN 'GPU'
         WHEN p.family = 'Google' THEN 'TPU'
     END AS processor
     FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
-"""
+""")
 # A flag may be on a row of `microbenchmarks`, which has a page of its own.
 FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id) ORDER BY ALL"
 RANKINGS = """
