@@ -205,7 +205,7 @@ def test_release_that_fails_verification_is_discarded(
     small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = Path(shutil.copytree(small_release, tmp_path / "out"))
-    monkeypatch.setattr(publishing, "verify_release", lambda _: [Problem("flags.csv", "is wrong")])
+    monkeypatch.setattr(publishing, "verify_release", lambda *_: [Problem("flags.csv", "is wrong")])
     with pytest.raises(ReleaseError, match=r"fails verification: flags\.csv: is wrong"):
         publish_release(small, out, version="2.0.0")
     assert read_version(out) == "1.0.0"
@@ -224,7 +224,7 @@ import os, signal, sys
 from datetime import date
 from pathlib import Path
 from ipu_results.release import ReleaseRequest, publish, publishing
-publishing.verify_release = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+publishing.verify_release = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 publish(ReleaseRequest(Path(sys.argv[1]), Path(sys.argv[2]), date(2026, 11, 21), version="2.0.0"))
 """
 KILL_AT_RENAME = """
