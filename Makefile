@@ -100,6 +100,7 @@ fuzz: $(VENV)/.dev ## Feed broken documents to every reader for FUZZ_SECONDS (60
 docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	UPDATE_DOCS=1 $(BIN)/python -m pytest -q -m docs
 	$(BIN)/python -m benchmarks.emulator page
+	$(BIN)/python -m benchmarks.emulator training
 
 lint: $(VENV)/.dev ## Check style, types, words, size, imports and workflows
 	$(BIN)/ruff check .

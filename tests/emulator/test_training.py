@@ -209,7 +209,7 @@ def test_training_rows_are_scored(warehouse: Path) -> None:
     with open_warehouse(warehouse) as connection:
         scores = score_training(load_training_rows(connection))
     errors = [each.error for each in scores if each.row.set == AIMED]
-    assert 0.08 < summarise_errors(errors).median < 0.13
+    assert 0.03 < summarise_errors(errors).median < 0.06
     record = add_training_json({"rows": []}, scores)
     assert {row["set"] for row in record["rows"]} == {each["set"] for each in record["training"]["sets"]}
     assert all("train" in row["set"] for row in record["rows"])
