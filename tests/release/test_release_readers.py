@@ -189,7 +189,8 @@ import sqlite_utils
 folder, database, *names = sys.argv[1:]
 for name in names:
     file = f"{folder}/{name}.csv"
-    subprocess.run([sys.executable, "-m", "sqlite_utils", "insert", database, name, file, "--csv"], check=True)
+    command = [sys.executable, "-m", "sqlite_utils", "insert", database, name, file, "--csv", "--silent"]
+    subprocess.run(command, check=True)
 tables = sqlite_utils.Database(database)
 print(json.dumps({name: tables[name].count for name in names}))
 """
