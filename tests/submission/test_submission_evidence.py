@@ -296,11 +296,14 @@ EXAMPLES: Mapping[str, tuple[str, Mapping[str, str], set[str]]] = {
     **{name: (text, {}, set()) for name, text in FILES.items()},
     "bytemlperf": (FILES["bytemlperf"], {}, {INVENTED}),
     "csv-template": (FILES["csv-template"], {}, {INVENTED}),
+    "jube-caraml": (FILES["jube-caraml"], {}, {"contradiction"}),  # its tokens of GPT-117M are sequences
+    "trtexec": (FILES["trtexec"], {"platform": "One A100"}, set()),
+    "benchmark_app": (FILES["benchmark_app"], {"platform": "One CPU"}, set()),
     "jube-pretty": (JUBE_PRETTY, {"platform": "JURECA", "model": "ResNet-50 v1.5"}, set()),
     "poprt, asynchronous": (POPRT_ASYNC, {}, set()),
     "poprt, packed": (POPRT_PACKED, {}, set()),
     "poptorch, training": (CLIP_TRAINING, {}, set()),
-    "loadgen, single stream": (SINGLE, {}, set()),
+    "loadgen, single stream": (SINGLE, {}, {INVENTED}),
     "loadgen, offline": (OFFLINE, {}, set()),
 }
 

@@ -180,8 +180,8 @@ BENCHMARK_APP = """\
 [ INFO ] Latency:
 [ INFO ]    Median:        17.50 ms
 [ INFO ]    Average:       17.72 ms
-[ INFO ]    Max:           11850.26 us
-[ INFO ] Throughput:   55.95 FPS
+[ INFO ]    Max:           31850.26 us
+[ INFO ] Throughput:   2655.95 FPS
 """
 TRAINER = '{"train_samples_per_second": 41.20, "eval_samples_per_second": 97.1, "epoch": 1.0}'
 
