@@ -1,17 +1,13 @@
 import { useEffect, useRef } from "preact/hooks";
 import { About } from "./about";
 import { Boundary } from "./boundary";
-import { Charts } from "./charts";
-import { Claims } from "./claims";
 import { Compare } from "./compare";
 import { WithDataset } from "./data";
-import { Emulator } from "./emulator";
 import type { StartData } from "./load";
 import { More } from "./lazy";
 import { Provenance } from "./provenance";
 import { Results } from "./results";
 import { formatHash, type Route, useRoute } from "./route";
-import { Sql } from "./sql";
 import { Start } from "./start";
 import { ThemeButton } from "./theme";
 
@@ -38,7 +34,7 @@ export function App({ start }: { start: StartData }) {
   const show = route.query.get("show");
   useEffect(() => {
     if (view === "start") document.title = "ipu-results: measured speed of AI processors, each figure with its source";
-    else if (!["results", "compare", "charts"].includes(view)) document.title = `${VIEWS[view] ?? (view === ABOUT ? `About: ${route.detail}` : "No such page")} · ipu-results`;
+    else if (!["results", "compare", "charts", "claims"].includes(view)) document.title = `${VIEWS[view] ?? (view === ABOUT ? `About: ${route.detail}` : "No such page")} · ipu-results`;
   }, [view, route.detail]);
   return (
     <>
@@ -88,14 +84,14 @@ function View({ view, route, start }: { view: string; route: Route; start: Start
     );
   if (view === "start") return <Start data={start} />;
   if (view === ABOUT) return <About name={route.detail} repository={start.repository} />;
-  if (view === "claims") return <Claims query={route.query} name={route.detail} />;
+  if (view === "claims") return <More name="Claims" query={route.query} detail={route.detail} />;
   if (view === "microbenchmarks") return <More name="Microbenchmarks" query={route.query} />;
-  if (view === "sql") return <Sql query={route.query} />;
+  if (view === "sql") return <More name="Sql" query={route.query} />;
   return (
     <WithDataset>
       {(data) => {
-        if (view === "charts") return <Charts data={data} name={route.detail} query={route.query} />;
-        if (view === "emulator") return <Emulator query={route.query} data={data} />;
+        if (view === "charts") return <More name="Charts" data={data} detail={route.detail} query={route.query} />;
+        if (view === "emulator") return <More name="Emulator" query={route.query} data={data} />;
         if (view === "run") return <More name="OwnRun" data={data} query={route.query} />;
         if (view === "compare") return <Compare data={data} query={route.query} />;
         return <Results data={data} query={route.query} />;

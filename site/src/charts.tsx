@@ -11,10 +11,10 @@ import { Ranking, RANKING, RANKING_QUESTION } from "./ranking";
 import { Choice } from "./parts";
 import { formatHash, navigate } from "./route";
 
-export function Charts({ data, name, query }: { data: Dataset; name: string; query: URLSearchParams }) {
+export function Charts({ data, detail, query }: { data: Dataset; detail: string; query: URLSearchParams }) {
   return (
     <WithData name="charts" loading="Loading the charts">
-      {(charts) => <Answers data={data} charts={charts} name={name} query={query} />}
+      {(charts) => <Answers data={data} charts={charts} name={detail} query={query} />}
     </WithData>
   );
 }

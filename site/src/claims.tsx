@@ -16,10 +16,10 @@ interface Recomputation {
   arithmetic: string;
 }
 
-export function Claims({ query, name }: { query: URLSearchParams; name: string }) {
+export function Claims({ query, detail }: { query: URLSearchParams; detail: string }) {
   return (
     <WithData name="claims" loading="Loading the claims">
-      {(data) => <ClaimList data={data} query={query} name={name} />}
+      {(data) => <ClaimList data={data} query={query} name={detail} />}
     </WithData>
   );
 }
@@ -29,7 +29,8 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
     const linked = name ? document.getElementById(`claim-${name}`) : null;
     linked?.scrollIntoView({ block: "start" });
     linked?.focus({ preventScroll: true });
-    if (name) document.title = `${getText(getRows(data.claims).find((claim) => claim["claim_id"] === name) ?? {}, "claim") || name} · ipu-results`;
+    const claim = name && getText(getRows(data.claims).find((claim) => claim["claim_id"] === name) ?? {}, "claim");
+    document.title = `${claim || name || "Claims"} · ipu-results`;
   }, [name]);
   const claims = getRows(data.claims);
   const recomputations = groupBy(getRows(data.recomputations), "claim_id");

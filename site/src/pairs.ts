@@ -137,7 +137,6 @@ export class Index {
       .filter((name) => name !== side)
       .map((name) => ({ name, left: data.getText(left, name), right: data.getText(right, name) }))
       .filter(({ name, left: own, right: other }) => own !== other && !(name === "effective_precision" && own && other && data.spellPrecision(own) === data.spellPrecision(other)))
-      .filter(({ name }) => name !== "sdk_version" || data.getText(left, "framework") === data.getText(right, "framework"))
       .filter(({ name, left: own, right: other }) => name !== "latency_scope" || (measure.name === "latency_ms" && own && other));
     const ratio = divide(data, measure, left, right, measure.name)!;
     const perChip = measure.name === "throughput" ? divide(data, measure, left, right, "throughput_per_chip") : null;

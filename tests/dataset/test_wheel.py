@@ -148,9 +148,11 @@ def run_installed(python: Path, folder: Path, line: str, **words: object) -> sub
     ]
     messages.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
     command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", FOLDER=folder, **words)
-    given = f"(cat; sleep {MCP_S}) | " if line == "mcp" else ""  # the server ends with its input, whatever it works on
+    keep_open = (
+        f"(cat; sleep {MCP_S}) | " if line == "mcp" else ""
+    )  # the server ends with its input, whatever it works on
     return subprocess.run(
-        f"{given}{python.parent}/ipu-results {command}",
+        f"{keep_open}{python.parent}/ipu-results {command}",
         shell=True,
         input="\n".join(map(json.dumps, messages)) + "\n" if line == "mcp" else "",
         capture_output=True,

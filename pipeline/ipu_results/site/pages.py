@@ -144,7 +144,7 @@ def build_compare_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]
 
 def _format_query(measure: Measure) -> str:
     """Format the statement that selects one pair of rows for each test that two machines share."""
-    conditions = [name for name in CONDITIONS if name not in measure.test]
+    conditions = _list_conditions(measure)
     differences = " + ".join(f"(l.{name} IS DISTINCT FROM r.{name})::INT" for name in conditions)
     same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in measure.test)
     tests = ", ".join(f"l.{name}" for name in measure.test)
@@ -163,6 +163,12 @@ def _format_query(measure: Measure) -> str:
         ) = 1
         ORDER BY l.platform, l.figure, l.result_id, r.platform, r.figure, r.result_id
     """
+
+
+def _list_conditions(measure: Measure) -> list[str]:
+    """List the conditions that may differ in a pair; where a latency is timed says nothing of a throughput."""
+    others = set() if measure.column == "latency_ms" else {"latency_scope"}
+    return [name for name in CONDITIONS if name not in {*measure.test, *others}]
 
 
 def _build_comparison_page(rows: list[Row]) -> Page:
@@ -194,7 +200,7 @@ def _build_measure_table(measure: Measure, rows: Sequence[Row]) -> dict[str, Any
         details += [f"batch {left['batch_size']}"] if measure.column == "latency_ms" else []
         details += [left["division"]] if measure.column == "minutes" else []
         row["test"] = f"{left['network']}, {', '.join(filter(None, details))}"
-        names = [name for name in CONDITIONS if name not in measure.test and left[name] != right[name]]
+        names = [name for name in _list_conditions(measure) if left[name] != right[name]]
         row["differences"] = [
             f"{CONDITIONS[name]} {left[name] or 'unknown'} / {right[name] or 'unknown'}" for name in names
         ]
