@@ -1,7 +1,7 @@
 // A chart as PNG and SVG with its source, licence, version and address in it, as CSV, its citation, and the code to embed it.
 import { useState } from "preact/hooks";
+import { Cite } from "./cite";
 import type { Dataset } from "./dataset";
-import { More } from "./lazy";
 import { formatCell, saveFile } from "./download";
 import { type ChartData, loadScript, type NumberTable } from "./load";
 import { formatHash } from "./route";
@@ -47,7 +47,7 @@ export function ChartDownloads({ data, chart, picture = true, hash = formatHash(
         </label>
         {location.protocol === "file:" && <small>This page was opened from disk: put the address of the site in.</small>}
       </details>
-      {citing && <More name="Cite" ids={ids} />}
+      {citing && <Cite ids={ids} />}
     </div>
   );
 }
