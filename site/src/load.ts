@@ -129,7 +129,7 @@ export interface Data {
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
   rankings: Frame;
-  replications: Frame;
+  replications: { pairs: Frame; expected: Record<string, string> }; // by result_id
   citations: Citations;
   run: Known;
   microbenchmarks: MicrobenchmarkData;

@@ -578,7 +578,7 @@ test("visitor: who else measured this, in the panel of a figure", async () => {
       document.head.append(script);
     }));
     pair = await page.evaluate(() => {
-      const { rows, columns } = window.__data.replications;
+      const { rows, columns } = window.__data.replications.pairs;
       const read = (name, row) => {
         const column = columns.find((candidate) => candidate.name === name);
         return column.kind === "number" ? column.values[row] : column.words[column.codes[row]];
@@ -593,6 +593,9 @@ test("visitor: who else measured this, in the panel of a figure", async () => {
     await panel.locator(".others li").first().waitFor();
     const text = (await panel.locator(".others li").allTextContents()).join("\n");
     assert.ok(text.includes(pair.second_publisher) && text.includes(`${Number(pair.ratio.toPrecision(3))}×`), text);
+    const [id, summary] = await page.evaluate(() => Object.entries(window.__data.replications.expected)[0]);
+    await page.evaluate((to) => (location.hash = `#/results?q=${to}&show=${to}.minutes`), id);
+    await panel.getByText(`A third party is expected to measure ${summary}`).waitFor();
   });
 });
 
@@ -962,8 +965,10 @@ test("the keyboard alone opens the source of a figure, and the theme is kept", (
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     await page.waitForFunction(() => !location.hash.includes("show="));
     await click(page, "Use the dark theme");
-    await page.reload();
-    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+    for (const step of [() => {}, () => page.reload()]) {
+      await step();
+      await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+    }
   }));
 
 const VIEWS = {

@@ -9,7 +9,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from ipu_results.comparison import compare
 from ipu_results.comparison.expect import COVERAGES, DeviationModel, expect, measure_coverage
+from ipu_results.comparison.report import format_comparisons
 from ipu_results.errors import ComparisonError
 
 from benchmarks.expect import bound_share
@@ -96,6 +98,14 @@ def test_throughput_of_a_maker_has_an_interval_where_others_measured_alike(wareh
         assert [own.nominal for own in answer.intervals] == [0.8]  # ten pairs
         assert answer.intervals[0].low < answer.figure < answer.intervals[0].high
         assert any("too few for 95%" in remark for remark in answer.remarks)
+
+
+def test_comparison_with_a_figure_of_a_maker_has_its_interval(warehouse: Path) -> None:
+    [own] = compare(model="resnet50", platform="bow-pod16", task="training", throughput=30000, warehouse=warehouse)
+    [(result_id, expected)] = own.expected.items()
+    assert expected == expect(result_id, warehouse=warehouse)[0]
+    assert f"expected of a third party: {expected.summary}" in format_comparisons([own], "text")
+    assert own.to_record()["expected"][result_id]["intervals"][0]["low"] == expected.intervals[0].low
 
 
 def test_figure_without_a_pair_of_its_kind_is_refused(warehouse: Path, query: Query) -> None:

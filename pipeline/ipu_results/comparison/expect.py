@@ -9,11 +9,13 @@ the absolute deviations, each divided by what is usual for its work and figure a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 
 from ipu_results.comparison.words import load_known_words
@@ -101,6 +103,12 @@ class Expectation:
     nearest: Sequence[Row]
     remarks: Sequence[str]
 
+    @property
+    def summary(self) -> str:
+        """The narrowest interval in one line."""
+        own = self.intervals[0]
+        return f"{_round(own.low)} to {_round(own.high)} {self.unit} ({own.nominal:.0%}, from {self.pairs} pairs)"
+
     def to_record(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
         return asdict(self)
@@ -185,22 +193,25 @@ def expect(
             where = [_write_condition(words, name, value) for name, value in conditions.items() if value is not None]
         if not where:
             raise ComparisonError("name a figure: its result_id, or a model and a platform")
-        order = "ORDER BY published_on DESC NULLS LAST, result_id"
-        rows = run_query(connection, f"SELECT * FROM ({FIGURES}) WHERE {' AND '.join(where)} {order}").to_pylist()
-        if not rows:
-            raise ComparisonError(
-                f"no figure of a maker fits: {', '.join(where)}; look for one with: ipu-results query"
-            )
-        pairs = run_query(connection, PAIRS).to_pylist()
+        answers = expect_rows(connection, " AND ".join(where))
+    if not answers:
+        raise ComparisonError(f"no figure of a maker fits: {', '.join(where)}; look for one with: ipu-results query")
+    expectations = [answer for answer in answers.values() if isinstance(answer, Expectation)]
+    if not expectations:
+        raise ComparisonError(": ".join(map(str, next(iter(answers.items())))))
+    return expectations
+
+
+def expect_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> dict[str, Expectation | str]:
+    """Return what is expected of each figure of a maker by its id, or the reason why nothing can be said."""
+    order = "ORDER BY published_on DESC NULLS LAST, result_id"
+    rows = run_query(connection, f"SELECT * FROM ({FIGURES}) WHERE {where} {order}").to_pylist()
     kinds: dict[Kind, list[Row]] = {}
-    for pair in pairs:
+    for pair in run_query(connection, PAIRS).to_pylist() if rows else ():
         kinds.setdefault((pair["machines"], pair["measure"], pair["task"]), []).append(pair)
     coverages = {kind: _measure_coverages(of_kind) for kind, of_kind in kinds.items()}
-    answers = [_expect_row(row, kinds, coverages) for row in rows]
-    expectations = [answer for answer in answers if isinstance(answer, Expectation)]
-    if not expectations:
-        raise ComparisonError(f"{rows[0]['result_id']}: {answers[0]}")
-    return expectations
+    get_model = cache(lambda kind, new: DeviationModel(kinds[kind], new))
+    return {row["result_id"]: _expect_row(row, kinds, coverages, get_model) for row in rows}
 
 
 def _write_condition(words: Any, name: str, value: Any) -> str:
@@ -216,7 +227,10 @@ def _write_condition(words: Any, name: str, value: Any) -> str:
 
 
 def _expect_row(
-    row: Row, kinds: Mapping[Kind, Sequence[Row]], coverages: Mapping[Kind, Sequence[Coverage]]
+    row: Row,
+    kinds: Mapping[Kind, Sequence[Row]],
+    coverages: Mapping[Kind, Sequence[Coverage]],
+    get_model: Callable[[Kind, str], DeviationModel],
 ) -> Expectation | str:
     """Return what is expected of one row, or the reason why nothing can be said."""
     is_time = row["minutes"] is not None
@@ -234,7 +248,7 @@ def _expect_row(
     if not pairs:
         return f"the record has no pair of a maker and a third party for {what}: what others measure cannot be expected"
     # Of a round that the record knows, the third party is what is new
-    model = DeviationModel(pairs, "party" if row["round"] in {pair["round"] for pair in pairs} else "round")
+    model = get_model(kind, "party" if row["round"] in {pair["round"] for pair in pairs} else "round")
     arms = [(nominal, model.get_arm(row, nominal)) for nominal in COVERAGES]
     intervals = [
         ExpectedInterval(nominal, *_apply(figure, model.middle, arm, is_time))

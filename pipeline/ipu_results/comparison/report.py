@@ -167,6 +167,8 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         ]
         refused = [f"{name} not compared: {reason}" for name, reason in match.not_compared.items()]
         lines = [*known, *([f"stated on one side only: {', '.join(open_)}"] if open_ else []), *refused]
+        if expected := comparison.expected.get(match.row["result_id"]):
+            lines.append(f"expected of a third party: {expected.summary}")
         if match.row["attribution"]:
             lines.append(f"cite as: {match.row['attribution']}")
         several = [own.group for own in comparison.matches].count(match.group) > 1

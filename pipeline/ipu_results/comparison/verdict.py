@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import duckdb
+
 from ipu_results.comparison.comparable import (
     NOT_STATED,
     RUN,
@@ -24,6 +26,7 @@ from ipu_results.comparison.comparable import (
     remark_on_variant,
     sort_by_distance,
 )
+from ipu_results.comparison.expect import Expectation, expect_rows
 from ipu_results.comparison.measurement import FIELDS, Measurement, build_measurement, read_source
 from ipu_results.comparison.mistakes import doubt_other_machine, doubt_share, name_mistake
 from ipu_results.comparison.plausibility import Check, check_plausibility, compute_share, find_limits
@@ -36,6 +39,7 @@ from ipu_results.ground.text import format_plain, to_json_value
 from ipu_results.schema import quote
 from ipu_results.store.query import open_warehouse
 
+TRAINING = "training"  # the one task of which the record has pairs of a maker and a third party
 MAX_EXAMPLES = 3  # ids of refused rows that are named for each reason
 UNKNOWN = "unknown"  # published, by whom seen from the maker of the chip is not known
 GROUP_NAMES: Mapping[str, str] = RUN["groups"]
@@ -83,7 +87,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A measurement compared with the record. `peers` are the measured rows of its machine, batch and precision."""
+    """A measurement compared with the record. `peers` are the measured rows of its machine, batch and precision.
+
+    `expected` has, by `result_id` of a matched figure of a maker, what a third party will measure of it.
+    """
 
     measurement: Measurement
     status: Status
@@ -92,6 +99,7 @@ class Comparison:
     refusals: tuple[Refusal, ...] = ()
     checks: tuple[Check, ...] = ()
     peers: Mapping[str, Any] = field(default_factory=dict)
+    expected: Mapping[str, Expectation] = field(default_factory=dict)
 
     def to_record(self) -> dict[str, Any]:
         """Return everything as values that JSON has."""
@@ -253,7 +261,22 @@ def compare(
             network: load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL{only}")
             for network in {own.network for own in measurements}
         }
-    return [compare_with_rows(own, rows[own.network], words) for own in measurements]
+        comparisons = [compare_with_rows(own, rows[own.network], words) for own in measurements]
+        return _add_expectations(connection, comparisons)
+
+
+def _add_expectations(connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Add what a third party will measure of each matched figure of a maker, as far as the record can tell."""
+    matched = {match.row["result_id"] for own in comparisons for match in own.matches if match.row["task"] == TRAINING}
+    if not matched:
+        return list(comparisons)
+    answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, sorted(matched)))})")
+    known = {key: answer for key, answer in answers.items() if isinstance(answer, Expectation)}
+    ids = [[match.row["result_id"] for match in own.matches] for own in comparisons]
+    return [
+        replace(own, expected={key: known[key] for key in keys if key in known})
+        for own, keys in zip(comparisons, ids, strict=True)
+    ]
 
 
 def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:

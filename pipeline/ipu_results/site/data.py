@@ -18,6 +18,7 @@ import pyarrow as pa
 from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.check.rules import RULES
 from ipu_results.comparison.comparable import name_precision
+from ipu_results.comparison.expect import Expectation, expect_rows
 from ipu_results.comparison.measurement import FIGURES
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM
@@ -249,8 +250,10 @@ REPLICATIONS = """
 
 
 def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect the pairs of results of the same work by two parties."""
-    return encode_query(connection, REPLICATIONS)
+    """Collect the pairs of results of the same work by two parties, and what a third party is expected to measure."""
+    answers = expect_rows(connection)
+    expected = {key: answer.summary for key, answer in answers.items() if isinstance(answer, Expectation)}
+    return {"pairs": encode_query(connection, REPLICATIONS), "expected": expected}
 
 
 # With the figure as printed, its line in our transcription, and its place in the source, from the cell itself.
