@@ -180,8 +180,8 @@ def mcp(warehouse: Path) -> None:
     """Answer questions of an agent or a program over the Model Context Protocol (MCP), on stdin and stdout.
 
     A client such as an assistant starts this command and calls its tools: overview, find, provenance, compare,
-    compare_run, claims, check_claimed_figure and sql. Nothing is written, and no file but the dataset is read. What may
-    not be compared is refused with a reason. It ends when stdin does.
+    compare_run, claims, check_claimed_figure, expect and sql. Nothing is written, and no file but the dataset is
+    read. What may not be compared is refused with a reason. It ends when stdin does.
 
     \b
     Example:

@@ -29,6 +29,7 @@ REASONS: Mapping[str, str] = RUN["reasons"]
 NOT_STATED = REASONS["not_stated"]
 DISTANCE: Mapping[str, float] = RUN["distance"]
 CONDITIONS: Mapping[str, str] = RUN["conditions"]
+SCOPES = ("power_scope", "latency_scope")
 SETUPS: Mapping[str, Row] = RUN["setups"]
 MAX_VARIANTS = 3  # that a remark names
 EMULATED = "emulated, not measured"
@@ -252,7 +253,7 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     """List the conditions that differ, those that both sides state first."""
     setup = SETUPS.get(row["table_name"], {})
     names = "batch_size variant conditions dataset platform framework chips latency_ms power_w efficiency".split()
-    own = {name: getattr(ours, name) for name in (*names, "network", "sdk_version", "power_scope", "latency_scope")} | {
+    own = {name: getattr(ours, name) for name in (*names, "network", "sdk_version", "mlperf_round", *SCOPES)} | {
         "figures": ORIGINS.get(ours.origin, "measured"),
         "precision": spell_precision(ours.precision),
         "latency": ours.latency_kind or ours.latency_basis,
@@ -261,7 +262,7 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     }
     theirs = {
         **{name: setup.get(name) for name in own},
-        **{name: row[name] for name in (*names, "sdk_version", "latency_scope")},
+        **{name: row[name] for name in (*names, "sdk_version", "mlperf_round", "latency_scope")},
         "figures": ORIGINS.get(row["origin"], "measured"),
         "network": setup.get("network") or row["network"],
         "precision": spell_precision(row["effective_precision"]),

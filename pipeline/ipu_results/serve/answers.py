@@ -5,6 +5,7 @@ What is not a measurement of its own is left out of a selection and counted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -174,7 +175,9 @@ TEXTS = (
     *("relationship", "origin", "latency_basis"),
 )
 VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
-STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS)
+SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
+NAMED_BY = ("chip", "platform", "publisher", "submitter")  # conditions of which people take one for another
+STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
 
 
 class Conditions(TypedDict, total=False):
@@ -199,6 +202,8 @@ class Conditions(TypedDict, total=False):
     benchmark: Literal["mlperf-training", "ogb-lsc"]
     division: Literal["closed", "open"]
     mlperf_round: Word
+    packed: bool
+    sparsity: Annotated[float, Field(ge=0, lt=1)]
 
 
 class Run(TypedDict, total=False):
@@ -327,18 +332,43 @@ def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[
     if name == "precision":
         precision = name_precision(_find_word(record, "precision", value))
         return [row for row in rows if name_precision(row["effective_precision"]) == precision]
-    if name in WORDS:
-        word = _find_word(record, WORDS[name], value)
-        return [row for row in rows if row[WORDS[name]] == word]
-    known = {row[name] for row in record.rows if row[name] is not None}
-    words = {word for word in known if normalise_name(word) == normalise_name(value)}
+    if name in SETTINGS:
+        return [row for row in rows if (row[name] or 0) == value]
+    column = WORDS.get(name, name)
+    word = _find_word(record, column, value) if name in WORDS else value
+    known = {row[column] for row in record.rows if row[column] is not None}
+    words = {each for each in known if _means(word, each)}
     if not words and not (name == "relationship" and value == SUBMITTED):
-        raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", suggest(value, known))
-    return [row for row in rows if row[name] in words]
+        step = _suggest_condition(record, name, value) or suggest(value, known)
+        raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
+    return [row for row in rows if row[column] in words]
+
+
+def _means(stated: str, known: str) -> bool:
+    """Return whether a stated word is the known one, or that without its version: 2.4 of 2.4.0, v2.0 of 2.0."""
+    if normalise_name(stated) == normalise_name(known):
+        return True
+    stem = re.sub(r"^v(?=\d)", "", stated.casefold())
+    return (
+        re.fullmatch(re.escape(stem) + (r"(\.\d+)*" if stem[-1:].isdigit() else r"\d[\d.]*"), known.casefold())
+        is not None
+    )
+
+
+def _suggest_condition(record: Record, name: str, value: str) -> str:
+    """Name the condition to state where a word is one of another, such as a chip for a machine; empty for none."""
+    own = WORDS.get(name, name)
+    for column in (column for column in NAMED_BY if own in NAMED_BY and column != own):
+        if known := [row[column] for row in record.rows if row[column] and _means(value, row[column])]:
+            return f"{known[0]} is a {column}: state {'machine' if column == 'platform' else column} {known[0]}"
+    return ""
 
 
 def _find_word(record: Record, field: str, word: str) -> str:
     known = record.words.find(field, word)
     if known is None:
-        raise RefusalError("unknown-word", record.words.describe_unknown(field, word))
+        step = _suggest_condition(record, field, word)
+        if field == "platform":
+            step = step or "state chip, chips and submitter instead: official systems have names of their own"
+        raise RefusalError("unknown-word", record.words.describe_unknown(field, word), step)
     return known

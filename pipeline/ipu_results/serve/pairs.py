@@ -54,7 +54,7 @@ WHOLE: ChipsBasis = "whole-machine"
 ComparedFigure = Literal["throughput", "latency_ms", "minutes", "efficiency", "power_w"]
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 MAX_REASONS = 3
-CHIPS_STEP = f"ask with chips_basis {PER_CHIP}, or with {WHOLE} to compare machines of different size as they are"
+MAX_NAMED = 12
 
 
 def compare_two(
@@ -79,14 +79,20 @@ def compare_two(
     chosen = _choose_figure(first, second, figure)
     obstacle = find_pair_obstacle(first, second, chosen, chips_basis)
     if obstacle is not None:
-        raise RefusalError(obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second))
+        raise RefusalError(obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second, chosen))
     return _build_ratio(record, first, second, chosen, chips_basis)
 
 
-def _suggest_step(record: Record, code: str, first: Row, second: Row) -> str:
+def _suggest_chips_basis(figure: str) -> str:
+    """Return what to do about different numbers of chips; only some figures can be divided by them."""
+    divided = f"ask with chips_basis {PER_CHIP}, or with" if figure in DIVISIBLE else "ask with chips_basis"
+    return f"{divided} {WHOLE} to compare machines of different size as they are"
+
+
+def _suggest_step(record: Record, code: str, first: Row, second: Row, figure: str) -> str:
     """Return what to do after a refusal of a pair, empty for the step of its code."""
     if "chip" in code:
-        return CHIPS_STEP
+        return _suggest_chips_basis(figure)
     if code != "different-power-scopes":
         return ""
     ids = ", ".join(quote(row["result_id"]) for row in (first, second))
@@ -180,11 +186,13 @@ def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     for column, code in (("network", "different-networks"), ("task", "different-tasks")):
         names = {row[column] for row in rows}
         if len(names) > 1:
-            raise RefusalError(code, f"{len(names)} {column}s", f"state one {column}")
+            known = ", ".join(sorted(names)[:MAX_NAMED])
+            raise RefusalError(code, f"{len(names)} {column}s: {known}", f"state one {column}")
     for first, second in combinations(distinct.values(), 2):
         obstacle = find_pair_obstacle(first, {**second, "batch_size": first["batch_size"]}, figure, basis)
         if obstacle is not None and obstacle.code != "same-measurement":
-            step = CHIPS_STEP if "chip" in obstacle.code else "state more conditions, so that the rows are comparable"
+            more = "state more conditions, so that the rows are comparable"
+            step = _suggest_chips_basis(figure) if "chip" in obstacle.code else more
             raise RefusalError(obstacle.code, f"{CODES[obstacle.code]}: {obstacle}", step)
 
 

@@ -22,6 +22,7 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from pydantic import Field, TypeAdapter
 
+from ipu_results.comparison.expect import expect_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import read_version
 from ipu_results.ground.sql import run_query
@@ -128,6 +129,10 @@ def find(
         if not sound:
             raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
         counts["flagged_rows_not_ranked"] = len(rows) - len(sound)
+        if "sparsity" not in conditions:
+            dense = [row for row in sound if not row["sparsity"]]
+            counts["sparse_rows_not_ranked"] = len(sound) - len(dense)
+            sound = dense or sound
         check_ranking(sound, figure, chips_basis)
         divide = chips_basis == PER_CHIP and figure in DIVISIBLE
         rows = sorted(sound, key=lambda row: row[figure] / (row["chips"] if divide else 1), reverse=order == "highest")
@@ -186,7 +191,7 @@ def claims(
     if text:
         rows = [row for row in rows if text.casefold() in f"{row['claim']} {row['figure']} {row['subject']}".casefold()]
     if not rows:
-        raise RefusalError("no-match", "no claim fits", "claims without arguments lists all")
+        raise RefusalError("no-match", "no claim fits", "claims with limit 150 and no other argument lists all")
     shown = rows[:limit]
     citations: dict[str, None] = {}  # each once
     for row in shown:
@@ -205,6 +210,24 @@ def _describe_claim(row: Row) -> dict[str, Any]:
     described = {name: to_json_value(row[name]) for name in CLAIM_COLUMNS}
     described["recomputed"] = json.loads(row["recomputed"] or "[]")
     return {**described, "origin": "published", "publisher": row["publisher"]}
+
+
+def expect(record: Record, result_id: Word) -> dict[str, Any]:
+    """Say what a third party will measure where a maker printed a figure."""
+    row = record.get_row(result_id)
+    with record.connection.cursor() as cursor:
+        answers = expect_rows(cursor, f"result_id = {quote(row['result_id'])}")
+    if not answers:
+        who = f"{row['relationship'] or 'publisher unknown'}, {row['origin']}"
+        raise RefusalError(
+            "no-pairs",
+            f"{result_id} ({who}) has not been printed by a maker of chips; only such figures have an answer",
+        )
+    answer = answers[row["result_id"]]
+    if isinstance(answer, str):
+        raise RefusalError("no-pairs", f"{result_id}: {answer}")
+    others = [pair["second_result_id"] for pair in answer.nearest if pair["second_result_id"] in record.sources]
+    return {**answer.to_record(), "citation": record.cite([row["result_id"], *others])}
 
 
 def sql(
@@ -226,6 +249,7 @@ TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "compare_run": compare_run,
     "claims": claims,
     "check_claimed_figure": check_claimed_figure,
+    "expect": expect,
     "sql": sql,
 }
 OWN = frozenset({"record", "worker", "cancelled", "return"})  # of the server, and no arguments of a call
