@@ -115,18 +115,20 @@ VERDICTS = table("claims").choices("verdict")
 INTRODUCTION = """# Claims, recomputed
 
 This page lists the {claims} quantitative claims that were read in {documents} documents, in our words with the printed
-figure: those of the vendor, and those of others about its machines. What was read of a document, and what was not, is
+figure: those of the vendor, and those of others about its machines and what
+they are compared with. What was read of a document, and what was not, is
 said under its title. Next to each claim is what this dataset gives for it. A rule gives the verdict; no hand types one.
-Of the {performance} claims of performance, {confirmed} are confirmed by figures outside their document.
+Of the {performance} claims of performance, {confirmed} are confirmed by figures outside their document. Some claims are
+printed twice, in a blog and in its charts, and count twice.
 
 The SQL of each recomputation is in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran
 when the dataset was built. The rows that it used are in the table `recomputation_inputs`.
 
 | verdict | when |
 |---|---|
-| confirmed | all values that count agree |
+| confirmed | all values that count agree; those of a count or a specification may be a datasheet's |
 | confirmed-internally | the same, but they rest, at least in part, on the same document or another claim |
-| circular | the same, but a value is arithmetic over what the document and datasheets state: no measurement |
+| circular | the same, but a value is arithmetic over claims and datasheets alone: no measurement |
 | last-digit-differs | all values agree or differ by at most one unit of the last printed digit |
 | reached-by-later-sdk | the figures are of a later SDK and give or reach the claim: no confirmation |
 | exceeded-by-later-sdk | the figures are of a later SDK, and exceed the claim by more than two SDKs have differed |
