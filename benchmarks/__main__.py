@@ -28,6 +28,7 @@ BENCHMARKS = {
     "mlperf": "mlperf.comparison",
     "mlperf_intervals": "mlperf.intervals",
     "expect": "expect",
+    "planted_errors": "planted_errors",
     "emulator": "emulator",
     "emulator_networks": "emulator.networks",
     "repeatability": "runner.repeatability",

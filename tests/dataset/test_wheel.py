@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +34,6 @@ MCP_CALLS = {
     },
     "tools/call": {"name": "sql", "arguments": {"statement": "SELECT count(*) AS rows FROM results"}},
 }
-MCP_S = 20  # to start and to answer, on a busy machine
 
 
 class Call(NamedTuple):
@@ -142,26 +142,35 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_installed(python: Path, folder: Path, line: str, **words: object) -> subprocess.CompletedProcess[str]:
     """Run a command of an environment, with no other packages in sight."""
-    messages = [
-        {"jsonrpc": "2.0", "id": number, "method": name, "params": MCP_CALLS[name]}
-        for number, name in enumerate(MCP_CALLS)
-    ]
-    messages.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
     command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", FOLDER=folder, **words)
-    keep_open = (
-        f"(cat; sleep {MCP_S}) | " if line == "mcp" else ""
-    )  # the server ends with its input, whatever it works on
-    return subprocess.run(
-        f"{keep_open}{python.parent}/ipu-results {command}",
+    process = subprocess.Popen(
+        f"{python.parent}/ipu-results {command}",
         shell=True,
-        input="\n".join(map(json.dumps, messages)) + "\n" if line == "mcp" else "",
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
-        timeout=300,
-        check=False,
     )
+    answered = "".join(_ask(process)) if line == "mcp" else ""
+    output, errors = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(command, process.returncode, answered + output, errors)
+
+
+def _ask(process: subprocess.Popen[str]) -> Iterator[str]:
+    """Ask all of MCP_CALLS, and yield what is answered; the server ends with its input, whatever it works on."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    messages = [{"id": at, "method": name, "params": params} for at, (name, params) in enumerate(MCP_CALLS.items())]
+    messages.insert(1, {"method": "notifications/initialized"})
+    with suppress(BrokenPipeError):  # without its extra the command ends at once
+        process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+        process.stdin.flush()
+    for text in process.stdout:
+        yield text
+        if json.loads(text).get("id") == len(MCP_CALLS) - 1:
+            return
 
 
 def test_every_command_runs_with_the_extra_that_its_help_names(
