@@ -132,8 +132,8 @@ class Score:
 
     planted: int = 0
     large: int = 0  # of those that change a figure, by more than LARGE, and those that change a condition
-    found: int = 0
-    found_large: int = 0
+    flagged: int = 0
+    flagged_large: int = 0
     false: float = 0.0  # share of the untouched rows with a new flag, summed
     rules: Counter[str] = field(default_factory=Counter)
 
@@ -239,16 +239,16 @@ def add_score(score: Score, row: Row, change: Change, new: frozenset[tuple[str, 
     is_large = not figures or any(abs(change[name] / row[name] - 1) > LARGE for name in figures if row[name])
     score.planted += 1
     score.large += is_large
-    score.found += bool(own)
-    score.found_large += bool(own) and is_large
+    score.flagged += bool(own)
+    score.flagged_large += bool(own) and is_large
     score.false += len({result_id for _, result_id, _ in new} - {row["result_id"]}) / rows
     score.rules.update(own)
 
 
 def build_report(scores: Mapping[str, Score]) -> Report:
     """Sum the scores by kind and by rule."""
-    planted, large, found = (
-        sum(getattr(own, name) for own in scores.values()) for name in ("planted", "large", "found_large")
+    planted, large, flagged = (
+        sum(getattr(own, name) for own in scores.values()) for name in ("planted", "large", "flagged_large")
     )
     false = sum(own.false for own in scores.values()) / planted
     rows = [
@@ -256,11 +256,11 @@ def build_report(scores: Mapping[str, Score]) -> Report:
             name,
             own.planted,
             own.large,
-            own.found_large / max(own.large, 1),
-            own.found / own.planted,
+            own.flagged_large / max(own.large, 1),
+            own.flagged / own.planted,
             own.false / own.planted,
         )
-        for name, own in sorted(scores.items(), key=lambda item: -item[1].found_large / max(item[1].large, 1))
+        for name, own in sorted(scores.items(), key=lambda item: -item[1].flagged_large / max(item[1].large, 1))
     ]
     rules = sum((own.rules for own in scores.values()), Counter())
     return Report(
@@ -286,7 +286,7 @@ def build_report(scores: Mapping[str, Score]) -> Report:
             ),
         ],
         [
-            ReportTarget(f"flagged, of errors above {LARGE:.0%}", found / large, MIN_RECALL, at_least=True),
+            ReportTarget(f"flagged, of errors above {LARGE:.0%}", flagged / large, MIN_RECALL, at_least=True),
             ReportTarget("other rows newly flagged, share of the record", false, MAX_FALSE),
         ],
         [

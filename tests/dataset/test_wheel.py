@@ -153,12 +153,12 @@ def run_installed(python: Path, folder: Path, line: str, **words: object) -> sub
         cwd=folder,
         env={"PATH": "/usr/bin:/bin", "HOME": str(folder)},
     )
-    answered = "".join(_ask(process)) if line == "mcp" else ""
+    answered = "".join(_call_server(process)) if line == "mcp" else ""
     output, errors = process.communicate(timeout=300)
     return subprocess.CompletedProcess(command, process.returncode, answered + output, errors)
 
 
-def _ask(process: subprocess.Popen[str]) -> Iterator[str]:
+def _call_server(process: subprocess.Popen[str]) -> Iterator[str]:
     """Ask all of MCP_CALLS, and yield what is answered; the server ends with its input, whatever it works on."""
     assert process.stdin is not None
     assert process.stdout is not None
