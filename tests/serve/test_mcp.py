@@ -15,7 +15,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from ipu_results.comparison import expect
 from ipu_results.serve import CODES, RefusalError
 
 from tests.conftest import ROOT, Query
@@ -32,7 +31,6 @@ from mcp.client.stdio import StdioServerParameters
 
 DATA = tomllib.loads((ROOT / "tests/data/mcp_questions.toml").read_text(encoding="utf-8"))
 QUESTIONS, TRAPS = DATA["question"], DATA["trap"]
-VISITORS = tomllib.loads((ROOT / "tests/data/mcp_visitors.toml").read_text(encoding="utf-8"))["question"]
 PRINTED = [entry for entry in QUESTIONS if "printed" in entry]
 CITED = ("find", "provenance", "compare", "compare_run", "check_claimed_figure")
 MAX_SUMMARY = 5000  # bytes
@@ -360,30 +358,6 @@ def test_power_of_other_parts_of_a_machine_is_not_compared(record: Record, worke
     assert answer(record, worker, "compare", pair)["unit"] == "token/s/W"
     other = [{**row, "power_scope": "wall"} if row is rows[1] else row for row in record.rows]
     assert refuse(replace(record, rows=other), worker, "compare", **pair) == "different-power-scopes"
-
-
-@pytest.mark.parametrize("entry", VISITORS, ids=describe)
-def test_a_question_of_a_visitor_is_answered(entry: Mapping[str, Any], record: Record, worker: SqlWorker) -> None:
-    text = json.dumps(answer(record, worker, entry["tool"], entry["arguments"]), ensure_ascii=False)
-    assert not [words for words in entry["expect"] if words not in text], text[:500]
-
-
-def test_what_a_third_party_will_measure_is_that_of_the_command(
-    record: Record, worker: SqlWorker, warehouse: Path, query: Query
-) -> None:
-    for company, is_known in (("NVIDIA", True), ("Dell", False)):
-        [(result_id,)] = query(f"""
-            SELECT min(result_id) FROM mlperf_entries
-            WHERE company = '{company}' AND round = '2.0' AND benchmark = 'ssd' AND accelerators = 8
-        """)
-        actual = answer(record, worker, "expect", {"result_id": result_id})
-        if is_known:
-            [expected] = expect(result_id, warehouse=warehouse)
-            assert actual["intervals"] == expected.to_record()["intervals"]
-            assert all(pair["second_result_id"] in actual["citation"] for pair in actual["nearest"])
-        else:
-            assert actual["code"] == "no-pairs"
-            assert "not the maker" in actual["reason"]
 
 
 def test_bow_is_compared_with_an_a100_and_the_caveats_are_named(record: Record, worker: SqlWorker) -> None:
