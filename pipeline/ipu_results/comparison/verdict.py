@@ -272,11 +272,9 @@ def _add_expectations(connection: duckdb.DuckDBPyConnection, comparisons: Sequen
         return list(comparisons)
     answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, sorted(matched)))})")
     known = {key: answer for key, answer in answers.items() if isinstance(answer, Expectation)}
-    ids = [[match.row["result_id"] for match in own.matches] for own in comparisons]
-    return [
-        replace(own, expected={key: known[key] for key in keys if key in known})
-        for own, keys in zip(comparisons, ids, strict=True)
-    ]
+    ids = [{match.row["result_id"] for match in own.matches} for own in comparisons]
+    kept = [{key: known[key] for key in known if key in own} for own in ids]
+    return [replace(own, expected=expected) for own, expected in zip(comparisons, kept, strict=True)]
 
 
 def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:

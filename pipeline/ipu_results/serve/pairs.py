@@ -55,6 +55,7 @@ ComparedFigure = Literal["throughput", "latency_ms", "minutes", "efficiency", "p
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 MAX_REASONS = 3
 MAX_NAMED = 12
+MORE_CONDITIONS = "state more conditions, so that the rows are comparable"
 
 
 def compare_two(
@@ -85,8 +86,8 @@ def compare_two(
 
 def _suggest_chips_basis(figure: str) -> str:
     """Return what to do about different numbers of chips; only some figures can be divided by them."""
-    divided = f"ask with chips_basis {PER_CHIP}, or with" if figure in DIVISIBLE else "ask with chips_basis"
-    return f"{divided} {WHOLE} to compare machines of different size as they are"
+    bases = f"{PER_CHIP}, or with {WHOLE}" if figure in DIVISIBLE else WHOLE
+    return f"ask with chips_basis {bases} to compare machines of different size as they are"
 
 
 def _suggest_step(record: Record, code: str, first: Row, second: Row, figure: str) -> str:
@@ -99,8 +100,7 @@ def _suggest_step(record: Record, code: str, first: Row, second: Row, figure: st
     where = f"ipu_result_id IN ({ids}) AND gpu_result_id IN ({ids})"
     with record.connection.cursor() as cursor:
         listed = run_query(cursor, f"FROM energy_ipu_gpu WHERE {where}").num_rows
-    shown = "which shows the energy of this pair with the scope of each side"
-    return f"ask sql: FROM energy_ipu_gpu WHERE {where}, {shown}" if listed else ""
+    return f"ask sql: FROM energy_ipu_gpu WHERE {where}, for the energy and scope of each side" if listed else ""
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
@@ -186,13 +186,11 @@ def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     for column, code in (("network", "different-networks"), ("task", "different-tasks")):
         names = {row[column] for row in rows}
         if len(names) > 1:
-            known = ", ".join(sorted(names)[:MAX_NAMED])
-            raise RefusalError(code, f"{len(names)} {column}s: {known}", f"state one {column}")
+            raise RefusalError(code, f"{column}s: {', '.join(sorted(names)[:MAX_NAMED])}", f"state one {column}")
     for first, second in combinations(distinct.values(), 2):
         obstacle = find_pair_obstacle(first, {**second, "batch_size": first["batch_size"]}, figure, basis)
         if obstacle is not None and obstacle.code != "same-measurement":
-            more = "state more conditions, so that the rows are comparable"
-            step = _suggest_chips_basis(figure) if "chip" in obstacle.code else more
+            step = _suggest_chips_basis(figure) if "chip" in obstacle.code else MORE_CONDITIONS
             raise RefusalError(obstacle.code, f"{CODES[obstacle.code]}: {obstacle}", step)
 
 
