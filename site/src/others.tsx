@@ -19,7 +19,7 @@ export function Others({ data, row, id }: { data: Dataset; row: number; id: stri
           <Section title="Others who measured this">
             {replications.expected[id] && (
               <p>
-                A third party is expected to measure {replications.expected[id]}. <code>ipu-results expect {id}</code> has the pairs.
+                A third party is expected to measure {replications.expected[id]} <code>ipu-results expect {id}</code> has the pairs.
               </p>
             )}
             {pairs.length === 0 && <p>No other party published this work on the same chip and number of chips.</p>}

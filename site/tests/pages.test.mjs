@@ -117,6 +117,7 @@ test("without scripts, findings, claims, a chart and the downloads can be read",
       assert.match(await page.locator("main").last().innerText(), text, path);
       assert.equal(await page.evaluate(() => [...document.images].filter((image) => image.complete && !image.naturalWidth).length), 0);
     }, off);
+  await onPage("downloads.html", (page) => page.locator('a[href$="results.parquet"]').first().waitFor(), off);
   await onPage("", (page) => page.locator("main").last().waitFor(), { ...off, address: pathToFileURL(join(DIST, "claims.html")).href });
 });
 

@@ -129,6 +129,21 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         WHERE r.counts AND (machines, parties, s.vendor_part) = ('IPU', 'vendor and independent', 'all')
         HAVING bool_and(r.vendor_part LIKE '%code%')
     """,
+    "each counted once for a party ({} distinct works, of {} networks)": """
+        SELECT count(DISTINCT (network, chip, chips)), count(DISTINCT network)
+        FROM replications WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'""",
+    "In {} of the {} the second party states no batch size, and in {} no precision": """
+        SELECT count(*) FILTER (unstated LIKE '%batch%'), count(*), count(*) FILTER (unstated LIKE '%precision%')
+        FROM replications WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'""",
+    "The PyTorch row has one in flight, and gives {} times the throughput and {} times the speed in latency of the "
+    "A100 with XLA": """
+        WITH pytorch AS (
+            FROM recomputations
+            WHERE claim_id LIKE 'sdk14-resnext101-inference-%' AND baseline LIKE '%mixed + XLA%PyTorch%'
+        )
+        SELECT round(max(value) FILTER (claim_id LIKE '%throughput'), 2),
+            round(max(value) FILTER (claim_id LIKE '%latency'), 2)
+        FROM pytorch HAVING count(*) = 2""",
     "{} times on BERT, {} on ResNet-50, on 64 chips": """
         SELECT round(max(value) FILTER (claim_id LIKE '%bert%'), 2),
             round(max(value) FILTER (claim_id LIKE '%resnet%'), 2)

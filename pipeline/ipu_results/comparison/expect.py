@@ -105,9 +105,10 @@ class Expectation:
 
     @property
     def summary(self) -> str:
-        """The narrowest interval in one line."""
+        """The narrowest interval in one line, with what limits it most."""
         own = self.intervals[0]
-        return f"{_round(own.low)} to {_round(own.high)} {self.unit} ({own.nominal:.0%}, from {self.pairs} pairs)"
+        ends = f"{_round(own.low)} to {_round(own.high)} {self.unit}"
+        return f"{ends} ({own.nominal:.0%}, from {self.pairs} pairs). {self.remarks[0]}"
 
     def to_record(self) -> dict[str, Any]:
         """Return everything as values of JSON."""

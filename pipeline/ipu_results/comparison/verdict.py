@@ -39,7 +39,6 @@ from ipu_results.ground.text import format_plain, to_json_value
 from ipu_results.schema import quote
 from ipu_results.store.query import open_warehouse
 
-TRAINING = "training"  # the one task of which the record has pairs of a maker and a third party
 MAX_EXAMPLES = 3  # ids of refused rows that are named for each reason
 UNKNOWN = "unknown"  # published, by whom seen from the maker of the chip is not known
 GROUP_NAMES: Mapping[str, str] = RUN["groups"]
@@ -267,12 +266,11 @@ def compare(
 
 def _add_expectations(connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Add what a third party will measure of each matched figure of a maker, as far as the record can tell."""
-    matched = {match.row["result_id"] for own in comparisons for match in own.matches if match.row["task"] == TRAINING}
-    if not matched:
-        return list(comparisons)
-    answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, sorted(matched)))})")
-    known = {key: answer for key, answer in answers.items() if isinstance(answer, Expectation)}
     ids = [{match.row["result_id"] for match in own.matches} for own in comparisons]
+    if not (matched := sorted(set().union(*ids))):
+        return list(comparisons)
+    answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, matched))})")
+    known = {key: answer for key, answer in answers.items() if isinstance(answer, Expectation)}
     kept = [{key: known[key] for key in known if key in own} for own in ids]
     return [replace(own, expected=expected) for own, expected in zip(comparisons, kept, strict=True)]
 

@@ -115,9 +115,9 @@ VERDICTS = table("claims").choices("verdict")
 INTRODUCTION = """# Claims, recomputed
 
 This page lists the {claims} quantitative claims that were read in {documents} documents, in our words with the printed
-figure: those of the vendor, and those of others about its machines and what
-they are compared with. What was read of a document, and what was not, is
-said under its title. Next to each claim is what this dataset gives for it. A rule gives the verdict; no hand types one.
+figure: those of the vendor, and those of others about its machines and what they are compared with. What was read of a
+document, and what was not, is said under its title. Next to each claim is what this dataset gives for it. A rule gives
+the verdict; no hand types one.
 Of the {performance} claims of performance, {confirmed} are confirmed by figures outside their document. Some claims are
 printed twice, in a blog and in its charts, and count twice.
 

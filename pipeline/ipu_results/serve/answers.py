@@ -176,6 +176,7 @@ TEXTS = (
 )
 VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
 SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
+VERSIONED = ("framework", "dataset", "sdk_version")  # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
 NAMED_BY = ("chip", "platform", "publisher", "submitter")  # conditions of which people take one for another
 STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
 
@@ -336,23 +337,22 @@ def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[
         return [row for row in rows if (row[name] or 0) == value]
     column = WORDS.get(name, name)
     word = _find_word(record, column, value) if name in WORDS else value
+    if column in record.words.fields:
+        word = record.words.find(column, word) or word  # v2.0 is 2.0
     known = {row[column] for row in record.rows if row[column] is not None}
-    words = {each for each in known if _means(word, each)}
+    words = {each for each in known if _means(word, each, has_versions=name in VERSIONED)}
     if not words and not (name == "relationship" and value == SUBMITTED):
         step = _suggest_condition(record, name, value) or suggest(value, known)
         raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
     return [row for row in rows if row[column] in words]
 
 
-def _means(stated: str, known: str) -> bool:
-    """Return whether a stated word is the known one, or that without its version: 2.4 of 2.4.0, v2.0 of 2.0."""
+def _means(stated: str, known: str, *, has_versions: bool = False) -> bool:
+    """Return whether a stated word is the known one, or that without its version, such as 2.4 of 2.4.0."""
     if normalise_name(stated) == normalise_name(known):
         return True
-    stem = re.sub(r"^v(?=\d)", "", stated.casefold())
-    return (
-        re.fullmatch(re.escape(stem) + (r"(\.\d+)*" if stem[-1:].isdigit() else r"\d[\d.]*"), known.casefold())
-        is not None
-    )
+    version = r"(\.\d+)*" if stated[-1:].isdigit() else r"\d[\d.]*"
+    return has_versions and bool(re.fullmatch(re.escape(stated.casefold()) + version, known.casefold()))
 
 
 def _suggest_condition(record: Record, name: str, value: str) -> str:

@@ -130,9 +130,9 @@ def find(
             raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
         counts["flagged_rows_not_ranked"] = len(rows) - len(sound)
         if "sparsity" not in conditions:
-            dense = [row for row in sound if not row["sparsity"]]
+            dense = [row for row in sound if not row["sparsity"]] or sound
             counts["sparse_rows_not_ranked"] = len(sound) - len(dense)
-            sound = dense or sound
+            sound = dense
         check_ranking(sound, figure, chips_basis)
         divide = chips_basis == PER_CHIP and figure in DIVISIBLE
         rows = sorted(sound, key=lambda row: row[figure] / (row["chips"] if divide else 1), reverse=order == "highest")
