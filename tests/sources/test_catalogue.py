@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -239,3 +241,22 @@ def test_unfinished_run_is_skipped_as_a_whole(put: Put) -> None:
     assert find_unfinished_runs(raw) == ["20261121-134501-x"]
     (raw / "a.unfinished").write_bytes(b"a file, not a folder")
     assert find_orphans(raw, load_catalogue(raw)) == ["a.unfinished"]
+
+
+FIRST_USE = """
+import sys, msgspec
+from ipu_results.sources.catalogue import Sidecar
+called = []
+sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+try:
+    msgspec.convert({}, Sidecar)
+except msgspec.ValidationError:
+    sys.setprofile(None)
+print(called)
+"""
+
+
+def test_annotations_are_resolved_before_threads_read_sidecars() -> None:
+    """Two threads that resolve them at once crash the process: 2 of 60 did so with four threads."""
+    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

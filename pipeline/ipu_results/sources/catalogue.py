@@ -101,6 +101,11 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         msgspec.structs.force_setattr(self, "reader", ALIASES.get(self.reader, self.reader))
 
 
+# msgspec 0.22 resolves the annotations of a struct on first use, and crashes where two threads do so at once, as those
+# of `collect` would. A decoder resolves them here.
+msgspec.json.Decoder(Sidecar)
+
+
 def read_entry(path: Path, place: str) -> dict[str, Any]:
     """Return the content of a sidecar. Raises CatalogueError that names its place."""
     if any("\ud800" <= character <= "\udfff" for character in place):  # a byte that the file system cannot decode
