@@ -179,6 +179,16 @@ def test_tolerance_is_half_a_unit_of_the_last_printed_digit(query: Query) -> Non
     assert checked > 40
 
 
+def test_latency_with_several_batches_in_flight_judges_no_claim(query: Query) -> None:
+    judged = """
+        SELECT r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts, count(*)
+        FROM claims JOIN recomputations p USING (claim_id)
+        JOIN recomputation_inputs i ON i.claim_id = p.claim_id AND i.position = p.position
+        JOIN results r ON i.table_name = 'results' AND r.result_id = i.key AND r.chip = 'GC200'
+        WHERE claims.metric = 'latency' GROUP BY ALL HAVING several"""
+    assert {counts for _, counts, _ in query(judged)} == {False}
+
+
 def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> None:
     """The values that count are the evidence. A sentence and its chart have both in common."""
     grouped = """
