@@ -22,6 +22,19 @@ from tests.docs.docs_support import DOCS, PAGES, README, check_page
 
 BLOCK = re.compile(r"```(console|pycon)\n(.*?)```", re.S)
 PYTHON = re.compile(r"```python\n(.*?)```", re.S)
+GLOSSARY = re.compile(r"\b(IPU|quarantine|olympic mean|latency basis)s?\b(?!-)(\]\(\S*glossary\.md\))?")
+NOT_PROSE = re.compile(r"^```.*?^```|^<!-- generated.*?^<!-- end -->|^[#|<].*?$|`[^`]*`", re.MULTILINE | re.DOTALL)
+FOR_MAINTAINERS = {
+    "add-a-source.md",
+    "publish.md",
+    "remake-the-mlperf-rounds.md",
+    "architecture.md",
+    "runner.md",
+    "site.md",
+} | {
+    "emulator-training.md",  # an appendix of emulator.md
+    "glossary.md",
+}
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -202,6 +215,15 @@ def test_links_between_our_files_lead_somewhere() -> None:
             path = page.parent / target if target else page
             assert path.exists(), f"{page.name}: {target}"
             assert not anchor or anchor in list_anchors(path), f"{page.name}: {target}#{anchor}"
+
+
+@pytest.mark.parametrize("folder", ["tutorials", "how-to", "explanation"])
+def test_words_of_the_glossary_link_to_it_where_they_come_first(folder: str) -> None:
+    pages = [page for page in sorted((DOCS / folder).glob("*.md")) if page.name not in FOR_MAINTAINERS]
+    texts = [(page.name, NOT_PROSE.sub("", page.read_text(encoding="utf-8"))) for page in pages]
+    links = [(name, word, link) for name, text in texts for word, link in dict(GLOSSARY.findall(text)[::-1]).items()]
+    assert links
+    assert [(name, word) for name, word, link in links if not link] == []
 
 
 def test_every_page_is_in_the_index() -> None:
