@@ -32,6 +32,8 @@ from benchmarks.mlperf.shapes import Shape, load_shapes
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value
 
 SEED = 15
+JUDGED = (5, 10, 40)  # runs of an entry for which single shapes have a target
+ENDS = 5  # shapes at each end that the report names
 RUNS = {3: (1, 12), 5: (1, 8), 10: (1, 5), 40: (4, 3)}  # runs of an entry: (dropped at each end, comparable entries)
 OFFSETS = (-0.03, -0.01, 0.0, 0.01, 0.03)  # mean samples to convergence, over those of the reference
 ENTRIES, QUICK_ENTRIES = 2400, 48
@@ -59,17 +61,24 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
     entries, truth = (QUICK_ENTRIES, QUICK_TRUTH) if options.quick else (ENTRIES, TRUTH)
     cells = [(shape, n, offset) for n in RUNS for offset in OFFSETS for shape in shapes]
     frame = pd.DataFrame([row for cell in cells for row in simulate(*cell, entries, truth)])
+    here = frame[(frame["method"] == HERE) & frame["runs"].isin(JUDGED)]
     targets = [
-        ReportTarget(f"{bound} mean coverage, {n} runs", value, limit, at_least=bound == "lowest")
-        for n in (5, 10, 40)
-        for bound, value, limit in _find_bounds(frame[(frame["runs"] == n) & (frame["method"] == HERE)])
+        ReportTarget(f"{bound} coverage of a shape, {n} runs", float(value), limit, at_least=bound == "lowest")
+        for n, own in here.groupby("runs")["coverage"]
+        for bound, value, limit in (("lowest", own.min(), MIN_COVERAGE), ("highest", own.max(), MAX_COVERAGE))
     ]
     sizes = frame[(frame["method"] == PERMUTATION) & frame["size"].notna()].groupby(["runs", "offset"])["size"].mean()
     targets.append(ReportTarget("highest mean size of the test", float(sizes.max()), MAX_SIZE))
     return Report(
         "mlperf_intervals",
         f"{entries:,} simulated entries of each of {len(shapes)} shapes, nominal coverage {COVERAGE:.0%}",
-        [_tabulate_coverage(frame), _tabulate_tests(frame), _tabulate_shapes(frame)],
+        [
+            _tabulate_coverage(frame),
+            _tabulate_outside(here),
+            _tabulate_ends(here),
+            _tabulate_tests(frame),
+            _tabulate_shapes(frame),
+        ],
         targets,
         [
             "Shapes are pairs of samples to convergence and minutes per sample of runs of the record.",
@@ -80,11 +89,6 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
             "The last table has each shape at the number of runs that its entries have.",
         ],
     )
-
-
-def _find_bounds(rows: pd.DataFrame) -> Iterable[tuple[str, float, float]]:
-    means = rows.groupby("offset")["coverage"].mean()
-    return ("lowest", float(means.min()), MIN_COVERAGE), ("highest", float(means.max()), MAX_COVERAGE)
 
 
 def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> Iterable[dict[str, Value]]:
@@ -106,7 +110,10 @@ def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> I
     for method, (low, high) in {HERE: (here.low, here.high), BEFORE: (1 - before, 1 + before)}.items():
         held = (sample.scores * low <= sample.truth) & (sample.truth <= sample.scores * high)
         width = float(np.median((high - low) * sample.scores)) / 2 / sample.truth
-        yield {**common, "method": method, "coverage": held.mean(), "width": width, "spread": half_spread}
+        # Comparable entries share a width, so groups of them are the independent draws.
+        error = float(held.reshape(-1, members).mean(axis=1).std(ddof=1)) / math.sqrt(len(held) / members)
+        figures = {"coverage": held.mean(), "error": error, "width": width, "spread": half_spread}
+        yield {**common, "method": method, **figures}
     apart = EFFECT * math.sqrt(2) * float(sample.scores.std()) / sample.truth
     first = np.arange(0, len(sample.scores) - 1, 2)
     minutes = sample.runs.minutes.copy()
@@ -191,6 +198,43 @@ def _tabulate_coverage(frame: pd.DataFrame) -> ReportTable:
     columns = [f"{method}: {part}" for method in METHODS for part in ("%", "lowest %", "highest %", "± %")]
     title = "Intervals that contain the true score: mean, lowest and highest shape, and half-width"
     return ReportTable(title, ["entries", *columns, "half-spread of scores, %"], rows)
+
+
+def _tabulate_outside(here: pd.DataFrame) -> ReportTable:
+    """Count shapes outside the bounds, all and those beyond two standard errors of the simulation."""
+    below, above = MIN_COVERAGE - here["coverage"], here["coverage"] - MAX_COVERAGE
+    gaps = {"below": below, "above": above}
+    counts = {f"{side}{kind}": gap > far for side, gap in gaps.items() for kind, far in _list_distances(here)}
+    table = pd.DataFrame({**counts, "shapes": True}).groupby([here["runs"], here["offset"]]).sum()
+    by_runs = here.groupby(["runs", "offset"])
+    table["observed"] = 100 * by_runs["coverage"].std()
+    table["simulation"] = 100 * by_runs["error"].agg(lambda errors: math.sqrt((errors**2).mean()))
+    rows: list[list[Value]] = [
+        [f"{n} runs, {100 * offset:+.0f} %", *values]
+        for (n, offset), values in zip(table.index, table.to_numpy().tolist(), strict=True)
+    ]
+    names = [f"{side} {100 * limit:g} %" for side, limit in (("below", MIN_COVERAGE), ("above", MAX_COVERAGE))]
+    columns = [f"{name}{kind}" for name in names for kind in ("", " by 2 errors")]
+    return ReportTable(
+        "Shapes with another coverage, and the standard deviation of coverage: of shapes, and of the simulation alone",
+        ["entries", *columns, "shapes", "observed, %", "simulation, %"],
+        rows,
+    )
+
+
+def _list_distances(here: pd.DataFrame) -> Iterable[tuple[str, pd.Series]]:
+    return ("", 0 * here["error"]), (" far", 2 * here["error"])
+
+
+def _tabulate_ends(here: pd.DataFrame) -> ReportTable:
+    """List the shapes with the lowest and the highest coverage."""
+    rows: list[list[Value]] = []
+    for n, own in here.sort_values("coverage").groupby("runs"):
+        for row in pd.concat([own.head(ENDS), own.tail(ENDS)]).itertuples():
+            shares = (row.coverage, row.error, row.width, row.spread)
+            rows.append([f"{n} runs, {100 * row.offset:+.0f} %, {row.shape}", *(100 * float(each) for each in shares)])
+    columns = ["entries", "%", "standard error, %", "± %", "half-spread of scores, %"]
+    return ReportTable("Lowest and highest coverage of a shape", columns, rows)
 
 
 def _tabulate_tests(frame: pd.DataFrame) -> ReportTable:
