@@ -23,6 +23,7 @@ BENCHMARKS = {
     "ingest": "ingest",
     "open": "open",
     "extract": "extract",
+    "large": "large",
     "stages": "stages",
     "query": "query",
     "mlperf": "mlperf.comparison",

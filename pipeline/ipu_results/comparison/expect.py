@@ -210,9 +210,9 @@ def expect_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> d
     kinds: dict[Kind, list[Row]] = {}
     for pair in run_query(connection, PAIRS).to_pylist() if rows else ():
         kinds.setdefault((pair["machines"], pair["measure"], pair["task"]), []).append(pair)
-    coverages = {kind: _measure_coverages(of_kind) for kind, of_kind in kinds.items()}
+    get_coverages = cache(lambda kind: _measure_coverages(kinds[kind]))
     get_model = cache(lambda kind, new: DeviationModel(kinds[kind], new))
-    return {row["result_id"]: _expect_row(row, kinds, coverages, get_model) for row in rows}
+    return {row["result_id"]: _expect_row(row, kinds, get_coverages, get_model) for row in rows}
 
 
 def _write_condition(words: Any, name: str, value: Any) -> str:
@@ -230,7 +230,7 @@ def _write_condition(words: Any, name: str, value: Any) -> str:
 def _expect_row(
     row: Row,
     kinds: Mapping[Kind, Sequence[Row]],
-    coverages: Mapping[Kind, Sequence[Coverage]],
+    get_coverages: Callable[[Kind], Sequence[Coverage]],
     get_model: Callable[[Kind, str], DeviationModel],
 ) -> Expectation | str:
     """Return what is expected of one row, or the reason why nothing can be said."""
@@ -271,7 +271,7 @@ def _expect_row(
         intervals,
         len(pairs),
         len({pair["party"] for pair in pairs}),
-        coverages[kind],
+        get_coverages(kind),
         _list_nearest(row, pairs),
         remarks,
     )

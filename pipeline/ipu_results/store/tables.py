@@ -44,10 +44,11 @@ def put_telling_rows_first(table: pa.Table) -> pa.Table:
     moved = []
     for column in table.columns:
         if pa.types.is_string(column.type) and column.null_count < len(column):
-            is_number = pc.match_substring_regex(column, NUMBER)
-            first = is_number.slice(0, FIRST_ROWS)
-            if pc.any(first).as_py() and pc.all(first).as_py() and not pc.all(is_number).as_py():
-                moved.append(pc.index(is_number, value=False).as_py())
+            first = pc.match_substring_regex(column.slice(0, FIRST_ROWS), NUMBER)
+            if pc.any(first).as_py() and pc.all(first).as_py():
+                is_number = pc.match_substring_regex(column, NUMBER)
+                if not pc.all(is_number).as_py():
+                    moved.append(pc.index(is_number, value=False).as_py())
     order = list(dict.fromkeys([*moved, *range(table.num_rows)])) if moved else []
     return table.take(order) if order else table
 
@@ -62,20 +63,34 @@ def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
     if isinstance(file, Path):
         with file.open("wb") as opened:
             return write_csv(table, opened)
-    rows = _map_texts(put_telling_rows_first(table), mark_formula)
+    rows = put_telling_rows_first(table)
     file.write(",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist()).encode() + b"\n")
-    for batch in rows.to_batches(MAX_ROWS) if rows.num_columns else ():
-        cells = [_format_cells(column) for column in batch.columns]
+    columns = [_format_column(column) for column in rows.columns if rows.num_rows]
+    for start in range(0, rows.num_rows, MAX_ROWS):
+        cells = [get_texts(start) for get_texts in columns]
         lines = pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="")
         file.write(pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_buffer())
         file.write(b"\n")
     return None
 
 
+def _format_column(column: pa.ChunkedArray) -> Callable[[int], pa.Array]:
+    """Return a function from a position to the cells of MAX_ROWS rows from there on.
+
+    A text that is in many rows is formatted once.
+    """
+    if not pa.types.is_string(column.type) or 2 * len(column[:MAX_ROWS].unique()) > min(len(column), MAX_ROWS):
+        return lambda start: _format_cells(pa.concat_arrays(column[start : start + MAX_ROWS].chunks))
+    encoded = column.dictionary_encode().unify_dictionaries()
+    codes = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
+    texts = _format_cells(encoded.chunk(0).dictionary)
+    return lambda start: texts.take(codes[start : start + MAX_ROWS])
+
+
 def _format_cells(column: pa.Array) -> pa.Array:
     """Return the texts of a column as CSV has them, null for a null."""
     if pa.types.is_string(column.type):
-        return _quote(column)
+        return _quote(_map_formulas(column, mark_formula))
     texts = column.cast(pa.string())
     if not pa.types.is_floating(column.type):
         return texts
@@ -103,7 +118,10 @@ def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
             false_values=["false"],
         ),
     )
-    return _map_texts(rows, unmark_formula)
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_string(field.type):
+            rows = rows.set_column(at, field, _map_formulas(rows.column(at), unmark_formula))
+    return rows
 
 
 def count_formulas(table: pa.Table) -> int:
@@ -114,21 +132,18 @@ def count_formulas(table: pa.Table) -> int:
     )
 
 
-def _may_be_formula(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+def _may_be_formula(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     return pc.fill_null(pc.match_substring_regex(texts, FORMULA_START), False)
 
 
-def _map_texts(table: pa.Table, function: Callable[[str], str]) -> pa.Table:
+def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
     """Apply a function to the texts that may begin a formula, marked or not."""
-    for at, field in enumerate(table.schema):
-        if not pa.types.is_string(field.type):
-            continue
-        if indices := pc.indices_nonzero(_may_be_formula(table.column(at))).to_pylist():
-            texts = table.column(at).to_pylist()
-            for index in indices:
-                texts[index] = function(texts[index])
-            table = table.set_column(at, field, pa.array(texts, field.type))
-    return table
+    if not (indices := pc.indices_nonzero(_may_be_formula(texts)).to_pylist()):
+        return texts
+    mapped = texts.to_pylist()
+    for index in indices:
+        mapped[index] = function(mapped[index])
+    return pa.array(mapped, texts.type)
 
 
 BUILD_TABLE = "build"

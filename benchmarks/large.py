@@ -1,0 +1,68 @@
+"""Run `ipu-results ingest` over one CSV document of 300,000 rows, as long a file as a limit of 50 MB allows."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import tomli_w
+
+from benchmarks.generate import BOW, BOW_GAIN, generate_rows
+from benchmarks.processes import find_program, measure_command
+from benchmarks.report import Options, Report, ReportTable, ReportTarget
+
+ROWS, QUICK_ROWS = 300_000, 2_000
+MIN_ROWS_PER_S, MAX_MB = 15_000.0, 1_500.0
+POLL_S = 0.02  # between readings of the peak memory, which only grows
+COLUMNS = [*"model variant platform sdk_version framework dataset batch_size precision".split(), "throughput (items/s)"]
+SIDECAR = {
+    "document_id": "large",
+    "title": "One document of many rows",
+    "publisher": "generated",
+    "url": "https://example.org",
+    "kind": "transcription",
+    "licence": "CC-BY-4.0",
+    "reader": "performance-csv",
+    "note": "generated",
+}
+
+
+def run(options: Options) -> Report:
+    """Build a warehouse from one generated document, once."""
+    rows = QUICK_ROWS if options.quick else ROWS
+    with tempfile.TemporaryDirectory() as folder:
+        raw, warehouse = Path(folder, "raw"), Path(folder, "warehouse")
+        size = write_document(raw, rows)
+        command = [*find_program(), "ingest", "--raw", str(raw), "--warehouse", str(warehouse)]
+        cost = measure_command(command, Path(os.devnull), poll_s=POLL_S)
+        if (results := pq.read_metadata(warehouse / "results.parquet").num_rows) != rows:
+            raise RuntimeError(f"{results:,} of {rows:,} rows are results")
+    peak = cost.main_peak or 0.0
+    columns = ("rows", "MB of CSV", "s", "CPU s", "rows/s", "peak MB")
+    return Report(
+        "large",
+        "build the warehouse from one document of many rows",
+        [ReportTable("The whole process", columns, [(f"{rows:,}", size, cost.wall, cost.cpu, rows / cost.wall, peak)])],
+        [
+            ReportTarget("rows/s through the whole of ingest", rows / cost.wall, MIN_ROWS_PER_S, at_least=True),
+            ReportTarget("peak memory of ingest, MB", peak, MAX_MB),
+        ],
+        ["One run in a fresh process, with start and imports."],
+    )
+
+
+def write_document(raw: Path, rows: int) -> float:
+    """Write the document with its sidecar and return its size in MB."""
+    raw.mkdir()
+    path = raw / "large.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(cells[: len(COLUMNS)] for cells in generate_rows(rows, 0, BOW, BOW_GAIN))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.with_name("large.csv.toml").write_text(tomli_w.dumps({**SIDECAR, "sha256": digest}), encoding="utf-8")
+    return path.stat().st_size / 1e6
