@@ -9,7 +9,7 @@ from typing import Any
 
 from ipu_results.ground.text import to_json_value
 
-SAID = (  # conditions that `what` and the citation say, too
+IMPLIED = (  # conditions that `what` and the citation say, too
     *("network", "variant", "task", "platform", "chips", "batch_size", "framework", "sdk_version"),
     *("effective_precision", "submitter", "publisher", "published_on"),
 )
@@ -28,7 +28,7 @@ def shorten_row(described: Mapping[str, Any]) -> dict[str, Any]:
         for name, figure in described["figures"].items()
     }
     conditions = {
-        name: value for name, value in described["conditions"].items() if value is not None and name not in SAID
+        name: value for name, value in described["conditions"].items() if value is not None and name not in IMPLIED
     }
     flags = [flag for flag in described["flags"] if flag["severity"] != "info"]
     kept = {name: value for name, value in described.items() if name != "how_obtained" and value is not None}
