@@ -366,3 +366,19 @@ def test_drift_and_disturbed_blocks_are_detected_and_outliers_do_not_matter() ->
     flipping = simulate_sweeps(40, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 15.0)}))
     assert sum(sweep.truly_disturbed for sweep in flipping) > 60
     assert sum(sweep.caught for sweep in flipping) >= 0.95 * sum(sweep.truly_disturbed for sweep in flipping)
+
+
+def test_step_of_several_batches_counts_each_of_them() -> None:
+    stamps = tuple(
+        (start * 1000, start * 1000, start * 1000 + 100, start * 1000 + 900, (start + 1) * 1000) for start in range(8)
+    )
+    alone, several = (
+        Block(0, number, 4, "amortised", "2026-11-27T12:00:00Z", (stamps,), batches_per_step=steps)
+        for number, steps in enumerate((1, 5))
+    )
+    assert several.window.throughput == pytest.approx(5 * alone.window.throughput)
+    row, single = estimate([several]), estimate([alone])
+    assert row.latency_ms == pytest.approx(single.latency_ms / 5)
+    assert (row.infer_ms, row.preprocess_ms) == pytest.approx((single.infer_ms / 5, single.preprocess_ms / 5))
+    assert several.to_json()["batches_per_step"] == 5
+    assert "batches_per_step" not in alone.to_json()

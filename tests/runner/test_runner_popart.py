@@ -33,7 +33,7 @@ from ipu_results.runner.backends import SessionSpec
 
 def spec(**changes):
     own = {"device": "ipu", "model": "unused", "micro_batches": (1, 2)}
-    options = {"static_models": MODELS, **changes.pop("options", {})}
+    options = {"static_models": MODELS, "batches_per_step": 1, "engine_cache": "", **changes.pop("options", {})}
     return SessionSpec(**{**own, **changes, "options": options})
 
 def images(micro_batch, dtype="float16"):
@@ -116,6 +116,41 @@ result = {"outputs": outputs, "dtype": session.dtype, "out": str(first.dtype), "
     assert facts["versions"]["ipu-driver"] == "1.0.49"
     assert facts["compile_s"] > 0
     assert facts["load_s"] > 0
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_step_of_several_batches_computes_each_of_them(models: dict[str, str], sdk: str) -> None:
+    script = """
+session = backend.open(spec(options={"batches_per_step": 3}))
+session.prepare(2, "amortised")
+step = session.run(np.concatenate([images(2), images(2) + 1, images(2) - 1]))
+result = {"steps": session.batches_per_step, "one": refuse(session.run, images(2)), "notes": session.facts.notes}
+session.prepare(2, "isolated")
+result["apart"] = [session.run(images(2) + shift).tolist() for shift in (0, 1, -1)]
+result |= {"step": step.tolist(), "alone": session.batches_per_step}
+result["none"] = refuse(backend.open, spec(options={"batches_per_step": 0}))
+"""
+    result = drive(script, models, POPART_FAKE_SDK=sdk)
+    assert (result["steps"], result["alone"]) == (3, 1)
+    np.testing.assert_array_equal(np.array(result["step"]), np.concatenate(result["apart"]))
+    assert not np.array_equal(result["apart"][0], result["apart"][1])
+    assert "takes images as float16 (6, 3, 8, 8)" in result["one"]
+    assert any(note.startswith("batches per step: 3 in a stream, 1 alone") for note in result["notes"])
+    assert result["none"] == "batches_per_step is a whole number from 1, not 0"
+
+
+def test_engine_is_compiled_once_and_then_cached(models: dict[str, str], tmp_path: Path) -> None:
+    script = """
+import os, popart
+for _ in range(2):
+    session = backend.open(spec(options={"engine_cache": os.environ["CACHE"], "batches_per_step": 2}))
+    session.prepare(1, "isolated")
+    session.close()
+result = {"cached": popart._session.CACHED, "notes": session.facts.notes}
+"""
+    result = drive(script, models, CACHE=str(tmp_path / "engines"))
+    assert result["cached"] == [False, False, True, True]
+    assert any(f"was found in {tmp_path / 'engines'}" in note for note in result["notes"])
 
 
 def test_fp32_is_computed_on_request(models: dict[str, str]) -> None:

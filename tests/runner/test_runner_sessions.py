@@ -92,7 +92,7 @@ class FakeTransport:
 
     def recv(self, timeout_s: float = 0.0) -> dict[str, Any]:  # noqa: ARG002
         at = self.requests[-1][1].get("at", 0)
-        return {"stamps": [[at, at, at, at, at + 7]], "clock": at + 7, "seconds": 1, "predicted": {}}
+        return {"stamps": [[at, at, at, at, at + 7]], "clock": at + 7, "seconds": 1, "predicted": {}, "steps": 1}
 
     def close(self) -> None:
         pass

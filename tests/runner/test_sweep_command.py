@@ -47,10 +47,17 @@ def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tupl
         assert (point["origin"], point["compute_precision"], point["model_precision"]) == ("emulated", "fp16", "fp32")
     (run,) = list_finished(out)
     assert f"appended: {run}" in done.stderr
-    assert f"`ipu-results ingest --raw {tmp_path}`" in done.stderr
+    assert "ipu-results ingest" not in done.stderr  # of a folder with nothing but runs
     assert re.search(r"^round 1: 0 of 4 blocks measured, about \d+ s left$", done.stderr, re.M)
     record = json.loads((run / "record.json").read_text(encoding="utf-8"))
     assert record["command_line"].startswith("ipu-results")
+
+
+@pytest.mark.slow
+def test_next_ingest_is_named_where_there_is_more_than_runs(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+    (tmp_path / "register.toml").touch()
+    done = emulate(tiny, tmp_path / "runs")
+    assert f"`ipu-results ingest --raw {tmp_path}`" in done.stderr
 
 
 @pytest.mark.slow

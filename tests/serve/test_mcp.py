@@ -136,11 +136,11 @@ def test_an_answer_has_relationship_origin_flags_and_citation(
     for result in actual["results"]:
         assert result["relationship"] in ("vendor", "independent", "official", "own")
         assert f"result {result['result_id']}" in actual["citation"]
-        assert (result["status"] == "emulated, not measured") == (result["origin"] == "emulated")
+        assert (result.get("status") == "emulated, not measured") == (result["origin"] == "emulated")
         assert isinstance(result["flags"], list)
         assert not {name for name in result["not_printed"] if name in result["figures"]}
         assert all(figure["value"] is not None for figure in result["figures"].values())
-    statuses = {result["status"] for result in actual["results"]}
+    statuses = {result.get("status") for result in actual["results"]}
     assert entry.get("status") in {*statuses, None}
     if "unverified" in statuses:
         assert "Result not verified by MLCommons Association." in actual["citation"]
@@ -186,7 +186,7 @@ RUN = {"network": "resnet50", "batch_size": 16}
     [
         ({**RUN, "machine": "ipu-m2000", "throughput": 1012.9}, "batches per second"),
         ({**RUN, "chip": "H200", "chips": 1, "precision": "fp16", "latency_ms": 0.0018}, "in seconds"),
-        ({**RUN, "machine": "H200", "throughput": 9000}, "--chip H200"),
+        ({**RUN, "machine": "H200", "throughput": 9000}, "chip H200 chips N"),
         ({**RUN, "machine": "c2", "platform": "ipu-m2000", "throughput": 9000}, "name two things"),
         ({**RUN, "mlperf_round": "banana", "throughput": 9000}, "is unknown"),
     ],

@@ -75,6 +75,32 @@ def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker
     assert not list(Path("/tmp").glob("mcp-x*"))
 
 
+OPEN = "SELECT avg(throughput) FROM results WHERE network = 'ResNet-50 v1.5'"
+HELD = """
+    SELECT network, avg(throughput) FROM results WHERE task = 'training' AND chips = 16 AND item = 'image'
+    AND phase IS NULL AND sequence_length IS NULL AND sparsity IS NULL AND batch_size = 2560
+    AND origin = 'published' GROUP BY network
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "part"),
+    [
+        (OPEN, "avg may mix figures that may not be compared: the statement holds no task, chips, item"),
+        (HELD, None),
+        ("SELECT avg(retries) FROM (SELECT 1 AS retries)", None),
+        ("SELECT result_id, sparsity FROM results WHERE sparsity > 0 LIMIT 2", "2 of the rows are of sparse networks"),
+        ("SELECT result_id FROM results WHERE sparsity IS NULL AND origin = 'published' LIMIT 2", None),
+    ],
+)
+def test_sql_warns_of_averages_and_of_sparse_rows(
+    record: Record, worker: SqlWorker, statement: str, part: str | None
+) -> None:
+    remarks = answer(record, worker, "sql", {"statement": statement})["remarks"]
+    warned = [remark for remark in remarks if "may not be compared:" in remark or "sparse" in remark]
+    assert [remark[: len(part or "")] for remark in warned] == ([part] if part else [])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "statement", ["SELECT count(*) FROM range(1000000000000)", "SELECT length(repeat('x', 900000000)) FROM range(100)"]

@@ -1,4 +1,4 @@
-"""Ask the tools what a reader asked who had seen neither code nor tests, and what a third party will measure."""
+"""Ask the tools what a reader asked who had seen neither code nor tests, and how an answer is put."""
 
 from __future__ import annotations
 
@@ -44,3 +44,51 @@ def test_what_a_third_party_will_measure_is_that_of_the_command(
         else:
             assert actual["code"] == "no-pairs"
             assert "not the maker" in actual["reason"]
+
+
+ROW = {"network": "resnet50", "machine": "ipu-m2000", "batch_size": 4, "framework": "TensorFlow1"}
+MAX_ROW, MAX_BRIEF = 700, 1100  # bytes
+
+
+def test_an_answer_is_brief_and_the_whole_is_on_request(record: Record, worker: SqlWorker) -> None:
+    brief, whole = (answer(record, worker, "find", {**ROW, **own}) for own in ({}, {"detail": "whole"}))
+    assert len(json.dumps(brief, ensure_ascii=False).encode()) < MAX_BRIEF
+    (row,), (all_,) = brief["results"], whole["results"]
+    assert len(json.dumps(row).encode()) < MAX_ROW
+    assert {name: own["as_printed"] for name, own in row["figures"].items()} == {
+        name: own["as_printed"] for name, own in all_["figures"].items()
+    }
+    assert row["conditions"].items() <= all_["conditions"].items()
+    assert all_["figures"]["throughput"]["place"] in whole["citation"]
+    assert len(all_["flags"]) == 2 > len(row["flags"])  # two remarks, no error
+    flagged = answer(record, worker, "find", {"network": "FastSpeech2", "machine": "Bow-2000"})["results"]
+    assert any(flag["severity"] == "error" for own in flagged for flag in own["flags"])
+
+
+def test_computed_minutes_are_shown_without_digits_that_no_clock_resolves(record: Record, worker: SqlWorker) -> None:
+    conditions = {"network": "BERT", "machine": "Bow Pod16", "mlperf_round": "2.0", "division": "closed"}
+    actual = answer(record, worker, "find", {**conditions, "submitter": "Graphcore", "figure": "minutes"})
+    shown = {row["figures"]["minutes"]["as_printed"] for row in actual["results"] if row["origin"] == "official"}
+    assert shown == {"20.6538896 min", "20.7469063 min"}
+
+
+def test_texts_name_arguments_of_the_tools_and_no_options(record: Record, worker: SqlWorker) -> None:
+    calls = (
+        {
+            "network": "resnet50",
+            "batch_size": 16,
+            "throughput": 90_000,
+            "chip": "H200",
+            "chips": 1,
+            "precision": "fp16",
+            "latency_ms": 0.0018,
+        },
+        {"network": "BERT-Large", "machine": "Bow-2000", "batch_size": 8, "throughput": 900},
+        {"network": "BERT-Large", "machine": "Bow Pod16", "task": "training", "minutes": 20.0},
+        {"network": "resnet50", "machine": "H200", "throughput": 9000},
+        {"throughput": 9000},
+    )
+    texts = [json.dumps(answer(record, worker, "compare_run", call)) for call in calls]
+    assert not [text for text in texts if "--" in text]
+    assert "State latency_ms in milliseconds" in texts[0]
+    assert "state which network ran, with network" in texts[-1]

@@ -183,6 +183,26 @@ BENCHMARK_APP = """\
 [ INFO ]    Max:           31850.26 us
 [ INFO ] Throughput:   2655.95 FPS
 """
+VLLM_SERVE: dict[str, Any] = {
+    **{"date": "20261127-110000", "backend": "openai", "model_id": "an/opt-125m", "tokenizer_id": "an/opt-125m"},
+    **{"num_prompts": 64, "request_rate": "inf", "burstiness": 1.0, "max_concurrency": 8, "duration": 10.0},
+    **{"completed": 60, "failed": 4, "total_input_tokens": 1920, "total_output_tokens": 7680},
+    **{"request_throughput": 6.0, "request_goodput": None, "output_throughput": 768.0},
+    **{"total_token_throughput": 960.0, "mean_ttft_ms": 31.5, "mean_tpot_ms": 8.1, "mean_e2el_ms": 1061.25},
+    **{"median_e2el_ms": 1049.5, "p99_e2el_ms": 1204.75},
+}
+VLLM_THROUGHPUT = json.dumps(
+    {
+        **{"elapsed_time": 20.0, "num_requests": 100, "total_num_tokens": 16000},
+        **{"requests_per_second": 5.0, "tokens_per_second": 800.0},
+    }
+)
+VLLM_LATENCY = json.dumps(
+    {
+        **{"avg_latency": 1.0625, "std_latency": 0.03125, "latencies": [1.0, 1.125]},
+        "percentiles": {"10": 1.0, "50": 1.0625, "90": 1.1, "99": 1.12},
+    }
+)
 TRAINER = '{"train_samples_per_second": 41.20, "eval_samples_per_second": 97.1, "epoch": 1.0}'
 
 FILES = {
@@ -197,6 +217,7 @@ FILES = {
     "trtexec": TRTEXEC.format(batch=1),
     "benchmark_app": BENCHMARK_APP,
     "trainer": TRAINER,
+    "vllm": json.dumps(VLLM_SERVE),
     "csv-template": TEMPLATE,
 }
 

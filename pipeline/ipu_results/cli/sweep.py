@@ -260,7 +260,10 @@ def _print_next_steps(runs: Sequence[SweepResult]) -> None:
 
 
 def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
-    """Ingest what was appended, if requested; prompts on a terminal only."""
+    """Ingest what was appended, if requested; prompts on a terminal only, and only where there is more than runs."""
+    is_alone = all(path.name == out.name for path in out.parent.iterdir())
+    if requested is None and is_alone:
+        return
     if requested is None and sys.stdin.isatty() and sys.stdout.isatty() and out == RUNS:
         requested = click.confirm("Ingest it now?", default=True)
     if requested:

@@ -55,6 +55,7 @@ class Block:
     power_reason: str | None = None
     others: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
+    batches_per_step: int = 1
 
     @property
     def sessions(self) -> int:
@@ -75,7 +76,7 @@ class Block:
         start, end = max(starts), min(ends)
         if end <= start:
             start, end = min(starts), max(ends)
-        micro = self.batch_size / self.sessions
+        micro = self.batch_size / self.sessions * self.batches_per_step
         # each iteration counts from the end of the one before, so that a session's time has no gaps
         spans = [span for session in self.stamps for span in pairwise([session[0][0], *(row[-1] for row in session)])]
         done = sum(_clip_to_window(span, start, end) for span in spans)
@@ -88,7 +89,10 @@ class Block:
         return [(max(stamps[-1] for stamps in batch) - min(stamps[0] for stamps in batch)) / MS for batch in batches]
 
     def to_json(self) -> dict[str, Any]:
-        return {column.name: getattr(self, column.name) for column in fields(self)}  # asdict copies every stamp
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}  # asdict copies every stamp
+        if self.batches_per_step == 1:
+            del columns["batches_per_step"]
+        return columns
 
 
 def _clip_to_window(span: tuple[int, int], start: int, end: int) -> float:
@@ -171,8 +175,9 @@ def estimate(
     """Compute the row of one batch size. `best_probe_ms` is the best probe of the run, or of this machine ever.
 
     Without it the best of these blocks' own counts. Every block counts, disturbed or not. Power and stage times are
-    those of amortised blocks; a stage's is the median over iterations, loading being part of pre-processing. Raises
-    RunnerError where there is no amortised block, for mixed batch sizes and for a block without iterations or time.
+    those of amortised blocks; a stage's is the median over iterations, loading being part of pre-processing, and of a
+    step with several batches the share of one. Raises RunnerError where there is no amortised block, for mixed batch
+    sizes and for a block without iterations or time.
     """
     _check_blocks(blocks)
     amortised = [block for block in blocks if block.kind == "amortised"]
@@ -309,7 +314,12 @@ def _suspect_blocks(causes: Sequence[Mapping[str, float]], limits: SuspicionLimi
 
 
 def _median_stage_ms(blocks: Iterable[Block], begin: int, end: int) -> float:
-    spans = (stamps[end] - stamps[begin] for block in blocks for session in block.stamps for stamps in session)
+    spans = (
+        (stamps[end] - stamps[begin]) / block.batches_per_step
+        for block in blocks
+        for session in block.stamps
+        for stamps in session
+    )
     return median(spans) / MS
 
 

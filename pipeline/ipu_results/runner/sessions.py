@@ -201,11 +201,13 @@ class SessionPool:
     facts: SessionFacts
     virtual: bool
     overlap: bool
+    batches_per_step: int = 1
     _clock: int = 0
 
     def prepare(self, batch: int, kind: Kind) -> tuple[float, dict[str, Any]]:
         """Make ready for a batch; return the seconds that took, and what is predicted for it."""
         replies = self._request_all("prepare", micro_batch=batch // len(self.transports), kind=kind)
+        self.batches_per_step = replies[0]["steps"]
         return max(reply["seconds"] for reply in replies), dict(replies[0]["predicted"])
 
     def run_stream(self, seconds: float, min_batches: int) -> SessionStamps:

@@ -31,7 +31,7 @@ class WorkerServer:
     def __init__(self) -> None:
         self.session: Any = None
         self.images: Any = None
-        self.micro_batch = 0
+        self.micro_batch = 0  # items of one run
 
     def probe(self, backend: str) -> dict[str, Any]:
         """List the devices of a backend, seen from this process."""
@@ -52,8 +52,9 @@ class WorkerServer:
         """Make ready for batches of this size; reply with the seconds that took and what is predicted for it."""
         start = self.session.clock()
         self.session.prepare(micro_batch, kind)
-        self.micro_batch = micro_batch
-        return {"seconds": (self.session.clock() - start) / 1e9, "predicted": self.session.predict_point()}
+        self.micro_batch = micro_batch * self.session.batches_per_step
+        seconds = (self.session.clock() - start) / 1e9
+        return {"seconds": seconds, "predicted": self.session.predict_point(), "steps": self.session.batches_per_step}
 
     def run_block(self, at: int, seconds: float, min_batches: int, overlap: bool) -> dict[str, Any]:
         """Run batches from the moment `at` for at least this time and this number of batches; reply with their stamps.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args
@@ -22,7 +22,8 @@ from ipu_results.ground.text import find_nearest_words, to_json_value
 from ipu_results.schema import quote, table
 from ipu_results.schema.vocabulary import normalise_name
 from ipu_results.serve import RefusalError
-from ipu_results.serve.cite import DatasetVersion, format_citation, read_dataset_version
+from ipu_results.serve.brief import shorten_row
+from ipu_results.serve.cite import DatasetVersion, format_citation, format_sources, read_dataset_version
 from ipu_results.serve.facts import EMULATED, MICROBENCHMARKS, SUBMITTED, CitedResult, describe_row, load_results
 from ipu_results.store.query import connect_warehouse, read_build_id
 
@@ -64,6 +65,7 @@ ORIGINS = {
     EMULATED: "emulated, not measured",
 }
 VALUE = "value"  # the figure of a microbenchmark
+BUILD_DIGITS = 12  # of a build, as commands print it
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,13 @@ class Record:
     words: KnownWords
     rows: Sequence[Row]
     microbenchmarks: Sequence[Row]
+    is_brief: bool = False
+
+    @cached_property
+    def brief(self) -> Record:
+        """Return the record that describes rows in a few hundred bytes."""
+        short = replace(self.version, build_id=self.version.build_id[:BUILD_DIGITS])
+        return replace(self, is_brief=True, version=short)
 
     @cached_property
     def sources(self) -> Mapping[str, Row]:
@@ -100,7 +109,14 @@ class Record:
         if not ids:
             return ""
         with self.connection.cursor() as cursor:
-            return format_citation(load_results(cursor, ids), self.version, "markdown")
+            return self._format(load_results(cursor, ids))
+
+    def _format(self, results: Sequence[CitedResult]) -> str:
+        return (
+            format_sources(results, self.version)
+            if self.is_brief
+            else format_citation(results, self.version, "markdown")
+        )
 
     def load(self, ids: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
         """Return what an answer says of results, and their citation as Markdown."""
@@ -111,7 +127,7 @@ class Record:
             where = f"result_id IN ({', '.join(map(quote, ids))})"
             flags = run_query(cursor, f"FROM flags WHERE {where} ORDER BY ALL").to_pylist()
         described = [_describe(result, self.sources[result.result_id], flags) for result in results]
-        return described, format_citation(results, self.version, "markdown")
+        return [shorten_row(own) for own in described] if self.is_brief else described, self._format(results)
 
 
 def open_record(folder: Path) -> Record:

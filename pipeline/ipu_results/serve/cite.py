@@ -234,6 +234,16 @@ def format_footnote(results: Sequence[CitedResult], version: DatasetVersion, *, 
     return " ".join(part for part in parts if part)
 
 
+def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> str:
+    """Format a citation without the figures: each source with the ids of its results, and what must be disclosed."""
+    lines = []
+    for own in group_by_source(results).values():
+        ids = ", ".join(f"result {result.result_id}" for result in own)
+        lines.append(f"{mark_name(describe_source(_build_source_item(own, version)))}: {ids}.")
+    lines += [f"In: {describe_dataset(version)}.", *describe_disclosures(results)]
+    return escape_markdown_line(" ".join(lines))
+
+
 def _build_items(results: Sequence[CitedResult], version: DatasetVersion) -> list[dict[str, Any]]:
     """Build the CSL items of a citation, from which the other formats are made: the dataset, then each source."""
     dataset: dict[str, Any] = {

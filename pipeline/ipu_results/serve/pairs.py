@@ -297,10 +297,10 @@ def check_claimed_figure(
         key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
     )
     verdict = judged[0][0]
-    shown = [entry for entry in judged if entry[0] == verdict][:MAX_NEAREST]
+    shown = [entry for entry in judged if entry[0] == verdict][: 2 if record.is_brief else MAX_NEAREST]
     results, citation = record.load([row["result_id"] for _, _, row in shown])
     _, gap, row = judged[0]
-    recorded = f"{row[figure]!r} {get_unit(figure, row)} ({row['result_id']})"
+    recorded = f"{row[figure]:.12g} {get_unit(figure, row)} ({row['result_id']})"
     words = {
         "exact": f"the record has {recorded}",
         "rounds-to": f"the record has {recorded}, which rounds to it",

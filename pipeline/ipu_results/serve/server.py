@@ -37,7 +37,6 @@ from ipu_results.serve.answers import (
     Figure,
     LatencyBasis,
     Record,
-    Row,
     Word,
     get_unit,
     open_record,
@@ -45,7 +44,9 @@ from ipu_results.serve.answers import (
     select_rows,
     suggest,
 )
+from ipu_results.serve.brief import describe_claim, name_arguments
 from ipu_results.serve.cite import describe_dataset
+from ipu_results.serve.facts import FIGURES as PRINTED
 from ipu_results.serve.pairs import (
     DIVISIBLE,
     PER_CHIP,
@@ -61,16 +62,13 @@ from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, run_sql
 DEFAULT_RESULTS = 10
 MAX_CELLS = 60
 MAX_STATEMENT = 20_000  # characters
-CLAIM_COLUMNS = (
-    *("claim_id", "claim", "figure", "value", "unit", "verdict", "recomputed", "gap_percent", "gap_kind"),
-    *("interpretation", "not_recomputable", "model", "task", "metric", "subject", "baseline", "document_id", "place"),
-)
 CLAIMS = """
     SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)
     ORDER BY document_id, claim_id
 """
 
 
+Detail = Literal["brief", "whole"]
 Part = Literal["summary", "networks", "machines", "tables", "views", "refusal_codes", "rules", "all"]
 
 
@@ -161,8 +159,10 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     where = f"result_id = {quote(row['result_id'])} ORDER BY cell_number LIMIT {MAX_CELLS}"
     with record.connection.cursor() as cursor:
         cells = run_query(cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}").to_pylist()
+    kept = [cell for cell in cells if cell["column_name"] in PRINTED or not record.is_brief]
     return {
-        "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in cells],
+        "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in kept],
+        "cells_left_out": len(cells) - len(kept),
         "not_printed": results[0]["not_printed"],
         "results": results,
         "citation": citation,
@@ -201,15 +201,9 @@ def claims(
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
-        "claims": [_describe_claim(row) for row in shown],
+        "claims": [describe_claim(row, is_brief=record.is_brief) for row in shown],
         "citation": "\n".join([*citations, f"In: {describe_dataset(record.version)}."]),
     }
-
-
-def _describe_claim(row: Row) -> dict[str, Any]:
-    described = {name: to_json_value(row[name]) for name in CLAIM_COLUMNS}
-    described["recomputed"] = json.loads(row["recomputed"] or "[]")
-    return {**described, "origin": "published", "publisher": row["publisher"]}
 
 
 def expect(record: Record, result_id: Word) -> dict[str, Any]:
@@ -294,6 +288,8 @@ def build_schema(name: str) -> dict[str, Any]:
             words = WORDS["conditions"] | words if named is Conditions else words
         elif key not in OWN:
             kinds[key] = Required[kind] if parameters[key].default is Parameter.empty else kind
+    if name != "overview":
+        kinds["detail"], words = Detail, {"detail": WORDS["detail"], **words}
     return {
         "type": "object",
         "properties": {key: _build_argument(kind, words.get(key)) for key, kind in kinds.items()},
@@ -381,11 +377,13 @@ def answer(
             if value is not None
         }
         _check(name, stated)
-        result = TOOLS[name](*((record, worker, cancelled) if name == "sql" else (record,)), **stated)
+        source_record = record.brief if stated.pop("detail", "brief") == "brief" else record
+        result = TOOLS[name](*((source_record, worker, cancelled) if name == "sql" else (source_record,)), **stated)
     except IpuResultsError as error:
         own = error if isinstance(error, RefusalError) else RefusalError("wrong-input", str(error))
-        return {"status": "refused", "code": own.code, "reason": own.reason, "next_step": own.next_step}
-    return {"status": "answered", **result}
+        reason, next_step = name_arguments(own.reason), name_arguments(own.next_step)
+        return {"status": "refused", "code": own.code, "reason": reason, "next_step": next_step}
+    return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result)}
 
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ Statements run in a process of their own, `python -m ipu_results.serve.sql`, whi
 from __future__ import annotations
 
 import json
+import re
 import resource
 import signal
 import subprocess
@@ -32,6 +33,24 @@ if TYPE_CHECKING:  # the process of the statements does without the packages of 
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
+
+
+AVERAGE = re.compile(
+    r"\b(avg|mean|median|geomean|sum|quantile\w*|stddev\w*)\s*\([^)]*"
+    r"(throughput|latency|minutes|efficiency|power|energy|time_to|quality|\bvalue|ratio)",
+    re.IGNORECASE,
+)
+HELD = {  # what two figures must have in common, and how a statement names it
+    "network": r"\b(network|model)\b",
+    "task": r"\b(task|latency_\w+|minutes)\b",
+    "chips": r"\b(chips?|chip_count|platform)\b",
+    "item": r"\b(item|latency_ms|minutes)\b",
+    "phase": r"\bphase\b",
+    "sequence_length": r"\b(sequence_length|variant)\b",
+    "sparsity": r"\bsparsity\b",
+    "batch_size": r"\b(batch_size|minutes)\b",
+    "origin": r"\b(origin|measured|published)\b",
+}
 
 
 class SqlWorker:
@@ -132,9 +151,21 @@ def run_sql(
             {name: row[name] for name in ("result_id", "relationship", "origin", "errors", "suspect")}
             for row in results
         ],
-        "remarks": _list_remarks(named, len(results), len(cited)),
+        "remarks": [*_warn_of_averages(statement), *_list_remarks(named, len(results), len(cited))],
         "citation": record.cite(cited),
     }
+
+
+def _warn_of_averages(statement: str) -> list[str]:
+    """Warn of an average over figures that may not be compared: name the conditions that the statement leaves open."""
+    if not (match := AVERAGE.search(statement)):
+        return []
+    missing = [name for name, spelling in HELD.items() if not re.search(spelling, statement, re.IGNORECASE)]
+    if not missing:
+        return []
+    return [
+        f"{match[1].lower()} may mix figures that may not be compared: the statement holds no {', '.join(missing)}."
+    ]
 
 
 def _list_texts(value: Any) -> Iterator[str]:
@@ -154,6 +185,8 @@ def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> li
         "SQL is not checked for what may be compared. Null means that the source does not print the figure.",
         "Units go by the name of a column: an expression or an alias may have another.",
     ]
+    if sparse := sum(any(result.get("sparsity") for result in row) for row in rows):
+        remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
     for name, kind in (("origin", EMULATED), ("relationship", SUBMITTED)):
         if count := sum(any(result[name] == kind for result in row) for row in rows):
             remarks.append(f"{count} of the rows are {kind}{', not measured' if kind == EMULATED else ''}.")

@@ -42,7 +42,8 @@ from ipu_results.submission.refusals import Fault, check_description, check_text
 
 NEEDED = (DESCRIPTION, RESULTS)
 KNOWN = (*NEEDED, ENVIRONMENT, SIDECAR)
-FILLED = ("model", "task", "platform", "metric", "value", "place")  # columns that no row leaves blank
+STATABLE = ("model", "task", "platform")  # by an option, once for all rows
+FILLED = (*STATABLE, "metric", "value", "place")  # columns that no row leaves blank
 ZIP = b"PK\x03\x04"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
@@ -265,6 +266,7 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | Non
         faults.append(Fault("too-large", message, RESULTS))
         return None
     rows: list[Mapping[str, str]] = []
+    blanks: dict[str, list[int]] = {}
     for number, cells in enumerate(lines, 2):
         place = f"{RESULTS}, line {number}"
         if len(cells) != len(COLUMNS):
@@ -273,9 +275,14 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | Non
         row = dict(zip(COLUMNS, cells, strict=True))
         for name, cell in row.items():
             faults += check_text(cell, f"{place}, {name}")
-        if blank := [name for name in FILLED if not row[name].strip()]:
-            faults.append(Fault("schema", f"{', '.join(blank)} is blank", place))
+        for name in FILLED:
+            if not row[name].strip():
+                blanks.setdefault(name, []).append(number)
         rows.append(row)
+    for name, numbers in blanks.items():
+        place = f"{RESULTS}, line {numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")
+        step = f"; state it with --set {name}=TEXT" if name in STATABLE else ""
+        faults.append(Fault("schema", f"{name} is blank{step}", place))
     return rows
 
 

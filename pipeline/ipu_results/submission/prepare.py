@@ -26,6 +26,7 @@ SWEEP = "sweep"
 MAX_SOURCE_BYTES = 100 * MAX_BUNDLE_FILE  # of a file that stays with the submitter: only its digest is handed in
 MAX_FILE_NAME = 200  # characters, as `refusals` accepts
 POINT = load_schema_file("adapters.toml")["sweep"]
+FOLDERS: list[str] = load_schema_file("adapters.toml")["folders"]["files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
     """
     collected = Collected()
     for path in request.paths:
-        _collect_run(path, collected) if path.is_dir() else _collect_file(path, request, collected)
+        file = _find_file(path)
+        _collect_run(path, collected) if file is None else _collect_file(file, request, collected)
     rows = [_fill_in(row, request.defaults) for row in collected.rows]
     if not rows:
         raise SubmissionError("no figure was read; name a run folder or a file with figures")
@@ -121,6 +123,22 @@ def _get_meaning(name: str, text: str) -> str:
         "platform": {key: entry["platform"] for key, entry in vocabulary.platforms.items()},
     }
     return str(spellings.get(name, {}).get(normalise_name(text), text))
+
+
+def _find_file(path: Path) -> Path | None:
+    """Return the file to read: the path, or the report in the folder of another tool; None for one of `sweep`.
+
+    Raises SubmissionError for a folder without either.
+    """
+    if not path.is_dir():
+        return path
+    if (path / POINTS).exists():
+        return None
+    files = [path / name for name in FOLDERS if (path / name).is_file()]
+    if not files:
+        message = f"has neither {POINTS} of `ipu-results sweep` nor {', '.join(FOLDERS)}; name the files to read"
+        raise SubmissionError(message, document=str(path))
+    return files[0]
 
 
 def _collect_file(path: Path, request: SubmissionRequest, collected: Collected) -> None:

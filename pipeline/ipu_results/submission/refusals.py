@@ -159,7 +159,8 @@ def check_description(submission: Submission) -> Iterator[Fault]:
     yield from check_text(submission.how, f"{DESCRIPTION}, how", MAX_SUBMITTED_TEXT, lines=True)
     for key, text in (("who.name", who.name), ("how", submission.how), ("machine", submission.machine)):
         if not text.strip():
-            yield Fault("schema", "is blank", f"{DESCRIPTION}, {key}")
+            step = ": it is the platforms of the figures, unless --machine says it" if key == "machine" else ""
+            yield Fault("schema", f"is blank{step}", f"{DESCRIPTION}, {key}")
     if submission.origin != MEASURED:
         message = f"origin is {submission.origin[:40]!r}: only measured figures are accepted"
         yield Fault("emulated", message, DESCRIPTION)

@@ -92,6 +92,8 @@ class Session:
     facts: SessionFacts
     virtual = False
     dtype = "float32"
+    batches_per_step = 1
+    """Batches that one `run` takes at once, one after the other in its array, as `prepare` set it."""
 
     clock: Callable[[], int] = staticmethod(time.perf_counter_ns)
     """Nanoseconds of a clock that every session of a sweep shares."""

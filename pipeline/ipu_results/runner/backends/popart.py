@@ -28,6 +28,7 @@ DTYPES = {"fp16": "float16", "fp32": "float32"}
 TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
 MODEL_OPTIONS = {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "ipu1"}  # by default newer SDKs give it 4 tiles
+BATCHES_PER_STEP = 16  # of a stream; one alone is a step of its own
 PROPORTION, PROPORTION_AT = 0.3, {5: 0.26}  # of memory for a convolution, as the paper's program had them
 WAIT_S, POLL_S = 60.0, 1.0
 SDK = re.compile(r"poplar_sdk-\w+-(\d+\.\d+\.\d+)")
@@ -51,13 +52,15 @@ def open(spec: SessionSpec) -> PopartSession:
     """Open one IPU and compile the smallest micro-batch for it.
 
     `spec.options`: `static_models`, the ONNX file of each micro-batch (its number as text); `wait_s`, how long to wait
-    for an IPU (60 s); `available_memory_proportion`, 0 to 1, instead of the paper's; `platform`, the machine's name.
+    for an IPU (60 s); `available_memory_proportion`, 0 to 1, instead of the paper's; `platform`, the machine's name;
+    `batches_per_step` of a stream (16); `engine_cache`, the folder of compiled engines, "" for none.
     Raises BackendError: no PopART, no IPU or none free, a model that it does not accept, compile or fit in memory.
     """
     if spec.device not in (IPU, MODEL):
         raise BackendError(f"is not a device of PopART: {IPU} or {MODEL}", place=spec.device)
     if spec.precision not in (None, *DTYPES):
         raise BackendError(f"PopART computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device)
+    _choose_steps(spec)
     popart = _load_popart()
     device = _acquire_device(popart, spec)
     try:
@@ -69,7 +72,7 @@ def open(spec: SessionSpec) -> PopartSession:
 
 @dataclass(frozen=True)
 class PopartProgram:
-    """The program of one micro-batch. `anchors` is the memory that every run writes its outputs to."""
+    """The program of one micro-batch and number of batches a step. Every run writes its outputs to `anchors`."""
 
     session: Any
     source: str
@@ -81,43 +84,50 @@ class PopartProgram:
 
 
 class PopartSession(Session):
-    """One IPU, and the programs of the micro-batches prepared so far, of which the IPU holds one at a time."""
+    """One IPU, and the programs prepared so far by micro-batch and batches a step: the IPU holds one at a time."""
 
     def __init__(self, popart: Any, device: Any, spec: SessionSpec) -> None:
         self._popart, self._device, self._spec = popart, device, spec
         self._precision = spec.precision or "fp16"
         self.dtype = DTYPES[self._precision]
-        self._programs: dict[int, PopartProgram] = {}
+        self._programs: dict[tuple[int, int], PopartProgram] = {}
         self._current: PopartProgram | None = None
         self.facts = _build_facts(popart, device, spec)
         self.prepare(min(spec.micro_batches), "amortised")
 
-    def prepare(self, micro_batch: int, kind: str) -> None:  # noqa: ARG002 (one batch per step either way)
-        """Compile this micro-batch, which takes minutes, or put its program back on the IPU."""
-        if micro_batch not in self._programs:
+    def prepare(self, micro_batch: int, kind: str) -> None:
+        """Compile this micro-batch, which takes minutes, or put its program back on the IPU.
+
+        In a stream a step has several batches, so that the way to the host and back is not paid by each.
+        """
+        steps = _choose_steps(self._spec) if kind == "amortised" else 1
+        if (micro_batch, steps) not in self._programs:
             self._current = None
-            self._programs[micro_batch] = self._compile(micro_batch)
-        program = self._programs[micro_batch]
+            self._programs[micro_batch, steps] = self._compile(micro_batch, steps)
+        program = self._programs[micro_batch, steps]
         if program is not self._current:
             with _wrap_errors("the weights cannot be written to the IPU"):
                 program.session.weightsFromHost()  # loads the program, too, if another one has taken its place
             self._current = program
+        self.batches_per_step = steps
         self.facts.load_s, self.facts.compile_s = program.load_s, program.compile_s
 
     def run(self, images: Any) -> Any:
-        """Return the outputs in float32, copied: the next run overwrites PopART's own.
+        """Return the outputs of a step's batches in float32, copied: the next run overwrites PopART's own.
 
         PopART checks the count of values and their type, in older releases not the order in memory.
         """
         program = self._current
         if program is None:
             raise BackendError("no micro-batch is prepared")
-        if images.shape != program.shape or images.dtype != self.dtype or not images.flags.c_contiguous:
+        shape = (self.batches_per_step * program.shape[0], *program.shape[1:])
+        if images.shape != shape or images.dtype != self.dtype or not images.flags.c_contiguous:
             order = "contiguous" if images.flags.c_contiguous else "not contiguous"
-            expected = f"{self.dtype} {program.shape}, contiguous"
+            expected = f"{self.dtype} {shape}, contiguous"
             raise BackendError(f"takes images as {expected}, not {images.dtype} {images.shape}, {order}")
         with _wrap_errors("the IPU did not run the batch"):
-            program.session.run(self._popart.PyStepIO({program.source: images}, program.anchors))
+            own = images if self.batches_per_step == 1 else images.reshape(self.batches_per_step, *program.shape)
+            program.session.run(self._popart.PyStepIO({program.source: own}, program.anchors))
         return program.anchors[program.target].reshape(len(images), -1).astype("float32")
 
     def close(self) -> None:
@@ -126,16 +136,19 @@ class PopartSession(Session):
         if device is not None:
             device.detach()
 
-    def _compile(self, micro_batch: int) -> PopartProgram:
+    def _compile(self, micro_batch: int, steps: int) -> PopartProgram:
         popart, start = self._popart, time.perf_counter()
         with _wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
             proto = self._read_model(micro_batch)
             source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
-            flow = popart.DataFlow(1, {target: popart.AnchorReturnType("ALL")})  # before SDK 1.2 in capitals only
+            flow = popart.DataFlow(steps, {target: popart.AnchorReturnType("ALL")})  # before SDK 1.2 in capitals only
             settings = popart.SessionOptions()
             settings.convolutionOptions = {
                 "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
+            if cache := _choose_cache(self._spec):
+                os.makedirs(cache, exist_ok=True)
+                settings.enableEngineCaching, settings.cachePath = True, cache
             # by position: the second one is named dataFeed before SDK 1.2, dataFlow since
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
@@ -230,6 +243,19 @@ def _choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
     return float(spec.options.get("available_memory_proportion") or PROPORTION_AT.get(micro_batch, PROPORTION))
 
 
+def _choose_steps(spec: SessionSpec) -> int:
+    steps = spec.options.get("batches_per_step", BATCHES_PER_STEP)
+    if type(steps) is not int or steps < 1:
+        raise BackendError(f"batches_per_step is a whole number from 1, not {steps!r}", place=spec.device)
+    return steps
+
+
+def _choose_cache(spec: SessionSpec) -> str:
+    """Return the folder of compiled engines, "" for none."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return str(spec.options.get("engine_cache", os.path.join(home, "ipu-results", "popart")))
+
+
 def _build_facts(popart: Any, device: Any, spec: SessionSpec) -> SessionFacts:
     """Return what is known before anything is compiled."""
     real, tiles, sdk = spec.device == IPU, _count_tiles(device), SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
@@ -251,13 +277,15 @@ def _build_facts(popart: Any, device: Any, spec: SessionSpec) -> SessionFacts:
 
 
 def _list_notes(spec: SessionSpec, tiles: int) -> list[str]:
+    cache = _choose_cache(spec)
     shares = ", ".join(
         f"{_choose_proportion(spec, size):g} at micro-batch {size}" for size in sorted(spec.micro_batches)
     )
     notes = [
         "compute precision: the type of the compiled session's output; partial sums have PopART's default type",
         f"available memory proportion of every convolution: {shares}",
-        "one batch per step: each batch pays for the way to the host and back",
+        f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and output",
+        f"engines are cached: compile_s is short where one was found in {cache}" if cache else "engines are not cached",
     ]
     if spec.device == MODEL:
         return [MODEL_NOTE, *notes]

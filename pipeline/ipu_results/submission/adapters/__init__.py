@@ -36,6 +36,7 @@ MODULES = {  # the module of each adapter, imported only when a file is read
     "trtexec": "tools",
     "benchmark_app": "tools",
     "trainer": "tools",
+    "vllm": "tools",
     "csv-template": "reports",
 }
 NAMES = tuple(MODULES)

@@ -1,9 +1,10 @@
-"""Read what tools of GPU machines write: trtexec of TensorRT, benchmark_app of OpenVINO, Hugging Face's Trainer."""
+"""Read what trtexec of TensorRT, benchmark_app of OpenVINO, Hugging Face's Trainer and `vllm bench` write."""
 
 from __future__ import annotations
 
 import re
 
+from ipu_results.ground.files import load_schema_file
 from ipu_results.submission.adapters import Adapter, ReadFile, Section, SubmittedFile
 
 SUMMARY = re.compile(r"\[I\] (Throughput|Latency): (.+)$")
@@ -65,24 +66,30 @@ BENCHMARK = re.compile(r"\[ INFO \]\s+(Median|Average|Min|Max|Throughput):\s+(\S
 REQUESTS = re.compile(r"Start inference (a?sync)\w*(?:, (\d{1,6}) inference requests)?")
 BATCH = re.compile(r"\[ INFO \] Model batch size: (\d{1,10})\s*$")
 RAN_ON = re.compile(r"\[ INFO \] Execution Devices: ?\['?([^'\]]{1,60})'?\]")
+BUILD = re.compile(r"\[ INFO \] Build \.{3,40} (\d[\d.]{1,20})-")
+HINT = re.compile(r"\[ INFO \] +INFERENCE_PRECISION_HINT: <Type: '(\w{1,20})'>")
 STATISTICS = {"Median": "latency median", "Min": "latency min", "Max": "latency max"}
 
 
 def _read_benchmark_app(result: ReadFile) -> None:
     """Read the statistics at the end. A latency is that of one request, with as many in flight as the log says."""
     facts = {"task": "inference", "framework": "OpenVINO"}
-    requests, figures = "", list[tuple[str, str, str, str]]()
+    requests, notes, figures = "", list[str](), list[tuple[str, str, str, str]]()
     for number, line in result.file.list_lines():
         if match := REQUESTS.search(line):
             requests = "1" if match[1] == "sync" else match[2] or ""
         if match := BATCH.search(line):
             facts["batch_size"] = match[1]
+        if match := BUILD.search(line):
+            facts["sdk_version"] = match[1]
+        if match := HINT.search(line):  # of floating-point layers: those of a quantised model may compute in INT8
+            notes.append(f"inference precision hint {match[1]}")
         if match := RAN_ON.search(line):
             result.state("device", match[1].strip())
         if match := BENCHMARK.search(line):
             result.file.require_line_end(number, f"line {number}")
             figures.append((match[1], match[2], match[3], f"line {number}"))
-    facts["conditions"] = f"{requests or 'unknown number of'} request(s) in flight"
+    facts["conditions"] = "; ".join([f"{requests or 'unknown number of'} request(s) in flight", *notes])
     mean = {"1": "latency of a batch", "": "latency"}.get(requests, "latency among several")
     for name, value, unit, place in figures:
         metric = "throughput" if name == "Throughput" else STATISTICS.get(name, mean)
@@ -101,6 +108,51 @@ def _read_trainer(result: ReadFile) -> None:
     result.remark("the Trainer counts the time of loading data and the first steps, too")
 
 
+VLLM = load_schema_file("adapters.toml")["vllm"]
+WHAT = {
+    "serve": "latency is the time of one request from sending it to its last token",
+    "throughput": "all requests at once",
+    "latency": "latency is the time of all tokens of a batch, one batch at a time",
+}
+SETTINGS = ("request_rate", "max_concurrency", "num_prompts", "failed")  # texts or numbers, of `serve`
+UNREAD = ("ttft", "tpot", "itl")  # times of a token
+
+
+def _find_command(file: SubmittedFile) -> str | None:
+    """Return the command of `vllm bench` whose keys the file has."""
+    keys = file.value.keys() if isinstance(file.value, dict) else ()
+    return next((name for name, form in VLLM.items() if all(sign in keys for sign in form["signs"])), None)
+
+
+def _read_vllm(result: ReadFile) -> None:
+    """Read the rates and latencies of `vllm bench serve`, `throughput` or `latency`."""
+    report, command = Section(result.file, result.file.value), _find_command(result.file)
+    if command is None:
+        result.file.fail(f"has not the keys that `vllm bench` writes for {', '.join(VLLM)}")
+    stated = {name: report.fields.get(name) for name in SETTINGS}
+    notes = [f"vllm bench {command}", WHAT[command]]
+    notes += [f"{name} {value}" for name, value in stated.items() if isinstance(value, str) and value != "0"]
+    facts = {"task": "inference", "model": report.read_text("model_id")}
+    if command == "latency":
+        facts["framework"] = "vLLM"
+    else:
+        result.remark("framework: the file does not state which program served the requests: --set framework=vLLM")
+    for name in ("backend", "tokenizer_id", "date"):
+        result.state(name, report.read_text(name))
+    for key, (metric, unit, what) in VLLM[command]["figures"].items():
+        if value := report.read(key, "number"):
+            alone = metric == "latency among several" and stated["max_concurrency"] == "1"
+            own = {**facts, "conditions": "; ".join(filter(None, [*notes, what]))}
+            result.add(own, "latency of a batch" if alone else metric, unit, value, key)
+    if stated["failed"] not in (None, "0"):
+        result.remark(f"{stated['failed']} request(s) failed, and the rates do not count them: measure again")
+    if command == "serve":
+        if not report.read_number("mean_e2el_ms"):
+            result.remark("no latency of a request: run it with --percentile-metrics e2el")
+        if any(f"mean_{name}_ms" in report.fields for name in UNREAD):
+            result.remark("left out: times of the first and of single tokens, which the record has no column for")
+
+
 def _match_lines(file: SubmittedFile, *patterns: re.Pattern[str]) -> bool:
     return all(any(pattern.search(line) for _, line in file.list_lines()) for pattern in patterns)
 
@@ -111,4 +163,5 @@ ADAPTERS = {
     "trainer": Adapter(
         lambda file: isinstance(file.value, dict) and not TRAINER.keys().isdisjoint(file.value), _read_trainer
     ),
+    "vllm": Adapter(lambda file: _find_command(file) is not None, _read_vllm),
 }

@@ -1,8 +1,10 @@
 """Compiling a model for a device and running it there."""
 # ruff: noqa: ARG002, N802, N803 (names and signatures are PopART's)
 
+import hashlib
 import math
 import os
+import pathlib
 
 import numpy as np
 import onnxruntime
@@ -11,6 +13,7 @@ from popart._devices import TensorInfo, popart_exception
 from popart._model import NAMES, checked, parsed
 
 MEMORY = int(os.environ.get("POPART_FAKE_MEMORY", str(304 << 20)))
+CACHED = []  # for each compilation, whether its engine was in the cache
 OPTIONS = {"partialsType", "availableMemoryProportion"}
 
 
@@ -25,6 +28,7 @@ class PrepareDeviceException(popart_exception):
 class SessionOptions:
     def __init__(self):
         self.convolutionOptions = {}
+        self.enableEngineCaching, self.cachePath = False, "session_cache"
 
 
 class AnchorReturnType:
@@ -54,9 +58,14 @@ class _InferenceSessionCore:
         _check_options(options.convolutionOptions)
         self._model, self._flow, self._device, self._full = checked(parsed(fnModel)), flow, deviceInfo, full
         self._infos = {value.name: _info(value) for value in [*self._model.graph.input, *self._model.graph.output]}
-        self._engine = None
+        self._engine, self._cache = None, options.cachePath if options.enableEngineCaching else None
 
     def prepareDevice(self):
+        if self._cache:
+            key = hashlib.sha256(self._model.SerializeToString() + bytes([self._flow.batchesPerStep])).hexdigest()
+            file = pathlib.Path(self._cache) / f"{key}.popef"
+            CACHED.append(file.exists())
+            file.touch()
         weights = sum(len(tensor.raw_data) for tensor in self._model.graph.initializer)
         images = sum(self._bytes(value.name) for value in self._model.graph.input)
         if weights + images > MEMORY:
@@ -84,11 +93,15 @@ class _InferenceSessionCore:
             raise popart_exception("fake: the weights of this session are not on the device: weightsFromHost")
         for name, array in stepio.inputs.items():
             self._check(name, array)
-        feeds = {name: array.reshape(self._infos[name].shape()) for name, array in stepio.inputs.items()}
-        for name, outputs in zip(self._flow.anchors, self._engine.run(self._flow.anchors, feeds), strict=True):
+        steps = self._flow.batchesPerStep
+        shaped = {name: array.reshape(steps, *self._infos[name].shape()) for name, array in stepio.inputs.items()}
+        batches = [
+            self._engine.run(self._flow.anchors, {name: x[step] for name, x in shaped.items()}) for step in range(steps)
+        ]
+        for name, *outputs in zip(self._flow.anchors, *batches, strict=True):
             if name not in stepio.outputs:
                 raise popart_exception(f"No tensor {name} provided in PyStepIO's outputs")
-            stepio.outputs[name][...] = outputs.reshape(stepio.outputs[name].shape)
+            stepio.outputs[name][...] = np.stack(outputs).reshape(stepio.outputs[name].shape)
 
     def _need_engine(self):
         if self._engine is None:
