@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,12 @@ from benchmarks.documents.mutations import Draft, mark_unreadable
 from benchmarks.documents.tables import Table, draw_tables
 
 CONSTRUCTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+UNKNOWABLE = frozenset(name for name, entry in CONSTRUCTS.items() if "unknowable" in entry)
+"""Constructs of which a written page does not say what they show."""
 MAX_ROWS = 4
+DECOY = re.compile(r'<tr class="q">.*?</tr>', re.S)
+"""A row that a browser hides: that before it with other figures."""
+FIRST_DIGIT = re.compile(r"(?<=<td>)\d(?=[\d,.]*</td>)")
 
 
 def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
@@ -32,11 +38,12 @@ def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
                 row[place] = replace(row[place], markup=markup)
                 row[place] = row[place] if entry.get("seen") else mark_unreadable(row[place])
         tables[number] = replace(table, rows=tuple(map(tuple, rows)))
-    markup = MARKUPS["plain"]
+    markup = replace(MARKUPS["plain"], **entry.get("markup", {}))
     page = write_page(Draft(tables), [write_table(table, markup, {}) for table in tables], markup)
     page = page.replace("</head>", entry.get("head", "").format() + "</head>", 1)
-    near = entry.get("near", "")
-    return page.replace("<table", f"{near}<table").encode(), tables
+    page = DECOY.sub(lambda row: FIRST_DIGIT.sub(lambda digit: str(int(digit[0]) % 9 + 1), row[0]), page)
+    near, after = (entry.get(name, "").format() for name in ("near", "after"))
+    return page.replace("<table", f"{near}<table").replace("</body>", f"{after}</body>").encode(), tables
 
 
 def run_hostile(count: int) -> Iterator[tuple[str, Verdict]]:

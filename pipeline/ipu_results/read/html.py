@@ -20,7 +20,7 @@ from ipu_results.read.document import Assembler, ParsedDocument, contains_row
 from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow, describe_element, expand_rows
 from ipu_results.read.html_style import REMOVED
 from ipu_results.read.html_visible import ADDED, DOUBT, UNSEEN, States, find_states
-from ipu_results.read.text import clean, decode, prints_decimal_points, refuse_scaled_tables
+from ipu_results.read.text import clean, decode, find_stated_scales, prints_decimal_points, refuse_scaled_tables
 from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
 # Saved pages
@@ -130,6 +130,8 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
         languages = {str(node.attrs["lang"]) for node in declared if node is not None and node.attrs.get("lang")}
         language = next(iter(sorted(languages, key=prints_decimal_points)), "")
         styles = [node.get_text() for node in soup.find_all("style")]  # they may print a text near a table
+        printed = " ".join(text for text in soup.find_all(string=True) if type(text) is NavigableString)
+        styles += find_stated_scales(clean(printed))
         for number, (table, rows) in enumerate(tables, start=1):
             before = assembler.count
             shown = [_drop_hidden_cells(row, states) for row in rows] if states else rows

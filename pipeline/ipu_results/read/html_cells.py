@@ -35,11 +35,12 @@ ANNOTATION = "an annotation in ruby text"
 SHIFTED_MARK = "a raised or lowered mark"
 GLUED_MARK = "a word and a number that are glued together"
 REVERSED = "a number from right to left"
+RUNNING_SCRIPT = "a script that runs"
 COLOURED = "text that may have the colour of its background"
 ADDED_TEXT = "text of a style sheet"
 MAY_ALTER = " may hide, move or alter"
 # Reported next to any text: the text of the cell is not the figure that a reader sees.
-DOUBTS = (ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED)
+DOUBTS = (ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED, RUNNING_SCRIPT)
 IN_ANY_COLUMN = (COLOURED, ADDED_TEXT, MAY_ALTER)
 """What makes another text of a name, too."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
@@ -90,6 +91,8 @@ def read_cell(cell: Tag, states: States) -> CellText:
                 continue
             if node.name in EMBEDDED or node.name in NOT_DISPLAYED:
                 embedded += [] if state & UNSEEN else describe_element(node)
+            elif state & DOUBT and node.find(string=True) is None:
+                embedded.append(Embedded(f"an element that {states.doubts[id(node)]}{MAY_ALTER}", ""))
             elif (
                 not state & (UNSEEN | STRUCK)
                 and (node.name == "sup" or (state & RAISED and "".join(parts).strip()))
@@ -139,6 +142,10 @@ def describe_element(node: Tag) -> list[Embedded]:
     if node.name == "input":
         silent = str(node.attrs.get("type", "text")).lower() in SILENT_INPUTS
         return [] if silent else [Embedded(what, str(node.attrs.get("value", "")))]
+    if node.name == "script" and not node.attrs.get("type", "").startswith(("math/", "application/")):
+        what = RUNNING_SCRIPT
+    if node.name == "iframe":
+        return [Embedded(what, str(node.attrs.get("srcdoc", "")))]
     if node.name == "img":
         spacer = node.attrs.get("alt") == "" or "1" in (node.attrs.get("width"), node.attrs.get("height"))
         return [] if spacer else [Embedded(what, clean(str(node.attrs.get("alt", ""))))]

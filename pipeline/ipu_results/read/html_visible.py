@@ -39,6 +39,7 @@ OVERRIDDEN = 256  # the order of characters is that of the direction, whatever t
 ADDED = 512  # a style sheet prints a text before or after it
 DOUBT = 1024  # hidden, moved or altered perhaps: `States.doubts` names what may do it
 PALE = 2048  # in nearly the colour of what is behind it
+COVERS = 4096  # a box, not in a table, that may lie over tables
 UNSEEN = REMOVED | INVISIBLE
 INHERITED = UNSEEN | STRUCK | RIGHT_TO_LEFT | OVERRIDDEN | DOUBT
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
@@ -57,6 +58,9 @@ ICONS = re.compile(
     r"|\\(?:[ef][0-9a-f]{3}|21[9a-f][0-9a-f]|25[a-f][0-9a-f])(?![0-9a-f])\s?)*\1"
 )
 """A `content` that prints nothing but icons, arrows or blanks."""
+LIFTED = ("absolute", "fixed")
+NO_LENGTH, WHOLE = ("0", "0px", "0%"), ("100%", "100vh", "100vw")
+FAR_UP = re.compile(r"-\d{3}")  # a negative margin that moves a box over what is before it
 MIN_CONTRAST = 1.5  # of 1 to 21
 REORDERED = re.compile(r"\d(?![.,:/+\-\u00a0\u202f]\d)[^\w]+\d")
 """Numbers that change places in text from right to left; a point or comma between digits does not divide a number."""
@@ -99,6 +103,9 @@ def find_states(soup: BeautifulSoup, lowered: str, sheets: Sequence[str] = ()) -
     for node in soup.descendants:
         if isinstance(node, Tag):
             cascade.visit(node)
+    for table in soup.find_all("table") if cascade.covers else ():
+        for part in (table, *table.find_all(True)):
+            cascade.set_doubt(id(part), "a box over the page")
     return cascade.states
 
 
@@ -119,7 +126,7 @@ def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[Style
         if applies is False or any(parent.name in NOT_PARSED for parent in node.parents):
             continue
         doubt = "" if applies else f"the medium {attrs['media']!r}"
-        if node.name == "style" and attrs.get("type", "") in ("", "text/css"):
+        if node.name == "style" and str(node.attrs.get("type", "")).lower() in ("", "text/css"):
             text = node.get_text().lower() if quirks else node.get_text()
             yield from parse_style_sheet(text, doubt or ("a named style sheet" if attrs.get("title") else ""))
         elif attrs.get("href", "").startswith("data:") and "stylesheet" in attrs.get("rel", ""):
@@ -148,6 +155,7 @@ class _Cascade:
         self.tables: set[int] = set()  # elements that are in a table, or one
         self.colours: dict[int, Colours] = {}
         self.matches = 0
+        self.covers = False
         self.effects: dict[object, Effect] = {}
         self.contrasts: dict[Colours, bool] = {}
 
@@ -163,7 +171,7 @@ class _Cascade:
             doubt = doubt or "a box in struck text"
         if node.name in ("col", "colgroup") and (doubt or add & UNSEEN):  # in the cells that follow
             table = next(around for around in node.parents if around.name in ("table", "[document]"))
-            self._set_doubt(id(table), doubt or "a hidden column")
+            self.set_doubt(id(table), doubt or "a hidden column")
         if add & ADDED and node.name in ("table", "thead", "tbody", "tfoot", "tr"):
             doubt = doubt or "text of a style sheet"
         seen = self.colours.get(parent, BLACK_ON_WHITE)
@@ -175,12 +183,13 @@ class _Cascade:
             if seen not in self.contrasts:
                 self.contrasts[seen] = _is_legible(*seen)
             add |= 0 if self.contrasts[seen] else PALE
+        self.covers |= bool(add & COVERS) and not (state | add) & UNSEEN
         if state := state & ~remove | add:
             self.states[own] = state
         if doubt or state & DOUBT:
-            self._set_doubt(own, doubt or self.states.doubts[parent])
+            self.set_doubt(own, doubt or self.states.doubts[parent])
 
-    def _set_doubt(self, own: int, doubt: str) -> None:
+    def set_doubt(self, own: int, doubt: str) -> None:
         self.states[own] = self.states.get(own, 0) | DOUBT
         self.states.doubts[own] = doubt
 
@@ -242,12 +251,30 @@ class _Cascade:
             add &= ~(BLOCK | RAISED | LOWERED)
         if styles.get("visibility") in ("visible", "initial"):
             remove |= INVISIBLE
-        parts = (own for _, rule in rules if rule.selector.part for own in rule.declarations)
-        if any(own.name == "content" and not ICONS.fullmatch(own.value) for own in parts):
+        parts = [own for _, rule in rules if rule.selector.part for own in rule.declarations]
+        if any(own.name == "content" and not ICONS.fullmatch(own.value) for own in parts) or (
+            inside and name != "th" and any(own.name == "position" and own.value in LIFTED for own in parts)
+        ):
             add |= ADDED
+        if not inside and any(map(_covers, (styles, {own.name: own.value for own in parts}))):
+            add |= COVERS
         behind = styles.get("background-image", "none")
         colours = styles.get("color", ""), behind if "none" not in behind else styles.get("background-color", "")
         return add, remove, next(iter(doubts), ""), colours
+
+
+def _covers(styles: dict[str, str]) -> bool:
+    """Check whether a box is painted over the whole window, or over what is far before it."""
+    painted = styles.get("background-image", "none"), styles.get("background-color", "none")
+    if not any(value not in ("none", "transparent", "initial", "inherit") for value in painted):
+        return False
+    if any(FAR_UP.search(value) for name, value in styles.items() if name.startswith("margin")):
+        return True
+    is_high, is_wide = (
+        all(styles.get(edge, "") in NO_LENGTH for edge in edges) or styles.get(size, "") in WHOLE
+        for *edges, size in (("top", "bottom", "height"), ("left", "right", "width"))
+    )
+    return styles.get("position") in LIFTED and (styles.get("inset") in NO_LENGTH or (is_high and is_wide))
 
 
 def _list_hints(name: str, hints: dict[str, str]) -> Iterator[Declaration]:

@@ -45,10 +45,14 @@ SCALE = re.compile(
     r"""(?<![\w.])(?:(?:in|of|by|per|as|are|units?|scale|figures|values)[\s:=]+(?:(?:units?|multiples)\s+of\s+)?
     (?:an?\s+|one\s+)?(?:(?:tens?|hundreds?)\s+(?:of\s+)?)?|[(\[×*]\s*|(?:^|(?<=[\s(]))x\s*)
     (?:thousands?|millions?|billions?|hundreds|1(?:[,.\s]?000)+|10\s*\^?\s*[-−⁻]?[2-9²³⁴-⁹]|'?000s?|kilo
-    |tausend|tsd\.?|mio\.?|milliers|miles|millones)(?![\w.,]*\d)(?!\w)""",
+    |k(?=\s*(?:[.)\]]|$))|tausend|tsd\.?|mio\.?|milliers|miles|millones)(?![\w.,]*\d)(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )
 """A scale of figures, as in `(in thousands)`. Near a table it may hold for all of its figures."""
+FIGURES_OF_A_PAGE = re.compile(
+    r"\b(?:figures?|values?|numbers?|results?|throughputs?|latenc(?:y|ies)|rates?)\b[^.;:]*$", re.I
+)
+MAX_BEFORE_SCALE = 60
 POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
 NOT_WORDS = re.compile(r"[\W_]+")
 HYPHENATED = re.compile(r"(?<=[^\W\d_])-$")
@@ -204,6 +208,14 @@ def assign_captions(offers: Iterable[CaptionOffer]) -> dict[int, int]:
 def prints_decimal_points(language: str) -> bool:
     """Check whether numbers in a language, such as "en-GB" or none, have decimal points in general."""
     return not language or language.casefold().partition("-")[0] in POINT_LANGUAGES
+
+
+def find_stated_scales(text: str) -> list[str]:
+    """Return each scale that a text states for figures or results, wherever on a page it is."""
+    starts = (
+        (match, text[max(0, match.start() - MAX_BEFORE_SCALE) : match.start() + 1]) for match in SCALE.finditer(text)
+    )
+    return [match[0] for match, before in starts if FIGURES_OF_A_PAGE.search(before)]
 
 
 def refuse_scaled_tables(document: ParsedDocument, near: Mapping[str, Iterable[str]]) -> ParsedDocument:
