@@ -56,7 +56,7 @@ def find_messages(data: Dataset) -> list[str]:
 
 
 def test_digits_give_away_the_clock_of_a_column() -> None:
-    """One figure that is no whole number of cycles is enough for silence about its column."""
+    """One figure that is off a whole number of cycles is enough for silence about its column."""
     data = load_dataset()
     hits = find_messages(data)
     assert [message.partition(" with")[0] for message in hits] == [

@@ -90,20 +90,22 @@ def _try_units(data: Dataset, column: tuple[str, str, str, pd.DataFrame]) -> lis
     units |= {f"counts of {count}": 100 / count for count in COUNTS} if kind == "share" else {}
     value, half, grain = (rows[name].to_numpy(dtype="float64") for name in ("value", "half", "grain"))
     half = np.maximum(half, NEAREST * np.spacing(value))
-    found = []
+    results = []
     for unit, size in units.items():
         each = grain if kind == "batch" else size / grain
-        says = 2 * half / each < CLEAR
+        is_clear = 2 * half / each < CLEAR
         is_multiple = np.abs(value - np.round(value / each) * each) <= half * (1 + 1e-9)
-        if (count := int(says.sum())) >= MIN_FIGURES:
-            found.append((unit, int((is_multiple & says).sum()), count, float(np.log10(2 * half / each)[says].sum())))
+        if (count := int(is_clear.sum())) >= MIN_FIGURES:
+            results.append(
+                (unit, int((is_multiple & is_clear).sum()), count, float(np.log10(2 * half / each)[is_clear].sum()))
+            )
     first = rows["result_id"].iloc[0]
     return [
-        (first, column_name, name, unit, fits, count, chance, _list_others(found, unit) if kind == "cycles" else "")
-        for unit, fits, count, chance in found
+        (first, column_name, name, unit, fits, count, chance, _list_others(results, unit) if kind == "cycles" else "")
+        for unit, fits, count, chance in results
     ]
 
 
-def _list_others(found: list[tuple[str, int, int, float]], unit: str) -> str:
-    others = [f"{fits} at {other.rpartition(' at ')[2]}" for other, fits, *_ in found if other != unit]
+def _list_others(results: list[tuple[str, int, int, float]], unit: str) -> str:
+    others = [f"{fits} at {other.rpartition(' at ')[2]}" for other, fits, *_ in results if other != unit]
     return ", ".join(others)

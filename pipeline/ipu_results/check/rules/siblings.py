@@ -14,7 +14,7 @@ SETUP = """
     task model variant dataset platform chip chip_count sdk_version framework compiler precision compute_precision
     conditions
 """.split()
-KINDS = ("item", "power_scope", "latency_basis")
+KINDS = ("micro_batch_size", "item", "power_scope", "latency_basis")
 FIGURES = ("throughput", "latency_ms")
 DECIMAL = r"\d+\.\d+(?:e[+-]?\d+)?"
 
@@ -41,7 +41,7 @@ def flag_conditions_twice(data: Dataset) -> pd.DataFrame:
     return pd.concat(flags, ignore_index=True)
 
 
-NEIGHBOUR_DIGITS = 4  # by chance, one pair of neighbours in some thousand agrees in so many
+NEIGHBOUR_DIGITS = 4  # by chance, one pair of neighbours in some thousand agrees in these
 TABLE_DIGITS = 6  # by chance, no two rows of a table do
 
 
@@ -69,24 +69,24 @@ MIN_CURVES = 4  # that take the same step
 OUT_OF_LINE = 0.2  # in logarithms: a ratio of 1.22
 AT_END = 0.8  # where only one step says so: a ratio of 2.23
 OUT_OF_CURVE = 0.4  # of a curve alone, which bends where a machine fills up: a ratio of 1.49
-SPREADS = 4 * 1.4826  # times the median deviation: four standard deviations
+SPREADS = 5.9  # median deviations: four standard deviations
 
 
 def flag_out_of_line(data: Dataset) -> pd.DataFrame:
     """Flag a figure that is out of line with the smaller and the larger batch of its curve.
 
-    Where MIN_CURVES curves of the table go from one batch to the next, their median ratio is expected, within
-    OUT_OF_LINE (in logarithms) and SPREADS. Odd is the point between two unexpected steps, and the first or last one
-    whose step is off by AT_END where the next step is as expected. A point is also odd that is off the line through the
-    points beside it, by OUT_OF_CURVE and SPREADS, and more than they are.
+    All in logarithms. Where MIN_CURVES curves of the table go from one batch to the next, their median step is expected,
+    within OUT_OF_LINE and SPREADS median deviations. Odd is the point between two unexpected steps, and the first or
+    last one whose step is off by AT_END where the next step is as expected. A point is also odd that is off the line
+    through the points next to it, by OUT_OF_CURVE and SPREADS median bends of its table, and more than they are.
     """
     flags = []
     for column in FIGURES:
         points = _find_points(data, column)
-        found = pd.concat([_deviate_from_curves(points), _deviate_from_neighbours(points)])
-        found = found[~found.index.duplicated()].sort_index()
-        rows = data.published.loc[found.index, ["result_id", "batch_size", column]]
-        rows = rows.assign(times=round_figures(np.exp(found)))
+        deviations = pd.concat([_deviate_from_curves(points), _deviate_from_neighbours(points)])
+        deviations = deviations[~deviations.index.duplicated()].sort_index()
+        rows = data.published.loc[deviations.index, ["result_id", "batch_size", column]]
+        rows = rows.assign(times=round_figures(np.exp(deviations)))
         template = (
             f"{{{column}}} at batch {{batch_size}} is {{times}} times what the other batches let expect; read the "
             "figure and its conditions again"
@@ -140,18 +140,18 @@ def _deviate_from_curves(points: pd.DataFrame) -> pd.Series:
 
 
 def _deviate_from_neighbours(points: pd.DataFrame) -> pd.Series:
-    """Return by how much odd points are off the straight line, in logarithms, between the points beside them."""
+    """Return by how much odd points are off the straight line, in logarithms, between the points next to them."""
     curve, size = points["curve"], np.log(points["at"])
     before, after = (_shift(size, curve, by) for by in (1, -1))
     share = (size - before) / (after - before)
     line = _shift(points["log"], curve, 1) * (1 - share) + _shift(points["log"], curve, -1) * share
     off = points["log"] - line
     spread = SPREADS * off.abs().groupby(points["table"]).transform("median")
-    beside = np.fmax(_shift(off.abs(), curve, 1).fillna(0), _shift(off.abs(), curve, -1).fillna(0))
-    return off[(off.abs() > np.maximum(OUT_OF_CURVE, spread)) & (off.abs() > MORE_THAN_BESIDE * beside)]
+    nearby = np.fmax(_shift(off.abs(), curve, 1).fillna(0), _shift(off.abs(), curve, -1).fillna(0))
+    return off[(off.abs() > np.maximum(OUT_OF_CURVE, spread)) & (off.abs() > MORE_THAN_NEXT * nearby)]
 
 
-MORE_THAN_BESIDE = 1.5  # a point that is off by one makes those beside it off by a half
+MORE_THAN_NEXT = 1.5  # a point that is off by one makes those next to it off by a half
 CLIENTS = r"\b(\d+|one) (?:client )?threads? with one (batch|sequence)"
 DEPTH_TOLERANCE = 0.1
 TIGHT, TIGHT_SHARE, TIGHT_ROWS = 0.05, 0.8, 5
@@ -235,10 +235,10 @@ def flag_unlike_its_network(data: Dataset) -> pd.DataFrame:
     frame = pd.DataFrame({"work": work, "silicon": silicon, "batch": rows["batch_size"], "chip": rows["chip"]})
     frame = frame.assign(log=per_chip)[per_chip.notna() & rows["chip"].notna()]
     training = frame[rows.loc[frame.index, "task"] == "training"]
-    found = pd.concat([_find_far(training, ["work", "chip"]), _find_far(frame, ["work", "silicon", "batch"])])
-    found = found[~found.index.duplicated()].sort_index()
-    rows = rows.loc[found.index, ["result_id", "model", "chip", "throughput", "chip_count"]]
-    rows = rows.assign(times=round_figures(np.exp(found)))
+    deviations = pd.concat([_find_far(training, ["work", "chip"]), _find_far(frame, ["work", "silicon", "batch"])])
+    deviations = deviations[~deviations.index.duplicated()].sort_index()
+    rows = rows.loc[deviations.index, ["result_id", "model", "chip", "throughput", "chip_count"]]
+    rows = rows.assign(times=round_figures(np.exp(deviations)))
     template = (
         "{throughput} items/s on {chip_count} × {chip} are {times} times the nearest throughput per chip of {model} in "
         "the record; read the unit, the batch and the machine again"
