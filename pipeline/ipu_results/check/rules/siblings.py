@@ -75,10 +75,10 @@ SPREADS = 5.9  # median deviations: four standard deviations
 def flag_out_of_line(data: Dataset) -> pd.DataFrame:
     """Flag a figure that is out of line with the smaller and the larger batch of its curve.
 
-    All in logarithms. Where MIN_CURVES curves of the table go from one batch to the next, their median step is expected,
-    within OUT_OF_LINE and SPREADS median deviations. Odd is the point between two unexpected steps, and the first or
-    last one whose step is off by AT_END where the next step is as expected. A point is also odd that is off the line
-    through the points next to it, by OUT_OF_CURVE and SPREADS median bends of its table, and more than they are.
+    All in logarithms. Where MIN_CURVES curves of the table go from one batch to the next, their median step is
+    expected, within OUT_OF_LINE and SPREADS median deviations. Odd is the point between two unexpected steps, and the
+    first or last one whose step is off by AT_END where the next step is as expected. A point is also odd that is off
+    the line through the points next to it, by OUT_OF_CURVE and SPREADS median bends, and more than they are.
     """
     flags = []
     for column in FIGURES:
