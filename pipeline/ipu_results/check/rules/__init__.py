@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ipu_results.check.rules import contradictions, identity, little, microbenchmarks, placement, plausibility, scaling
+from ipu_results.check.rules import (
+    contradictions,
+    digits,
+    identity,
+    little,
+    microbenchmarks,
+    placement,
+    plausibility,
+    scaling,
+    siblings,
+)
 from ipu_results.check.rules.contradictions import find_contradicted
 from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset, build_no_flags, list_printed_tables
 
@@ -61,6 +71,15 @@ RULES: tuple[Rule, ...] = (
     Rule("R35", "contradicted", contradictions.flag_contradicted),
     Rule("R36", "start-up-included", placement.flag_start_up),
     Rule("R37", "no-growth-with-chips", scaling.flag_no_growth),
+    Rule("R38", "conditions-twice", siblings.flag_conditions_twice),
+    Rule("R39", "repeated-sibling", siblings.flag_repeated_sibling),
+    Rule("R40", "out-of-line", siblings.flag_out_of_line),
+    Rule("R41", "depth-against-clients", siblings.flag_depth_against_clients),
+    Rule("R42", "power-below-rating", plausibility.flag_power_below_rating),
+    Rule("R43", "unlike-its-conditions", siblings.flag_unlike_its_conditions),
+    Rule("R44", "unlike-its-network", siblings.flag_unlike_its_network),
+    Rule("R45", "unlike-other-document", siblings.flag_other_document),
+    Rule("R46", "whole-multiples", digits.flag_whole_multiples),
 )
 
 

@@ -23,7 +23,7 @@ from ipu_results.sources.catalogue import Document
 
 USED = """
     result_id document_id table_name row_number task model variant dataset platform chip chip_count sdk_version
-    framework compiler precision compute_precision batch_size throughput item latency_ms latency_basis
+    framework compiler precision compute_precision batch_size micro_batch_size throughput item latency_ms latency_basis
     latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
 """.split()
 CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")

@@ -136,7 +136,7 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
-    figures = map_texts(cells["raw_text"], _read_digits)
+    figures = map_texts(cells["raw_text"], read_digits)
     cells = cells.join(figures["figure"])[figures["digits"] >= MIN_DIGITS]
     rows = cells[["row", "result_id", "column_name", "raw_text", "figure"]].assign(
         document=data.groups("document_id")[cells["row"]],
@@ -149,7 +149,7 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     return build_flags("R14", "info", rows, rows["column_name"].array, template)
 
 
-def _read_digits(texts: pd.Series) -> pd.DataFrame:
+def read_digits(texts: pd.Series) -> pd.DataFrame:
     """Return figures without thousands marks, and their significant digits.
 
     These begin with the first digit that is not zero; zeros at the end of a whole number do not count.

@@ -96,6 +96,29 @@ def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
     return build_flags("R22", "warn", rows, "efficiency", template)
 
 
+LEAST_POWER = 0.1  # of the rating of one chip: a convention, since no source says what a chip draws at rest
+
+
+def flag_power_below_rating(data: Dataset) -> pd.DataFrame:
+    """Flag less power, throughput over efficiency, than LEAST_POWER of the rating of one chip, or of the machine.
+
+    The least in the record is half of a rating. A unit of efficiency that is mistaken is off by 1000.
+    """
+    rows = data.published[["result_id", "platform", "chip", "throughput", "efficiency"]]
+    machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
+    rated = rows["chip"].str.removesuffix(DIE).map(data.vocabulary.chip_ratings).astype("float64")
+    rows = rows.assign(
+        power=compute_power_w(rows["throughput"], rows["efficiency"]),
+        rated=rated.fillna(rows["platform"].map(machines).astype("float64")),
+    )
+    rows = rows[(rows["power"] > 0) & (rows["power"] < LEAST_POWER * rows["rated"])]
+    template = (
+        "{power:3} W: throughput {throughput} / efficiency {efficiency}; {chip} is rated {rated} W and does not draw "
+        "so little at work: read the unit of the efficiency again"
+    )
+    return build_flags("R42", "error", rows, "efficiency", template)
+
+
 def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     """Flag more power than the chips or the machine that `power_scope` names are rated for.
 
@@ -144,13 +167,17 @@ WARN_WITHIN_MINUTES = 0.1
 def flag_official_record(data: Dataset) -> pd.DataFrame:
     """Flag a printed time that is not the official score, computed from the logs and rounded to the printed digits.
 
-    The row's MLPerf id names the entry. An id without an official entry is a finding of its own.
+    The row's MLPerf id names the entry. An id without an official entry is a finding of its own, and so is a machine
+    with another number of chips than the entry's.
     """
     entries = data.official.loc[data.official["minutes"].notna(), ["mlperf_id", "result_id", "minutes", "path"]]
     scores = entries[entries["mlperf_id"].notna()].merge(data.results[["result_id", "model"]], on="result_id")
     times = data.cells[data.cells["column_name"] == "time_to_train_s"]
     rows = data.results[(data.results["origin"] == "published") & data.results["mlperf_id"].notna()]
-    rows = rows[["result_id", "mlperf_id", "model"]]
+    rows = rows[["result_id", "mlperf_id", "model", "chip_count"]]
+    machines = data.official[["mlperf_id", "accelerators"]].dropna().drop_duplicates("mlperf_id")
+    machines = rows.merge(machines, on="mlperf_id")
+    machines = machines[(machines["chip_count"] != machines["accelerators"]).fillna(False)]
     rows = rows.merge(times[["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
     rows = rows.merge(scores.drop(columns="result_id"), on=["mlperf_id", "model"], how="left")
     unknown, known = rows[rows["minutes"].isna()], rows[rows["minutes"].notna()]
@@ -164,11 +191,13 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     suggested = [format_figure(seconds) for seconds in differing["rounded"] * differing["factor"]]
     is_near = [minutes_off <= INFO_WITHIN_MINUTES, minutes_off <= WARN_WITHIN_MINUTES]
     severity = np.select(is_near, ["info", "warn"], "error")
+    unlike = "prints a machine of {chip_count} chips; the official entry {mlperf_id} has {accelerators}"
     missing = "no official entry of {model} bears the id {mlperf_id}"
     return pd.concat(
         [
             build_flags("R12", severity, differing, "time_to_train_s", template, suggested=suggested),
             build_flags("R12", "warn", unknown, "mlperf_id", missing),
+            build_flags("R12", "error", machines, "chip_count", unlike),
         ]
     )
 

@@ -1,0 +1,71 @@
+"""Rules that compare a row with its siblings: each sees one planted error in rows that it does not flag as printed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from ipu_results.check.rules import Dataset, digits
+
+from tests.check.rules_support import change, find, load_dataset, pick
+
+CURVES = "independent_results 701-1600"  # YOLOv4 of Heidelberg, by batch and image
+BERT = ("bow_training 1-20", "pod_training 1-20", "bow_training_history 1-20")
+PLANTED = {
+    "a batch of the neighbour": ("R38", ("bow_inference 4-6",), "bow_inference 5", {"batch_size": "4"}),
+    "a figure of the neighbour": ("R39", ("qwant_c2 1-6",), "qwant_c2 3", {"throughput": "2063.03"}),
+    "a digit among curves": ("R40", (CURVES,), "independent_results 736", {"throughput": "272.958"}),
+    "a digit of one curve": (
+        "R40",
+        ("independent_results 388-606",),
+        "independent_results 458",
+        {"throughput": "9999"},
+    ),
+    "a latency of more clients": ("R41", ("qwant_c2 1-6",), "qwant_c2 3", {"latency_ms": "3.5"}),
+    "efficiency per kilowatt": ("R42", ("qwant_c2 1-6",), "qwant_c2 3", {"efficiency": "9000"}),
+    "a digit lost": ("R44", BERT, "pod_training 15", {"throughput": "311"}),
+    "a digit of a later page": ("R45", BERT, "bow_training 3", {"throughput": "7,600"}),
+    "a machine of the neighbour": (
+        "R12",
+        ("mlperf_v2_training 1-11",),
+        "mlperf_v2_training 2",
+        {"platform": "Bow Pod16"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "rows", "place", "texts"), PLANTED.values(), ids=PLANTED)
+def test_planted_error_is_flagged(rule: str, rows: tuple[str, ...], place: str, texts: dict[str, str]) -> None:
+    printed = pick(*rows)
+    changed = change(printed, place, **texts)
+    before, after = ({flag[1:3] for flag in find(rule, data)} for data in (printed, changed))
+    assert place in {where for where, _ in after - before}
+
+
+def test_row_unlike_its_conditions_is_flagged() -> None:
+    printed = pick(CURVES)
+    single = printed.results["compute_precision"].mask(printed.results["row_number"] == 736, "single")
+    message = "single, where the 17 other rows with the same conditions have half; read the cell again"
+    flag = ("warn", "independent_results 736", "compute_precision", message, None)
+    assert find("R43", replace(printed, results=printed.results.assign(compute_precision=single))) == [flag]
+    assert find("R43", printed) == []
+
+
+def find_messages(data: Dataset) -> list[str]:
+    return sorted(digits.flag_whole_multiples(data)["message"])
+
+
+def test_digits_give_away_the_clock_of_a_column() -> None:
+    """One figure that is off a whole number of cycles is enough for silence about its column."""
+    data = load_dataset()
+    hits = find_messages(data)
+    assert [message.partition(" with")[0] for message in hits] == [
+        "all 127 figures of arithmetic throughput of Bow (independent-tessellate-peak-flops)",
+        "all 16 figures of time of Bow (independent-ipuma-xdrop)",
+        "all 16 figures of time of Graphcore IPU (independent-ipuma-xdrop)",
+    ]
+    assert all("at 1.85 GHz, 0 at 1.33 GHz" in message for message in hits)
+    rows = data.microbenchmarks
+    [last] = rows.index[(rows["device"] == "Bow") & (rows["value"].round(6) == 353.088271)]
+    values = rows["canonical_value"].mask(rows.index == last, rows["canonical_value"] * (1 + 1e-9))
+    assert find_messages(replace(data, microbenchmarks=rows.assign(canonical_value=values))) == [hits[0], hits[2]]
