@@ -11,8 +11,8 @@ from tests.check.rules_support import change, find, load_dataset, pick
 
 CURVES = "independent_results 701-1600"  # YOLOv4 of Heidelberg, by batch and image
 BERT = ("bow_training 1-20", "pod_training 1-20", "bow_training_history 1-20")
+BATCH_OF_THE_SECOND = {"batch_size": 4, "micro_batch_size": 2}
 PLANTED = {
-    "a batch of the neighbour": ("R38", ("bow_inference 4-6",), "bow_inference 5", {"batch_size": "4"}),
     "a figure of the neighbour": ("R39", ("qwant_c2 1-6",), "qwant_c2 3", {"throughput": "2063.03"}),
     "a digit among curves": ("R40", (CURVES,), "independent_results 736", {"throughput": "272.958"}),
     "a digit of one curve": (
@@ -40,6 +40,15 @@ def test_planted_error_is_flagged(rule: str, rows: tuple[str, ...], place: str, 
     changed = change(printed, place, **texts)
     before, after = ({flag[1:3] for flag in find(rule, data)} for data in (printed, changed))
     assert place in {where for where, _ in after - before}
+
+
+def test_batch_of_the_neighbour_is_a_setup_with_two_figures() -> None:
+    printed = pick("qwant_c2 1-6")
+    is_third = printed.results["row_number"] == 3
+    twice = {name: printed.results[name].mask(is_third, value) for name, value in BATCH_OF_THE_SECOND.items()}
+    flagged = {flag[1:3] for flag in find("R38", replace(printed, results=printed.results.assign(**twice)))}
+    assert flagged == {(f"qwant_c2 {row}", column) for row in (2, 3) for column in ("throughput", "latency_ms")}
+    assert find("R38", printed) == []
 
 
 def test_row_unlike_its_conditions_is_flagged() -> None:
