@@ -284,8 +284,8 @@ def pair_conditions(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Itera
         if name not in ours or name not in theirs:
             continue
         own, other = ours[name] or None, theirs[name] or None
-        # versions of two frameworks are of different software
-        if name == "sdk_version" and not ((own or other) and is_same(ours["framework"], theirs["framework"])):
+        # what one side states alone says nothing of another framework's versions
+        if name == "sdk_version" and None in (own, other) and not is_same(ours["framework"], theirs["framework"]):
             continue
         if name == "latency_scope" and not (own and other and ours["latency_ms"] and theirs["latency_ms"]):
             continue

@@ -267,7 +267,7 @@ def _expect_row(
         row["result_id"],
         _describe(row),
         figure,
-        "minutes" if is_time else f"{row['item']}/s",
+        "minutes" if is_time else f"{row['item']}s/s",
         intervals,
         len(pairs),
         len({pair["party"] for pair in pairs}),
