@@ -9,7 +9,7 @@ import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset, build_flags
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.ground.sql import get_first_line, open_engine
+from ipu_results.ground.sql import create_table, get_first_line, open_engine
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame, to_arrow
@@ -35,21 +35,20 @@ def find_contradicted(
         frame = frames[name][frames[name]["document_id"].isin([rule["rows_of"] for rule in rules])]
         definition = table(name).without_derived()
         with open_engine() as engine:
-            engine.register("rows", to_arrow(definition, frame[list(definition.names)]))
-            figures += [
-                {**rule, "result_id": own} for rule in rules for own in _select(engine, key, frame, rule, texts)
-            ]
+            create_table(engine, "rows", to_arrow(definition, frame[list(definition.names)]))
+            here = set(frame["document_id"])
+            figures += [{**rule, "result_id": own} for rule in rules for own in _select(engine, key, here, rule, texts)]
     return build_frame(table(CONTRADICTED), figures), texts
 
 
 def _select(
-    engine: duckdb.DuckDBPyConnection, key: str, frame: pd.DataFrame, rule: Mapping[str, str], known: Container[str]
+    engine: duckdb.DuckDBPyConnection, key: str, here: Container[str], rule: Mapping[str, str], known: Container[str]
 ) -> list[str]:
     """Return the ids of the rule's rows that fit its condition and have a value in its column."""
     place = {"document": rule["document_id"], "place": rule["locator"]}
     if rule["contradiction_id"] not in known:
         raise DamagedDocumentError(f"unknown contradiction {rule['contradiction_id']!r}", **place)
-    if not frame["document_id"].eq(rule["rows_of"]).any():
+    if rule["rows_of"] not in here:
         return []
     column = f'"{rule["column_name"]}" IS NOT NULL'
     sql = f"SELECT {key} FROM rows WHERE document_id = $1 AND ({rule['condition']}) AND {column} ORDER BY 1"
