@@ -1,5 +1,5 @@
 // Renders pages that arrive on stdin, one JSON text a line, and prints for each what its tables show: the place of every
-// character of every cell, and two pictures of the page, with its text and without, from which ink is told apart.
+// character of every cell, and two pictures of the page, with its text and without, which differ by its ink.
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 

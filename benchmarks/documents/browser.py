@@ -36,7 +36,7 @@ SLACK = 3  # pixels around a character that its ink may take
 
 Picture = npt.NDArray[np.int16]
 ShownTable = list[list[str | None]]
-"""Text of each cell as it is seen, in the order on the screen; None for one with ink that is not its text."""
+"""Visible text of each cell, in the order on the screen; None for one with ink that is not its text."""
 
 
 def is_installed() -> bool:

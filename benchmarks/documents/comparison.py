@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
+from benchmarks.documents.browser import is_installed
 from benchmarks.documents.contenders import CONTENDERS, SLOW_CONTENDERS, judge_grids
 from benchmarks.documents.hostile import run_hostile
+from benchmarks.documents.hostile_pdf import run_hostile_pdf
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, Verdict, read_and_judge
 from benchmarks.documents.mutations import MUTATIONS, UNDECIDABLE
 from benchmarks.documents.recipes import QUICK_DIALECTS, Recipe, build_document, draw_recipe
@@ -16,8 +18,8 @@ from benchmarks.documents.tables import Table
 from benchmarks.documents.typesetters import TYPESETTERS
 from benchmarks.report import Options, Report, ReportTable, ReportTarget, Value
 
-DOCUMENTS, QUICK_DOCUMENTS = 4_000, 60
-HOSTILE, QUICK_HOSTILE = 2_000, 60
+DOCUMENTS, QUICK_DOCUMENTS = 5_200, 60
+HOSTILE, QUICK_HOSTILE = {"HTML": 2_000, "PDF": 800}, 60
 CONTENDED, QUICK_CONTENDED = 400, 12  # documents of each format that the other programs read, too
 SLOWLY_CONTENDED = 60
 SEED = 14
@@ -69,9 +71,15 @@ def run(options: Options) -> Report:
     silent = [trial for trial in trials if trial.verdict.outcome == SILENT]
     decidable = [trial for trial in silent if UNDECIDABLE not in trial.recipe.mutations]
     report.targets.append(ReportTarget("silently wrong documents", len(decidable), 0))
-    hostile = Counter(verdict.outcome for _, verdict in run_hostile(QUICK_HOSTILE if options.quick else HOSTILE))
-    report.notes.append(f"hostile HTML pages: {', '.join(f'{hostile[name]} {name}' for name in OUTCOMES)}")
-    report.targets.append(ReportTarget("silently wrong hostile HTML pages", hostile[SILENT], 0))
+    for file_format, judge in {"HTML": run_hostile, "PDF": run_hostile_pdf}.items():
+        judged = [*judge(QUICK_HOSTILE if options.quick else HOSTILE[file_format])]
+        counts = Counter(verdict.outcome for _, verdict in judged)
+        title = f"hostile {file_format} documents"
+        report.notes.append(f"{title}: {', '.join(f'{counts[name]} {name}' for name in OUTCOMES)}")
+        report.targets.append(ReportTarget(f"silently wrong {title}", counts[SILENT], 0))
+        wrong = {name: verdict.reason for name, verdict in judged if verdict.outcome == SILENT}
+        report.notes += [f"{title}, {name}: {reason}" for name, reason in wrong.items()]
+    report.notes.append(f"Judged by what Chromium shows: {'yes' if is_installed() else 'no, set CHROMIUM to one'}.")
     report.notes += [f"{trial.recipe}: {trial.verdict.reason}" for trial in _pick_shortest(decidable)]
     report.notes.append(
         f"Not counted: {len(silent) - len(decidable)} silently wrong documents with {UNDECIDABLE!r}, where "

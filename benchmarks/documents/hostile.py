@@ -6,10 +6,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from benchmarks.documents import browser
 from benchmarks.documents.html import MARKUPS, write_page, write_table
 from benchmarks.documents.judge import Verdict, read_and_judge
 from benchmarks.documents.mutations import Draft, mark_unreadable
@@ -47,7 +49,22 @@ def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
 
 
 def run_hostile(count: int) -> Iterator[tuple[str, Verdict]]:
-    """Read and judge this many pages, each construct in turn."""
-    names = list(CONSTRUCTS)
-    for number in range(count):
-        yield names[number % len(names)], read_and_judge(*build_page(names[number % len(names)], number))
+    """Read and judge this many pages, each construct in turn; by what a browser shows, too, if there is one."""
+    names = [name for name in CONSTRUCTS if name not in UNKNOWABLE]
+    jobs = [(names[number % len(names)], number) for number in range(count)]
+    pages = (build_page(*job)[0].decode() for job in jobs)
+    shown = browser.render(pages) if browser.is_installed() else repeat(None)
+    for job, seen in zip(jobs, shown, strict=False):
+        data, tables = build_page(*job)
+        yield job[0], read_and_judge(data, tables if seen is None else browser.mark_unseen(tables, seen))
+
+
+def find_contradicted() -> list[str]:
+    """Return the constructs whose figures a browser does not show although `hostile.toml` says that they are seen."""
+    pages = {name: build_page(name, 0) for name, entry in CONSTRUCTS.items() if entry.get("seen")}
+    shown = browser.render(data.decode() for data, _ in pages.values())
+    return [
+        name
+        for (name, (_, tables)), seen in zip(pages.items(), shown, strict=True)
+        if browser.mark_unseen(tables, seen) != tables
+    ]

@@ -140,6 +140,7 @@ class Pen:
         return float(sum(pdfmetrics.stringWidth(run.text, *self.font_of(run)[:2]) for run in runs) + extra * letters)
 
     def draw(self, cell: Cell, x: float, y: float, hidden: bool = False) -> None:
+        """Draw a cell; one with a `markup` is drawn otherwise by the pens of hostile documents."""
         for run in _spell_runs(cell):
             x = self._draw_run(replace(run, style=HIDDEN) if hidden else run, x, y)
 

@@ -15,10 +15,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.documents import judge
+from benchmarks.documents.browser import is_installed, mark_unseen, render
 from benchmarks.documents.cases import judge_case, write_case
 from benchmarks.documents.comparison import MIN_EXACT, run_trials
 from benchmarks.documents.contenders import judge_grids, read_with_pandas
-from benchmarks.documents.hostile import CONSTRUCTS, build_page, run_hostile
+from benchmarks.documents.hostile import CONSTRUCTS, build_page, find_contradicted, run_hostile
+from benchmarks.documents.hostile_pdf import CONSTRUCTS as PDF_CONSTRUCTS
+from benchmarks.documents.hostile_pdf import run_hostile_pdf
 from benchmarks.documents.judge import EXACT, REPORTED, SILENT, read_and_judge
 from benchmarks.documents.mutations import MUTATIONS, UNDECIDABLE
 from benchmarks.documents.recipes import (
@@ -152,14 +155,33 @@ def test_pdf_that_was_read_wrong_once_is_exact_or_reported(recipe: Recipe) -> No
     assert verdict.outcome != SILENT, verdict.reason
 
 
-def test_page_with_a_hostile_construct_is_exact_or_reported() -> None:
-    verdicts = [*run_hostile(2 * len(CONSTRUCTS))]
+def test_page_with_a_hostile_construct_is_exact_or_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    verdicts = [*run_hostile(len(CONSTRUCTS))]
     assert [(name, verdict.reason) for name, verdict in verdicts if verdict.outcome == SILENT] == []
     assert {"struck-skip-ink", "styles-in-noscript", "escapes"} <= {
         name for name, verdict in verdicts if verdict.outcome == EXACT
     }
     data, tables = build_page("struck-undone", 0)
     assert read_and_judge(data, [change_figure(tables[0], Decimal("0.5")), *tables[1:]]).outcome == SILENT
+
+
+def test_pdf_with_a_hostile_construct_is_exact_or_reported() -> None:
+    verdicts = [*run_hostile_pdf(len(PDF_CONSTRUCTS))]
+    assert [(name, verdict.reason) for name, verdict in verdicts if verdict.outcome == SILENT] == []
+    plain = {"underline", "marked", "from the last", "junk before", "update"}
+    assert plain <= {name for name, verdict in verdicts if verdict.outcome == EXACT}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not is_installed(), reason="needs CHROMIUM and the Node packages of site/")
+def test_browser_shows_what_the_constructs_say() -> None:
+    data, tables = build_page("struck-undone", 0)
+    [shown] = render([data.decode()])
+    assert mark_unseen(tables, shown) == tables
+    [hidden] = render([data.decode().replace("<tbody", "<tbody style='color:#fff'")])
+    assert mark_unseen(tables, hidden) != tables
+    assert find_contradicted() == []
 
 
 def test_kept_document_is_judged_as_when_it_was_made(tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
 
 
 def _parse_statement(sql: str) -> duckdb.Statement:
+    sql = sql.encode(errors="surrogateescape").decode(errors="replace")  # as typed in a locale that is not UTF-8
     statements = duckdb.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}")

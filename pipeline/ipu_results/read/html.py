@@ -130,7 +130,11 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
         languages = {str(node.attrs["lang"]) for node in declared if node is not None and node.attrs.get("lang")}
         language = next(iter(sorted(languages, key=prints_decimal_points)), "")
         styles = [node.get_text() for node in soup.find_all("style")]  # they may print a text near a table
-        printed = " ".join(text for text in soup.find_all(string=True) if type(text) is NavigableString)
+        printed = " ".join(
+            node
+            for node in soup.descendants
+            if type(node) is NavigableString and getattr(node.parent, "name", "") not in CELLS
+        )
         styles += find_stated_scales(clean(printed))
         for number, (table, rows) in enumerate(tables, start=1):
             before = assembler.count

@@ -35,15 +35,15 @@ ANNOTATION = "an annotation in ruby text"
 SHIFTED_MARK = "a raised or lowered mark"
 GLUED_MARK = "a word and a number that are glued together"
 REVERSED = "a number from right to left"
-RUNNING_SCRIPT = "a script that runs"
 COLOURED = "text that may have the colour of its background"
 ADDED_TEXT = "text of a style sheet"
 MAY_ALTER = " may hide, move or alter"
 # Reported next to any text: the text of the cell is not the figure that a reader sees.
-DOUBTS = (ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED, RUNNING_SCRIPT)
+DOUBTS = (ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED)
 IN_ANY_COLUMN = (COLOURED, ADDED_TEXT, MAY_ALTER)
 """What makes another text of a name, too."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
+WRITES = re.compile(r"document\.|innerHTML|textContent")  # a script in a cell that may change its text
 CDATA = "[CDATA["
 
 # Marks the border of an element inside of a cell, until it is known whether two digits meet there (private use area).
@@ -129,6 +129,7 @@ def find_unread(cell: CellText) -> Embedded | None:
         if embedded.what.endswith((*DOUBTS, *IN_ANY_COLUMN)):
             return embedded
         may_be_figure = embedded.what not in INVISIBLE_NEXT_TO_TEXT and any(map(str.isdigit, embedded.text))
+        may_be_figure |= embedded.what == EMBEDDED["script"] and WRITES.search(embedded.text) is not None
         if may_be_figure or not cell.text:
             return embedded
     return None
@@ -142,8 +143,6 @@ def describe_element(node: Tag) -> list[Embedded]:
     if node.name == "input":
         silent = str(node.attrs.get("type", "text")).lower() in SILENT_INPUTS
         return [] if silent else [Embedded(what, str(node.attrs.get("value", "")))]
-    if node.name == "script" and not node.attrs.get("type", "").startswith(("math/", "application/")):
-        what = RUNNING_SCRIPT
     if node.name == "iframe":
         return [Embedded(what, str(node.attrs.get("srcdoc", "")))]
     if node.name == "img":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from ctypes import byref, c_double
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pypdfium2.raw as pdfium
 from pdfminer.converter import PDFPageAggregator
-from pdfminer.layout import LTChar, LTContainer, LTCurve, LTItem, LTRect
+from pdfminer.layout import LTChar, LTContainer, LTCurve, LTImage, LTItem, LTRect
 from pdfminer.pdfinterp import PDFPageInterpreter
 
 from ipu_results.errors import DocumentTooLargeError
@@ -25,6 +25,7 @@ MIN_RISE = 0.3  # the foot of a superior glyph is at least this far above its ba
 HEIGHT = 0.7  # height of a digit, in ems
 SAME_PLACE = 1.0  # two libraries place a glyph alike to within this, in points
 MIN_SIZE = 1.0  # smaller text cannot be seen, in points
+MIN_DIGIT_WIDTH = 0.1  # a digit narrower than this, in ems, cannot be read
 MIN_CONTRAST = 8  # ink differs from its background by at least this, of 255, in one of red, green and blue
 MAX_PIXELS = 4_000_000  # a page is drawn in at most this many pixels
 # Where the ink of a glyph is looked for, as shares of its width: not where it may be that of its neighbours.
@@ -41,6 +42,10 @@ MAX_STACKED = 2000  # more glyphs at one place across the page are not compared:
 # A line this far above the baseline, in ems, strikes text through: one higher or lower is a rule of the table.
 STRIKE_RISE = (0.1, 0.58)
 STRIKE_WIDTH = 0.25  # it does so over at least this length, in ems
+# A shape of at most this size is a mark, between these heights and at most this far from a text, all in ems.
+MARK_WIDTH, MARK_HEIGHT, MARK_RISE, MARK_GAP = 1.2, 1.1, (0.05, 0.75), 0.75
+STRIKES = ("StrikeOut",)
+DRAWINGS = "FreeText Stamp Ink Line Square Circle Polygon PolyLine Caret Redact".split()  # annotations over the page
 THIN = 0.25  # a filled shape of at most this height, in ems, is a line
 MAX_DEPTH = 20  # forms of a page are nested at most this deep
 UNMAPPED = re.compile(r"\(cid:\d+\)")  # what pdfminer writes for a glyph without a character
@@ -182,6 +187,9 @@ def read_layout(page: Any) -> PageLayout:
             glyphs.append(Glyph(item.get_text(), item.size, item.x0, top, item.x1, bottom, baseline, font))
         elif isinstance(item, LTChar):
             turned.append(item.get_text())
+        elif isinstance(item, LTImage):
+            middle = layout.height - (item.y0 + item.y1) / 2
+            lines.append((item.x0, middle, item.x1, middle, item.height))
         elif isinstance(item, LTCurve) and (item.stroke or item.fill):
             lines += _list_lines(item, layout.height)
     return PageLayout(glyphs, "".join(turned), np.array(lines, dtype=float).reshape(-1, 5))
@@ -252,7 +260,8 @@ def find_hidden(page: Any, glyphs: Sequence[Glyph]) -> Array:
     before = np.zeros((rows + 1, columns + 1), dtype=np.int32)  # how many pixels above and to the left have ink
     np.cumsum(np.cumsum(ink, axis=0, dtype=np.int32), axis=1, out=before[1:, 1:])
     inked = before[lower, last] - before[upper, last] - before[lower, first] + before[upper, first]
-    hidden: Array = (inked == 0) | (size < MIN_SIZE)
+    is_digit = np.array([glyph.text.isdigit() for glyph in glyphs], dtype=bool)
+    hidden: Array = (inked == 0) | (size < MIN_SIZE) | (is_digit & (x1 - x0 < MIN_DIGIT_WIDTH * size))
     return hidden
 
 
@@ -269,10 +278,20 @@ def is_struck(lines: Array, x0: float, x1: float, baseline: float, size: float) 
     return bool(((y <= low) & (y >= high)).any())
 
 
-def list_strike_annotations(page: Any) -> Iterator[tuple[float, float, float, float, float]]:
-    """Yield the lines that annotations of a page of pdfplumber strike through text."""
+def has_mark(lines: Array, x0: float, x1: float, baseline: float, size: float) -> bool:
+    """Check whether a small shape is drawn in the line of a text, in it or next to it: it may be a sign or a digit."""
+    left, y0, right, y1, height = lines.T
+    is_small = (right - left <= MARK_WIDTH * size) & (np.maximum(height, np.abs(y1 - y0)) <= MARK_HEIGHT * size)
+    near = (right >= x0 - MARK_GAP * size) & (left <= x1 + MARK_GAP * size)
+    near &= (left > x0) | (right < x1)  # else it is behind the whole text, or hides it
+    low, high = (baseline - share * size for share in MARK_RISE)
+    return bool((is_small & near & ((y0 + y1) / 2 <= low) & ((y0 + y1) / 2 >= high)).any())
+
+
+def list_annotations(page: Any, kinds: Collection[str]) -> Iterator[tuple[float, float, float, float, float]]:
+    """Yield a line through the middle of each annotation of some kinds on a page of pdfplumber."""
     for annotation in page.annots if page.page_obj.annots else ():
-        if str(getattr(annotation["data"].get("Subtype"), "name", "")) == "StrikeOut":
+        if str(getattr(annotation["data"].get("Subtype"), "name", "")) in kinds:
             x, y = page.bbox[:2]
             middle = (annotation["top"] + annotation["bottom"]) / 2 - y
             yield annotation["x0"] - x, middle, annotation["x1"] - x, middle, 0.0
@@ -300,8 +319,7 @@ def _list_lines(item: LTCurve, height: float) -> Iterator[tuple[float, float, fl
         return
     for ends in pairwise(item.pts):
         (x0, y0), (x1, y1) = sorted(ends)
-        if x0 != x1:
-            yield x0, height - y0, x1, height - y1, 0.0
+        yield x0, height - y0, x1, height - y1, 0.0
 
 
 def _find_crop(page: Any) -> tuple[float, float, float, float]:

@@ -23,12 +23,15 @@ from pdfplumber.utils.text import extract_words
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
 from ipu_results.ground.limits import MAX_PAGE_OBJECTS
 from ipu_results.read.pdf_glyphs import (
+    DRAWINGS,
+    STRIKES,
     UNKNOWN,
     UNMAPPED,
     find_hidden,
     find_repeats,
+    has_mark,
     is_struck,
-    list_strike_annotations,
+    list_annotations,
     lower_superiors,
     name_unmapped,
     read_layout,
@@ -157,7 +160,8 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
     with closing(pictures[page.page_number - 1]) as picture:
         glyphs = lower_superiors(picture, page, name_unmapped(picture, page, layout.glyphs))
         hidden = find_hidden(picture, layout.glyphs)
-    lines = np.array([*layout.lines, *list_strike_annotations(page)]).reshape(-1, 5)
+    lines = np.array([*layout.lines, *list_annotations(page, STRIKES)]).reshape(-1, 5)
+    drawings = np.array([*list_annotations(page, DRAWINGS)], dtype=float).reshape(-1, 5)
     chars = [
         {**glyph._asdict(), "doctop": glyph.top, "upright": True, "number": number}
         for number, glyph in enumerate(glyphs)
@@ -184,6 +188,10 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
             doubt = UNKNOWN
         elif len(lines) and HAS_DIGIT.search(text) and is_struck(lines, box.x0, box.x1, baseline, size):
             doubt = "it is struck through"
+        elif HAS_DIGIT.search(text) and has_mark(lines, box.x0, box.x1, baseline, size):
+            doubt = "a small shape or picture is drawn next to it"
+        elif len(drawings) and is_struck(drawings, box.x0, box.x1, baseline, size):
+            doubt = "an annotation is drawn over it"
         fonts = {letter["font"] for letter in letters if not letter["text"].isspace()}
         words.append(Word(text, size, box, baseline, doubt, fonts.pop() if len(fonts) == 1 else ""))
     return PageWords(page.page_number, words, float(page.width), layout.turned, " ".join(unseen))

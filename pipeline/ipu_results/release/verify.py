@@ -151,7 +151,7 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
     counts = _get_counts(release)
     problems = [*_check_versions(folder, release, package, croissant), *_check_names(folder, counts.keys())]
     names = [name for name in counts if all((folder / file).exists() for file in files.list_table_files([name]))]
-    tables = {name: pq.read_table(folder / get_parquet_name(name)) for name in names}
+    tables = {name: pq.read_table(folder / get_parquet_name(name), page_checksum_verification=True) for name in names}
     with files.open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, package, croissant, tables, connection)
         checks: Sequence[tuple[str, Callable[[ReleaseContents], Iterator[Problem]]]] = (
