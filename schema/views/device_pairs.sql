@@ -7,6 +7,7 @@ WITH ipus AS (
 figures AS (
     SELECT
         m.*, coalesce(i.generation, CASE WHEN m.device LIKE 'Graphcore%' THEN 0 END) AS generation,
+        regexp_replace(m.shape, ' cores=\d+', '') AS work, -- cores are the device's, not the work's
         coalesce(f.errors, 0) AS errors
     FROM microbenchmarks m
     LEFT JOIN ipus i USING (device)
@@ -14,7 +15,7 @@ figures AS (
         SELECT result_id, count(*) AS errors FROM flags WHERE severity = 'error' GROUP BY result_id
     ) f ON f.result_id = m.microbenchmark_id
     WHERE metric NOT IN ('share', 'ratio', 'count', 'capacity', 'clock', 'power', 'energy') AND metric NOT LIKE 'variance %'
-        AND statistic IS DISTINCT FROM 'theoretical' AND canonical_value > 0
+        AND coalesce(statistic, '') NOT IN ('theoretical', 'per core') AND canonical_value > 0
 )
 SELECT
     a.document_id, a.operation, a.shape, a.precision, a.metric, a.statistic, a.device_count,
@@ -30,7 +31,7 @@ SELECT
     a.errors + b.errors AS errors, a.microbenchmark_id AS ipu_id, b.microbenchmark_id AS other_id
 FROM figures a
 JOIN figures b
-    ON b.document_id = a.document_id AND b.operation = a.operation AND b.shape IS NOT DISTINCT FROM a.shape
+    ON b.document_id = a.document_id AND b.operation = a.operation AND b.work IS NOT DISTINCT FROM a.work
     AND b.precision IS NOT DISTINCT FROM a.precision AND b.metric = a.metric
     AND b.statistic IS NOT DISTINCT FROM a.statistic AND b.device_count IS NOT DISTINCT FROM a.device_count
     AND b.device <> a.device
