@@ -17,7 +17,7 @@ FILES = {
     "independent/bytemlperf-p920": 24,
     "independent/yolov4-heidelberg": 1570,
     "independent/alcf-guide": 6,
-    "independent/alcf-resnet50-scaling": 6,
+    "independent/alcf-resnet50-scaling": 7,
     "independent/lbm-graphcore": 670,
     "independent/simehaa-pde": 66,
     "independent/devito-heat3d": 39,
