@@ -228,7 +228,8 @@ def compare_printed(minutes: float, printed: str, mlperf_id: str = "2.0-2050") -
         "factor": 60,
     }
     entry = {"result_id": "r", "mlperf_id": mlperf_id, "minutes": minutes, "path": "S/results/s/resnet"}
-    results, cells, official = (pd.DataFrame([record]) for record in (row, {"result_id": "r"} | cell, entry))
+    records = row | {"chip_count": 16}, {"result_id": "r"} | cell, entry | {"accelerators": 16}
+    results, cells, official = (pd.DataFrame([record]) for record in records)
     data: Any = SimpleNamespace(results=results, cells=cells, official=official)
     flags = flag_official_record(data)
     return list(zip(flags["severity"], flags["column_name"], flags["suggested"].astype(object), strict=True))

@@ -52,6 +52,7 @@ SCALE = re.compile(
 FIGURES_OF_A_PAGE = re.compile(
     r"\b(?:figures?|values?|numbers?|results?|throughputs?|latenc(?:y|ies)|rates?)\b[^.;:]*$", re.I
 )
+COUNTED = re.compile(r"\s+[^\W\d_]")  # a noun follows: a count, as in "of 1,000 images", and not a scale
 MAX_BEFORE_SCALE = 60
 POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
 NOT_WORDS = re.compile(r"[\W_]+")
@@ -215,7 +216,11 @@ def find_stated_scales(text: str) -> list[str]:
     starts = (
         (match, text[max(0, match.start() - MAX_BEFORE_SCALE) : match.start() + 1]) for match in SCALE.finditer(text)
     )
-    return [match[0] for match, before in starts if FIGURES_OF_A_PAGE.search(before)]
+    return [
+        match[0]
+        for match, before in starts
+        if FIGURES_OF_A_PAGE.search(before) and not (match[0][0] in "([oO" and COUNTED.match(text, match.end()))
+    ]
 
 
 def refuse_scaled_tables(document: ParsedDocument, near: Mapping[str, Iterable[str]]) -> ParsedDocument:

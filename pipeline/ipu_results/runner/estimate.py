@@ -63,8 +63,8 @@ class Block:
 
     @property
     def iterations(self) -> int:
-        """Count the iterations of all sessions."""
-        return sum(len(session) for session in self.stamps)
+        """Count the batches of all sessions."""
+        return self.batches_per_step * sum(len(session) for session in self.stamps)
 
     @property
     def window(self) -> Window:

@@ -195,8 +195,13 @@ class _Sweep:
         """Compile and warm up one batch size, and compare its outputs with fp32."""
         self.progress.stage(f"warming up batch {batch}")
         compile_s, predicted = pool.prepare(batch, "amortised")
+        if pool.batches_per_step > 1:  # a batch alone is another program: one that does not fit must show here
+            alone_s, _ = pool.prepare(batch, "isolated")
+            pool.prepare(batch, "amortised")
+            compile_s += alone_s
         first = Block(0, 0, batch, "amortised", _format_now(), pool.run_stream(0.0, 1)).latencies_ms[0]
         runs, settled = self._warm_up(pool, batch)
+        first, runs = first / pool.batches_per_step, runs * pool.batches_per_step
         if any(step["batch_size"] == batch for step in self.journal.select("ready")):
             return
         cosine, top1 = (None, None)

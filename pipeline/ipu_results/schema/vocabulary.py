@@ -340,9 +340,10 @@ UNITS = re.compile(
 
 
 def has_units(texts: Iterable[str], fields: Iterable[str]) -> bool:
-    """Check whether a row has a unit or a scale in place of a figure: it is about the figures below it."""
-    pairs = zip(texts, fields, strict=True)
-    return any(field in NUMERIC_FIELDS and UNITS.fullmatch(text) for text, field in pairs)
+    """Check whether a row has units or scales in place of figures, and no figure: it is about the figures below it."""
+    texts = [text for text, field in zip(texts, fields, strict=True) if field in NUMERIC_FIELDS and text]
+    others = [text for text in texts if not UNITS.fullmatch(text)]
+    return len(others) < len(texts) and not any(any(map(str.isdecimal, text)) for text in others)
 
 
 def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list[TableHeader]:

@@ -37,7 +37,7 @@ MAX_CITED = 20
 
 AVERAGE = re.compile(
     r"\b(avg|mean|median|geomean|sum|quantile\w*|stddev\w*)\s*\([^)]*"
-    r"(throughput|latency|minutes|efficiency|power|energy|time_to|quality|\bvalue|ratio)",
+    r"(throughput|latency|minutes|efficiency|power|energy|time_to|quality|\bvalue|\bratio\b)",
     re.IGNORECASE,
 )
 HELD = {  # what two figures must have in common, and how a statement names it
@@ -164,7 +164,8 @@ def _warn_of_averages(statement: str) -> list[str]:
     if not missing:
         return []
     return [
-        f"{match[1].lower()} may mix figures that may not be compared: the statement holds no {', '.join(missing)}."
+        f"{match[1].lower()} may mix figures that may not be compared: the statement holds no {', '.join(missing)}; "
+        "state them in WHERE or GROUP BY."
     ]
 
 

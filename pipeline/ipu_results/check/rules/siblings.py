@@ -16,16 +16,16 @@ SETUP = """
 """.split()
 KINDS = ("micro_batch_size", "item", "power_scope", "latency_basis")
 FIGURES = ("throughput", "latency_ms")
-DECIMAL = r"\d+\.\d+(?:e[+-]?\d+)?"
+MEASURED = r"\d+\.\d+(?:e[+-]?\d+)? (?:ms|s)\b"
 
 
 def flag_conditions_twice(data: Dataset) -> pd.DataFrame:
     """Flag two figures of a table under the same conditions, in every column that says what was run.
 
-    Either what tells them apart is in no column, or one condition is mistaken. Decimals among the conditions are what
-    was measured, and tell nothing apart.
+    Either what tells them apart is in no column, or one condition is mistaken. Times among the conditions are what was
+    measured, and tell nothing apart.
     """
-    words = data.published["conditions"].str.replace(DECIMAL, "", regex=True)
+    words = data.published["conditions"].str.replace(MEASURED, "", regex=True)
     setup = [name for name in SETUP if name != "conditions"]
     rows = data.published.assign(group=data.groups(*PLACE, *setup, *KINDS, "batch_size"), words=words.fillna(""))
     flags = []
@@ -46,7 +46,7 @@ TABLE_DIGITS = 6  # by chance, no two rows of a table do
 
 
 def flag_repeated_sibling(data: Dataset) -> pd.DataFrame:
-    """Flag a figure that another row of the same network in the table prints, too, under other conditions.
+    """Flag a figure that another row of the same network in the table prints, too.
 
     Two rows in a row agree in NEIGHBOUR_DIGITS significant digits or more, others in TABLE_DIGITS.
     """
@@ -61,7 +61,7 @@ def flag_repeated_sibling(data: Dataset) -> pd.DataFrame:
     other = cells["row"].shift().where(near, cells["row"].shift(-1))
     rows = cells.assign(other=other)[near | below]
     rows = rows.assign(place=data.format_places(rows["other"].astype("int64")))
-    template = "{raw_text} is also printed under other conditions: {place}; one of the two may be a copy"
+    template = "{raw_text} is also printed at {place}; one of the two may be a copy"
     return build_flags("R39", "warn", rows, rows["column_name"].array, template)
 
 
@@ -231,7 +231,7 @@ def flag_unlike_its_network(data: Dataset) -> pd.DataFrame:
     rows = data.published
     per_chip = np.log((rows["throughput"] / rows["chip_count"]).where(rows["throughput"] > 0))
     silicon = pd.factorize(rows["chip"].replace(SAME_SILICON))[0]
-    work = data.groups("task", "model", "variant")
+    work = data.groups("task", "model", "variant", "item")
     frame = pd.DataFrame({"work": work, "silicon": silicon, "batch": rows["batch_size"], "chip": rows["chip"]})
     frame = frame.assign(log=per_chip)[per_chip.notna() & rows["chip"].notna()]
     training = frame[rows.loc[frame.index, "task"] == "training"]
@@ -269,10 +269,11 @@ def flag_other_document(data: Dataset) -> pd.DataFrame:
     """Flag a throughput that differs more than ELSEWHERE times from the same row of another document."""
     rows = data.published.assign(group=data.groups(*SAME_ROW))
     rows = rows[(rows["throughput"] > 0) & rows["batch_size"].notna()]
-    group = rows.groupby("group")
-    rows = rows.assign(low=group["throughput"].transform("min"), high=group["throughput"].transform("max"))
-    is_other = group["document_id"].transform("nunique") > 1
-    rows = rows.assign(ratio=rows["high"] / rows["low"])[is_other & (rows["high"] > ELSEWHERE * rows["low"])]
+    own = rows.groupby(["group", "document_id"])["throughput"]
+    rows = rows.assign(least=own.transform("min"), most=own.transform("max"))
+    group = rows.groupby("group")  # a document that agrees with one of two figures differs from none
+    rows = rows.assign(low=group["most"].transform("min"), high=group["least"].transform("max"))
+    rows = rows.assign(ratio=rows["high"] / rows["low"])[rows["high"] > ELSEWHERE * rows["low"]]
     template = (
         "documents print {low} to {high} items/s, {ratio:3} times, for {model} on {platform} at batch {batch_size} and "
         "the same precision; compare their SDKs and conditions"

@@ -6,6 +6,7 @@ onnx, so nothing here imports that; each micro-batch has a file of its own: stat
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -61,6 +62,7 @@ def open(spec: SessionSpec) -> PopartSession:
     if spec.precision not in (None, *DTYPES):
         raise BackendError(f"PopART computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device)
     _choose_steps(spec)
+    _choose_cache(spec)
     popart = _load_popart()
     device = _acquire_device(popart, spec)
     try:
@@ -147,8 +149,10 @@ class PopartSession(Session):
                 "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
             if cache := _choose_cache(self._spec):
-                os.makedirs(cache, exist_ok=True)
-                settings.enableEngineCaching, settings.cachePath = True, cache
+                # PopART's own key leaves weights out, and older releases write one file for each path
+                key = hashlib.sha256(proto + f"{steps} {self._spec.session}".encode()).hexdigest()
+                settings.enableEngineCaching, settings.cachePath = True, os.path.join(cache, key[:16])
+                os.makedirs(settings.cachePath, exist_ok=True)
             # by position: the second one is named dataFeed before SDK 1.2, dataFlow since
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
@@ -253,7 +257,10 @@ def _choose_steps(spec: SessionSpec) -> int:
 def _choose_cache(spec: SessionSpec) -> str:
     """Return the folder of compiled engines, "" for none."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return str(spec.options.get("engine_cache", os.path.join(home, "ipu-results", "popart")))
+    cache = spec.options.get("engine_cache", os.path.join(home, "ipu-results", "popart"))
+    if not isinstance(cache, str):
+        raise BackendError(f'engine_cache is a folder, or "" for none, not {cache!r}', place=spec.device)
+    return os.path.expanduser(cache)
 
 
 def _build_facts(popart: Any, device: Any, spec: SessionSpec) -> SessionFacts:
