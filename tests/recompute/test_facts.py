@@ -38,7 +38,7 @@ def test_fact_has_its_source_and_its_place(query: Query) -> None:
         "SELECT value, unit, path, left(revision, 7), locator FROM facts WHERE fact_id = 'gc2-threads-per-tile'"
     )
     assert row == (6.0, "threads", "lib/poplin/codelets/TransposeSupervisor.cpp", "d03f355", "line 5")
-    assert query("SELECT count(*), count(DISTINCT document_id) FROM facts") == [(174, 8)]
+    assert query("SELECT count(*), count(DISTINCT document_id) FROM facts") == [(184, 8)]
     files = "path IS NOT NULL AND (revision IS NULL OR source_sha256 IS NULL)"
     assert query(f"SELECT count(*) FROM facts WHERE {files}") == [(0,)]
 
