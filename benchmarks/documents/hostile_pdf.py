@@ -12,7 +12,7 @@ from reportlab.lib import colors
 
 from benchmarks.documents.judge import Verdict, read_and_judge
 from benchmarks.documents.mutations import mark_unreadable
-from benchmarks.documents.pdf import LAYOUTS, Layout, Pen, _draw_caption, _draw_prose, _draw_table, _measure_columns
+from benchmarks.documents.pdf import LAYOUTS, Layout, Pen, draw_caption, draw_prose, draw_table, measure_columns
 from benchmarks.documents.tables import Cell, Table, draw_tables
 
 MAX_ROWS = 4
@@ -292,20 +292,20 @@ def build_pdf(name: str, seed: int) -> tuple[bytes, list[Table]]:
                 row[place] = row[place] if construct.seen else mark_unreadable(row[place])
         tables[number] = replace(table, rows=tuple(map(tuple, rows)))
     pen = HostilePen(construct.layout, {}, 0)
-    widths = [[width + 12 for width in _measure_columns(pen, table)] for table in tables]
+    widths = [[width + 12 for width in measure_columns(pen, table)] for table in tables]
     pen = HostilePen(construct.layout, {}, max(map(sum, widths)))
     pen.construct = construct
     pen.canvas.setPageCompression(0)
-    _draw_prose(pen)
+    draw_prose(pen)
     if construct.near:
-        _draw_caption(pen, construct.near)
+        draw_caption(pen, construct.near)
         pen.y -= 20
     for table, columns in zip(tables, widths, strict=True):
         if pen.y - (len(table.rows) + 6) * construct.layout.leading * construct.layout.size < 50:
             pen.next_page()
-        _draw_table(pen, table, columns)
+        draw_table(pen, table, columns)
     if construct.below:
-        _draw_caption(pen, construct.below)
+        draw_caption(pen, construct.below)
     data = pen.finish()
     return construct.change(data) if construct.change else data, tables
 

@@ -207,7 +207,7 @@ def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
         if layout.header == "joined":
             tables = _join(tables)
         pen = Pen(layout, draft.style, 0)
-        widths = [_measure_columns(pen, table) for table in tables]
+        widths = [measure_columns(pen, table) for table in tables]
         if layout.columns == 2 and max(map(sum, widths)) > (letter[0] - 2 * MARGIN) / 2 - 10:
             layout = replace(layout, columns=1)
         steps = [
@@ -216,7 +216,7 @@ def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
         ]
         total = sum(steps) if layout.header == "side by side" else max(map(sum, widths))
         pen = Pen(layout, draft.style, total)
-        _draw_prose(pen)
+        draw_prose(pen)
         top = lowest = pen.y
         for place, (table, columns) in enumerate(zip(tables, widths, strict=True)):
             if layout.header == "side by side":
@@ -225,7 +225,7 @@ def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
                 pen.left, pen.y = letter[0] / 2 + 10, top
             elif pen.y - (len(table.rows) + 6) * layout.leading * layout.size < MARGIN:
                 pen.next_page()
-            _draw_table(pen, table, columns)
+            draw_table(pen, table, columns)
             lowest = min(lowest, pen.y)
             if layout.header == "side by side":
                 pen.left += steps[place]
@@ -234,7 +234,7 @@ def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
     return build
 
 
-def _measure_columns(pen: Pen, table: Table) -> list[float]:
+def measure_columns(pen: Pen, table: Table) -> list[float]:
     if pen.layout.header == "listing":
         return [pdfmetrics.stringWidth(max(_list_lines(table), key=len), pen.layout.font, pen.layout.size)]
     rows = [_head(table, pen.layout), *table.rows]
@@ -264,7 +264,7 @@ def _list_text(cell: Cell) -> str:
     return "".join(texts)
 
 
-def _draw_prose(pen: Pen) -> None:
+def draw_prose(pen: Pen) -> None:
     width = (letter[0] - 2 * MARGIN) / pen.layout.columns - 12
     for column in range(pen.layout.columns):
         words, line, y = (PROSE * 2).split(), "", pen.size[1] - MARGIN
@@ -278,7 +278,7 @@ def _draw_prose(pen: Pen) -> None:
         pen.y = y - 24
 
 
-def _draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
+def draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
     layout, step = pen.layout, pen.layout.size * pen.layout.leading
     if layout.header == "picture":
         pen.y -= step * (len(table.rows) + 1)
@@ -291,7 +291,7 @@ def _draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
         pen.y -= 2 * step
         return
     if layout.caption == "above" and table.caption:
-        _draw_caption(pen, table.caption)
+        draw_caption(pen, table.caption)
         pen.y -= 1.4 * step
     _draw_head(pen, table, widths)
     for number, row in enumerate(table.rows):
@@ -307,11 +307,11 @@ def _draw_table(pen: Pen, table: Table, widths: Sequence[float]) -> None:
         pen.draw(to_cell(note), pen.left, pen.y)
     if layout.caption == "below" and table.caption:
         pen.y -= 0.8 * step
-        _draw_caption(pen, table.caption)
+        draw_caption(pen, table.caption)
     pen.y -= 3.5 * step
 
 
-def _draw_caption(pen: Pen, caption: str) -> None:
+def draw_caption(pen: Pen, caption: str) -> None:
     pen.canvas.setFont("Times-Roman", 8)
     pen.canvas.drawString(pen.left, pen.y, caption)
 

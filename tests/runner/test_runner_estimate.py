@@ -380,5 +380,6 @@ def test_step_of_several_batches_counts_each_of_them() -> None:
     row, single = estimate([several]), estimate([alone])
     assert row.latency_ms == pytest.approx(single.latency_ms / 5)
     assert (row.infer_ms, row.preprocess_ms) == pytest.approx((single.infer_ms / 5, single.preprocess_ms / 5))
+    assert (several.iterations, alone.iterations) == (8 * 5, 8)
     assert several.to_json()["batches_per_step"] == 5
     assert "batches_per_step" not in alone.to_json()

@@ -153,6 +153,23 @@ result = {"cached": popart._session.CACHED, "notes": session.facts.notes}
     assert any(f"was found in {tmp_path / 'engines'}" in note for note in result["notes"])
 
 
+def test_engine_of_other_weights_is_compiled_again(models: dict[str, str], tmp_path: Path) -> None:
+    other = onnx.load(models["1"])
+    for tensor in other.graph.initializer:
+        tensor.raw_data = bytes(len(tensor.raw_data))
+    onnx.save(other, tmp_path / "other.onnx")
+    script = """
+import os, popart
+for model in (MODELS["1"], os.environ["OTHER"], MODELS["1"]):
+    options = {"engine_cache": os.environ["CACHE"], "static_models": {"1": model}}
+    backend.open(spec(micro_batches=(1,), options=options)).close()
+result = {"cached": popart._session.CACHED, "wrong": refuse(backend.open, spec(options={"engine_cache": False}))}
+"""
+    result = drive(script, models, CACHE=str(tmp_path / "engines"), OTHER=str(tmp_path / "other.onnx"))
+    assert result["cached"] == [False, False, True]
+    assert result["wrong"] == 'engine_cache is a folder, or "" for none, not False'
+
+
 def test_fp32_is_computed_on_request(models: dict[str, str]) -> None:
     script = """
 session = backend.open(spec(precision="fp32"))

@@ -379,3 +379,9 @@ def test_bow_is_compared_with_an_a100_and_the_caveats_are_named(record: Record, 
     )
     assert pair["statement"] == "1.94 ms / 4.95 ms = 0.3919"
     assert {"latency timed on: host / device", "chips: 4 / 1"} <= set(pair["what_differs"])
+
+
+def test_claimed_figure_is_answered_with_every_printed_digit(record: Record, worker: SqlWorker) -> None:
+    stated = {"network": "ResNet-50", "machine": "2x Bow (Bow Pod64)", "figure": "throughput", "unit": "images/s"}
+    own = answer(record, worker, "check_claimed_figure", {**stated, "value": "4798.778947368421"})
+    assert (own["verdict"], "the record has 4798.778947368421 " in own["statement"]) == ("exact", True)

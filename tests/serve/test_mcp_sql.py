@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ipu_results.ground.sql import run_query
 from ipu_results.serve import CODES
 
 from tests.conftest import ROOT, run_cli
@@ -99,6 +100,12 @@ def test_sql_warns_of_averages_and_of_sparse_rows(
     remarks = answer(record, worker, "sql", {"statement": statement})["remarks"]
     warned = [remark for remark in remarks if "may not be compared:" in remark or "sparse" in remark]
     assert [remark[: len(part or "")] for remark in warned] == ([part] if part else [])
+
+
+def test_statement_that_is_not_utf8_is_refused_and_no_character_is_replaced(record: Record, worker: SqlWorker) -> None:
+    assert refuse(record, worker, "sql", statement="SELECT '\ud800'") == "wrong-sql"
+    typed = "SELECT 'é' AS own".encode().decode("ascii", "surrogateescape")  # as Python reads it in the C locale
+    assert run_query(record.connection, typed).to_pylist() == [{"own": "é"}]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.charts import ORIGIN_SHAPES, PALETTE, apply_theme, make_data, make_title, render_chart
-from ipu_results.ground.text import escape_unprintable, format_json, format_plain, format_table
+from ipu_results.ground.text import escape_unprintable, format_float, format_json, format_plain, format_table
 
 WIDTH, ROW_HEIGHT = 420, 34
 MAX_PANELS = 40
@@ -178,10 +178,10 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     if comparison.matches and any(ratio.low is not None for match in comparison.matches for ratio in match.ratios):
         yield INTERVAL_NOTE, []
     if comparison.peers.get("rows"):
-        count, low, high = (comparison.peers[name] for name in ("rows", "throughput_low", "throughput_high"))
-        yield f"rows of this machine, batch size and precision: {count}, throughput {low:.12g} to {high:.12g}", []
+        ends = " to ".join(format_float(comparison.peers[name]) for name in ("throughput_low", "throughput_high"))
+        yield f"rows of this machine, batch size and precision: {comparison.peers['rows']}, throughput {ends}", []
     for basis, own in (comparison.peers.get("latency_ms") or {}).items():
-        ends = " to ".join(f"{end:.12g}" for end in sorted({own["low"], own["high"]}))
+        ends = " to ".join(format_float(end) for end in sorted({own["low"], own["high"]}))
         rows = f"{own['rows']} row{'s' * (own['rows'] != 1)}"
         yield f"latencies of this machine, batch size and precision, {basis}: {rows}, {ends} ms", []
     yield "plausibility", [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks]

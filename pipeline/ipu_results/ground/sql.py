@@ -140,7 +140,10 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
 
 
 def _parse_statement(sql: str) -> duckdb.Statement:
-    sql = sql.encode(errors="surrogateescape").decode(errors="replace")  # as typed in a locale that is not UTF-8
+    try:
+        sql = sql.encode(errors="surrogateescape").decode()  # UTF-8 typed in another locale has its bytes as surrogates
+    except UnicodeError as error:
+        raise QueryError("the statement is not valid UTF-8: type it again in UTF-8") from error
     statements = duckdb.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}")

@@ -175,9 +175,9 @@ def estimate(
     """Compute the row of one batch size. `best_probe_ms` is the best probe of the run, or of this machine ever.
 
     Without it the best of these blocks' own counts. Every block counts, disturbed or not. Power and stage times are
-    those of amortised blocks; a stage's is the median over iterations, loading being part of pre-processing, and of a
-    step with several batches the share of one. Raises RunnerError where there is no amortised block, for mixed batch
-    sizes and for a block without iterations or time.
+    those of amortised blocks. A stage's is the median over iterations, loading being part of pre-processing; the time
+    of a step with several batches is divided by their number. Raises RunnerError if no block is amortised, for mixed
+    batch sizes and for a block without iterations or time.
     """
     _check_blocks(blocks)
     amortised = [block for block in blocks if block.kind == "amortised"]

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -244,8 +244,8 @@ class _Sweep:
             run = pool.run_stream if visit.kind == "amortised" else pool.run_isolated
             stamps = run(seconds, self.plan.iterations)
         number = len(self.blocks)
-        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **observation)
-        block = replace(block, batches_per_step=pool.batches_per_step)
+        steps = {"batches_per_step": pool.batches_per_step, **observation}
+        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **steps)
         self.journal.append("block", block=block.to_json())
         self.blocks.append(block)
 

@@ -29,6 +29,7 @@ from ipu_results.comparison.verdict import build_from_row, build_stated, compare
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.physics import ENERGIES_J, POWERS_W, TIMES_S
 from ipu_results.ground.sql import run_query
+from ipu_results.ground.text import format_float
 from ipu_results.schema import quote
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import CODES, RefusalError
@@ -163,10 +164,9 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
     answer: dict[str, Any] = {
         "figure": figure,
         "unit": unit,
-        "first": values[0],
-        "second": values[1],
+        **dict(zip(("first", "second"), values, strict=True)),
         "ratio": values[0] / values[1],
-        "statement": f"{values[0]:.12g} {unit} / {values[1]:.12g} {unit} = {values[0] / values[1]:.4g}",
+        "statement": f"{' / '.join(f'{format_float(own)} {unit}' for own in values)} = {values[0] / values[1]:.4g}",
         "what_differs": differences,
         "results": results,
         "citation": citation,
@@ -259,7 +259,7 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
     raise RefusalError(code, f"no row may be compared: {described}")
 
 
-MAX_NEAREST = 5
+MAX_NEAREST, MAX_NEAREST_BRIEF = 5, 2
 MAX_VALUES = 10
 VARYING = (
     *("relationship", "division", "mlperf_round", "phase", "sequence_length", "packed", "batch_size", "framework"),
@@ -297,10 +297,10 @@ def check_claimed_figure(
         key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
     )
     verdict = judged[0][0]
-    shown = [entry for entry in judged if entry[0] == verdict][: 2 if record.is_brief else MAX_NEAREST]
+    shown = [entry for entry in judged if entry[0] == verdict][: MAX_NEAREST_BRIEF if record.is_brief else MAX_NEAREST]
     results, citation = record.load([row["result_id"] for _, _, row in shown])
     _, gap, row = judged[0]
-    recorded = f"{row[figure]:.12g} {get_unit(figure, row)} ({row['result_id']})"
+    recorded = f"{format_float(row[figure])} {get_unit(figure, row)} ({row['result_id']})"
     words = {
         "exact": f"the record has {recorded}",
         "rounds-to": f"the record has {recorded}, which rounds to it",

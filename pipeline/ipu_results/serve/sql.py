@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from ipu_results.errors import IpuResultsError, QueryError
+from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.sql import WriteRefusedError, limit_time, run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS
@@ -40,16 +41,14 @@ AVERAGE = re.compile(
     r"(throughput|latency|minutes|efficiency|power|energy|time_to|quality|\bvalue|\bratio\b)",
     re.IGNORECASE,
 )
-HELD = {  # what two figures must have in common, and how a statement names it
-    "network": r"\b(network|model)\b",
-    "task": r"\b(task|latency_\w+|minutes)\b",
-    "chips": r"\b(chips?|chip_count|platform)\b",
-    "item": r"\b(item|latency_ms|minutes)\b",
-    "phase": r"\bphase\b",
-    "sequence_length": r"\b(sequence_length|variant)\b",
-    "sparsity": r"\bsparsity\b",
-    "batch_size": r"\b(batch_size|minutes)\b",
-    "origin": r"\b(origin|measured|published)\b",
+# What figures of a measure must have in common, and other names for it in a statement.
+TESTS = {measure["column"]: measure["test"] for measure in load_schema_file("comparison.toml")["measures"]}
+SPELLINGS = {
+    "network": "model",
+    "chips": "chip|chip_count|platform",
+    "sequence_length": "variant",
+    "dataset_canonical": "dataset",
+    "origin": "measured|published",
 }
 
 
@@ -160,7 +159,9 @@ def _warn_of_averages(statement: str) -> list[str]:
     """Warn of an average over figures that may not be compared: name the conditions that the statement leaves open."""
     if not (match := AVERAGE.search(statement)):
         return []
-    missing = [name for name, spelling in HELD.items() if not re.search(spelling, statement, re.IGNORECASE)]
+    test = next((names for column, names in TESTS.items() if column.startswith(match[2].lower())), TESTS["throughput"])
+    held = dict.fromkeys(("network", "task", "chips", *reversed(test), "origin"))
+    missing = [name for name in held if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.I)]
     if not missing:
         return []
     return [

@@ -62,7 +62,11 @@ class _InferenceSessionCore:
 
     def prepareDevice(self):
         if self._cache:
-            key = hashlib.sha256(self._model.SerializeToString() + bytes([self._flow.batchesPerStep])).hexdigest()
+            graph = type(self._model)()  # PopART's key has the operators and not the values of weights
+            graph.CopyFrom(self._model)
+            for tensor in graph.graph.initializer:
+                tensor.ClearField("raw_data")
+            key = hashlib.sha256(graph.SerializeToString() + bytes([self._flow.batchesPerStep])).hexdigest()
             file = pathlib.Path(self._cache) / f"{key}.popef"
             CACHED.append(file.exists())
             file.touch()
