@@ -243,6 +243,11 @@ def test_query_reads_the_committed_parquet_files(warehouse: Path, parquet_only: 
     assert len(read_files(parquet_only)) == len(TABLES) + 2 * len(FILE_VIEWS)
 
 
+def test_query_has_one_thread_so_that_ties_have_one_order_on_every_machine(warehouse: Path, parquet_only: Path) -> None:
+    sql = "SELECT current_setting('threads')"
+    assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) == [(1,)]
+
+
 def test_query_without_a_warehouse_names_the_command_that_builds_it(tmp_path: Path) -> None:
     done = run_cli("query", "--warehouse", tmp_path / "none", "SELECT 1")
     assert done.returncode == 1

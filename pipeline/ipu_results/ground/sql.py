@@ -24,7 +24,7 @@ LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
-# A thread gives sums one order, and more make small tables slower.
+# One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make small tables slower.
 ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
 ATTACHED = "warehouse"  # the database of the published tables; the schemas of the stages are in `memory`
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from ipu_results.errors import IpuResultsError, ReleaseError, UnreadableReleaseError, WarehouseError
 from ipu_results.ground.files import hash_file, sync_to_disk
-from ipu_results.ground.sql import LOCKDOWN, get_first_line
+from ipu_results.ground.sql import ENGINE, LOCKDOWN, get_first_line
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.store.files import DATABASE
 from ipu_results.store.transaction import lock_folder
@@ -121,7 +121,7 @@ def open_database(path: Path) -> duckdb.DuckDBPyConnection:
     It has one thread, so that views add up figures in one order.
     """
     try:
-        return duckdb.connect(str(path), read_only=True, config={**LOCKDOWN, "threads": 1})
+        return duckdb.connect(str(path), read_only=True, config={**ENGINE, **LOCKDOWN})
     except duckdb.Error as error:
         raise UnreadableReleaseError(f"cannot be opened: {get_first_line(error)}", place=str(path)) from error
 

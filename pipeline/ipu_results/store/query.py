@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
-from ipu_results.ground.sql import ATTACHED, LOCKDOWN, attach_tables, create_table, get_first_line, open_schema
+from ipu_results.ground.sql import ATTACHED, ENGINE, LOCKDOWN, attach_tables, create_table, get_first_line, open_schema
 from ipu_results.schema import TABLES, VIEWS, Table, View, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
 
@@ -203,7 +203,7 @@ def _read_build_id_of(path: Path) -> str:
 
 
 def _open_database(database: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(database), read_only=True, config={**LOCKDOWN, **limits})
+    return duckdb.connect(str(database), read_only=True, config={**ENGINE, **LOCKDOWN, **limits})
 
 
 def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
@@ -211,7 +211,7 @@ def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.Du
 
     The published names are views of tables in a schema of their own, because DuckDB refuses to write to a view.
     """
-    connection = duckdb.connect(config={**LOCKDOWN, **limits})
+    connection = duckdb.connect(config={**ENGINE, **LOCKDOWN, **limits})
     connection.begin()  # one transaction for all: each of its own takes as long as the statement
     connection.execute(f"CREATE SCHEMA {STORED}")
     for table in TABLES:
