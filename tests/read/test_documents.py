@@ -37,7 +37,7 @@ from benchmarks.documents.tables import HIDDEN, Table
 PLAIN_PAGE = Recipe("html: plain", paper=False, rows=3, mutations=(), seed=0)
 PLAIN_PAPER = Recipe("pdf: ruled", paper=True, rows=3, mutations=(), seed=0)
 
-READ_WRONG_ONCE = [  # PDFs that were silently wrong; the test makes them, so no PDF is kept
+READ_WRONG_ONCE = [  # PDFs that were silently wrong; the test makes them, so no PDF is kept for them
     *(
         Recipe("pdf: ruled", paper=True, rows=1, mutations=(name,), seed=seed)
         for name, seed in {
@@ -144,7 +144,7 @@ def test_hidden_text_is_in_the_document_but_not_in_the_truth() -> None:
 
 
 @pytest.mark.parametrize("name", [path.name for path in CASES])
-def test_page_that_was_read_wrong_once_is_exact_or_reported(name: str) -> None:
+def test_file_that_was_read_wrong_once_is_exact_or_reported(name: str) -> None:
     verdict = judge_case(FIGURES / name)
     assert verdict.outcome != SILENT, verdict.reason
 

@@ -75,6 +75,20 @@ def test_line_of_two_cells_is_not_a_title() -> None:
     assert list_rows(read(*texts, names=names)) == [*rows[1:3], *rows[4:]]
 
 
+@pytest.mark.parametrize(
+    ("mark", "dx", "dy", "refused"),
+    [("7", 0, -4, True), ("k", 0, -4, True), ("7", 6, -4, True), ("7", 0, 4, True), ("7", 12, -4, False)],
+)
+def test_text_set_lower_or_higher_beyond_the_column_refuses_its_figure(
+    mark: str, dx: float, dy: float, refused: bool
+) -> None:
+    row = ("conv1", "1,174.16", "123,456,789.36")
+    end = X[2] + stringWidth(row[2], REGULAR, 10)
+    document = read(*set_row(700, HEADER), *set_row(688, row), (end + dx, 688 + dy, mark))
+    assert list_rows(document) == ([] if refused else [row])
+    assert len(document.problems) == refused
+
+
 # --- cells that reach below the next name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
+from itertools import pairwise, product, zip_longest
 from typing import NamedTuple
 
 from ipu_results.read.text import BLANK_FIELDS, LABEL_FIELDS, is_figure, spell_out
@@ -17,6 +17,7 @@ CELL_GAP = 0.75  # a wider gap divides words into two cells, in ems
 FOOTNOTE_SIZE = 0.8  # a raised word of at most this share of the size is a footnote mark
 FOOTNOTE_RISE = 0.1  # how far, in ems, the foot of a mark is above that of the word it follows
 RAISED_MARK = 0.2  # a smaller word of any size is a footnote mark if its baseline is at least this much higher, in ems
+SHIFTED_OVERLAP = 0.3  # a word shares more than this part of its height with the figure that it is raised or lowered at
 BASELINE_SLACK = 0.05  # baselines of one word differ by at most this, in ems
 SIZE_SLACK = 0.03  # sizes of one figure differ by at most this share
 GUTTER_ZONE = (0.4, 0.6)  # where the gutter of a page in two columns may be, as shares of the page width
@@ -35,6 +36,7 @@ MIN_UNDER_ONE = 0.5
 MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
 UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")  # a unit that is printed apart from its figure
 UNIT_GAP = 2.0  # it is at most this far away from it, in ems
+SHIFTED = "raised or lowered text is next to it: a mark or a part of the figure"
 
 
 class Box(NamedTuple):
@@ -118,7 +120,13 @@ def make_line(cells: Sequence[PrintedCell]) -> PrintedLine:
 
 def build_lines(words: Sequence[Word]) -> Strip:
     """Build the lines of a page across all its columns."""
-    return tuple(make_line(list(_split_cells(row))) for row in _group_rows(words))
+    rows = _group_rows(words)
+    for number, row in enumerate(rows):
+        for other in rows[number + 1 :]:
+            if other[0].box.top >= row[0].box.bottom:
+                break
+            _doubt_shifted(row, other)
+    return tuple(make_line(list(_split_cells(row))) for row in rows)
 
 
 def split_columns(lines: Strip, width: float) -> tuple[Strip, ...]:
@@ -143,6 +151,19 @@ def _group_rows(words: Sequence[Word]) -> list[list[Word]]:
             rows.append([word])
     rows.sort(key=lambda row: row[0].box.middle)
     return [sorted(row, key=lambda word: word.box.x0) for row in rows]
+
+
+def _doubt_shifted(row: list[Word], other: list[Word]) -> None:
+    """Doubt the figures in two rows that have a word of the other one next to them: it may be a part of the figure."""
+    for (place, word), (at, following) in product(enumerate(row), enumerate(other)):
+        first, second = word.box, following.box
+        gap = max(first.x0, second.x0) - min(first.x1, second.x1)
+        shared = min(first.bottom, second.bottom) - max(first.top, second.top)
+        if gap > CELL_GAP * max(word.size, following.size) or not HAS_DIGIT(word.text + following.text):
+            continue
+        if shared > SHIFTED_OVERLAP * min(first.height, second.height):
+            row[place] = replace(word, doubt=word.doubt or SHIFTED)
+            other[at] = replace(following, doubt=following.doubt or SHIFTED)
 
 
 def _split_cells(row: Sequence[Word]) -> Iterator[PrintedCell]:
