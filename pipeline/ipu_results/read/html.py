@@ -19,7 +19,7 @@ from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
 from ipu_results.read.document import Assembler, ParsedDocument, contains_row
 from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow, describe_element, expand_rows
 from ipu_results.read.html_style import REMOVED
-from ipu_results.read.html_visible import ADDED, DOUBT, UNSEEN, States, find_states
+from ipu_results.read.html_visible import DOUBT, UNSEEN, States, find_states
 from ipu_results.read.text import clean, decode, find_stated_scales, prints_decimal_points, refuse_scaled_tables
 from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
@@ -276,7 +276,7 @@ def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) 
 
 def _find_figures(node: Tag, states: States) -> list[str]:
     """Return what stands for figures that are not text: those in an image or a field, or of a style sheet."""
-    if states.get(id(node), 0) & ADDED and not node.get_text(strip=True):
+    if states.get(id(node), 0) & DOUBT and not node.get_text(strip=True):
         return [UNKNOWN_FIGURE]
     if node.name not in EMBEDDED or node.name == "table":
         return []

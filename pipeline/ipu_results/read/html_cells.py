@@ -11,7 +11,7 @@ from bs4.element import CData, Comment, NavigableString, PageElement, Tag
 
 from ipu_results.read.document import RawRow, Unread
 from ipu_results.read.html_style import BLOCK, LOWERED, RAISED, REMOVED, STRUCK
-from ipu_results.read.html_visible import ADDED, BLOCK_ELEMENTS, DOUBT, PALE, UNSEEN, States, is_reversed
+from ipu_results.read.html_visible import BLOCK_ELEMENTS, DOUBT, PALE, UNSEEN, States
 from ipu_results.read.text import clean, is_power, lift_footnote
 
 FOOTNOTE = re.compile(r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*")
@@ -29,18 +29,17 @@ EMBEDDED = {
     "iframe": "a frame",
     "script": "a script",
     "noscript": "text for browsers without scripts",
+    "rt": "an annotation in ruby text",
+    "rtc": "an annotation in ruby text",
 }
 INVISIBLE_NEXT_TO_TEXT = (EMBEDDED["script"], EMBEDDED["noscript"])
-ANNOTATION = "an annotation in ruby text"
 SHIFTED_MARK = "a raised or lowered mark"
 GLUED_MARK = "a word and a number that are glued together"
-REVERSED = "a number from right to left"
 COLOURED = "text that may have the colour of its background"
-ADDED_TEXT = "text of a style sheet"
 MAY_ALTER = " may hide, move or alter"
 # Reported next to any text: the text of the cell is not the figure that a reader sees.
-DOUBTS = (ANNOTATION, SHIFTED_MARK, GLUED_MARK, REVERSED)
-IN_ANY_COLUMN = (COLOURED, ADDED_TEXT, MAY_ALTER)
+DOUBTS = (EMBEDDED["rt"], SHIFTED_MARK, GLUED_MARK)
+IN_ANY_COLUMN = (COLOURED, MAY_ALTER)
 """What makes another text of a name, too."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
 WRITES = re.compile(r"document\.|innerHTML|textContent")  # a script in a cell that may change its text
@@ -80,8 +79,6 @@ def read_cell(cell: Tag, states: States) -> CellText:
     marks: list[str] = []
     embedded: list[Embedded] = []
     struck = False
-    if states.get(id(cell), 0) & ADDED:
-        embedded += _find_doubts(cell, states[id(cell)], states, [])
     nodes: list[PageElement | str] = [*reversed(cell.contents)]
     while nodes:
         node = nodes.pop()
@@ -108,7 +105,6 @@ def read_cell(cell: Tag, states: States) -> CellText:
             text = str(node)
             if not state & (UNSEEN | STRUCK):
                 parts.append(text)
-                embedded += [Embedded(REVERSED, text)] if is_reversed(text, state) else []
             if state & (DOUBT | PALE) and text.strip():
                 doubt = states.doubts.get(id(getattr(node, "parent", None)))
                 embedded.append(Embedded(f"text that {doubt}{MAY_ALTER}" if doubt else COLOURED, text))
@@ -155,10 +151,6 @@ def describe_element(node: Tag) -> list[Embedded]:
 def _find_doubts(node: Tag, state: int, states: States, parts: Sequence[str]) -> list[Embedded]:
     """Describe what makes the text of an element another one than a reader sees."""
     doubts = []
-    if state & ADDED:
-        doubts.append(ADDED_TEXT)
-    if node.name in ("rt", "rtc"):
-        doubts.append(ANNOTATION)
     if (node.name == "sub" or state & LOWERED) and (base := "".join(parts).strip(f"{EDGE} \n")):
         mark = clean(_get_visible_text(node, states))
         divided = base[-1].isdigit() and mark.isdigit()

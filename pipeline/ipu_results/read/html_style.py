@@ -7,7 +7,6 @@ a rule that a browser may or may not apply: what they touch is reported with the
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,28 +19,13 @@ from ipu_results.errors import DocumentTooLargeError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_SELECTOR_CHARACTERS
 
-VIEWPORT_PX = 1280.0
-"""Width of the window for which media queries are evaluated: a desktop."""
-EM_PX = 16.0
-
-# What a declaration does to a text, as bits
-REMOVED = 1  # not displayed: takes no place
-INVISIBLE = 2  # keeps its place; an element inside can be visible again
-STRUCK = 4
-BLOCK = 8  # divides words although its element does not
-RAISED = 16  # as by `sup`
-LOWERED = 32
-BOXED = 64  # the line of a struck text around it does not go through it
-EFFECT_NAMES = {
-    "removed": REMOVED,
-    "invisible": INVISIBLE,
-    "struck": STRUCK,
-    "block": BLOCK,
-    "raised": RAISED,
-    "lowered": LOWERED,
-    "boxed": BOXED,
-    "nothing": 0,
+# What a declaration does to a text, as bits. `removed` takes no place. `invisible` keeps its place, and elements in it
+# can be visible again. `block` divides words although its element does not. `raised` and `lowered` are as by `sup` and
+# `sub`. The line of a struck text around what is `boxed` does not go through it.
+EFFECT_BITS = {
+    name: 1 << place for place, name in enumerate("removed invisible struck block raised lowered boxed".split())
 }
+REMOVED, INVISIBLE, STRUCK, BLOCK, RAISED, LOWERED, BOXED = EFFECT_BITS.values()
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
@@ -53,7 +37,7 @@ HARMLESS = _compile(STYLES["harmless"])
 PLAIN = {name: _compile(f"initial|inherit|unset|revert|{values}") for name, values in STYLES["plain"].items()}
 PLAIN_OUTSIDE = {name: _compile(values) for name, values in STYLES["outside"].items()}
 EFFECTS = {
-    name: [(_compile(values), EFFECT_NAMES[effect]) for effect, values in entry.items()]
+    name: [(_compile(values), EFFECT_BITS.get(effect, 0)) for effect, values in entry.items()]
     for name, entry in STYLES["effects"].items()
 }
 STRUCTURAL, NEVER, INERT = (STYLES["selectors"][name].replace("\n", "") for name in ("structural", "never", "inert"))
@@ -111,85 +95,64 @@ def parse_declarations(nodes: Sequence[Any] | str) -> list[Declaration]:
     return declarations
 
 
-class Selector(NamedTuple):
-    """A selector for soupsieve; what is not understood of it is left out, so that it matches more.
+class StyleRule(NamedTuple):
+    """A selector with its declarations; `doubt` is why a browser may not apply it, or to fewer elements.
 
-    `key` is the id, class or type of the elements that it can match, `required` are ids and classes of the page.
+    What is not understood of the selector is left out of `match`, so that it matches more. `key` is the id, class or
+    type of the elements that it can match, `required` are ids and classes of the page.
     """
 
-    text: str
+    match: soupsieve.SoupSieve
     key: str
     required: frozenset[str]
     specificity: tuple[int, int, int]
     part: str
     """The part of the elements that it is about, such as `before`."""
-    is_known: bool
-    compares_siblings: bool
-
-
-class StyleRule(NamedTuple):
-    """A selector with its declarations; `doubt` is why a browser may not apply it, or to fewer elements."""
-
-    selector: Selector
-    match: soupsieve.SoupSieve
     declarations: Sequence[Declaration]
     doubt: str
 
 
 NAME = r"(?:[\w-]|[^\x00-\x7f]|\\[0-9a-fA-F]{1,6}\s?|\\.)+"
 ARGUMENTS = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-TOKEN = re.compile(
-    rf"""(?P<combine>\s*[>+~]\s*|\s+)|(?P<id>\#{NAME})|(?P<class>\.{NAME})|(?P<type>{NAME}|\*)|(?P<has>\[\s*{NAME}\s*\])
-    |(?P<attribute>\[(?:"[^"]*"|'[^']*'|[^\]"'])*\])|(?P<not>:not\(\s*(?:[\#.:]?{NAME}|\[{NAME}\])\s*\))
-    |(?P<nth>:nth-(?:last-)?(?:child|of-type)\(\s*(?:odd|even|[+-]?\d+|[+-]?\d*n\s*(?:[+-]\s*\d+)?)\s*\))
-    |(?P<structural>:(?:{STRUCTURAL})(?![\w(-]))|(?P<never>:(?:{NEVER})(?![\w(-]))|(?P<part>::?(?:before|after|marker)(?![\w(-]))
-    |(?P<inert>::(?:{INERT})(?:{ARGUMENTS})?$)|(?P<pseudo>::?{NAME}(?:{ARGUMENTS})?|&)|(?P<other>.)""",
-    re.X | re.S | re.I,
+ATTRIBUTE = r"""\[(?:"[^"]*"|'[^']*'|[^\]"'])*\]"""
+ENCLOSED = re.compile(f"{ATTRIBUTE}|{ARGUMENTS}")
+IGNORED = re.compile(rf"(?<!\\):(?:{NEVER})(?![\w(-])|(?<!\\)::(?:{INERT})$", re.I)
+PART = re.compile(r"(?<!\\)::?(before|after|marker)$", re.I)
+# Pseudo-classes and attributes that are not understood: any but those of the structure, and attributes without a value.
+UNKNOWN = re.compile(
+    rf"""(?<!\\)(?!:(?:{STRUCTURAL})(?![\w(-])|:nth-(?:last-)?(?:child|of-type)\((?:[\s\dn+-]+|odd|even)\)|\[\s*{NAME}\s*\])
+    (?:::?{NAME}(?:{ARGUMENTS})?|{ATTRIBUTE}|&)""",
+    re.X | re.I,
 )
-NEGATED = re.compile(rf":(?!(?:{STRUCTURAL})\b)")
 
 
-def _read_selector(text: str) -> Selector | None:
+def _read_selector(text: str, declarations: Sequence[Declaration], doubt: str) -> StyleRule | None:
     """Read a selector; None for one that matches no text of a cell while nothing is pointed at."""
-    known = key = part = ""
-    counts: Counter[str] = Counter()
-    required: set[str] = set()
-    for match in TOKEN.finditer(text.strip()):
-        kind, token = match.lastgroup or "", match[0]
-        if kind in ("never", "inert"):
-            return None
-        counts[kind] += 1
-        if kind in ("id", "class", "type"):
-            name = _unescape(token) if kind != "type" else token.lower()
-            required |= {name} if kind != "type" else set()
-            if kind == "id" or (kind == "class" and key[:1] != "#") or not key:
-                key = "" if name == "*" else name
-        elif kind == "combine":
-            key = ""
-        elif kind == "not":
-            inner = token[5:-1].strip()
-            counts["pseudo"] += NEGATED.match(inner) is not None
-            counts["id" if inner[0] == "#" else "class" if inner[0] in ".[:" else "type"] += 1
-        elif kind == "part":
-            part = token.strip(":").lower()
-        if kind == "attribute":
-            token = f"[{names[0]}]" if (names := re.findall(NAME, token)) else ""
-        known += "" if kind in ("part", "pseudo", "other") else token
-    known = re.sub(r"^[\s>+~]+|[\s>+~]+$|[>+~]\s*(?=[>+~])", "", known) or "*"
-    is_known = bool(text.strip()) and not (counts["pseudo"] or counts["other"] or counts["attribute"])
-    if counts["other"]:
-        known, key, required = "*", "", set()
-    classes = sum(counts[kind] for kind in ("class", "has", "attribute", "nth", "structural"))
-    specificity = (counts["id"], classes, counts["type"] - text.count("*") + counts["part"])
-    compares = re.search(r":nth-|of-type|~", known) is not None
-    return Selector(known, key, frozenset(required), specificity, part, is_known, compares)
-
-
-def _unescape(token: str) -> str:
-    if "\\" not in token:
-        return token
-    [*_, name] = tinycss2.parse_component_value_list(token)
-    return f"{token[0]}{name.value}"
+    if IGNORED.search(ENCLOSED.sub("", text)):
+        return None
+    part = PART.search(text)
+    whole = text[: part.start()] if part else text
+    known = UNKNOWN.sub(lambda found: "" if whole[: found.start()][-1:].strip("\n >+~") else "*", whole)
+    match = soupsieve.compile("*")
+    is_known = bool(text) and known == whole and "|" not in known
+    try:
+        match = soupsieve.compile(known or "*") if "|" not in known else match
+    except (soupsieve.SelectorSyntaxError, ValueError):
+        is_known = False
+    compounds: list[Any] = [match.selectors[0]]  # from the last to the first
+    while compounds[-1].relation:
+        compounds.append(compounds[-1].relation[0])
+    ids = [f"#{name}" for own in compounds for name in own.ids]
+    classes = [f".{name}" for own in compounds for name in own.classes]
+    types = [own.tag.name.lower() if own.tag and own.tag.name != "*" else "" for own in compounds]
+    last = compounds[0]
+    key = f"#{last.ids[0]}" if last.ids else f".{last.classes[0]}" if last.classes else types[0]
+    others = len(re.findall(r"(?<!\\)[:\[]", known))
+    specificity = (len(ids), len(classes) + others, sum(map(bool, types)) + bool(part))
+    doubt = doubt or ("" if is_known else f"the selector {text[:60]!r}")
+    return StyleRule(
+        match, key, frozenset(ids + classes), specificity, part[1].lower() if part else "", declarations, doubt
+    )
 
 
 def parse_style_sheet(text: str, doubt: str = "") -> Iterator[StyleRule]:
@@ -241,37 +204,25 @@ def _compile_rules(prelude: Sequence[Any], declarations: Sequence[Declaration], 
     listed = [tinycss2.serialize(tokens).strip() for tokens in texts]
     if any(len(text) > MAX_SELECTOR_CHARACTERS for text in listed):
         raise DocumentTooLargeError(f"has a style rule of more than {MAX_SELECTOR_CHARACTERS:,} characters")
-    selectors = [*map(_read_selector, listed)]
-    unknown = next((text for text, own in zip(listed, selectors, strict=True) if own and not own.is_known), None)
-    for selector in filter(None, selectors):
-        why = doubt or ("" if unknown is None else f"the selector {unknown[:60]!r}")
-        try:
-            yield StyleRule(selector, soupsieve.compile(selector.text), declarations, why)
-        except (soupsieve.SelectorSyntaxError, ValueError):
-            for_all = selector._replace(text="*", key="", required=frozenset())
-            yield StyleRule(
-                for_all, soupsieve.compile("*"), declarations, why or f"the selector {selector.text[:60]!r}"
-            )
+    rules = [rule for text in listed if (rule := _read_selector(text, declarations, doubt))]
+    why = next((rule.doubt for rule in rules if rule.doubt), "")
+    yield from (rule._replace(doubt=why) for rule in rules)
 
 
-WIDTHS = r"\((min|max)-width ?: ?(\d+(?:\.\d+)?)(px|r?em)\)"
-MEDIA = re.compile(rf"(?:(?:only )?(all|screen|print|speech|tty|tv|handheld|projection))?((?:(?: and |^){WIDTHS})*)")
+WIDTH = r"(?:\d{1,3}(?:\.\d+)?px|[1-7]?\d(?:\.\d+)?r?em)"  # of a window that is narrower than a desktop's
+WIDE = rf"(?:only )?(?:all|screen)|(?:(?:only )?(?:all|screen) and )?\(min-width ?: ?{WIDTH}\)"
+APPLIES = re.compile(rf"(?:{WIDE})?")
+APPLIES_NOT = re.compile(
+    rf"(?:only )?(?:print|speech|tty|tv|handheld|projection)|(?:(?:{WIDE}) and )?\(max-width ?: ?{WIDTH}\)"
+)
 
 
 def media_applies(query: str) -> bool | None:
     """Check whether a media query holds for a desktop screen; None for one about more than type and width."""
-    parts = [_part_applies(" ".join(part.lower().split())) for part in query.split(",")]
-    return True if True in parts else None if None in parts else False
-
-
-def _part_applies(part: str) -> bool | None:
-    match = MEDIA.fullmatch(part)
-    if match is None:
-        return None
-    if match[1] not in (None, "all", "screen"):
-        return False
-    limits = [(kind, float(width) * (1.0 if unit == "px" else EM_PX)) for kind, width, unit in re.findall(WIDTHS, part)]
-    return all(width <= VIEWPORT_PX if kind == "min" else width >= VIEWPORT_PX for kind, width in limits)
+    parts = [" ".join(part.lower().split()) for part in query.split(",")]
+    if any(map(APPLIES.fullmatch, parts)):
+        return True
+    return False if all(map(APPLIES_NOT.fullmatch, parts)) else None
 
 
 def find_keys(node: Tag) -> Iterator[str]:

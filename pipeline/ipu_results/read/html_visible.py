@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import tinycss2
 from bs4 import BeautifulSoup
@@ -34,52 +35,50 @@ from ipu_results.read.html_style import (
     parse_style_sheet,
 )
 
-RIGHT_TO_LEFT = 128
-OVERRIDDEN = 256  # the order of characters is that of the direction, whatever they are
-ADDED = 512  # a style sheet prints a text before or after it
 DOUBT = 1024  # hidden, moved or altered perhaps: `States.doubts` names what may do it
 PALE = 2048  # in nearly the colour of what is behind it
-COVERS = 4096  # a box, not in a table, that may lie over tables
 UNSEEN = REMOVED | INVISIBLE
-INHERITED = UNSEEN | STRUCK | RIGHT_TO_LEFT | OVERRIDDEN | DOUBT
+INHERITED = UNSEEN | STRUCK | DOUBT
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
 BLOCK_ELEMENTS, NOT_AS_WRITTEN, NOT_PARSED = (
     frozenset(STYLES["elements"][name].split()) for name in ("block", "not_as_written", "not_parsed")
 )
-SIGNS = [
-    f"<{name}" for name in ("del", "s>", "s ", "strike", "dialog", "details", "bdo", "ol", "font", *NOT_AS_WRITTEN)
-]
+SIGNS = [f"<{name}" for name in ("del", "s>", "s ", "strike", "dialog", "details", "ol", "font", *NOT_AS_WRITTEN)]
 SIGNS += ["style", "shadowroot", "rtl", "dir=", "bgcolor", "text=", *(f"{before}hidden" for before in " \n\t\"'/")]
 """A page without any of these has no text that is seen otherwise than it is written."""
 HINTS = ("style", "dir", "hidden", "open", "color", "bgcolor", "text")
 """Attributes that decide what an element does to its text."""
-ICONS = re.compile(
-    r"none|normal|([\"'])(?:[\s\ue000-\uf8ff\u2190-\u21ff\u25a0-\u25ff\u2022]"
-    r"|\\(?:[ef][0-9a-f]{3}|21[9a-f][0-9a-f]|25[a-f][0-9a-f])(?![0-9a-f])\s?)*\1"
+LIFTED = (("position", "absolute"), ("position", "fixed"))
+MOVES = re.compile(
+    r"(?:position|inset|top|left|right|bottom|margin|trans(?:form|late)|rotate|scale|zoom|animation)\b.*"
 )
-"""A `content` that prints nothing but icons, arrows or blanks."""
-LIFTED = ("absolute", "fixed")
-NO_LENGTH, WHOLE = ("0", "0px", "0%"), ("100%", "100vh", "100vw")
-FAR_UP = re.compile(r"-\d{3}")  # a negative margin that moves a box over what is before it
-MIN_CONTRAST = 1.5  # of 1 to 21
-REORDERED = re.compile(r"\d(?![.,:/+\-\u00a0\u202f]\d)[^\w]+\d")
-"""Numbers that change places in text from right to left; a point or comma between digits does not divide a number."""
+UNPAINTED = ("none", "transparent", "initial", "inherit", "unset", "revert")
+NEGATIVE = re.compile(r"-(?!1px)[\d.]")  # one pixel hides no text
+PICTURES = ("img", "svg", "canvas", "video", "iframe", "object", "embed")
+MIN_CONTRAST = 0.18  # of 1: the difference of black and white
 STEPS_PER_MATCH = 10  # a comparison takes as long as this number of steps from an element to the one around it
 
 Colour = tuple[float, ...]
 Colours = tuple[Colour, Colour | None]
 """Colour of the text, and of what is behind it: None for an image."""
 BLACK, WHITE = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
-SYSTEM_COLOURS = {
-    "windowtext": "black",
-    "canvastext": "black",
-    "initial": "black",
-    "window": "white",
-    "canvas": "white",
-}
+SYSTEM_COLOURS = dict.fromkeys(("windowtext", "canvastext", "initial"), "black")
+SYSTEM_COLOURS |= dict.fromkeys(("window", "canvas"), "white")
 BLACK_ON_WHITE: Colours = (BLACK, WHITE)
-Effect = tuple[int, int, str, tuple[str, str]]
-"""The states that an element adds and removes, its doubt, and its colours as written."""
+
+
+class Effect(NamedTuple):
+    """The states that an element adds and removes, its doubt, its colours as written, and what moves it.
+
+    `paints` is whether it covers what is behind it.
+    """
+
+    add: int
+    remove: int
+    doubt: str
+    colours: tuple[str, str]
+    moved: str
+    paints: bool
 
 
 class States(dict[int, int]):
@@ -99,21 +98,14 @@ def find_states(soup: BeautifulSoup, lowered: str, sheets: Sequence[str] = ()) -
     """
     if not sheets and not any(sign in lowered for sign in SIGNS):
         return States()
-    cascade = _Cascade(soup, sheets, "shadowroot" in lowered)
+    cascade = _Cascade(soup, sheets)
     for node in soup.descendants:
         if isinstance(node, Tag):
             cascade.visit(node)
-    for table in soup.find_all("table") if cascade.covers else ():
+    for table in soup.find_all("table") if cascade.cover else ():
         for part in (table, *table.find_all(True)):
-            cascade.set_doubt(id(part), "a box over the page")
+            cascade.set_doubt(id(part), f"a box with {cascade.cover}")
     return cascade.states
-
-
-def is_reversed(text: str, state: int) -> bool:
-    """Check whether a reader sees the digits of a text in another order than they are written."""
-    if not state & RIGHT_TO_LEFT:
-        return False
-    return any(map(str.isdigit, text)) if state & OVERRIDDEN else REORDERED.search(text) is not None
 
 
 def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[StyleRule]:
@@ -142,20 +134,22 @@ def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[Style
 class _Cascade:
     """Computes the states of elements, each from those of the one around it."""
 
-    def __init__(self, soup: BeautifulSoup, sheets: Sequence[str], has_shadows: bool) -> None:
-        self.has_shadows = has_shadows
+    def __init__(self, soup: BeautifulSoup, sheets: Sequence[str]) -> None:
+        shadows = soup.select("template[shadowrootmode], template[shadowroot]")
+        self.hosts = {id(shadow.parent) for shadow in shadows}
         rules = [*_collect_rules(soup, sheets)]
         present = {key for node in soup.find_all(True) if node.attrs for key in find_keys(node)} if rules else set()
-        self.rules = [rule for rule in rules if rule.selector.required <= present]
+        self.rules = [rule for rule in rules if rule.required <= present]
         self.by_key: dict[str, list[int]] = defaultdict(list)
         for order, rule in enumerate(self.rules):
-            self.by_key[rule.selector.key].append(order)
+            self.by_key[rule.key].append(order)
         self.states = States()
         self.depths: dict[int, int] = {}
         self.tables: set[int] = set()  # elements that are in a table, or one
         self.colours: dict[int, Colours] = {}
         self.matches = 0
-        self.covers = False
+        self.moved: dict[int, str] = {}  # what moves an element, or one around it
+        self.cover = ""  # what moves a box that may lie over tables
         self.effects: dict[object, Effect] = {}
         self.contrasts: dict[Colours, bool] = {}
 
@@ -165,15 +159,15 @@ class _Cascade:
         self.depths[own] = depth = self.depths.get(parent, 0) + 1
         if inside := node.name == "table" or parent in self.tables:
             self.tables.add(own)
-        add, remove, doubt, colours = self._find_effect(node, inside, depth)
+        add, remove, doubt, colours, moved, paints = self._find_effect(node, inside, depth)
         state = self.states.get(parent, 0) & INHERITED
-        if state & STRUCK and add & BOXED:
+        if own in self.hosts:
+            doubt = "a shadow tree"
+        elif state & STRUCK and add & BOXED:
             doubt = doubt or "a box in struck text"
         if node.name in ("col", "colgroup") and (doubt or add & UNSEEN):  # in the cells that follow
             table = next(around for around in node.parents if around.name in ("table", "[document]"))
             self.set_doubt(id(table), doubt or "a hidden column")
-        if add & ADDED and node.name in ("table", "thead", "tbody", "tfoot", "tr"):
-            doubt = doubt or "text of a style sheet"
         seen = self.colours.get(parent, BLACK_ON_WHITE)
         if colours != ("", ""):
             painted = _paint(seen, *colours)
@@ -183,7 +177,9 @@ class _Cascade:
             if seen not in self.contrasts:
                 self.contrasts[seen] = _is_legible(*seen)
             add |= 0 if self.contrasts[seen] else PALE
-        self.covers |= bool(add & COVERS) and not (state | add) & UNSEEN
+        if moved := moved or self.moved.get(parent, ""):
+            self.moved[own] = moved
+            self.cover = moved if paints and not (state & ~remove | add) & UNSEEN else self.cover
         if state := state & ~remove | add:
             self.states[own] = state
         if doubt or state & DOUBT:
@@ -201,30 +197,27 @@ class _Cascade:
         key = (node.name, hints, orders, inside)
         if key not in self.effects:
             self.effects[key] = self._compute_effect(node.name, dict(hints), orders, inside)
-        add, remove, doubt, colours = self.effects[key]
-        if self.has_shadows and node.select(":scope > template[shadowrootmode], :scope > template[shadowroot]"):
-            doubt = "a shadow tree"
-        return add, remove, doubt, colours
+        return self.effects[key]
 
     def _match(self, order: int, node: Tag, depth: int) -> bool:
         rule = self.rules[order]
         self.matches += 1 + depth // STEPS_PER_MATCH
-        if rule.selector.compares_siblings and node.parent:
+        if node.parent and (":" in rule.match.pattern or "~" in rule.match.pattern):
             self.matches += len(node.parent.contents)
         if self.matches > MAX_STYLE_MATCHES:
             raise DocumentTooLargeError(f"has style rules for more than {MAX_STYLE_MATCHES:,} elements")
-        return rule.selector.text in (rule.selector.key, "*") or rule.match.match(node)
+        return rule.match.pattern in (rule.key, "*") or rule.match.match(node)
 
     def _compute_effect(self, name: str, hints: dict[str, str], orders: Sequence[int], inside: bool) -> Effect:
-        rules = [(order, self.rules[order]) for order in orders]
+        rules = [self.rules[order] for order in orders]
         ranked: list[tuple[bool, int, tuple[int, ...], int, Declaration]] = [
             (False, -1, (), 0, hint) for hint in _list_hints(name, hints)
         ]
         ranked += [(own.important, 1, (), 0, own) for own in parse_declarations(hints.get("style", ""))]
         ranked += [
-            (own.important, 0, rule.selector.specificity, order, own)
-            for order, rule in rules
-            if not rule.selector.part and not rule.doubt
+            (own.important, 0, rule.specificity, order, own)
+            for order, rule in zip(orders, rules, strict=True)
+            if not rule.part and not rule.doubt
             for own in rule.declarations
         ]
         styles = {own.name: own.value for *_, own in sorted(ranked)}
@@ -234,8 +227,8 @@ class _Cascade:
         doubts = [effect for effect in judged.values() if isinstance(effect, str)]
         doubts += [
             rule.doubt
-            for _, rule in rules
-            if rule.doubt and not rule.selector.part
+            for rule in rules
+            if rule.doubt and not rule.part
             for own in rule.declarations
             if own.name in COLOURS
             or judge(own.name, own.value, inside) != judge(own.name, styles.get(own.name, "initial"), inside)
@@ -244,37 +237,24 @@ class _Cascade:
             inside and (name in ("ol", "dir") or (name == "details" and "open" not in hints))
         ):
             doubts.append(f"an element {name!r}")
-        add, remove = compute_direction(name, hints.get("dir", ""), styles)
+        add = 0
         for effect in judged.values():
             add |= effect if isinstance(effect, int) else 0
         if name in BLOCK_ELEMENTS:
             add &= ~(BLOCK | RAISED | LOWERED)
-        if styles.get("visibility") in ("visible", "initial"):
-            remove |= INVISIBLE
-        parts = [own for _, rule in rules if rule.selector.part for own in rule.declarations]
-        if any(own.name == "content" and not ICONS.fullmatch(own.value) for own in parts) or (
-            inside and name != "th" and any(own.name == "position" and own.value in LIFTED for own in parts)
-        ):
-            add |= ADDED
-        if not inside and any(map(_covers, (styles, {own.name: own.value for own in parts}))):
-            add |= COVERS
+        remove = INVISIBLE if styles.get("visibility") in ("visible", "initial") else 0
+        parts = [own for rule in rules if rule.part for own in rule.declarations]
+        lifted = inside and name != "th"  # where sorting arrows are
+        added = (own for own in parts if own.name == "content" or (lifted and own[:2] in LIFTED))
+        doubts += [effect for own in added if isinstance(effect := judge(own.name, own.value, inside), str)]
+        every = [own for *_, own in ranked] + [own for rule in rules for own in rule.declarations]
+        moves = (own for own in every if MOVES.fullmatch(own.name))
+        moved = (own for own in moves if NEGATIVE.search(own.value) or isinstance(judge(*own[:2], inside), str))
+        paints = any(own.name in COLOURS[1:] and own.value not in UNPAINTED for own in every)
         behind = styles.get("background-image", "none")
         colours = styles.get("color", ""), behind if "none" not in behind else styles.get("background-color", "")
-        return add, remove, next(iter(doubts), ""), colours
-
-
-def _covers(styles: dict[str, str]) -> bool:
-    """Check whether a box is painted over the whole window, or over what is far before it."""
-    painted = styles.get("background-image", "none"), styles.get("background-color", "none")
-    if not any(value not in ("none", "transparent", "initial", "inherit") for value in painted):
-        return False
-    if any(FAR_UP.search(value) for name, value in styles.items() if name.startswith("margin")):
-        return True
-    is_high, is_wide = (
-        all(styles.get(edge, "") in NO_LENGTH for edge in edges) or styles.get(size, "") in WHOLE
-        for *edges, size in (("top", "bottom", "height"), ("left", "right", "width"))
-    )
-    return styles.get("position") in LIFTED and (styles.get("inset") in NO_LENGTH or (is_high and is_wide))
+        moves_it = next((f"`{own.name}: {own.value[:40]}`" for own in moved), "")
+        return Effect(add, remove, next(iter(doubts), ""), colours, moves_it, paints or name in PICTURES)
 
 
 def _list_hints(name: str, hints: dict[str, str]) -> Iterator[Declaration]:
@@ -287,21 +267,8 @@ def _list_hints(name: str, hints: dict[str, str]) -> Iterator[Declaration]:
         yield Declaration("color", colour.lower(), False)
     if "bgcolor" in hints:
         yield Declaration("background-color", hints["bgcolor"].lower(), False)
-
-
-def compute_direction(name: str, attribute: str, styles: dict[str, str]) -> tuple[int, int]:
-    """Return the states for the direction of text that an element adds and removes; `attribute` is its `dir`."""
-    add = remove = 0
-    direction = styles.get("direction", attribute.strip().lower())
-    if direction in ("rtl", "ltr"):
-        add, remove = (RIGHT_TO_LEFT, 0) if direction == "rtl" else (0, RIGHT_TO_LEFT)
-    default = "bidi-override" if name == "bdo" else "isolate" if attribute else ""
-    if bidi := styles.get("unicode-bidi", default):
-        if bidi.endswith("override"):
-            add |= OVERRIDDEN
-        else:
-            remove |= OVERRIDDEN
-    return add, remove
+    if direction := hints.get("dir", "").strip().lower():
+        yield Declaration("direction", direction, False)
 
 
 def _paint(around: Colours, text: str, behind: str) -> Colours | None:
@@ -333,13 +300,8 @@ def _parse_colour(text: str, behind: Colour) -> Colour | None:
 
 
 def _is_legible(text: Colour, behind: Colour | None) -> bool:
-    """Check the contrast by the formula of WCAG; black text on an image is taken to be seen."""
+    """Check the difference of luminance; black text on an image is taken to be seen."""
     if behind is None:
         return text == BLACK
-    light, dark = sorted((_compute_luminance(text), _compute_luminance(behind)), reverse=True)
-    return (light + 0.05) / (dark + 0.05) >= MIN_CONTRAST
-
-
-def _compute_luminance(colour: Colour) -> float:
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    weights = (0.2126, 0.7152, 0.0722)
+    return abs(sum(w * (one - other) for w, one, other in zip(weights, text, behind, strict=True))) >= MIN_CONTRAST
