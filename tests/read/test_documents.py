@@ -45,6 +45,8 @@ READ_WRONG_ONCE = [  # PDFs that were silently wrong; the test makes them, so no
             "decimal comma, proven in one column": 1,
         }.items()
     ),
+    Recipe("pdf: side by side", paper=False, rows=3, mutations=("column order",), seed=227461013),
+    Recipe("pdf: joined", paper=True, rows=3, mutations=("column order", "hidden rows"), seed=1479567874),
     Recipe("pdf: continued", paper=False, rows=3, mutations=(), seed=1),
     Recipe("pdf: loose", paper=False, rows=3, mutations=(), seed=1),
     Recipe("pdf: joined", paper=True, rows=3, mutations=(), seed=1),

@@ -132,7 +132,7 @@ def _read_selector(text: str, declarations: Sequence[Declaration], doubt: str) -
         return None
     part = PART.search(text)
     whole = text[: part.start()] if part else text
-    known = UNKNOWN.sub(lambda found: "" if whole[: found.start()][-1:].strip("\n >+~") else "*", whole)
+    known = UNKNOWN.sub(lambda match: "" if whole[: match.start()][-1:].strip("\n >+~") else "*", whole)
     match = soupsieve.compile("*")
     is_known = bool(text) and known == whole and "|" not in known
     try:
@@ -209,11 +209,13 @@ def _compile_rules(prelude: Sequence[Any], declarations: Sequence[Declaration], 
     yield from (rule._replace(doubt=why) for rule in rules)
 
 
-WIDTH = r"(?:\d{1,3}(?:\.\d+)?px|[1-7]?\d(?:\.\d+)?r?em)"  # of a window that is narrower than a desktop's
-WIDE = rf"(?:only )?(?:all|screen)|(?:(?:only )?(?:all|screen) and )?\(min-width ?: ?{WIDTH}\)"
-APPLIES = re.compile(rf"(?:{WIDE})?")
+# Widths below 1,280 pixels: a desktop's window has at least as many.
+WIDTH = r" ?: ?(?:(?:\d{1,3}|1[01]\d\d|12[0-7]\d)(?:\.\d+)?px|[1-7]?\d(?:\.\d+)?r?em)\)"
+SCREEN = r"(?:only )?(?:all|screen)"
+APPLIES = re.compile(rf"(?:{SCREEN})?|(?:{SCREEN} and )?\(min-width{WIDTH}")
 APPLIES_NOT = re.compile(
-    rf"(?:only )?(?:print|speech|tty|tv|handheld|projection)|(?:(?:{WIDE}) and )?\(max-width ?: ?{WIDTH}\)"
+    rf"(?:(?:only )?(?:print|speech|tty|tv|handheld|projection)|(?:{SCREEN} and )?(?:\(min-width{WIDTH} and )?"
+    rf"\(max-width{WIDTH})(?: and .*)?"
 )
 
 

@@ -304,4 +304,7 @@ def _is_legible(text: Colour, behind: Colour | None) -> bool:
     if behind is None:
         return text == BLACK
     weights = (0.2126, 0.7152, 0.0722)
-    return abs(sum(w * (one - other) for w, one, other in zip(weights, text, behind, strict=True))) >= MIN_CONTRAST
+    return (
+        abs(sum(weight * (front - back) for weight, front, back in zip(weights, text, behind, strict=True)))
+        >= MIN_CONTRAST
+    )

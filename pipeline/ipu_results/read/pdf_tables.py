@@ -248,7 +248,9 @@ def _match_headers(
         while stop < len(names) and names[stop] in keys and names[stop] not in names[start:stop]:
             stop += 1
         for end in range(stop, start, -1):
-            if matched := _match(names[start:end], headers):
+            matched = _match(names[start:end], headers)
+            # Where a name comes again, a table next to it is not a part of this one.
+            if matched and (len(matched) == 1 or set(names[start:end]).isdisjoint(names[end:])):
                 yield matched, line.cells[start:end]
                 start = end
                 break
