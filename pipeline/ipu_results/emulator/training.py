@@ -210,7 +210,7 @@ def predict_training(
     step = _Step(program, stages, setup, machine, planner)
     loads = tuple(step.load_chip(chip) for chip in range(chips))
     rounds = count_rounds(stages, setup.accumulation)
-    slowest = max(load.seconds - load.transfer for load in loads) + max(load.transfer for load in loads)
+    slowest = sum_slowest(loads)
     fed = step.feed_seconds
     parameters, tensors = max(load.parameters for load in loads), max(load.tensors for load in loads)
     reduced = estimate_all_reduce(parameters * machine["element.bytes"], setup.replicas, chips, machine)
@@ -218,7 +218,6 @@ def predict_training(
     update = float((_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps) / machine["clock"])
     # Each replica keeps its share of the optimiser's state, which is read and written once.
     moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
-    # Chips exchange together, so that a round waits for the longest transfer after the longest computation.
     computed = rounds * slowest
     host = machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
     seconds = max(computed, setup.accumulation * fed) + reduced + update + moved + host
@@ -257,6 +256,11 @@ def predict_training(
         loads=loads,
         settings=target.settings or None,
     )
+
+
+def sum_slowest(loads: Sequence[ChipLoad]) -> float:
+    """Return the seconds of a round: chips exchange together, so it is the longest computation and transfer."""
+    return max(load.seconds - load.transfer for load in loads) + max(load.transfer for load in loads)
 
 
 def _count_vectors(parameters: int, target: Target) -> int:
