@@ -218,10 +218,10 @@ def _score_row(scored: ScoredRow, name: str) -> Score:
 
 def score_training() -> Iterator[Score]:
     for each in training.load_scores():
-        yield _score_step(each)
+        yield score_step(each)
 
 
-def _score_step(each: TrainingScore) -> Score:
+def score_step(each: TrainingScore) -> Score:
     label = f"{each.row.target} {each.row.framework} {each.prediction.chips} chips {each.row.variant}".strip()
     network = each.row.name.removesuffix("-split").removesuffix("-pretraining")
     return Score(each.row.set, network, label, "ms", each.row.seconds * MS, each.prediction.step_s * MS)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from statistics import mean, median
 from unittest.mock import patch
 
-from ipu_results.emulator import pipeline, schedule, training
+import duckdb
+from ipu_results.emulator import check, pipeline, schedule, training
+from ipu_results.emulator.check import TrainingRow
+from ipu_results.emulator.check.validation import score_training
+from ipu_results.emulator.network import load_sized_network
 from ipu_results.emulator.split import open_plan_cache
+from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator import scores
-from benchmarks.emulator import training as rows
 from benchmarks.emulator.scores import Score
+from benchmarks.processes import ROOT
 
 SETS = ("train", "train-large", "tamu one chip", "tamu pods", "caraml resnet50", "caraml gpt-117m")
 HEADER = ("switched off", *(f"{name}: median (max) %" for name in SETS))
@@ -35,7 +40,6 @@ def _recompute_all_but_last() -> Iterator[None]:
         return stage is not stages[-1]
 
     with (
-        patch.object(training, "is_computed_again", is_computed_again),
         patch.object(pipeline, "is_computed_again", is_computed_again),
     ):
         yield
@@ -49,21 +53,21 @@ def _overlap_chips() -> Iterator[None]:
 
 @contextmanager
 def _merge_products() -> Iterator[None]:
-    """Take one product for Q, K and V where the rows take three."""
-    load = rows.load_training_rows
+    """Take one product for Q, K and V where TensorFlow's and PyTorch's rows take three."""
+    load = check.load_training_rows
 
-    def load_merged(connection: object) -> list[rows.TrainingRow]:
+    def load_merged(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
         return [_merge(row) for row in load(connection)]
 
-    with patch.object(rows, "load_training_rows", load_merged):
+    with patch.object(check, "load_training_rows", load_merged):
         yield
 
 
-def _merge(row: rows.TrainingRow) -> rows.TrainingRow:
+def _merge(row: TrainingRow) -> TrainingRow:
     if not row.name.endswith("-split") or row.framework == "PopART":
         return row
     sequence = row.network(1).inputs[0].shape[-1]
-    return replace(row, network=scores.load_sized_network(row.name.removesuffix("-split"), sequence))
+    return replace(row, network=load_sized_network(row.name.removesuffix("-split"), sequence))
 
 
 @contextmanager
@@ -79,7 +83,7 @@ def _nothing() -> Iterator[None]:
     yield
 
 
-STEPS: dict[str, Callable[[], object]] = {
+STEPS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "nothing": _nothing,
     "one chip recomputes all stages": _recompute_all_but_last,
     "batch-norm statistics over a span": lambda: _set(norm_span=0.0),
@@ -98,13 +102,12 @@ def tabulate_steps() -> list[tuple[str, ...]]:
     return [(name, *_summarise(change)) for name, change in STEPS.items()]
 
 
-def _summarise(change: Callable[[], object]) -> Iterator[str]:
+def _summarise(change: Callable[[], AbstractContextManager[None]]) -> Iterator[str]:
     found: dict[str, list[Score]] = {}
-    rows.load_scores.cache_clear()
-    with change(), open_plan_cache() as plans:  # type: ignore[attr-defined]
-        for each in (*scores.score_training(), *scores.score_tamu(plans), *scores.score_caraml(plans)):
+    with change(), open_warehouse(ROOT / "warehouse") as connection, open_plan_cache() as plans:
+        steps = map(scores.score_step, score_training(check.load_training_rows(connection)))
+        for each in (*steps, *scores.score_tamu(plans), *scores.score_caraml(plans)):
             found.setdefault(each.set, []).append(each)
-    rows.load_scores.cache_clear()
     for name in SETS:
         errors = [100 * each.error for each in found[name]]
         sizes = [abs(error) for error in errors]
