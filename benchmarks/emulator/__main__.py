@@ -11,13 +11,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from benchmarks.emulator import scores, steps, training
-from benchmarks.emulator.accuracy import (
-    build_tables,
-    load_rows,
-    load_validation,
-    render_scatter,
-    tabulate_sensitivity,
-)
+from benchmarks.emulator.accuracy import build_tables, load_rows, load_validation, render_scatter, tabulate_sensitivity
 from benchmarks.emulator.freezing import DATA, freeze
 from benchmarks.emulator.page import PAGE, update_page
 from benchmarks.emulator.sensitivity import measure_changes

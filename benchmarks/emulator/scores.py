@@ -243,11 +243,7 @@ def score_caraml(plans: PlanCache) -> Iterator[Score]:
     for line in read_lines("caraml-2024.csv"):
         if line["metric"] != "throughput" or line["chip"] != "GC200" or "table" not in line["place"]:
             continue
-        batch, micro, rate = (
-            int(line["batch_size"]),
-            int(line["micro_batch_size"]),
-            parse_number(line["value"]),
-        )
+        batch, micro, rate = (int(line["batch_size"]), int(line["micro_batch_size"]), parse_number(line["value"]))
         if line["model"] == "ResNet-50":
             setup, network, name = _setup_resnet(micro, 1, batch // micro), "resnet50", "caraml resnet50"
         else:
@@ -332,7 +328,7 @@ def score_convolutions(plans: PlanCache) -> Iterator[Score]:
 def score_yolov4(plans: PlanCache) -> Iterator[Score]:
     """Score YOLOv4-P5 by latency of a call and by throughput. What the source itself contradicts is set apart.
 
-    That are set-ups that stand in two of its files, and the series of a file whose set-up in common with another file
+    Those are set-ups that two of its files print, and the series of a file whose set-up in common with another file
     takes CONTRADICTED times as long there.
     """
     rows = [(key, figure, value) for key, figure, value in read_yolov4() if not (figure == LATENCY and int(key[1]) > 1)]

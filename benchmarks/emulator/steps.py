@@ -39,9 +39,7 @@ def _recompute_all_but_last() -> Iterator[None]:
     def is_computed_again(stage: pipeline.Stage, stages: tuple[pipeline.Stage, ...]) -> bool:
         return stage is not stages[-1]
 
-    with (
-        patch.object(pipeline, "is_computed_again", is_computed_again),
-    ):
+    with patch.object(pipeline, "is_computed_again", is_computed_again):
         yield
 
 
@@ -103,12 +101,12 @@ def tabulate_steps() -> list[tuple[str, ...]]:
 
 
 def _summarise(change: Callable[[], AbstractContextManager[None]]) -> Iterator[str]:
-    found: dict[str, list[Score]] = {}
+    members: dict[str, list[Score]] = {}
     with change(), open_warehouse(ROOT / "warehouse") as connection, open_plan_cache() as plans:
         steps = map(scores.score_step, score_training(check.load_training_rows(connection)))
         for each in (*steps, *scores.score_tamu(plans), *scores.score_caraml(plans)):
-            found.setdefault(each.set, []).append(each)
+            members.setdefault(each.set, []).append(each)
     for name in SETS:
-        errors = [100 * each.error for each in found[name]]
+        errors = [100 * each.error for each in members[name]]
         sizes = [abs(error) for error in errors]
         yield f"{median(sizes):.1f} ({max(sizes):.0f}), {mean(errors):+.1f}"

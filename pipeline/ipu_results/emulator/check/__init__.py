@@ -203,12 +203,7 @@ LARGE = "train-large"
 TRAINING_SETS = ("train", "train-host-fed", "train-weak", LARGE)
 BY_VARIANT: Mapping[str, str] = {"GPT2-Small": "gpt2", "GPT2-Medium": "gpt2-medium", "GPT2-Large": "gpt2-large"}
 # What the configurations call recomputation; with checkpoints, `cut_after` begins a stage at each.
-RECOMPUTE: Mapping[str | None, Recompute | None] = {
-    None: None,
-    "layer": "layer",
-    "stage": "stage",
-    "checkpoint": "stage",
-}
+RECOMPUTE: dict[str | None, Recompute | None] = {None: None, "layer": "layer", "stage": "stage", "checkpoint": "stage"}
 TRAINING_SQL = """
     SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.sequence_length, r.platform,
         r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
@@ -261,7 +256,6 @@ class TrainingRow:
     batch_size: int
     throughput: float
     setup: TrainingSetup
-    selector: TrainingSelector
 
     @property
     def seconds(self) -> float:
@@ -316,5 +310,4 @@ def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -
         int(record["batch_size"]),
         record["throughput"],
         setup,
-        selector,
     )

@@ -183,14 +183,7 @@ def _row_to_json(scored: scoring.ScoredRow) -> dict[str, Any]:
     row, selector, prediction = scored.row, scored.row.selector, scored.prediction
     second = None if scored.second is None else _row_to_json(scored.second)
     return {
-        "result_id": row.result_id,
-        "set": row.set,
-        "network": selector.network,
-        "target": selector.target,
-        "framework": selector.framework,
-        "variant": row.variant or None,
-        "protocol": row.protocol.name,
-        "batch_size": row.batch_size,
+        **_label(row, selector.network, selector.target, selector.framework, row.protocol.name),
         "published_ms": row.seconds * MS,
         "emulated_ms": scored.seconds * MS,
         "emulated_device_ms": prediction.device_ms,
@@ -202,6 +195,11 @@ def _row_to_json(scored: scoring.ScoredRow) -> dict[str, Any]:
         "second_reading": second and {name: second[name] for name in READING},
         "settings": _settings_to_json(row.protocol, load_target(selector.target)),
     }
+
+
+def _label(row: PublishedRow | TrainingRow, network: str, target: str, framework: str, protocol: str) -> dict[str, Any]:
+    labels = {"result_id": row.result_id, "set": row.set, "network": network, "target": target, "framework": framework}
+    return {**labels, "variant": row.variant or None, "protocol": protocol, "batch_size": row.batch_size}
 
 
 def _settings_to_json(protocol: Protocol, target: Target) -> dict[str, Any]:
@@ -289,23 +287,13 @@ def add_training_json(record: dict[str, Any], scores: Sequence[TrainingScore]) -
 def _training_row_to_json(score: TrainingScore) -> dict[str, Any]:
     row, prediction, setup = score.row, score.prediction, score.row.setup
     return {
-        "result_id": row.result_id,
-        "set": row.set,
-        "network": row.name,
-        "target": row.target,
-        "framework": row.framework,
-        "variant": row.variant or None,
-        "protocol": "training",
-        "batch_size": row.batch_size,
+        **_label(row, row.name, row.target, row.framework, "training"),
         "published_ms": row.seconds * MS,
         "emulated_ms": prediction.step_s * MS,
         "published_throughput": row.throughput,
         "emulated_throughput": prediction.throughput,
         "error": score.error,
-        "published_latency_ms": None,
-        "emulated_latency_ms": None,
-        "latency_error": None,
-        "second_reading": None,
+        **dict.fromkeys(("published_latency_ms", "emulated_latency_ms", "latency_error", "second_reading")),
         "settings": {
             "chips": prediction.chips,
             "stages": prediction.stages,
