@@ -1,4 +1,4 @@
-"""Run `python -m benchmarks.emulator [tables|scores|bands|page|training|freeze]`."""
+"""Run `python -m benchmarks.emulator [tables|scores|steps|bands|page|training|freeze]`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from benchmarks.emulator import scores, training
-from benchmarks.emulator.accuracy import (
-    build_tables,
-    load_rows,
-    load_validation,
-    render_scatter,
-    tabulate_sensitivity,
-)
+from benchmarks.emulator import scores, steps, training
+from benchmarks.emulator.accuracy import build_tables, load_rows, load_validation, render_scatter, tabulate_sensitivity
 from benchmarks.emulator.freezing import DATA, freeze
 from benchmarks.emulator.page import PAGE, update_page
 from benchmarks.emulator.sensitivity import measure_changes
@@ -38,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.out is not None:
             scores.write_rows(rows, options.out)
         print(tabulate(scores.tabulate_scores(rows), headers=scores.HEADER, tablefmt="pipe", disable_numparse=True))
+        return 0
+    if options.action == "steps":
+        print(tabulate(steps.tabulate_steps(), headers=steps.HEADER, tablefmt="pipe", disable_numparse=True))
         return 0
     if options.action == "training":
         training.update_page(sensitivity=options.sensitivity)
@@ -63,9 +60,10 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "action",
         nargs="?",
-        choices=("tables", "scores", "bands", "page", "training", "freeze"),
+        choices=("tables", "scores", "steps", "bands", "page", "training", "freeze"),
         default="tables",
-        help="tables: print the accuracy (default); scores: print error, bias and coverage of every set; bands: write "
+        help="tables: print the accuracy (default); scores: print error, bias and coverage of every set; steps: "
+        "switch corrections of training off one by one; bands: write "
         "bands.toml from them too; page: write the generated parts of docs/explanation/emulator.md; "
         "training: those of emulator-training.md; "
         "freeze: write calibration.toml and predictions.csv from the warehouse",

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows
-from ipu_results.emulator.check.scoring import DESCRIPTIONS, ErrorSummary, ScoredRow, predict_rows, summarise_errors
+from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows, scoring
+from ipu_results.emulator.check.scoring import ErrorSummary, ScoredRow, predict_rows, summarise_errors
 from ipu_results.emulator.check.validation import (
     EXCLUDED,
     FIT,
@@ -33,6 +33,17 @@ GIGA = 1e9
 GATEWAY, GATEWAY_END = "host.prefetch", 14e9  # what PCIe gen4 x8 can at most carry
 WORST_ROWS = 12
 VISIBLE = 0.005  # percentage points that round to something
+DESCRIPTIONS: Mapping[str, str] = {
+    scoring.SCALED[0]: "a + b·images per chip on C2, b scaled by the network's MACs, all by the chip's peak MAC rate",
+    scoring.SCALED[1]: "the same, all by the chip's clock",
+    scoring.SCALED[2]: "the same, a by the clock and b by the peak MAC rate",
+    scoring.UTILISATION: "MACs over the share of peak that the C2 rows have",
+    scoring.ROOFLINE: "MACs over peak; all is in on-chip memory, so no bandwidth bounds it",
+    scoring.PERFECT: "each product spread evenly at peak rate, operands received once; one superstep each; κ, "
+    "h refitted",
+    scoring.GRID: "each product on a grid of field × output channels, shares rounded up; a formula balances the bytes "
+    "of inputs and weights, nothing is searched; peak rate; κ and h refitted",
+}
 PARTS = ("amp 1x1", "amp nx1", "slic", "vmac", "other operators", "supersteps", "host path")
 NAMES: Mapping[str, str] = {
     FIT: "C2, in sample",

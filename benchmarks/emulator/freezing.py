@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 
 from ipu_results.emulator.check import BLIND, PublishedRow
 from ipu_results.emulator.check.scoring import PREDICTIONS_FILE, ScoredRow, predict_rows, recalibrate
 from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.target import CALIBRATION_FILE, format_calibration, load_calibration, load_target
+from ipu_results.emulator.target import CALIBRATION_FILE, Calibration, load_calibration, load_target
 
 COLUMNS = ("result_id", "model", "target", "protocol", "batch", "time_ms", "latency_ms", "calibration_id", "constants")
+HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."
 DATA = Path(str(files("ipu_results.emulator") / "data"))
 
 
@@ -26,6 +28,18 @@ def freeze(rows: Sequence[PublishedRow], folder: Path = DATA) -> tuple[Path, Pat
         path.write_text(text, encoding="utf-8", newline="\n")
     load_calibration.cache_clear()
     return paths
+
+
+def format_calibration(calibration: Calibration) -> str:
+    """Return the text of `calibration.toml`."""
+    fits = (
+        ("[fit]", calibration.fit),
+        *(("[[jackknife]]", fit) for fit in calibration.jackknife),
+        *(("[[ends]]", fit) for fit in calibration.ends),
+    )
+    parts = [[title, *(f"{name} = {value!r}" for name, value in asdict(fit).items())] for title, fit in fits]
+    lines = [HEADER, f'constants = "{calibration.constants}"', *("\n" + "\n".join(part) for part in parts)]
+    return "\n".join(lines) + "\n"
 
 
 def format_predictions(scored: Sequence[ScoredRow]) -> str:

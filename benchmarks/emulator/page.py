@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ipu_results.emulator.check import SETS
-from ipu_results.emulator.check.scoring import DESCRIPTIONS
 from ipu_results.emulator.check.validation import Validation
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import TARGETS, load_target
@@ -102,7 +101,7 @@ def _format_baselines(validation: Validation) -> str:
         f"{ratio.blind:.1f} times\n"
         for ratio in validation.compute_ratios()
     )
-    models = "".join(f"* {name}: {description}\n" for name, description in DESCRIPTIONS.items())
+    models = "".join(f"* {name}: {description}\n" for name, description in accuracy.DESCRIPTIONS.items())
     table = format_table(accuracy.tabulate_baselines(validation))
     return f"MAPE and, in brackets, the maximum, %.\n\n{table}\n{ratios}\n{models}"
 

@@ -106,10 +106,7 @@ def run(options: Options) -> Report:
     report = Report(
         "emulator",
         f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other machines",
-        [
-            _tabulate_times(imports, cold, others, (len(sweep), len(development))),
-            _tabulate_searches(searches),
-        ],
+        [_tabulate_times(imports, cold, others, (len(sweep), len(development))), _tabulate_searches(searches)],
         [
             ReportTarget(f"s, cold sweep of {len(sweep)} points, imports not counted", _take_median(cold), COLD_S),
             ReportTarget("ms, the sweep warm in the same process", 1000 * _take_median(cold, "warm"), WARM_MS),

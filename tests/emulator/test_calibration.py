@@ -13,11 +13,12 @@ from ipu_results.emulator.target import (
     Observation,
     calibrate,
     fit_observations,
-    format_calibration,
     load_calibration,
     load_target,
     predict_seconds,
 )
+
+from benchmarks.emulator.freezing import format_calibration
 
 MK1 = load_target("c2")
 KAPPA = MK1["superstep.cycles"]

@@ -22,12 +22,7 @@ def array(*values: float) -> codelets.Array:
 
 @pytest.mark.parametrize(
     ("elements", "worker", "zeroing"),
-    [
-        (6, 41 + 2, 2 + 2 * 1),
-        (7, 42 + 2, 2 + 2 * 2),
-        (18, 43 + 4 * 0 + 2, 2 + 2 * 3),
-        (31, 43 + 4 * 3 + 2, 2 + 2 * 6),
-    ],
+    [(6, 41 + 2, 2 + 2 * 1), (7, 42 + 2, 2 + 2 * 2), (18, 43 + 4 * 0 + 2, 2 + 2 * 3), (31, 43 + 4 * 3 + 2, 2 + 2 * 6)],
 )
 def test_amp_1x1_on_mk1(elements: int, worker: int, zeroing: int) -> None:
     load, w, w0 = 32 * 8 // 8, 6 * worker, 6 * (worker + zeroing)

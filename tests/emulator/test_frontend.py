@@ -158,10 +158,7 @@ def test_matrix_products(
             "a = GlobalAveragePool(x) b = Transpose<perm=[0,2,3,1]>(a) y = Relu(b)",
             [Reduction("a", "global pool", 2 * FIELD, 8), Elementwise("y", "relu", 8)],
         ),
-        (
-            "a = Constant<value = int64[2] {2, 3}>() y = ReduceSum(x, a)",
-            [Reduction("y", "reduction", 2 * FIELD, 8)],
-        ),
+        ("a = Constant<value = int64[2] {2, 3}>() y = ReduceSum(x, a)", [Reduction("y", "reduction", 2 * FIELD, 8)]),
         # parts of a shape are computed and left out
         (
             "m = Constant<value = int64[1] {-1}>() s = Shape<start=1, end=3>(x) z = Size(x) t = Concat<axis=0>(s, m) "

@@ -46,10 +46,7 @@ UNSUPPORTED = [
         image("a = Sigmoid(x) y = ConvTranspose(x, a)"),
         "ConvTranspose y: a convolution whose weights or bias are computed is not supported",
     ),
-    (
-        image('y = Einsum<equation = "aacd,aecd->ae">(x, x)'),
-        "Einsum y: the equation aacd,aecd->ae is not supported",
-    ),
+    (image('y = Einsum<equation = "aacd,aecd->ae">(x, x)'), "Einsum y: the equation aacd,aecd->ae is not supported"),
     (
         image('y = Einsum<equation = "abcd,ec->ae">(x, w)', {"w": (8, 8)}),
         "Einsum y: the equation abcd,ec->ae, which sums over one operand, is not supported",
@@ -110,10 +107,7 @@ INCONSISTENT = [
     (image("y = Relu(x) y = Tanh(x)"), "Tanh y#2: y already comes from Relu y"),
     (image("a = Relu(x)"), "no node produces the output y"),
     (image("y = Relu(w)", {"w": (4,)}), "output y does not depend on any input"),
-    (
-        image("y = Conv(x, w)", {"w": (8, 5, 3, 3)}),
-        "Conv y: 1 groups of 5 → 8 channels do not fit an input of 4",
-    ),
+    (image("y = Conv(x, w)", {"w": (8, 5, 3, 3)}), "Conv y: 1 groups of 5 → 8 channels do not fit an input of 4"),
     (
         image("y = Conv<group=2>(x, w)", {"w": (7, 2, 3, 3)}),
         "Conv y: 2 groups of 2 → 7 channels do not fit an input of 4",
@@ -123,10 +117,7 @@ INCONSISTENT = [
     (image("y = Conv<strides=[0,0]>(x, w)", W), "Conv y: Attribute strides must only contain positive values"),
     (image("y = Transpose<perm=[0,1]>(x)"), "Transpose y: perm does not name every axis once"),
     (image("y = MatMul(x, w)", {"w": (9, 9)}), "MatMul y: Incompatible dimensions for matrix multiplication"),
-    (
-        image("y = Relu(x, x)"),
-        "Relu y: Node with schema(::Relu:14) has input size 2 not in range [min=1, max=1].",
-    ),
+    (image("y = Relu(x, x)"), "Relu y: Node with schema(::Relu:14) has input size 2 not in range [min=1, max=1]."),
     (model("(float[3,4] x) => (float[] y)", "y = Relu(x)"), "input x is fixed at a batch of 3, not 2"),
     (
         edit(image("y = Conv(x, w)", W), lambda source: source.graph.initializer[0].dims.__setitem__(0, 10**12)),

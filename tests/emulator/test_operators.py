@@ -55,10 +55,7 @@ def read(
     sources = [helper.make_tensor_value_info(name, types.get(name, 1), shape) for name, shape in inputs.items()]
     results = [helper.make_tensor_value_info(name, types.get(name, 1), None) for name in outputs if name]
     constants = [
-        numpy_helper.from_array(
-            value if isinstance(value, np.ndarray) else np.zeros(value, np.float32),
-            name,
-        )
+        numpy_helper.from_array(value if isinstance(value, np.ndarray) else np.zeros(value, np.float32), name)
         for name, value in weights.items()
     ]
     graph = helper.make_graph([node], "one", sources, results, constants)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import tomllib
+from statistics import median
 
 import pytest
+from ipu_results.emulator.split import open_plan_cache
 from ipu_results.emulator.target import load_band
 
 from benchmarks.emulator import scores
@@ -41,6 +43,13 @@ def test_vertex_runs_are_within_two_percent() -> None:
     assert len(rows) == 128
     assert sum(abs(row.error) for row in rows) / len(rows) < 0.02
     assert {row.measured - 24 * -(-int(row.row[2:]) // 6) for row in rows} <= set(range(314, 333))
+
+
+def test_fp8_products_take_half_of_the_time_of_fp16() -> None:
+    with open_plan_cache() as plans:
+        rows = [row for row in scores.score_products(plans) if row.set == "sdk-products fp8"]
+    assert sorted(round(row.measured) for row in rows) == [5502, 7377, 8178, 22415, 26425, 28265]
+    assert median(abs(row.error) for row in rows) < 0.04
 
 
 @pytest.mark.parametrize("name", ["decoding.csv", "decoding-2.csv"])

@@ -76,10 +76,7 @@ def _add_stage(graph: GraphBuilder, name: str, x: str, channels: int, blocks: in
     half = channels // 2
     y = _add_layer(graph, f"{name}.in", x, (channels, half))
     y = _add_residuals(graph, name, y, half, blocks, shortcut=True)
-    parts = (
-        _add_plain(graph, f"{name}.out", y, (half, half)),
-        _add_plain(graph, f"{name}.skip", x, (channels, half)),
-    )
+    parts = (_add_plain(graph, f"{name}.out", y, (half, half)), _add_plain(graph, f"{name}.skip", x, (channels, half)))
     return _add_joined(graph, name, parts, (channels, channels))
 
 
@@ -87,10 +84,7 @@ def _add_neck(graph: GraphBuilder, name: str, x: str, channels: tuple[int, int])
     """Add a cross-stage block of the neck, three blocks without shortcut."""
     inside, out = channels
     x = _add_layer(graph, f"{name}.in", x, (inside, out))
-    parts = (
-        _add_residuals(graph, name, x, out, 3, shortcut=False),
-        _add_plain(graph, f"{name}.skip", x, (out, out)),
-    )
+    parts = (_add_residuals(graph, name, x, out, 3, shortcut=False), _add_plain(graph, f"{name}.skip", x, (out, out)))
     return _add_joined(graph, name, parts, (2 * out, out))
 
 

@@ -26,16 +26,7 @@ if TYPE_CHECKING:
     from ipu_results.emulator.prediction import Prediction, predict
     from ipu_results.emulator.target import TARGETS, Target, load_target
 
-__all__ = [
-    "TARGETS",
-    "CompiledNetwork",
-    "EmulatedRun",
-    "Emulator",
-    "Prediction",
-    "Target",
-    "load_target",
-    "predict",
-]
+__all__ = ["TARGETS", "CompiledNetwork", "EmulatedRun", "Emulator", "Prediction", "Target", "load_target", "predict"]
 _MODULES = {
     **dict.fromkeys(("CompiledNetwork", "EmulatedRun", "Emulator"), "network"),
     **dict.fromkeys(("Prediction", "predict"), "prediction"),

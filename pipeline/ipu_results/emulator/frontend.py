@@ -10,19 +10,7 @@ from types import MappingProxyType
 
 import onnx
 
-from ipu_results.emulator.graph import (
-    FLOATS,
-    Node,
-    TensorInfos,
-    collect_initial_tensors,
-    get_element_bits,
-    infer_outputs,
-    is_constant,
-    list_element_types,
-    prepare_model,
-    read_opset,
-    sort_nodes,
-)
+from ipu_results.emulator import graph as reader
 from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, find_activations, lower_node
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
 from ipu_results.emulator.products import attach_types
@@ -125,20 +113,20 @@ def read_program(
     graph and the node.
     """
     try:
-        return _read_program(prepare_model(model), batch, dimensions)
+        return _read_program(reader.prepare_model(model), batch, dimensions)
     except ModelError as error:
         document = error.document or " ".join(str(model.graph.name).split())
         raise type(error)(error.message, document=document, place=error.place) from error
 
 
 def _read_program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping[str, int]) -> Program:
-    nodes, opset = sort_nodes(model.graph), read_opset(model)
+    nodes, opset = reader.sort_nodes(model.graph), reader.read_opset(model)
     inputs = select_data_inputs(model)
-    tensors = collect_initial_tensors(model.graph, _size_inputs(inputs, batch, dimensions))
+    tensors = reader.collect_initial_tensors(model.graph, _size_inputs(inputs, batch, dimensions))
     for node in nodes:
-        if node.kind not in SUPPORTED and not is_constant(node, tensors):
+        if node.kind not in SUPPORTED and not reader.is_constant(node, tensors):
             raise UnsupportedOperatorError(f"{node.kind} is not supported", place=node.place)
-        infer_outputs(node, tensors, opset)
+        reader.infer_outputs(node, tensors, opset)
     return _Assembly(model.graph, nodes, tensors, inputs).assemble()
 
 
@@ -170,7 +158,7 @@ def _find_batch_symbol(inputs: Iterable[onnx.ValueInfoProto], dimensions: Mappin
 
 
 def _count_dimensions(value: onnx.ValueInfoProto) -> int:
-    if not value.type.HasField("tensor_type") or value.type.tensor_type.elem_type not in list_element_types():
+    if not value.type.HasField("tensor_type") or value.type.tensor_type.elem_type not in reader.list_element_types():
         raise UnsupportedOperatorError(f"input {value.name} has an unsupported element type")
     if not value.type.tensor_type.HasField("shape"):
         raise UnknownShapeError(f"input {value.name} has no shape")
@@ -196,7 +184,11 @@ class _Assembly:
     """Turns nodes into operators and remembers which operator or input each tensor is."""
 
     def __init__(
-        self, graph: onnx.GraphProto, nodes: Sequence[Node], tensors: TensorInfos, inputs: Sequence[onnx.ValueInfoProto]
+        self,
+        graph: onnx.GraphProto,
+        nodes: Sequence[reader.Node],
+        tensors: reader.TensorInfos,
+        inputs: Sequence[onnx.ValueInfoProto],
     ) -> None:
         self._graph, self._nodes, self._tensors, self._inputs = graph, nodes, tensors, inputs
         self._origin = {value.name: -1 - number for number, value in enumerate(inputs)}
@@ -231,7 +223,7 @@ class _Assembly:
             sum(self._tensors[name].elements for name in self._parameters),
         )
 
-    def _add(self, node: Node, read: set[str]) -> None:
+    def _add(self, node: reader.Node, read: set[str]) -> None:
         extra = [name for name in node.outputs[1:] if name in read]
         if extra and node.kind not in SEVERAL_OUTPUTS:
             raise UnsupportedOperatorError(f"reading its further output {extra[0]} is not supported", place=node.place)
@@ -252,10 +244,12 @@ class _Assembly:
         self._operators += operators
         self._sources += [*[read] * (len(operators) - 1), tuple(range(first, at)) or read]
         self._parameters |= {
-            name for name, source in origins.items() if source is None and self._tensors[name].element_type in FLOATS
+            name
+            for name, source in origins.items()
+            if source is None and self._tensors[name].element_type in reader.FLOATS
         }
         self._origin |= dict.fromkeys(outputs, at)
 
     def _describe(self, name: str) -> Tensor:
         tensor = self._tensors[name]
-        return Tensor(name, tensor.shape, get_element_bits(tensor.element_type))
+        return Tensor(name, tensor.shape, reader.get_element_bits(tensor.element_type))

@@ -9,81 +9,25 @@ from itertools import permutations
 from math import isclose, pi, prod, sqrt
 from typing import Any
 
+from ipu_results.emulator import products
 from ipu_results.emulator.graph import Node, TensorInfos
-from ipu_results.emulator.operators import (
-    Elementwise,
-    Operator,
-    Rearrangement,
-    Reduction,
-    SlidingWindow,
-)
-from ipu_results.emulator.products import (
-    TypedNode,
-    lower_convolution,
-    lower_einsum,
-    lower_gemm,
-    lower_matmul,
-    lower_recurrence,
-    lower_transposed_convolution,
-    read_text,
-)
+from ipu_results.emulator.operators import Elementwise, Operator, Rearrangement, Reduction, SlidingWindow
+from ipu_results.emulator.target import read_toml
 from ipu_results.errors import InconsistentModelError
 
-# The result is the first input, seen in another way: nothing is computed or moved.
-VIEWS = frozenset({"Cast", "CastLike", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
-
-ELEMENTWISE = {
-    **{
-        kind: kind.lower()
-        for kind in (
-            "Abs Celu Clip Elu Erf Exp Gelu HardSigmoid HardSwish LeakyRelu Log LogSoftmax Mish Neg PRelu Reciprocal "
-            "Relu Selu Shrink Sigmoid Softmax Softplus Softsign Sqrt Swish Tanh ThresholdedRelu Acos Asin Atan Ceil "
-            "Cos Cosh Floor IsInf IsNaN Round Sign Sin Sinh Tan Add CumSum Div Max Min Mod Mul Pow Sub Trilu Where "
-            "And Not Or Xor BitwiseAnd BitwiseNot BitwiseOr BitwiseXor BitShift Equal Greater GreaterOrEqual Less "
-            "LessOrEqual"
-        ).split()
-    },
-    "BatchNormalization": "batchnorm",
-    "GroupNormalization": "groupnorm",
-    "InstanceNormalization": "instancenorm",
-    "LayerNormalization": "layernorm",
-    "Mean": "add",
-    "MeanVarianceNormalization": "instancenorm",
-    "RMSNormalization": "layernorm",
-    "Sum": "add",
-}
-VARIADIC = frozenset({"Max", "Mean", "Min", "Sum"})  # accept any number of inputs; an operator combines two
+KINDS = read_toml("operators.toml")  # what each kind of node becomes
+VIEWS, VARIADIC, SEARCHES = (frozenset(KINDS[name].split()) for name in ("views", "variadic", "searches"))
+REDUCTIONS, GLOBAL_WINDOWS = (frozenset(KINDS[name].split()) for name in ("reductions", "global_windows"))
+REARRANGEMENTS, WINDOWS = KINDS["rearrangements"], KINDS["windows"]
+ELEMENTWISE = {kind: kind.lower() for kind in KINDS["elementwise"]["own_name"].split()} | KINDS["elementwise"][
+    "renamed"
+]
 NORMS = frozenset(kind for kind in ELEMENTWISE if kind.endswith("Normalization"))
-
-REARRANGEMENTS = {
-    "Concat": "concat",
-    "DepthToSpace": "transpose",
-    "Expand": "expand",
-    "Gather": "gather",
-    "GatherElements": "gather",
-    "GatherND": "gather",
-    "OneHot": "expand",
-    "Pad": "pad",
-    "ReverseSequence": "gather",
-    "ScatterElements": "scatter",
-    "ScatterND": "scatter",
-    "Slice": "slice",
-    "SpaceToDepth": "transpose",
-    "Split": "split",
-    "Tile": "expand",
-    "Transpose": "transpose",
-}
-REDUCTIONS = frozenset(
-    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-)
-SEARCHES = frozenset({"ArgMax", "ArgMin", "TopK"})  # reductions that return places
-WINDOWS = {"AveragePool": "average pool", "LpPool": "sum pool", "MaxPool": "max pool"}
-GLOBAL_WINDOWS = frozenset({"GlobalAveragePool", "GlobalMaxPool"})
 SPATIAL = (2, 3)  # height and width of NCHW
-TAPS = {"linear": 2, "bilinear": 2, "cubic": 4, "bicubic": 4}  # along each axis that is resized
+TAPS = KINDS["taps"]  # along each axis that is resized
 
 
-def lower_node(typed: TypedNode) -> list[Operator]:
+def lower_node(typed: products.TypedNode) -> list[Operator]:
     """Return the operators of a node in `SUPPORTED`: none where the result is the first input unchanged.
 
     The last of several makes the result and reads the others, which read what the node reads.
@@ -95,14 +39,14 @@ def lower_node(typed: TypedNode) -> list[Operator]:
     return []
 
 
-def _is_training(typed: TypedNode) -> bool:
+def _is_training(typed: products.TypedNode) -> bool:
     if len(typed.node.proto.input) < 3 or not typed.node.proto.input[2]:
         return False
     mode = typed.inputs[-1].array
     return mode is None or bool(mode)
 
 
-def _lower_elementwise(typed: TypedNode) -> list[Operator]:
+def _lower_elementwise(typed: products.TypedNode) -> list[Operator]:
     kind, elements = typed.kind, typed.outputs[0].elements
     if kind in VARIADIC and len(typed.inputs) != 2:
         # n inputs are combined in n − 1 operators, each of two.
@@ -116,7 +60,7 @@ def _lower_elementwise(typed: TypedNode) -> list[Operator]:
     return [Elementwise(typed.name, ELEMENTWISE[kind], elements, row)]
 
 
-def _lower_pool(typed: TypedNode) -> list[Operator]:
+def _lower_pool(typed: products.TypedNode) -> list[Operator]:
     """Lower a window over one, two or three dimensions, or over all of them."""
     if not 3 <= (rank := len(typed.inputs[0].shape)) <= 5:
         raise typed.unsupported(f"a pool over {rank - 2} dimensions")
@@ -126,25 +70,27 @@ def _lower_pool(typed: TypedNode) -> list[Operator]:
     return [SlidingWindow(typed.name, WINDOWS[typed.kind], elements, prod(typed.attributes["kernel_shape"]))]
 
 
-def _lower_local_norm(typed: TypedNode) -> list[Operator]:
+def _lower_local_norm(typed: products.TypedNode) -> list[Operator]:
     """Lower the norm over `size` neighbouring channels: a window of squares, then the division."""
     window = SlidingWindow(f"{typed.name}/window", "sum pool", typed.inputs[0].elements, int(typed.attributes["size"]))
     return [window, Elementwise(typed.name, "pow", window.elements)]
 
 
-def _lower_resize(typed: TypedNode) -> list[Operator]:
+def _lower_resize(typed: products.TypedNode) -> list[Operator]:
     source, result = typed.inputs[0].shape, typed.outputs[0].shape
     if source == result:
         return []
     resized = sum(before != after for before, after in zip(source, result, strict=True))
-    return _lower_interpolation(typed, read_text(typed, "mode", "nearest"), "resize", resized)
+    return _lower_interpolation(typed, products.read_text(typed, "mode", "nearest"), "resize", resized)
 
 
-def _lower_grid_sample(typed: TypedNode) -> list[Operator]:
-    return _lower_interpolation(typed, read_text(typed, "mode", "linear"), "gather", len(typed.outputs[0].shape) - 2)
+def _lower_grid_sample(typed: products.TypedNode) -> list[Operator]:
+    return _lower_interpolation(
+        typed, products.read_text(typed, "mode", "linear"), "gather", len(typed.outputs[0].shape) - 2
+    )
 
 
-def _lower_interpolation(typed: TypedNode, mode: str, nearest: str, axes: int) -> list[Operator]:
+def _lower_interpolation(typed: products.TypedNode, mode: str, nearest: str, axes: int) -> list[Operator]:
     """Lower to moved data where each result is one element, otherwise to weighted sums along the axes."""
     elements = typed.outputs[0].elements
     if mode == "nearest":
@@ -155,7 +101,7 @@ def _lower_interpolation(typed: TypedNode, mode: str, nearest: str, axes: int) -
     return [SlidingWindow(typed.name, kind, elements, TAPS[mode] ** axes)]
 
 
-def _lower_reduction(typed: TypedNode) -> list[Operator]:
+def _lower_reduction(typed: products.TypedNode) -> list[Operator]:
     source, axes = typed.inputs[0], _read_axes(typed)
     if not axes:
         return []
@@ -164,7 +110,7 @@ def _lower_reduction(typed: TypedNode) -> list[Operator]:
     return [Reduction(typed.name, kind, source.elements, typed.outputs[0].elements)]
 
 
-def _lower_search(typed: TypedNode) -> list[Operator]:
+def _lower_search(typed: products.TypedNode) -> list[Operator]:
     """Lower a search for the k largest elements: k passes, or those of a bitonic sort where these are fewer."""
     source, result = typed.inputs[0], typed.outputs[0]
     passes = 1
@@ -176,7 +122,7 @@ def _lower_search(typed: TypedNode) -> list[Operator]:
     return [Reduction(typed.name, "reduction", passes * source.elements, elements)]
 
 
-def _read_axes(typed: TypedNode) -> tuple[int, ...]:
+def _read_axes(typed: products.TypedNode) -> tuple[int, ...]:
     """Return the reduced axes in order, none negative: an attribute until opset 13 or 18, then an input."""
     rank, axes = len(typed.inputs[0].shape), typed.attributes.get("axes")
     if len(typed.inputs) > 1:
@@ -189,7 +135,7 @@ def _read_axes(typed: TypedNode) -> tuple[int, ...]:
     return tuple(sorted(axis % rank for axis in axes))
 
 
-def _lower_rearrangement(typed: TypedNode) -> list[Operator]:
+def _lower_rearrangement(typed: products.TypedNode) -> list[Operator]:
     if typed.kind == "Transpose":
         shape = typed.inputs[0].shape
         order = typed.attributes.get("perm") or range(len(shape))[::-1]
@@ -201,17 +147,17 @@ def _lower_rearrangement(typed: TypedNode) -> list[Operator]:
     return [Rearrangement(typed.name, REARRANGEMENTS[typed.kind], sum(tensor.elements for tensor in typed.outputs))]
 
 
-LOWERINGS: Mapping[str, Callable[[TypedNode], list[Operator]]] = {
-    "Conv": lower_convolution,
-    "ConvTranspose": lower_transposed_convolution,
-    "Einsum": lower_einsum,
-    "GRU": lower_recurrence,
-    "Gemm": lower_gemm,
+LOWERINGS: Mapping[str, Callable[[products.TypedNode], list[Operator]]] = {
+    "Conv": products.lower_convolution,
+    "ConvTranspose": products.lower_transposed_convolution,
+    "Einsum": products.lower_einsum,
+    "GRU": products.lower_recurrence,
+    "Gemm": products.lower_gemm,
     "GridSample": _lower_grid_sample,
     "LRN": _lower_local_norm,
-    "LSTM": lower_recurrence,
-    "MatMul": lower_matmul,
-    "RNN": lower_recurrence,
+    "LSTM": products.lower_recurrence,
+    "MatMul": products.lower_matmul,
+    "RNN": products.lower_recurrence,
     "Resize": _lower_resize,
     "Upsample": _lower_resize,
     **dict.fromkeys(ELEMENTWISE, _lower_elementwise),
@@ -221,7 +167,7 @@ LOWERINGS: Mapping[str, Callable[[TypedNode], list[Operator]]] = {
     **dict.fromkeys(REARRANGEMENTS, _lower_rearrangement),
 }
 SUPPORTED = frozenset(LOWERINGS) | VIEWS
-SEVERAL_OUTPUTS = frozenset({"GRU", "LSTM", "RNN", "Split", "TopK"})  # each output may be read
+SEVERAL_OUTPUTS = frozenset(KINDS["several_outputs"].split())  # each output may be read
 
 
 # Activations that most exporters write out in parts, as expressions of the tensor X. Factors may be in any order.

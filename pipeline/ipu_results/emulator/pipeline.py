@@ -11,15 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Literal
 
+from ipu_results.emulator import operators as ops
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.operators import (
-    Convolution,
-    Elementwise,
-    Gemm,
-    Operator,
-    Program,
-    Rearrangement,
-)
 from ipu_results.emulator.target import Target
 from ipu_results.errors import InconsistentModelError
 
@@ -67,7 +60,7 @@ IN_PLACE = frozenset({"add", "relu", "sub"})  # the gradient needs no more than 
 
 
 def count_activations(
-    program: Program, mine: Sequence[Stage], stages: Sequence[Stage], recompute: Recompute | None
+    program: ops.Program, mine: Sequence[Stage], stages: Sequence[Stage], recompute: Recompute | None
 ) -> int:
     """Count the elements that the stages of one chip keep.
 
@@ -93,18 +86,20 @@ def count_under_way(stage: Stage, stages: Sequence[Stage]) -> int:
     return 2 * (len(stages) - 1 - stages.index(stage)) + 1 if count_chips(stages) > 1 else 1
 
 
-def _count_inputs(program: Program, part: Stage) -> int:
+def _count_inputs(program: ops.Program, part: Stage) -> int:
     images = sum(tensor.elements for tensor in program.inputs) if part.start == 0 else 0
     return images + sum(program.operators[at].elements for at in list_inputs(program, part))
 
 
-def _count_results(program: Program, part: Stage) -> int:
+def _count_results(program: ops.Program, part: Stage) -> int:
     return sum(_count_kept(operator) for operator in program.operators[part.start : part.stop])
 
 
-def _count_kept(operator: Operator) -> int:
+def _count_kept(operator: ops.Operator) -> int:
     """Count what the gradient needs. Data that were only moved can be moved again."""
-    moved = isinstance(operator, Rearrangement) or (isinstance(operator, Elementwise) and operator.kind in IN_PLACE)
+    moved = isinstance(operator, ops.Rearrangement) or (
+        isinstance(operator, ops.Elementwise) and operator.kind in IN_PLACE
+    )
     return 0 if moved else operator.elements
 
 
@@ -122,7 +117,7 @@ class Stage:
     chip: int
 
 
-def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> tuple[Stage, ...]:
+def cut_at_layers(program: ops.Program, layers: Sequence[int], head: Head) -> tuple[Stage, ...]:
     """Give each chip as many layers as `layers` says. What precedes the first layer is on the first chip."""
     matches = [LAYER.match(operator.name) for operator in program.operators]
     numbers = [int(match[1]) if match else None for match in matches]
@@ -142,7 +137,7 @@ def cut_at_layers(program: Program, layers: Sequence[int], head: Head) -> tuple[
     return (*stages[:-1], Stage(last.start, after, last.chip), Stage(after, last.stop, 0))
 
 
-def list_layer_starts(program: Program, stage: Stage) -> list[int]:
+def list_layer_starts(program: ops.Program, stage: Stage) -> list[int]:
     """List where a layer or block begins within a stage, and the stage's own start first."""
     matches = [PART.match(operator.name) for operator in program.operators[stage.start : stage.stop]]
     names = [match and match[0] for match in matches]
@@ -150,13 +145,13 @@ def list_layer_starts(program: Program, stage: Stage) -> list[int]:
     return [stage.start, *(stage.start + at for at in changes)]
 
 
-def list_inputs(program: Program, stage: Stage) -> set[int]:
+def list_inputs(program: ops.Program, stage: Stage) -> set[int]:
     """List the operators of earlier stages, or earlier parts, whose results a stage reads."""
     inside = range(stage.start, stage.stop)
     return {source for at in inside for source in program.sources[at] if 0 <= source < stage.start}
 
 
-def cut_at_operators(program: Program, names: Sequence[str], *, one_chip: bool = False) -> tuple[Stage, ...]:
+def cut_at_operators(program: ops.Program, names: Sequence[str], *, one_chip: bool = False) -> tuple[Stage, ...]:
     """Begin a stage after each named operator, on the next chip or on the same, where only recomputation sees it.
 
     Raises InconsistentModelError for an unknown name.
@@ -169,9 +164,9 @@ def cut_at_operators(program: Program, names: Sequence[str], *, one_chip: bool =
     return tuple(Stage(start, stop, 0 if one_chip else at) for at, (start, stop) in enumerate(pairwise(cuts)))
 
 
-def cut_evenly(program: Program, chips: int) -> tuple[Stage, ...]:
+def cut_evenly(program: ops.Program, chips: int) -> tuple[Stage, ...]:
     """Give each chip about the same multiply-accumulates."""
-    macs = [each.macs if isinstance(each, Convolution | Gemm) else 0 for each in program.operators]
+    macs = [each.macs if isinstance(each, ops.Convolution | ops.Gemm) else 0 for each in program.operators]
     done, total = list(accumulate(macs)), sum(macs)
     if chips > sum(1 for count in macs if count):
         message = f"{chips} stages are more than its {sum(1 for count in macs if count)} products"

@@ -14,7 +14,7 @@ from ipu_results.emulator.operators import Program, count_live_elements, count_p
 from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
 from ipu_results.emulator.settings import Protocol, Timing, compute_timing, count_replicas, select_protocol
 from ipu_results.emulator.split import DIMENSIONS, plan_split
-from ipu_results.emulator.target import Calibration, Target, load_band, load_calibration
+from ipu_results.emulator.target import Calibration, Target, load_band, load_calibration, read_toml
 from ipu_results.errors import InconsistentModelError
 from ipu_results.ground import physics
 from ipu_results.ground.text import format_records
@@ -73,6 +73,12 @@ def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[fl
     ]
 
 
+def read_fields(kind: str) -> tuple[Sequence[str], Mapping[str, int]]:
+    """Return the fields of a kind of record in their order, and the columns of its table with their decimals."""
+    entry = read_toml("records.toml")[kind]
+    return tuple(entry["fields"].split()), entry["digits"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmulatedFigures:
     """What every prediction has, always `emulated`, never measured. `settings` is what the user changed on the machine.
@@ -80,7 +86,7 @@ class EmulatedFigures:
     FIELDS are those of its record, in order. TABLE_DIGITS are the columns of its table and their decimals.
     """
 
-    FIELDS: ClassVar[tuple[str, ...]]
+    FIELDS: ClassVar[Sequence[str]]
     TABLE_DIGITS: ClassVar[Mapping[str, int]]
 
     target: str
@@ -126,19 +132,7 @@ class Prediction(EmulatedFigures):
     time on the chip. `timing` holds the same times in seconds.
     """
 
-    FIELDS = (
-        *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
-        *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
-        *("target", "model", "protocol", "calibration_id", "origin"),
-        *("compute_share", "exchange_share", "superstep_share", "settings"),
-        *("memory_needed_bytes", "memory_available_bytes", "memory_operator"),
-    )
-    TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
-        **dict.fromkeys(("batch_size", "micro_batch_size", "throughput"), 0),
-        **dict.fromkeys(("latency_ms", "latency_ms_low", "latency_ms_high", "device_ms", "protocol_ms"), 2),
-        **dict.fromkeys(("compute_share", "exchange_share", "superstep_share"), 2),
-        **dict.fromkeys(("power_w", "memory_verdict"), 0),
-    }
+    FIELDS, TABLE_DIGITS = read_fields("inference")
 
     protocol: str
     micro_batch_size: int
@@ -297,12 +291,7 @@ def profile_operators(
     return profiles
 
 
-LAYER_FIELDS = (
-    *("operator", "kind", "vertex", "split", "compute_cycles", "reduce_cycles", "exchange_cycles", "supersteps", "us"),
-    *("batch_size", "micro_batch_size", "target", "model", "calibration_id", "origin"),
-    *("macs", "peak_share", "live_bytes", "tile_bytes", "energy_j"),
-)
-LAYER_TABLE_DIGITS = dict.fromkeys(LAYER_FIELDS[:9], 0) | {"us": 2, "peak_share": 2, "tile_bytes": 0}
+LAYER_FIELDS, LAYER_TABLE_DIGITS = read_fields("layers")
 
 
 def _to_layer_record(profile: OperatorProfile, whole: Record) -> Record:

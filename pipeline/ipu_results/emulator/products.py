@@ -15,6 +15,7 @@ from onnx import helper
 
 from ipu_results.emulator.graph import Node, TensorInfo, TensorInfos
 from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Rearrangement, Recurrence
+from ipu_results.emulator.target import read_toml
 from ipu_results.errors import InconsistentModelError, UnsupportedOperatorError
 
 
@@ -58,16 +59,6 @@ def to_pair(sizes: Sequence[int], missing: int) -> tuple[int, int]:
 
 def read_pair(typed: TypedNode, name: str, default: int) -> tuple[int, int]:
     return to_pair(typed.attributes.get(name) or [default] * (len(typed.inputs[0].shape) - 2), default)
-
-
-GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-# Vector operations of one step, each over the gates or the state.
-CELLS = {
-    "LSTM": ("add", "sigmoid", "tanh", "mul", "mul", "add", "tanh", "mul"),
-    "GRU": ("add", "sigmoid", "mul", "tanh", "mul", "mul", "add"),
-    "RNN": ("add", "tanh"),
-}
-GATED = {"LSTM": (4, 3, 1), "GRU": (3, 2), "RNN": (1,)}  # states that the first of these operations work on
 
 
 def lower_convolution(typed: TypedNode) -> list[Operator]:
@@ -271,14 +262,14 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
     batch_first = typed.attributes.get("layout", 0)
     steps, batch = (source.shape[1], source.shape[0]) if batch_first else source.shape[:2]
     directions, width, size = weights.shape
-    gates, state = GATES[typed.kind], recurrent.shape[2]
+    cell, state = read_toml("operators.toml")["cells"][typed.kind], recurrent.shape[2]
+    gates, kinds = cell["gates"], cell["kinds"].split()
     if width != gates * state:
         raise InconsistentModelError(
             f"weights of {width} rows are not {gates} gates of {state}", place=typed.node.place
         )
     held, name = directions * batch * state, typed.name
-    kinds = CELLS[typed.kind]
-    counts = (*GATED[typed.kind], *[1] * (len(kinds) - len(GATED[typed.kind])))
+    counts = (*cell["states"], *[1] * (len(kinds) - len(cell["states"])))
     passes = tuple(Elementwise(f"{name}/{kind}", kind, count * held) for kind, count in zip(kinds, counts, strict=True))
     return [
         Gemm(f"{name}/inputs", 1, steps * batch, size, directions * width, bias=len(typed.inputs) > 3),

@@ -12,18 +12,8 @@ from functools import lru_cache
 from math import ceil
 from typing import Literal
 
+from ipu_results.emulator import operators as ops
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.operators import (
-    Convolution,
-    Elementwise,
-    Gemm,
-    Operator,
-    Program,
-    Rearrangement,
-    Recurrence,
-    Reduction,
-    SlidingWindow,
-)
 from ipu_results.emulator.split import ConvolutionShape, SplitPlan, plan_split
 from ipu_results.emulator.target import Target
 from ipu_results.errors import UnsupportedOperatorError
@@ -80,7 +70,7 @@ class Schedule:
 
 
 @lru_cache(maxsize=256)
-def schedule(program: Program, target: Target, planner: Planner = plan_split) -> Schedule:
+def schedule(program: ops.Program, target: Target, planner: Planner = plan_split) -> Schedule:
     """Cost each operator in turn: the chip does one thing at a time on all tiles.
 
     `planner` returns what `plan_split` returns; a PlanCache does.
@@ -90,49 +80,51 @@ def schedule(program: Program, target: Target, planner: Planner = plan_split) ->
     for operator, sources in zip(program.operators, program.sources, strict=True):
         share = max((shares[at] for at in sources if at >= 0), default=0.0)
         step = _cost(operator, share, target, planner)
-        if isinstance(operator, Convolution):
+        if isinstance(operator, ops.Convolution):
             edges = _estimate_edges(operator, any(at < 0 for at in sources), len(steps) in program.results, target)
             step = replace(step, compute=step.compute + edges)
         steps.append(step)
         # Elementwise results lie with their operands, others are spread evenly.
         even = operator.elements / target.tiles
-        inherited = max(share, even) if isinstance(operator, Elementwise) and share <= UNEVEN * even else even
+        inherited = max(share, even) if isinstance(operator, ops.Elementwise) and share <= UNEVEN * even else even
         shares.append(step.plan.share if step.plan else inherited)
     return Schedule(tuple(steps))
 
 
-def _cost(operator: Operator, share: float, target: Target, planner: Planner) -> OperatorCost:
-    if isinstance(operator, Convolution | Gemm):
+def _cost(operator: ops.Operator, share: float, target: Target, planner: Planner) -> OperatorCost:
+    if isinstance(operator, ops.Convolution | ops.Gemm):
         plan = planner(to_convolution_shape(operator), target)
-        kind = "convolution" if isinstance(operator, Convolution) else "gemm"
+        kind = "convolution" if isinstance(operator, ops.Convolution) else "gemm"
         copied = 0.0
-        if isinstance(operator, Gemm) and not operator.constant:
+        if isinstance(operator, ops.Gemm) and not operator.constant:
             left, right = operator.groups * operator.m, operator.groups * operator.k
             copied = estimate_copy(left, operator.k, target) + estimate_copy(right, operator.n, target)
         costs = (plan.compute + copied, plan.reduce, plan.exchange, plan.supersteps)
         return OperatorCost(operator.name, kind, *costs, operator.macs, plan)
-    if isinstance(operator, Recurrence):
+    if isinstance(operator, ops.Recurrence):
         return _cost_recurrence(operator, target, planner)
-    if isinstance(operator, Rearrangement):
+    if isinstance(operator, ops.Rearrangement):
         moved = operator.elements / target.tiles * target["element.bytes"] / target["exchange.bytes"]
         return OperatorCost(operator.name, operator.kind, 0.0, 0.0, moved, int(target["rearrange.supersteps"]))
-    # Vector code: the fullest tile deals its vectors of `vector` elements to the workers.
     kind, cycles, supersteps, elements = _describe_vector_work(operator, target)
     even = elements / target.tiles
-    held = share if isinstance(operator, Elementwise) and even < share <= UNEVEN * even else even
-    vectors = ceil_div(ceil_div(held, 1), target["vector"])
-    compute = target["workers"] * ceil_div(vectors, target["workers"]) * cycles
-    if isinstance(operator, Elementwise) and operator.row:
+    held = share if isinstance(operator, ops.Elementwise) and even < share <= UNEVEN * even else even
+    compute = count_vectors(held, target) * cycles
+    if isinstance(operator, ops.Elementwise) and operator.row:
         compute += estimate_copy(operator.elements // operator.row, operator.row, target)
     return OperatorCost(operator.name, kind, compute, 0.0, 0.0, supersteps)
 
 
-def _estimate_edges(operator: Convolution, first: bool, last: bool, target: Target) -> float:
+def count_vectors(held: float, target: Target) -> float:
+    """Count vectors of the `held` elements of the fullest tile, rounded up to what keeps all of its workers busy."""
+    vectors = ceil_div(ceil_div(held, 1), target["vector"])
+    return float(target["workers"] * ceil_div(vectors, target["workers"]))
+
+
+def _estimate_edges(operator: ops.Convolution, first: bool, last: bool, target: Target) -> float:
     """Estimate the copies at the edges of a network, whose inputs and outputs are in the order of the host."""
-    inputs, outputs = (
-        operator.groups * operator.in_channels_per_group,
-        operator.groups * operator.out_channels_per_group,
-    )
+    inputs = operator.groups * operator.in_channels_per_group
+    outputs = operator.groups * operator.out_channels_per_group
     field = operator.batch * operator.in_height * operator.in_width
     copied = estimate_copy(field, inputs, target) if first else 0.0
     return copied + (estimate_copy(operator.elements // outputs, outputs, target) if last else 0.0)
@@ -149,7 +141,7 @@ def estimate_copy(rows: int, row: int, target: Target) -> float:
     return held * target["element.bytes"] * target["copy.word" if aligned else "copy.element"]
 
 
-def _cost_recurrence(operator: Recurrence, target: Target, planner: Planner) -> OperatorCost:
+def _cost_recurrence(operator: ops.Recurrence, target: Target, planner: Planner) -> OperatorCost:
     """Cost one step, and repeat it: a step reads the state that the one before left."""
     first, steps = _cost(operator.product, 0.0, target, planner), operator.steps
     parts = (first, *(_cost(part, 0.0, target, planner) for part in operator.passes))
@@ -166,24 +158,24 @@ def _cost_recurrence(operator: Recurrence, target: Target, planner: Planner) -> 
     )
 
 
-def _describe_vector_work(operator: Operator, target: Target) -> tuple[str, float, int, int]:
+def _describe_vector_work(operator: ops.Operator, target: Target) -> tuple[str, float, int, int]:
     """Return kind, cycles a vector, supersteps and the number of elements to process."""
     match operator:
-        case Elementwise(kind=kind) if kind in NORMS:
+        case ops.Elementwise(kind=kind) if kind in NORMS:
             return kind, target[f"{kind}.cycles"], int(target[f"{kind}.supersteps"]), operator.elements
-        case Elementwise(kind=kind):
+        case ops.Elementwise(kind=kind):
             return kind, target.get(f"elementwise.{kind}", target["elementwise.other"]), 1, operator.elements
-        case SlidingWindow():
+        case ops.SlidingWindow():
             return operator.kind, target["pool.tap"] * operator.window, 1, operator.elements
-        case Reduction():
+        case ops.Reduction():
             supersteps = int(target["globalpool.supersteps"])
             return operator.kind, target["globalpool.cycles"], supersteps, operator.in_elements
     raise TypeError(type(operator).__name__)
 
 
-def to_convolution_shape(operator: Convolution | Gemm) -> ConvolutionShape:
+def to_convolution_shape(operator: ops.Convolution | ops.Gemm) -> ConvolutionShape:
     """Return what the split search needs to know. Dilation widens the window that is read and nothing else."""
-    if isinstance(operator, Gemm):
+    if isinstance(operator, ops.Gemm):
         sizes = (1, operator.groups, operator.k, operator.n, operator.m, 1)
         return ConvolutionShape(*sizes, in_rows=operator.m, in_columns=1)
     return ConvolutionShape(
@@ -222,20 +214,12 @@ class GradientProduct:
     copied: tuple[tuple[int, int], ...] = ()  # rows, and their length, that are laid out again: see estimate_copy
 
 
-@dataclass(frozen=True, slots=True)
-class GradientPass:
-    """Vector code over `elements`; its cycles are the constant `gradient.<kind>`."""
-
-    name: str
-    kind: str
-    elements: int
-
-
-GradientStep = GradientProduct | GradientPass
+# Vector code over the elements of an Elementwise costs the constant `gradient.<kind>`.
+GradientStep = GradientProduct | ops.Elementwise
 Gradients = tuple[tuple[GradientStep, ...], ...]  # of each operator of the program, in its order
 
 
-def derive_gradients(program: Program) -> Gradients:
+def derive_gradients(program: ops.Program) -> Gradients:
     """Return the steps of the backward pass by operator of the forward pass. Inputs of the network need no gradient.
 
     Where several operators read a result, their gradients are added.
@@ -245,19 +229,19 @@ def derive_gradients(program: Program) -> Gradients:
     for at, (operator, sources) in enumerate(zip(program.operators, program.sources, strict=True)):
         steps = list(_derive(operator, needs_data=any(source >= 0 for source in sources), unary=len(sources) < 2))
         # A split has one reader for each of its parts, which are not the same tensor.
-        if readers[at] > 1 and not (isinstance(operator, Rearrangement) and operator.kind in JOINS):
-            steps.append(GradientPass(operator.name, "sum", (readers[at] - 1) * operator.elements))
+        if readers[at] > 1 and not (isinstance(operator, ops.Rearrangement) and operator.kind in JOINS):
+            steps.append(ops.Elementwise(operator.name, "sum", (readers[at] - 1) * operator.elements))
         gradients.append(tuple(steps))
     return tuple(gradients)
 
 
-def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[GradientStep]:
+def _derive(operator: ops.Operator, *, needs_data: bool, unary: bool) -> list[GradientStep]:
     name, elements = operator.name, operator.elements
     match operator:
-        case Convolution():
+        case ops.Convolution():
             data = [_transpose_convolution(operator)] if needs_data else []
             return [_weigh_convolution(operator), *data, *_reduce_bias(operator)]
-        case Gemm(groups=groups, m=m, k=k, n=n):
+        case ops.Gemm(groups=groups, m=m, k=k, n=n):
             role: Role = "weights" if operator.constant else "data"
             left, right = _multiply(groups, m, n, k), _multiply(groups, k, m, n)
             # Both sides of a product of activations are laid out again for each of its gradients, as forward.
@@ -266,25 +250,25 @@ def _derive(operator: Operator, *, needs_data: bool, unary: bool) -> list[Gradie
             data = [GradientProduct(name, "data", operator.macs, left, groups * k * n, copies[0])] if needs_data else []
             other = GradientProduct(name, role, operator.macs, right, groups * m * k, copies[1])
             return [*data, other, *_reduce_bias(operator)]
-        case Elementwise(kind=kind) if kind in ADDITIONS:
+        case ops.Elementwise(kind=kind) if kind in ADDITIONS:
             # With one source the other term is a bias or a constant: the bias needs the sum over all rows.
-            return [GradientPass(name, "bias", elements)] if unary else []
-        case Elementwise(kind=kind):
-            return [GradientPass(name, kind, elements)]
-        case Recurrence():
+            return [ops.Elementwise(name, "bias", elements)] if unary else []
+        case ops.Elementwise(kind=kind):
+            return [ops.Elementwise(name, kind, elements)]
+        case ops.Recurrence():
             raise UnsupportedOperatorError("the gradient of a recurrent operator is not supported", place=name)
-        case SlidingWindow():
-            return [GradientPass(name, "pool", elements * operator.window)]
-        case Reduction():
-            return [GradientPass(name, "spread", operator.in_elements)]
-        case Rearrangement(kind="gather"):
-            return [GradientPass(name, "scatter", elements)]
-        case Rearrangement():
-            return [GradientPass(name, "move", elements)]
+        case ops.SlidingWindow():
+            return [ops.Elementwise(name, "pool", elements * operator.window)]
+        case ops.Reduction():
+            return [ops.Elementwise(name, "spread", operator.in_elements)]
+        case ops.Rearrangement(kind="gather"):
+            return [ops.Elementwise(name, "scatter", elements)]
+        case ops.Rearrangement():
+            return [ops.Elementwise(name, "move", elements)]
 
 
-def _reduce_bias(operator: Convolution | Gemm) -> list[GradientStep]:
-    return [GradientPass(operator.name, "bias", operator.elements)] if operator.bias else []
+def _reduce_bias(operator: ops.Convolution | ops.Gemm) -> list[GradientStep]:
+    return [ops.Elementwise(operator.name, "bias", operator.elements)] if operator.bias else []
 
 
 def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ...]:
@@ -293,7 +277,7 @@ def _multiply(groups: int, m: int, k: int, n: int) -> tuple[ConvolutionShape, ..
     return tuple(ConvolutionShape(1, groups, k, outs, rows, 1, in_rows=rows, in_columns=1) for rows, outs in sides)
 
 
-def _transpose_convolution(operator: Convolution) -> GradientProduct:
+def _transpose_convolution(operator: ops.Convolution) -> GradientProduct:
     """Swap input and output channels. With a stride s, it is s² convolutions over the field of the output.
 
     Together they have the taps of the forward convolution, so they cost as much as one without stride.
@@ -304,7 +288,7 @@ def _transpose_convolution(operator: Convolution) -> GradientProduct:
     return GradientProduct(operator.name, "data", operator.macs, (shape,), operator.weights)
 
 
-def _weigh_convolution(operator: Convolution) -> GradientProduct:
+def _weigh_convolution(operator: ops.Convolution) -> GradientProduct:
     """Sum over batch and field: a matrix product of the windows with the gradients of the output.
 
     The convolution with channels in place of the batch was never cheaper on the networks of the validation.
@@ -328,12 +312,10 @@ def cost_gradient(step: GradientStep, target: Target, planner: Planner) -> Opera
         costs = (compute, plan.reduce, exchange, plan.supersteps + int(target["gradient.turn.supersteps"]))
         return OperatorCost(step.name, f"{step.role} gradient", *costs, step.macs, plan)
     supersteps = int(target.get(f"gradient.{step.kind}.supersteps", 1))
-    share = ceil(step.elements / target.tiles)
     if step.kind == "move":
         return OperatorCost(step.name, "gradient move", 0.0, 0.0, _exchange_evenly(step.elements, target), supersteps)
     cycles = target.get(f"gradient.{step.kind}", target["gradient.other"])
-    vectors = ceil_div(share, target["vector"])
-    compute = target["workers"] * ceil_div(vectors, target["workers"]) * cycles
+    compute = count_vectors(step.elements / target.tiles, target) * cycles
     return OperatorCost(step.name, f"gradient {step.kind}", compute, 0.0, 0.0, supersteps)
 
 

@@ -128,9 +128,13 @@ def _feed(received: float, target: Target, protocol: Protocol) -> float:
 
 
 def _count_fed(target: Target, protocol: Protocol) -> float:
-    """Count the chips that one host process feeds."""
-    replicas = count_replicas(protocol, target)
-    return replicas / min(protocol.instances or target["host.processes"], replicas)
+    return count_fed(count_replicas(protocol, target), protocol.instances, target)
+
+
+def count_fed(replicas: int, instances: int | None, target: Target) -> float:
+    """Count the chips that one host process feeds: each machine has processes of its own."""
+    processes = -(-replicas // target.chips) * int(target["host.processes"])
+    return replicas / (instances or min(replicas, processes))
 
 
 Value = str | int | float | bool

@@ -11,7 +11,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from types import MappingProxyType
@@ -30,7 +30,6 @@ def read_toml(name: str) -> dict[str, Any]:
 
 
 CALIBRATION_FILE = "calibration.toml"
-HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +119,6 @@ def load_band(kind: str) -> tuple[float, float]:
     """
     entry = read_toml("bands.toml")[kind]
     return entry["low"], entry["high"]
-
-
-def format_calibration(calibration: Calibration) -> str:
-    """Return the text of `calibration.toml`."""
-    fits = (
-        ("[fit]", calibration.fit),
-        *(("[[jackknife]]", fit) for fit in calibration.jackknife),
-        *(("[[ends]]", fit) for fit in calibration.ends),
-    )
-    parts = [[title, *(f"{name} = {value!r}" for name, value in asdict(fit).items())] for title, fit in fits]
-    lines = [HEADER, f'constants = "{calibration.constants}"', *("\n" + "\n".join(part) for part in parts)]
-    return "\n".join(lines) + "\n"
 
 
 SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated: chosen, not measured

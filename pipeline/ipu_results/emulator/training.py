@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import Any
 
+from ipu_results.emulator import pipeline
 from ipu_results.emulator.codelets import ceil_div
 from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program, Rearrangement
-from ipu_results.emulator.pipeline import (
-    Head,
-    Recompute,
-    Stage,
-    count_activations,
-    count_chips,
-    count_rounds,
-    cut_at_layers,
-    cut_at_operators,
-    cut_evenly,
-    estimate_all_reduce,
-    is_computed_again,
-    list_inputs,
-)
-from ipu_results.emulator.prediction import CODE_BAND, MS, SERIAL_PROPORTION, EmulatedFigures
+from ipu_results.emulator.prediction import CODE_BAND, MS, SERIAL_PROPORTION, EmulatedFigures, read_fields
 from ipu_results.emulator.schedule import Gradients, OperatorCost, Planner, cost_gradient, derive_gradients, schedule
+from ipu_results.emulator.settings import count_fed
 from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import (
     Constant,
@@ -64,7 +52,7 @@ class TrainingSetup:
     micro_batch: int
     replicas: int = 1
     accumulation: int = 1
-    recompute: Recompute | None = None
+    recompute: pipeline.Recompute | None = None
     proportions: tuple[float, ...] = ()
     offchip: bool = False
     instances: int | None = None
@@ -72,7 +60,7 @@ class TrainingSetup:
     input_bits: int = 16
     io_tiles: int = 0
     layers: tuple[int, ...] = ()
-    head: Head = "last"
+    head: pipeline.Head = "last"
     cut_after: tuple[str, ...] = ()
     one_chip: bool = False
     stages: int = 1
@@ -85,13 +73,13 @@ class TrainingSetup:
         """Chips of one replica."""
         return len(self.layers) or (1 if self.one_chip else len(self.cut_after) + 1 if self.cut_after else self.stages)
 
-    def cut(self, program: Program) -> tuple[Stage, ...]:
+    def cut(self, program: Program) -> tuple[pipeline.Stage, ...]:
         """Cut the program into stages. Raises InconsistentModelError where it has not what the setup names."""
         if self.layers:
-            return cut_at_layers(program, self.layers, self.head)
+            return pipeline.cut_at_layers(program, self.layers, self.head)
         if self.cut_after:
-            return cut_at_operators(program, self.cut_after, one_chip=self.one_chip)
-        return cut_evenly(program, self.stages)
+            return pipeline.cut_at_operators(program, self.cut_after, one_chip=self.one_chip)
+        return pipeline.cut_evenly(program, self.stages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,29 +112,7 @@ class TrainingPrediction(EmulatedFigures):
     then `all_reduce_s`, `update_s` and `offload_s`. `bubble_share` is the part of the rounds that fills and drains.
     """
 
-    FIELDS = (
-        *("batch_size", "micro_batch_size", "replicas", "accumulation", "chips", "stages", "throughput"),
-        *("step_ms", "round_ms", "rounds", "bubble_share", "all_reduce_ms", "update_ms", "offload_ms", "host_bound"),
-        *("memory_verdict", "memory_share", "target", "model", "calibration_id", "origin", "settings"),
-        *("memory_needed_bytes", "memory_available_bytes", "memory_operator", "step_ms_low", "step_ms_high"),
-    )
-    TABLE_DIGITS: ClassVar[Mapping[str, int]] = {
-        **dict.fromkeys(("batch_size", "micro_batch_size", "chips", "stages", "throughput"), 0),
-        **dict.fromkeys(
-            (
-                "step_ms",
-                "step_ms_low",
-                "step_ms_high",
-                "round_ms",
-                "bubble_share",
-                "all_reduce_ms",
-                "update_ms",
-                "offload_ms",
-            ),
-            2,
-        ),
-        "memory_verdict": 0,
-    }
+    FIELDS, TABLE_DIGITS = read_fields("training")
 
     micro_batch_size: int
     replicas: int
@@ -203,22 +169,21 @@ def predict_training(
     """Predict a step. Raises InconsistentModelError for a setup that does not fit the network."""
     machine, program = extend_target(target), programs(setup.micro_batch)
     stages = setup.cut(program)
-    chips = count_chips(stages)
+    chips = pipeline.count_chips(stages)
     if len(setup.proportions) not in (0, 1, chips):
         message = f"{len(setup.proportions)} proportions of memory do not suit {chips} chips"
         raise InconsistentModelError(message, document=program.name)
     step = _Step(program, stages, setup, machine, planner)
     loads = tuple(step.load_chip(chip) for chip in range(chips))
-    rounds = count_rounds(stages, setup.accumulation)
-    slowest = max(load.seconds - load.transfer for load in loads) + max(load.transfer for load in loads)
+    rounds = pipeline.count_rounds(stages, setup.accumulation)
+    slowest = sum_slowest(loads)
     fed = step.feed_seconds
     parameters, tensors = max(load.parameters for load in loads), max(load.tensors for load in loads)
-    reduced = estimate_all_reduce(parameters * machine["element.bytes"], setup.replicas, chips, machine)
+    reduced = pipeline.estimate_all_reduce(parameters * machine["element.bytes"], setup.replicas, chips, machine)
     supersteps = tensors * machine["update.supersteps"] * machine["superstep.cycles"]
     update = float((_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps) / machine["clock"])
     # Each replica keeps its share of the optimiser's state, which is read and written once.
     moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
-    # Chips exchange together, so that a round waits for the longest transfer after the longest computation.
     computed = rounds * slowest
     host = machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
     seconds = max(computed, setup.accumulation * fed) + reduced + update + moved + host
@@ -259,6 +224,11 @@ def predict_training(
     )
 
 
+def sum_slowest(loads: Sequence[ChipLoad]) -> float:
+    """Return the seconds of a round: chips exchange together, so it is the longest computation and transfer."""
+    return max(load.seconds - load.transfer for load in loads) + max(load.transfer for load in loads)
+
+
 def _count_vectors(parameters: int, target: Target) -> int:
     """Count the vectors of the fullest tile."""
     return int(ceil_div(ceil_div(parameters, target.tiles), target["vector"]))
@@ -269,7 +239,7 @@ class _Step:
     """What a step is made of. `target` has the constants of training."""
 
     program: Program
-    stages: Sequence[Stage]
+    stages: Sequence[pipeline.Stage]
     setup: TrainingSetup
     target: Target
     planner: Planner
@@ -292,11 +262,10 @@ class _Step:
     @property
     def feed_seconds(self) -> float:
         """Return the time in which a host process can send a micro-batch to each of its chips."""
-        replicas, target = self.setup.replicas, self.target
-        processes = ceil_div(replicas, target.chips) * int(target["host.processes"])
-        return replicas / (self.setup.instances or min(replicas, processes)) * self.input_bytes / target["host.process"]
+        fed = count_fed(self.setup.replicas, self.setup.instances, self.target)
+        return fed * self.input_bytes / self.target["host.process"]
 
-    def time_norms(self, mine: Sequence[Stage]) -> float:
+    def time_norms(self, mine: Sequence[pipeline.Stage]) -> float:
         """Return the time that a chip's norms add to a round: sums over replicas, and what group norms cost more."""
         operators = (each for stage in mine for each in self.program.operators[stage.start : stage.stop])
         norms = sum(isinstance(each, Elementwise) and each.kind == "batchnorm" for each in operators)
@@ -315,7 +284,7 @@ class _Step:
         again = [
             part
             for stage, part in zip(mine, forward, strict=True)
-            if setup.recompute and is_computed_again(stage, stages)
+            if setup.recompute and pipeline.is_computed_again(stage, stages)
         ]
         counts = [count for stage in mine for count in self.parameters[stage.start : stage.stop] if count]
         parameters, tensors = sum(counts), len(counts)
@@ -350,13 +319,13 @@ class _Step:
         return cycles / self.target["clock"]
 
     def _estimate_memory(
-        self, mine: Sequence[Stage], parameters: int, steps: Sequence[OperatorCost], target: Target
+        self, mine: Sequence[pipeline.Stage], parameters: int, steps: Sequence[OperatorCost], target: Target
     ) -> tuple[float, float]:
         """Estimate the bytes of a tile: low with less code and products in parts, high with more code and without."""
         setup = self.setup
         held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
         held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
-        activations = count_activations(self.program, mine, self.stages, setup.recompute)
+        activations = pipeline.count_activations(self.program, mine, self.stages, setup.recompute)
         even = (held + activations * target["element.bytes"]) / target.tiles
         code = target["memory.superstep"] * sum(step.supersteps for step in steps)
         temporary = max((step.temporary for step in steps), default=0.0)
@@ -384,14 +353,16 @@ def _count_parameters(operator: Operator) -> int:
     return 0
 
 
-def _count_crossing(program: Program, stage: Stage, stages: Sequence[Stage]) -> int:
+def _count_crossing(program: Program, stage: pipeline.Stage, stages: Sequence[pipeline.Stage]) -> int:
     """Count the elements that a stage receives from other chips, for itself and for later stages.
 
     Results reach the stages after the next one through each stage between, as PopART's ContiguateIpuCopies does.
     """
     near = [other for other in stages if other.chip == stage.chip]
     if not stage.start or near[0] is not stage:  # the head on the first chip: what that chip has not is sent to it
-        far = (at for at in list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near))
+        far = (
+            at for at in pipeline.list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near)
+        )
         return sum(program.operators[at].elements for at in far)
-    later = Stage(stage.start, len(program.operators), stage.chip)
-    return sum(program.operators[at].elements for at in list_inputs(program, later))
+    later = pipeline.Stage(stage.start, len(program.operators), stage.chip)
+    return sum(program.operators[at].elements for at in pipeline.list_inputs(program, later))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from statistics import median
 from typing import Any, ClassVar, Literal
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import duckdb
 
 from ipu_results.emulator.network import Network, load_sized_network
-from ipu_results.emulator.pipeline import Head, Recompute
+from ipu_results.emulator.pipeline import Recompute
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.settings import Protocol, count_replicas, select_protocol
 from ipu_results.emulator.target import PLATFORMS, load_target, read_toml
@@ -203,12 +203,7 @@ LARGE = "train-large"
 TRAINING_SETS = ("train", "train-host-fed", "train-weak", LARGE)
 BY_VARIANT: Mapping[str, str] = {"GPT2-Small": "gpt2", "GPT2-Medium": "gpt2-medium", "GPT2-Large": "gpt2-large"}
 # What the configurations call recomputation; with checkpoints, `cut_after` begins a stage at each.
-RECOMPUTE: Mapping[str | None, Recompute | None] = {
-    None: None,
-    "layer": "layer",
-    "stage": "stage",
-    "checkpoint": "stage",
-}
+RECOMPUTE: dict[str | None, Recompute | None] = {None: None, "layer": "layer", "stage": "stage", "checkpoint": "stage"}
 TRAINING_SQL = """
     SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.sequence_length, r.platform,
         r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
@@ -221,7 +216,10 @@ TRAINING_SQL = """
 
 @dataclass(frozen=True, slots=True)
 class TrainingSelector:
-    """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are."""
+    """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are.
+
+    `setup` are fields of TrainingSetup that the table of configurations does not hold.
+    """
 
     NOUN: ClassVar = "training rows"
 
@@ -233,14 +231,7 @@ class TrainingSelector:
     set: str = TRAINING_SETS[0]
     variants: tuple[str, ...] | None = None
     platforms: tuple[str, ...] | None = None
-    head: Head = "last"
-    items: float = 1.0
-    input_bits: int = 16
-    io_tiles: int = 0
-    cut_after: tuple[str, ...] = ()
-    one_chip: bool = False
-    norm_span: int = 1
-    group_norm: bool = False
+    setup: Mapping[str, Any] = field(default_factory=dict)
 
     def matches(self, record: Mapping[str, Any]) -> bool:
         limits = (("variant", self.variants), ("platform", self.platforms), ("framework", self.frameworks))
@@ -265,7 +256,6 @@ class TrainingRow:
     batch_size: int
     throughput: float
     setup: TrainingSetup
-    selector: TrainingSelector
 
     @property
     def seconds(self) -> float:
@@ -278,7 +268,14 @@ def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRo
     """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
     document = read_toml("training_rows.toml")["document"]["id"]
     records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
-    selectors = [TrainingSelector(**entry) for entry in _read_entries("training_rows.toml")]
+    names = {each.name for each in fields(TrainingSetup)}
+    selectors = [
+        TrainingSelector(
+            **{key: value for key, value in entry.items() if key not in names},
+            setup={key: value for key, value in entry.items() if key in names},
+        )
+        for entry in _read_entries("training_rows.toml")
+    ]
     selected = ((each, _select_records(each, records)) for each in selectors)
     return [_parse_training_row(each, record) for each, matches in selected for record in matches]
 
@@ -297,16 +294,9 @@ def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -
         proportions,
         bool(record["optimizer_state_offchip"]),
         record["instances"],
-        selector.items,
-        selector.input_bits,
-        selector.io_tiles,
-        layers,
-        selector.head,
-        selector.cut_after,
-        selector.one_chip,
-        norm_span=selector.norm_span,
-        group_norm=selector.group_norm,
+        layers=layers,
         framework=record["framework"],
+        **selector.setup,
     )
     name = BY_VARIANT.get((record["variant"] or "").split(" ")[0], selector.network)
     return TrainingRow(
@@ -320,5 +310,4 @@ def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -
         int(record["batch_size"]),
         record["throughput"],
         setup,
-        selector,
     )

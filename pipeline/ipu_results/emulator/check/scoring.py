@@ -163,16 +163,6 @@ CycleModel = Callable[[ConvolutionShape, Target], float]
 SCALED = ("C2 line, scaled by peak", "C2 line, scaled by clock", "C2 line, start by clock, slope by peak")
 UTILISATION, ROOFLINE = "constant utilisation", "roofline"
 PERFECT, GRID = "perfect-utilisation BSP", "broadcast-grid BSP"
-DESCRIPTIONS: Mapping[str, str] = {
-    SCALED[0]: "a + b·images per chip on C2, b scaled by the network's MACs, all by the chip's peak MAC rate",
-    SCALED[1]: "the same, all by the chip's clock",
-    SCALED[2]: "the same, a by the clock and b by the peak MAC rate",
-    UTILISATION: "MACs over the share of peak that the C2 rows have",
-    ROOFLINE: "MACs over peak; all is in on-chip memory, so no bandwidth bounds it",
-    PERFECT: "each product spread evenly at peak rate, operands received once; one superstep each; κ, h refitted",
-    GRID: "each product on a grid of field × output channels, shares rounded up; a formula balances the bytes of "
-    "inputs and weights, nothing is searched; peak rate; κ and h refitted",
-}
 
 
 def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:

@@ -9,25 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, TRAINING_SETS, PublishedRow, TrainingRow
-from ipu_results.emulator.check.scoring import (
-    GRID,
-    ROOFLINE,
-    SCALED,
-    ErrorSummary,
-    ScoredRow,
-    calibrations_differ,
-    compute_errors,
-    compute_line_errors,
-    estimate_grid,
-    fit_baselines,
-    fit_bsp,
-    list_changed_predictions,
-    observe,
-    predict_rows,
-    recalibrate,
-    summarise_errors,
-)
+from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, TRAINING_SETS, PublishedRow, TrainingRow, scoring
 from ipu_results.emulator.codelets import compute_peak
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.schedule import Planner
@@ -48,7 +30,7 @@ class ErrorLimits(NamedTuple):
     mean: float
     max: float | None = None
 
-    def check(self, errors: ErrorSummary) -> tuple[bool, bool]:
+    def check(self, errors: scoring.ErrorSummary) -> tuple[bool, bool]:
         """Return whether the mean and the maximum meet their targets."""
         return errors.mean <= self.mean, self.max is None or errors.max <= self.max
 
@@ -89,7 +71,7 @@ class Validation:
 
     calibration: Calibration
     recomputed: Calibration
-    scored: Sequence[ScoredRow]
+    scored: Sequence[scoring.ScoredRow]
     fit_errors: Sequence[float]
     excluded_errors: Sequence[float]
     line_errors: tuple[Sequence[float], Sequence[float]]
@@ -97,15 +79,15 @@ class Validation:
 
     @property
     def calibration_differs(self) -> bool:
-        return calibrations_differ(self.recomputed, self.calibration)
+        return scoring.calibrations_differ(self.recomputed, self.calibration)
 
     @property
-    def changed_predictions(self) -> list[ScoredRow]:
-        return list_changed_predictions([each for each in self.scored if each.row.set == BLIND])
+    def changed_predictions(self) -> list[scoring.ScoredRow]:
+        return scoring.list_changed_predictions([each for each in self.scored if each.row.set == BLIND])
 
-    def score(self, *sets: str) -> ErrorSummary:
+    def score(self, *sets: str) -> scoring.ErrorSummary:
         """Summarise the emulator's errors on these sets, or on one of the keys of LIMITS."""
-        return summarise_errors(self._list_errors(*sets))
+        return scoring.summarise_errors(self._list_errors(*sets))
 
     def _list_errors(self, *sets: str) -> Sequence[float]:
         if sets == (FIT,):
@@ -120,9 +102,9 @@ class Validation:
             return [each.latency_error for each in readings if each.latency_error is not None]
         return [each.error for each in self.scored if each.row.set in sets]
 
-    def score_baseline(self, name: str, *sets: str) -> ErrorSummary:
+    def score_baseline(self, name: str, *sets: str) -> scoring.ErrorSummary:
         pairs = zip(self.scored, self.baselines[name], strict=True)
-        return summarise_errors([error for each, error in pairs if each.row.set in sets])
+        return scoring.summarise_errors([error for each, error in pairs if each.row.set in sets])
 
     def compute_ratio(self, names: Iterable[str], *sets: str) -> float:
         """Divide the mean error of the best of these baselines by the emulator's."""
@@ -132,7 +114,10 @@ class Validation:
         """Return the two comparisons that the emulator must win on the 19 rows of the development sets."""
         return [
             BaselineRatio(name, self.compute_ratio(models, *DEVELOPMENT), self.compute_ratio(models, BLIND), target)
-            for name, models, target in (("best scaled-C2 line", SCALED, 4.0), (GRID, [GRID], 1.3))
+            for name, models, target in (
+                ("best scaled-C2 line", scoring.SCALED, 4.0),
+                (scoring.GRID, [scoring.GRID], 1.3),
+            )
         ]
 
 
@@ -141,18 +126,18 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
     known = calibration or load_calibration()
     fitted = [row for row in rows if row.set == "calibration"]
     with open_plan_cache() as planner:
-        recomputed = recalibrate(rows, planner=planner)
-        observed = [observe(row, load_target("c2"), planner) for row in fitted]
-        scored = predict_rows(rows, known, planner=planner)
+        recomputed = scoring.recalibrate(rows, planner=planner)
+        observed = [scoring.observe(row, load_target("c2"), planner) for row in fitted]
+        scored = scoring.predict_rows(rows, known, planner=planner)
     # Predictions use the committed calibration, so that a changed row shows as a difference and not as another model.
     return Validation(
         known,
         recomputed,
         scored,
-        compute_errors(observed, [recomputed.fit] * len(observed)),
-        compute_errors(observed, recomputed.jackknife),
-        compute_line_errors(fitted),
-        {name: [model(row) / row.seconds - 1 for row in rows] for name, model in fit_baselines(fitted).items()},
+        scoring.compute_errors(observed, [recomputed.fit] * len(observed)),
+        scoring.compute_errors(observed, recomputed.jackknife),
+        scoring.compute_line_errors(fitted),
+        {name: [model(row) / row.seconds - 1 for row in rows] for name, model in scoring.fit_baselines(fitted).items()},
     )
 
 
@@ -183,7 +168,7 @@ def _scores_to_json(validation: Validation) -> Iterator[dict[str, Any]]:
         yield {"set": name, **_summary_to_json(errors), **targets, "met": all(limits.check(errors))}
 
 
-def _summary_to_json(errors: ErrorSummary) -> dict[str, float]:
+def _summary_to_json(errors: scoring.ErrorSummary) -> dict[str, float]:
     return {"rows": errors.rows, "mean": errors.mean, "max": errors.max}
 
 
@@ -194,18 +179,11 @@ READING = (
 )
 
 
-def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
+def _row_to_json(scored: scoring.ScoredRow) -> dict[str, Any]:
     row, selector, prediction = scored.row, scored.row.selector, scored.prediction
     second = None if scored.second is None else _row_to_json(scored.second)
     return {
-        "result_id": row.result_id,
-        "set": row.set,
-        "network": selector.network,
-        "target": selector.target,
-        "framework": selector.framework,
-        "variant": row.variant or None,
-        "protocol": row.protocol.name,
-        "batch_size": row.batch_size,
+        **_label(row, selector.network, selector.target, selector.framework, row.protocol.name),
         "published_ms": row.seconds * MS,
         "emulated_ms": scored.seconds * MS,
         "emulated_device_ms": prediction.device_ms,
@@ -217,6 +195,11 @@ def _row_to_json(scored: ScoredRow) -> dict[str, Any]:
         "second_reading": second and {name: second[name] for name in READING},
         "settings": _settings_to_json(row.protocol, load_target(selector.target)),
     }
+
+
+def _label(row: PublishedRow | TrainingRow, network: str, target: str, framework: str, protocol: str) -> dict[str, Any]:
+    labels = {"result_id": row.result_id, "set": row.set, "network": network, "target": target, "framework": framework}
+    return {**labels, "variant": row.variant or None, "protocol": protocol, "batch_size": row.batch_size}
 
 
 def _settings_to_json(protocol: Protocol, target: Target) -> dict[str, Any]:
@@ -249,7 +232,7 @@ class TrainingScore:
 
 def score_training(rows: Sequence[TrainingRow], fitted: Sequence[PublishedRow] = ()) -> list[TrainingScore]:
     """Predict each row. `fitted` are the C2 rows that the broadcast-grid model is fitted on; none leaves it out."""
-    grid = fit_bsp(estimate_grid, fitted) if fitted else None
+    grid = scoring.fit_bsp(scoring.estimate_grid, fitted) if fitted else None
     with open_plan_cache() as planner:
         return [_score(row, planner, None if grid is None else grid.superstep) for row in rows]
 
@@ -259,10 +242,10 @@ def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> Train
     prediction = predict_training(row.network, target, row.setup, planner)
     setup = row.setup
     macs = TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
-    baselines = {ROOFLINE: macs / (prediction.chips * compute_peak(target))}
+    baselines = {scoring.ROOFLINE: macs / (prediction.chips * compute_peak(target))}
     if superstep is not None:
         slower = target.with_constants({"superstep.cycles": superstep})
-        baselines[GRID] = predict_training(row.network, slower, setup, plan_on_grid).step_s
+        baselines[scoring.GRID] = predict_training(row.network, slower, setup, plan_on_grid).step_s
     return TrainingScore(row, prediction, baselines)
 
 
@@ -270,10 +253,10 @@ def plan_on_grid(shape: ConvolutionShape, target: Target) -> SplitPlan:
     """Return the broadcast-grid model's cycles as a plan: one superstep, nothing searched, no temporary memory."""
     undivided = (1,) * len(DIMENSIONS)
     share = shape.batch * shape.groups * shape.outs * shape.rows * shape.columns / target.tiles
-    return SplitPlan("grid", undivided, estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share)
+    return SplitPlan("grid", undivided, scoring.estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share)
 
 
-def check_aim(summary: ErrorSummary) -> tuple[bool, bool]:
+def check_aim(summary: scoring.ErrorSummary) -> tuple[bool, bool]:
     """Return whether the median and the maximum meet the aim."""
     return summary.median <= MEDIAN_LIMIT, summary.max <= MAX_LIMIT
 
@@ -288,11 +271,11 @@ def add_training_json(record: dict[str, Any], scores: Sequence[TrainingScore]) -
     """Add the rows, sets and baselines of training to the JSON of `validate-emulator`."""
     training: dict[str, Any] = {"held_out": True, "blind": False, "sets": [], "baselines": {}}
     for name, members in iterate_sets(scores):
-        summary = summarise_errors([each.error for each in members])
+        summary = scoring.summarise_errors([each.error for each in members])
         aims = {"median_target": MEDIAN_LIMIT, "max_target": MAX_LIMIT, "met": all(check_aim(summary))}
         training["sets"].append({"set": name, **asdict(summary), **(aims if name == AIMED else {})})
         for model in members[0].baselines:
-            errors = summarise_errors([each.get_baseline_error(model) for each in members])
+            errors = scoring.summarise_errors([each.get_baseline_error(model) for each in members])
             training["baselines"].setdefault(model, {})[name] = asdict(errors)
     return {
         **record,
@@ -304,23 +287,13 @@ def add_training_json(record: dict[str, Any], scores: Sequence[TrainingScore]) -
 def _training_row_to_json(score: TrainingScore) -> dict[str, Any]:
     row, prediction, setup = score.row, score.prediction, score.row.setup
     return {
-        "result_id": row.result_id,
-        "set": row.set,
-        "network": row.name,
-        "target": row.target,
-        "framework": row.framework,
-        "variant": row.variant or None,
-        "protocol": "training",
-        "batch_size": row.batch_size,
+        **_label(row, row.name, row.target, row.framework, "training"),
         "published_ms": row.seconds * MS,
         "emulated_ms": prediction.step_s * MS,
         "published_throughput": row.throughput,
         "emulated_throughput": prediction.throughput,
         "error": score.error,
-        "published_latency_ms": None,
-        "emulated_latency_ms": None,
-        "latency_error": None,
-        "second_reading": None,
+        **dict.fromkeys(("published_latency_ms", "emulated_latency_ms", "latency_error", "second_reading")),
         "settings": {
             "chips": prediction.chips,
             "stages": prediction.stages,
