@@ -24,7 +24,7 @@ export function describeSource(data: Dataset, id: unknown): Record<string, strin
 /** The numbers of a chart as tables, with a link from each row to its source. */
 export function Numbers({ data, tables }: { data: Dataset; tables: NumberTable[] }) {
   const count = tables.reduce((total, table) => total + table.rows.length, 0);
-  const [open, setOpen] = useState(false); // thousands of cells, made when they are asked for
+  const [open, setOpen] = useState(false); // thousands of cells, made when a reader opens them
   return (
     <details class="numbers" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Show the numbers: {formatCount(count, "row")}</summary>
