@@ -40,8 +40,9 @@ export function Chart({ specification, label, ...actions }: Props) {
       await loadScript("vega.js");
       if (!current || !canvas.current || !window.__charts) return;
       const finished = await window.__charts.draw(canvas.current, ...adaptToTheme(specification, dark), width, actions);
-      if (current) drawing = finished;
-      else finished.remove();
+      if (!current || !canvas.current) return finished.remove();
+      canvas.current.replaceChildren(finished.frame);
+      drawing = finished;
     };
     start().catch((error: Error) => current && setProblem(error.message));
     return () => {

@@ -11,6 +11,8 @@ import { Ranking, RANKING, RANKING_QUESTION } from "./ranking";
 import { Choice } from "./parts";
 import { formatHash, navigate } from "./route";
 
+const FIRST = "generations"; // fits one screen with its legend; others have up to 21 panels
+
 export function Charts({ data, detail, query }: { data: Dataset; detail: string; query: URLSearchParams }) {
   return (
     <WithData name="charts" loading="Loading the charts">
@@ -22,7 +24,7 @@ export function Charts({ data, detail, query }: { data: Dataset; detail: string;
 function Answers({ data, charts, name, query }: { data: Dataset; charts: ChartData[]; name: string; query: URLSearchParams }) {
   const questions: Record<string, string> = Object.fromEntries(charts.map((chart) => [chart.name, chart.question]));
   questions[RANKING] = RANKING_QUESTION;
-  const shown = Object.hasOwn(questions, name) ? name : charts[0]!.name;
+  const shown = Object.hasOwn(questions, name) ? name : FIRST;
   const chart = charts.find((candidate) => candidate.name === shown);
   const wide = useMedia("(min-width: 821px)");
   const heading = useRef<HTMLDivElement>(null);
@@ -66,10 +68,13 @@ const PAGES: Record<string, string> = { replications: "replications.html", roofl
 function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
   const rows = data.getAnalysisRows(chart.name).length;
   const [sentence, ...key] = chart.shows;
+  const wide = useMedia("(min-width: 821px)");
+  const downloads = <ChartDownloads data={data} chart={chart} />;
   return (
     <>
       <h2>{chart.finding}</h2>
       <p>{sentence}.</p>
+      {wide && downloads}
       <Chart
         specification={chart.specification}
         label={`Chart: ${chart.finding} The numbers are in the table below.`}
@@ -81,7 +86,7 @@ function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
           <small key={line}>{line}. </small>
         ))}
       </p>
-      <ChartDownloads data={data} chart={chart} />
+      {!wide && downloads}
       <h3>What the rows cannot show</h3>
       <ul class="caveats">
         {chart.caveats.map((caveat) => (

@@ -39,6 +39,7 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
           Swap
         </button>
       </div>
+      {pairs.length > 0 && <Answer data={data} left={say(left)} right={say(right)} pairs={pairs} official={by === "platform" && network && pairs.every(({ measure }) => measure.name !== "minutes") ? index.listOfficial(left, right, network) : []} network={network} />}
       {MEASURES.map(({ name, title }) => {
         const shown = pairs.filter(({ measure }) => measure.name === name);
         return shown.length > 0 && <Pairs key={name} data={data} title={title} left={left} right={right} pairs={shown} by={by} ordered={network !== ALL} />;
@@ -58,6 +59,45 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
         </ul>
       </details>
     </div>
+  );
+}
+
+const WHO: Record<string, string> = { vendor: "by the makers of the chips", independent: "by others", official: "from MLPerf logs", own: "measured here" };
+const MAX_OFFICIAL = 3;
+
+/** Who is faster in a sentence, what speaks against it, and the MLPerf times of like machines where these two have none. */
+function Answer({ data, left, right, pairs, official, network }: { data: Dataset; left: string; right: string; pairs: Pair[]; official: Pair[]; network: string }) {
+  const ratios = pairs.map(({ ratio }) => ratio).sort((one, other) => one - other);
+  const faster = ratios.filter((ratio) => ratio > 1).length;
+  const slower = ratios.filter((ratio) => ratio < 1).length;
+  const rows = pairs.flatMap(({ left, right }) => [left, right]);
+  const who = Object.entries(WHO).map(([name, words]): [number, string] => [rows.filter((row) => data.getText(row, "relationship") === name).length, words]);
+  const counts = pairs.map(({ differences }) => differences.length);
+  const range = (values: string[]) => [...new Set([values[0]!, values.at(-1)!])].join(" to ");
+  return (
+    <>
+      <p>
+        <strong>
+          {faster >= slower ? left : right} is faster in {Math.max(faster, slower)} of {formatCount(pairs.length, "test")}
+        </strong>
+        : {left} is {range([ratios[0]!, ratios.at(-1)!].map(formatRatio))} as fast as {right}. Of the {rows.length} figures,{" "}
+        {who.filter(([count]) => count > 0).map(([count, words]) => `${count} are ${words}`).join(", ")}. Besides the machine, {range([Math.min(...counts), Math.max(...counts)].map(String))} conditions differ in a
+        test, and any of them can be the reason.
+      </p>
+      {official.length > 0 && (
+        <p>
+          MLPerf, with rules and logs, has these times of as many of the same chips:{" "}
+          {official.slice(0, MAX_OFFICIAL).map((pair) => {
+            const [a, b] = [pair.left, pair.right].map((row) => data.getText(row, "platform"));
+            return (
+              <a key={`${a} ${b}`} class="result" href={formatHash("compare", "", { a: a!, b: b!, network })}>
+                {a} is {formatRatio(pair.ratio)} as fast as {b}, round {data.getText(pair.left, "mlperf_round")}
+              </a>
+            );
+          })}
+        </p>
+      )}
+    </>
   );
 }
 

@@ -78,16 +78,21 @@ function wrap(text: string, characters: number): string[] {
   return lines;
 }
 
-/** Widens or narrows all panels by what a first drawing left over or lacked. */
-export function adjust(part: Part, drawn: number, width: number): Part {
-  const fitted = structuredClone(part);
-  resize(fitted, width - drawn, 1);
-  return fitted;
+const MIN_STEP = 14; // pixels of a column of cells
+const COLUMNS = 12; // of cells, about
+
+/** The signals that widen or narrow all panels by what a first layout left over or lacked, with their values. */
+export function fitWidths(part: Part, compiled: Part, spare: number): [name: string, value: number][] {
+  const share = spare / countColumns(part);
+  return [{ name: "width", value: compiled.width }, ...(compiled.signals ?? [])].flatMap(({ name, value }: Part): [string, number][] => {
+    if (typeof value !== "number") return [];
+    if (/width$/i.test(name)) return [[name, Math.round(Math.max(MIN_PANEL, Math.min(value * WIDEST, value + share)))]];
+    return /x_step$/.test(name) && spare < 0 ? [[name, Math.max(MIN_STEP, value + share / COLUMNS)]] : [];
+  });
 }
 
-function resize(part: Part, spare: number, side: number): void {
-  const columns = part.concat ? (part.columns ?? part.concat.length) : part.facet ? (part.columns ?? 1) : 1;
-  for (const inner of listInner(part)) resize(inner, spare, side * columns);
-  if (typeof part.width === "number") part.width = Math.round(Math.max(MIN_PANEL, Math.min(part.width * WIDEST, part.width + spare / side)));
-  else if (part.width?.step && spare < 0) part.width.step = Math.max(14, part.width.step + spare / side / 12);
+/** How many panels are next to each other. */
+function countColumns(part: Part): number {
+  const own = part.concat || part.facet ? (part.columns ?? part.concat?.length ?? 1) : 1;
+  return own * Math.max(1, ...(part.concat ?? part.vconcat ?? []).map(countColumns));
 }

@@ -17,17 +17,17 @@ export function Others({ data, row, id }: { data: Dataset; row: number; id: stri
         );
         return (
           <Section title="Others who measured this">
-            {replications.expected[id] && (
-              <p>
-                A third party is expected to measure {replications.expected[id]} <code>ipu-results expect {id}</code> has the pairs.
-              </p>
-            )}
             {pairs.length === 0 && <p>No other party published this work on the same chip and number of chips.</p>}
             <ul class="others">
               {pairs.map((pair) => (
                 <Other key={getText(pair, "first_result_id") + getText(pair, "second_result_id")} data={data} pair={pair} id={id} />
               ))}
             </ul>
+            {replications.expected[id] && (
+              <p>
+                A third party is expected to measure {replications.expected[id]} <code>ipu-results expect {id}</code> has the pairs.
+              </p>
+            )}
             {repeats.length > 0 && (
               <p>
                 Prints the same measurement:{" "}

@@ -101,6 +101,19 @@ export class Index {
     return [...this.rows.keys()].filter((name) => name !== left && name !== right && chip(name) === chip(right) && this.listPairs(left, name, network).length > 0);
   }
 
+  /** MLPerf times of machines with as many of the same chips, both of one round: those of the same publishers, then the latest, first. */
+  listOfficial(left: string, right: string, network: string): Pair[] {
+    const text = (row: number, column: string) => this.data.getText(row, column);
+    const first = (name: string) => this.all.get(name)?.[0] ?? -1;
+    const describe = (name: string) => `${/[A-Z]+\d+/.exec(text(first(name), "chip"))?.[0] ?? text(first(name), "chip")} ${text(first(name), "chips")}`;
+    const [own, others] = [left, right].map((name) => [...this.rows.keys()].filter((other) => describe(other) === describe(name)));
+    const isOwn = (pair: Pair) => Number(text(pair.right, "submitter") === text(first(right), "publisher")) + Number(text(pair.left, "submitter") === text(first(left), "publisher"));
+    return own!
+      .flatMap((a) => others!.flatMap((b) => this.listPairs(a, b, network)))
+      .filter(({ measure, differences }) => measure.name === "minutes" && differences.every(({ name }) => name !== "mlperf_round"))
+      .sort((one, other) => isOwn(other) - isOwn(one) || text(other.left, "mlperf_round").localeCompare(text(one.left, "mlperf_round")) || rank(this.data, one.measure, other.right) - rank(this.data, one.measure, one.right));
+  }
+
   /** Why two names share no test of a network: the conditions that fail for the rows that come nearest, in words. */
   explainGap(left: string, right: string, network: string): string {
     const [own, others] = [left, right].map((name) => (this.all.get(name) ?? []).filter((row) => this.data.getText(row, "network") === network));

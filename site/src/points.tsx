@@ -1,4 +1,5 @@
 // The points of a chart: their source, and their numbers as tables.
+import { useState } from "preact/hooks";
 import type { Dataset } from "./dataset";
 import { formatCount, formatFigure } from "./format";
 import type { NumberTable } from "./load";
@@ -23,10 +24,11 @@ export function describeSource(data: Dataset, id: unknown): Record<string, strin
 /** The numbers of a chart as tables, with a link from each row to its source. */
 export function Numbers({ data, tables }: { data: Dataset; tables: NumberTable[] }) {
   const count = tables.reduce((total, table) => total + table.rows.length, 0);
+  const [open, setOpen] = useState(false); // thousands of cells, made when a reader opens them
   return (
-    <details class="numbers">
+    <details class="numbers" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Show the numbers: {formatCount(count, "row")}</summary>
-      {tables.map((table) => (
+      {open && tables.map((table) => (
         <PlainTable key={table.headings.join()} label="Numbers of the chart" headings={[...table.headings, "Source"]}>
           {table.rows.map((values, index) => (
             <tr key={index}>

@@ -195,6 +195,7 @@ function Offers({ data, search }: { data: Dataset; search: string }) {
   if (offers.length === 0) return null;
   return (
     <p class="note offer">
+      Answers to this search:
       {offers.map(({ title, hash }) => (
         <a key={hash} class="chip" href={hash}>
           {title}

@@ -126,10 +126,11 @@ export function listOffers(data: Dataset, search: string): Offer[] {
   if (words.some((word) => BEST.has(word)) && !machines) {
     const limit = /([\d.]+)\s*ms/.exec(search.toLowerCase())?.[1];
     const model = rankNames(data, "model", terms)[0];
+    const machine = terms.find(({ words: [word], columns }) => columns === null && findNames(data, "model", word!).length === 0 && findNames(data, "platform", word!).length > 0)?.words[0];
     if (model)
       offers.push({
-        title: `The fastest on ${model}${limit ? ` within ${limit} ms` : ""}`,
-        hash: formatHash("results", "", { model, task: "inference", ...(limit ? { ms: limit } : {}), sort: "-throughput" }),
+        title: `The fastest on ${model}${machine ? ` of the machines named ${machine}` : ""}${limit ? ` within ${limit} ms` : ""}`,
+        hash: formatHash("results", "", { ...(machine ? { q: machine } : {}), model, task: "inference", ...(limit ? { ms: limit } : {}), sort: "-throughput" }),
       });
   }
   for (const [pattern, title, hash] of VIEWS) if (words.some((word) => pattern.test(word))) offers.push({ title, hash });

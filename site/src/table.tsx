@@ -120,7 +120,7 @@ export function Table({ data, rows: selected, groups, columns, sort, wide }: Pro
           <Space height={(rows.length - last) * height} columns={columns.length} />
         </tbody>
       </table>
-      {rows.length === 0 && <p class="none">No result matches. Remove a filter, or search for less.</p>}
+      {rows.length === 0 && <p class="none">No result matches all of this. Remove a filter or a word of the search.</p>}
     </div>
   );
 }

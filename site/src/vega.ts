@@ -2,9 +2,10 @@
 import { parse, View } from "vega";
 import { expressionInterpreter } from "vega-interpreter";
 import { compile, type TopLevelSpec } from "vega-lite";
-import { adjust, arrange, type Part } from "./fit";
+import { arrange, fitWidths, type Part } from "./fit";
 
 export interface Drawing {
+  frame: HTMLElement; // for the page to show, if it still wants this drawing
   remove: () => void;
 }
 type Datum = Record<string, unknown>;
@@ -21,12 +22,18 @@ interface Charts {
   exportPng: (specification: Part, lines: string[]) => Promise<string>;
 }
 
-const SLACK = 4; // pixels of width that need no second drawing
+const SLACK = 4; // pixels of width that need no second layout
 const PNG_SCALE = 2;
 
-function makeView(specification: Part, config: Part, options: Part): View {
+const pause = () => new Promise((resolve) => setTimeout(resolve));
+
+/** Compiles and parses a specification, with a pause after each so that the page answers in between. */
+async function prepare(specification: Part, config: Part) {
   const compiled = compile(specification as unknown as TopLevelSpec, { config }).spec;
-  return new View(parse(compiled, {}, { ast: true }), { expr: expressionInterpreter, ...options });
+  await pause();
+  const runtime = parse(compiled, {}, { ast: true });
+  await pause();
+  return { compiled, runtime };
 }
 
 const draw: Charts["draw"] = async (container, specification, config, width, actions) => {
@@ -37,25 +44,26 @@ const draw: Charts["draw"] = async (container, specification, config, width, act
     view?.finalize();
     tooltip.remove();
   };
-  const render = async (part: Part) => {
-    view?.finalize();
-    container.replaceChildren();
-    view = makeView(part, config, { renderer: "canvas", container, hover: true, tooltip: makeTooltip(tooltip, actions) });
+  try {
+    const arranged = arrange(specification, width);
+    const { compiled, runtime } = await prepare(arranged, config);
+    const frame = document.createElement("div"); // shown when it is complete, so that nothing below it moves twice
+    view = new View(runtime, { expr: expressionInterpreter, renderer: "canvas", container: frame, hover: true, tooltip: makeTooltip(tooltip, actions) });
     view.addEventListener("click", (_, item) => {
       if (item?.datum) actions.onPoint?.(item.datum as Datum);
     });
     await view.runAsync();
-    return container.querySelector("canvas")!.offsetWidth;
-  };
-  try {
-    const arranged = arrange(specification, width);
-    const drawn = await render(arranged);
-    if (Math.abs(width - drawn) > SLACK) await render(adjust(arranged, drawn, width));
+    await pause();
+    const spare = width - Number.parseFloat(frame.querySelector("canvas")!.style.width);
+    if (Math.abs(spare) > SLACK) {
+      for (const [name, value] of fitWidths(arranged, compiled, spare)) view.signal(name, value);
+      await view.resize().runAsync();
+    }
+    return { frame, remove };
   } catch (error) {
     remove();
     throw error;
   }
-  return { remove };
 };
 
 /** Shows the values of a mark in an element, as text only. */
@@ -81,7 +89,7 @@ function makeTooltip(box: HTMLElement, { describe }: PointActions) {
   };
 }
 
-const makeExport = (specification: Part) => makeView(specification, { background: "white" }, { renderer: "none" });
+const makeExport = async (specification: Part) => new View((await prepare(specification, { background: "white" })).runtime, { expr: expressionInterpreter, renderer: "none" });
 
 declare global {
   interface Window {
@@ -109,7 +117,7 @@ function wrap(lines: string[], width: number): string[] {
 
 /** The drawing as SVG with lines of text below it. */
 async function exportSvg(specification: Part, lines: string[]): Promise<string> {
-  const svg = new DOMParser().parseFromString(await makeExport(specification).toSVG(), "image/svg+xml").documentElement;
+  const svg = new DOMParser().parseFromString(await (await makeExport(specification)).toSVG(), "image/svg+xml").documentElement;
   const [width, height] = ["width", "height"].map((name) => Number.parseFloat(svg.getAttribute(name)!));
   const own = wrap(lines, width!);
   const whole = height! + own.length * LINE + MARGIN;
@@ -128,7 +136,7 @@ async function exportSvg(specification: Part, lines: string[]): Promise<string> 
 
 /** The drawing as PNG with lines of text below it. */
 async function exportPng(specification: Part, lines: string[]): Promise<string> {
-  const drawn = (await makeExport(specification).toCanvas(PNG_SCALE)) as HTMLCanvasElement;
+  const drawn = (await (await makeExport(specification)).toCanvas(PNG_SCALE)) as HTMLCanvasElement;
   const own = wrap(lines, drawn.width / PNG_SCALE);
   const picture = document.createElement("canvas");
   picture.width = drawn.width;

@@ -561,6 +561,35 @@ test("visitor: Bow-2000 against A100 on BERT-Large, with batch sizes and what di
     for (const text of await page.locator(".compare tbody tr").allTextContents()) assert.match(text, /chips 4 \/ 1.*latency timed on host \/ device/s);
   }));
 
+test("visitor: the fastest of one machine, asked in a sentence", () =>
+  onPage("", async (page) => {
+    await checkFigure(page, "highest ResNet-50 inference throughput on a Bow-2000 under 5 ms");
+    await page.getByRole("link", { name: "The fastest on ResNet-50 v1.5 of the machines named bow-2000 within 5 ms" }).click();
+    await waitForHash(page, "sort=-throughput");
+    const rows = await tableRows(page).allTextContents();
+    assert.ok(rows.length > 0 && rows.every((row) => row.includes("Bow-2000")), rows.join());
+    const rates = await readFigures(page, THROUGHPUT);
+    assert.equal(rates[0], Math.max(...rates));
+  }));
+
+test("visitor: who is faster, how sure, and the MLPerf times that say otherwise", () =>
+  onPage("#/compare?a=Bow+Pod16&b=8x+A100-40GB+(DGX+A100)&network=BERT-Large", async (page) => {
+    const pairs = await readPairs(page);
+    const ratios = pairs.map(({ ratio }) => ratio).sort((one, other) => one - other);
+    const text = await page.locator(".compare > p").first().textContent();
+    assert.match(text, new RegExp(`Bow Pod16 is faster in ${ratios.filter((ratio) => ratio > 1).length} of ${ratios.length} tests`));
+    assert.match(text, /4 are by the makers of the chips.*conditions differ/);
+    await page.keyboard.press("Escape");
+    await openHash(page, "#/compare?a=Bow+Pod16&b=8x+A100-40GB+(DGX+A100)&network=BERT-Large");
+    const link = page.getByRole("link", { name: /^Bow Pod16 is [\d.]+× as fast as dgxa100/ });
+    const [, claimed] = /is ([\d.]+)×/.exec(await link.textContent());
+    await link.click();
+    await page.getByRole("heading", { name: /^Bow Pod16 against dgxa100/ }).waitFor();
+    const [{ rows: [own, other], ratio }] = await readPairs(page);
+    assert.equal(own.measure, "minutes");
+    assert.ok(Number(claimed) === ratio && Math.abs(other.minutes / own.minutes / ratio - 1) < 0.006);
+  }));
+
 test("visitor: two machines in one search offer their comparison", () =>
   onPage("", async (page) => {
     await checkFigure(page, "bow-2000 vs a100 bert-large");
@@ -734,6 +763,20 @@ test("an MLPerf row shows its conversion, its official entry and the log files",
     const log = panel.locator('a[href*="result_0.txt"]');
     assert.match(await log.getAttribute("href"), /^https:\/\/github\.com\/mlcommons\/training_results_v2\.0\//);
     await panel.getByRole("heading", { name: "Claims that use it" }).waitFor();
+  }));
+
+test("a drawn chart moves nothing that was in view, and its numbers are made when they are opened", () =>
+  onPage("#/claims", async (page) => {
+    await page.evaluate(() => {
+      window.moved = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => (window.moved += value))).observe({ type: "layout-shift" });
+      location.hash = "#/charts/latency_bounded";
+    });
+    await page.locator(".chart canvas").waitFor();
+    await nextFrames(page);
+    assert.equal(await page.locator(".numbers table").count(), 0);
+    const moved = await page.evaluate(() => window.moved);
+    assert.ok(moved < 0.1, `${moved}`);
   }));
 
 test("each analysis is drawn, with a link to its rows", () =>

@@ -93,10 +93,10 @@ def test_a_lower_rate_is_a_longer_time(warehouse: Path, query: Query) -> None:
 
 
 def test_throughput_of_a_maker_has_an_interval_where_others_measured_alike(warehouse: Path) -> None:
-    answers = expect(model="resnet50", platform="bow-pod16", task="training", warehouse=warehouse)
-    for answer in answers:
+    for answer in expect(model="resnet50", platform="bow-pod16", task="training", warehouse=warehouse):
         assert answer.unit == "images/s"  # as compare prints it
         assert [own.nominal for own in answer.intervals] == [0.8]  # ten pairs
+        assert ("too wide" in answer.summary) == (answer.intervals[0].high > 10 * answer.intervals[0].low)
         assert answer.intervals[0].low < answer.figure < answer.intervals[0].high
         assert any("too few for 95%" in remark for remark in answer.remarks)
 

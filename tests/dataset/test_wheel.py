@@ -114,14 +114,14 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
 
 @pytest.fixture(scope="module")
 def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Make an environment for each combination of extras, of the pinned versions and nothing else."""
+    """Make an environment for each combination of extras, of the pinned versions and the Python WHEEL_PYTHON."""
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     require(uv is not None, "uv is not installed")
-    root = tmp_path_factory.mktemp("environments")
+    root, interpreter = tmp_path_factory.mktemp("environments"), os.environ.get("WHEEL_PYTHON", sys.executable)
     python = {}
     for extras in sorted({",".join(filter(None, needs)) for needs in NEEDS}):
         python[extras] = root / (extras or "core") / "bin" / "python"
-        make = [uv, "venv", "--quiet", "--python", sys.executable, str(python[extras].parents[1])]
+        make = [uv, "venv", "--quiet", "--python", interpreter, str(python[extras].parents[1])]
         package = f"ipu-results[{extras}] @ file://{wheel}"
         install = [uv, "pip", "install", "--quiet", "--python", str(python[extras]), "--constraint", str(PINS), package]
         for command in (make, install):

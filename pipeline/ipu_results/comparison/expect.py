@@ -29,6 +29,7 @@ COVERAGES = (0.8, 0.95)
 GROUPS = ("network", "first_result_id")
 # The coarser group counts as this number of pairs: 1 and 3 gave the same coverage, 1 the narrower intervals.
 PRIOR_PAIRS = 1
+WIDE = 10  # times the low end, from which an interval tells nothing
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
 LEFT_OUT = ("party", "round", "chip")
 MAX_NEAREST = 5
@@ -58,11 +59,8 @@ FIGURES = fill_rules("""
     WHERE r.relationship IN ('vendor', 'official') AND r.origin <> 'emulated'
 """)
 ALIKE = {
-    "IPU": "Most third parties had help of the maker: `vendor_part` of `replications` says which.",
-    "other": (
-        "Most third parties are builders of systems that ran the maker's software, so an interval for others is "
-        "too narrow."
-    ),
+    "IPU": "Most third parties had help of the maker: column vendor_part of the view replications says which.",
+    "other": "Most third parties built systems with the maker's software: an interval for others is too narrow.",
 }
 
 Row = Mapping[str, Any]
@@ -108,7 +106,8 @@ class Expectation:
         """The narrowest interval in one line, with what limits it most."""
         own = self.intervals[0]
         ends = f"{_round(own.low)} to {_round(own.high)} {self.unit}"
-        return f"{ends} ({own.nominal:.0%}, from {self.pairs} pairs). {self.remarks[0]}"
+        use = ": too wide to tell anything" if own.high > WIDE * own.low else ""
+        return f"{ends} ({own.nominal:.0%}, from {self.pairs} pairs){use}. {self.remarks[0]}"
 
     def to_record(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
