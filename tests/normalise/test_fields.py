@@ -60,6 +60,12 @@ def test_word_gets_its_canonical_name(field: str, text: str, values: dict[str, A
     assert convert(field, text) == values
 
 
+@pytest.mark.parametrize("field", ["platform", "model", "framework", "sdk_version", "chip", "variant", "precision"])
+def test_name_with_a_cyrillic_letter_is_refused_where_any_word_is_kept(field: str) -> None:
+    with pytest.raises(UnreadableCellError, match=r"has U\+0421, which looks like a Latin letter"):
+        convert_cell(field, "С2", CellContext(WORDS, None, False))
+
+
 def test_blank_and_not_given_fill_nothing() -> None:
     for field in CONVERTERS:
         for text in ("", *WORDS.not_given["any"], *WORDS.not_given.get(field, ())):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from ipu_results.errors import CatalogueError
+from ipu_results.ground.text import find_lookalike
 from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
     UnknownWord,
@@ -111,6 +112,9 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
     """
     if context.vocabulary.gives_no_value(field, text):
         return CellValues()
+    if char := find_lookalike(text):
+        message = f"{text!r} has U+{ord(char):04X}, which looks like a Latin letter: its name would be another one"
+        raise UnreadableCellError("unreadable-cell", message)
     convert = CONVERTERS.get(field, _keep_text(field))
     converted = convert(text, context)
     is_lost = converted.figure is None and all(value is None for _, value in converted.values)
