@@ -112,7 +112,7 @@ class WebFolder:
 
     def copy_file(self, path: str, out: BinaryIO, max_bytes: int) -> None:
         """Copy a file. Raises FetchError, and OSError where the copy cannot be written."""
-        download(join_path(self._url, quote(path)), ANYTHING, TransferOptions(max_bytes), out)
+        download(join_path(self._url, quote(path)), ANYTHING, TransferOptions(max_bytes, out=out))
 
 
 Folder = LocalFolder | RemoteFolder | WebFolder

@@ -169,8 +169,8 @@ def find_lookalike(text: str) -> str | None:
     alike = {char for char, plain in foreign.items() if plain.isascii() and not _is_latin(char)}
     if alike and all(plain.isascii() for plain in foreign.values()):
         return min(alike)
-    mixed = (word for word in LETTERS.findall(text) if any(map(_is_latin, word)) and not alike.isdisjoint(word))
-    return next((char for word in mixed for char in word if char in alike), None)
+    mixed = (word for word in LETTERS.findall(text) if any(map(_is_latin, word)))
+    return next((str(char) for word in mixed for char in word if char in alike), None)
 
 
 def _is_latin(char: str) -> bool:

@@ -74,6 +74,8 @@ class TransferOptions:
     """Seconds of which the pauses are multiples."""
     progress: Progress = lambda size, total: None  # noqa: ARG005
     """Called with the bytes received so far and the total if known; starts again with each attempt."""
+    out: BinaryIO | None = None
+    """A file to write the document to, which is then not in the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,8 @@ class TransferError(Exception):
         self.retry_after = retry_after
 
 
-def download(
-    url: str, media_type: str, options: TransferOptions | None = None, out: BinaryIO | None = None
-) -> Download:
-    """Download one document, to a file where there is one. Raises FetchError, and OSError for the file."""
+def download(url: str, media_type: str, options: TransferOptions | None = None) -> Download:
+    """Download one document. Raises FetchError, and OSError where `options.out` cannot be written."""
     options = options or TransferOptions()
     ends_at = time.monotonic() + options.deadline
     policy = Retry(options.retries, backoff_factor=options.backoff, backoff_max=MAX_RETRY_WAIT_S)
@@ -111,7 +111,7 @@ def download(
             while True:
                 attempts += 1
                 try:
-                    return _attempt(session, target, media_type, ends_at, options, out)
+                    return _attempt(session, target, media_type, ends_at, options)
                 except TransferError as error:
                     policy = _pause(policy, error, ends_at)
     except TransferError as error:
@@ -149,12 +149,7 @@ def _pause(policy: Retry, error: TransferError, ends_at: float) -> Retry:
 
 
 def _attempt(
-    session: requests.Session,
-    target: Url,
-    media_type: str,
-    ends_at: float,
-    options: TransferOptions,
-    out: BinaryIO | None,
+    session: requests.Session, target: Url, media_type: str, ends_at: float, options: TransferOptions
 ) -> Download:
     for _ in range(MAX_REDIRECTS + 1):
         timeout = min(options.timeout, ends_at - time.monotonic())
@@ -165,10 +160,9 @@ def _attempt(
         with response:
             if not response.is_redirect:
                 _check_headers(response, media_type, options.max_bytes)
-                body = BytesIO() if out is None else out
+                body = options.out or BytesIO()
                 _read_body(response, media_type, ends_at, options, body)
-                data = body.getvalue() if isinstance(body, BytesIO) else b""
-                kind = response.headers.get("Content-Type", "")
+                data, kind = getattr(body, "getvalue", bytes)(), response.headers.get("Content-Type", "")
                 return Download(data, kind, datetime.now(UTC).replace(microsecond=0))
             target = _resolve_redirect(session, response, target)
     raise TransferError(f"more than {MAX_REDIRECTS} redirects")
