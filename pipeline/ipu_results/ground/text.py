@@ -165,7 +165,7 @@ def get_skeleton(name: str) -> str:
 
 def find_lookalike(text: str) -> str | None:
     """Return a letter of another script that looks like a Latin one, in a Latin word or a text that looks Latin."""
-    foreign = {char: _find_prototype(char) for char in FOREIGN.findall(text)}
+    foreign: dict[str, str] = {char: _find_prototype(char) for char in FOREIGN.findall(text)}
     alike = {char for char, plain in foreign.items() if plain.isascii() and not _is_latin(char)}
     if alike and all(plain.isascii() for plain in foreign.values()):
         return min(alike)
