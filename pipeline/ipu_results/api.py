@@ -12,7 +12,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_string_dtype
 
 from ipu_results.errors import QueryError
@@ -27,6 +26,7 @@ from ipu_results.store.query import (
     open_warehouse,
     read_build_id,
     read_one_build,
+    read_parquet,
     read_view,
 )
 
@@ -83,7 +83,7 @@ def _read_rows(folder: Path, name: str, columns: list[str]) -> tuple[pa.Table, s
     view = next((view for view in VIEWS if view.name == name), None)
     if view is None or path.exists():
         check_build_id(path, build_id)
-        return pq.read_table(path, columns=columns, page_checksum_verification=True), build_id
+        return read_parquet(path, columns), build_id
     with open_warehouse(folder) as connection:
         return read_view(connection, view).select(columns), build_id
 

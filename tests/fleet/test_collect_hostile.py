@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import tomllib
@@ -16,6 +17,7 @@ from ipu_results.fleet import collect, folders
 
 from tests.fleet.conftest import EMULATED, OTHER_ID, assert_nothing_staged, count, explain, list_runs
 from tests.runner.runs_support import RUN_ID, emulated_point, point, put_run, write_sidecars
+from tests.sources.http_support import Handler, run_server
 
 
 def link_file(run: Path) -> None:
@@ -114,3 +116,88 @@ def test_oversized_file_is_refused(
     with (run / name).open("ab") as file:
         file.truncate(2**24)
     assert f"{name}: is larger than" in explain(collect([str(lab)], tmp_path / "into"), "refused")
+
+
+# --- web servers: the rules are those of `fetch`
+
+LISTING = b"<html><a href='%s/'>run</a>" % RUN_ID.encode()
+
+
+def list_without_end(handler: Handler, _: int) -> None:
+    handler.send(LISTING, length=None)
+    handler.drip(b"<a href='x/'>x</a>" * 5000, 0)
+
+
+def list_packed(handler: Handler, _: int) -> None:
+    handler.send(gzip.compress(LISTING + bytes(9_000_000)), Content_Encoding="gzip")
+
+
+def send_file_without_end(handler: Handler, _: int) -> None:
+    handler.send(b"", length=None, kind="application/octet-stream")
+    handler.drip(b"x" * 50_000, 0)
+
+
+WEB: dict[str, tuple[Callable[[Handler, int], object], str]] = {
+    "endless listing": (list_without_end, "larger than the limit of 5000000 bytes"),
+    "packed listing": (list_packed, "larger than the limit of 5000000 bytes"),
+    "other place": (lambda own, _: own.send(b"", status=302, Location="http://169.254.169.254/"), "to another place"),
+    "other port": (lambda own, _: own.send(b"", status=302, Location="http://127.0.0.1:1/"), "to another place"),
+    "not a page": (lambda own, _: own.send(LISTING, kind="application/json"), "came as application/json"),
+    "other encoding": (lambda own, _: own.send(LISTING, Content_Encoding="br"), "came in the encoding br"),
+}
+
+
+@pytest.mark.parametrize("case", WEB)
+def test_web_server_is_read_by_the_rules_of_fetch(tmp_path: Path, case: str) -> None:
+    respond, message = WEB[case]
+    with run_server() as server:
+        outcomes = collect([server.on(respond, "/runs/")], tmp_path / "into")
+    assert message in explain(outcomes, "failed")
+    assert_nothing_staged(tmp_path / "into")
+
+
+def test_endless_file_of_a_web_server_ends_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet, "MAX_BYTES", 200_000)
+    links = "".join(f"<a href='{name}'>{name}</a>" for name in folders.FILES)
+    with run_server() as server:
+        server.on(lambda own, _: own.send(LISTING), "/runs/")
+        server.on(lambda own, _: own.send(f"<html>{links}".encode()), f"/runs/{RUN_ID}/")
+        for name in folders.FILES:
+            url = server.on(send_file_without_end, f"/runs/{RUN_ID}/{name}")
+        outcomes = collect([url.rpartition(f"/{RUN_ID}")[0]], tmp_path / "into")
+    assert "record.json cannot be read: 127.0.0.1/runs" in (reason := explain(outcomes, "failed"))
+    assert "larger than the limit of 200000 bytes" in reason
+    assert_nothing_staged(tmp_path / "into")
+
+
+def test_links_of_a_web_server_lead_nowhere_else(tmp_path: Path) -> None:
+    links = [
+        "../other/",
+        "http://127.0.0.1:1/x/",
+        "//evil.invalid/y/",
+        "%2e%2e/",
+        "a%2Fb/",
+        "http://[::1/",
+        "?C=N",
+        "/",
+    ]
+    with run_server() as server:
+        body = "<html>" + "".join(f"<a href='{link}'>x</a>" for link in links)
+        outcomes = collect([server.on(lambda own, _: own.send(body.encode()), "/runs/")], tmp_path / "into")
+        assert dict(server.hits) == {"/runs/": 1}
+    assert [own.reason for own in outcomes] == ["has a hostile name"] * 2
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("http://me:secret@127.0.0.1:1/runs/", "credentials is refused"),
+        ("http://127.0.0.1:1/runs/?token=secret", "has a query"),
+        ("simplecache::http://127.0.0.1:1/runs/", "in another way"),
+        ("zip://runs::https://127.0.0.1:1/runs.zip", "in another way"),
+    ],
+)
+def test_web_server_has_one_door(tmp_path: Path, source: str, message: str) -> None:
+    (outcome,) = collect([source], tmp_path / "into")
+    assert message in str(outcome.reason)
+    assert "secret" not in f"{outcome.reason} {outcome.source}"

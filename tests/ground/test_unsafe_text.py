@@ -14,7 +14,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.ground.text import escape_unprintable, format_csv, format_json, mark_formula, unmark_formula
+from ipu_results.ground.text import (
+    escape_unprintable,
+    find_lookalike,
+    format_csv,
+    format_json,
+    get_skeleton,
+    mark_formula,
+    unmark_formula,
+)
 from ipu_results.store import tables
 from ipu_results.store.tables import count_formulas, read_csv, write_csv
 
@@ -126,3 +134,31 @@ def test_json_is_unchanged_but_for_escapes() -> None:
     value: dict[str, Any] = {"a": [UNSAFE, "Größe\u00a0é", "\udcff"]}
     assert json.loads(format_json(value)) == {"a": [list(UNSAFE), "Größe\u00a0é", "\udcff"]}
     format_json(value).encode()
+
+
+LOOKALIKES = "Bоw-2000 Вow-2000 С2 А100 IPU-М2000 Gяaphcоre Zürichа 1०0 ꓐow Οxford".split()
+HONEST = ["GPU-память", "Тест с IPU", "β-VAE", "10 μs", "32×4d", "AIモデル", "Zürich", "память", "日本語GPU", "Δt"]
+
+
+@pytest.mark.parametrize("text", LOOKALIKES)
+def test_letter_of_another_script_in_a_latin_name_is_found(text: str) -> None:
+    assert find_lookalike(text) in re.findall(r"[^\x00-\x7fü]", text)
+
+
+@pytest.mark.parametrize("text", HONEST)
+def test_other_scripts_and_units_are_accepted(text: str) -> None:
+    assert find_lookalike(text) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("Graphcore", "Graphc0re"),
+        ("NVIDIA", "NVlDlA"),
+        ("Graphcore", "ɢʀᴀᴘʜᴄᴏʀᴇ"),
+        ("Lumen", "Lurnen"),
+        ("A100", "А1OO"),
+    ],
+)
+def test_names_that_look_alike_have_one_skeleton(name: str, other: str) -> None:
+    assert get_skeleton(name) == get_skeleton(other) != get_skeleton("Ada")

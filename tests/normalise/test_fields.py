@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.normalise.fields import CONVERTERS, CellContext, CellValues, convert_cell
+from ipu_results.normalise.rows import convert_texts, parse_text
 from ipu_results.normalise.values import UnreadableCellError
+from ipu_results.read.document import TextColumn
 from ipu_results.schema.vocabulary import normalise_name
 
 from tests.normalise.conftest import list_cells
@@ -58,6 +60,12 @@ def convert(field: str, text: str, unit: str | None = None) -> dict[str, Any]:
 )
 def test_word_gets_its_canonical_name(field: str, text: str, values: dict[str, Any]) -> None:
     assert convert(field, text) == values
+
+
+@pytest.mark.parametrize("field", ["platform", "model", "framework", "sdk_version", "chip", "variant", "precision"])
+def test_name_with_a_cyrillic_letter_is_refused_where_any_word_is_kept(field: str) -> None:
+    with pytest.raises(UnreadableCellError, match=r"has U\+0421, which looks like a Latin letter"):
+        convert_cell(field, "С2", CellContext(WORDS, None, False))
 
 
 def test_blank_and_not_given_fill_nothing() -> None:
@@ -247,16 +255,34 @@ def test_blank_figure_is_a_cell_without_a_value() -> None:
 
 
 @pytest.mark.parametrize("field", sorted({*CONVERTERS, "dataset", "conditions"}))
-def test_printed_text_never_becomes_null(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_text_never_becomes_null(field: str) -> None:
     kept = CONVERTERS.get(field) is CONVERTERS["repo"]  # in `cells`, or in a table of its own
     for text in ("8x4", "1.024", "1\u00a0024", "x", "?"):
         for context in (CellContext(WORDS, "ms", False), CellContext(WORDS, None, False, True)):
             with suppress(UnreadableCellError):
                 converted = convert_cell(field, text, context)
                 assert kept or converted.values or converted.figure is not None, text
-    monkeypatch.setitem(CONVERTERS, field, lambda *_: CellValues((("batch_size", None),)))
-    with pytest.raises(UnreadableCellError, match="'8x4' is not a value of"):
-        convert_cell(field, "8x4", CellContext(WORDS, None, False))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "lost", [None, NAN, CellValues((("batch_size", None),)), CellValues((), NAN), CellValues((("power_w", NAN),), 1.0)]
+)
+def test_converter_that_loses_a_text_is_stopped_for_every_kind_of_document(lost: Any) -> None:
+    converted = convert_texts(TextColumn((0, 1), ("", "8x4")), lambda _: lost)
+    assert converted[0] is lost
+    assert str(converted[1]) == "no value comes of '8x4'"
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "nan", "inf", "1e400", "1_000", "١٢", "１２", "٣.٥", " 12", "0x10", "½", "TBD"]
+)
+@pytest.mark.parametrize("kind", ["integer", "double"])
+def test_only_plain_digits_are_figures_of_a_table_that_is_published_as_it_is(kind: Any, text: str) -> None:
+    with pytest.raises(UnreadableCellError, match="is not"):
+        parse_text(kind, text)
 
 
 @given(st.sampled_from(sorted(CONVERTERS)), st.text(max_size=20), st.booleans(), st.sampled_from([None, "ms", "mins"]))

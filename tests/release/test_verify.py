@@ -11,13 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ipu_results
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.errors import UnreadableReleaseError
+from ipu_results.errors import UnreadableReleaseError, WarehouseError
 from ipu_results.release import verify_release
 from ipu_results.release.files import CHECKSUMS, check_files, read_checksums, write_checksums
+from ipu_results.store.files import DATABASE
 
 from tests.conftest import ROOT, run_cli
 from tests.release.release_support import read_record, update_checksums, write_record
@@ -46,6 +48,28 @@ def test_flipped_byte_in_any_file_is_found(copy: Path) -> None:
         assert problems if path.name == CHECKSUMS else path.name in problems
         path.write_bytes(data)
     assert check_files(copy) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("results", "throughput"), ("cells", "raw_text"), ("documents", "title")]
+)
+def test_flipped_byte_of_a_data_page_is_named_by_load_query_and_verify(copy: Path, table: str, column: str) -> None:
+    """Somebody has written the checksums of the files again, and no DuckDB file is built."""
+    path = copy / f"{table}.parquet"
+    rows = pq.ParquetFile(path)
+    pages = rows.metadata.row_group(0).column(rows.schema_arrow.names.index(column))
+    rows.close()
+    at = (pages.dictionary_page_offset or pages.data_page_offset) + pages.total_compressed_size - 1
+    data = path.read_bytes()
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    update_checksums(copy, path.name)
+    [problem, *_] = list_problems(copy)
+    assert problem.startswith(f"{path.name}: cannot be read: ")
+    with pytest.raises(WarehouseError, match=f"^{path.name}: cannot be read: "):
+        ipu_results.load(table, warehouse=copy)
+    (copy / DATABASE).unlink()
+    with pytest.raises(WarehouseError, match=f"^{path.name}: cannot be read: "), ipu_results.connect(copy):
+        pass
 
 
 def test_every_bit_of_the_checksums_counts(tmp_path: Path) -> None:

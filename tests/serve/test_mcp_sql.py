@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.conftest import ROOT, run_cli
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
-from ipu_results.serve.answers import Record
+from ipu_results.serve.answers import Record, open_record
 from ipu_results.serve.server import answer
 from ipu_results.serve.sql import SqlWorker
 
@@ -136,7 +137,44 @@ def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> 
         own.cancel(first)
         assert running.result()["status"] == "refused"
         assert waiting.result()["code"] == "too-long"
+    ready = [process for process in (own._process, own._spare) if process and process.poll() is None]
+    assert ready, "a process is started before the next statement comes"
+    assert answer(record, own, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
+    assert own._spare is None
     own.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_database", [True, False])
+def test_no_answer_names_a_path_of_the_machine_and_damage_is_named(
+    warehouse: Path, tmp_path: Path, has_database: bool
+) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(warehouse, own)
+    if not has_database:
+        (own / "ipu_results.duckdb").unlink()
+    record = open_record(own)
+    worker, texts = SqlWorker(record), []
+    for statement in PATHS:
+        texts.append(json.dumps(answer(record, worker, "sql", {"statement": statement})))
+    worker.stop()
+    for path in own.glob("*.*"):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 3 :: 4096] = bytes(len(data[len(data) // 3 :: 4096]))
+        with path.open("r+b") as file:  # the file that is open
+            file.write(data)
+    for tool, arguments in (("claims", {}), ("sql", {"statement": "SELECT sum(length(raw_text)) AS n FROM cells"})):
+        actual = answer(record, worker, tool, arguments)
+        assert actual["status"] == "refused" or (tool, has_database) == ("claims", False)  # these rows are in memory
+        assert actual.get("code", "rebuilt") == "rebuilt"
+        texts.append(json.dumps(actual))
+    worker.stop()
+    shutil.rmtree(own)
+    texts.append(json.dumps(answer(record, worker, "sql", {"statement": "SELECT 1 AS one"})))
+    worker.stop()
+    record.connection.close()
+    for text in texts:
+        assert not [place for place in (str(tmp_path), str(Path.home()), str(ROOT)) if place in text], text
 
 
 @pytest.mark.slow
@@ -161,6 +199,17 @@ def test_every_code_is_reached_by_a_test() -> None:
     assert set(CODES) - reached == {
         *("too-long", "rebuilt", "submitted-not-requested", "different-power-scopes"),  # in tests of their own
     }
+
+
+PATHS = (
+    "FROM duckdb_databases()",
+    "SELECT name, value FROM duckdb_settings()",
+    "FROM duckdb_secrets()",
+    "FROM duckdb_extensions()",
+    "SELECT current_setting('temp_directory') AS folder",
+    "FROM 'cells.parquet'",
+    "FROM nope",
+)
 
 
 INITIALIZE = {

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from ipu_results.analyses import ANALYSES
+from ipu_results.build import IngestConfig, ingest
 from ipu_results.emulator.check import load_published_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import run_query
@@ -32,7 +33,7 @@ from ipu_results.site.data import EXAMPLES, build_claims, build_results, build_s
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
-from tests.conftest import COMMITTED, ROOT, require
+from tests.conftest import COMMITTED, ROOT, copy_documents, require
 
 SITE = ROOT / "site"
 BROWSER_S = 900  # of 71 tests on a busy machine; 250 on an idle one
@@ -276,6 +277,23 @@ def test_changed_release_is_refused(tmp_path: Path) -> None:
     with duckdb.connect(str(release / DATABASE)) as connection:
         connection.execute("UPDATE results SET throughput = 1")
     assert_refused(release, tmp_path / "other", f"{DATABASE}: sha256 differs")
+
+
+@pytest.mark.slow
+def test_site_of_one_document_builds_and_names_what_it_has_no_rows_for(tmp_path: Path) -> None:
+    """The record of somebody who has one paper: no MLPerf rows, no pairs, no claims."""
+    raw = copy_documents(tmp_path / "raw", "qwant/resnext101-c2-2020-02-28.pdf")
+    ingest(IngestConfig(raw, tmp_path / "warehouse"))
+    pages = tmp_path / "pages"
+    done = CliRunner().invoke(command.main, [*map(str, (tmp_path / "warehouse", pages / "data", "--pages", pages))])
+    assert done.exit_code == 0, done.stderr
+    for part in ("chart mlperf_noise", "chart mlperf_trends", "chart predicted", "finding bow"):
+        assert f"warning: {part} is left out: the record has too few rows for it" in done.stderr
+    assert [path.name for path in pages.glob("chart/*.html")] == ["resnext101.html"]
+    assert {"results", "mlperf", "rankings", "start"} < {path.stem for path in pages.glob("data/*.js")}
+    for path in (*pages.rglob("*.html"), *pages.rglob("*.svg"), *pages.glob("data/*.js")):
+        assert not re.search(r"\bnan\b|NaN|undefined|\bNone\b", text := path.read_text(encoding="utf-8")), path
+        assert path.suffix != ".js" or parse_script(text)
 
 
 def test_folder_without_a_release_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from ipu_results.store.files import COMMIT, STAGING, is_pending
 from ipu_results.store.query import open_warehouse
 from ipu_results.store.transaction import lock_folder, recover, stage_files
 
-from tests.conftest import PAGE, ROOT, edit, query_rows, read_files, run_cli
+from tests.conftest import PAGE, ROOT, copy_documents, edit, query_rows, read_files, require, run_cli
 
 pytestmark = pytest.mark.slow  # processes are killed
 
@@ -288,3 +289,38 @@ def test_warehouse_inside_a_file_is_one_line(page: Path, tmp_path: Path) -> None
     done = run_cli("ingest", "--raw", page, "--warehouse", tmp_path / "file" / "warehouse")
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {tmp_path}")
+
+
+IN_LOCALE = """
+import locale, sys
+locale.setlocale(locale.LC_ALL, "")  # as a program does that embeds this one
+print(locale.localeconv()["decimal_point"], file=sys.stderr)
+from ipu_results.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("name", "mark"), [("C", "."), ("de_DE.UTF-8", ",")])
+def test_locale_changes_no_figure_and_no_character(tmp_path: Path, name: str, mark: str) -> None:
+    raw = copy_documents(tmp_path / "raw", "qwant/resnext101-c2-2020-02-28.pdf", "graphcore/performance-2023-h1.csv")
+    build_id = ingest(IngestConfig(raw, tmp_path / "expected")).build_id
+    if name != "C":
+        compiler = shutil.which("localedef")
+        require(compiler is not None, "needs localedef")
+        subprocess.run([str(compiler), "-i", "de_DE", "-f", "UTF-8", str(tmp_path / name)], check=False)
+        require((tmp_path / name).is_dir(), "needs the sources of locales")
+    env = {**os.environ, "LC_ALL": name, "LOCPATH": str(tmp_path), "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+    def run(*args: object) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-c", IN_LOCALE, *map(str, args)]
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=False, timeout=120)
+        assert (done.returncode, done.stderr.splitlines()[0]) == (0, mark.encode()), done.stderr
+        return done
+
+    assert build_id[:12].encode() in run("ingest", "--raw", raw, "--warehouse", tmp_path / "own").stdout
+    sql = "SELECT 'µ' AS µ, throughput FROM results WHERE table_name = 'qwant_c2' AND batch_size = 2"
+    for left_out in (None, tmp_path / "own" / "ipu_results.duckdb"):
+        if left_out:
+            left_out.unlink()
+        done = run("query", sql, "--warehouse", tmp_path / "own", "--format", "csv")
+        assert done.stdout.decode() == "µ,throughput\nµ,1474.16\n"

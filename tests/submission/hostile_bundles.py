@@ -339,6 +339,10 @@ FIGURES: dict[str, tuple[Put, str]] = {
         with_rows(throughput("14377.25", platform="IPU M2000!"), new_words=["IPU M2000!"]),
         "unknown-word",
     ),
+    "machine with a zero for an O": (
+        with_rows(throughput("14377.25", platform="1PU-M2OOO"), new_words=["1PU-M2OOO"]),
+        "unknown-word",
+    ),
     "more chips than the machine has": (with_rows(throughput("14377.25", chip_count="7")), "contradiction"),
     "chip of another machine": (with_rows(throughput("14377.25", chip="GC2")), "contradiction"),
     "micro-batch larger than the batch": (with_rows(throughput("14377.25", micro_batch_size="64")), "contradiction"),
@@ -361,5 +365,7 @@ FIGURES: dict[str, tuple[Put, str]] = {
     "unknown unit": (with_rows(figure("throughput", "14377.25", "furlongs/s")), "unknown-word"),
     "unknown metric": (with_rows(figure("thruput", "14377.25", "images/s")), "unknown-word"),
     "name of a publisher": (with_rows(*ROWS, who={"name": "Graph Core"}), "owner"),
+    "name of a publisher with a zero for an o": (with_rows(*ROWS, who={"name": "Graphc0re"}), "owner"),
+    "name of a publisher in small capitals": (with_rows(*ROWS, who={"name": "ɢʀᴀᴘʜᴄᴏʀᴇ"}), "owner"),
     "name of a publisher in wide letters": (with_rows(*ROWS, who={"name": "\uff27raphcore"}), "owner"),
 }

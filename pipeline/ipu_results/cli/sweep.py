@@ -287,9 +287,9 @@ def collect(
 ) -> None:
     """Merge the runs of other machines into one folder, for the next `ingest`.
 
-    DIR or URL is a run folder of `sweep`, or holds run folders at any place below it. A URL is whatever fsspec
-    knows, such as an object store or a web server. Every file is compared with the digests of the run's sidecars, and
-    the run is read as `ingest` reads it. Then it appears in one rename.
+    DIR or URL is a run folder of `sweep`, or holds run folders at any place below it. A URL is that of a web
+    server, read as `fetch` does, or one that fsspec knows, such as an object store. Every file is compared with the
+    digests of the run's sidecars, and the run is read as `ingest` reads it. Then it appears in one rename.
 
     A run that is in place is not added again. Another run of the same id is a conflict: what is in place stays, and
     so does the source. Unfinished runs are skipped. Links, other files in place of a run's, and files that are too
@@ -297,7 +297,7 @@ def collect(
 
     \b
     Extras:
-      URLs: pip install 'ipu-results[remote]', and the package that fsspec names for an object store
+      object stores: pip install 'ipu-results[remote]', and the package that fsspec names
 
     \b
     Example:

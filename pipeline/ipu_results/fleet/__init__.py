@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from ipu_results.build import IngestConfig, load_document
 from ipu_results.check.conservation import check_expected_tables
 from ipu_results.check.gate import gate_results
-from ipu_results.errors import CatalogueError, DamagedRunError, DocumentTooLargeError, IpuResultsError
+from ipu_results.errors import CatalogueError, DamagedRunError, DocumentTooLargeError, FetchError, IpuResultsError
 from ipu_results.fleet.folders import (
     ATTACHMENTS,
     FILES,
@@ -29,8 +29,10 @@ from ipu_results.fleet.folders import (
     RECORD,
     Folder,
     LocalFolder,
+    RemoteFolder,
     RunFolder,
     Status,
+    WebFolder,
     find_run_folders,
     open_folder,
 )
@@ -159,19 +161,24 @@ def _stage(folder: Folder, run: RunFolder, where: str, staging: Path, into: Path
 
 def _copy_file(folder: Folder, path: str, target: Path) -> str:
     """Copy a file; return its sha256. Raises _SourceError, DocumentTooLargeError, OSError."""
-    digest, size = hashlib.sha256(), 0
-    limit = MAX_RUN_FILE_BYTES if target.name in ATTACHMENTS else MAX_BYTES
-    with target.open("wb") as out:
-        for chunk in _read_chunks(folder, path, target.name):
-            size += len(chunk)
-            if size > limit:
-                raise DocumentTooLargeError(f"is larger than {limit:,} bytes", document=target.name)
-            digest.update(chunk)
-            out.write(chunk)
-    return digest.hexdigest()
+    limit, size = MAX_RUN_FILE_BYTES if target.name in ATTACHMENTS else MAX_BYTES, 0
+    with target.open("w+b") as out:
+        if isinstance(folder, WebFolder):
+            try:
+                folder.copy_file(path, out, limit)
+            except FetchError as error:
+                raise _SourceError(f"{target.name} cannot be read: {error}") from error
+        else:
+            for chunk in _read_chunks(folder, path, target.name):
+                size += len(chunk)
+                if size > limit:
+                    raise DocumentTooLargeError(f"is larger than {limit:,} bytes", document=target.name)
+                out.write(chunk)
+        out.seek(0)
+        return hashlib.file_digest(out, "sha256").hexdigest()
 
 
-def _read_chunks(folder: Folder, path: str, name: str) -> Iterator[bytes]:
+def _read_chunks(folder: LocalFolder | RemoteFolder, path: str, name: str) -> Iterator[bytes]:
     try:
         with folder.open_file(path) as file:
             while chunk := file.read(CHUNK):

@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from ipu_results.errors import DocumentTooLargeError
+from lxml import html
+
+from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError
 from ipu_results.ground.files import call_remote, connect_url, hide_secrets, is_url, join_path, open_regular_file
-from ipu_results.ground.limits import MAX_RUN_DEPTH, MAX_RUN_FOLDERS
+from ipu_results.ground.limits import MAX_LISTING_BYTES, MAX_RUN_DEPTH, MAX_RUN_FOLDERS
 from ipu_results.schema import table
 from ipu_results.sources.catalogue import UNFINISHED
+from ipu_results.sources.download import ANYTHING, TransferOptions, download
 
 RUN_ID = table("runs").column("run_id").pattern or ""
 RECORD, POINTS, JOURNAL = "record.json", "points.csv", "journal.jsonl"
@@ -80,13 +84,49 @@ class RemoteFolder:
         return cast(BinaryIO, call_remote(lambda: self._files.open(join_path(self._root, path), "rb")))
 
 
-Folder = LocalFolder | RemoteFolder
+class WebFolder:
+    """The same on a web server, by the links of its listing; requests are those of `fetch`, with its limits."""
+
+    def __init__(self, url: str) -> None:
+        self.place = hide_secrets(url)
+        if urlsplit(url).query:
+            raise UnrecognisedDocumentError("has a query; name the address of a folder alone", document=self.place)
+        self._url = f"{url.partition('#')[0].rstrip('/')}/"
+        self.name = unquote(self._url).rstrip("/").rsplit("/", 1)[-1]
+
+    def list_entries(self, path: str) -> dict[str, Kind]:
+        """Return the kinds of what is in a folder. Raises FetchError, OSError."""
+        url = join_path(self._url, quote(f"{path}/" if path else ""))
+        page = download(url, "text/html", TransferOptions(MAX_LISTING_BYTES)).data
+        folder, entries = urlsplit(url), dict[str, Kind]()
+        for link in call_remote(lambda: html.document_fromstring(page).xpath("//a/@href")):
+            try:
+                target = urlsplit(urljoin(url, str(link)))
+            except ValueError:  # not an address
+                continue
+            before, _, name = target.path.rstrip("/").rpartition("/")
+            is_below = target[:2] == folder[:2] and unquote(f"{before}/") == unquote(folder.path)
+            if is_below and name and not target.query:
+                entries[unquote(name)] = "folder" if target.path.endswith("/") else "file"
+        return entries
+
+    def copy_file(self, path: str, out: BinaryIO, max_bytes: int) -> None:
+        """Copy a file. Raises FetchError, and OSError where the copy cannot be written."""
+        download(join_path(self._url, quote(path)), ANYTHING, TransferOptions(max_bytes, out=out))
+
+
+Folder = LocalFolder | RemoteFolder | WebFolder
 
 
 def open_folder(source: str) -> Folder:
     """Return the folder at a path or URL. Raises MissingExtraError, UnrecognisedDocumentError for a bad URL."""
     if not is_url(source):
         return LocalFolder(source)
+    if re.match(r"(?i)https?://", source):
+        return WebFolder(source)
+    if re.search(r"(?i)https?://|webdav|github:", source):
+        message = "leads to a web server in another way; name its address alone"
+        raise UnrecognisedDocumentError(message, document=hide_secrets(source))
     files, root = connect_url(source)
     return LocalFolder(root) if getattr(files, "local_file", False) else RemoteFolder(source)
 
@@ -111,7 +151,7 @@ def find_run_folders(folder: Folder) -> Iterator[RunFolder]:
     seen, deepest = 0, ""
     while waiting:
         path, name, depth = waiting.pop()
-        if (seen := seen + 1) > MAX_RUN_FOLDERS:
+        if (seen := seen + 1) + len(waiting) > MAX_RUN_FOLDERS:
             raise DocumentTooLargeError(f"has more than {MAX_RUN_FOLDERS:,} folders below it", document=folder.place)
         entries = folder.list_entries(path)
         if re.fullmatch(RUN_ID, name) or name.endswith(UNFINISHED) or {RECORD, POINTS} <= set(entries):

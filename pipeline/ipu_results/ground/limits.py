@@ -27,6 +27,7 @@ MAX_UNPACKED_PDF_BYTES = 2_000_000_000  # bytes that all streams of a PDF unpack
 
 # Downloads
 MAX_REDIRECTS = 5  # redirects that one download follows
+MAX_LISTING_BYTES = 5_000_000  # bytes of a web page that lists a folder of runs
 MAX_RETRY_WAIT_S = 60.0  # seconds between two tries, whatever the server asks for
 
 # MLPerf archives and logs

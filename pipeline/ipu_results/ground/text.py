@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -136,6 +137,44 @@ def escape_unprintable(text: str, keep: str = "") -> str:
 def escape_line(text: str) -> str:
     """Return text on one line, with the characters escaped that a terminal would act on."""
     return escape_unprintable(" ".join(text.split()))
+
+
+FOREIGN = re.compile(r"[^\W\x00-\x7fµμ]")  # letters and digits besides ASCII; μ of units looks like no letter
+LETTERS = re.compile(r"[^\W\d_]+")
+SMALL_CAPITAL = re.compile("LATIN LETTER SMALL CAPITAL ([A-Z])")
+
+
+@cache
+def _find_prototype(char: str) -> str:
+    """Return the ASCII letters or digits that a character looks like by Unicode's tables (UTS #39), else itself."""
+    from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415  (takes 0.2 s)
+
+    if match := SMALL_CAPITAL.fullmatch(unicodedata.name(char, "")):  # the tables leave them out
+        return match[1]
+    near = {char, *(other["c"] for other in confusables_data.get(char, ()))}
+    all_alike = near | {other["c"] for own in near for other in confusables_data.get(own, ())}
+    plain = [text for text in all_alike if text.isascii() and text.isalnum()]
+    return min(plain, key=lambda text: (-len(text), text), default=char)
+
+
+def get_skeleton(name: str) -> str:
+    """Return what names that look alike share: without case, blanks and hyphens, `O` as `0`, `l` and `I` as `1`."""
+    text = "".join(map(_find_prototype, unicodedata.normalize("NFKC", name)))
+    return re.sub(r"[^\w.+]|_", "", text).casefold().replace("o", "0").replace("i", "1").replace("l", "1")
+
+
+def find_lookalike(text: str) -> str | None:
+    """Return a letter of another script that looks like a Latin one, in a Latin word or a text that looks Latin."""
+    foreign: dict[str, str] = {char: _find_prototype(char) for char in FOREIGN.findall(text)}
+    alike = {char for char, plain in foreign.items() if plain.isascii() and not _is_latin(char)}
+    if alike and all(plain.isascii() for plain in foreign.values()):
+        return min(alike)
+    mixed = (word for word in LETTERS.findall(text) if any(map(_is_latin, word)))
+    return next((str(char) for word in mixed for char in word if char in alike), None)
+
+
+def _is_latin(char: str) -> bool:
+    return unicodedata.name(unicodedata.normalize("NFKC", char)[0], "").startswith("LATIN")
 
 
 PART = re.compile(r"[^\W\d_]+|\d+")

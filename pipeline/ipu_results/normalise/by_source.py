@@ -295,9 +295,10 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
     return Fragments(table, kept, tuple(column), converted, TABLE, False, identifying, values), rejected
 
 
-def _require_text(field: str, text: str) -> None:
+def _require_text(field: str, text: str) -> str:
     if not text:
         raise UnreadableCellError(f"missing-{field}", f"{field} is blank")
+    return text
 
 
 def _find_unit(metric: str, unit: str, vocabulary: Vocabulary) -> tuple[str, Decimal]:

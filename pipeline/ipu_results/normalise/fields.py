@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from ipu_results.errors import CatalogueError
+from ipu_results.ground.text import find_lookalike
 from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
     UnknownWord,
@@ -21,6 +22,7 @@ from ipu_results.normalise.values import (
     UnreadableCellError,
     find_nearest,
     parse_derived_number,
+    parse_double,
     parse_duration_s,
     parse_mlperf_round,
     parse_number,
@@ -81,6 +83,10 @@ class CellValues(NamedTuple):
     factor: float | None = None
 
 
+NO_VALUE = CellValues()
+"""Of a blank cell, of a mark for no value, and of a text that is kept elsewhere."""
+
+
 class CellContext(NamedTuple):
     """What the conversion of a cell depends on besides its text.
 
@@ -105,18 +111,13 @@ def _fill(
 
 
 def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
-    """Return the columns that a cell fills, none for a blank cell.
-
-    Raises UnreadableCellError for a text that cannot be converted: no printed text becomes null.
-    """
+    """Return the columns that a cell fills, NO_VALUE for a blank cell. Raises UnreadableCellError."""
     if context.vocabulary.gives_no_value(field, text):
-        return CellValues()
-    convert = CONVERTERS.get(field, _keep_text(field))
-    converted = convert(text, context)
-    is_lost = converted.figure is None and all(value is None for _, value in converted.values)
-    if is_lost and convert is not _ignore:
-        raise UnreadableCellError("unreadable-cell", f"{text!r} is not a value of {field}")
-    return converted
+        return NO_VALUE
+    if char := find_lookalike(text):
+        message = f"{text!r} has U+{ord(char):04X}, which looks like a Latin letter: its name would be another one"
+        raise UnreadableCellError("unreadable-cell", message)
+    return CONVERTERS.get(field, _keep_text(field))(text, context)
 
 
 def check_field(field: str, table_name: str) -> None:
@@ -207,12 +208,8 @@ def _parse_count(text: str, context: CellContext) -> int:
     return parse_whole_number(text, context.mark)
 
 
-def _parse_double(text: str, _: CellContext) -> float:
-    """Parse a figure that we computed, in any form of a double."""
-    try:
-        return float(text)
-    except ValueError as error:
-        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure") from error
+def _parse_computed(text: str, _: CellContext) -> float:
+    return parse_double(text)
 
 
 def _convert_figure(column: str, units_of: str | None = None) -> Converter:
@@ -282,7 +279,7 @@ def _convert_chip_count(text: str, context: CellContext) -> CellValues:
 
 def _ignore(_: str, __: CellContext) -> CellValues:
     """Keep the text in `cells`, or in a table of its own, and fill no column of `results`."""
-    return CellValues()
+    return NO_VALUE
 
 
 CONVERTERS: dict[str, Converter] = {
@@ -317,10 +314,10 @@ CONVERTERS: dict[str, Converter] = {
     "chip_count": _convert_chip_count,
     # What follows is published in a table of its own, or in `cells` only.
     **dict.fromkeys(KEPT_FIGURES, _convert_with(lambda text, context: parse_number(text, context.mark))),
-    **dict.fromkeys(COMPUTED, _convert_with(_parse_double)),
+    **dict.fromkeys(COMPUTED, _convert_with(_parse_computed)),
     **dict.fromkeys(IGNORED, _ignore),
     **{
-        column.name: _ignore if column.kind == "text" else _convert_with(_parse_double, unit=column.unit)
+        column.name: _ignore if column.kind == "text" else _convert_with(_parse_computed, unit=column.unit)
         for column in (*POINT_COLUMNS, *ENTRY_COLUMNS)
     },
     "power_scope": lambda text, _: _fill(power_scope=POWER_SCOPES.get(text, text)),

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.decimal_mark import DecimalMark
-from ipu_results.normalise.fields import CellContext, CellValues, check_field, convert_cell
-from ipu_results.normalise.values import UnknownWord, UnknownWordError, UnreadableCellError
+from ipu_results.normalise.fields import NO_VALUE, CellContext, CellValues, check_field, convert_cell
+from ipu_results.normalise.values import UnknownWord, UnknownWordError, UnreadableCellError, parse_double
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable, TextColumn
 from ipu_results.schema import Kind
 from ipu_results.schema import table as published_table
@@ -30,6 +30,7 @@ from ipu_results.sources.catalogue import SUBMISSION, Document
 
 # Python alone would accept other forms and time zones: one moment has one text.
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
+INTEGER = re.compile("-?[0-9]{1,18}")
 BOOLEANS = {"True": True, "False": False}
 
 
@@ -74,7 +75,7 @@ def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterat
     for table in parsed.tables:
         columns = {index: known.get(normalise_header(header)) for index, header in enumerate(table.columns)}
         kinds = {index: column.kind for index, column in columns.items() if column is not None}
-        cells = [convert_texts(table.texts[index], partial(_parse_text, kind)) for index, kind in kinds.items()]
+        cells = [convert_texts(table.texts[index], partial(parse_text, kind)) for index, kind in kinds.items()]
         if errors := find_errors(table, cells, kinds):
             [(index, error), *_] = errors[first := min(errors)]
             place = table.cell_locator(table.row(first), index)
@@ -86,17 +87,18 @@ def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterat
             yield PassthroughRow(name, table, row, dict(zip(names, (document.document_id, *texts), strict=True)))
 
 
-def _parse_text(kind: Kind, text: str) -> Any:
+def parse_text(kind: Kind, text: str) -> Any:
+    """Parse a cell of a published column, None where it is blank. Raises UnreadableCellError."""
     try:
         return PARSERS[kind](text) if text else None
     except (ValueError, KeyError) as error:
         raise UnreadableCellError("unreadable-cell", f"{text!r} is not of type {kind}") from error
 
 
-def _parse_double(text: str) -> float:
-    if not math.isfinite(value := float(text)):
+def _parse_integer(text: str) -> int:
+    if not INTEGER.fullmatch(text):
         raise ValueError(text)
-    return value
+    return int(text)
 
 
 def _parse_moment(text: str) -> datetime:
@@ -108,8 +110,8 @@ def _parse_moment(text: str) -> datetime:
 
 PARSERS: dict[Kind, Callable[[str], Any]] = {
     "text": str,
-    "integer": int,
-    "double": _parse_double,
+    "integer": _parse_integer,
+    "double": parse_double,
     "boolean": BOOLEANS.__getitem__,
     "timestamp": _parse_moment,
 }
@@ -245,14 +247,27 @@ def map_texts(texts: TextColumn, convert: Callable[[str], Any]) -> EncodedColumn
 
 
 def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]:
-    """Return what each distinct text of a column is converted to, or the UnreadableCellError that it raises."""
+    """Return what each distinct text of a column is converted to, or the UnreadableCellError that it raises.
+
+    Cells of every kind of document pass here, so that no printed text becomes null: it is a value or an error.
+    """
     converted = []
     for text in texts.distinct:
         try:
-            converted.append(convert(text))
+            value = convert(text)
+            if text and _is_lost(value):
+                raise UnreadableCellError("unreadable-cell", f"no value comes of {text!r}")
+            converted.append(value)
         except UnreadableCellError as error:
             converted.append(error)
     return converted
+
+
+def _is_lost(value: Any) -> bool:
+    if isinstance(value, CellValues):
+        parts = [part for part in (value.figure, *dict(value.values).values()) if part is not None]
+        return value is not NO_VALUE and (not parts or any(map(_is_lost, parts)))
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def find_errors(

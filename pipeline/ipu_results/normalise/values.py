@@ -19,6 +19,7 @@ NUMBER = re.compile(r"(?:(?!0+,)[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 COMMA_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{3})+(?=,)|[0-9]+)(?:,[0-9]+)?")
 MAX_DIGITS = 15  # that a double gives back, whatever the figure is
 DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")  # 17 significant digits and zeros
+DOUBLE = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
     r"\s*(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)\s*s)?"
@@ -74,6 +75,13 @@ def parse_derived_number(text: str) -> Decimal:
     if not DERIVED.fullmatch(text) or not math.isfinite(float(text)):
         raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
     return Decimal(text)
+
+
+def parse_double(text: str) -> float:
+    """Parse a figure that we computed, with a sign or not: no blanks, digits of other scripts, NaN or infinity."""
+    if not DOUBLE.fullmatch(text) or not math.isfinite(value := float(text)):
+        raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
+    return value
 
 
 def parse_whole_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> int:

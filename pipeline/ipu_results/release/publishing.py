@@ -141,7 +141,7 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
     for path in (warehouse / get_parquet_name(table.name) for table in TABLES):
         try:
             data = path.read_bytes()
-            tables[path.stem] = pq.read_table(pa.BufferReader(data))
+            tables[path.stem] = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
         except (OSError, pa.ArrowException) as error:
             raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
         (new / path.name).write_bytes(data)

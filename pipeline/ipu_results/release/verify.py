@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.ground.text import escape_unprintable
@@ -51,7 +50,7 @@ from ipu_results.release.version import check_record
 from ipu_results.schema import FILE_VIEWS, SQL, Column, Table, format_description
 from ipu_results.schema.frames import PANDAS_METADATA, file_schema
 from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_parquet_name
-from ipu_results.store.query import read_view
+from ipu_results.store.query import read_parquet, read_view
 from ipu_results.store.tables import put_telling_rows_first, read_csv
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
@@ -151,7 +150,7 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
     counts = _get_counts(release)
     problems = [*_check_versions(folder, release, package, croissant), *_check_names(folder, counts.keys())]
     names = [name for name in counts if all((folder / file).exists() for file in files.list_table_files([name]))]
-    tables = {name: pq.read_table(folder / get_parquet_name(name), page_checksum_verification=True) for name in names}
+    tables = {name: read_parquet(folder / get_parquet_name(name)) for name in names}
     with files.open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, package, croissant, tables, connection)
         checks: Sequence[tuple[str, Callable[[ReleaseContents], Iterator[Problem]]]] = (

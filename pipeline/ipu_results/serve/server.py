@@ -23,7 +23,7 @@ from mcp.server.stdio import stdio_server
 from pydantic import Field, TypeAdapter
 
 from ipu_results.comparison.expect import expect_rows
-from ipu_results.errors import IpuResultsError
+from ipu_results.errors import IpuResultsError, QueryError
 from ipu_results.ground.files import read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
@@ -57,7 +57,7 @@ from ipu_results.serve.pairs import (
     compare_run,
     compare_two,
 )
-from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, run_sql
+from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, find_code, run_sql
 
 DEFAULT_RESULTS = 10
 MAX_CELLS = 60
@@ -380,7 +380,8 @@ def answer(
         source_record = record.brief if stated.pop("detail", "brief") == "brief" else record
         result = TOOLS[name](*((source_record, worker, cancelled) if name == "sql" else (source_record,)), **stated)
     except IpuResultsError as error:
-        own = error if isinstance(error, RefusalError) else RefusalError("wrong-input", str(error))
+        code = "rebuilt" if isinstance(error, QueryError) and find_code(error) == "rebuilt" else "wrong-input"
+        own = error if isinstance(error, RefusalError) else RefusalError(code, str(error))
         reason, next_step = name_arguments(own.reason), name_arguments(own.next_step)
         return {"status": "refused", "code": own.code, "reason": reason, "next_step": next_step}
     return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result)}

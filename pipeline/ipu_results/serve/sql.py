@@ -6,6 +6,7 @@ Statements run in a process of their own, `python -m ipu_results.serve.sql`, whi
 from __future__ import annotations
 
 import json
+import os
 import re
 import resource
 import signal
@@ -31,6 +32,7 @@ from ipu_results.store.query import connect_warehouse, read_build_id
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
     from ipu_results.serve.answers import Record, Row
 
+DAMAGED = re.compile("^(IO|FATAL|Serialization|INTERNAL) Error|^Corrupt")  # of DuckDB, of a file and no statement
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
@@ -53,12 +55,16 @@ SPELLINGS = {
 
 
 class SqlWorker:
-    """A process that runs one statement at a time; it is started for the first and again after it was ended."""
+    """A process that runs one statement at a time, started for the first.
+
+    Where one has to be ended, a spare one is started at once, so that the next statement need not wait for it.
+    """
 
     def __init__(self, record: Record) -> None:
         self._record = record
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
+        self._spare: subprocess.Popen[str] | None = None
         self._running: threading.Event | None = None
 
     def run(self, sql: str, max_rows: int, cancelled: threading.Event | None = None) -> dict[str, Any]:
@@ -66,13 +72,20 @@ class SqlWorker:
         own = cancelled or threading.Event()
         with self._lock:
             self._running = own
+            late = threading.Timer(SECONDS + LATE_S, self._start_spare)
             try:
                 process = None if own.is_set() else self._start()
                 if process is None or own.is_set():  # cancelled before there was a process to end
                     raise RefusalError("too-long", "cancelled")
+                late.start()
                 answer = self._send(process, {"sql": sql, "max_rows": max_rows, "seconds": SECONDS})
             finally:
                 self._running = None
+                late.cancel()
+                if late.ident is not None:
+                    late.join()
+                if self._process is not None and self._process.poll() is not None:
+                    self._start_spare()
         if "code" in answer:
             reason = f"stopped after {SECONDS:g} s" if answer["code"] == "too-long" else answer["reason"]
             raise RefusalError(answer["code"], reason)
@@ -81,33 +94,40 @@ class SqlWorker:
     def cancel(self, cancelled: threading.Event) -> None:
         """Give up the statement of this event: end the process if it runs, else do not start it."""
         cancelled.set()
-        if self._running is cancelled:
-            self.kill()
+        if self._running is cancelled and self._process is not None:
+            self._process.kill()
 
     def stop(self) -> None:
-        """End the process and close its pipes."""
+        """End the processes and close their pipes."""
         self.kill()
         with self._lock:
-            if self._process is not None:
-                self._process.communicate()  # closes the pipes
-                self._process = None
+            self.kill()
+            for process in filter(None, (self._process, self._spare)):
+                process.communicate()  # closes the pipes
+            self._process = self._spare = None
 
     def kill(self) -> None:
-        """End the process, and with it a statement that runs."""
-        if self._process is not None:
-            self._process.kill()
+        """End the processes, and with them a statement that runs."""
+        for process in filter(None, (self._process, self._spare)):
+            process.kill()
 
     def _start(self) -> subprocess.Popen[str]:
         if self._process is not None and self._process.poll() is not None:
             self._process.communicate()
             self._process = None
         if self._process is None:
-            command = [sys.executable, "-m", "ipu_results.serve.sql", str(self._record.folder)]
-            command.append(self._record.version.build_id)
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._start_spare()
+            self._process, self._spare = self._spare, None
+            assert self._process
             if "code" in (answer := self._read(self._process)):
                 raise RefusalError(answer["code"], answer["reason"])
         return self._process
+
+    def _start_spare(self) -> None:
+        if self._spare is None:
+            command = [sys.executable, "-m", "ipu_results.serve.sql", str(self._record.folder)]
+            command.append(self._record.version.build_id)
+            self._spare = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def _send(self, process: subprocess.Popen[str], request: Mapping[str, Any]) -> dict[str, Any]:
         assert process.stdin
@@ -199,9 +219,10 @@ def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> li
     return remarks
 
 
-LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "max_temp_directory_size": "0B", "threads": 2}
+LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": "", "threads": 2}
 MAX_MEMORY = 3 * 2**30  # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
 GRACE_S = 2.0  # between the interrupt and the end of the process
+LATE_S = 0.3  # between the interrupt and the start of another process: almost every statement ends at once
 MAX_ANSWER = 400_000  # characters
 
 
@@ -211,11 +232,14 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, which ends this process
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    os.environ["HOME"] = "."  # settings and errors of DuckDB name paths, and none of them is to be one of the machine
     try:
-        connection = connect_warehouse(Path(sys.argv[1]), LIMITS)
-        build_id = read_build_id(Path(sys.argv[1]))
-    except IpuResultsError as error:
-        _write({"code": "rebuilt", "reason": str(error)})
+        os.chdir(sys.argv[1])
+        connection = connect_warehouse(Path(), LIMITS)
+        build_id = read_build_id(Path())
+    except (IpuResultsError, OSError) as error:
+        reason = str(error) if isinstance(error, IpuResultsError) else "the folder of the dataset is gone"
+        _write({"code": "rebuilt", "reason": reason})
         return
     if build_id != sys.argv[2]:
         _write({"code": "rebuilt", "reason": f"the dataset is now build {build_id[:12]}; start the server again"})
@@ -234,7 +258,7 @@ def _answer(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int, seco
             result = run_query(cursor, sql, max_rows + 1)
             rows = [to_json_value(list(row.values())) for row in result.slice(0, max_rows).to_pylist()]
     except QueryError as error:
-        return {"code": _find_code(error), "reason": str(error)}
+        return {"code": find_code(error), "reason": str(error)}
     except MemoryError:
         return {"code": "too-large", "reason": "the statement needs too much memory"}
     types = [str(kind) for kind in result.schema.types]
@@ -244,7 +268,7 @@ def _answer(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int, seco
     return {**answer, "more_rows": result.num_rows > max_rows}
 
 
-def _find_code(error: QueryError) -> str:
+def find_code(error: QueryError) -> str:
     if isinstance(error, WriteRefusedError):
         return "not-read-only"
     causes = {
@@ -252,12 +276,15 @@ def _find_code(error: QueryError) -> str:
         duckdb.InterruptException: "too-long",
         duckdb.OutOfMemoryException: "too-large",
     }
+    if DAMAGED.search(str(error)):
+        return "rebuilt"
     code = next((code for kind, code in causes.items() if isinstance(error.__cause__, kind)), "wrong-sql")
     return "not-read-only" if "read-only" in str(error) else code
 
 
 def _write(answer: dict[str, object]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
+    folder = json.dumps(f"{os.getcwd()}{os.sep}")[1:-1]  # DuckDB lists the path of its file
+    sys.stdout.write(json.dumps(answer).replace(folder, "") + "\n")
     sys.stdout.flush()
 
 

@@ -79,7 +79,7 @@ def build_downloads(release: Path) -> list[OfferedFile]:
     files = []
     for table in TABLES:
         content = (release / get_parquet_name(table.name)).read_bytes()
-        rows = pq.read_table(pa.BufferReader(content))
+        rows = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
         buffer = BytesIO()
         write_csv(rows, buffer)
         for kind, text in (("parquet", content), ("csv", buffer.getvalue())):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import click
 
 from ipu_results.errors import IpuResultsError
 from ipu_results.site import build_site
+from ipu_results.site.charts import IncompleteRecordWarning
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -27,9 +29,13 @@ def main(release: Path, out: Path, pages: Path | None, base_url: str) -> None:
       python -m ipu_results.site warehouse site/dist/data --pages site/dist
     """
     try:
-        written = build_site(release, out, pages, base_url)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", IncompleteRecordWarning)
+            written = build_site(release, out, pages, base_url)
     except IpuResultsError as error:
         raise click.ClickException(str(error)) from error
+    for each in caught:
+        click.echo(f"warning: {each.message}", err=True)
     size = sum(path.stat().st_size for path in written)
     click.echo(f"{out}: {size / 1e6:.1f} MB in {len(written):,} files")
 

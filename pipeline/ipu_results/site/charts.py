@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from ipu_results.analyses import ANALYSES, Answer, build_specification, describe_answer, load_frames
 from ipu_results.analyses.analysis import Record, format_percent
@@ -18,6 +22,7 @@ from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import MS, predict
 from ipu_results.emulator.split import PlanCache, open_plan_cache
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target
+from ipu_results.errors import WarehouseError
 from ipu_results.ground.charts import PALETTE, apply_theme, make_data, to_vega_lite
 from ipu_results.networks import IMAGES
 
@@ -25,21 +30,46 @@ CALL = {"per_dollar": "per_dollar()"}  # macros, by the name of the analysis' vi
 
 
 def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Collect the answers, in the order of the page. A new analysis is shown without any more code."""
+    """Collect the answers, in the order of the page. A new analysis is shown without any more code.
+
+    An answer that a record of a few documents has no rows for is left out, with an IncompleteRecordWarning.
+    """
     charts = []
     for analysis in ANALYSES:
-        frames = load_frames(connection, analysis)
-        specification, answer = build_specification(analysis, frames), describe_answer(analysis, frames)
-        charts.append(_build(analysis.name, analysis.question, analysis.views, answer, specification))
-    points = build_points(connection)
-    specification = to_vega_lite(lambda alt: draw_points(alt, points))
-    question = "How close are the emulator's predictions to published figures?"
-    return [*charts, _build("predicted", question, (), describe_points(points), specification)]
+        with skip_without_rows(f"chart {analysis.name}"):
+            frames = load_frames(connection, analysis)
+            if frames[analysis.views[0]].empty:
+                raise ValueError("no rows")
+            specification, answer = build_specification(analysis, frames), describe_answer(analysis, frames)
+            charts.append(_build(analysis.name, analysis.question, analysis.views, answer, specification))
+    with skip_without_rows("chart predicted"):
+        points = build_points(connection)
+        specification = to_vega_lite(lambda alt: draw_points(alt, points))
+        question = "How close are the emulator's predictions to published figures?"
+        charts.append(_build("predicted", question, (), describe_points(points), specification))
+    return charts
+
+
+class IncompleteRecordWarning(UserWarning):
+    """The record has too few rows for a part of the site."""
+
+
+@contextmanager
+def skip_without_rows(part: str) -> Iterator[None]:
+    """Leave out a part of the site that has no rows: a minimum of none, a column that no row makes."""
+    try:
+        with np.errstate(invalid="raise", divide="raise"):
+            yield
+    except (LookupError, ValueError, ArithmeticError, WarehouseError) as error:
+        message = f"{part} is left out: the record has too few rows for it ({type(error).__name__}: {error})"
+        warnings.warn(message, IncompleteRecordWarning, stacklevel=3)
 
 
 def _build(
     name: str, question: str, views: Sequence[str], answer: Answer, specification: Mapping[str, Any]
 ) -> dict[str, Any]:
+    if re.search(r"\bnan\b", " ".join((answer.finding, *answer.figures))):
+        raise ValueError("a figure of no rows")
     return {
         "name": name,
         "question": question,
@@ -125,7 +155,10 @@ def build_predictions(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
             for name in IMAGES
             for prediction in predict(load_network(name), load_target(target), batches, planner=planner)
         ]
-    return {"predictions": predictions, "points": build_points(connection)}
+    points: list[dict[str, Any]] = []
+    with skip_without_rows("validation of the emulator"):
+        points = build_points(connection)
+    return {"predictions": predictions, "points": points}
 
 
 def build_points(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from io import BytesIO
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urljoin
 
 import requests
@@ -30,7 +31,10 @@ from ipu_results.sources import RETRIES, TIMEOUT_S
 
 
 class MediaType(NamedTuple):
-    """A type that can be downloaded: the suffix of its files, what a server may call it, and how its content starts."""
+    """A type that can be downloaded: the suffix of its files, what a server may call it, and how its content starts.
+
+    ANYTHING may have any name and content: whoever downloads it compares its digest.
+    """
 
     suffix: str
     served_as: set[str]
@@ -45,6 +49,7 @@ MEDIA_TYPES = {
     "text/plain": MediaType(".txt", {"text/plain"}),
     "text/markdown": MediaType(".txt", {"text/markdown", "text/plain"}),
     "text/csv": MediaType(".csv", {"text/csv", "text/plain"}),
+    (ANYTHING := "*/*"): MediaType("", set()),
 }
 USER_AGENT = "ipu-results (the verified record of published IPU benchmark results)"
 CHUNK_BYTES = 65536
@@ -69,11 +74,13 @@ class TransferOptions:
     """Seconds of which the pauses are multiples."""
     progress: Progress = lambda size, total: None  # noqa: ARG005
     """Called with the bytes received so far and the total if known; starts again with each attempt."""
+    out: BinaryIO | None = None
+    """A file to write the document to, which is then not in the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A document, decompressed, with its type as the server sent it, charset included."""
+    """A document, decompressed, with its type as the server sent it, charset included; `data` is empty if in a file."""
 
     data: bytes
     content_type: str
@@ -91,7 +98,7 @@ class TransferError(Exception):
 
 
 def download(url: str, media_type: str, options: TransferOptions | None = None) -> Download:
-    """Download one document. Raises FetchError."""
+    """Download one document. Raises FetchError, and OSError where `options.out` cannot be written."""
     options = options or TransferOptions()
     ends_at = time.monotonic() + options.deadline
     policy = Retry(options.retries, backoff_factor=options.backoff, backoff_max=MAX_RETRY_WAIT_S)
@@ -153,8 +160,10 @@ def _attempt(
         with response:
             if not response.is_redirect:
                 _check_headers(response, media_type, options.max_bytes)
-                data = _read_body(response, media_type, ends_at, options)
-                return Download(data, response.headers["Content-Type"], datetime.now(UTC).replace(microsecond=0))
+                body = options.out or BytesIO()
+                _read_body(response, media_type, ends_at, options, body)
+                data, kind = getattr(body, "getvalue", bytes)(), response.headers.get("Content-Type", "")
+                return Download(data, kind, datetime.now(UTC).replace(microsecond=0))
             target = _resolve_redirect(session, response, target)
     raise TransferError(f"more than {MAX_REDIRECTS} redirects")
 
@@ -178,7 +187,7 @@ def _check_headers(response: requests.Response, media_type: str, max_bytes: int)
             retry_after = Retry().parse_retry_after(headers.get("Retry-After", ""))
         raise TransferError(f"answered {status}", transient=status == 429 or status >= 500, retry_after=retry_after)
     content_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if content_type not in MEDIA_TYPES[media_type].served_as:
+    if media_type != ANYTHING and content_type not in MEDIA_TYPES[media_type].served_as:
         raise TransferError(f"came as {_printable(content_type) or 'no type'}, not as {media_type}")
     if headers.get("Content-Encoding", "").strip().lower() not in ("", "identity", "gzip"):
         raise TransferError(f"came in the encoding {_printable(headers['Content-Encoding'])}")
@@ -190,22 +199,28 @@ def _check_size(size: int, max_bytes: int) -> None:
         raise TransferError(f"larger than the limit of {max_bytes} bytes")
 
 
-def _read_body(response: requests.Response, media_type: str, ends_at: float, options: TransferOptions) -> bytes:
+def _read_body(
+    response: requests.Response, media_type: str, ends_at: float, options: TransferOptions, out: BinaryIO
+) -> None:
+    """Write the body to a file, in place of what an earlier attempt wrote."""
     is_packed = "gzip" in response.headers.get("Content-Encoding", "").lower()
     total = None if is_packed else response.raw.length_remaining
     chunks = _read_chunks(response, ends_at, options.max_bytes)
-    start, data = MEDIA_TYPES[media_type].start, bytearray()
+    start, head, size = MEDIA_TYPES[media_type].start, b"", 0
+    out.seek(0)
+    out.truncate()
     for chunk in _decompress(chunks, options.max_bytes) if is_packed else chunks:
-        data += chunk
-        _check_size(len(data), options.max_bytes)
-        if b"\0" in chunk and not start:
+        size += len(chunk)
+        _check_size(size, options.max_bytes)
+        if b"\0" in chunk and not start and media_type != ANYTHING:
             raise TransferError(f"came as {media_type} but has nul bytes")
-        options.progress(len(data), total)
-    if not data:
+        head += chunk[: HEAD_BYTES - len(head)]
+        out.write(chunk)
+        options.progress(size, total)
+    if not size and media_type != ANYTHING:
         raise TransferError("came empty")
-    if not re.match(start, data[:HEAD_BYTES]):
+    if not re.match(start, head):
         raise TransferError(f"came as {media_type} but does not start as one")
-    return bytes(data)
 
 
 def _read_chunks(response: requests.Response, ends_at: float, max_bytes: int) -> Iterator[bytes]:

@@ -7,7 +7,7 @@ of their own are evaluated.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import ATTACHED, ENGINE, LOCKDOWN, attach_tables, create_table, get_first_line, open_schema
-from ipu_results.schema import TABLES, VIEWS, Table, View, sql_table, sql_view
+from ipu_results.schema import TABLES, VIEWS, View, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
 
 
@@ -215,7 +215,9 @@ def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.Du
     connection.begin()  # one transaction for all: each of its own takes as long as the statement
     connection.execute(f"CREATE SCHEMA {STORED}")
     for table in TABLES:
-        create_table(connection, f"{STORED}.{table.name}", _read_parquet(warehouse, table))
+        texts = [column.name for column in table.columns if column.kind == "text"]
+        rows = read_parquet(warehouse / get_parquet_name(table.name), None, texts)
+        create_table(connection, f"{STORED}.{table.name}", rows)
         connection.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
     for view in VIEWS:
         connection.execute(sql_view(view)[0])  # the comments after it are for those who get the DuckDB file
@@ -223,13 +225,14 @@ def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.Du
     return connection
 
 
-def _read_parquet(warehouse: Path, table: Table) -> pa.Table:
-    """Read a table; texts repeat in many rows and stay dictionary-encoded, which takes a third of the time."""
-    path = warehouse / get_parquet_name(table.name)
-    texts = [column.name for column in table.columns if column.kind == "text"]
+def read_parquet(path: Path, columns: list[str] | None = None, texts: Sequence[str] = ()) -> pa.Table:
+    """Read a table and verify the checksums of its pages. Raises WarehouseError that names the file.
+
+    `texts` repeat in many rows and stay dictionary-encoded, which takes a third of the time.
+    """
     try:
         # `pq.read_table` makes a dataset of the file first
-        with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
-            return file.read(use_threads=False)
-    except (OSError, pa.ArrowException) as error:
+        with pq.ParquetFile(path, read_dictionary=list(texts), page_checksum_verification=True) as file:
+            return file.read(columns=columns, use_threads=False)
+    except (OSError, LookupError, pa.ArrowException) as error:
         raise WarehouseError(f"cannot be read: {get_first_line(error)}", place=path.name) from error

@@ -25,7 +25,7 @@ from ipu_results.comparison.comparable import Row
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.ground.limits import MAX_SUBMITTED_CELL, MAX_SUBMITTED_TEXT
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import format_count, mark_formula
+from ipu_results.ground.text import find_lookalike, format_count, get_skeleton, mark_formula
 from ipu_results.normalise.values import UnreadableCellError, parse_number, parse_whole_number
 from ipu_results.schema.accelerators import find_accelerator
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
@@ -84,11 +84,6 @@ class Fault(NamedTuple):
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode that show nothing
 # What shows nothing in another category: joiners, fillers, variation selectors, the blank of Braille.
 BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-# Latin letters, and what looks like them: Cyrillic, Armenian, Cherokee, and Greek without the letters of units.
-LATIN = re.compile("[A-Za-z]")
-LOOKALIKE = re.compile("[\u0400-\u058f\u13a0-\u13ff\uab70-\uabbf\u0391-\u0393\u0395-\u03a8\u03bf\u03f2]")
-SHORTEST_WORD = 3  # letters of another script between hyphens or digits that are a word of their own
-WORD = re.compile(r"[^\W\d_]+(?:[-_\d]+[^\W\d_]+)*")
 MARKUP = re.compile(
     r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});|\]\(\s*(?:[a-z]+:|//|www\.)", re.I
 )  # HTML, links of Markdown
@@ -113,9 +108,8 @@ def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines:
     marks = (run for is_mark, run in groupby(kept, lambda char: unicodedata.combining(char) > 0) if is_mark)
     if any(len(list(run)) > MAX_MARKS for run in marks):
         yield Fault("control-characters", f"has more than {MAX_MARKS} combining marks on one letter", place)
-    if mixed := next(filter(_is_mixed, WORD.findall(kept)), None):
-        like = ord(LOOKALIKE.findall(mixed)[0])
-        message = f"{mixed!r} mixes Latin letters with U+{like:04X}, which looks like one; write one script"
+    if char := find_lookalike(kept):
+        message = f"has U+{ord(char):04X} among Latin letters, which looks like one of them; write one script"
         yield Fault("control-characters", message, place)
     start = unicodedata.normalize("NFKC", kept.strip())  # a spreadsheet takes a wide sign for the sign
     if not lines and mark_formula(start) != start:
@@ -124,14 +118,6 @@ def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines:
         yield Fault("markup", "holds HTML or a link of Markdown; write plain text", place)
     if CODE.search(kept) or SQL.search(kept):
         yield Fault("code", "holds a script, a shell expression or SQL; write plain text", place)
-
-
-def _is_mixed(word: str) -> bool:
-    """Return whether a Latin word has letters of a lookalike script; `GPU-память` is not one."""
-    if not LATIN.search(word) or not LOOKALIKE.search(word):
-        return False
-    parts = re.split(r"[-_\d]+", word)
-    return any(LOOKALIKE.search(part) and (LATIN.search(part) or len(part) < SHORTEST_WORD) for part in parts)
 
 
 LICENCES = (
@@ -211,9 +197,8 @@ def check_owner(
     own = f"{submission.folder}/{submission.id}"
     if place is not None and place != own:
         yield Fault("out-of-place", f"belongs in {SUBMISSIONS}/{own}", place)
-    if {normalise_name(who.name), submission.folder} & {
-        form(name) for name in publishers for form in (normalise_name, make_slug)
-    }:
+    looks = get_skeleton(who.name)
+    if looks in map(get_skeleton, publishers) or submission.folder in map(make_slug, publishers):
         message = f"{who.name} publishes figures that the record has from elsewhere; use your own name and affiliation"
         yield Fault("owner", message, f"{DESCRIPTION}, who.name")
     if account is not None and (who.account or "").casefold() != account.casefold():
@@ -228,6 +213,9 @@ def check_owner(
             break
         if folder != submission.folder and who.orcid and other.get("orcid") == who.orcid:
             yield Fault("owner", f"is that of {SUBMISSIONS}/{folder}", f"{DESCRIPTION}, who.orcid")
+            break
+        if folder != submission.folder and get_skeleton(str(other.get("name"))) == looks:
+            yield Fault("owner", f"looks like that of {SUBMISSIONS}/{folder}", f"{DESCRIPTION}, who.name")
             break
 
 
@@ -332,17 +320,13 @@ def list_unknown_words(rows: tuple[Mapping[str, str], ...], words: KnownWords) -
     return Counter({key: count for key, count in texts.items() if words.find(*key) is None})
 
 
-def _strip(text: str) -> str:
-    """Return what tells a name from another one: letters, digits, points and plus signs."""
-    return re.sub(r"[^\w.+]|_", "", unicodedata.normalize("NFKC", text)).casefold()
-
-
 def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
     """Yield a fault for each unknown word that the bundle does not declare as new."""
     declared = set(bundle.submission.new_words)
     for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items()):
-        if same := next((known for key, known in words.fields[name].items() if _strip(key) == _strip(text)), None):
-            message = f"{name} {text!r} is {same} in another spelling; write {same}"
+        looks = get_skeleton(text)
+        if same := next((known for key, known in words.fields[name].items() if get_skeleton(key) == looks), None):
+            message = f"{name} {text!r} is {same} in another spelling, or looks like it; write {same}"
             yield Fault("unknown-word", message, RESULTS)
         elif text not in declared:
             message = f"{words.describe_unknown(name, text)}, in {format_count(rows, 'row')}"
