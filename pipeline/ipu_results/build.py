@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 
 from ipu_results.check.conservation import (
     RowCounts,
@@ -21,8 +23,9 @@ from ipu_results.check.conservation import (
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.check.rules import build_dataset, find_contradicted, find_flags, list_printed_tables
 from ipu_results.derive import derive_results, select_record
-from ipu_results.errors import DamagedDocumentError, DocumentError
+from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
+from ipu_results.ground.sql import get_first_line
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import build_configuration_frame, build_fact_frame, build_run_frames
 from ipu_results.link.mlperf import build_mlperf_frames
@@ -193,7 +196,7 @@ def check_documents(
         links,
         vocabulary,
     )
-    with pause_garbage_collection():
+    with pause_garbage_collection(), name_stage("check"):
         frames = gated.frames | {"documents": build_document_frame(documents)}
         frames |= build_linked_frames(gated, links, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], vocabulary)
@@ -220,7 +223,7 @@ def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary
     gated = GatedDocuments()
     batches: list[dict[str, pd.DataFrame]] = []
     for batch in _batch(documents):
-        with pause_garbage_collection():
+        with pause_garbage_collection(), name_stage("check", *(loaded.document_id for loaded in batch)):
             for loaded in batch:
                 check_expected_tables(loaded.normalised.document, loaded.parsed)
             results, accepted = gate_results([link_document(loaded.normalised, links) for loaded in batch])
@@ -286,12 +289,28 @@ def load_document(
     start = time.perf_counter()
     progress("read", document.document_id)
     with pause_garbage_collection():
-        parsed = parse_document(document, vocabulary, config.max_bytes, config.max_pages)
+        with name_stage("read", document.document_id):
+            parsed = parse_document(document, vocabulary, config.max_bytes, config.max_pages)
         for problem in parsed.problems:
             if problem.row_number is None:
                 raise DamagedDocumentError(problem.message, document=document.document_id, place=problem.locator)
-        normalised = normalise(document, parsed, vocabulary)
+        with name_stage("normalise", document.document_id):
+            normalised = normalise(document, parsed, vocabulary)
     return LoadedDocument(parsed, normalised, document.read_attached_texts(".sql"), time.perf_counter() - start)
+
+
+@contextmanager
+def name_stage(stage: str, *documents: str) -> Iterator[None]:
+    """Name stage and documents where memory, or an array of Arrow, is too small: that error names neither.
+
+    Raises DocumentTooLargeError.
+    """
+    try:
+        yield
+    except (MemoryError, OverflowError, pa.ArrowException) as error:
+        named = " and ".join([*documents[:1], *([f"{len(documents) - 1} others"] if documents[1:] else [])])
+        message = f"{get_first_line(error)}: free memory, or divide the document"
+        raise DocumentTooLargeError(message, document=named or None, place=stage) from error
 
 
 def parse_document(document: Document, vocabulary: Vocabulary, max_bytes: int, max_pages: int) -> ParsedDocument:

@@ -7,7 +7,7 @@ IpuResultsError
   DocumentError
       A document cannot be read as a whole.
     DocumentTooLargeError
-        It exceeds the limit on size or pages.
+        It exceeds the limit on size or pages, or the free memory.
     UnrecognisedDocumentError
         No reader knows its kind, or it is not of the requested kind.
     DamagedDocumentError

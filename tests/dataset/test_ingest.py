@@ -10,8 +10,10 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from ipu_results import build
 from ipu_results.schema import FILE_VIEWS, TABLES
 
+from benchmarks.large import write_document
 from tests.conftest import (
     PAGE,
     PAGE_ID,
@@ -342,3 +344,35 @@ def test_one_document_under_two_ids_stops_the_build(page: Path) -> None:
     sidecar = page / "graphcore" / "again.html.toml"
     sidecar.write_text(sidecar.read_text().replace(PAGE_ID, "another-name"))
     assert "has the same bytes as" in get_error(page)
+
+
+LARGE_ROWS = 20_000
+
+
+def test_error_at_the_end_of_a_large_document_names_document_and_line(tmp_path: Path) -> None:
+    write_document(tmp_path / "raw", LARGE_ROWS)
+    with (tmp_path / "raw" / "large.csv").open("a", encoding="utf-8") as file:
+        file.write('"never closed\n')
+    reseal(tmp_path / "raw", "large.csv")
+    message = f"line {LARGE_ROWS + 2}: is not CSV: unexpected end of data"
+    assert find_error(tmp_path / "raw") == f"error: large: {message}"
+
+
+@pytest.mark.parametrize(
+    ("function", "place"),
+    [
+        ("read_document", "large: read"),
+        ("normalise", "large: normalise"),
+        ("build_source_frames", "large: check"),
+        ("find_flags", "check"),
+    ],
+)
+def test_document_too_large_for_the_memory_is_named_with_the_stage(
+    function: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    write_document(tmp_path / "raw", LARGE_ROWS // 100)
+    monkeypatch.setattr(build, function, fail)
+    assert get_error(tmp_path / "raw") == f"error: {place}: MemoryError: free memory, or divide the document"

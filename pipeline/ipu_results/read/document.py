@@ -48,10 +48,9 @@ class TextColumn(NamedTuple):
     distinct: tuple[str, ...]
 
     @classmethod
-    def encode(cls, texts: Iterable[str]) -> Self:
-        known: dict[str, int] = {}
-        codes = array("i", [known.setdefault(text, len(known)) for text in texts])
-        return cls(codes, tuple(known))
+    def encode(cls, texts: Sequence[str]) -> Self:
+        known = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+        return cls(array("i", map(known.__getitem__, texts)), tuple(known))
 
 
 @dataclass(frozen=True)

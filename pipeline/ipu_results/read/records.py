@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -114,9 +115,10 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     assembler = Assembler(headers)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    clean_once = cache(clean)  # most texts are in many rows
     try:
         assembler.add_grid(
-            "line 1", ((f"line {reader.line_num}", RawRow(tuple(map(clean, cells)))) for cells in reader)
+            "line 1", ((f"line {reader.line_num}", RawRow(tuple(map(clean_once, cells)))) for cells in reader)
         )
     except csv.Error as error:
         raise DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}") from error

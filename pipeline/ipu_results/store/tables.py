@@ -234,7 +234,7 @@ class WarehouseWriter:
     def _name_errors(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, pa.ArrowException, duckdb.Error) as error:
+        except (OSError, MemoryError, pa.ArrowException, duckdb.Error) as error:
             message = f"could not be written, the old build stays: {error}"
             raise WarehouseError(message, place=str(self._warehouse)) from error
 

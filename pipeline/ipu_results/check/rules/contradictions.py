@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 import duckdb
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags
+from ipu_results.check.rules.dataset import Dataset, build_flags, find_positions
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.ground.sql import create_table, get_first_line, open_engine
 from ipu_results.normalise import NormalisedDocument
@@ -64,8 +64,8 @@ def flag_contradicted(data: Dataset) -> pd.DataFrame:
     The severity is what the entry does to the figure: error where it cannot be what its column says, warn where it is
     one of two figures that cannot both be, info where the figure holds and a reader must know of the other.
     """
-    known = {*data.published["result_id"], *data.microbenchmarks["microbenchmark_id"]}
-    rows = data.contradicted[data.contradicted["result_id"].isin(known)]
+    known = pd.concat([data.published["result_id"], data.microbenchmarks["microbenchmark_id"]])
+    rows = data.contradicted[find_positions(data.contradicted["result_id"], known) >= 0]
     rows = rows.assign(
         rank=rows["severity"].map(SEVERITIES.index).astype("int64"),
         text=rows["contradiction_id"]

@@ -79,11 +79,11 @@ class Dataset:
     @cached_property
     def printed_cells(self) -> pd.DataFrame:
         """The cells of published rows in their own documents by row and cell number; `row` is as in `published`."""
-        rows = _find_positions(self.cells["result_id"], self.published["result_id"])
+        rows = find_positions(self.cells["result_id"], self.published["result_id"])
         documents = self.published["document_id"].drop_duplicates()
-        own = _find_positions(self.published["document_id"], documents)
+        own = find_positions(self.published["document_id"], documents)
         is_own = rows >= 0
-        is_own[is_own] = _find_positions(self.cells["document_id"], documents)[is_own] == own[rows[is_own]]
+        is_own[is_own] = find_positions(self.cells["document_id"], documents)[is_own] == own[rows[is_own]]
         order = np.lexsort((self.cells["cell_number"].to_numpy(dtype="int64"), rows))
         order = order[is_own[order]]
         return self.cells[list(CELL_COLUMNS)].iloc[order].assign(row=rows[order])
@@ -117,7 +117,7 @@ class Dataset:
         return [f"{table} row {number} ({model}, {platform})" for table, number, model, platform in places]
 
 
-def _find_positions(values: pd.Series, known: pd.Series) -> Any:
+def find_positions(values: pd.Series, known: pd.Series) -> Any:
     """Return the position of each value among the known ones, -1 for an unknown value."""
     positions = pc.index_in(pa.array(values), value_set=pa.array(known))
     return pc.fill_null(positions, -1).to_numpy(zero_copy_only=False)

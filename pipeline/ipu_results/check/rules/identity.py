@@ -54,7 +54,8 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
     variants = data.published["variant"].array.take(cells["row"].to_numpy())
     pairs = cells[["raw_text"]].assign(variant=variants)
-    with_variant = pairs.drop_duplicates().dropna()
+    may_end = pairs["raw_text"].str.len() >= pairs["variant"].str.len()  # vectorised, as no test of endings is
+    with_variant = pairs[may_end].drop_duplicates().dropna()
     with_variant = with_variant[[name.endswith(end) for name, end in with_variant.itertuples(index=False)]]
     if len(with_variant):
         cells = cells[pairs.merge(with_variant.assign(found=True), how="left")["found"].isna().to_numpy()]
