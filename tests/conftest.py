@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import re
@@ -9,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -162,8 +163,28 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end."""
-    items.sort(key=lambda item: item.path.name not in FIRST)
+    """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end.
+
+    Modules that need the built warehouse come before those that do not, so that one worker builds it and the other has
+    work meanwhile.
+    """
+    needing = {item.path for item in items if "warehouse" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item.path.name not in FIRST, item.path not in needing))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the cycle collector what stays until the end: it went through all modules and tests again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 def get_shared_folder(factory: pytest.TempPathFactory, name: str) -> Path:
