@@ -69,7 +69,7 @@ def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
     """Run the command in a process of its own, with other environment variables."""
     command = [sys.executable, "-m", "ipu_results", *map(str, args)]
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=120, check=False
+        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=600, check=False
     )
 
 
@@ -165,22 +165,23 @@ def read_files(folder: Path) -> dict[str, bytes]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end.
 
-    Modules that need the built warehouse come before those that do not, so that one worker builds it and the other has
-    work meanwhile.
+    One worker builds the warehouse. The second of two starts in the middle, with the modules that need none.
     """
     needing = {item.path for item in items if "warehouse" in getattr(item, "fixturenames", ())}
     items.sort(key=lambda item: (item.path.name not in FIRST, item.path not in needing))
+    half, last = len(items) // 2, sum(item.path in needing or item.path.name in FIRST for item in items)
+    if last > half:
+        items[half:] = items[last:] + items[half:last]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Spare the cycle collector what stays until the end: it went through all modules and tests again and again."""
+    """Spare the cycle collector all modules and tests, which it would go through again and again."""
     gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
 
 
 def pytest_unconfigure() -> None:
