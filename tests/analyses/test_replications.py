@@ -204,8 +204,8 @@ def pair(*rows: dict[str, object]) -> list[tuple[object, ...]]:
 def pair_each(*changes: dict[str, object]) -> list[list[tuple[object, ...]]]:
     """Pair the vendor's row with the other one so changed, each two of a network of their own."""
     rows = ({**row, "model": f"Net {at}"} for at, change in enumerate(changes) for row in (VENDOR, {**OTHER, **change}))
-    found = query_pairs(*rows)
-    return [[row[1:] for row in found if int(row[0]) // 2 == at] for at in range(len(changes))]
+    pairs = query_pairs(*rows)
+    return [[row[1:] for row in pairs if int(row[0]) // 2 == at] for at in range(len(changes))]
 
 
 def query_pairs(*rows: dict[str, object]) -> list[tuple[Any, ...]]:
@@ -304,10 +304,10 @@ def pair_entries(*others: dict[str, object], vendor: str = "Maker", log: str = "
 def pair_each_entry(*others: dict[str, object]) -> list[list[tuple[object, ...]]]:
     """Pair each of these entries with one of the maker, each two in a benchmark of their own if they name none."""
     maker = {"submitter": "Maker", "framework": "PyTorch"}
-    found = query_entries(
+    pairs = query_entries(
         *({"benchmark": f"net {at}", **own} for at, other in enumerate(others) for own in (maker, other))
     )
-    return [[row[1:] for row in found if int(row[0]) // 2 == at] for at in range(len(others))]
+    return [[row[1:] for row in pairs if int(row[0]) // 2 == at] for at in range(len(others))]
 
 
 def query_entries(*changes: dict[str, object], logs: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
@@ -360,9 +360,9 @@ def test_entries_that_share_a_log_do_not_count() -> None:
 def test_entry_of_the_maker_or_with_others_is_no_second_party() -> None:
     submitters = "Maker", "Lab+Maker", "Lab + Other", "X-Team", "Lab"
     pairs = pair_each_entry(*({**LAB, "submitter": submitter} for submitter in submitters))
-    assert [len(found) for found in pairs] == [0, 0, 0, 0, 1]
+    assert [len(own) for own in pairs] == [0, 0, 0, 0, 1]
 
 
 def test_other_round_benchmark_division_or_count_is_no_pair() -> None:
     changes = {"accelerators": 16}, {"benchmark": "ssd"}, {"round": "3.1"}, {"division": "open"}, {}
-    assert [len(found) for found in pair_each_entry(*({**LAB, **change} for change in changes))] == [0, 0, 0, 0, 1]
+    assert [len(own) for own in pair_each_entry(*({**LAB, **change} for change in changes))] == [0, 0, 0, 0, 1]
