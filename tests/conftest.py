@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import re
@@ -9,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
     """Run the command in a process of its own, with other environment variables."""
     command = [sys.executable, "-m", "ipu_results", *map(str, args)]
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=120, check=False
+        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=600, check=False
     )
 
 
@@ -162,8 +163,29 @@ def read_files(folder: Path) -> dict[str, bytes]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end."""
-    items.sort(key=lambda item: item.path.name not in FIRST)
+    """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end.
+
+    One worker builds the warehouse. The second of two starts in the middle, with the modules that need none.
+    """
+    needing = {item.path for item in items if "warehouse" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item.path.name not in FIRST, item.path not in needing))
+    half, last = len(items) // 2, sum(item.path in needing or item.path.name in FIRST for item in items)
+    if last > half:
+        items[half:] = items[last:] + items[half:last]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the cycle collector all modules and tests, which it would go through again and again."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 def get_shared_folder(factory: pytest.TempPathFactory, name: str) -> Path:

@@ -124,15 +124,24 @@ def create_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextmanager
 def changed(warehouse: Path, *statements: str) -> Iterator[Database]:
-    """Load a built warehouse into memory and execute statements on its tables before the views are created."""
-    with duckdb.connect(config=ENGINE) as connection:
-        connection.begin()
-        for name in (published.name for published in TABLES):
-            connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
-        for statement in statements:
-            connection.execute(statement)
-        create_views(connection)
-        yield Database(connection)
+    """Execute statements on the tables of a built warehouse, in a transaction that is never committed."""
+    connection = _open_built(warehouse).cursor()
+    connection.begin()
+    for statement in statements:
+        connection.execute(statement)
+    yield Database(connection)
+    connection.rollback()
+
+
+@cache
+def _open_built(warehouse: Path) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config=ENGINE)
+    connection.begin()
+    for name in (published.name for published in TABLES):
+        connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
+    create_views(connection)
+    connection.commit()
+    return connection
 
 
 def copy_result(where: str, **values: str) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart, load_frames
 from ipu_results.analyses.analysis import format_page
-from ipu_results.ground.charts import PALETTE, SHADES, mix_color
+from ipu_results.ground.charts import CROSS, PALETTE, SHADES, mix_color
 from ipu_results.schema import VIEWS
 
 from tests.conftest import Query, run_cli
@@ -111,6 +111,46 @@ def test_machine_has_one_colour_and_no_two_series_share_one() -> None:
     assert colors[1] == c2
     assert len(set(colors)) == 4
     assert len(PALETTE.assign(["unknown"] * 20)) == 20
+
+
+def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(query: Query) -> None:
+    panels = _read_chart("replications")["vconcat"]
+    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' "
+    rows += "ORDER BY parties DESC, vendor_part DESC"
+    counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
+    for machines, panel in zip(("IPU", "other"), panels, strict=True):
+        _, crosses, solid, bars, ticks = panel["layer"]
+        assert (bars["mark"]["type"], ticks["mark"]["type"]) == ("rule", "tick")
+        drawn = [(row["low"], row["high"], row["mean"]) for row in bars["data"]["values"]]
+        assert drawn == [pytest.approx(row, abs=1e-4) for row in query(rows.format(machines))]
+        records = crosses["data"]["values"]
+        assert records == solid["data"]["values"]
+        assert solid["encoding"]["shape"]["field"] == "parties"
+        assert (crosses["mark"]["shape"], "shape" in crosses["encoding"]) == (CROSS, False)
+        counted = sum(row["counted"] == "counted" for row in records)
+        assert query(counts.format(machines)) == [(counted, len(records) - counted)]
+
+
+def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Query) -> None:
+    chart = _read_chart("roofline")
+    panels = {panel["title"]: panel["layer"] for pair in chart["hconcat"][0]["vconcat"] for panel in pair["hconcat"]}
+    for chip, (roofs, hollow, filled) in panels.items():
+        where = f"chip = '{chip}' AND intensity IS NOT NULL AND errors = 0 AND NOT precision_doubtful"
+        columns = "result_id, effective_precision ILIKE 'fp8'"
+        expected = query(f"SELECT {columns} FROM peak_shares WHERE {where} ORDER BY 1")
+        points = hollow["data"]["values"]
+        assert sorted((row["result_id"], row["precision"].upper() == "FP8") for row in points) == expected
+        assert "== 'FP8'" in filled["transform"][0]["filter"]
+        assert filled["mark"]["filled"]
+        peaks = {row["kind"]: row["tflops"] for row in roofs["data"]["values"] if row["roof"].startswith("datasheet")}
+        stated = f"SELECT DISTINCT datasheet_peak_tflops FROM peak_shares WHERE chip = '{chip}' AND effective_precision"
+        assert query(f"{stated} IN ('16.16', 'mixed', 'FP16')") == [(peaks["datasheet, 16 bits"],)]
+        assert query(f"{stated} ILIKE 'fp8'") == [(peaks[kind],) for kind in ("datasheet, FP8",) if kind in peaks]
+
+
+def _read_chart(name: str) -> dict[str, Any]:
+    """Read a committed chart, which is compared with a new one above."""
+    return json.loads((REFERENCE / "analyses" / f"{name}.vl.json").read_text(encoding="utf-8"))
 
 
 # command

@@ -20,7 +20,7 @@ NOTEBOOK = DOCS / "how-to" / "notebook.ipynb"
 
 def run_notebook() -> list[list[dict[str, Any]]]:
     command = [sys.executable, ROOT / "tests/docs/notebook_support.py", NOTEBOOK]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     outputs: list[list[dict[str, Any]]] = json.loads(done.stdout)
     return outputs

@@ -124,7 +124,7 @@ def test_popart_is_probed_in_a_process_of_its_own() -> None:
     """It cannot be imported in a process that has onnx, as this one."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FAKES), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-c", PROBING]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=600, check=False)
     assert done.stdout.splitlines() == ["ipu True", "ipu-model True", "False"], done.stderr
 
 

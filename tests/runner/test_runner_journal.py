@@ -172,7 +172,7 @@ def test_one_process_measures_a_run(tmp_path: Path) -> None:
         program = "import sys, pathlib\nfrom ipu_results.runner.record import Journal\n"
         program += "with Journal(pathlib.Path(sys.argv[1]), sys.argv[2]).lock(): print('locked')"
         command = [sys.executable, "-c", program, str(tmp_path), RUN_ID]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"DamagedRunError: {message}" in done.stderr
         assert list_unfinished(tmp_path) == [other, RUN_ID]

@@ -71,7 +71,7 @@ def drive(script: str, models: dict[str, str], package: Path = FAKES, **environm
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout.splitlines()[-1]))

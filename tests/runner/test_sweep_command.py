@@ -191,7 +191,7 @@ def test_interrupted_sweep_is_resumed_with_its_blocks(
     process = start_sweep(out, tiny, "--rounds", 1)
     assert wait_for(lambda: any(b'"step": "block"' in data for data in read_journals(out)), 60)
     process.send_signal(how)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=600)
     (folder,) = out.glob("*.unfinished")
     run_id = folder.name.removesuffix(".unfinished")
     if how == signal.SIGINT:
@@ -217,7 +217,7 @@ def test_full_disk_stops_a_sweep_cleanly(tmp_path: Path, tiny: tuple[object, ...
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
     process = start_sweep(out, tiny, preexec_fn=limit_size)
-    _, stderr = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=600)
     assert process.returncode == 1
     assert "Traceback" not in stderr
     assert all(data.endswith(b"\n") for data in read_journals(out))

@@ -234,13 +234,13 @@ def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> N
         while json.loads(server.stdout.readline()).get("id") != 1:
             pass
         server.send_signal(number)
-        assert (server.wait(timeout=60), server.stderr and server.stderr.read()) == (1, "error: interrupted\n")
+        assert (server.wait(timeout=600), server.stderr and server.stderr.read()) == (1, "error: interrupted\n")
 
 
 @pytest.mark.slow
 def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
     command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=60, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=600, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

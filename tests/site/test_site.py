@@ -335,7 +335,7 @@ def test_make_site_replaces_the_old_site_only_with_a_whole_one(
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     venv = tmp_path / "venv"
     args = ["make", "-o", f"{venv}/.user", "site", f"RELEASE={release}", f"VENV={venv}"]
-    done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode == 0) == (page == "new"), done.stderr
     assert (dist / "index.html").read_text(encoding="utf-8") == f"{page}\n"
     if page == "new":

@@ -51,7 +51,7 @@ def evaluate(module: str, shared: Any, calls: list[list[Any]]) -> list[Any]:
         input=json.dumps({"shared": shared, "calls": calls}),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

@@ -94,10 +94,10 @@ def test_swapped_rows_are_differences() -> None:
 
 
 def test_many_equal_rows_are_matched_quickly() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     [difference] = compare_rows([GPT2] * 10_000, [GPT2] * 10_001)
     between = compare_rows([RESNET, *[GPT2] * 10_000, RESNET], [TGN, *[GPT2] * 10_001, TGN])
-    assert time.perf_counter() - start < 60, "with the square of the rows this would take minutes"
+    assert time.process_time() - start < 60, "with the square of the rows this would take minutes"
     assert (difference["kind"], difference["captured"]) == ("row", " | ".join(GPT2))
     assert sum(d["kind"] == "row" for d in between) == 1
     assert {d["transcribed"] for d in between if d["kind"] == "cell"} <= set(RESNET)

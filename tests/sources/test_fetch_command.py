@@ -149,7 +149,7 @@ def test_concurrent_fetches_of_one_document_keep_two_captures(served: Path, site
     meeting = threading.Barrier(2)
 
     def respond(handler: Handler, _: int) -> None:
-        meeting.wait(timeout=60)
+        meeting.wait(timeout=600)
         handler.send()
 
     site.on(respond, "/page")

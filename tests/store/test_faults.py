@@ -73,7 +73,7 @@ def kill_ingest(raw: Path, warehouse: Path, function: str, calls: int) -> None:
     """Run an ingest that is killed at a call of a function, after `calls` earlier ones."""
     module, _, name = function.rpartition(".")
     command = [sys.executable, "-c", DIE, str(raw), str(warehouse), module, name, str(calls)]
-    assert subprocess.run(command, cwd=ROOT, check=False, timeout=60).returncode == -signal.SIGKILL
+    assert subprocess.run(command, cwd=ROOT, check=False, timeout=600).returncode == -signal.SIGKILL
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_interrupt_leaves_the_old_build_and_one_line(
 def test_two_ingests_at_once_both_succeed(changed: Path, built: Path) -> None:
     command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
     both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert [process.wait(timeout=600) for process in both] == [0, 0]
     assert read_figure(built) == NEW
 
 
@@ -166,7 +166,7 @@ def test_full_disk_leaves_the_old_build(changed: Path, built: Path, limit: int) 
     before = read_files(built)
     command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, preexec_fn=fill_disk, check=False, timeout=60
+        command, cwd=ROOT, capture_output=True, text=True, preexec_fn=fill_disk, check=False, timeout=600
     )
     [line] = done.stderr.splitlines()
     assert done.returncode == 1

@@ -211,7 +211,7 @@ def test_killed_submit_leaves_no_half_bundle(tmp_path: Path, warehouse: Path) ->
     options = ("--who", "Ada Example", "--licence", "MIT", "--how", "idle", "--raw", raw, "--warehouse", warehouse)
     command = ("submit", run, *options, "--out", out)
     for number, killed in ((1, True), (2, True), (3, True), (4, True), (99, False)):
-        done = subprocess.run([sys.executable, "-c", code, str(number), *map(str, command)], check=False, timeout=120)
+        done = subprocess.run([sys.executable, "-c", code, str(number), *map(str, command)], check=False, timeout=600)
         assert done.returncode == (-signal.SIGKILL if killed else 0)
         assert [path.name[0] == "." for path in (out / "ada-example").iterdir()] == [killed]
     [bundle] = (out / "ada-example").iterdir()

@@ -114,7 +114,7 @@ def post(tmp_path: Path) -> object:
         env = {"PATH": f"{gh.parent}:{os.environ['PATH']}", **event, **{key: str(text) for key, text in names.items()}}
         work = tmp_path / "work"
         work.mkdir()
-        subprocess.run(["bash", "-e", "-c", read_script(COMMENT)], cwd=work, env=env, check=True, timeout=60)
+        subprocess.run(["bash", "-e", "-c", read_script(COMMENT)], cwd=work, env=env, check=True, timeout=600)
         assert sorted(path.name for path in tmp_path.iterdir() if path.name == "canary") == []
         comment = tmp_path / "log.md"
         calls = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
