@@ -56,7 +56,7 @@ def name_mistakes(factor: float, mistakes: Iterable[Mistake], of: str, near: flo
         first, *more = (question for _, question in questions)
         text = "; or ".join([first, *(question.removeprefix("and ") for question in more)])
         about = TEXTS["factor"].format(factor=f"{what} {'of' if what.startswith('1/') else 'times'}", of=of)
-        texts.append(f"{about}{'' if text.startswith('and') else ':'} {text}")
+        texts.append(f"{about}{',' if text.startswith('and') else ':'} {text}")
     return "; or ".join(texts)
 
 

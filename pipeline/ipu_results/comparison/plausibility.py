@@ -89,13 +89,13 @@ def find_limits(chip: str | None, machine: Mapping[str, Any] = {}) -> Limits:
 
 def get_peak(limits: Limits, precision: str | None) -> float | None:
     """Return the peak of one chip at a precision, None where no source gives it."""
-    name = _name_type(precision)
+    name = name_type(precision)
     if name in OF_16_BITS:
         return max(filter(None, map(limits.peaks.get, OF_16_BITS)), default=None)
     return limits.peaks.get(name or "")
 
 
-def _name_type(precision: str | None) -> str | None:
+def name_type(precision: str | None) -> str | None:
     """Return the type of a precision as the peaks have it, such as fp16 of 16.16 and of mixed."""
     name = normalise_name(MACHINE_BITS.get(precision or "", precision or ""))
     columns = {normalise_name(word): column for word, column in load_vocabulary().peaks.items()}
@@ -223,7 +223,7 @@ def _compare_with_peak(
     if work <= limit:
         return Check(name, "ok", text, work, limit)
     text += _ask_about_peak(ours, limits, work, limit, figure)
-    tensor = limits.peaks.get("tf32") if _name_type(ours.precision) == "fp32" else None
+    tensor = limits.peaks.get("tf32") if name_type(ours.precision) == "fp32" else None
     if tensor and limit < work <= tensor * chips and limits.is_accelerator:
         # frameworks run convolutions of FP32 as TF32 by default
         return Check(name, "doubtful", text, work, limit)
