@@ -222,7 +222,7 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
         "verdict": comparison.verdict,
         "comparison_status": comparison.status,
         "figures_compared": {name: getattr(ours, name) for name in FIGURES if getattr(ours, name) is not None},
-        "assumed": list(ours.remarks),
+        "assumed": list(comparison.measurement.remarks),
         "nearest": describe_matches(answer["matches"]),
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
