@@ -21,10 +21,11 @@ const withoutModuleAddress = {
     id.includes("parquet_wasm.js") ? code.replace(/new URL\([^)]*import\.meta\.url\)/g, "undefined") : null,
 };
 
-// The palette is shared with the pipeline.
+// The palette and the rules of comparisons are shared with the pipeline. A script holds the tables that it names.
+const formatModule = (tables) => Object.entries(tables).map(([name, table]) => `export const ${name} = ${JSON.stringify(table)};`).join("\n");
 const tomlImports = {
   name: "toml-imports",
-  transform: (code, id) => (id.endsWith(".toml") ? `export default ${JSON.stringify(parse(code))}` : null),
+  transform: (code, id) => (id.endsWith(".toml") ? formatModule(parse(code)) : null),
 };
 
 // Views loaded on demand share the hooks and the renderer of the page, which `src/shared.ts` puts there.

@@ -22,16 +22,29 @@ export interface Rules {
   reasons: Record<string, string>;
   distance: Record<string, number>;
   groups: Record<string, string>;
+  rows: Record<string, string>;
+  texts: Record<string, string>;
+  mistakes: Record<MistakeLimit, number> & { several: number[]; factors: { figure: string; factor: string; question: string }[] };
 }
 
-/** What the command knows besides rows and rules: family, chip and chip count of machines, items, spellings. */
+type MistakeLimit =
+  | "near" | "far" | "max_questions" | "doubtful_factor" | "far_below" | "latency_margin" | "slower_precision" | "same_speed" | "high_share"
+  | "system" | "low_share";
+
+/** What the command knows besides rows and rules: machines and chips, operations of networks, items, spellings, physics. */
 export interface Known {
   machines: Record<string, [string | null, string | null, number | null]>;
   items: Record<string, string>;
   precisions: Record<string, string>;
+  types: Record<string, string>; // of precisions, as in the peaks
+  chips: Record<string, { peaks: Record<string, number>; is_accelerator: boolean }>; // peaks in 10¹² operations per second
+  accelerators: string[]; // chips that a visitor may have, also those of no machine here
+  operations: Record<string, Record<string, [number, boolean]>>; // by network and variant: MACs, and whether they hold for training
   figures: string[];
   per_item: string;
-  min_batches_in_flight: number;
+  input_size: string;
+  sequence_length: string;
+  physics: Record<"min_batches_in_flight" | "max_batches_in_flight" | "doubtful_batches_in_flight" | "wrong_batches_in_flight" | "flop_per_mac" | "training_passes", number>;
 }
 
 /** A run in the columns of `results`; null is not stated. */
@@ -39,6 +52,8 @@ export interface Run {
   network: string;
   task: string;
   platform: string | null;
+  chip: string | null; // of a machine that the record does not have
+  chips: number | null; // null: all of the machine
   batch_size: number | null;
   precision: string | null;
   framework: string | null;
@@ -61,22 +76,32 @@ export interface Match {
 export interface Nearest {
   matches: Match[];
   refusals: { reason: string; rows: number }[];
-  batches_in_flight: number | null; // Little's law; null where it is not checked
-  impossible: boolean;
 }
 
 const FIGURES = ["throughput", "latency_ms"] as const; // those that the form asks for
 
-interface Context {
+export interface Data {
+  rows: Row[];
   rules: Rules;
   known: Known;
-  run: Run & { item: string | null; chip: string | null; chips: number | null; family: string | null };
+}
+
+export interface Context {
+  rules: Rules;
+  known: Known;
+  run: Run & { item: string | null; family: string | null };
+}
+
+/** Adds to a run what follows from its machine and network. */
+export function makeContext({ rules, known }: Data, run: Run): Context {
+  const [family, chip, chips] = (run.platform !== null && known.machines[run.platform]) || [null, null, null];
+  return { rules, known, run: { ...run, family, chip: run.chip ?? chip, chips: run.chips ?? chips, item: known.items[run.network] ?? null } };
 }
 
 /** Finds the nearest row of each group, and of each latency basis where a latency is stated without one. */
-export function findNearest({ rows, rules, known }: { rows: Row[]; rules: Rules; known: Known }, run: Run): Nearest {
-  const [family, chip, chips] = (run.platform !== null && known.machines[run.platform]) || [null, null, null];
-  const context: Context = { rules, known, run: { ...run, family, chip, chips, item: known.items[run.network] ?? null } };
+export function findNearest(data: Data, run: Run): Nearest {
+  const { rows, rules } = data;
+  const context = makeContext(data, run);
   const refused = new Map<string, number>();
   const comparable: { row: Row; distance: number }[] = [];
   for (const row of rows) {
@@ -95,16 +120,13 @@ export function findNearest({ rows, rules, known }: { rows: Row[]; rules: Rules;
     const isFirst = ![...nearest.values()].some((other) => other.group === group);
     if (isFirst || (basis !== null && !nearest.has(`${group}/${basis}`))) nearest.set(`${group}/${basis}`, match);
   }
-  const flight = computeFlight(context);
   return {
     matches: Object.keys(rules.groups).flatMap((group) => [...nearest.values()].filter((match) => match.group === group)),
     refusals: sortRefusals(refused, run.task),
-    batches_in_flight: flight,
-    impossible: flight !== null && flight < known.min_batches_in_flight && run.latency_basis !== "per-batch",
   };
 }
 
-function fill(template: string, words: Record<string, Value>): string {
+export function fill(template: string, words: Record<string, Value>): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => String(words[name]));
 }
 
@@ -118,7 +140,7 @@ function refuse(rules: Rules, rule: Rule, ours: Value | boolean, theirs: Value |
 }
 
 /** Why a row may not be compared at all; null where it may. */
-function findObstacle(context: Context, row: Row): string | null {
+export function findObstacle(context: Context, row: Row): string | null {
   const { rules, run } = context;
   for (const rule of rules.rules) {
     const [ours, theirs] = [getValue(run, rule.column), getValue(row, rule.column)];
@@ -170,12 +192,12 @@ function findFigureObstacle(context: Context, figure: string, row: Row): string 
   return null;
 }
 
-const getBasis = (row: Row) => (row["latency_basis"] ?? row["latency_kind"] ?? null) as string | null;
+export const getBasis = (row: Row) => (row["latency_basis"] ?? row["latency_kind"] ?? null) as string | null;
 
 const listShared = (run: Run, row: Row) => FIGURES.filter((name) => run[name] !== null && (row[name] ?? null) !== null);
 
 /** Why no figure of a row can be compared; null where one can. */
-function findMissingFigure(context: Context, row: Row): string | null {
+export function findMissingFigure(context: Context, row: Row): string | null {
   const { rules, known, run } = context;
   const obstacles = listShared(run, row).map((name) => findFigureObstacle(context, name, row));
   if (obstacles.length === 0) {
@@ -190,19 +212,23 @@ function computeDistance({ rules, known, run }: Context, row: Row): number {
   const parts = rules.distance as Record<string, number>;
   const weigh = (ours: Value, theirs: Value, name: string) =>
     ours === null || theirs === null ? parts[`unknown_${name}`]! : ours === theirs ? 0 : parts[`other_${name}`]!;
-  const spell = (precision: Value) => (precision === null ? null : (known.precisions[precision] ?? precision));
   const theirs = (name: string) => row[name] ?? null;
   const batch = theirs("batch_size") as number | null;
   const ofBatch = run.batch_size === null || batch === null ? (run.batch_size === batch ? 0 : parts["unknown_batch"]!) : parts["per_doubled_batch"]! * logRatio(run.batch_size, batch);
   return (
     computeMachineDistance(parts, run, row) +
     ofBatch +
-    weigh(spell(run.precision), spell(theirs("effective_precision")), "precision") +
+    weigh(spellPrecision(known, run.precision), spellPrecision(known, theirs("effective_precision")), "precision") +
     weigh(run.framework, theirs("framework"), "framework") +
     (theirs("variant") ? parts["other_variant"]! : 0) +
     (theirs("sdk_version") ? parts["other_sdk"]! : 0)
   );
 }
+
+export const spellPrecision = (known: Known, precision: Value) => (precision === null ? null : (known.precisions[precision] ?? precision));
+
+/** Whether a flag of a run or of a row, where it is a word, is set. */
+export const isSet = (value: Value | boolean | undefined) => value === true || value === "true";
 
 function computeMachineDistance(parts: Record<string, number>, run: Context["run"], row: Row): number {
   if (run.platform === null) return parts["unknown_machine"]!;
@@ -229,7 +255,7 @@ function compareSources(left: Row, right: Row): number {
   return 0;
 }
 
-function getGroup(row: Row): string {
+export function getGroup(row: Row): string {
   return row["origin"] === "emulated" ? "emulated" : String(row["relationship"] ?? "unknown");
 }
 
@@ -254,10 +280,4 @@ function sortRefusals(refused: Map<string, number>, task: string): Nearest["refu
   return [...refused]
     .map(([reason, rows]) => ({ reason, rows }))
     .sort((left, right) => isTask(left.reason) - isTask(right.reason) || right.rows - left.rows || (left.reason < right.reason ? -1 : 1));
-}
-
-/** Batches in flight by Little's law; null where it is not checked. */
-function computeFlight({ known, run }: Context): number | null {
-  if (run.latency_basis === known.per_item || !run.throughput || !run.latency_ms || !run.batch_size) return null;
-  return (run.throughput * run.latency_ms) / 1000 / run.batch_size;
 }

@@ -1,5 +1,5 @@
 // Pairs of results that may be compared: what two machines, or two SDKs, share.
-import comparison from "../../schema/comparison.toml";
+import * as comparison from "../../schema/comparison.toml";
 import type { Dataset } from "./dataset";
 
 /** What is compared, and what must be the same besides the test. */

@@ -1,5 +1,5 @@
 // The palette of all charts; the pipeline draws with the same file.
-import palette from "../../schema/palette.toml";
+import * as palette from "../../schema/palette.toml";
 
 // Whether an entry of a ranking is surely slower: yes, tied, the same logs, not tested, the first.
 export const OUTCOME_COLORS = [palette.series[0], palette.series[1], palette.series[4], palette.ink["muted"], palette.ink["mark"]];

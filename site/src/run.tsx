@@ -1,13 +1,14 @@
-// Compare my run: the nearest published rows, the ratio and what differs. It runs in the browser; nothing is sent.
-import comparison from "../../schema/comparison.toml";
+// Compare my run: a verdict, the nearest published rows, the ratio and what differs. It runs in the browser; nothing is sent.
+import * as comparison from "../../schema/comparison.toml";
 import { WithData } from "./data";
 import { type Dataset, SUBMITTED } from "./dataset";
 import { formatFigure, formatUnit, TITLES } from "./format";
 import { getText, type Row, type TextColumn } from "./frame";
 import { Origin } from "./marks";
-import { findNearest, type Known, type Match, type Nearest, type Run } from "./nearest";
+import type { Known, Match, Run } from "./nearest";
 import { PlainTable } from "./parts";
 import { formatHash, navigate, openPanel } from "./route";
+import { judgeRun } from "./verdict";
 
 const RULES = comparison.run;
 const TASKS = ["inference", "training"];
@@ -16,7 +17,7 @@ const SHOWN = [
   "result_id", "origin", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "network", "variant",
   "task", "phase", "sequence_length", "packed", "platform", "chip", "chips", "family", "framework", "sdk_version", "effective_precision",
   "batch_size", "throughput", "item", "latency_ms", "latency_basis", "latency_kind", "minutes", "efficiency", "power_w", "dataset",
-  "conditions", "benchmark", "errors", "suspect", "same_as",
+  "conditions", "benchmark", "errors", "suspect", "same_as", "latency_ms_low", "latency_ms_high",
 ];
 // A column that a rule looks at and a row lacks would count as blank, and the row as comparable.
 const COLUMNS = [...new Set([...SHOWN, ...[...RULES.rules, ...RULES.figure_rules].map((rule) => rule.column)])];
@@ -45,6 +46,8 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
     network: text("network") ?? "",
     task: text("task") ?? "inference",
     platform: text("platform"),
+    chip: text("chip"),
+    chips: number("chips", true),
     batch_size: number("batch_size", true),
     precision: text("precision"),
     framework: text("framework"),
@@ -54,6 +57,8 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
     throughput: number("throughput"),
     latency_ms: number("latency_ms"),
   };
+  if (run.platform && run.chip) problems.push("state a machine, or the chip of one that is not listed, not both");
+  if (run.chip && run.chips === null) run.chips = 1;
   if (!run.network) problems.push("state which network ran");
   if (query.size > 0 && !problems.length && run.throughput === null && run.latency_ms === null) problems.push("state a throughput or a latency");
   return { run, problems };
@@ -90,8 +95,8 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
     <div class="own-run">
       <h2>Compare my run</h2>
       <p>
-        State what you ran. You get the nearest figures of the record, each with the ratio and what differs. The comparison runs in this
-        page: nothing is sent.
+        State what you ran. You get a verdict, and the nearest figures of the record, each with the ratio and what differs. The comparison
+        runs in this page: nothing is sent.
       </p>
       <form onSubmit={submit} key={query.toString()}>
         <div class="choices">
@@ -101,6 +106,8 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
           {input("batch_size", "Batch, over the whole machine")}
           {input("throughput", "Throughput, items/s")}
           {input("latency_ms", "Latency, ms")}
+          {select("chip", "Chip, where the machine is not listed", known.accelerators, "not stated")}
+          {input("chips", "Chips, where not all of the machine")}
         </div>
         <details open={["precision", "framework", "latency_basis", "sequence_length", "phase"].some((name) => query.has(name))}>
           <summary>More conditions</summary>
@@ -132,18 +139,21 @@ function collectRows(data: Dataset, network: string): Row[] {
 }
 
 function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run }) {
-  const nearest = findNearest({ rows: collectRows(data, run.network), rules: RULES, known }, run);
+  const answer = judgeRun({ rows: collectRows(data, run.network), rules: RULES, known }, run);
   const item = known.items[run.network] ?? "item";
   return (
     <section aria-live="polite">
+      <p class={WARNED.includes(answer.status) ? "judged warning" : "judged"}>
+        {nameFields(answer.verdict)}.
+      </p>
       <h3>The nearest rows</h3>
-      {nearest.matches.length === 0 ? (
+      {answer.matches.length === 0 ? (
         <p>
           <strong>No row may be compared.</strong> The reasons are below.
         </p>
       ) : (
         <PlainTable label="Nearest rows" headings={["Nearest row", "Yours / theirs", "Yours", "Theirs", "What differs"]} right={["Yours / theirs", "Yours", "Theirs"]}>
-          {nearest.matches.flatMap((match) => match.ratios.map((ratio) => <Line key={String(match.row["result_id"]) + ratio.figure} match={match} ratio={ratio} run={run} known={known} />))}
+          {answer.matches.flatMap((match) => match.ratios.map((ratio) => <Line key={String(match.row["result_id"]) + ratio.figure} match={match} ratio={ratio} run={run} known={known} />))}
         </PlainTable>
       )}
       {run.latency_ms !== null && run.latency_basis === null && (
@@ -151,12 +161,19 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
           What your latency times is not stated, and it can decide the ratio. State it under <i>More conditions</i>.
         </p>
       )}
-      <Little nearest={nearest} known={known} />
-      {nearest.refusals.length > 0 && (
+      <h3>Checks</h3>
+      <ul>
+        {answer.checks.map(({ name, outcome, message }) => (
+          <li key={name}>
+            <strong>{name}</strong>, {outcome}: {nameFields(message)}
+          </li>
+        ))}
+      </ul>
+      {answer.refusals.length > 0 && (
         <>
           <h3>Not compared</h3>
           <ul>
-            {nearest.refusals.map(({ reason, rows }) => (
+            {answer.refusals.map(({ reason, rows }) => (
               <li key={reason}>
                 {rows.toLocaleString("en")} × {reason}
               </li>
@@ -166,9 +183,9 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
       )}
       <h3>The full comparison</h3>
       <p>
-        The command also checks the peak of the chips, the power rating and stated intervals, and gives a verdict. Assumed here: one item
-        is one {item}
-        {run.platform && `, and all chips of ${run.platform} took part`}.
+        The command also checks power, the longest latency, minutes and stated intervals. Assumed here: one item is one {item}
+        {run.platform && run.chips === null && `, and all chips of ${run.platform} took part`}
+        {run.chip && `, on ${run.chips} × ${run.chip}`}.
       </p>
       <pre tabIndex={0} aria-label="Command">
         {formatCommand(run)}
@@ -226,7 +243,7 @@ const formatRatio = (ratio: number) => formatFigure(Number(ratio.toPrecision(DIG
 function listDifferences({ row, not_compared }: Match, run: Run, known: Known): string[] {
   const ours: Record<string, string | number | null> = {
     platform: run.platform,
-    chips: run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null),
+    chips: run.chips ?? (run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null)),
     batch_size: run.batch_size,
     effective_precision: run.precision,
     framework: run.framework,
@@ -245,19 +262,14 @@ function listDifferences({ row, not_compared }: Match, run: Run, known: Known): 
   return [...texts.differs, ...stated, ...Object.entries(not_compared).map(([figure, reason]) => `${TITLES[figure] ?? figure} not compared: ${reason}`)];
 }
 
-function Little({ nearest, known }: { nearest: Nearest; known: Known }) {
-  const flight = nearest.batches_in_flight;
-  if (flight === null) return null;
-  return (
-    <p class={nearest.impossible ? "warning" : ""}>
-      Little's law: {formatRatio(flight)} batches in flight (throughput × latency / batch).{" "}
-      {nearest.impossible && `Below ${known.min_batches_in_flight}, the three figures cannot all be true, unless the latency is that of an item.`}
-    </p>
-  );
-}
+const WARNED = ["implausible", "doubtful"];
+const FIELDS: Record<string, string> = { "latency-ms": "Latency", "latency-basis": "The latency times", "sequence-length": "Tokens a sequence", chips: "Chips", precision: "Precision" };
+
+/** Names the fields of the form in the place of the command's options. */
+const nameFields = (text: string) => text.replace(/--([a-z-]+)/g, (option, name: string) => (FIELDS[name] ? `“${FIELDS[name]}”` : option));
 
 const OPTIONS: Record<keyof Run, string> = {
-  network: "model", platform: "platform", batch_size: "batch-size", throughput: "throughput", latency_ms: "latency-ms", task: "task",
+  network: "model", platform: "platform", chip: "chip", chips: "chips", batch_size: "batch-size", throughput: "throughput", latency_ms: "latency-ms", task: "task",
   precision: "precision", framework: "framework", latency_basis: "latency-basis", sequence_length: "sequence-length", phase: "phase",
 };
 

@@ -1,15 +1,12 @@
-// `build.mjs` replaces the import by the content of the file.
+// `build.mjs` replaces the import by the content of the file, a constant for each of its tables.
 declare module "*/palette.toml" {
-  const palette: Record<"validation_sets" | "ink" | "dark" | "dark_theme", Record<string, string>> & { series: string[] };
-  export default palette;
+  type Colors = Record<string, string>;
+  export const series: string[], validation_sets: Colors, ink: Colors, dark: Colors, dark_theme: Colors;
 }
 
 declare module "*/comparison.toml" {
-  const comparison: {
-    measures: { column: string; title: string; unit: string; higher_is_better: boolean; test: string[]; excluded?: Record<string, string> }[];
-    excluded: { blank: string[]; values: Record<string, string> };
-    conditions: Record<string, string>;
-    run: import("./nearest").Rules;
-  };
-  export default comparison;
+  export const measures: { column: string; title: string; unit: string; higher_is_better: boolean; test: string[]; excluded?: Record<string, string> }[];
+  export const excluded: { blank: string[]; values: Record<string, string> };
+  export const conditions: Record<string, string>;
+  export const run: import("./nearest").Rules;
 }

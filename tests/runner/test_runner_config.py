@@ -24,7 +24,7 @@ CPU = Device("onnxruntime", "cpu", "cpu", "a CPU")
 
 
 def plan(out: Path = RUNS, **fields: object) -> list[SweepTask]:
-    own = {"popart": [MODEL], "emulator": EMULATED, "onnxruntime": [CPU], "openvino": []}
+    own = {"popart": [MODEL], "poptorch": [], "emulator": EMULATED, "onnxruntime": [CPU], "openvino": []}
     return plan_sweeps(SweepConfig(**fields), out, lambda name: own[name])  # type: ignore[arg-type]
 
 

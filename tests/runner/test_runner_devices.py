@@ -33,7 +33,7 @@ def machine(
     popart: Sequence[Device], onnxruntime: Sequence[Device], openvino: Sequence[Device] = OPENVINO[:1]
 ) -> ListDevices:
     """Return the probe of a machine with these devices."""
-    own = {"popart": popart, "onnxruntime": onnxruntime, "openvino": openvino, "emulator": EMULATED}
+    own = {"popart": popart, "poptorch": [], "onnxruntime": onnxruntime, "openvino": openvino, "emulator": EMULATED}
     return lambda name: own[name]
 
 

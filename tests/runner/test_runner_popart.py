@@ -60,7 +60,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {name: str(folder / f"{name}.onnx") for name in made}
 
 
-def drive(script: str, models: dict[str, str], package: Path = FAKES, **environment: str) -> dict[str, Any]:
+def drive(script: str, models: dict[str, str], package: Path | str = FAKES, **environment: str) -> dict[str, Any]:
     """Return what a script leaves as `result` in a process where `popart` is the fake, or another package."""
     variables = {key: value for key, value in os.environ.items() if not key.startswith("POP")}
     variables |= {"PYTHONPATH": os.pathsep.join([str(package), str(ROOT / "pipeline"), str(ROOT)]), **environment}

@@ -20,6 +20,7 @@ WORKER_SIDE = (
     "runner/inputs.py",
     "runner/backends/__init__.py",
     "runner/backends/popart.py",
+    "runner/backends/poptorch.py",
 )
 
 
@@ -81,11 +82,23 @@ def test_newer_features_are_detected(source: str, newer: list[str]) -> None:
 
 
 def test_worker_side_needs_numpy_and_pillow_only() -> None:
-    names = ("worker", "inputs", "backends.popart")
+    names = ("worker", "inputs", "backends.popart", "backends.poptorch")
     modules = ", ".join(f"ipu_results.runner.{name}" for name in names)
     program = f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=dict(os.environ)
     )
-    heavy = {"popart", "pandas", "pyarrow", "onnx", "onnxruntime", "click", "duckdb", "msgspec", "psutil"}
+    heavy = {
+        "popart",
+        "poptorch",
+        "torch",
+        "pandas",
+        "pyarrow",
+        "onnx",
+        "onnxruntime",
+        "click",
+        "duckdb",
+        "msgspec",
+        "psutil",
+    }
     assert not heavy & set(done.stdout.split())

@@ -85,7 +85,11 @@ def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object
     [
         (["--backend", "onnxruntime", "--batch-sizes", "3"], 1, "batch 3 cannot be shared evenly by 2 sessions"),
         (["--batch-sizes", "two"], 2, "--batch-sizes"),
-        (["--backend", "null"], 2, "'null' is not one of 'auto', 'popart', 'onnxruntime', 'openvino', 'emulator'"),
+        (
+            ["--backend", "null"],
+            2,
+            "'null' is not one of 'auto', 'popart', 'poptorch', 'onnxruntime', 'openvino', 'emulator'",
+        ),
         (["--backend", "emulator", "--option", "noise"], 1, "'noise' is not an option NAME=JSON"),
         (["--backend", "onnxruntime", "--device", "tpu"], 1, "is not a device of onnxruntime, which has: cpu"),
         (["--backend", "popart"], 1, "PopART is not installed"),

@@ -92,3 +92,29 @@ def test_texts_name_arguments_of_the_tools_and_no_options(record: Record, worker
     assert not [text for text in texts if "--" in text]
     assert "State latency_ms in milliseconds" in texts[0]
     assert "state which network ran, with network" in texts[-1]
+
+
+def test_a_claimed_rate_has_the_unit_of_the_other_tools(record: Record, worker: SqlWorker) -> None:
+    claim = {"network": "resnet50", "machine": "ipu-m2000", "figure": "throughput", "value": "7152", "unit": "images/s"}
+    statement = answer(record, worker, "check_claimed_figure", claim)["statement"]
+    assert statement.startswith("7152 images/s: the record has 7152 images/s (")
+
+
+def test_a_brief_comparison_has_the_nearest_row_and_the_whole_on_request(record: Record, worker: SqlWorker) -> None:
+    run = {"network": "resnet50", "batch_size": 16, "machine": "ipu-m2000", "throughput": 4051, "precision": "16.16"}
+    brief, whole = (answer(record, worker, "compare_run", {**run, "detail": detail}) for detail in ("brief", "whole"))
+    assert brief == answer(record, worker, "compare_run", run)
+    assert len(json.dumps(brief, ensure_ascii=False).encode()) <= 1700
+    assert (brief["verdict"], brief["assumed"]) == (whole["verdict"], whole["assumed"])
+    [nearest] = brief["nearest"]
+    first, *others = whole["nearest"]
+    assert (nearest["result_id"], nearest["ratios"][0]["ratio"]) == (first["result_id"], first["ratios"][0]["ratio"])
+    assert brief["more_groups"] == [match["group"] for match in others]
+    assert len(whole["results"]) == len(whole["nearest"]) > 1
+    assert {"doubtful", "impossible"}.isdisjoint(check["outcome"] for check in whole["plausibility"])
+    assert brief["plausibility"] == []
+
+
+def test_a_variant_that_no_row_has_is_remarked_on(record: Record, worker: SqlWorker) -> None:
+    run = {"network": "resnet50", "machine": "ipu-m2000", "batch_size": 4, "throughput": 7800, "variant": "banana"}
+    assert "variant 'banana': no row of ResNet-50 v1.5 has it" in str(answer(record, worker, "compare_run", run))

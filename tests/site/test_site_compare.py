@@ -1,24 +1,41 @@
-"""The page's form compares a run as the command does: the same nearest rows, ratios and refusals."""
+"""The page's form compares a run as the command does: the same nearest rows, ratios, refusals, checks and verdict."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import duckdb
 import pytest
 from ipu_results import compare
+from ipu_results.comparison.verdict import build_stated
+from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
+from ipu_results.schema.accelerators import find_accelerator
 from ipu_results.site.data import build_own_run
+from ipu_results.store.query import open_warehouse
 
+from tests.comparison.test_mistakes import HONEST, MISTAKES
 from tests.conftest import COMMITTED
 from tests.site.test_site_cite import evaluate
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("node")]
 STATED = (
-    *("network", "task", "platform", "batch_size", "precision", "framework", "phase", "sequence_length"),
+    *(
+        "network",
+        "task",
+        "platform",
+        "chip",
+        "chips",
+        "batch_size",
+        "precision",
+        "framework",
+        "phase",
+        "sequence_length",
+    ),
     *("latency_basis", "throughput", "latency_ms"),
 )
 RESNET = {"network": "ResNet-50 v1.5", "task": "inference", "platform": "IPU-M2000", "batch_size": 4}
@@ -53,12 +70,26 @@ def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     ]
 
 
+def state_as_on_page(figures: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a run as the form states it, in canonical words; None where the form has no field for a figure of it."""
+    with open_warehouse(COMMITTED) as connection:
+        own = build_stated(figures, load_known_words(connection))
+    stated = {name: getattr(own, name) for name in STATED}
+    known = {"model", "item", "remarks", "label", "setup", "origin", *(("chip", "chips") if own.platform else ())}
+    others = [name for name, value in asdict(own).items() if value is not None and name not in {*STATED, *known}]
+    if others:
+        return None
+    accelerator = None if own.platform else find_accelerator(own.chip)
+    return {**stated, "chip": accelerator and accelerator.chip}
+
+
 def test_page_finds_and_refuses_the_rows_that_the_command_does(connection: duckdb.DuckDBPyConnection) -> None:
     rules = load_schema_file("comparison.toml")["run"]
     shared = {"rows": load_rows(connection), "rules": rules, "known": build_own_run(connection)}
-    runs = [{name: run.get(name) for name in STATED} for run in RUNS]
-    answers = evaluate("nearest.ts", json.loads(json.dumps(shared)), [["findNearest", run] for run in runs])
-    groups, reasons = set(), set()
+    mistakes = [run for run in map(state_as_on_page, [*(figures for figures, _ in MISTAKES), *HONEST]) if run]
+    runs = [{name: run.get(name) for name in STATED} for run in (*RUNS, *mistakes)]
+    answers = evaluate("verdict.ts", json.loads(json.dumps(shared)), [["judgeRun", run] for run in runs])
+    groups, reasons, verdicts = set(), set(), set()
     for run, answer in zip(runs, answers, strict=True):
         stated = {"model" if name == "network" else name: value for name, value in run.items() if value is not None}
         (own,) = compare(warehouse=COMMITTED, **stated)
@@ -85,10 +116,15 @@ def test_page_finds_and_refuses_the_rows_that_the_command_does(connection: duckd
         assert answer["refusals"] == [
             {"reason": refusal["reason"], "rows": refusal["rows"]} for refusal in expected["refusals"]
         ], run
-        [little] = [check for check in expected["checks"] if check["name"] == "Little's law"]
-        assert answer["impossible"] == (little["outcome"] == "impossible"), run
-        assert answer["batches_in_flight"] == (little["value"] and pytest.approx(little["value"]))
+        ours = {check["name"]: (check["outcome"], check["message"]) for check in expected["checks"]}
+        assert {check["name"]: (check["outcome"], check["message"]) for check in answer["checks"]} == {
+            name: ours[name] for name in ours if name != "power rating"
+        }, run
+        assert (answer["status"], answer["verdict"]) == (expected["status"], expected["verdict"]), run
+        verdicts.add(answer["status"])
         groups |= {match["group"] for match in answer["matches"]}
         reasons |= {refusal["reason"].partition(":")[0] for refusal in answer["refusals"]}
     assert {"vendor", "independent"} <= groups
     assert len(reasons) >= 7
+    assert len(mistakes) >= 55
+    assert {"implausible", "doubtful", "plausible", "depends", "other-conditions", "no-comparable-row"} <= verdicts

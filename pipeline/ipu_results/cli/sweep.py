@@ -97,7 +97,7 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
 @click.option("--quick", is_flag=True, help="Two short rounds of two batch sizes: shows that it runs, not how fast.")
 @click.option("--power-cmd", "power_command", metavar="CMD", help="Prints the watts of a wall meter, run every second.")
 @click.option("--power-declared", type=float, metavar="W", help="Watts to state as declared.")
-@click.option("--python", metavar="FILE", help="Interpreter that has PopART.")
+@click.option("--python", metavar="FILE", help="Interpreter that has PopART or PopTorch.")
 @click.option("--option", "options", multiple=True, metavar="NAME=JSON", help="Passed to the backend; repeatable.")
 @click.option("--out", type=common.FOLDER, default=RUNS, show_default=True, help="Folder to append the run to.")
 @click.option("--resume", is_flag=False, flag_value=LATEST, metavar="[RUN_ID]", help="Go on with an interrupted run.")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ipu_results.comparison.measurement import Measurement, parse_sequence_length
+from ipu_results.comparison.measurement import COMPARISON, Measurement, parse_sequence_length
 from ipu_results.ground import physics
 from ipu_results.ground.physics import (
     DOUBTFUL_BATCHES_IN_FLIGHT,
@@ -26,6 +26,7 @@ from ipu_results.ground.text import format_plain
 from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
+TEXTS: Mapping[str, str] = COMPARISON["run"]["texts"]
 MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}  # words of the emulator and the runner
 DIGITS = 4  # of a figure that is computed here
 COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
@@ -88,13 +89,13 @@ def find_limits(chip: str | None, machine: Mapping[str, Any] = {}) -> Limits:
 
 def get_peak(limits: Limits, precision: str | None) -> float | None:
     """Return the peak of one chip at a precision, None where no source gives it."""
-    name = _name_type(precision)
+    name = name_type(precision)
     if name in OF_16_BITS:
         return max(filter(None, map(limits.peaks.get, OF_16_BITS)), default=None)
     return limits.peaks.get(name or "")
 
 
-def _name_type(precision: str | None) -> str | None:
+def name_type(precision: str | None) -> str | None:
     """Return the type of a precision as the peaks have it, such as fp16 of 16.16 and of mixed."""
     name = normalise_name(MACHINE_BITS.get(precision or "", precision or ""))
     columns = {normalise_name(word): column for word, column in load_vocabulary().peaks.items()}
@@ -118,18 +119,19 @@ def _check_little(ours: Measurement) -> Check:
     batch = 1 if is_of_item else ours.batch_size
     if not (ours.throughput and ours.latency_ms and batch):
         missing = [key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None]
-        return Check(name, "not checked", f"needs {', '.join(missing)}")
+        return Check(name, "not checked", TEXTS["needs"].format(what=", ".join(missing)))
     depth = physics.count_batches_in_flight(ours.throughput, ours.latency_ms, batch)
     product = f"{ours.throughput:.12g} × {ours.latency_ms:.12g} ms" + ("" if is_of_item else f" / batch {batch}")
-    text = f"{format_plain(depth)} {'items' if is_of_item else 'batches'} in flight: {product}"
-    repairs = [(THOUSAND, "is the latency in seconds? State --latency-ms in milliseconds")]
+    unit = "items" if is_of_item else "batches"
+    text = TEXTS["in_flight"].format(depth=format_plain(depth), unit=unit, product=product)
+    repairs = [(THOUSAND, TEXTS["seconds"])]
     if not is_of_item and batch > 1:
-        repairs.append((batch, "is the throughput in batches per second, or the latency that of an item?"))
+        repairs.append((batch, TEXTS["batches"]))
     if (ours.chips or 1) > 1:
-        repairs.append((ours.chips or 1, "is the throughput that of one chip?"))
+        repairs.append((ours.chips or 1, TEXTS["one_chip"]))
     fits = _name_repairs(depth, repairs, MIN_BATCHES_IN_FLIGHT / 2, MAX_BATCHES_IN_FLIGHT)
     if depth > MAX_BATCHES_IN_FLIGHT * ((ours.batch_size or 1) if is_of_item else 1):
-        far = f"more than {MAX_BATCHES_IN_FLIGHT}; is the latency in ms, and that of one batch?"
+        far = TEXTS["too_many"].format(limit=MAX_BATCHES_IN_FLIGHT)
         return Check(name, "doubtful", f"{text}; {far}", depth, MAX_BATCHES_IN_FLIGHT)
     hint = f"; {fits}" if fits else ""
     if ours.latency_basis == "per-batch" or ours.latency_kind == "isolated" or is_of_item:
@@ -137,15 +139,15 @@ def _check_little(ours: Measurement) -> Check:
         outcome: Outcome = "ok"
         if depth < DOUBTFUL_BATCHES_IN_FLIGHT:
             outcome = "impossible" if depth < WRONG_BATCHES_IN_FLIGHT else "doubtful"
-            text += f"; the machine would be idle for {1 - depth:.3%} of the time{hint}"
+            text += f"; {TEXTS['idle'].format(share=f'{1 - depth:.3%}')}{hint}"
         elif depth < MIN_BATCHES_IN_FLIGHT:
-            text += "; the throughput counts time outside the batches"
+            text += f"; {TEXTS['outside']}"
         return Check(name, outcome, text, depth, MIN_BATCHES_IN_FLIGHT)
     if depth >= MIN_BATCHES_IN_FLIGHT:
         return Check(name, "ok", text, depth, MIN_BATCHES_IN_FLIGHT)
     shortest = physics.compute_min_latency_ms(ours.throughput, batch)
-    per_item = "; is the latency that of an item (--latency-basis per-item)?" if batch > 1 and not hint else ""
-    text += f"; a batch takes at least {format_plain(shortest, DIGITS)} ms at this throughput{per_item}{hint}"
+    per_item = f"; {TEXTS['of_item']}" if batch > 1 and not hint else ""
+    text += f"; {TEXTS['shortest'].format(shortest=format_plain(shortest, DIGITS))}{per_item}{hint}"
     return Check(name, "impossible", text, depth, MIN_BATCHES_IN_FLIGHT)
 
 
@@ -153,7 +155,8 @@ def _name_repairs(share: float, repairs: Iterable[tuple[float, str]], low: float
     """Return the questions about the factors that bring a share between two bounds, the nearest to 1 first."""
     fits = [(abs(math.log(share * factor)), factor, question) for factor, question in repairs]
     fits = [fit for fit in fits if low <= share * fit[1] <= high]
-    return "; or ".join(f"{format_plain(factor)} times fits: {question}" for _, factor, question in sorted(fits)[:2])
+    best = sorted(fits)[:2]
+    return "; or ".join(TEXTS["fits"].format(times=format_plain(own), question=question) for _, own, question in best)
 
 
 def _check_peak(ours: Measurement, limits: Limits) -> Check:
@@ -161,7 +164,7 @@ def _check_peak(ours: Measurement, limits: Limits) -> Check:
     macs, uncounted = _find_macs(ours)
     gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
     work = physics.compute_tflops(ours.throughput or 0.0, gmacs, passes)
-    arithmetic = f"{ours.throughput or 0:.12g} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes}"
+    arithmetic = f"{ours.throughput or 0:.12g} × {format_plain(gmacs, DIGITS)} GMAC × {FLOP_PER_MAC * passes}"
     missing = [text for text, value in {"a throughput": ours.throughput, uncounted: macs}.items() if value is None]
     return _compare_with_peak("peak of the chips", ours, limits, work, arithmetic, missing, "throughput")
 
@@ -173,7 +176,9 @@ def _check_latency(ours: Measurement, limits: Limits) -> Check:
     batch = 1 if ours.latency_basis == physics.PER_ITEM else ours.batch_size
     gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
     work = physics.compute_latency_tflops(batch or 0, ours.latency_ms, gmacs, passes)
-    arithmetic = f"batch {batch} × {gmacs:.4g} GMAC × {FLOP_PER_MAC * passes} / {ours.latency_ms:.12g} ms"
+    arithmetic = (
+        f"batch {batch} × {format_plain(gmacs, DIGITS)} GMAC × {FLOP_PER_MAC * passes} / {ours.latency_ms:.12g} ms"
+    )
     missing = [text for text, value in {"batch_size": batch, uncounted: macs}.items() if value is None]
     return _compare_with_peak("latency floor", ours, limits, work, arithmetic, missing, "latency_ms")
 
@@ -192,39 +197,33 @@ def _compare_with_peak(
     name: str, ours: Measurement, limits: Limits, work: float, arithmetic: str, missing: list[str], figure: str
 ) -> Check:
     chips, highest = ours.chips or 0, max(limits.peaks.values(), default=None)
-    if ours.precision is None and highest and chips and work > highest * chips:
-        highest_of = f"the highest peak of {chips} × {ours.chip} at any precision"
-        hint = _ask_about_peak(ours, limits, work, highest * chips, figure)
-        text = (
-            f"{format_plain(work, DIGITS)} TFLOP/s, above {format_plain(highest * chips, DIGITS)}, {highest_of}{hint}"
-        )
-        return Check(name, "impossible", text, work, highest * chips)
+    top, shown = (highest or 0) * chips, format_plain(work, DIGITS)
+    any_peak = TEXTS["any_precision"].format(chips=chips, chip=ours.chip)
+    if ours.precision is None and top and work > top:
+        hint = _ask_about_peak(ours, limits, work, top, figure)
+        text = TEXTS["above_any"].format(work=shown, limit=format_plain(top, DIGITS), peak=any_peak)
+        return Check(name, "impossible", text + hint, work, top)
     if ours.precision is None:
         missing.append("a precision")
     if missing or ours.chips is None:
-        return Check(
-            name, "not checked", f"needs {', '.join([*missing, *(['the number of chips'] if not chips else [])])}"
-        )
+        missing += ["the number of chips"] if not chips else []
+        return Check(name, "not checked", TEXTS["needs"].format(what=", ".join(missing)))
     assert ours.precision
     peak = get_peak(limits, ours.precision)
     if peak is None:
+        if top and work > top:
+            hint = _ask_about_peak(ours, limits, work, top, figure)
+            return Check(name, "impossible", TEXTS["above_known"].format(work=shown, peak=any_peak) + hint, work, top)
         machine = ours.platform or ours.chip or "the machine"
-        unknown = f"no source gives the peak of {machine} at {ours.precision}"
-        if highest and work > highest * chips:
-            above = f"above the highest peak of {chips} × {ours.chip} at any precision"
-            text = f"{format_plain(work, DIGITS)} TFLOP/s: {above}"
-            hint = _ask_about_peak(ours, limits, work, highest * chips, figure)
-            return Check(name, "impossible", f"{text}{hint}", work, highest * chips)
-        return Check(name, "not checked", unknown)
+        return Check(name, "not checked", TEXTS["no_peak"].format(machine=machine, precision=ours.precision))
     limit = peak * chips
-    text = (
-        f"{format_plain(work, DIGITS)} TFLOP/s: {arithmetic}, "
-        f"{work / limit:.1%} of {format_plain(limit, DIGITS)} ({chips} × {ours.chip or 'chip'} at {ours.precision})"
-    )
+    shares = {"share": f"{work / limit:.1%}", "limit": format_plain(limit, DIGITS)}
+    of = {"chips": chips, "chip": ours.chip or "chip", "precision": ours.precision}
+    text = TEXTS["share"].format(work=shown, arithmetic=arithmetic, **shares, **of)
     if work <= limit:
         return Check(name, "ok", text, work, limit)
     text += _ask_about_peak(ours, limits, work, limit, figure)
-    tensor = limits.peaks.get("tf32") if _name_type(ours.precision) == "fp32" else None
+    tensor = limits.peaks.get("tf32") if name_type(ours.precision) == "fp32" else None
     if tensor and limit < work <= tensor * chips and limits.is_accelerator:
         # frameworks run convolutions of FP32 as TF32 by default
         return Check(name, "doubtful", text, work, limit)
@@ -236,24 +235,24 @@ def _ask_about_peak(ours: Measurement, limits: Limits, work: float, limit: float
     chips, questions = ours.chips or 1, []
     faster = [name for name, peak in limits.peaks.items() if peak * chips >= work]
     if faster and ours.precision is not None:
-        name = min(faster, key=lambda name: limits.peaks[name]).upper()
-        questions.append(f"is it a figure at {name} called {ours.precision}? State --precision {name.lower()}")
+        name = min(faster, key=lambda name: limits.peaks[name])
+        other = {"other": name.upper(), "option": name, "precision": ours.precision}
+        questions.append(TEXTS["other_precision"].format(**other))
     if figure == "latency_ms":
-        seconds = "is the latency in seconds? State --latency-ms in milliseconds"
-        questions += [seconds] if work <= limit * THOUSAND * 2 else []
+        questions += [TEXTS["seconds"]] if work <= limit * THOUSAND * 2 else []
         if (
             (ours.batch_size or 1) > 1
             and ours.latency_basis != physics.PER_ITEM
             and work <= limit * (ours.batch_size or 1)
         ):
-            questions.append("is it the latency of an item? State --latency-basis per-item")
+            questions.append(TEXTS["latency_of_item"])
     else:
         if work <= limit * max(64, chips):
-            questions.append("is it the figure of more chips? State --chips")
+            questions.append(TEXTS["more_chips"])
         if work <= limit * (ours.batch_size or 1) and (ours.batch_size or 1) > 1:
-            questions.append("is it multiplied by the batch twice?")
+            questions.append(TEXTS["batch_twice"])
         if work > limit * 10:
-            questions.append("is the unit items per second?")
+            questions.append(TEXTS["unit"])
     return f"; {'; or '.join(questions)}" if questions else ""
 
 
@@ -263,23 +262,23 @@ def _find_macs(ours: Measurement) -> tuple[int | None, str]:
         str(entry["variant"]): entry for entry in load_vocabulary().operation_counts if entry["network"] == ours.network
     }
     variant = f"SL{ours.sequence_length}" if ours.sequence_length else ours.variant or ""
-    what = f"the operations of {ours.network}{f' ({variant})' if variant else ''}"
+    what = TEXTS["operations"].format(what=f"{ours.network}{f' ({variant})' if variant else ''}")
     if not counts:
-        return None, f"{what}, which are not counted here"
+        return None, what + TEXTS["not_counted"]
     if ours.sparsity:
-        return None, f"{what}, which are counted for dense weights only"
+        return None, what + TEXTS["sparse"]
     if ours.packed:
-        return None, f"{what} in packed sequences, whose lengths are not known"
+        return None, what + TEXTS["packed"]
     entry = counts.get(variant)
     if entry is None:
         names = sorted(filter(None, counts))
         lengths = [str(length) for name in names if (length := parse_sequence_length(name))]
         if lengths and not ours.sequence_length:
-            return None, f"the length of a sequence: state --sequence-length, counted are {', '.join(lengths)}"
+            return None, TEXTS["length"].format(lengths=", ".join(lengths))
         known = f"for {', '.join(names)}" if names else "without a variant"
-        return None, f"{what}, which are counted {known} only"
+        return None, what + TEXTS["counted"].format(variants=known)
     if ours.task == "training" and not entry["training"]:
-        return None, f"{what} in training, which are counted for inference only"
+        return None, what + TEXTS["inference_only"]
     return int(entry["macs"]), ""
 
 

@@ -28,8 +28,8 @@ from ipu_results.comparison.comparable import (
 )
 from ipu_results.comparison.expect import Expectation, expect_rows
 from ipu_results.comparison.measurement import FIELDS, Measurement, build_measurement, read_source
-from ipu_results.comparison.mistakes import doubt_other_machine, doubt_share, name_mistake
-from ipu_results.comparison.plausibility import Check, check_plausibility, compute_share, find_limits
+from ipu_results.comparison.mistakes import LIMITS, doubt_other_machine, doubt_share, name_mistake
+from ipu_results.comparison.plausibility import TEXTS, Check, check_plausibility, compute_share, find_limits
 from ipu_results.comparison.ratio import Ratio, compute_ratio, get_gap
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.errors import ComparisonError
@@ -123,7 +123,7 @@ def get_unit(figure: str, row: Row) -> str:
 
 
 SETTLED = ("implausible", "doubtful", "plausible", "depends")
-DOUBTFUL_FACTOR = 2.0  # a convention; rows that only their conditions tell apart can differ by more
+DOUBTFUL_FACTOR = LIMITS.doubtful_factor
 
 
 def judge(
@@ -155,27 +155,27 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
         others = (own for own in nearest.ratios[1:] if own.figure != "latency_ms" or has_bases)
         ratio = max([nearest.ratio, *others], key=get_gap)
         if get_gap(ratio) > DOUBTFUL_FACTOR:
-            batch = "" if ours.benchmark else " at the same batch size"
+            batch = "" if ours.benchmark else TEXTS["same_batch"]
             named = name_mistake(ours, ratio.figure, ratio.ratio, nearest.row)
-            limit = f"more than a factor of {DOUBTFUL_FACTOR:g} apart on the same machine{batch}{named}"
-            return "doubtful", f"{describe_match(nearest, ratio)}: {limit}"
+            limit = TEXTS["apart"].format(factor=f"{DOUBTFUL_FACTOR:g}", batch=batch)
+            return "doubtful", f"{describe_match(nearest, ratio)}: {limit}{named}"
         return "plausible", describe_match(nearest)
     if measured:
         nearest = min(measured, key=lambda match: match.distance)
         for match in sorted(measured, key=lambda match: match.distance):
             if doubt := doubt_other_machine(ours, match.ratio.figure, match.ratio.ratio, match.row):
                 return "doubtful", f"{describe_match(match)}: {doubt}"
-        return "other-conditions", f"{describe_match(nearest)}: no row of the same machine, batch size and precision"
+        return "other-conditions", f"{describe_match(nearest)}: {TEXTS['no_such_row']}"
     if emulated:
-        return "only-emulated", f"{describe_match(emulated[0])}: no measured row may be compared"
+        return "only-emulated", f"{describe_match(emulated[0])}: {TEXTS['no_measured']}"
     if matches:
-        return "no-comparable-row", f"{describe_match(matches[0])}: no other row may be compared"
+        return "no-comparable-row", f"{describe_match(matches[0])}: {TEXTS['no_other']}"
     if refusals:
         count, largest = sum(refusal.rows for refusal in refusals), refusals[0]
-        rows = f"{count} row{'' if count == 1 else 's'} of {ours.network}"
-        text = f"{rows} may not be compared, {largest.rows} because: {largest.reason}"
-        return "no-comparable-row", text
-    return "no-comparable-row", f"the record has no row of {ours.network}"
+        rows = f"{count} row{'' if count == 1 else 's'}"
+        what = {"network": ours.network, "most": largest.rows, "reason": largest.reason}
+        return "no-comparable-row", TEXTS["refused"].format(rows=rows, **what)
+    return "no-comparable-row", TEXTS["no_row"].format(network=ours.network)
 
 
 def _has_bases(ours: Measurement, match: Match) -> bool:
@@ -190,10 +190,9 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
         bases.setdefault(get_latency_basis(match.row), match)
     gaps = [get_gap(match.ratio) for match in bases.values()]
     texts = [
-        f"{format_plain(match.ratio.ratio)} × if {basis} {_describe_row(match, match.ratio)}"
-        if basis
-        else f"{format_plain(match.ratio.ratio)} × a row that does not say what it times "
-        f"{_describe_row(match, match.ratio)}"
+        TEXTS["if_basis" if basis else "without_basis"].format(
+            ratio=format_plain(match.ratio.ratio), basis=basis, row=_describe_row(match, match.ratio)
+        )
         for basis, match in bases.items()
     ]
     stated = "; ".join(texts)
@@ -202,10 +201,10 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
     several = len(bases.keys() - {None}) > 1
     if min(gaps) > DOUBTFUL_FACTOR * (1 if several else MAX_BATCHES_IN_FLIGHT):
         named = (name_mistake(ours, match.ratio.figure, match.ratio.ratio, match.row) for match in bases.values())
-        far = f"more than a factor of {DOUBTFUL_FACTOR:g} apart, whatever the latency times"
+        far = TEXTS["apart_bases"].format(factor=f"{DOUBTFUL_FACTOR:g}")
         return "doubtful", f"{stated}: {far}{next(filter(None, named), '')}"
-    step = "the rows do not say" if ours.stated_basis else "state it with --latency-basis"
-    return "depends", f"{stated}: what the latency times decides; {step}"
+    step = TEXTS["rows_say_no" if ours.stated_basis else "state_basis"]
+    return "depends", f"{stated}: {TEXTS['depends'].format(step=step)}"
 
 
 def describe_match(match: Match, ratio: Ratio | None = None) -> str:
@@ -214,7 +213,8 @@ def describe_match(match: Match, ratio: Ratio | None = None) -> str:
     ends = ""
     if ratio.low is not None and ratio.high is not None:
         ends = f" ({format_plain(ratio.low)} to {format_plain(ratio.high)})"
-    return f"{format_plain(ratio.ratio)}{ends} × the nearest {ROW_NAMES[match.group]} {_describe_row(match, ratio)}"
+    words = {"kind": ROW_NAMES[match.group], "row": _describe_row(match, ratio)}
+    return TEXTS["nearest"].format(ratio=f"{format_plain(ratio.ratio)}{ends}", **words)
 
 
 def _describe_row(match: Match, ratio: Ratio) -> str:
@@ -335,8 +335,8 @@ def _describe_packed(ours: Measurement, rows: Sequence[Row], matches: Sequence[M
     )
     if not count:
         return ""
-    subject = "1 row of packed sequences has" if count == 1 else f"{count} rows of packed sequences have"
-    return f"; {subject} this machine, batch size and precision: state --packed if yours are packed"
+    subject, have = ("1 row", "has") if count == 1 else (f"{count} rows", "have")
+    return f"; {subject} {TEXTS['packed_rows'].format(have=have)}"
 
 
 def _sort_by_size(refused: Mapping[Obstacle, list[str]], ours: Measurement) -> list[tuple[Obstacle, list[str]]]:

@@ -29,7 +29,7 @@ class SelectedDevice:
 
 
 def list_devices(name: str, python: str = sys.executable) -> Sequence[Device]:
-    """List the devices of a backend; those of PopART are probed by an interpreter of their own, `python`."""
+    """List the devices of a backend; those of an IPU are probed by an interpreter of their own, `python`."""
     backend = load_backend(name)
     if not backend.TRAITS.apart:
         return backend.probe()
@@ -182,8 +182,8 @@ QUICK_SIZES = 2  # of the batch sizes
 class SweepConfig:
     """What to sweep, and how long. Every field has a default; None lets the device or the backend decide.
 
-    backend: `auto`, `popart`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then a GPU, then runs the
-        emulated machine and the CPU, one after the other.
+    backend: `auto`, `popart`, `poptorch`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then a GPU,
+        then runs the emulated machine and the CPU, one after the other.
     device: the backend's own name of a device, as `ipu-results sweep --list-devices` prints it.
     target: the machine to emulate, `c2`, `m2000` or `bow-2000`.
     batch_sizes: images of a batch over all sessions. Default: the paper's, or the vendor's for four sessions.
@@ -200,7 +200,7 @@ class SweepConfig:
     seed: of the order of the visits.
     quick: two short rounds of two batch sizes, to show that it runs.
     power_command, power_declared: a command that prints watts; watts to state as declared.
-    python: an interpreter that has PopART.
+    python: an interpreter that has PopART or PopTorch.
     options: passed to the backend.
     command_line: what the record names as the origin of the run.
     """

@@ -46,6 +46,7 @@ from ipu_results.serve.answers import (
     require_figure,
     select_rows,
 )
+from ipu_results.serve.brief import describe_matches, shorten_comparison, write_unit
 from ipu_results.serve.facts import EMULATED, SUBMITTED
 
 ChipsBasis = Literal["same", "per-chip", "whole-machine"]
@@ -161,12 +162,13 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
         f"{own.what}: {own.ours or NOT_STATED} / {own.theirs or NOT_STATED}"
         for own in list_differences(build_from_row(first), second)
     ]
+    stated = " / ".join(f"{format_float(own)} {write_unit(unit)}" for own in values)
     answer: dict[str, Any] = {
         "figure": figure,
         "unit": unit,
         **dict(zip(("first", "second"), values, strict=True)),
         "ratio": values[0] / values[1],
-        "statement": f"{' / '.join(f'{format_float(own)} {unit}' for own in values)} = {values[0] / values[1]:.4g}",
+        "statement": f"{stated} = {values[0] / values[1]:.4g}",
         "what_differs": differences,
         "results": results,
         "citation": citation,
@@ -213,26 +215,21 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
         _refuse_comparison(ours, rows)
-    nearest = sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
-    comparison = replace(comparison, matches=tuple(nearest))
-    results, citation = record.load([match.row["result_id"] for match in nearest])
-    answer = comparison.to_record()
-    matches = [
-        {name: match[name] for name in ("group", "group_name", "distance", "ratios", "ratio_per_chip", "not_compared")}
-        | {"result_id": match["row"]["result_id"], "what_differs": match["differences"]}
-        for match in answer["matches"]
-    ]
-    return {
+    nearest = tuple(sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)))
+    results, citation = record.load([match.row["result_id"] for match in nearest[: 1 if record.is_brief else None]])
+    answer = replace(comparison, matches=nearest).to_record()
+    described = {
         "verdict": comparison.verdict,
         "comparison_status": comparison.status,
         "figures_compared": {name: getattr(ours, name) for name in FIGURES if getattr(ours, name) is not None},
-        "assumed": list(ours.remarks),
-        "nearest": matches,
+        "assumed": list(comparison.measurement.remarks),
+        "nearest": describe_matches(answer["matches"]),
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
         "results": results,
         "citation": citation,
     }
+    return shorten_comparison(described) if record.is_brief else described
 
 
 def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
@@ -300,7 +297,7 @@ def check_claimed_figure(
     shown = [entry for entry in judged if entry[0] == verdict][: MAX_NEAREST_BRIEF if record.is_brief else MAX_NEAREST]
     results, citation = record.load([row["result_id"] for _, _, row in shown])
     _, gap, row = judged[0]
-    recorded = f"{format_float(row[figure])} {get_unit(figure, row)} ({row['result_id']})"
+    recorded = f"{format_float(row[figure])} {write_unit(get_unit(figure, row))} ({row['result_id']})"
     words = {
         "exact": f"the record has {recorded}",
         "rounds-to": f"the record has {recorded}, which rounds to it",

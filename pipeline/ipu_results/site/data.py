@@ -19,11 +19,13 @@ from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.check.rules import RULES
 from ipu_results.comparison.comparable import name_precision
 from ipu_results.comparison.expect import Expectation, expect_rows
-from ipu_results.comparison.measurement import FIGURES
+from ipu_results.comparison.measurement import COMPARISON, FIGURES
+from ipu_results.comparison.plausibility import find_limits, name_type
 from ipu_results.comparison.words import load_known_words
-from ipu_results.ground.physics import MIN_BATCHES_IN_FLIGHT, PER_ITEM
+from ipu_results.ground import physics
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import TABLES, VIEWS, fill_rules, sql_view
+from ipu_results.schema.accelerators import load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 
@@ -289,6 +291,12 @@ def build_microbenchmarks(connection: duckdb.DuckDBPyConnection) -> dict[str, An
 PRECISIONS = "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL ORDER BY 1"
 
 
+CONSTANTS = (
+    *("min_batches_in_flight", "max_batches_in_flight", "doubtful_batches_in_flight", "wrong_batches_in_flight"),
+    *("flop_per_mac", "training_passes"),
+)
+
+
 def list_precisions(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
     """Return the name that all spellings of a precision share, by spelling."""
     return {name: name_precision(name) for name in run_query(connection, PRECISIONS)["name"].to_pylist()}
@@ -296,15 +304,27 @@ def list_precisions(connection: duckdb.DuckDBPyConnection) -> dict[str, str | No
 
 def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what `ipu-results compare` knows besides the rows and the rules of schema/comparison.toml."""
-    words = load_known_words(connection)
+    words, precisions = load_known_words(connection), list_precisions(connection)
+    accelerators = sorted(own.chip for own in load_accelerators())
+    used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
+    chips = {chip: limits for chip in sorted({*used, *accelerators}) if (limits := find_limits(chip)).peaks}
+    operations: dict[str, dict[str, tuple[int, bool]]] = {}
+    for entry in load_vocabulary().operation_counts:
+        own = operations.setdefault(str(entry["network"]), {})
+        own[str(entry["variant"])] = int(entry["macs"]), bool(entry["training"])
     return {
         "machines": {
             name: [facts["family"], facts["chip"], facts["chip_count"]]
             for name, facts in sorted(words.machines.items())
         },
         "items": dict(sorted(words.items.items())),
-        "precisions": list_precisions(connection),
+        "precisions": precisions,
+        "types": {name: name_type(name) for name in precisions},
+        "chips": {chip: {"peaks": own.peaks, "is_accelerator": own.is_accelerator} for chip, own in chips.items()},
+        "accelerators": accelerators,
+        "operations": operations,
         "figures": FIGURES,
-        "per_item": PER_ITEM,
-        "min_batches_in_flight": MIN_BATCHES_IN_FLIGHT,
+        "per_item": physics.PER_ITEM,
+        **COMPARISON["variant"],
+        "physics": {name: getattr(physics, name.upper()) for name in CONSTANTS},
     }

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,7 +21,7 @@ from typing import Any
 from ipu_results.errors import BackendError
 from ipu_results.runner.backends import BackendTraits, Device, Session, SessionFacts, SessionSpec
 
-NAME = "popart"
+NAME, TITLE = "popart", "PopART"
 IPU, MODEL = "ipu", "ipu-model"
 API = ("Builder", "DataFlow", "DeviceManager", "GraphTransformer", "InferenceSession", "PyStepIO", "SessionOptions")
 OUT_OF_MEMORY = ("OutOfMemoryException", "PrepareDeviceException")  # since SDK 1.2, before
@@ -34,7 +34,8 @@ PROPORTION, PROPORTION_AT = 0.3, {5: 0.26}  # of memory for a convolution, as th
 WAIT_S, POLL_S = 60.0, 1.0
 SDK = re.compile(r"poplar_sdk-\w+-(\d+\.\d+\.\d+)")
 
-NOT_INSTALLED = "PopART is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
+NOT_INSTALLED = "{} is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
+MODEL_DESCRIPTION = "Poplar's model of an IPU, on the host: outputs, no times"
 NO_IPU = "no IPU is attached to this machine"
 MODEL_NOTE = "the IPU model computes on the host: its wall time is not a result of an IPU and must never be published"
 
@@ -42,11 +43,11 @@ MODEL_NOTE = "the IPU model computes on the host: its wall time is not a result 
 def probe() -> list[Device]:
     """List an IPU and the model of one, which is selected by name only."""
     try:
-        popart, reason = _load_popart(), None
+        popart, reason = load_library(NAME, TITLE, API), None
     except BackendError as error:
         popart, reason = None, error.message
     ipu = Device(NAME, IPU, "ipu", "IPU", reason) if popart is None else _describe_ipu(popart)
-    return [ipu, Device(NAME, MODEL, "simulated", "Poplar's model of an IPU, on the host: outputs, no times", reason)]
+    return [ipu, Device(NAME, MODEL, "simulated", MODEL_DESCRIPTION, reason)]
 
 
 def open(spec: SessionSpec) -> PopartSession:
@@ -57,19 +58,24 @@ def open(spec: SessionSpec) -> PopartSession:
     `batches_per_step` of a stream (16); `engine_cache`, the folder of compiled engines, "" for none.
     Raises BackendError: no PopART, no IPU or none free, a model that it does not accept, compile or fit in memory.
     """
-    if spec.device not in (IPU, MODEL):
-        raise BackendError(f"is not a device of PopART: {IPU} or {MODEL}", place=spec.device)
-    if spec.precision not in (None, *DTYPES):
-        raise BackendError(f"PopART computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device)
-    _choose_steps(spec)
-    _choose_cache(spec)
-    popart = _load_popart()
+    check_spec(spec, TITLE)
+    popart = load_library(NAME, TITLE, API)
     device = _acquire_device(popart, spec)
     try:
         return PopartSession(popart, device, spec)
     except BaseException:
         device.detach()
         raise
+
+
+def check_spec(spec: SessionSpec, title: str) -> None:
+    """Raise BackendError for a device, precision or option that is not one of an IPU's backends."""
+    if spec.device not in (IPU, MODEL):
+        raise BackendError(f"is not a device of {title}: {IPU} or {MODEL}", place=spec.device)
+    if spec.precision not in (None, *DTYPES):
+        raise BackendError(f"{title} computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device)
+    choose_steps(spec)
+    _find_cache(spec)
 
 
 @dataclass(frozen=True)
@@ -81,20 +87,34 @@ class PopartProgram:
     target: str
     shape: tuple[int, ...]
     anchors: Any
+    make_io: Any
     load_s: float
     compile_s: float
+
+    def load(self) -> None:
+        """Write the weights, and the program where another one has taken its place."""
+        self.session.weightsFromHost()
+
+    def unload(self) -> None:
+        """Leave the IPU to another program, which takes its place by itself."""
+
+    def run(self, images: Any, steps: int) -> Any:
+        """Return the outputs of a step, in the array that the next run overwrites."""
+        own = images if steps == 1 else images.reshape(steps, *self.shape)
+        self.session.run(self.make_io({self.source: own}, self.anchors))
+        return self.anchors[self.target]
 
 
 class PopartSession(Session):
     """One IPU, and the programs prepared so far by micro-batch and batches a step: the IPU holds one at a time."""
 
-    def __init__(self, popart: Any, device: Any, spec: SessionSpec) -> None:
-        self._popart, self._device, self._spec = popart, device, spec
+    def __init__(self, library: Any, device: Any, spec: SessionSpec) -> None:
+        self._library, self._device, self._spec = library, device, spec
         self._precision = spec.precision or "fp16"
         self.dtype = DTYPES[self._precision]
-        self._programs: dict[tuple[int, int], PopartProgram] = {}
-        self._current: PopartProgram | None = None
-        self.facts = _build_facts(popart, device, spec)
+        self._programs: dict[tuple[int, int], Any] = {}
+        self._current: Any = None
+        self.facts = self._build_facts()
         self.prepare(min(spec.micro_batches), "amortised")
 
     def prepare(self, micro_batch: int, kind: str) -> None:
@@ -102,14 +122,15 @@ class PopartSession(Session):
 
         In a stream a step has several batches, so that the way to the host and back is not paid by each.
         """
-        steps = _choose_steps(self._spec) if kind == "amortised" else 1
+        steps = choose_steps(self._spec) if kind == "amortised" else 1
         if (micro_batch, steps) not in self._programs:
-            self._current = None
+            self._unload()
             self._programs[micro_batch, steps] = self._compile(micro_batch, steps)
         program = self._programs[micro_batch, steps]
         if program is not self._current:
-            with _wrap_errors("the weights cannot be written to the IPU"):
-                program.session.weightsFromHost()  # loads the program, too, if another one has taken its place
+            self._unload()
+            with wrap_errors("the weights cannot be written to the IPU"):
+                program.load()
             self._current = program
         self.batches_per_step = steps
         self.facts.load_s, self.facts.compile_s = program.load_s, program.compile_s
@@ -127,37 +148,38 @@ class PopartSession(Session):
             order = "contiguous" if images.flags.c_contiguous else "not contiguous"
             expected = f"{self.dtype} {shape}, contiguous"
             raise BackendError(f"takes images as {expected}, not {images.dtype} {images.shape}, {order}")
-        with _wrap_errors("the IPU did not run the batch"):
-            own = images if self.batches_per_step == 1 else images.reshape(self.batches_per_step, *program.shape)
-            program.session.run(self._popart.PyStepIO({program.source: own}, program.anchors))
-        return program.anchors[program.target].reshape(len(images), -1).astype("float32")
+        with wrap_errors("the IPU did not run the batch"):
+            outputs = program.run(images, self.batches_per_step)
+        return outputs.reshape(len(images), -1).astype("float32")
 
     def close(self) -> None:
+        self._unload()
         self._programs.clear()
         device, self._device, self._current = self._device, None, None
         if device is not None:
             device.detach()
 
-    def _compile(self, micro_batch: int, steps: int) -> PopartProgram:
-        popart, start = self._popart, time.perf_counter()
-        with _wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
+    def _unload(self) -> None:
+        program, self._current = self._current, None
+        if program is not None:
+            with wrap_errors("the IPU cannot be left"):
+                program.unload()
+
+    def _compile(self, micro_batch: int, steps: int) -> Any:
+        popart, start = self._library, time.perf_counter()
+        with wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
             proto = self._read_model(micro_batch)
             source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
             flow = popart.DataFlow(steps, {target: popart.AnchorReturnType("ALL")})  # before SDK 1.2 in capitals only
             settings = popart.SessionOptions()
-            settings.convolutionOptions = {
-                "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
-            }
-            if cache := _choose_cache(self._spec):
-                # PopART's own key leaves weights out, and older releases write one file for each path
-                key = hashlib.sha256(proto + f"{steps} {self._spec.session}".encode()).hexdigest()
-                settings.enableEngineCaching, settings.cachePath = True, os.path.join(cache, key[:16])
-                os.makedirs(settings.cachePath, exist_ok=True)
+            settings.convolutionOptions = {"availableMemoryProportion": str(choose_proportion(self._spec, micro_batch))}
+            if cache := choose_cache(self._spec, proto, steps):
+                settings.enableEngineCaching, settings.cachePath = True, cache
             # by position: the second one is named dataFeed before SDK 1.2, dataFlow since
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
         out_of_memory = tuple(getattr(popart, name) for name in OUT_OF_MEMORY if hasattr(popart, name))
-        with _wrap_errors(f"PopART cannot compile the model for micro-batch {micro_batch}"):
+        with wrap_errors(f"PopART cannot compile the model for micro-batch {micro_batch}"):
             try:
                 session.prepareDevice()
             except out_of_memory as error:
@@ -169,32 +191,64 @@ class PopartSession(Session):
         if dtype != self.dtype:
             raise BackendError(f"the compiled model returns {dtype}, so it does not compute in {self._precision}")
         self.facts.compute_precision = self._precision
-        return PopartProgram(session, source, target, shape, anchors, loaded - start, compiled - loaded)
+        times = {"load_s": loaded - start, "compile_s": compiled - loaded}
+        return PopartProgram(session, source, target, shape, anchors, popart.PyStepIO, **times)
 
     def _read_model(self, micro_batch: int) -> bytes:
         """Return the model's bytes, with weights, input and output in fp16 unless fp32 is requested."""
-        file = self._spec.options.get("static_models", {}).get(str(micro_batch))
-        if file is None:
-            raise BackendError(f"there is no model file of static micro-batch {micro_batch}, as PopART needs it")
-        transformer = self._popart.GraphTransformer(file)
+        transformer = self._library.GraphTransformer(self._get_file(micro_batch))
         if self._precision == "fp16":
             transformer.convertFloatsToHalfs()
         return bytes(transformer.getModelProto())
 
+    def _get_file(self, micro_batch: int) -> str:
+        file = self._spec.options.get("static_models", {}).get(str(micro_batch))
+        if file is None:
+            raise BackendError(f"there is no model file of static micro-batch {micro_batch}, which an IPU needs")
+        return str(file)
 
-def _load_popart() -> Any:
-    """Import PopART. Raises BackendError with the reason where that fails."""
-    if "popart" not in sys.modules:
-        if find_spec("popart") is None:
-            raise BackendError(NOT_INSTALLED)
+    def _identify(self) -> tuple[str, dict[str, str], str | None, int, str]:
+        """Return framework, versions (the backend's own first), chip, chips, and what is to be said of the chip."""
+        popart, device, tiles = self._library, self._device, _count_tiles(self._device)
+        versions = {"popart": str(popart.versionString()) if hasattr(popart, "versionString") else "unknown"}
+        if self._spec.device == IPU:
+            versions["ipu-driver"] = str(device.version)
+        unknown = f"PopART does not tell which chip has these {tiles} tiles"
+        return "PopART", versions, CHIPS.get(tiles), device.numIpus, unknown
+
+    def _build_facts(self) -> SessionFacts:
+        """Return what is known before anything is compiled."""
+        spec, real = self._spec, self._spec.device == IPU
+        framework, versions, chip, chips, unknown = self._identify()
+        name = (f"{chip} IPU" if chip else "IPU") if real else "IPU model"
+        sdk = SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
+        return SessionFacts(
+            platform=str(spec.options.get("platform") or name),
+            provider="Poplar" if real else "IPUModel",
+            framework=framework,
+            backend_version=next(iter(versions.values())),
+            compute_precision="unknown",
+            chip=chip if real else None,
+            chip_count=chips * spec.sessions if real else None,
+            sdk_version=sdk.group(1) if sdk else None,
+            versions=versions,
+            notes=[*_list_notes(spec), *([] if chip or not real else [unknown])],
+        )
+
+
+def load_library(name: str, title: str, api: tuple[str, ...]) -> Any:
+    """Import PopART, or a library that brings it. Raises BackendError with the reason where that fails."""
+    if name not in sys.modules:
+        if find_spec(name) is None:
+            raise BackendError(NOT_INSTALLED.format(title))
         if "onnx" in sys.modules:
-            raise BackendError("onnx was imported before PopART, which must come first in a process")
-    with _wrap_errors("PopART cannot be imported"):
-        popart = import_module("popart")
-    missing = [name for name in API if not hasattr(popart, name)]
+            raise BackendError(f"onnx was imported before {title}, which must come first in a process")
+    with wrap_errors(f"{title} cannot be imported"):
+        library = import_module(name)
+    missing = [part for part in api if not hasattr(library, part)]
     if missing:
-        raise BackendError(f"the package named popart here is not Graphcore's: it has no {', '.join(missing)}")
-    return popart
+        raise BackendError(f"the package named {name} here is not Graphcore's: it has no {', '.join(missing)}")
+    return library
 
 
 def _describe_ipu(popart: Any) -> Device:
@@ -209,22 +263,29 @@ def _describe_ipu(popart: Any) -> Device:
 
 def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
     """Attach the model of an IPU, or a free IPU. Where all are busy, some releases return None and some raise."""
-    with _wrap_errors("PopART has no device"):
+    with wrap_errors("PopART has no device"):
         manager = popart.DeviceManager()
         if spec.device == MODEL:
             return manager.createIpuModelDevice(dict(MODEL_OPTIONS))
         if not manager.enumerateDevices():
             raise BackendError(NO_IPU)
     acquire = getattr(manager, "tryAcquireAvailableDevice", None) or manager.acquireAvailableDevice
+    return wait_for_ipu(lambda: acquire(1), spec)
+
+
+def wait_for_ipu(acquire: Callable[[], Any], spec: SessionSpec, is_busy: Callable[[Exception], bool] = bool) -> Any:
+    """Return what `acquire` returns once an IPU is free: while all are in use, that is None or an error `is_busy`."""
     wait_s = float(spec.options.get("wait_s", WAIT_S))
     limit = time.monotonic() + wait_s
     while True:
         try:
-            device, detail = acquire(1), ""
+            acquired, detail = acquire(), ""
         except Exception as error:
-            device, detail = None, f" ({error})"
-        if device is not None:
-            return device
+            if not is_busy(error):
+                raise
+            acquired, detail = None, f" ({error})"
+        if acquired is not None:
+            return acquired
         if time.monotonic() >= limit:
             raise BackendError(f"no IPU came free in {wait_s:g} s: all are busy{detail}")
         time.sleep(min(POLL_S, wait_s))
@@ -243,18 +304,18 @@ def _find_ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...
     return sources[0], targets[0], shape
 
 
-def _choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
+def choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
     return float(spec.options.get("available_memory_proportion") or PROPORTION_AT.get(micro_batch, PROPORTION))
 
 
-def _choose_steps(spec: SessionSpec) -> int:
+def choose_steps(spec: SessionSpec) -> int:
     steps = spec.options.get("batches_per_step", BATCHES_PER_STEP)
     if type(steps) is not int or steps < 1:
         raise BackendError(f"batches_per_step is a whole number from 1, not {steps!r}", place=spec.device)
     return steps
 
 
-def _choose_cache(spec: SessionSpec) -> str:
+def _find_cache(spec: SessionSpec) -> str:
     """Return the folder of compiled engines, "" for none."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     cache = spec.options.get("engine_cache", os.path.join(home, "ipu-results", "popart"))
@@ -263,40 +324,31 @@ def _choose_cache(spec: SessionSpec) -> str:
     return os.path.expanduser(cache)
 
 
-def _build_facts(popart: Any, device: Any, spec: SessionSpec) -> SessionFacts:
-    """Return what is known before anything is compiled."""
-    real, tiles, sdk = spec.device == IPU, _count_tiles(device), SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
-    chip = CHIPS.get(tiles) if real else None
-    name = (f"{chip} IPU" if chip else "IPU") if real else "IPU model"
-    version = str(popart.versionString()) if hasattr(popart, "versionString") else "unknown"
-    return SessionFacts(
-        platform=str(spec.options.get("platform") or name),
-        provider="Poplar" if real else "IPUModel",
-        framework="PopART",
-        backend_version=version,
-        compute_precision="unknown",
-        chip=chip,
-        chip_count=device.numIpus * spec.sessions if real else None,
-        sdk_version=sdk.group(1) if sdk else None,
-        versions={"popart": version, **({"ipu-driver": str(device.version)} if real else {})},
-        notes=_list_notes(spec, tiles),
-    )
+def choose_cache(spec: SessionSpec, model: bytes, steps: int) -> str:
+    """Make and return the folder of the engine of one model, "" for none.
+
+    PopART's own key leaves weights out, and older releases write one file for each path.
+    """
+    if not (cache := _find_cache(spec)):
+        return ""
+    key = hashlib.sha256(model + f"{steps} {spec.session}".encode()).hexdigest()
+    os.makedirs(folder := os.path.join(cache, key[:16]), exist_ok=True)
+    return folder
 
 
-def _list_notes(spec: SessionSpec, tiles: int) -> list[str]:
-    cache = _choose_cache(spec)
+def _list_notes(spec: SessionSpec) -> list[str]:
+    """List what a row of an IPU says of its settings."""
+    cache = _find_cache(spec)
     shares = ", ".join(
-        f"{_choose_proportion(spec, size):g} at micro-batch {size}" for size in sorted(spec.micro_batches)
+        f"{choose_proportion(spec, size):g} at micro-batch {size}" for size in sorted(spec.micro_batches)
     )
     notes = [
         "compute precision: the type of the compiled session's output; partial sums have PopART's default type",
         f"available memory proportion of every convolution: {shares}",
-        f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and output",
+        f"batches per step: {choose_steps(spec)} in a stream, 1 alone; no overlapped input and output",
         f"engines are cached: compile_s is short where one was found in {cache}" if cache else "engines are not cached",
     ]
-    if spec.device == MODEL:
-        return [MODEL_NOTE, *notes]
-    return notes if tiles in CHIPS else [*notes, f"PopART does not tell which chip has these {tiles} tiles"]
+    return [MODEL_NOTE, *notes] if spec.device == MODEL else notes
 
 
 def _count_tiles(device: Any) -> int:
@@ -304,7 +356,7 @@ def _count_tiles(device: Any) -> int:
 
 
 @contextmanager
-def _wrap_errors(what: str) -> Iterator[None]:
+def wrap_errors(what: str) -> Iterator[None]:
     """Turn any other error into a BackendError that begins with these words."""
     try:
         yield
