@@ -1,6 +1,7 @@
 WITH rates AS (
     SELECT
-        *, minutes * nullif(accelerators, 0) AS accelerator_minutes,
+        *, row_number() OVER (ORDER BY minutes, path) AS place,  -- entries of equal minutes have one order
+        minutes * nullif(accelerators, 0) AS accelerator_minutes,
         CASE WHEN accelerators = 0 THEN nodes END AS nodes_alone,
         samples_to_converge / nullif(minutes / scaling_factor * accelerators, 0) AS samples_per_accelerator_minute
     FROM mlperf_entries
@@ -19,10 +20,10 @@ SELECT
     max(samples_per_accelerator_minute) AS best_samples_per_accelerator_minute,
     median(samples_per_accelerator_minute) AS median_samples_per_accelerator_minute,
     median(samples_to_converge) AS median_samples,
-    arg_min(path, minutes) AS best_path, arg_min(result_id, minutes) AS best_result_id,
-    arg_min(attribution, minutes) AS attribution,
-    accelerator_canonical, arg_min(accelerator_canonical, minutes) AS best_accelerator,
-    arg_min(framework, minutes) AS best_framework, arg_min(accelerators, minutes) AS best_accelerators,
+    arg_min(path, place) AS best_path, arg_min(result_id, place) AS best_result_id,
+    arg_min(attribution, place) AS attribution,
+    accelerator_canonical, arg_min(accelerator_canonical, place) AS best_accelerator,
+    arg_min(framework, place) AS best_framework, arg_min(accelerators, place) AS best_accelerators,
     min(minutes_per_sample) AS best_minutes_per_sample,
     first_value(min(minutes)) OVER series / min(minutes) AS progress,
     first_value(min(minutes_per_sample)) OVER series / min(minutes_per_sample) AS speed_progress,

@@ -219,7 +219,7 @@ def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> li
     return remarks
 
 
-LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": "", "threads": 2}
+LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": ""}
 MAX_MEMORY = 3 * 2**30  # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
 GRACE_S = 2.0  # between the interrupt and the end of the process
 LATE_S = 0.3  # between the interrupt and the start of another process: almost every statement ends at once
