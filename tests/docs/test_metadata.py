@@ -122,10 +122,12 @@ INDIRECT = {
     "pydantic",
     "pypdfium2",
     "soupsieve",
+    "torch",  # of PopTorch
     "urllib3",
 }
 DISTRIBUTIONS = {"bs4": "beautifulsoup4", "PIL": "pillow", "pynvml": "nvidia-ml-py", "vl_convert": "vl-convert-python"}
 DISTRIBUTIONS |= {"mlperf_loadgen": "mlcommons-loadgen", "pandera": "pandera[pandas]"}
+DISTRIBUTIONS["confusable_homoglyphs"] = "confusable-homoglyphs"
 
 
 def list_packages(extra: str) -> set[str]:

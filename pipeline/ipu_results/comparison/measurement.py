@@ -212,6 +212,9 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
         if fields.get(name) is None and machine.get(fact) is not None:
             fields[name] = machine[fact]
             remarks.append(f"{name} {machine[fact]}: all of {fields['platform']}")
+    chip = fields.get("chip")
+    if chip and not find_accelerator(chip) and all(facts["chip"] != chip for facts in words.machines.values()):
+        remarks.append(f"chip {chip}: unknown here, so no figure is compared with its peak or its rated power")
     item = words.items.get(network) or words.items.get(fields["model"])
     if fields.get("item") is None and item:
         fields["item"] = item
