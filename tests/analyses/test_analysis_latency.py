@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import altair
 import pytest
 from ipu_results.analyses import Frames, latency
 
@@ -199,6 +200,15 @@ def test_lowest_latency_of_a_machine_and_precision() -> None:
     database = make_warehouse(rows)
     rows_of_groups = database.query("SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1")
     assert rows_of_groups == [(0.5, 2, 1), (0.7, 1, 0)]
+
+
+@pytest.mark.parametrize(("rows", "works", "drawn"), [(3, 1, True), (2, 1, False), (8, 8, True), (9, 9, False)])
+def test_panel_has_three_rows_or_more_and_at_most_eight_variants(rows: int, works: int, drawn: bool) -> None:
+    points = [point(100, 1, variant=f"SL{1 + at % works}") for at in range(rows)]
+    points += [point(100, 1, model="Other")] * 3
+    chart = latency.build_chart(altair, {"latency_front": make_warehouse(points).frame("latency_front")})
+    panels = str(chart.to_dict()["data"]["values"])
+    assert ("'panel': 'Net'" in panels, "'panel': 'Other'" in panels) == (drawn, True)
 
 
 def test_remark_holds_for_its_publisher_and_framework_alone() -> None:

@@ -246,6 +246,7 @@ def test_without_identities_an_ambiguous_name_has_no_known_work() -> None:
         ({"efficiency": "0.907"}, ["2656.9 W: throughput 2409.79 / efficiency 0.907; C2 is rated 300 W"]),
         ({"efficiency": "8.03"}, ["300.1 W: throughput 2409.79 / efficiency 8.03; C2 is rated 300 W"]),
         ({"efficiency": "8.04"}, []),
+        ({"throughput": "2400", "efficiency": "8"}, []),  # 300 W, the rating itself
         ({"efficiency": "90.7"}, []),
         ({"efficiency": ""}, []),
         ({"efficiency": "0.907", "platform": "IPU-M2000"}, []),

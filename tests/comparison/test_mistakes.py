@@ -177,6 +177,12 @@ def test_honest_runs_are_not_refused(doors: Doors) -> None:
     assert len(doubted) <= MAX_DOUBTED, "\n".join(doubted)
 
 
+@pytest.mark.parametrize(("chips", "named"), [(3, False), (4, True)])
+def test_figure_may_be_that_of_one_chip_from_four_chips(doors: Doors, chips: int, named: bool) -> None:
+    verdict = doors.compare({**new("H200", chips, batch_size=128), "throughput": 4500}).verdict
+    assert (OF_CHIP in verdict) == named
+
+
 def test_every_limit_has_its_document_and_25_chips_have_both() -> None:
     chips = load_accelerators()
     assert all(bool(own.peaks) == ("read on" in own.peak_document) for own in chips)

@@ -229,7 +229,7 @@ def test_rows_above_the_header_or_under_a_misspelled_one_are_a_problem(form: For
     good = form(TRAINING, [GPT2])
     above = read("Training", *without_header(form), *good)
     assert (grids(above), problems(above)) == ({"bow_training": [GPT2]}, LOST_HEADER)
-    for rows in (ROWS, [GPT2[:-1]]):
+    for rows in (ROWS, [GPT2[:-1]], [GPT2[:2]]):
         document = read("Model", "Words", "Words", *form(MISSPELLED, rows), *good)
         assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, LOST_HEADER)
         assert "'Data Source'" in document.problems[0].message

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ipu_results.errors import ReleaseError
+from ipu_results.release import version as deciding
 from ipu_results.release.version import (
     RECORD_KEYS,
     VersionChange,
@@ -32,6 +35,12 @@ def test_version_may_be_the_lowest_and_not_below(levels: str, lowest: str) -> No
     assert_allowed(version, version, PREVIOUS, changes)
     with pytest.raises(ReleaseError, match=rf"version 1\.2\.3 is too low after 1\.2\.3, it must be at least {lowest}"):
         assert_allowed(PREVIOUS, version, PREVIOUS, changes)
+
+
+def test_date_may_be_that_of_the_previous_release_and_not_before() -> None:
+    deciding._assert_not_earlier(date(2026, 11, 21), RECORD, Path("old"))
+    with pytest.raises(ReleaseError, match="date 2026-11-20 is before 2026-11-21"):
+        deciding._assert_not_earlier(date(2026, 11, 20), RECORD, Path("old"))
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,12 @@ def test_any_name_of_a_file_can_be_handed_in(name: str, tmp_path: Path) -> None:
     assert not faults
 
 
+@pytest.mark.parametrize(("count", "reasons"), [(1000, []), (1001, ["too-large"])])
+def test_bundle_may_have_a_thousand_rows(count: int, reasons: list[str]) -> None:
+    _, faults = parse_bundle(make_files([throughput(str(10_000 + number)) for number in range(count)]))
+    assert [fault.reason for fault in faults] == reasons
+
+
 def test_option_that_is_not_utf8_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "figures.csv").write_bytes(format_rows(ROWS))
     with pytest.raises(SubmissionError, match="not UTF-8"):
