@@ -367,6 +367,6 @@ def test_comparison_against_one_machine_names_it_alone(warehouse: Path) -> None:
 
 
 @pytest.mark.parametrize(("chip", "known"), [("GC200", True), ("h200", True), ("banana", False)])
-def test_chip_without_a_peak_is_told(chip: str, known: bool, warehouse: Path) -> None:
+def test_chip_without_a_peak_has_a_remark(chip: str, known: bool, warehouse: Path) -> None:
     own = compare_one(warehouse, model="resnet50", chip=chip, batch_size=4, throughput=7800).measurement
     assert any(f"chip {chip}: unknown here" in remark for remark in own.remarks) != known
