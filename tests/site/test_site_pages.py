@@ -89,6 +89,7 @@ def test_every_claim_and_chart_has_a_page_with_a_title_and_tags_of_its_own(
         assert f'property="og:title" content="{claim["claim"]}"' in unescape(text)
         assert claim["figure"] in unescape(text)
     assert charts[0]["finding"] in unescape(pages["chart/sdk_effect.html"])
+    assert re.search(r'<img [^>]*width="\d+" height="\d+">', pages["chart/sdk_effect.html"])
     assert all('property="og:description"' in text for text in pages.values())
     assert len({re.search("<title>.*</title>", text)[0] for text in pages.values()}) > len(pages) - 25  # type: ignore[index]
 
@@ -188,7 +189,8 @@ def test_ratio_of_two_machines_is_above_one_where_the_left_is_better(measure: Me
 
 
 def test_hostile_text_and_addresses_stay_text() -> None:
-    chart = {"name": EVIL, "question": EVIL, "finding": EVIL, "figures": [EVIL], "caveats": [EVIL], "numbers": []}
+    chart: dict[str, Any] = dict.fromkeys(("name", "question", "finding"), EVIL)
+    chart |= {"figures": [EVIL], "caveats": [EVIL], "numbers": [], "size": ["1", "1"]}
     page = format_page(build_page("chart.html", "chart/b.html", chart=chart))
     assert "<script" not in page
     assert 'href="../page.css"' in page

@@ -63,6 +63,14 @@ def test_device_of_the_report_contradicts_the_chip(check: Check, tmp_path: Path)
     assert (fault.reason, "ran on the device cpu" in fault.message) == ("contradiction", True)
 
 
+def test_variant_that_no_row_has_is_named_with_the_nearest(check: Check, tmp_path: Path) -> None:
+    row = figure("throughput", "917.3", "sequences/s", model="BERT-Large", variant="SL129")
+    checked = check_rows(check, tmp_path, [row])
+    assert any("variant 'SL129': no row of BERT-Large has it; the nearest: SL128" in flag for flag in checked.flags), (
+        list_texts(checked)
+    )
+
+
 def test_honest_runs_are_accepted(check: Check, tmp_path: Path) -> None:
     rows = [
         *(throughput("9417.3", **H200, conditions="TensorRT"), latency("1.733", **H200, conditions="TensorRT")),

@@ -54,7 +54,9 @@ def build_pages(
     base_url = f"{base_url.rstrip('/')}/" if base_url else ""
     history = read_records(records)
     tables = [(get_parquet_name(table.name), table) for table in TABLES]
-    by_name = {chart["name"]: chart for chart in charts}
+    drawn = {chart["name"]: render_specification(chart["specification"], ".svg") for chart in charts}
+    by_name = {name: {**chart, "size": _read_size(drawn[name])} for chart in charts if (name := chart["name"])}
+    charts = [*by_name.values()]
     pages = [
         *(
             build_page("chart.html", f"chart/{name}.html", card=(), image=f"chart/{name}.png", chart=chart)
@@ -76,7 +78,7 @@ def build_pages(
     files["r/schema.json"] = format_schema()
     for name, chart in by_name.items():
         files[f"chart/{name}.csv"] = format_csv(chart)
-        files[f"chart/{name}.svg"] = render_specification(chart["specification"], ".svg")
+        files[f"chart/{name}.svg"] = drawn[name]
     if base_url:
         files |= {_name_preview(page): draw_card(page.title, page.card) for page in pages if page.card}
         for name, chart in by_name.items():
@@ -86,6 +88,11 @@ def build_pages(
     files["llms.txt"] = render("llms.txt", pages=lists, files=[name for name, _ in tables], base_url=base_url)
     files["data/noscript.html"] = render("home.html", start=start, pages=lists)
     return files | {page.path: format_page(page, base_url, _name_preview(page)) for page in pages}
+
+
+def _read_size(svg: bytes) -> list[str]:
+    """Return width and height of an image, which keep room for it until it is loaded."""
+    return re.findall(r'\b(?:width|height)="([^"]+)"', svg.partition(b">")[0].decode())
 
 
 def _name_preview(page: Page) -> str:

@@ -183,6 +183,8 @@ def check_files(
     if word := EMULATED.search(bundle.submission.how):
         flags.append(f"how says {word[0]!r}: read whether the figures are measured")
     flags += list_suspects(bundle)
+    remarks = (remark for _, own, _ in compared if own for remark in own.measurement.remarks)
+    flags += dict.fromkeys(text.removesuffix(" (--variant)") for text in remarks if text.startswith("variant "))
     flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
     shown = tuple(_show_row(row, comparison) for row, comparison, _ in compared)
     return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), shown, bundle)
