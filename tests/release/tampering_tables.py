@@ -191,7 +191,7 @@ PARQUET_KINDS: list[Kind] = [
         "metadata for pandas",
     ),
     ("no Arrow schema", edit_parquet("flags", lambda rows: rows, store_schema=False), "flags.parquet"),
-    ("not Parquet", lambda folder: replace_file(folder / "flags.parquet", b"PAR1"), "cannot be checked"),
+    ("not Parquet", lambda folder: replace_file(folder / "flags.parquet", b"PAR1"), "flags.parquet: cannot be read"),
     ("another table", lambda it: replace_file(it / "flags.parquet", (it / "models.parquet").read_bytes()), "flags"),
 ]
 
