@@ -307,7 +307,7 @@ def name_stage(stage: str, *documents: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MemoryError, OverflowError, pa.ArrowException) as error:
+    except (MemoryError, pa.lib.ArrowCapacityError) as error:
         named = " and ".join([*documents[:1], *([f"{len(documents) - 1} others"] if documents[1:] else [])])
         message = f"{get_first_line(error)}: free memory, or divide the document"
         raise DocumentTooLargeError(message, document=named or None, place=stage) from error

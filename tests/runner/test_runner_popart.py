@@ -270,7 +270,7 @@ result |= {"int8": refuse(backend.open, spec(precision="int8")), "device": refus
     assert "ir_version 8" in result["ir"]
     assert result["inputs"] == "the model has 2 inputs and 1 outputs, not one of each"
     assert result["no/such/file"].startswith("PopART does not accept the model of micro-batch 1: Failed to load")
-    assert result["none"].startswith("there is no model file of static micro-batch 3")
+    assert result["none"].startswith("micro-batch 3 has no model file of its own size")
     assert result["int8"] == "PopART computes in fp16 or fp32, not in int8"
     assert result["device"] == "is not a device of PopART: ipu or ipu-model"
     assert result["left"] == 0

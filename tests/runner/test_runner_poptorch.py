@@ -104,8 +104,14 @@ def test_models_that_it_does_not_run_are_refused(models: dict[str, str], tmp_pat
     other.graph.node[2].op_type = "Softsign"
     onnx.save(other, tmp_path / "other.onnx")
     opening = 'refuse(backend.open, spec(micro_batches=(1,), options={"static_models": {"1": NAME}}))'
-    script = f"result = {{NAME: {opening} for NAME in ({str(tmp_path / 'other.onnx')!r}, MODELS['2'])}}"
-    operator, size = drive_poptorch(script, models).values()
+    padded = build_tiny_model(SIZE, CLASSES, 1)
+    [convolution] = [node for node in padded.graph.node if "Conv" in node.op_type][:1]
+    convolution.attribute.append(onnx.helper.make_attribute("auto_pad", "SAME_UPPER"))
+    onnx.save(padded, tmp_path / "padded.onnx")
+    names = f"{str(tmp_path / 'other.onnx')!r}, {str(tmp_path / 'padded.onnx')!r}, MODELS['2']"
+    script = f"result = {{NAME: {opening} for NAME in ({names})}}"
+    operator, setting, size = drive_poptorch(script, models).values()
+    assert setting == "PopTorch runs no Conv with these settings here: choose --backend popart"
     assert operator == "PopTorch runs no Softsign with these settings here: choose --backend popart"
     assert size == f"the model of micro-batch 1 has the shape (2, 3, {SIZE}, {SIZE}): it must be static"
 

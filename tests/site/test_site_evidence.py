@@ -29,7 +29,8 @@ from tests.conftest import COMMITTED
 from tests.site.test_site import decode
 
 CHARTS = [
-    {"name": name, "finding": f"F {name}.", "caveats": ["C."]} for name in ("replications", "roofline", "sdk_effect")
+    {"name": name, "finding": f"F {name}.", "caveats": ["C."], "size": ["1", "1"]}
+    for name in ("replications", "roofline", "sdk_effect")
 ]
 
 

@@ -123,7 +123,6 @@ def get_unit(figure: str, row: Row) -> str:
 
 
 SETTLED = ("implausible", "doubtful", "plausible", "depends")
-DOUBTFUL_FACTOR = LIMITS.doubtful_factor
 
 
 def judge(
@@ -154,10 +153,10 @@ def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequen
         has_bases = _has_bases(ours, nearest)
         others = (own for own in nearest.ratios[1:] if own.figure != "latency_ms" or has_bases)
         ratio = max([nearest.ratio, *others], key=get_gap)
-        if get_gap(ratio) > DOUBTFUL_FACTOR:
+        if get_gap(ratio) > LIMITS.doubtful_factor:
             batch = "" if ours.benchmark else TEXTS["same_batch"]
             named = name_mistake(ours, ratio.figure, ratio.ratio, nearest.row)
-            limit = TEXTS["apart"].format(factor=f"{DOUBTFUL_FACTOR:g}", batch=batch)
+            limit = TEXTS["apart"].format(factor=f"{LIMITS.doubtful_factor:g}", batch=batch)
             return "doubtful", f"{describe_match(nearest, ratio)}: {limit}{named}"
         return "plausible", describe_match(nearest)
     if measured:
@@ -196,12 +195,12 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
         for basis, match in bases.items()
     ]
     stated = "; ".join(texts)
-    if max(gaps) <= DOUBTFUL_FACTOR:
+    if max(gaps) <= LIMITS.doubtful_factor:
         return "plausible", stated
     several = len(bases.keys() - {None}) > 1
-    if min(gaps) > DOUBTFUL_FACTOR * (1 if several else MAX_BATCHES_IN_FLIGHT):
+    if min(gaps) > LIMITS.doubtful_factor * (1 if several else MAX_BATCHES_IN_FLIGHT):
         named = (name_mistake(ours, match.ratio.figure, match.ratio.ratio, match.row) for match in bases.values())
-        far = TEXTS["apart_bases"].format(factor=f"{DOUBTFUL_FACTOR:g}")
+        far = TEXTS["apart_bases"].format(factor=f"{LIMITS.doubtful_factor:g}")
         return "doubtful", f"{stated}: {far}{next(filter(None, named), '')}"
     step = TEXTS["rows_say_no" if ours.stated_basis else "state_basis"]
     return "depends", f"{stated}: {TEXTS['depends'].format(step=step)}"

@@ -162,7 +162,8 @@ def _attempt(
                 _check_headers(response, media_type, options.max_bytes)
                 body = options.out or BytesIO()
                 _read_body(response, media_type, ends_at, options, body)
-                data, kind = getattr(body, "getvalue", bytes)(), response.headers.get("Content-Type", "")
+                data = body.getvalue() if isinstance(body, BytesIO) else b""
+                kind = response.headers.get("Content-Type", "")
                 return Download(data, kind, datetime.now(UTC).replace(microsecond=0))
             target = _resolve_redirect(session, response, target)
     raise TransferError(f"more than {MAX_REDIRECTS} redirects")

@@ -66,7 +66,7 @@ def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
 def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an engine whose tables are those of a new database file, for DuckDB 1.2.2 and later.
 
-    At the end the file is complete. There is no write-ahead log: no one reads the file if the process dies.
+    At the end the file is complete. It has no write-ahead log, since a build deletes the file of one that died.
     """
     str(path).encode()  # raises UnicodeEncodeError, where DuckDB fails without saying why
     options = f"(STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}, RECOVERY_MODE no_wal_writes)"

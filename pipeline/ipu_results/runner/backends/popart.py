@@ -204,7 +204,7 @@ class PopartSession(Session):
     def _get_file(self, micro_batch: int) -> str:
         file = self._spec.options.get("static_models", {}).get(str(micro_batch))
         if file is None:
-            raise BackendError(f"there is no model file of static micro-batch {micro_batch}, which an IPU needs")
+            raise BackendError(f"micro-batch {micro_batch} has no model file of its own size, which an IPU needs")
         return str(file)
 
     def _identify(self) -> tuple[str, dict[str, str], str | None, int, str]:
@@ -343,7 +343,7 @@ def _list_notes(spec: SessionSpec) -> list[str]:
         f"{choose_proportion(spec, size):g} at micro-batch {size}" for size in sorted(spec.micro_batches)
     )
     notes = [
-        "compute precision: the type of the compiled session's output; partial sums have PopART's default type",
+        "compute precision: the type of the compiled session's output; partial sums have the library's default type",
         f"available memory proportion of every convolution: {shares}",
         f"batches per step: {choose_steps(spec)} in a stream, 1 alone; no overlapped input and output",
         f"engines are cached: compile_s is short where one was found in {cache}" if cache else "engines are not cached",

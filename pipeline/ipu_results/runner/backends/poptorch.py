@@ -131,7 +131,9 @@ def build_module(torch: Any, file: str) -> tuple[Any, tuple[int, ...]]:
     ]
     for kind, _, _, settings in steps:
         pads = settings.get("pads", [])
-        if kind not in OPERATORS or pads[: len(pads) // 2] != pads[len(pads) // 2 :] or not settings.get("transB", 1):
+        is_read = all(name in READ.get(kind, ()) or FIXED.get(name) == value for name, value in settings.items())
+        is_square = pads[: len(pads) // 2] == pads[len(pads) // 2 :]
+        if kind not in OPERATORS or not (is_read and is_square) or (kind == "Gemm" and not settings.get("transB")):
             raise BackendError(f"PopTorch runs no {kind} with these settings here: choose --backend popart")
     weights = {tensor.name: numpy_helper.to_array(tensor).copy() for tensor in graph.initializer}
     [source] = [value for value in graph.input if value.name not in weights]
@@ -156,6 +158,20 @@ def _pad(settings: Any) -> tuple[int, ...]:
     return tuple(settings.get("pads", [0, 0, 0, 0])[:2])
 
 
+READ = {  # settings that OPERATORS reads
+    "Conv": {"strides", "pads", "dilations", "group", "kernel_shape"},
+    "BatchNormalization": {"epsilon", "momentum"},
+    "MaxPool": {"strides", "pads", "kernel_shape"},
+}
+FIXED = {
+    "alpha": 1.0,
+    "beta": 1.0,
+    "transA": 0,
+    "transB": 1,
+    "axis": 1,
+    "ceil_mode": 0,
+    "training_mode": 0,
+}  # those of one value
 OPERATORS: dict[str, Any] = {
     "Conv": lambda f, s, x, w, b=None: f.conv2d(x, w, b, s["strides"], _pad(s), s["dilations"], s["group"]),
     "BatchNormalization": lambda f, s, x, scale, bias, mean, variance: f.batch_norm(
