@@ -94,8 +94,8 @@ def test_ingest_ends_with_a_table_of_documents(ingest_output: list[str]) -> None
     )
     page = next(line for line in ingest_output if line.split()[:1] == ["graphcore-performance-2023-07-04"])
     assert page.split()[1:6] == ["248", "248", "0", "0", "248"]
-    assert ingest_output[-2].split()[:6] == ["total", "34462", "34462", "0", "0", "3715"]
-    assert ingest_output[-1].startswith("3715 results in ")
+    assert ingest_output[-2].split()[:6] == ["total", "34472", "34472", "0", "0", "3723"]
+    assert ingest_output[-1].startswith("3723 results in ")
 
 
 # query
@@ -258,7 +258,7 @@ def test_query_without_a_warehouse_names_the_command_that_builds_it(tmp_path: Pa
 def test_query_falls_back_to_the_installed_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = run_cli("query", "SELECT count(*) AS n FROM results", "--format", "csv")
-    assert (done.returncode, done.stdout) == (0, "n\n3715\n")
+    assert (done.returncode, done.stdout) == (0, "n\n3723\n")
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
 PLOTS = ("plots",)
 CALLS = (
-    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3715"),
+    Call("query 'SELECT count(*) AS n FROM results' --format csv", "3723"),
     Call("claims sdk14-mcmc-speedup-17 --format csv", "sdk14-mcmc-speedup-17"),
     Call("analyse generations", "bow_platform"),
     Call("analyse generations --plot generations.svg", "bow_platform", PLOTS),
@@ -60,7 +60,7 @@ CALLS = (
     Call("publish --warehouse {WAREHOUSE} --out published", "publish from a clone", status=1),
     Call("verify {RELEASE}", "OK "),
     Call("diff {RELEASE} {WAREHOUSE}", "rows"),
-    Call("mcp", "3715"),
+    Call("mcp", "3723"),
     Call("predict --target c2", "throughput"),
     Call("predict --target c2 --batch-sizes 2 --plot predicted.png", "throughput", PLOTS),
     Call("validate-emulator --help", "Example:"),
@@ -213,5 +213,5 @@ print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
     command = [environments[""], "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={}, check=False)
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["3715 {'IPU-M2000'} 1", "True 143", "[(3715,)]"]
+    assert done.stdout.splitlines() == ["3723 {'IPU-M2000'} 1", "True 143", "[(3715,)]"]
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
