@@ -73,5 +73,5 @@ def generate_parts(scores: Sequence[Score]) -> dict[str, str]:
     tables = {"sets": (SETS, tabulate_scores(scores)), "bias": (HEADER, list(tabulate_bias(scores)))}
     parts = {name: format_table(ReportTable("", header, rows)) for name, (header, rows) in tables.items()}
     chance = [name for name in list_one_sided(scores) if name not in read_reasons()]
-    parts["bias"] += f"\nOne-sided too, with too few rows to tell from chance: {', '.join(chance)}.\n"
+    parts["bias"] += f"\nOne-sided too, with too few rows to tell from chance: {'; '.join(chance)}.\n"
     return parts
