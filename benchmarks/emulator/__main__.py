@@ -10,10 +10,10 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from benchmarks.emulator import scores, steps, training
+from benchmarks.emulator import bias, scores, steps, training
 from benchmarks.emulator.accuracy import build_tables, load_rows, load_validation, render_scatter, tabulate_sensitivity
 from benchmarks.emulator.freezing import DATA, freeze
-from benchmarks.emulator.page import PAGE, update_page
+from benchmarks.emulator.page import PAGE, update_page, write_parts
 from benchmarks.emulator.sensitivity import measure_changes
 from benchmarks.report import Report, format_report
 
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             (DATA / "bands.toml").write_text(scores.format_bands(rows), encoding="utf-8", newline="\n")
         if options.out is not None:
             scores.write_rows(rows, options.out)
-        print(tabulate(scores.tabulate_scores(rows), headers=scores.HEADER, tablefmt="pipe", disable_numparse=True))
+        print(*bias.generate_parts(rows).values(), sep="\n")
         return 0
     if options.action == "steps":
         print(tabulate(steps.tabulate_steps(), headers=steps.HEADER, tablefmt="pipe", disable_numparse=True))
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     validation = load_validation()
     if options.action == "page":
         update_page(validation, sensitivity=options.sensitivity)
+        write_parts(bias.generate_parts(scores.read_rows()))
         return 0
     tables = build_tables(validation)
     if options.sensitivity:

@@ -12,7 +12,7 @@ import duckdb
 from ipu_results.emulator import check, pipeline, schedule, training
 from ipu_results.emulator.check import TrainingRow
 from ipu_results.emulator.check.validation import score_training
-from ipu_results.emulator.network import load_sized_network
+from ipu_results.emulator.network import Network, load_sized_network
 from ipu_results.emulator.split import open_plan_cache
 from ipu_results.store.query import open_warehouse
 
@@ -51,18 +51,24 @@ def _overlap_chips() -> Iterator[None]:
 
 @contextmanager
 def _merge_products() -> Iterator[None]:
-    """Take one product for Q, K and V where TensorFlow's and PyTorch's rows take three."""
+    """Take one product for Q, K and V, but for pre-training by PopART, which has three."""
     load = check.load_training_rows
 
     def load_merged(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
         return [_merge(row) for row in load(connection)]
 
-    with patch.object(check, "load_training_rows", load_merged):
+    def load_one_product(name: str, sequence: int) -> Network:
+        return load_sized_network(name.removesuffix("-split"), sequence)
+
+    with (
+        patch.object(check, "load_training_rows", load_merged),
+        patch.object(scores, "load_sized_network", load_one_product),
+    ):
         yield
 
 
 def _merge(row: TrainingRow) -> TrainingRow:
-    if not row.name.endswith("-split") or row.framework == "PopART":
+    if not row.name.endswith("-split") or (row.framework == "PopART" and "pretraining" in row.name):
         return row
     sequence = row.network(1).inputs[0].shape[-1]
     return replace(row, network=load_sized_network(row.name.removesuffix("-split"), sequence))
@@ -89,7 +95,6 @@ STEPS: dict[str, Callable[[], AbstractContextManager[None]]] = {
     "Q, K and V as three products": _merge_products,
     "copies between layouts": _copy_nothing,
     "step constant, PyTorch": lambda: _set(step_pytorch=0.0),
-    "step constant, PopART": lambda: _set(step_popart=0.0),
     "step constant, TensorFlow": lambda: _set(step_tensorflow=0.0),
     "group norm": lambda: _set(norm_group=0.0),
 }

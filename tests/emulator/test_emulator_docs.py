@@ -9,7 +9,7 @@ from ipu_results.emulator.check import SETS
 from ipu_results.emulator.check.validation import EXCLUDED, FIT, LATENCY
 from ipu_results.emulator.target import get_range
 
-from benchmarks.emulator import page
+from benchmarks.emulator import bias, page, scores
 from benchmarks.emulator.accuracy import PERCENT, compute_shares, load_rows, load_validation
 from benchmarks.emulator.sensitivity import list_assumed, list_assumed_of, measure_changes
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 def test_generated_parts_are_those_of_the_validation() -> None:
     parts = page.read_parts()
     sensitivity = parts.pop(page.SENSITIVITY)
-    assert parts == page.generate_parts(load_validation())
+    assert parts == page.generate_parts(load_validation()) | bias.generate_parts(scores.read_rows())
     assert sensitivity.startswith(page.format_stamp(load_validation()))
     constants = set(re.findall(r"[a-z]+\d?\.[a-z_]+|\bclock\b", sensitivity.split("\n", 1)[1]))
     assert constants >= set(list_assumed())

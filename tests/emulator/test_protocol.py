@@ -63,6 +63,15 @@ def test_latency_without_prefetch_counts_the_transfers_of_all_chips_of_a_process
     assert timing.latency - timing.period == pytest.approx((PIXELS + 2 * CLASSES) / 3.1e9, rel=1e-9)
 
 
+def test_time_after_a_call_counts_in_the_period_alone() -> None:
+    machine = load_target("m2000")
+    path = select_protocol("poptorch-call", machine)
+    timing = compute_timing(DEVICE, IMAGES, machine, path, FIT)
+    without = compute_timing(DEVICE, IMAGES, machine, replace(path, after_call=0.0, after_byte=0.0), FIT)
+    assert timing.period - without.period == pytest.approx(0.00098 + 4.5e-10 * PIXELS)
+    assert timing.latency == without.latency
+
+
 def test_fit_with_a_negative_time_of_a_batch_makes_no_host_time_negative() -> None:
     machine = load_target("m2000")
     timing = compute_timing(DEVICE, IMAGES, machine, select_protocol("tensorflow", machine), Fit(600, -1.0, 0.0))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import tomllib
+from dataclasses import astuple
 from statistics import median
 
 import pytest
 from ipu_results.emulator.split import open_plan_cache
 from ipu_results.emulator.target import load_band
 
-from benchmarks.emulator import scores
+from benchmarks.emulator import bias, scores
 from benchmarks.emulator.blind.decoding import SHAPES
 from benchmarks.emulator.blind.predictions import FOLDER, hash_file
 from benchmarks.emulator.scores import Score, check_coverage, fit_band, tabulate_scores
@@ -35,7 +35,30 @@ def test_coverage_leaves_the_network_out() -> None:
 def test_bias_is_the_share_of_predictions_that_are_too_fast() -> None:
     [row] = tabulate_scores([make("a", 110), make("a", 200), make("a", 80), make("a", 100)])
     assert row[:2] == ("resnext", "4")
-    assert [float(cell) for cell in row[2:6]] == pytest.approx([17.0, 21.0, 50.0, 50.0], abs=0.1)
+    assert [float(cell) for cell in row[2:5]] == pytest.approx([17.0, 21.0, 50.0], abs=0.1)
+    assert row[5] == "50 (15 to 85)"
+
+
+def test_reason_stands_for_every_one_sided_set_that_chance_does_not_explain() -> None:
+    known, one_sided = bias.read_reasons(), bias.list_one_sided(scores.read_rows())
+    sure = {
+        name for name, rows in one_sided.items() if bias.compute_sign_test([each.error < 0 for each in rows]) < 0.05
+    }
+    assert sure <= set(known) <= set(one_sided)
+    assert {"train", "yolov4 latency"}.isdisjoint(one_sided)
+
+
+def test_rows_of_a_reason_are_counted_apart() -> None:
+    rows = [make("a", 110, "vertex"), make("b", 120, "vertex")]
+    [line] = bias.tabulate_bias(rows)
+    assert line[1:6] == ("100 (34 to 100)", "0.5", "2 of 2", "2: 100 % too fast, median -12.9 %", "")
+    assert bias.compute_sign_test([True] * 6) == pytest.approx(2 / 64)
+
+
+@pytest.mark.slow
+def test_exported_rows_are_those_of_the_present_model() -> None:
+    now = [(*astuple(each)[:4], f"{each.measured:.6g}", f"{each.predicted:.6g}") for each in scores.score_all()]
+    assert [(*astuple(each)[:4], f"{each.measured:.6g}", f"{each.predicted:.6g}") for each in scores.read_rows()] == now
 
 
 def test_vertex_runs_are_within_two_percent() -> None:
@@ -59,10 +82,7 @@ def test_decoding_was_predicted_before_it_was_scored(name: str) -> None:
 
 
 def test_exported_rows_give_the_bands() -> None:
-    with (scores.ROOT / "benchmarks" / "emulator" / "validation.csv").open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
-    names = ("set", "network", "row", "unit")
-    rows = [Score(*(line[key] for key in names), float(line["measured"]), float(line["predicted"])) for line in lines]
+    rows = scores.read_rows()
     for kind in ("inference", "training of transformers", "training of convolutions"):
         expected = fit_band([each.ratio for each in rows if each.kind == kind])
         assert load_band(kind) == pytest.approx(expected, abs=0.001)

@@ -214,7 +214,7 @@ def test_popart_accepts_the_versions_of_the_image_networks() -> None:
 
 
 def test_unknown_name_or_sequence_is_refused() -> None:
-    message = r"^resnet-50: is not a built-in network: choose one of resnext101-32x4d, .*large$"
+    message = r"^resnet-50: is not a built-in network: choose one of resnext101-32x4d, .*gpt2-large-split$"
     with pytest.raises(UnrecognisedModelError, match=message):
         build("resnet-50")
     for sequence in (0, 513):

@@ -30,7 +30,7 @@ class Protocol:
     target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
     `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
     the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for
-    each byte that it prepares and sends.
+    each byte that it prepares and sends, `after_call` and `after_byte` those outside what it reports as latency.
     """
 
     name: str
@@ -44,6 +44,8 @@ class Protocol:
     per_image: bool = False
     per_call: float = 0.0
     per_byte: float = 0.0
+    after_call: float = 0.0
+    after_byte: float = 0.0
 
     @property
     def overlapped(self) -> bool:
@@ -118,8 +120,9 @@ def compute_timing(device: float, program: Program, target: Target, protocol: Pr
         period = device + transfer + host
         # A process times one call for all of its chips, whose transfers follow one another.
         waiting = (_count_fed(target, protocol) - 1) * transfer
-    period += calling
-    return Timing(device, period - device, period, period * protocol.in_flight + waiting)
+    latency = (period + calling) * protocol.in_flight + waiting
+    period += calling + protocol.after_call + protocol.after_byte * received
+    return Timing(device, period - device, period, latency)
 
 
 def _feed(received: float, target: Target, protocol: Protocol) -> float:

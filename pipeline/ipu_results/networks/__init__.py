@@ -17,7 +17,7 @@ DEFAULT = "resnext101-32x4d"
 ALL_NAMES = (*IMAGES, *TEXTS)
 # For predictions of training alone: no rule and no inference row is about them.
 TRAINING_NAMES = ("efficientnet-b4-g16", "vit-base", "unet", *(name for name in TEXTS if name.startswith("gpt2")))
-TRAINING_NAMES += tuple(name for name in TEXTS if "pretraining" in name)
+TRAINING_NAMES += tuple(name for name in TEXTS if "pretraining" in name or name.endswith("-split"))
 NAMES = tuple(name for name in ALL_NAMES if name not in TRAINING_NAMES)
 FOLDED = "-folded"  # ends the names of networks whose batch-norms are in the convolutions, as inference runs them
 SEQUENCE = 128  # tokens; the public configurations of BERT at inference and in the first phase of its training

@@ -1,13 +1,14 @@
 """Build transformers of text, BERT and GPT-2, and the layers that they share with the vision transformer.
 
-BERT is after Devlin et al. 2018, with the head of SQuAD or that of pre-training. GPT-2 is without its dropouts.
+BERT is after Devlin et al. 2018, with the head of SQuAD or that of pre-training. GPT-2 is without its dropouts. A name
+that ends in `-split` has Q, K and V in three products.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 from onnx import TensorProto
@@ -80,6 +81,7 @@ class Bert:
 class Gpt2:
     layers: int
     hidden: int
+    separate: bool = False
     longest: int = GPT2_POSITIONS
 
     def build(self, graph: GraphBuilder, name: str, sequence: int) -> onnx.ModelProto:
@@ -89,18 +91,20 @@ class Gpt2:
         words = graph.add_node("Gather", "embedding.words", table, tokens)
         x = graph.add_node("Add", "embedding.add", words, positions)
         mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)  # additive; its values do not matter here
-        x = add_pre_norm_layers(graph, x, self.layers, self.hidden, mask)
+        x = add_pre_norm_layers(graph, x, self.layers, self.hidden, mask, separate=self.separate)
         x = add_layer_norm(graph, "head.norm", x, self.hidden, PRE_NORM_EPSILON)
         return graph.build_model(name, _add_words(graph, "head.logits", x, table), (sequence, GPT2_WORDS), OPSET, IR)
 
 
-def add_pre_norm_layers(graph: GraphBuilder, x: str, layers: int, hidden: int, mask: str | None = None) -> str:
-    """Add layers that normalise before each of their halves. Without a mask, Q, K and V are three products."""
+def add_pre_norm_layers(
+    graph: GraphBuilder, x: str, layers: int, hidden: int, mask: str | None = None, *, separate: bool = True
+) -> str:
+    """Add layers that normalise before each of their halves."""
     _add_constants(graph, hidden)
     for layer in range(layers):
         name = f"layer{layer}"
         y = add_layer_norm(graph, f"{name}.norm", x, hidden, PRE_NORM_EPSILON)
-        x = graph.add_node("Add", f"{name}.add", _add_attention(graph, name, y, hidden, mask, separate=mask is None), x)
+        x = graph.add_node("Add", f"{name}.add", _add_attention(graph, name, y, hidden, mask, separate=separate), x)
         y = add_layer_norm(graph, f"{name}.feed.norm", x, hidden, PRE_NORM_EPSILON)
         x = graph.add_node("Add", f"{name}.feed.add", _add_feed(graph, name, y, hidden), x)
     return x
@@ -172,14 +176,13 @@ def _add_gelu(graph: GraphBuilder, name: str, x: str) -> str:
     return graph.add_node("Mul", name, y, "gelu.half")
 
 
-TEXTS: Mapping[str, Bert | Gpt2] = {
+MERGED: Mapping[str, Bert | Gpt2] = {
     "bert-base": Bert(12, 768),
     "bert-large": Bert(24, 1024),
     "bert-base-pretraining": Bert(12, 768, MASKED),
     "bert-large-pretraining": Bert(24, 1024, MASKED),
-    "bert-base-pretraining-split": Bert(12, 768, MASKED, separate=True),
-    "bert-large-pretraining-split": Bert(24, 1024, MASKED, separate=True),
     "gpt2": Gpt2(12, 768),
     "gpt2-medium": Gpt2(24, 1024),
     "gpt2-large": Gpt2(36, 1280),
 }
+TEXTS = {**MERGED, **{f"{name}-split": replace(network, separate=True) for name, network in MERGED.items()}}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from statistics import median
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import duckdb
 
@@ -50,8 +50,6 @@ class RowSelector:
     `prefetch`, `threads` and `input_bits` are what the table of configurations does not hold. A row that has no public
     configuration names a `protocol`.
     """
-
-    NOUN: ClassVar = "rows"
 
     set: str
     rows: int
@@ -124,17 +122,18 @@ def _read_entries(file: str) -> list[dict[str, Any]]:
 def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
     """Read the rows of these sets. Raises WarehouseError where a selector matches more or fewer rows than it states."""
     records = run_query(connection, SQL).to_pylist()
-    selected = ((each, _select_records(each, records)) for each in load_selectors() if each.set in sets)
-    return [_parse_inference_row(each, record, matches) for each, matches in selected for record in matches]
+    selected = ((each, list(filter(each.matches, records))) for each in load_selectors() if each.set in sets)
+    return [
+        _parse_inference_row(each, record, matches)
+        for each, matches in selected
+        for record in _check_count(matches, each.rows, "rows", str(each))
+    ]
 
 
-def _select_records(
-    selector: RowSelector | TrainingSelector, records: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
-    matches = [record for record in records if selector.matches(record)]
-    if len(matches) != selector.rows:
-        message = f"the warehouse holds {len(matches)} of the {selector.rows} {selector.NOUN} to validate against"
-        raise WarehouseError(message, place=str(selector))
+def _check_count(matches: Sequence[Mapping[str, Any]], rows: int, noun: str, place: str) -> Sequence[Mapping[str, Any]]:
+    if len(matches) != rows:
+        message = f"the warehouse holds {len(matches)} of the {rows} {noun} to validate against"
+        raise WarehouseError(message, place=place)
     return matches
 
 
@@ -201,7 +200,6 @@ def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> P
 MAX_CHIPS = 64  # of one pod; more are in a set of their own
 LARGE = "train-large"
 TRAINING_SETS = ("train", "train-host-fed", "train-weak", LARGE)
-BY_VARIANT: Mapping[str, str] = {"GPT2-Small": "gpt2", "GPT2-Medium": "gpt2-medium", "GPT2-Large": "gpt2-large"}
 # What the configurations call recomputation; with checkpoints, `cut_after` begins a stage at each.
 RECOMPUTE: dict[str | None, Recompute | None] = {None: None, "layer": "layer", "stage": "stage", "checkpoint": "stage"}
 TRAINING_SQL = """
@@ -212,34 +210,6 @@ TRAINING_SQL = """
     WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
     ORDER BY r.table_name, r.row_number
 """
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingSelector:
-    """Rows that are predicted alike. None in `variants` or `platforms` matches any; `rows` is how many there are.
-
-    `setup` are fields of TrainingSetup that the table of configurations does not hold.
-    """
-
-    NOUN: ClassVar = "training rows"
-
-    rows: int
-    model: str
-    frameworks: tuple[str, ...]
-    network: str
-    source: str
-    set: str = TRAINING_SETS[0]
-    variants: tuple[str, ...] | None = None
-    platforms: tuple[str, ...] | None = None
-    setup: Mapping[str, Any] = field(default_factory=dict)
-
-    def matches(self, record: Mapping[str, Any]) -> bool:
-        limits = (("variant", self.variants), ("platform", self.platforms), ("framework", self.frameworks))
-        matches = all(names is None or record[column] in names for column, names in limits)
-        return matches and bool(record["model"] == self.model)
-
-    def __str__(self) -> str:
-        return f"{self.model}, {', '.join(self.variants or self.frameworks)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,19 +238,24 @@ def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRo
     """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
     document = read_toml("training_rows.toml")["document"]["id"]
     records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
-    names = {each.name for each in fields(TrainingSetup)}
-    selectors = [
-        TrainingSelector(
-            **{key: value for key, value in entry.items() if key not in names},
-            setup={key: value for key, value in entry.items() if key in names},
-        )
-        for entry in _read_entries("training_rows.toml")
-    ]
-    selected = ((each, _select_records(each, records)) for each in selectors)
-    return [_parse_training_row(each, record) for each, matches in selected for record in matches]
+    rows = []
+    for entry in _read_entries("training_rows.toml"):
+        # What an entry does not name, any row has.
+        matches = [
+            record
+            for record in records
+            if record["model"] == entry["model"]
+            and all(
+                record[name] in entry.get(f"{name}s", (record[name],)) for name in ("variant", "platform", "framework")
+            )
+        ]
+        place = f"{entry['model']}, {', '.join(entry.get('variants', entry['frameworks']))}"
+        _check_count(matches, entry["rows"], "training rows", place)
+        rows += [_parse_training_row(entry, record) for record in matches]
+    return rows
 
 
-def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -> TrainingRow:
+def _parse_training_row(entry: Mapping[str, Any], record: Mapping[str, Any]) -> TrainingRow:
     missing = [key for key in ("micro_batch_size", "replicas", "gradient_accumulation") if not record[key]]
     if missing:
         raise WarehouseError(f"row {record['result_id']} has no {missing[0]} in its configuration")
@@ -296,14 +271,13 @@ def _parse_training_row(selector: TrainingSelector, record: Mapping[str, Any]) -
         record["instances"],
         layers=layers,
         framework=record["framework"],
-        **selector.setup,
+        **{each.name: entry[each.name] for each in fields(TrainingSetup) if each.name in entry},
     )
-    name = BY_VARIANT.get((record["variant"] or "").split(" ")[0], selector.network)
     return TrainingRow(
         record["result_id"],
-        LARGE if setup.chips * setup.replicas > MAX_CHIPS else selector.set,
-        name,
-        load_sized_network(name, record["sequence_length"] or SEQUENCE),
+        LARGE if setup.chips * setup.replicas > MAX_CHIPS else entry.get("set", TRAINING_SETS[0]),
+        entry["network"],
+        load_sized_network(entry["network"], record["sequence_length"] or SEQUENCE),
         "bow-2000" if record["platform"].startswith("Bow") else "m2000",
         record["framework"],
         record["variant"] or "",
