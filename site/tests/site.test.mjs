@@ -716,6 +716,21 @@ test("no name of a framework or network breaks inside a word, at any width", () 
     }
   }));
 
+test("the start page takes at most 150 kB over the wire, as most hosts pack it", async () => {
+  const packed = await serve(DIST, {}, true);
+  const measure = async (page) => {
+    const session = await page.context().newCDPSession(page);
+    await session.send("Network.enable");
+    await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+    let bytes = 0;
+    session.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
+    await page.reload();
+    await page.locator(".finding").first().waitFor();
+    assert.ok(bytes > 10_000 && bytes <= 150_000, `${bytes}`);
+  };
+  await onPage("", measure, { address: packed.address }).finally(packed.close);
+});
+
 test("claims are shown in parts", () =>
   onPage("#/claims", async (page) => {
     await page.locator(".claims > li").first().waitFor();
