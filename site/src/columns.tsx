@@ -39,16 +39,16 @@ export function getMeasure(per: string) {
 function listColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
-    { name: "model", title: "Result", width: 156, least: 112, render: (data, row) => <Lines title={data.getText(row, "model")} first={renderModel(data, row)} second={describeTest(data, row)} /> },
+    { name: "model", title: "Result", width: 156, least: 128, render: (data, row) => <Lines title={data.getText(row, "model")} first={renderModel(data, row)} second={describeTest(data, row)} /> },
     { name: "platform", title: "Machine", width: 132, least: 96, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
-    { name: "framework", title: "Software", width: 100, least: 92, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
+    { name: "framework", title: "Software", width: 110, least: 110, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
     { name: "precision", title: "Precision", width: 80, least: 80, render: (data, row) => data.getPrecision(row) },
     makeFigureColumn("batch_size", "Batch", 66),
     makeFigureColumn(rate.name, rate.title, 100, true),
     makeFigureColumn("latency_ms", "Latency, ms", 82),
     makeFigureColumn("minutes", "Train, min", 72),
     { name: "flags", title: "Flags", width: 108, least: 72, render: (data, row) => renderFlags(data, row, "info") },
-    { name: "publisher", title: "Publisher", width: 124, least: 92, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={describeWhen(data, row)} /> },
+    { name: "publisher", title: "Publisher", width: 124, least: 100, render: (data, row) => <Lines first={data.getText(row, "publisher")} second={describeWhen(data, row)} /> },
   ];
 }
 

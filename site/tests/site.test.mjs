@@ -694,6 +694,43 @@ test("on a phone, a chart starts in the first screen", () =>
     assert.ok(y < 760, `${y}`);
   }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }));
 
+test("no name of a framework or network breaks inside a word, at any width", () =>
+  onPage("#/results?framework=TensorFlow1", async (page) => {
+    for (const width of [390, 844, 1024, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.locator("button.figure").first().waitFor();
+      await nextFrames(page);
+      const broken = await page.evaluate(() => {
+        const words = document.createTreeWalker(document.querySelector(".scroll tbody"), NodeFilter.SHOW_TEXT);
+        const found = [];
+        for (let text; (text = words.nextNode()); )
+          for (const { 0: word, index } of text.data.matchAll(/TensorFlow1|ResNeXt101/g)) {
+            const range = new Range();
+            range.setStart(text, index);
+            range.setEnd(text, index + word.length);
+            found.push(new Set([...range.getClientRects()].map(({ top }) => top)).size);
+          }
+        return found;
+      });
+      assert.ok(broken.length > 5 && Math.max(...broken) === 1, `${width}: ${broken}`);
+    }
+  }));
+
+test("the start page takes at most 150 kB over the wire, as most hosts pack it", async () => {
+  const packed = await serve(DIST, {}, true);
+  const measure = async (page) => {
+    const session = await page.context().newCDPSession(page);
+    await session.send("Network.enable");
+    await session.send("Network.setCacheDisabled", { cacheDisabled: true });
+    let bytes = 0;
+    session.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
+    await page.reload();
+    await page.locator(".finding").first().waitFor();
+    assert.ok(bytes > 10_000 && bytes <= 150_000, `${bytes}`);
+  };
+  await onPage("", measure, { address: packed.address }).finally(packed.close);
+});
+
 test("claims are shown in parts", () =>
   onPage("#/claims", async (page) => {
     await page.locator(".claims > li").first().waitFor();
@@ -777,6 +814,21 @@ test("a drawn chart moves nothing that was in view, and its numbers are made whe
     assert.equal(await page.locator(".numbers table").count(), 0);
     const moved = await page.evaluate(() => window.moved);
     assert.ok(moved < 0.1, `${moved}`);
+  }));
+
+test("a chart of many panels is drawn in steps that leave the page free to answer", () =>
+  onPage("#/charts", async (page) => {
+    await page.locator(".chart canvas").waitFor();
+    const session = await page.context().newCDPSession(page);
+    const tasks = [];
+    session.on("Tracing.dataCollected", ({ value }) => tasks.push(...value.filter(({ name }) => name.endsWith("RunTask"))));
+    await session.send("Tracing.start", { categories: "toplevel,devtools.timeline,disabled-by-default-devtools.timeline" });
+    await openHash(page, "#/charts/latency_bounded");
+    await page.locator(".answer h2", { hasText: "Within 5 ms" }).waitFor();
+    await page.locator(".chart canvas").waitFor();
+    await Promise.all([new Promise((done) => session.once("Tracing.tracingComplete", done)), session.send("Tracing.end")]);
+    const longest = Math.max(...tasks.map(({ tdur = 0 }) => tdur / 1000)); // milliseconds of CPU: other processes do not count
+    assert.ok(longest > 1 && longest < 120, `${longest}`);
   }));
 
 test("each analysis is drawn, with a link to its rows", () =>
