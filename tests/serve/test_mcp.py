@@ -23,7 +23,7 @@ from tests.docs.docs_support import DOCS, check_part
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from ipu_results.serve.answers import Record
-from ipu_results.serve.pairs import _parse_unit
+from ipu_results.serve.brief import parse_unit
 from ipu_results.serve.server import answer, build_output_schema
 from ipu_results.serve.sql import SqlWorker
 from mcp import Client
@@ -226,12 +226,12 @@ def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers:
     ],
 )
 def test_a_claim_may_have_any_unit_that_sources_print(figure: str, unit: str, factor: str, item: str | None) -> None:
-    assert _parse_unit(figure, unit) == (Fraction(factor), item)
+    assert parse_unit(figure, unit) == (Fraction(factor), item)
 
 
 def test_a_mega_is_not_a_milli() -> None:
     with pytest.raises(RefusalError, match="has no unit 'MJ'"):
-        _parse_unit("run_energy_j", "MJ")
+        parse_unit("run_energy_j", "MJ")
 
 
 def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> str:
