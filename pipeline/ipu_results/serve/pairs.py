@@ -220,7 +220,7 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
     ]
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
-        _refuse_comparison(ours, rows)
+        _refuse_comparison(comparison.measurement, rows)
     nearest = tuple(sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)))
     results, citation = record.load([match.row["result_id"] for match in nearest[: 1 if record.is_brief else None]])
     answer = replace(comparison, matches=nearest).to_record()
@@ -258,7 +258,8 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
         codes[obstacle.code] += count
     ((code, _),) = codes.most_common(1)
     shown = [(obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code][:MAX_REASONS]
-    described = "; ".join(f"{count} rows: {obstacle}" for obstacle, count in shown)
+    remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]  # one that no row has
+    described = "; ".join([*(f"{count} rows: {obstacle}" for obstacle, count in shown), *remarks])
     raise RefusalError(code, f"no row may be compared: {described}")
 
 
