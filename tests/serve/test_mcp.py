@@ -23,7 +23,7 @@ from tests.docs.docs_support import DOCS, check_part
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
 from ipu_results.serve.answers import Record
-from ipu_results.serve.pairs import _parse_unit
+from ipu_results.serve.brief import parse_unit
 from ipu_results.serve.server import answer, build_output_schema
 from ipu_results.serve.sql import SqlWorker
 from mcp import Client
@@ -100,7 +100,7 @@ def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
         return actual["ratio"], actual["unit"]
     if tool == "compare_run":
         (ratio, *_) = actual["nearest"][0]["ratios"]
-        return ratio["ratio"], actual["results"][0]["figures"][figure]["unit"]
+        return ratio["ratio"], ratio["unit"]
     if tool == "provenance":
         (cell,) = [cell for cell in actual["figures"] if cell["column_name"] == figure]
         return parse(cell["raw_text"]), cell["unit"]
@@ -118,7 +118,7 @@ def test_a_figure_is_answered_exactly(entry: Mapping[str, Any], answers: Mapping
     value, unit = get_value(entry, actual)
     assert value == pytest.approx(compute_value(entry), rel=1e-12)
     assert unit == entry["unit"]
-    ids = [result["result_id"] for result in actual["results"]]
+    ids = [row["result_id"] for row in actual["nearest" if entry["tool"] == "compare_run" else "results"]]
     expected_ids = entry["result_ids"]
     assert (
         ids[: len(expected_ids)] if entry["tool"] in ("check_claimed_figure", "compare_run") else ids
@@ -226,12 +226,12 @@ def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers:
     ],
 )
 def test_a_claim_may_have_any_unit_that_sources_print(figure: str, unit: str, factor: str, item: str | None) -> None:
-    assert _parse_unit(figure, unit) == (Fraction(factor), item)
+    assert parse_unit(figure, unit) == (Fraction(factor), item)
 
 
 def test_a_mega_is_not_a_milli() -> None:
     with pytest.raises(RefusalError, match="has no unit 'MJ'"):
-        _parse_unit("run_energy_j", "MJ")
+        parse_unit("run_energy_j", "MJ")
 
 
 def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> str:

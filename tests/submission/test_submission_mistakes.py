@@ -27,7 +27,7 @@ M2000_ROWS: list[Row] = [
     ("one chip", [throughput("4051.7")], OF_CHIP),
     ("called FP32", [throughput("16217.3", precision="32.32")], "called 32.32"),
     ("no warm-up", [latency("15.03"), figure("latency max", "4312", "ms")], "warm-up"),
-    ("suspect drift", [throughput("14017.3")], "marked a row as suspect drift"),
+    ("suspect drift", [throughput("14017.3")], "marked a row as suspect, drift"),
 ]
 H200_ROWS: list[Row] = [
     ("seconds", [throughput("9017.3", **H200), figure("latency of a batch", "0.00177", "ms", **H200)], SECONDS),
@@ -61,6 +61,13 @@ def test_device_of_the_report_contradicts_the_chip(check: Check, tmp_path: Path)
     checked = check_rows(check, tmp_path, [throughput("9017.3", **H200)], environment={"device": "cpu"}, new_words=NEW)
     [fault] = checked.faults
     assert (fault.reason, "ran on the device cpu" in fault.message) == ("contradiction", True)
+
+
+def test_chip_of_the_list_of_accelerators_need_not_be_declared(check: Check, tmp_path: Path) -> None:
+    checked = check_rows(check, tmp_path, [throughput("9017.3", **{**H200, "chip": "H200"})])
+    [fault] = checked.faults
+    assert (fault.reason, "platform 'One H200' is unknown" in fault.message) == ("unknown-word", True)
+    assert "declare it as new: --new-word 'One H200'" in fault.message
 
 
 def test_variant_that_no_row_has_is_named_with_the_nearest(check: Check, tmp_path: Path) -> None:

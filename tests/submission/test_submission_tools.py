@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,17 @@ def test_benchmark_app_latencies_say_how_many_requests_are_in_flight(tmp_path: P
         ("latency max", "31850.26", "us", "8"),
         ("throughput", "2655.95", "fps", "8"),
     ]
+
+
+def test_a_name_of_the_chip_in_a_log_is_stated_shorter_and_a_placeholder_is_not_a_name(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(TRTEXEC.format(batch=1), encoding="utf-8")
+    request = SubmissionRequest([log], "Ada Example", "CC-BY-4.0", "idle", defaults={"chip": "A100"})
+    assert b"NVIDIA A100-SXM4-40GB" in prepare_bundle(request).files["results.csv"]
+    with pytest.raises(SubmissionError, match="says chip"):
+        prepare_bundle(replace(request, defaults={"chip": "A100-80GB"}))
+    with pytest.raises(SubmissionError, match="--who NAME is what a printed command leaves to you"):
+        prepare_bundle(replace(request, name="NAME"))
 
 
 def test_trainer_rates_keep_their_task(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ import click
 from ipu_results.cli import common
 from ipu_results.emulator.target import TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
+from ipu_results.ground import format_install
 from ipu_results.ground.files import DATASET
 from ipu_results.runner.backends import NAMES, PRECISIONS
 from ipu_results.runner.config import RUNS, Progress, SweepConfig, Visit, parse_options, plan_sweeps
@@ -254,9 +256,9 @@ def _print_next_steps(runs: Sequence[SweepResult]) -> None:
         folder = shlex.quote(str(run.folder))
         common.echo_text(f"next: ipu-results compare {folder}", err=True)
         if all(point.get("origin") == "measured" for point in run.points):
-            common.echo_text(
-                f'then: ipu-results submit {folder} --who "NAME" --licence CC-BY-4.0 --how "TEXT"', err=True
-            )
+            needed = "" if find_spec("pandera") else f", after {format_install('ingest')}"
+            submit = f'ipu-results submit {folder} --who "NAME" --licence CC-BY-4.0 --how "TEXT"'
+            common.echo_text(f"then{needed}: {submit}", err=True)
 
 
 def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:

@@ -178,6 +178,7 @@ def _is_latin(char: str) -> bool:
 
 
 PART = re.compile(r"[^\W\d_]+|\d+")
+SCATTERED = 3  # the rank of a name that has all parts of a word, but not in a row
 MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
 
 
@@ -210,6 +211,12 @@ def find_nearest_words(
     return list(dict.fromkeys(joined[match] for match in get_close_matches(text, joined, n=limit, cutoff=cutoff)))
 
 
+def has_in_a_row(word: str, other: str) -> bool:
+    """Return whether a name has the parts of a word in a row, at least two, as `NVIDIA H200-SXM5` those of `h200`."""
+    parts = split_parts(word)
+    return len(parts) > 1 and (_rank_parts(parts, split_parts(other)) or 0) in range(1, SCATTERED)
+
+
 def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
     """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has all; None if not."""
     text, whole = "".join(parts), "".join(other)
@@ -221,7 +228,7 @@ def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
         if start in ends and start + len(text) in ends:
             return 2 if start else 1
         start = whole.find(text, start + 1)
-    return 3 if len(parts) > 1 and set(parts) <= set(other) else None
+    return SCATTERED if len(parts) > 1 and set(parts) <= set(other) else None
 
 
 def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:

@@ -16,9 +16,9 @@ import duckdb
 from pydantic import Field
 
 from ipu_results.comparison.comparable import load_rows, name_precision
-from ipu_results.comparison.words import KnownWords, load_known_words
+from ipu_results.comparison.words import MAX_LISTED, KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import find_nearest_words, to_json_value
+from ipu_results.ground.text import find_nearest_words, has_in_a_row, to_json_value
 from ipu_results.schema import quote, table
 from ipu_results.schema.vocabulary import normalise_name
 from ipu_results.serve import RefusalError
@@ -180,8 +180,8 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
 def suggest(word: str, known: Iterable[str]) -> str:
     """Name the known words that are nearest to an unknown one."""
     names = sorted(set(known))
-    near = find_nearest_words(word, names, NEAREST) or names[:12]
-    return f"nearest: {', '.join(near)}"
+    near = find_nearest_words(word, names, NEAREST)
+    return f"nearest: {', '.join(near)}" if near else f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
 
 
 WORDS = {"machine": "platform", "task": "task", "framework": "framework", "division": "division"}
@@ -193,6 +193,7 @@ TEXTS = (
 VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
 SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
 VERSIONED = ("framework", "dataset", "sdk_version")  # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
+FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
 NAMED_BY = ("chip", "platform", "publisher", "submitter")  # conditions of which people take one for another
 STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
 
@@ -356,27 +357,28 @@ def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[
     if column in record.words.fields:
         word = record.words.find(column, word) or word  # v2.0 is 2.0
     known = {row[column] for row in record.rows if row[column] is not None}
-    words = {each for each in known if _means(word, each, has_versions=name in VERSIONED)}
+    words = {each for each in known if _means(word, each, name)}
     if not words and not (name == "relationship" and value == SUBMITTED):
         step = _suggest_condition(record, name, value) or suggest(value, known)
         raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
     return [row for row in rows if row[column] in words]
 
 
-def _means(stated: str, known: str, *, has_versions: bool = False) -> bool:
-    """Return whether a stated word is the known one, or that without its version, such as 2.4 of 2.4.0."""
-    if normalise_name(stated) == normalise_name(known):
+def _means(stated: str, known: str, name: str) -> bool:
+    """Return whether a word of a condition is the known one, or that without its version, such as 2.4 of 2.4.0."""
+    if normalise_name(stated) == normalise_name(known) or (name in FAMILIES and has_in_a_row(stated, known)):
         return True
     version = r"(\.\d+)*" if stated[-1:].isdigit() else r"\d[\d.]*"
-    return has_versions and bool(re.fullmatch(re.escape(stated.casefold()) + version, known.casefold()))
+    return name in VERSIONED and bool(re.fullmatch(re.escape(stated.casefold()) + version, known.casefold()))
 
 
 def _suggest_condition(record: Record, name: str, value: str) -> str:
     """Name the condition to state where a word is one of another, such as a chip for a machine; empty for none."""
     own = WORDS.get(name, name)
     for column in (column for column in NAMED_BY if own in NAMED_BY and column != own):
-        if known := [row[column] for row in record.rows if row[column] and _means(value, row[column])]:
-            return f"{known[0]} is a {column}: state {'machine' if column == 'platform' else column} {known[0]}"
+        if known := [row[column] for row in record.rows if row[column] and _means(value, row[column], column)]:
+            word = value if column in FAMILIES else known[0]
+            return f"{word} is a {column}: state {'machine' if column == 'platform' else column} {word}"
     return ""
 
 

@@ -240,7 +240,7 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
     for own in group_by_source(results).values():
         ids = ", ".join(f"result {result.result_id}" for result in own)
         lines.append(f"{mark_name(describe_source(_build_source_item(own, version)))}: {ids}.")
-    lines += [f"In: {describe_dataset(version)}.", *describe_disclosures(results)]
+    lines += [f"In: {KEY}, {version}.", *describe_disclosures(results)]
     return escape_markdown_line(" ".join(lines))
 
 

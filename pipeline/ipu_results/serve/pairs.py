@@ -27,11 +27,9 @@ from ipu_results.comparison.comparable import (
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import build_from_row, build_stated, compare_with_rows
 from ipu_results.errors import ComparisonError
-from ipu_results.ground.physics import ENERGIES_J, POWERS_W, TIMES_S
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_float
 from ipu_results.schema import quote
-from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import CODES, RefusalError
 from ipu_results.serve.answers import (
     MAX_WORD,
@@ -46,7 +44,15 @@ from ipu_results.serve.answers import (
     require_figure,
     select_rows,
 )
-from ipu_results.serve.brief import describe_matches, shorten_comparison, write_unit
+from ipu_results.serve.brief import (
+    BASE,
+    MAX_BRIEF,
+    describe_matches,
+    keep_figures,
+    parse_unit,
+    shorten_comparison,
+    write_unit,
+)
 from ipu_results.serve.facts import EMULATED, SUBMITTED
 
 ChipsBasis = Literal["same", "per-chip", "whole-machine"]
@@ -170,7 +176,7 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
         "ratio": values[0] / values[1],
         "statement": f"{stated} = {values[0] / values[1]:.4g}",
         "what_differs": differences,
-        "results": results,
+        "results": keep_figures(results, {figure}) if record.is_brief else results,
         "citation": citation,
     }
     if any(ends):
@@ -214,7 +220,7 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
     ]
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
-        _refuse_comparison(ours, rows)
+        _refuse_comparison(comparison.measurement, rows)
     nearest = tuple(sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)))
     results, citation = record.load([match.row["result_id"] for match in nearest[: 1 if record.is_brief else None]])
     answer = replace(comparison, matches=nearest).to_record()
@@ -252,19 +258,19 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
         codes[obstacle.code] += count
     ((code, _),) = codes.most_common(1)
     shown = [(obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code][:MAX_REASONS]
-    described = "; ".join(f"{count} rows: {obstacle}" for obstacle, count in shown)
+    remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]  # one that no row has
+    described = "; ".join([*(f"{count} rows: {obstacle}" for obstacle, count in shown), *remarks])
     raise RefusalError(code, f"no row may be compared: {described}")
 
 
-MAX_NEAREST, MAX_NEAREST_BRIEF = 5, 2
+MAX_NEAREST = 5
 MAX_VALUES = 10
 VARYING = (
     *("relationship", "division", "mlperf_round", "phase", "sequence_length", "packed", "batch_size", "framework"),
-    *("sdk_version", "variant", "chips"),
+    *("sdk_version", "variant", "chip", "chips"),
 )
-BASE = {"latency_ms": "ms", "minutes": "min", "time_to_result_s": "s"}  # units of the columns
 GENERIC = frozenset({"item", "sample"})  # of any network
-SHORT = {"img": "image", "seq": "sequence", "sec": "s"}
+MIN_DIGITS = 2  # of a claimed time that may have another unit: one digit fits some row by chance
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -283,7 +289,7 @@ def check_claimed_figure(
     else `differs`. Raises RefusalError for a unit that does not fit, and where no measured row has such a figure.
     """
     digits = _parse_value(value)
-    factor, item = _parse_unit(figure, unit)
+    factor, item = parse_unit(figure, unit)
     # a row that does not say what its latency times may fit
     selection = select_rows(record, {**conditions, "network": network}, repeats=True)
     rows = _keep_item(require_figure(record, selection, figure), item, unit)
@@ -294,7 +300,7 @@ def check_claimed_figure(
         key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
     )
     verdict = judged[0][0]
-    shown = [entry for entry in judged if entry[0] == verdict][: MAX_NEAREST_BRIEF if record.is_brief else MAX_NEAREST]
+    shown = [entry for entry in judged if entry[0] == verdict][: 1 if record.is_brief else MAX_NEAREST]
     results, citation = record.load([row["result_id"] for _, _, row in shown])
     _, gap, row = judged[0]
     recorded = f"{format_float(row[figure])} {write_unit(get_unit(figure, row))} ({row['result_id']})"
@@ -304,6 +310,9 @@ def check_claimed_figure(
         "differs": f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
         f"{gap:+.3g} % off",
     }
+    shown_values = MAX_BRIEF if record.is_brief else MAX_VALUES
+    if verdict == "differs" and (fitting := _find_unit(digits, figure, unit.strip(), rows)):
+        words["differs"] += f"; {fitting}: is the unit wrong?"
     open_ = {name: list(dict.fromkeys(row[name] for row in rows)) for name in VARYING if conditions.get(name) is None}
     return {
         "verdict": verdict,
@@ -312,7 +321,11 @@ def check_claimed_figure(
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
-        "not_stated_and_varies": {name: own[:MAX_VALUES] for name, own in open_.items() if len(own) > 1},
+        "not_stated_and_varies": {
+            name: [*own[:shown_values], *([f"{len(own) - shown_values} more"] if len(own) > shown_values else [])]
+            for name, own in open_.items()
+            if len(own) > 1
+        },
         "flagged": [row["result_id"] for _, _, row in shown if row["errors"] or row["suspect"]],
         "nearest": [
             {
@@ -339,40 +352,23 @@ def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float
     return ("rounds-to" if rounded == stated else "differs"), gap
 
 
+def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
+    """Say in which other unit of time a row has the stated figure; empty for none."""
+    if figure in BASE and len(stated.as_tuple().digits) >= MIN_DIGITS:
+        for other in (name for name in ("ms", "s", "min") if name != unit):
+            factor, _ = parse_unit(figure, other)
+            for row in rows:
+                if _judge(stated, factor, row[figure])[0] != "differs":
+                    return f"in {other} it is the figure of {row['result_id']}"
+    return ""
+
+
 def _parse_value(value: Any) -> Decimal:
     text = str(value).strip().replace(",", "")
     if not NUMBER.fullmatch(text):
         step = 'write the digits of the claim, such as "20.66"'
         raise RefusalError("wrong-input", f"{value!r} is not a number above zero", step)
     return Decimal(text)
-
-
-def _parse_unit(figure: str, unit: str) -> tuple[Fraction, str | None]:
-    """Return the factor from the stated unit to that of the column, and the item that the unit names."""
-    text = unit.strip()
-    if figure in BASE and text in TIMES_S:
-        return Fraction(TIMES_S[text]) / Fraction(TIMES_S[BASE[figure]]), None
-    if figure == "power_w" and text in POWERS_W:
-        return Fraction(POWERS_W[text]), None
-    if figure == "quality_value":
-        return Fraction(1), None
-    column = {"minutes": "time_to_train_s"}.get(figure, figure)
-    printed = load_vocabulary().find_unit(column, text)
-    if printed is not None:  # as a source prints it
-        return Fraction(printed.factor) / (60 if figure == "minutes" else 1), printed.item
-    name, _, item = text.partition("/")
-    if figure in ("energy_per_item_j", "run_energy_j") and name in ENERGIES_J:
-        return Fraction(ENERGIES_J[name]), _name_item(item) if item else None
-    parts = [SHORT.get(part, part) for part in text.split("/")]
-    if parts[1:] == {"throughput": ["s"], "efficiency": ["s", "W"]}.get(figure) and parts[0]:
-        return Fraction(1), _name_item(parts[0])
-    known = get_unit(figure, {"item": None})
-    raise RefusalError("different-units", f"{figure} has no unit {unit!r}", f"figures of this kind are in {known}")
-
-
-def _name_item(text: str) -> str:
-    item = text.removesuffix("s")
-    return SHORT.get(item, item)
 
 
 def _keep_item(rows: Sequence[Row], item: str | None, unit: str) -> list[Row]:

@@ -44,7 +44,7 @@ from ipu_results.serve.answers import (
     select_rows,
     suggest,
 )
-from ipu_results.serve.brief import describe_claim, name_arguments
+from ipu_results.serve.brief import MAX_BRIEF, describe_claim, name_arguments, shorten_cell, shorten_pair
 from ipu_results.serve.cite import describe_dataset
 from ipu_results.serve.facts import FIGURES as PRINTED
 from ipu_results.serve.pairs import (
@@ -60,8 +60,10 @@ from ipu_results.serve.pairs import (
 from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, find_code, run_sql
 
 DEFAULT_RESULTS = 10
+SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_CELLS = 60
 MAX_STATEMENT = 20_000  # characters
+WHOLE = "ask again with detail whole"
 CLAIMS = """
     SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)
     ORDER BY document_id, claim_id
@@ -85,8 +87,7 @@ def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
         "refusal_codes": CODES,
         "rules": WORDS["instructions"],
     }
-    names = {"tables": "tables_for_sql", "views": "views_for_sql"}
-    shown = {names.get(name, name): value for name, value in parts.items() if part in (name, "all")}
+    shown = {SQL_PARTS.get(name, name): value for name, value in parts.items() if part in (name, "all")}
     summary = {
         "results": [
             {"relationship": who, "origin": how, "task": task, "results": count}
@@ -113,7 +114,7 @@ def find(
     latency_basis: LatencyBasis | None = None,
     order: Literal["highest", "lowest"] | None = None,
     chips_basis: ChipsBasis = SAME,
-    limit: Annotated[int, Field(ge=1, le=50)] = DEFAULT_RESULTS,
+    limit: Annotated[int, Field(ge=1, le=50)] | None = None,
     **conditions: Unpack[Conditions],
 ) -> dict[str, Any]:
     """Find results by conditions, ranked by a figure where `order` is stated."""
@@ -136,8 +137,11 @@ def find(
         rows = sorted(sound, key=lambda row: row[figure] / (row["chips"] if divide else 1), reverse=order == "highest")
     else:
         rows = sorted(rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
-    shown = rows[:limit]
+    shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
     results, citation = record.load([row["result_id"] for row in shown])
+    if figure in DIVISIBLE and order and chips_basis == PER_CHIP:
+        for row, result in zip(shown, results, strict=True):
+            result["figures"][figure]["per_chip"] = row[figure] / row["chips"]
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
@@ -159,7 +163,7 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     where = f"result_id = {quote(row['result_id'])} ORDER BY cell_number LIMIT {MAX_CELLS}"
     with record.connection.cursor() as cursor:
         cells = run_query(cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}").to_pylist()
-    kept = [cell for cell in cells if cell["column_name"] in PRINTED or not record.is_brief]
+    kept = [shorten_cell(cell) for cell in cells if cell["column_name"] in PRINTED] if record.is_brief else cells
     return {
         "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in kept],
         "cells_left_out": len(cells) - len(kept),
@@ -176,7 +180,7 @@ def claims(
     model: Word | None = None,
     verdict: Word | None = None,
     document_id: Word | None = None,
-    limit: Annotated[int, Field(ge=1, le=150)] = DEFAULT_RESULTS,
+    limit: Annotated[int, Field(ge=1, le=150)] | None = None,
 ) -> dict[str, Any]:
     """List claims of documents with their verdicts."""
     with record.connection.cursor() as cursor:
@@ -192,7 +196,7 @@ def claims(
         rows = [row for row in rows if text.casefold() in f"{row['claim']} {row['figure']} {row['subject']}".casefold()]
     if not rows:
         raise RefusalError("no-match", "no claim fits", "claims with limit 150 and no other argument lists all")
-    shown = rows[:limit]
+    shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
     citations: dict[str, None] = {}  # each once
     for row in shown:
         day = str(row["published_on"] or "day not known")
@@ -220,8 +224,9 @@ def expect(record: Record, result_id: Word) -> dict[str, Any]:
     answer = answers[row["result_id"]]
     if isinstance(answer, str):
         raise RefusalError("no-pairs", f"{result_id}: {answer}")
-    others = [pair["second_result_id"] for pair in answer.nearest if pair["second_result_id"] in record.sources]
-    return {**answer.to_record(), "citation": record.cite([row["result_id"], *others])}
+    pairs = [shorten_pair(pair) for pair in answer.nearest[:MAX_BRIEF]] if record.is_brief else list(answer.nearest)
+    others = [pair["second_result_id"] for pair in pairs if pair["second_result_id"] in record.sources]
+    return {**answer.to_record(), "nearest": pairs, "citation": record.cite([row["result_id"], *others])}
 
 
 def sql(
@@ -384,7 +389,8 @@ def answer(
         own = error if isinstance(error, RefusalError) else RefusalError(code, str(error))
         reason, next_step = name_arguments(own.reason), name_arguments(own.next_step)
         return {"status": "refused", "code": own.code, "reason": reason, "next_step": next_step}
-    return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result)}
+    whole = {"whole": WHOLE} if source_record.is_brief and name not in ("overview", "sql") else {}
+    return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result), **whole}
 
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:

@@ -282,6 +282,7 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | Non
     for name, numbers in blanks.items():
         place = f"{RESULTS}, line {numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")
         step = f"; state it with --set {name}=TEXT" if name in STATABLE else ""
+        step += ", and --new-word TEXT for a new machine" if name == "platform" else ""
         faults.append(Fault("schema", f"{name} is blank{step}", place))
     return rows
 

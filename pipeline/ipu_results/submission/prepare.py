@@ -17,6 +17,7 @@ from ipu_results.comparison.measurement import POINTS, read_run
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.limits import MAX_BUNDLE_FILE
+from ipu_results.ground.text import has_in_a_row
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.sources.catalogue import read_limited
 from ipu_results.submission import bundle
@@ -73,6 +74,9 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
 
     Raises SubmissionError for a file that cannot be read, and for figures of an emulator.
     """
+    for option, text, placeholder in (("who", request.name, "NAME"), ("how", request.how, "TEXT")):
+        if text == placeholder:
+            raise SubmissionError(f"--{option} {placeholder} is what a printed command leaves to you; write your own")
     collected = Collected()
     for path in request.paths:
         file = _find_file(path)
@@ -108,7 +112,9 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
 def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
     """Return the row with texts for its blank columns. Raises SubmissionError for one that says another thing."""
     for name, text in defaults.items():
-        if row.get(name) and _get_meaning(name, row[name]) != _get_meaning(name, text):
+        own = row.get(name)
+        is_part = name == "chip" and own and (has_in_a_row(text, own) or has_in_a_row(own, text))
+        if own and not is_part and _get_meaning(name, own) != _get_meaning(name, text):
             raise SubmissionError(f"says {name} {row[name]!r}, not {text!r}", place=row.get("place"))
     return {name: row.get(name) or defaults.get(name, "") for name in {**dict.fromkeys(bundle.COLUMNS), **defaults}}
 

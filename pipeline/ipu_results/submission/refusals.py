@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import tomllib
 import unicodedata
 from collections import Counter
@@ -281,7 +282,8 @@ def list_suspects(bundle: Bundle) -> Iterator[str]:
     """Describe the rows whose conditions say that the tool marked them as suspect, each once."""
     texts = {match[0].strip(" ,;") for row in bundle.rows if (match := SUSPECT.search(row["conditions"]))}
     for text in sorted(texts):
-        yield f"the tool marked a row as {text}: measure it again on a quiet machine, or say why it counts"
+        marked = text.replace("suspect ", "suspect, ", 1)
+        yield f"the tool marked a row as {marked}: measure it again on a quiet machine, or say why it counts"
 
 
 def find_unreadable(bundle: Bundle) -> Iterator[Fault]:
@@ -328,9 +330,11 @@ def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
         if same := next((known for key, known in words.fields[name].items() if get_skeleton(key) == looks), None):
             message = f"{name} {text!r} is {same} in another spelling, or looks like it; write {same}"
             yield Fault("unknown-word", message, RESULTS)
-        elif text not in declared:
+        elif text not in declared and not (name == "chip" and find_accelerator(text)):
             message = f"{words.describe_unknown(name, text)}, in {format_count(rows, 'row')}"
-            yield Fault("unknown-word", f"{message}; correct it, or declare it as new (--new-word)", RESULTS)
+            yield Fault(
+                "unknown-word", f"{message}; correct it, or declare it as new: --new-word {shlex.quote(text)}", RESULTS
+            )
 
 
 # Columns of which none can be above a later one. A mean can be above a percentile, so it has a line of its own.

@@ -69,7 +69,8 @@ def read_figures(path: Path, adapter: str | None = None) -> ReadFile:
     if adapter is None:
         suited = [name for name in NAMES if load_adapter(name).is_readable(file)]
         if not suited:
-            file.fail(f"is not a file that an adapter reads; adapters: {', '.join(NAMES)}")
+            own = "a table of your own has the columns model, task, platform, batch_size, metric, unit, value"
+            file.fail(f"is not a file that an adapter reads; adapters: {', '.join(NAMES)}; {own}")
         if len(suited) > 1:
             file.fail(f"can be read by several adapters, which may differ: name one of {', '.join(suited)}")
         [adapter] = suited
