@@ -95,8 +95,8 @@ def summarise(analysis: Analysis, frames: Frames) -> str:
     """Summarise the rows in paragraphs. Raises TooFewRowsError for a record that cannot answer the question."""
     with _require_rows(analysis, frames):
         summary = analysis.summarise(frames)
-        if re.search(r"\bnan\b", summary):
-            raise ValueError("a figure of no rows")
+        if re.search(r"\bnan\b", summary) or not re.search(r"\d", summary.split("\n\n")[0]):
+            raise ValueError("a finding without a figure")
     return summary
 
 

@@ -214,16 +214,17 @@ def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.Du
     The published names are views of tables in a schema of their own, because DuckDB refuses to write to a view.
     """
     connection = duckdb.connect(config={**ENGINE, **LOCKDOWN, **limits})
-    connection.begin()  # one transaction for all: each of its own takes as long as the statement
-    connection.execute(f"CREATE SCHEMA {STORED}")
-    for table in TABLES:
-        texts = [column.name for column in table.columns if column.kind == "text"]
-        rows = read_parquet(warehouse / get_parquet_name(table.name), None, texts)
-        create_table(connection, f"{STORED}.{table.name}", rows)
-        connection.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
-    for view in VIEWS:
-        connection.execute(sql_view(view)[0])  # the comments after it are for those who get the DuckDB file
-    connection.commit()
+    with connection.cursor() as loading:  # where no progress bar gets into the answer on stdout
+        loading.begin()  # one transaction for all: each of its own takes as long as the statement
+        loading.execute(f"CREATE SCHEMA {STORED}")
+        for table in TABLES:
+            texts = [column.name for column in table.columns if column.kind == "text"]
+            rows = read_parquet(warehouse / get_parquet_name(table.name), None, texts)
+            create_table(loading, f"{STORED}.{table.name}", rows)
+            loading.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
+        for view in VIEWS:
+            loading.execute(sql_view(view)[0])  # the comments after it are for those who get the DuckDB file
+        loading.commit()
     return connection
 
 
