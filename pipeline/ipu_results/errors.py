@@ -20,6 +20,8 @@ IpuResultsError
       A check accepted a row that it must refuse, so none of its results can be trusted.
   WarehouseError
       The warehouse is absent or busy, mixes two builds, or could not be written.
+    TooFewRowsError
+        The record has not the rows that an analysis, a finding or a validation needs.
   FetchError
       A document could not be downloaded.
   WorkerLostError
@@ -110,6 +112,10 @@ class GateError(IpuResultsError):
 
 
 class WarehouseError(IpuResultsError):
+    pass
+
+
+class TooFewRowsError(WarehouseError):
     pass
 
 

@@ -11,8 +11,17 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
-from ipu_results.analyses import ANALYSES, Analysis, Frames, build_specification, draw_chart, load_frames
+from ipu_results.analyses import (
+    ANALYSES,
+    Analysis,
+    Frames,
+    build_specification,
+    describe_answer,
+    draw_chart,
+    load_frames,
+)
 from ipu_results.analyses.analysis import format_page
+from ipu_results.errors import TooFewRowsError
 from ipu_results.ground.charts import CROSS, PALETTE, SHADES, mix_color
 from ipu_results.schema import VIEWS
 
@@ -68,6 +77,20 @@ def test_summary_opens_with_one_sentence_and_its_figure(analysis: Analysis, fram
     assert re.findall(r"[.!?](?= [A-Z0-9]|$)", finding) == ["."]
     assert re.search(r"\d", finding)
     assert len(finding.split()) <= 60
+
+
+@EACH
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_few_rows_are_answered_or_refused_by_the_name_of_the_analysis(
+    analysis: Analysis, frames: dict[str, Frames], count: int
+) -> None:
+    few = {name: rows.head(count) for name, rows in frames[analysis.name].items()}
+    try:
+        text = describe_answer(analysis, few).finding
+    except TooFewRowsError as error:
+        text = str(error)
+    is_refused = text.startswith(f"analysis {analysis.name}: the record has too few rows")
+    assert is_refused or (count and re.search(r"\d", text)), text
 
 
 @EACH

@@ -101,6 +101,8 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ({"without": "url"}, "url is missing; only a local run and a submission have none"),
     ({"retreived_on": date(2023, 7, 4)}, "unknown field `retreived_on`"),
     ({"title": 5}, "`$.title`"),
+    ({"licence": " "}, "licence is blank"),
+    ({"publisher": "Gr\u0430phcore"}, "publisher 'Gr\u0430phcore' has '\u0430', which only looks like a Latin letter"),
     ({"sha256": "abc"}, "`$.sha256`"),
     ({"published_on": "2023-07"}, "`$.published_on`"),
     ({"transcription_of": 5}, "`$.transcription_of`"),

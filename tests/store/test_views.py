@@ -16,7 +16,7 @@ from ipu_results.ground.sql import open_engine
 from ipu_results.schema import FILE_VIEWS, VIEWS, Column, View, table
 from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
-from ipu_results.store.query import MixedBuildsError, evaluate_views, open_warehouse, read_view
+from ipu_results.store.query import MixedBuildsError, evaluate_views, open_warehouse, read_parquet, read_view
 from ipu_results.store.tables import put_telling_rows_first, read_csv, write_parquet
 from pandas.testing import assert_frame_equal
 
@@ -60,6 +60,15 @@ def test_files_hold_the_rows_in_the_order_of_the_view(
     if view.order:
         keys = ", ".join(view.order)
         assert query(f"SELECT {keys} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
+
+
+def test_flipped_bit_anywhere_in_a_parquet_file_is_refused(warehouse: Path, tmp_path: Path) -> None:
+    data = (warehouse / "models.parquet").read_bytes()
+    path = tmp_path / "models.parquet"
+    for at in range(0, len(data), 13):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :])
+        with pytest.raises(WarehouseError, match=r"^models.parquet: cannot be read: "):
+            read_parquet(path)
 
 
 def test_view_without_files_gives_a_reason() -> None:

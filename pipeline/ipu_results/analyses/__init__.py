@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from ipu_results.analyses import (
     latency,
@@ -19,6 +22,7 @@ from ipu_results.analyses import (
     scaling,
 )
 from ipu_results.analyses.analysis import Analysis, Answer, Frames, set_title, split_summary
+from ipu_results.errors import TooFewRowsError
 from ipu_results.ground.charts import render_specification, to_vega_lite
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import VIEWS
@@ -32,6 +36,7 @@ __all__ = [
     "describe_answer",
     "draw_chart",
     "load_frames",
+    "summarise",
 ]
 
 ANALYSES: tuple[Analysis, ...] = (
@@ -76,10 +81,38 @@ def draw_chart(analysis: Analysis, frames: Frames, suffix: str) -> bytes:
 
 def build_specification(analysis: Analysis, frames: Frames) -> dict[str, Any]:
     """Build the chart as Vega-Lite, with the data in it and the finding as its title. Raises MissingExtraError."""
-    specification = to_vega_lite(lambda alt: analysis.build_chart(alt, frames))
+    with _require_rows(analysis, frames):
+        specification = to_vega_lite(lambda alt: analysis.build_chart(alt, frames))
     return set_title(specification, describe_answer(analysis, frames).finding)
 
 
 def describe_answer(analysis: Analysis, frames: Frames) -> Answer:
     """Describe the finding, other figures and the caveats of an analysis."""
-    return split_summary(analysis.summarise(frames), analysis.caveats)
+    return split_summary(summarise(analysis, frames), analysis.caveats)
+
+
+def summarise(analysis: Analysis, frames: Frames) -> str:
+    """Summarise the rows in paragraphs. Raises TooFewRowsError for a record that cannot answer the question."""
+    with _require_rows(analysis, frames):
+        summary = analysis.summarise(frames)
+        if re.search(r"\bnan\b", summary) or not re.search(r"\d", summary.split("\n\n")[0]):
+            raise ValueError("a finding without a figure")
+    return summary
+
+
+@contextmanager
+def _require_rows(analysis: Analysis, frames: Frames) -> Iterator[None]:
+    """Apply one rule to every analysis: without a row, a group or a figure that it names, it has no answer."""
+    first = next(view for view in VIEWS if view.name == analysis.views[0])
+    try:
+        with np.errstate(invalid="raise", divide="raise"):
+            if frames[first.name].empty:
+                raise LookupError("no rows")
+            yield
+    except (LookupError, ValueError, ArithmeticError) as error:
+        counts = ", ".join(f"{len(frames[name])} of {name}" for name in analysis.views)
+        needed = re.split(r"(?<=\w)[.:] ", first.description)[0].rstrip(".")
+        call = f"{first.name}()" if first.parameters else first.name
+        message = f"the record has too few rows for an answer ({counts}); {first.name} holds: {needed}"
+        see = f'see what there is with: ipu-results query "FROM {call}"'
+        raise TooFewRowsError(f"{message}; {see}", place=f"analysis {analysis.name}") from error

@@ -143,7 +143,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
       ipu-results analyse generations
       ipu-results analyse per_dollar --set ipu_price=120000 --plot per-dollar.svg
     """
-    from ipu_results.analyses import ANALYSES, draw_chart, load_frames
+    from ipu_results.analyses import ANALYSES, draw_chart, load_frames, summarise
     from ipu_results.ground.files import write_atomically
     from ipu_results.ground.text import format_records
     from ipu_results.schema import VIEWS
@@ -163,6 +163,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
         raise click.BadParameter(f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set")
     with open_warehouse(warehouse) as connection:
         frames = load_frames(connection, analysis, settings)
+    summary = summarise(analysis, frames)
     if plot is not None:
         write_atomically(plot, draw_chart(analysis, frames, plot.suffix.lower()))
     view = next(view for view in VIEWS if view.name == analysis.views[0])
@@ -170,7 +171,7 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     frame = frames[view.name].astype(integers).astype(object)
     rows = frame.where(frame.notna(), None)
     click.echo(format_records(output, list(rows.columns), rows.itertuples(index=False, name=None)))
-    for paragraph in analysis.summarise(frames).split("\n\n"):
+    for paragraph in summary.split("\n\n"):
         common.echo_text("\n" + textwrap.fill(paragraph, WIDTH, break_on_hyphens=False), err=True)
 
 

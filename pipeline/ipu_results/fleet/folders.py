@@ -148,7 +148,7 @@ def find_run_folders(folder: Folder) -> Iterator[RunFolder]:
     Raises OSError for a folder that cannot be listed, DocumentTooLargeError for one with too many below it.
     """
     waiting = [("", folder.name, 0)]
-    seen, deepest = 0, ""
+    seen, deepest = -1, ""  # the source is not below itself
     while waiting:
         path, name, depth = waiting.pop()
         if (seen := seen + 1) + len(waiting) > MAX_RUN_FOLDERS:

@@ -6,7 +6,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +18,7 @@ from ipu_results.errors import QueryError
 HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
 READING = "BEGIN TRANSACTION READ ONLY"
+DEFECT = "DuckDB fails on this statement by a defect of its own"
 INTERRUPT_EVERY_S = 0.2
 IS_MACRO = "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
@@ -93,7 +94,8 @@ def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute("ROLLBACK")
+        with suppress(duckdb.FatalException):  # a statement that meets a defect of DuckDB ends the database
+            connection.execute("ROLLBACK")
 
 
 def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
@@ -155,6 +157,8 @@ def _parse_statement(sql: str) -> duckdb.Statement:
 def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
     """Return the first line of an error with DuckDB's hints: the names that may be meant, or how to call a macro."""
     message = get_first_line(error)
+    if isinstance(error, duckdb.InternalException):
+        return f"{DEFECT}: write it in another way ({message})"
     name = re.search(r"Table with name (\w+) does not exist", message)
     if name and connection.execute(IS_MACRO, [name[1]]).fetchone():  # a view with parameters is a table macro
         return f"{name[1]} has parameters: write FROM {name[1]}()"

@@ -233,9 +233,8 @@ class _Cascade:
             if own.name in COLOURS
             or judge(own.name, own.value, inside) != judge(own.name, styles.get(own.name, "initial"), inside)
         ]
-        if name in NOT_AS_WRITTEN or (
-            inside and (name in ("ol", "dir") or (name == "details" and "open" not in hints))
-        ):
+        is_closed = name == "details" and "open" not in hints
+        if name in NOT_AS_WRITTEN or is_closed or (inside and name in ("ol", "dir")):
             doubts.append(f"an element {name!r}")
         add = 0
         for effect in judged.values():

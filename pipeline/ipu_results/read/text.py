@@ -42,9 +42,9 @@ CONTINUATION_NOTE = re.compile(
 FIGURE = re.compile(r"[~≈<>≤≥±]?\s?(?:\d{1,3}(?:,\d{3})+|\d+)(?:[.,]\d+)?\s?%?[*†‡§¶]*")
 METADATA = re.compile(rf"({'|'.join(map(re.escape, METADATA_LABELS))})\s*:\s*(.*)", re.IGNORECASE)
 SCALE = re.compile(
-    r"""(?<![\w.])(?:(?:in|of|by|per|as|are|units?|scale|figures|values)[\s:=]+(?:(?:units?|multiples)\s+of\s+)?
+    r"""(?<![\w.])kilo-(?=[a-z])|(?<![\w.])(?:(?:in|of|by|per|as|are|units?|scale|figures|values)[\s:=]+(?:(?:units?|multiples)\s+of\s+)?
     (?:an?\s+|one\s+)?(?:(?:tens?|hundreds?)\s+(?:of\s+)?)?|[(\[×*]\s*(?:[x×]\s*)?|(?:^|(?<=[\s(]))x\s*)
-    (?:thousands?|millions?|billions?|hundreds|1(?:[,.\s]?000)+|10\s*\^?\s*[-−⁻]?[2-9²³⁴-⁹]|'?000s?|kilo
+    (?:thousands?|millions?|billions?|hundreds|1(?:[,.\s]?000)+|1e\d+|10\s*\^?\s*[-−⁻]?[2-9²³⁴-⁹]|'?000s?|kilo
     |k(?=\s*(?:[.)\]]|$))|tausend|tsd\.?|mio\.?|milliers|miles|millones)(?![\w.,]*\d)(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ipu_results.errors import UnreadableReleaseError
+from ipu_results.errors import UnreadableReleaseError, WarehouseError
 from ipu_results.ground.sql import get_first_line
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.release import files
@@ -26,6 +25,7 @@ from ipu_results.release.files import PACKAGE, RELEASE, quote_identifier, read_j
 from ipu_results.schema import SQL, TABLES, VIEWS, quote
 from ipu_results.schema.frames import ARROW
 from ipu_results.store.files import DATABASE
+from ipu_results.store.query import open_parquet
 
 GLOB = re.compile(r"[*?\[]")
 SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
@@ -111,10 +111,10 @@ def read_columns(schema: pa.Schema) -> dict[str, SnapshotColumn]:
 
 def _read_table(path: Path, keys: Mapping[str, tuple[str, ...]]) -> SnapshotTable:
     try:
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
-    except (OSError, pa.ArrowException) as error:
-        raise UnreadableReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
+    except WarehouseError as error:
+        raise UnreadableReleaseError(error.message, place=str(path)) from error
     key = KNOWN_TABLES[path.stem].key if path.stem in KNOWN_TABLES else keys.get(path.stem, ())
     return SnapshotTable(path.stem, path, rows, read_columns(schema), key)
 

@@ -5,6 +5,7 @@ One JSON file in the repository says what the release changed, for the page, the
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -12,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ipu_results.errors import ReleaseError
 from ipu_results.ground.files import hash_file, write_atomically
-from ipu_results.ground.sql import get_first_line, open_engine
+from ipu_results.ground.sql import open_engine
 from ipu_results.ground.text import format_count, format_json, to_json_value
 from ipu_results.release import files
 from ipu_results.release.diff import ReleaseDiff, diff_releases
@@ -34,7 +34,14 @@ from ipu_results.release.version import (
 )
 from ipu_results.schema import TABLES
 from ipu_results.store.files import DATABASE, digest_rows, get_parquet_name
-from ipu_results.store.query import MixedBuildsError, evaluate_views, read_build_id, read_one_build, write_duckdb
+from ipu_results.store.query import (
+    MixedBuildsError,
+    evaluate_views,
+    read_build_id,
+    read_one_build,
+    read_parquet,
+    write_duckdb,
+)
 from ipu_results.store.tables import write_csv, write_parquet
 
 MAX_NAMES = 8  # in a sentence
@@ -139,12 +146,8 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
     read_build_id(warehouse)
     tables = {}
     for path in (warehouse / get_parquet_name(table.name) for table in TABLES):
-        try:
-            data = path.read_bytes()
-            tables[path.stem] = pq.read_table(pa.BufferReader(data), page_checksum_verification=True)
-        except (OSError, pa.ArrowException) as error:
-            raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
-        (new / path.name).write_bytes(data)
+        shutil.copyfile(path, new / path.name)
+        tables[path.stem] = read_parquet(new / path.name)
     try:
         return tables, read_build_id(new)
     except MixedBuildsError as error:

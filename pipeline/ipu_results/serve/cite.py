@@ -7,16 +7,13 @@ import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ipu_results.errors import QueryError, WarehouseError
 from ipu_results.ground.files import DATASET
@@ -31,7 +28,7 @@ from ipu_results.serve.facts import (
     load_results,
     mark_name,
 )
-from ipu_results.store.query import open_warehouse, read_build_id, read_one_build
+from ipu_results.store.query import open_warehouse, read_build_id, read_one_build, read_parquet
 
 REPOSITORY = "https://github.com/ipu-results/ipu-results"
 NAME = "ipu-results: the open, verified record of Graphcore IPU performance"
@@ -84,10 +81,8 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
 
 
 def _find_newest_source(warehouse: Path) -> str | None:
-    with suppress(OSError, pa.ArrowException):
-        newest = pc.max(pq.read_table(warehouse / "documents.parquet", columns=["retrieved_on"])["retrieved_on"])
-        return None if newest.as_py() is None else str(newest.as_py())
-    return None
+    newest = pc.max(read_parquet(warehouse / "documents.parquet", ["retrieved_on"])["retrieved_on"]).as_py()
+    return None if newest is None else str(newest)
 
 
 LATEX = {

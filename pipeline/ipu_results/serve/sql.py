@@ -22,7 +22,7 @@ import duckdb
 
 from ipu_results.errors import IpuResultsError, QueryError
 from ipu_results.ground.files import load_schema_file
-from ipu_results.ground.sql import WriteRefusedError, limit_time, run_query
+from ipu_results.ground.sql import DEFECT, WriteRefusedError, limit_time, run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS
 from ipu_results.serve import RefusalError
@@ -32,7 +32,7 @@ from ipu_results.store.query import connect_warehouse, read_build_id
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
     from ipu_results.serve.answers import Record, Row
 
-DAMAGED = re.compile("^(IO|FATAL|Serialization|INTERNAL) Error|^Corrupt")  # of DuckDB, of a file and no statement
+DAMAGED = re.compile("^(IO|FATAL|Serialization) Error|^Corrupt")  # of DuckDB, of a file and no statement
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
@@ -79,6 +79,9 @@ class SqlWorker:
                     raise RefusalError("too-long", "cancelled")
                 late.start()
                 answer = self._send(process, {"sql": sql, "max_rows": max_rows, "seconds": SECONDS})
+                if answer.get("reason", "").startswith(DEFECT):  # which may have ended the database
+                    process.kill()
+                    process.wait()
             finally:
                 self._running = None
                 late.cancel()

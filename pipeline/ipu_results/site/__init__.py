@@ -10,8 +10,6 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.files import write_atomically
@@ -32,7 +30,7 @@ from ipu_results.site.data import (
 )
 from ipu_results.site.start import build_start
 from ipu_results.store.files import get_parquet_name
-from ipu_results.store.query import open_warehouse
+from ipu_results.store.query import open_warehouse, read_parquet
 from ipu_results.store.tables import write_csv
 
 __all__ = ["build_site"]
@@ -78,8 +76,8 @@ def build_downloads(release: Path) -> list[OfferedFile]:
     """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
     files = []
     for table in TABLES:
-        content = (release / get_parquet_name(table.name)).read_bytes()
-        rows = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+        file = release / get_parquet_name(table.name)
+        rows, content = read_parquet(file), file.read_bytes()
         buffer = BytesIO()
         write_csv(rows, buffer)
         for kind, text in (("parquet", content), ("csv", buffer.getvalue())):

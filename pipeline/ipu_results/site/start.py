@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from ipu_results.errors import WarehouseError
+from ipu_results.errors import TooFewRowsError, WarehouseError
 from ipu_results.ground.sql import run_query
 from ipu_results.release.files import RELEASE, read_json
 from ipu_results.serve.cite import REPOSITORY
@@ -191,7 +191,7 @@ def _build_finding(connection: duckdb.DuckDBPyConnection, finding: StartFinding)
     [figures] = run_query(connection, finding.figures).to_pylist()
     bars = run_query(connection, finding.bars).to_pylist()
     if not bars or None in figures.values():
-        raise ValueError("no rows")
+        raise TooFewRowsError(f"a figure of finding {finding.name} has none")
     rule = finding.rule and {"label": finding.rule[0], "value": float(finding.rule[1].format(**figures))}
     return {
         "name": finding.name,

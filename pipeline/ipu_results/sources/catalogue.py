@@ -18,7 +18,7 @@ import msgspec
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.ground.files import hash_file, open_regular_file
 from ipu_results.ground.limits import MAX_BYTES, MAX_TOML_CHARACTERS
-from ipu_results.ground.text import escape_unprintable, find_nearest_words, parse_toml
+from ipu_results.ground.text import escape_unprintable, find_lookalike, find_nearest_words, parse_toml
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import ALIASES, KINDS
 
@@ -164,6 +164,10 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
             return f"{name} {value!r} is not one of {', '.join(column.choices)}"
         if column.pattern and value is not None and not re.fullmatch(column.pattern, value):
             return f"{name} {value!r} does not match {column.pattern}"
+    if blank := [name for name in ("title", "publisher", "licence") if not getattr(sidecar, name).strip()]:
+        return f"{blank[0]} is blank"
+    if letter := find_lookalike(sidecar.publisher):
+        return f"publisher {sidecar.publisher!r} has {letter!r}, which only looks like a Latin letter"
     is_run = sidecar.kind == RUN
     if KINDS[sidecar.reader].local is not is_run:
         return f"reader {sidecar.reader!r} does not go with kind {sidecar.kind!r}"

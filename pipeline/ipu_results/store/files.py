@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,6 +63,29 @@ def get_parquet_name(table: str) -> str:
 def get_csv_name(view: str) -> str:
     """Return the name of the CSV file of a view."""
     return f"{view}.csv"
+
+
+MARK = b"crc32"
+"""Before the checksum of a Parquet file's other bytes. Pages have one of their own, headers and footer have none."""
+LENGTH_AND_MAGIC = 8  # bytes at the end of a Parquet file
+
+
+def add_checksum(data: bytes) -> bytes:
+    """Put the mark and a checksum before the footer, where readers of Parquet look for nothing."""
+    footer = _find_footer(data)
+    return b"".join((data[:footer], MARK, zlib.crc32(data).to_bytes(4), data[footer:]))
+
+
+def is_damaged(data: bytes) -> bool:
+    """Return whether a Parquet file contradicts its checksum; one that other programs wrote has none."""
+    footer = _find_footer(data)
+    start = footer - len(MARK) - 4
+    content = zlib.crc32(data[footer:], zlib.crc32(data[:start]))
+    return data[start : footer - 4] == MARK and data[footer - 4 : footer] != content.to_bytes(4)
+
+
+def _find_footer(data: bytes) -> int:
+    return len(data) - LENGTH_AND_MAGIC - int.from_bytes(data[-8:-4], "little")
 
 
 def is_pending(target: Path) -> bool:

@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.files import open_regular_file
 from ipu_results.ground.sql import ATTACHED, ENGINE, LOCKDOWN, attach_tables, create_table, get_first_line, open_schema
 from ipu_results.schema import TABLES, VIEWS, View, sql_table, sql_view
-from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_pending
+from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_damaged, is_pending
 
 
 def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.Table]]:
@@ -200,7 +201,7 @@ def _read_build_id_of(path: Path) -> str:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowException) as error:
         raise WarehouseError(f"cannot be read: {get_first_line(error)}", place=path.name) from error
-    return str(metadata.get(BUILD_ID.encode(), b"").decode())
+    return str(metadata.get(BUILD_ID.encode(), b"").decode(errors="replace"))
 
 
 def _open_database(database: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
@@ -213,27 +214,41 @@ def _load_parquet(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.Du
     The published names are views of tables in a schema of their own, because DuckDB refuses to write to a view.
     """
     connection = duckdb.connect(config={**ENGINE, **LOCKDOWN, **limits})
-    connection.begin()  # one transaction for all: each of its own takes as long as the statement
-    connection.execute(f"CREATE SCHEMA {STORED}")
-    for table in TABLES:
-        texts = [column.name for column in table.columns if column.kind == "text"]
-        rows = read_parquet(warehouse / get_parquet_name(table.name), None, texts)
-        create_table(connection, f"{STORED}.{table.name}", rows)
-        connection.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
-    for view in VIEWS:
-        connection.execute(sql_view(view)[0])  # the comments after it are for those who get the DuckDB file
-    connection.commit()
+    with connection.cursor() as loading:  # where no progress bar gets into the answer on stdout
+        loading.begin()  # one transaction for all: each of its own takes as long as the statement
+        loading.execute(f"CREATE SCHEMA {STORED}")
+        for table in TABLES:
+            texts = [column.name for column in table.columns if column.kind == "text"]
+            rows = read_parquet(warehouse / get_parquet_name(table.name), None, texts)
+            create_table(loading, f"{STORED}.{table.name}", rows)
+            loading.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
+        for view in VIEWS:
+            loading.execute(sql_view(view)[0])  # the comments after it are for those who get the DuckDB file
+        loading.commit()
     return connection
 
 
 def read_parquet(path: Path, columns: list[str] | None = None, texts: Sequence[str] = ()) -> pa.Table:
-    """Read a table and verify the checksums of its pages. Raises WarehouseError that names the file.
+    """Read a table and verify all bytes of its file. Raises WarehouseError that names the file.
 
     `texts` repeat in many rows and stay dictionary-encoded, which takes a third of the time.
     """
+    with open_parquet(path, texts) as file:
+        return file.read(columns=columns, use_threads=False)
+
+
+@contextmanager
+def open_parquet(path: Path, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    """Open a file whose checksum is right or that has none; an error in the block is one of the file, too."""
     try:
+        with open_regular_file(path) as opened:
+            data = opened.read()
+        if is_damaged(data):
+            raise OSError("its checksum is wrong; restore it, or build it again with: ipu-results ingest")
         # `pq.read_table` makes a dataset of the file first
-        with pq.ParquetFile(path, read_dictionary=list(texts), page_checksum_verification=True) as file:
-            return file.read(columns=columns, use_threads=False)
+        with pq.ParquetFile(
+            pa.BufferReader(data), read_dictionary=list(texts), page_checksum_verification=True
+        ) as file:
+            yield file
     except (OSError, LookupError, pa.ArrowException) as error:
         raise WarehouseError(f"cannot be read: {get_first_line(error)}", place=path.name) from error

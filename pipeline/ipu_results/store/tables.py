@@ -24,7 +24,7 @@ from ipu_results.errors import WarehouseError
 from ipu_results.ground.text import FORMULA, mark_formula, unmark_formula
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame, to_arrow
-from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_csv_name, get_parquet_name
+from ipu_results.store.files import BUILD_ID, DATABASE, add_checksum, digest_rows, get_csv_name, get_parquet_name
 from ipu_results.store.query import create_database, define_database, evaluate_views, insert_tables
 from ipu_results.store.transaction import stage_files
 
@@ -267,4 +267,6 @@ def describe_build(
 def write_parquet(rows: pa.Table, build_id: str, path: Path) -> None:
     """Write a table or view with the id of its build; the same bytes for the same rows within one environment."""
     marked = rows.replace_schema_metadata({**rows.schema.metadata, BUILD_ID.encode(): build_id.encode()})
-    pq.write_table(marked, path, compression="zstd", write_page_checksum=True)
+    with pa.BufferOutputStream() as out:
+        pq.write_table(marked, out, compression="zstd", write_page_checksum=True)
+        path.write_bytes(add_checksum(out.getvalue()))

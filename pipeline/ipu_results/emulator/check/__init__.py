@@ -21,7 +21,7 @@ from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.settings import Protocol, count_replicas, select_protocol
 from ipu_results.emulator.target import PLATFORMS, load_target, read_toml
 from ipu_results.emulator.training import TrainingSetup
-from ipu_results.errors import WarehouseError
+from ipu_results.errors import TooFewRowsError, WarehouseError
 from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.ground.sql import run_query
 from ipu_results.networks import SEQUENCE
@@ -120,7 +120,7 @@ def _read_entries(file: str) -> list[dict[str, Any]]:
 
 
 def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
-    """Read the rows of these sets. Raises WarehouseError where a selector matches more or fewer rows than it states."""
+    """Read the rows of these sets. Raises TooFewRowsError where a selector matches other than the stated rows."""
     records = run_query(connection, SQL).to_pylist()
     selected = ((each, list(filter(each.matches, records))) for each in load_selectors() if each.set in sets)
     return [
@@ -133,7 +133,7 @@ def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[st
 def _check_count(matches: Sequence[Mapping[str, Any]], rows: int, noun: str, place: str) -> Sequence[Mapping[str, Any]]:
     if len(matches) != rows:
         message = f"the warehouse holds {len(matches)} of the {rows} {noun} to validate against"
-        raise WarehouseError(message, place=place)
+        raise TooFewRowsError(message, place=place)
     return matches
 
 
