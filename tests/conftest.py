@@ -188,6 +188,7 @@ def pytest_collection() -> Generator[None, object, object]:
     gc.disable()
     collected = yield
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()
     return collected
 
