@@ -162,6 +162,14 @@ def read_files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != ".lock"}
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules of slow tests from the quick suite before they import what only they need."""
+    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+        return None
+    slow = re.search(r"(?m)^pytestmark = \[?pytest\.mark\.slow\b", collection_path.read_text(encoding="utf-8"))
+    return True if slow else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end.
 
@@ -180,6 +188,7 @@ def pytest_collection() -> Generator[None, object, object]:
     gc.disable()
     collected = yield
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
     gc.enable()
     return collected
 
@@ -260,7 +269,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with once(tmp_path_factory, "built") as (folder, first):
         target = folder / "warehouse"
         if first:
-            done = run_process("ingest", "--raw", RAW, "--warehouse", target)
+            done = run_cli("ingest", "--raw", RAW, "--warehouse", target)
             assert (done.returncode, done.stderr) == (0, "")
             (folder / "stdout.txt").write_text(done.stdout, encoding="utf-8")
     return target

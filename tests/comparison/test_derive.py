@@ -23,9 +23,12 @@ ROW = {"result_id": "0" * 16, "origin": "published", "publisher": "Graphcore", "
 ROW |= {"task": "inference", "model": "Net", "platform": "Bow-2000", "chip": "Bow"}
 
 
-def derive(definition: Table | None = None, sql: str | None = None, **values: Any) -> Mapping[str, Any]:
-    """Derive the columns of one row."""
-    frames = {"results": build_frame(table("results").without_derived(), [{**ROW, **values}])}
+def derive(
+    *rows: Mapping[str, Any], definition: Table | None = None, sql: str | None = None, **values: Any
+) -> list[dict[str, Any]]:
+    """Derive the columns of rows, or of the one with these values."""
+    rows = tuple({**ROW, "result_id": f"{at:016x}", **row} for at, row in enumerate(rows or [values]))
+    frames = {"results": build_frame(table("results").without_derived(), rows)}
     inputs = collect_inputs(definition or table("results"))
     frames |= {name: build_frame(table(name), []) for name in inputs if name not in frames}
     frames["documents"] = pd.DataFrame(
@@ -35,8 +38,9 @@ def derive(definition: Table | None = None, sql: str | None = None, **values: An
             "kind": ["transcription", "submission"],
         }
     )
-    row: dict[str, Any] = derive_results(frames, load_vocabulary(), definition, sql).iloc[0].to_dict()
-    return {name: None if pd.isna(value) else value for name, value in row.items()}
+    derived = derive_results(frames, load_vocabulary(), definition, sql).set_index("result_id", drop=False)
+    values_of = (derived.loc[row["result_id"]].to_dict() for row in rows)
+    return [{name: None if pd.isna(value) else value for name, value in own.items()} for own in values_of]
 
 
 # the committed rows
@@ -133,39 +137,39 @@ def test_rounds_have_their_day_of_publication(query: Query) -> None:
 # single rows
 
 
-@pytest.mark.parametrize(
-    ("values", "column", "expected"),
-    [
-        ({"batch_size": 8, "latency_ms": 2.0}, "throughput_implied", 4000.0),
-        ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-batch"}, "throughput_implied", 4000.0),
-        ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "several-in-flight"}, "throughput_implied", None),
-        ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-item"}, "throughput_implied", None),
-        ({"batch_size": 8, "latency_ms": 2.0, "throughput": 6000.0}, "batches_in_flight", 1.5),
-        (
-            {"batch_size": 8, "latency_ms": 2.0, "throughput": 6e3, "latency_basis": "per-item"},
-            "batches_in_flight",
-            None,
-        ),
-        ({"batch_size": 8, "latency_ms": 2.0}, "batches_in_flight", None),
-        ({"throughput": 100.0, "chip_count": 4}, "throughput_per_chip", 25.0),
-        ({"time_to_train_s": 1178.4}, "minutes", 19.64),
-        ({"precision": "16.16", "compute_precision": "half"}, "effective_precision", "16.16"),
-        ({"compute_precision": "half"}, "effective_precision", "FP16"),
-        ({"compute_precision": "Mixed-Precision"}, "effective_precision", "mixed"),
-        ({"compute_precision": "INT8/BF16"}, "effective_precision", "INT8/BF16"),
-        ({"conditions": "model X; sparsity ratio 0.9375"}, "sparsity", 0.9375),
-        ({"variant": "SL384"}, "packed", False),
-        ({"chip": "H100"}, "relationship", None),
-        ({"publisher": "NVIDIA"}, "relationship", "independent"),
-        ({"publisher": "NVIDIA", "document_id": "by-maker"}, "relationship", "vendor"),
-        ({"chip": None, "document_id": "by-maker"}, "relationship", "vendor"),
-        ({"origin": "measured", "document_id": "by-a-user"}, "relationship", "submitted"),
-        ({"dataset": "Proprietary"}, "dataset_canonical", "Proprietary"),
-        ({"throughput": 1.0}, "errors", 0),
-    ],
+VALUES: tuple[tuple[dict[str, Any], str, object], ...] = (
+    ({"batch_size": 8, "latency_ms": 2.0}, "throughput_implied", 4000.0),
+    ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-batch"}, "throughput_implied", 4000.0),
+    ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "several-in-flight"}, "throughput_implied", None),
+    ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-item"}, "throughput_implied", None),
+    ({"batch_size": 8, "latency_ms": 2.0, "throughput": 6000.0}, "batches_in_flight", 1.5),
+    (
+        {"batch_size": 8, "latency_ms": 2.0, "throughput": 6e3, "latency_basis": "per-item"},
+        "batches_in_flight",
+        None,
+    ),
+    ({"batch_size": 8, "latency_ms": 2.0}, "batches_in_flight", None),
+    ({"throughput": 100.0, "chip_count": 4}, "throughput_per_chip", 25.0),
+    ({"time_to_train_s": 1178.4}, "minutes", 19.64),
+    ({"precision": "16.16", "compute_precision": "half"}, "effective_precision", "16.16"),
+    ({"compute_precision": "half"}, "effective_precision", "FP16"),
+    ({"compute_precision": "Mixed-Precision"}, "effective_precision", "mixed"),
+    ({"compute_precision": "INT8/BF16"}, "effective_precision", "INT8/BF16"),
+    ({"conditions": "model X; sparsity ratio 0.9375"}, "sparsity", 0.9375),
+    ({"variant": "SL384"}, "packed", False),
+    ({"chip": "H100"}, "relationship", None),
+    ({"publisher": "NVIDIA"}, "relationship", "independent"),
+    ({"publisher": "NVIDIA", "document_id": "by-maker"}, "relationship", "vendor"),
+    ({"chip": None, "document_id": "by-maker"}, "relationship", "vendor"),
+    ({"origin": "measured", "document_id": "by-a-user"}, "relationship", "submitted"),
+    ({"dataset": "Proprietary"}, "dataset_canonical", "Proprietary"),
+    ({"throughput": 1.0}, "errors", 0),
 )
-def test_value_of_one_row(values: Mapping[str, Any], column: str, expected: object) -> None:
-    assert derive(**values)[column] == expected
+
+
+def test_value_of_one_row() -> None:
+    rows = zip(VALUES, derive(*(values for values, *_ in VALUES)), strict=True)
+    assert [(*case, row[case[1]]) for case, row in rows if row[case[1]] != case[2]] == []
 
 
 def test_another_figure_or_sdk_is_another_measurement() -> None:
@@ -189,7 +193,7 @@ def test_input_that_does_not_exist() -> None:
     definition = change_column("minutes", derived_from=("results.time_to_train",))
     message = "results.toml: minutes is derived from results.time_to_train, which does not exist"
     with pytest.raises(GateError, match=message):
-        derive(definition, throughput=1.0)
+        derive(definition=definition, throughput=1.0)
 
 
 def test_input_that_is_not_declared_cannot_be_read() -> None:

@@ -18,7 +18,7 @@ from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Unit
 from ipu_results.sources.catalogue import load_catalogue
 
-from tests.conftest import copy_documents, query_rows, run_cli, run_ingest
+from tests.conftest import check_raw, copy_documents, run_cli, run_ingest
 from tests.read.reading_support import (
     GPT2,
     RESNET,
@@ -215,21 +215,20 @@ def test_dry_run_shows_rows_quarantine_and_flags_and_writes_nothing(put: Put) ->
     assert list_files(path) == before
 
 
-def test_dry_run_gives_the_rows_and_flags_of_the_ingest_that_follows(tmp_path: Path, put: Put) -> None:
+def test_dry_run_gives_the_rows_and_flags_of_the_build_that_follows(tmp_path: Path, put: Put) -> None:
     raw = copy_documents(tmp_path / "raw", "graphcore/performance-2023-07-04.html")
     path = put("page.html", training_page(GPT2, TRAINING_ROW))
     add(path)
     fill_in(path)
     preview = preview_source(AddConfig(path, raw))
-    assert run_ingest(raw).returncode == 0
-    ids = query_rows(tmp_path / "warehouse", "SELECT result_id FROM results WHERE document_id = 'somebody-page'")
-    assert sorted(ids) == sorted((result_id,) for result_id in preview.results["result_id"])
-    flags = query_rows(
-        tmp_path / "warehouse",
-        "SELECT rule, message FROM flags JOIN results USING (result_id) WHERE document_id = 'somebody-page'",
+    frames = check_raw(raw).frames
+    ids = frames["results"].loc[frames["results"]["document_id"] == "somebody-page", "result_id"]
+    assert sorted(ids) == sorted(preview.results["result_id"])
+    flags = frames["flags"][frames["flags"]["result_id"].isin(ids)]
+    assert len(flags)
+    assert sorted(zip(flags["rule"], flags["message"], strict=True)) == sorted(
+        zip(preview.flags["rule"], preview.flags["message"], strict=True)
     )
-    assert flags
-    assert sorted(flags) == sorted(zip(preview.flags["rule"], preview.flags["message"], strict=True))
 
 
 TRAINING_ROW = ["BERT Large", "", "Bow Pod64", "SDK 3.0", "PyTorch", "", "", "16.16", "1"]

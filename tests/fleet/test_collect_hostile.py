@@ -179,6 +179,7 @@ def test_links_of_a_web_server_lead_nowhere_else(tmp_path: Path) -> None:
         "a%2Fb/",
         "http://[::1/",
         "?C=N",
+        "x/?C=N",
         "/",
     ]
     with run_server() as server:

@@ -6,6 +6,7 @@ import base64
 import io
 import resource
 import zlib
+from functools import cache
 
 import pytest
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.slow  # streams are made that unpack to a lot
 
 ROWS = (("Batch size", "Latency"), ("2", "1.36"), ("4", "1.94"))
 MEGABYTE = 1_000_000
+FLATE = b"/Filter /FlateDecode"
 
 
 def deflate_blanks(size: int) -> bytes:
@@ -30,29 +32,32 @@ def deflate_blanks(size: int) -> bytes:
     return b"".join(parts) + packer.flush()
 
 
-BOMB = deflate_blanks(MAX_UNPACKED_STREAM_BYTES + 2 * MEGABYTE)
-TWICE = zlib.compress(BOMB, 9)
+@cache
+def make_bomb() -> bytes:
+    return deflate_blanks(MAX_UNPACKED_STREAM_BYTES + 2 * MEGABYTE)
 
 
-def bombs() -> dict[str, bytes]:
-    table = set_lines(*ROWS)
-    flate = b"/Filter /FlateDecode"
-    return {
-        "content": make_pdf(BOMB, packed=flate),
-        "in an array": make_pdf(BOMB, packed=b"/Filter [/FlateDecode]"),
-        "short name": make_pdf(BOMB, packed=b"/F /Fl"),
-        "escaped name": make_pdf(BOMB, packed=b"/Filter /Fl#61teDecode"),
-        "indirect name": make_pdf(BOMB, packed=b"/Filter 6 0 R", others=[b"/FlateDecode"]),
-        "twice": make_pdf(TWICE, packed=b"/Filter [/FlateDecode /FlateDecode]"),
-        "as text": make_pdf(base64.a85encode(TWICE) + b"~>", packed=b"/Filter [/A85 /Fl /Fl]"),
-        "other object": make_pdf(table, others=[make_stream(BOMB, flate)]),
-        "runs": make_pdf(b"\x81 " * (MAX_UNPACKED_STREAM_BYTES // 128 + 9), packed=b"/Filter /RunLengthDecode"),
-    }
+@cache
+def make_twice() -> bytes:
+    return zlib.compress(make_bomb(), 9)
 
 
-@pytest.mark.parametrize("name", bombs())
+BOMBS = {
+    "content": lambda: make_pdf(make_bomb(), packed=FLATE),
+    "in an array": lambda: make_pdf(make_bomb(), packed=b"/Filter [/FlateDecode]"),
+    "short name": lambda: make_pdf(make_bomb(), packed=b"/F /Fl"),
+    "escaped name": lambda: make_pdf(make_bomb(), packed=b"/Filter /Fl#61teDecode"),
+    "indirect name": lambda: make_pdf(make_bomb(), packed=b"/Filter 6 0 R", others=[b"/FlateDecode"]),
+    "twice": lambda: make_pdf(make_twice(), packed=b"/Filter [/FlateDecode /FlateDecode]"),
+    "as text": lambda: make_pdf(base64.a85encode(make_twice()) + b"~>", packed=b"/Filter [/A85 /Fl /Fl]"),
+    "other object": lambda: make_pdf(set_lines(*ROWS), others=[make_stream(make_bomb(), FLATE)]),
+    "runs": lambda: make_pdf(b"\x81 " * (MAX_UNPACKED_STREAM_BYTES // 128 + 9), packed=b"/Filter /RunLengthDecode"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
 def test_stream_that_unpacks_to_too_much_is_refused(name: str) -> None:
-    data = bombs()[name]
+    data = BOMBS[name]()
     assert len(data) < 2 * MEGABYTE
     with pytest.raises(
         DocumentTooLargeError, match=f"a stream that unpacks to more than {MAX_UNPACKED_STREAM_BYTES:,}"
@@ -71,7 +76,7 @@ def test_phrases_are_measured() -> None:
 def test_refusal_does_not_unpack_the_stream() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DocumentTooLargeError):
-        read_pdf(bombs()["content"], PAPER_HEADERS)
+        read_pdf(BOMBS["content"](), PAPER_HEADERS)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     assert grown < MAX_UNPACKED_STREAM_BYTES / 4
 

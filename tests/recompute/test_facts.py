@@ -22,6 +22,7 @@ MAX_NOT_RECOMPUTABLE = 30
     [
         (",height,1,rack units,,", ",height,,,,", "needs either a value or a text_value"),
         (",height,1,rack units,,", ",height,1,,,", "a value needs its unit"),
+        (",height,1,rack units,,", ",height,,rack units,one,", "a text has none"),
         (",height,1,rack units,,", ",height,one,rack units,,", "'one' is not of type double"),
         ("m2000-height,", "rack-unit,", "rack-unit is also the id of a fact in public-facts-machines"),
         (",height,1,", ",,1,", "property"),

@@ -85,7 +85,6 @@ RULES: tuple[Rule, ...] = (
 
 def find_flags(data: Dataset) -> pd.DataFrame:
     """Return the flags of all rules, sorted by rule, result and column, whatever the order of the rows in `data`."""
-    flags = [frame for frame in (data.compute_once(rule.find) for rule in RULES) if len(frame)]
-    if not flags:
-        return build_no_flags()
-    return pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True)
+    rules = RULES if len(data.published) or len(data.microbenchmarks) else ()  # each rule is about one of the two
+    flags = [frame for frame in (data.compute_once(rule.find) for rule in rules) if len(frame)]
+    return pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True) if flags else build_no_flags()
