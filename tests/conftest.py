@@ -218,7 +218,7 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
 
 def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
     """Connect to the Parquet files of tables and views: the views need not be evaluated again for each test."""
-    connection = store.query._load_parquet(warehouse, {})
+    connection = store.query._load_parquet(warehouse, {}, "")
     connection.begin()
     for view in FILE_VIEWS:
         if not view.parameters:
@@ -235,12 +235,12 @@ def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     built = get_shared_folder(tmp_path_factory, "built") / "warehouse"
     opened: dict[Path, duckdb.DuckDBPyConnection] = {}
 
-    def connect_once(warehouse: Path, limits: Mapping[str, str | int]) -> duckdb.DuckDBPyConnection:
+    def connect_once(warehouse: Path, limits: Mapping[str, str | int], statement: str) -> duckdb.DuckDBPyConnection:
         folder = warehouse.resolve()
         if limits or folder not in (COMMITTED, built.resolve()):
-            return connect(warehouse, limits)
+            return connect(warehouse, limits, statement)
         if folder not in opened:
-            opened[folder] = connect_to_files(folder) if folder == COMMITTED else connect(folder, limits)
+            opened[folder] = connect_to_files(folder) if folder == COMMITTED else connect(folder, limits, "")
         return opened[folder].cursor()
 
     with pytest.MonkeyPatch.context() as patch:

@@ -58,13 +58,14 @@ def test_known_machines(query: Query, platform: str, facts: tuple[object, ...]) 
 
 
 def test_own_machine_is_named_as_virtual_cpus_and_keeps_its_ids(query: Query) -> None:
-    assert query("SELECT DISTINCT platform, chip FROM results WHERE origin = 'measured'") == [
-        ("2 virtual CPUs (AMD EPYC host)", None)
+    assert query("SELECT DISTINCT platform, chip FROM results WHERE origin = 'measured' ORDER BY ALL") == [
+        ("1x H100-SXM-80GB", "H100-SXM-80GB"),  # by the name that the driver prints of it
+        ("2 virtual CPUs (AMD EPYC host)", None),
     ]
     [row] = query("SELECT chip, form, host_processor, virtual_cpus FROM platforms WHERE virtual_cpus IS NOT NULL")
     assert row == (None, "virtual machine", "AMD EPYC", 2)
     printed = "SELECT DISTINCT raw_text FROM cells JOIN results USING (result_id) WHERE origin = 'measured'"
-    assert query(f"{printed} AND column_name = 'platform'") == [("AMD EPYC",)]
+    assert query(f"{printed} AND column_name = 'platform' ORDER BY ALL") == [("AMD EPYC",), ("NVIDIA H100 80GB HBM3",)]
     first = f"{printed.replace('raw_text', 'result_id')} AND batch_size = 2 AND run_id LIKE '%97e7'"
     assert query(first) == [("f41aa72a62f05134",)]
 

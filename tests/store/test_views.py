@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results import api
 from ipu_results.errors import QueryError, WarehouseError
-from ipu_results.ground.sql import open_engine
+from ipu_results.ground.sql import open_engine, run_query
 from ipu_results.schema import FILE_VIEWS, VIEWS, Column, View, table
 from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
@@ -121,3 +121,27 @@ def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
     tables["results"] = to_arrow(table("results"), build_frame(table("results"), [])).drop_columns("throughput")
     with open_engine(tables) as engine, pytest.raises(WarehouseError, match=r"^measurements: cannot be evaluated: "):
         list(evaluate_views(engine))
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"),
+    [
+        ("SELECT count(*) FROM results", 3723),
+        ("WITH a AS (FROM latency_bounded) SELECT count(*) FROM a JOIN measurements USING (result_id)", None),
+        ("SELECT count(*) FROM per_dollar()", None),
+        ("SELECT count(*) FROM results, duckdb_views() WHERE NOT internal", None),
+        ("SHOW TABLES", None),
+    ],
+)
+def test_statement_of_a_folder_without_a_database_reads_what_it_needs(
+    statement: str, rows: int | None, warehouse: Path, tmp_path: Path
+) -> None:
+    for path in warehouse.glob("*.parquet"):
+        shutil.copy(path, tmp_path)
+    with open_warehouse(tmp_path) as whole, open_warehouse(tmp_path, statement) as connection:
+        answer = run_query(whole, statement)
+        assert run_query(connection, statement) == answer
+    assert rows is None or answer.to_pydict() == {"count_star()": [rows]}
+    (tmp_path / "claims.parquet").write_bytes(b"")  # of another command; its build is compared all the same
+    with pytest.raises(WarehouseError, match=r"claims\.parquet"), open_warehouse(tmp_path, statement):
+        pass

@@ -33,7 +33,7 @@ def query(sql: str, warehouse: Path, output: str) -> None:
     from ipu_results.ground.text import format_records
     from ipu_results.store.query import open_warehouse
 
-    with open_warehouse(warehouse) as connection:
+    with open_warehouse(warehouse, sql) as connection:
         result = run_query(connection, sql)
     columns = [column.to_pylist() for column in result.columns]
     rows = list(zip(*columns, strict=True))
