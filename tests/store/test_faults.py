@@ -18,8 +18,8 @@ from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store import query, tables
-from ipu_results.store.files import COMMIT, DATABASE, STAGING, is_pending
-from ipu_results.store.query import create_database, open_warehouse
+from ipu_results.store.files import COMMIT, STAGING, is_pending
+from ipu_results.store.query import open_warehouse
 from ipu_results.store.transaction import lock_folder, recover, stage_files
 
 from tests.conftest import PAGE, ROOT, copy_documents, edit, query_rows, read_files, require, run_cli
@@ -173,17 +173,6 @@ def test_full_disk_leaves_the_old_build(changed: Path, built: Path, limit: int) 
     assert line.startswith("error: ")
     assert "the old build stays" in line
     assert read_files(built) == before
-
-
-def test_rows_beyond_the_memory_limit_go_to_a_folder_that_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(query, "MEMORY_LIMIT", "20MB")
-    with create_database(tmp_path / DATABASE) as engine:
-        engine.execute("CREATE TABLE memory.main.rows AS SELECT i, md5(i::VARCHAR) AS text FROM range(600_000) AS _(i)")
-        assert {path.name for path in tmp_path.iterdir()} == {DATABASE, f"{DATABASE}.spilled"}
-        assert engine.execute("SELECT count(DISTINCT text) FROM memory.main.rows").fetchall() == [(600_000,)]
-    assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,10 @@ def open_engine(tables: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterat
 
 
 @contextmanager
-def attach_tables(path: str, options: str = "", **settings: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED."""
     # DuckDB 1.2.2 cannot read a file of several checkpoints by a later version: the caller writes one, at the end.
-    with duckdb.connect(config={**ENGINE, **settings, "checkpoint_threshold": "1TB"}) as engine:
+    with duckdb.connect(config={**ENGINE, "checkpoint_threshold": "1TB"}) as engine:
         quoted = path.replace("'", "''")
         engine.execute(f"ATTACH '{quoted}' AS {ATTACHED} {options}")
         for name, value in LOCKDOWN.items():  # an attached file stays open

@@ -55,7 +55,6 @@ def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
 
 STORAGE_VERSION = "v1.2.0"
 BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column takes at least one block
-MEMORY_LIMIT = "1GB"  # of a build: rows that do not fit go to a folder next to the file, which DuckDB removes
 
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
@@ -73,8 +72,7 @@ def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """
     str(path).encode()  # raises UnicodeEncodeError, where DuckDB fails without saying why
     options = f"(STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}, RECOVERY_MODE no_wal_writes)"
-    spilled = f"{path}.spilled"
-    with attach_tables(str(path), options, memory_limit=MEMORY_LIMIT, temp_directory=spilled) as engine:
+    with attach_tables(str(path), options) as engine:
         yield engine
         engine.execute(f"CHECKPOINT {ATTACHED}")
 

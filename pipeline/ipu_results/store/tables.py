@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import duckdb
@@ -147,10 +148,6 @@ def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
 
 BUILD_TABLE = "build"
 FILE_THREADS = 2  # pyarrow digests and writes files without Python's lock
-MAX_HELD_BYTES = 2**26  # of views that wait for the id of the build, which their Parquet files carry
-
-Contents = tuple[int, str]
-"""Number and digest of the rows of a table."""
 
 
 class WarehouseWriter:
@@ -164,14 +161,12 @@ class WarehouseWriter:
         self._warehouse = warehouse
         self._stack = ExitStack()
         self._tables: dict[str, pa.Table] = {}
-        self._contents: dict[str, Future[Contents]] = {}
-        self._build_id: Future[str] = Future()
+        self._digests: dict[str, Future[str]] = {}
 
     def __enter__(self) -> WarehouseWriter:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._build_id.cancel()  # the views of a build that failed wait for it
         self._stack.__exit__(*error)
 
     def start(self) -> None:
@@ -197,33 +192,22 @@ class WarehouseWriter:
         with self._name_errors():
             before.result()
         self._tables |= tables
-        self._contents |= self._describe(tables)
-
-    def _describe(self, tables: Mapping[str, pa.Table]) -> dict[str, Future[Contents]]:
-        return {name: self._workers.submit(describe_rows, rows) for name, rows in tables.items()}
+        self._digest(tables)
 
     def start_views(self) -> None:
         """Begin to evaluate the views: every table that one of them reads was added."""
-        self._views = self._workers.submit(self._write_views)
+        self._views = self._workers.submit(self._evaluate)
 
-    def _write_views(self) -> dict[str, Contents]:
-        """Write the files of the views, and return what each holds. A few views are held until the build has an id."""
-        contents: dict[str, Future[Contents]] = {}
-        held: dict[str, pa.Table] = {}
+    def _evaluate(self) -> dict[str, pa.Table]:
+        views = {}
         for name, rows in evaluate_views(self.engine):
-            contents |= self._describe({name: rows})
-            held[name] = rows
+            views[name] = rows
             write_csv(rows, self._staging / get_csv_name(name))
-            if sum(rows.nbytes for rows in held.values()) > MAX_HELD_BYTES:
-                self._write_parquet(held)
-                held.clear()
-        self._write_parquet(held)
-        return {name: future.result() for name, future in contents.items()}
+        self._digest(views)
+        return views
 
-    def _write_parquet(self, tables: Mapping[str, pa.Table]) -> None:
-        build_id = self._build_id.result()
-        for name, rows in tables.items():
-            write_parquet(rows, build_id, self._staging / get_parquet_name(name))
+    def _digest(self, tables: Mapping[str, pa.Table]) -> None:
+        self._digests |= {name: self._workers.submit(digest_rows, rows) for name, rows in tables.items()}
 
     def finish(self, frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
@@ -232,13 +216,17 @@ class WarehouseWriter:
         """
         with self._name_errors():
             self.add({name: frame for name, frame in frames.items() if name not in self._tables})
-            tables = {name: future.result() for name, future in self._contents.items()}
-            build_id = compute_build_id(tables, inputs_digest)
-            self._build_id.set_result(build_id)
-            self._write_parquet(self._tables)
-            build = build_contents({**tables, **self._views.result()}, build_id)
-            self._write_parquet({BUILD_TABLE: build})
+            tables, views = self._tables, self._views.result()
+            digests = {name: digest.result() for name, digest in self._digests.items()}
+            build = describe_build(tables, views, inputs_digest, digests)
+            build_id = str(build["build_id"][0])
+            written = [
+                self._workers.submit(write_parquet, rows, build_id, self._staging / get_parquet_name(name))
+                for name, rows in {**tables, BUILD_TABLE: build, **views}.items()
+            ]
             insert_tables(self.engine, {BUILD_TABLE: build})
+            for future in written:
+                future.result()
             self._stack.close()
         return build_id
 
@@ -256,27 +244,22 @@ def build_arrow_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pa.Table
     return {name: to_arrow(table(name), frame) for name, frame in frames.items()}
 
 
-def describe_build(tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table], inputs_digest: str) -> pa.Table:
-    """Return the table `build`."""
-    contents = {name: describe_rows(rows) for name, rows in {**tables, **views}.items()}
-    return build_contents(contents, compute_build_id({name: contents[name] for name in tables}, inputs_digest))
+def describe_build(
+    tables: Mapping[str, pa.Table],
+    views: Mapping[str, pa.Table],
+    inputs_digest: str,
+    known: Mapping[str, str] = MappingProxyType({}),
+) -> pa.Table:
+    """Return the table `build`; `known` are digests that need not be computed again.
 
-
-def describe_rows(rows: pa.Table) -> Contents:
-    return rows.num_rows, digest_rows(rows)
-
-
-def compute_build_id(tables: Mapping[str, Contents], inputs_digest: str) -> str:
-    """Return the id of a build: it follows from the inputs and the tables, so it covers the views too."""
-    contents = "\n".join([inputs_digest, *(f"{name} {tables[name][1]}" for name in sorted(tables))])
-    return hashlib.sha256(contents.encode()).hexdigest()
-
-
-def build_contents(contents: Mapping[str, Contents], build_id: str) -> pa.Table:
-    """Return the table `build` from what each table and view holds."""
+    The build id follows from the inputs and the tables, so it covers the views too.
+    """
+    digests = {name: known.get(name) or digest_rows(rows) for name, rows in {**tables, **views}.items()}
+    contents = "\n".join([inputs_digest, *(f"{name} {digests[name]}" for name in sorted(tables))])
+    build_id = hashlib.sha256(contents.encode()).hexdigest()
     records: list[dict[str, Any]] = [
-        {"table_name": name, "row_count": rows, "rows_sha256": digest, "build_id": build_id}
-        for name, (rows, digest) in sorted(contents.items())
+        {"table_name": name, "row_count": rows.num_rows, "rows_sha256": digests[name], "build_id": build_id}
+        for name, rows in sorted({**tables, **views}.items())
     ]
     return to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))
 
