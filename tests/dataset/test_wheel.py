@@ -213,5 +213,5 @@ print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
     command = [environments[""], "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={}, check=False)
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["3723 {'IPU-M2000'} 1", "True 143", "[(3715,)]"]
+    assert done.stdout.splitlines() == ["3723 {'IPU-M2000'} 1", "True 143", "[(3723,)]"]
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

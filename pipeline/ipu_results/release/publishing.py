@@ -5,7 +5,6 @@ One JSON file in the repository says what the release changed, for the page, the
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from ipu_results.errors import ReleaseError
 from ipu_results.ground.files import hash_file, write_atomically
-from ipu_results.ground.sql import open_engine
+from ipu_results.ground.sql import get_first_line, open_engine
 from ipu_results.ground.text import format_count, format_json, to_json_value
 from ipu_results.release import files
 from ipu_results.release.diff import ReleaseDiff, diff_releases
@@ -146,7 +145,11 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
     read_build_id(warehouse)
     tables = {}
     for path in (warehouse / get_parquet_name(table.name) for table in TABLES):
-        shutil.copyfile(path, new / path.name)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
+        (new / path.name).write_bytes(data)
         tables[path.stem] = read_parquet(new / path.name)
     try:
         return tables, read_build_id(new)

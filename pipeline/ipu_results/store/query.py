@@ -246,7 +246,7 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
         while rest:
             read |= rest
             rest = {name for view in rest & views.keys() for name in connection.get_table_names(views[view])} - read
-    except (duckdb.Error, UnicodeError):
+    except (duckdb.Error, TypeError):  # the latter for a text in another encoding
         return known
     # functions such as `duckdb_columns` list what there is
     return read if named and read <= known and "duckdb_" not in statement.lower() else known
