@@ -240,7 +240,7 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     views = {view.name: view.sql for view in VIEWS}
     known = {table.name for table in TABLES} | views.keys()
     read: set[str] = set()
-    try:  # raises for a macro, which is not there yet
+    try:  # raises for a macro and for JOIN … USING, whose names are not there yet
         named = connection.get_table_names(statement)
         rest = named | {"build"}  # its id is compared with that of the files
         while rest:

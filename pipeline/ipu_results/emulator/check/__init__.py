@@ -235,7 +235,7 @@ class TrainingRow:
 
 
 def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
-    """Read all rows. Raises WarehouseError where a selector matches more or fewer rows than it states."""
+    """Read all rows. Raises TooFewRowsError where an entry matches other than the stated rows."""
     document = read_toml("training_rows.toml")["document"]["id"]
     records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
     rows = []
