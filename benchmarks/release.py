@@ -19,9 +19,8 @@ from ipu_results.ground.sql import open_engine
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, dictionary_rows, table
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
-from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import evaluate_views
-from ipu_results.store.tables import describe_build, write_parquet
+from ipu_results.store.tables import ParquetFile, write_build
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
@@ -118,10 +117,11 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     }
     with open_engine(tables) as engine:
         views = dict(evaluate_views(engine))
-    build = describe_build(tables, views, "generated")
     target.mkdir()
-    for name, arrow in {**tables, "build": build, **views}.items():
-        write_parquet(arrow, build["build_id"][0].as_py(), target / get_parquet_name(name))
+    stored, stored_views = (
+        {name: ParquetFile(rows) for name, rows in relations.items()} for relations in (tables, views)
+    )
+    write_build(stored, stored_views, "generated", target)
     return target
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ipu_results.check.conservation import (
     RowCounts,
+    build_cells,
     build_document_frame,
     build_source_frames,
     build_vocabulary_frames,
@@ -22,7 +23,8 @@ from ipu_results.check.conservation import (
 )
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.check.rules import build_dataset, find_contradicted, find_flags, list_printed_tables
-from ipu_results.derive import derive_results, select_record
+from ipu_results.check.rules.dataset import CELLS_USED
+from ipu_results.derive import derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
 from ipu_results.ground.sql import get_first_line
@@ -37,15 +39,16 @@ from ipu_results.read.dispatch import read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
-from ipu_results.schema.frames import build_frame, concat_frames
+from ipu_results.schema.frames import build_frame, concat_frames, to_pandas
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
-from ipu_results.sources.capture import CaptureDifference, compare_captures
+from ipu_results.sources.capture import CaptureDifference, compare_captures, describe_difference
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue, read_register
 from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")
+CELLS = "cells"
 BATCH_RESULTS = 50_000  # bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
 
 
@@ -109,10 +112,12 @@ class LoadedDocument:
 class CheckedTables:
     """The tables that are published, by name, and by document what became of its rows.
 
-    `documents` are without their results; `sql_texts` are the recomputations that stand next to them.
+    `cells` are the largest of them. `documents` are without their results; `sql_texts` are the recomputations that
+    stand next to them.
     """
 
     frames: dict[str, pd.DataFrame]
+    cells: pa.Table
     counts: Mapping[str, RowCounts]
     documents: Sequence[NormalisedDocument]
     sql_texts: Mapping[str, Mapping[str, str]]
@@ -145,21 +150,20 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
             return loaded
 
         checked = check_documents(documents, load, vocabulary, writer.add)
-        frames = checked.frames
         progress("check", "views and claims")
         writer.start_views()
+        summaries, words = _summarise(checked, seconds), describe_unknown_words(checked.words, vocabulary)
+        names, quarantine = {*checked.frames, CELLS}, checked.frames["quarantine"]
+        checked = replace(checked, frames={}, cells=None)  # what comes next reads the engine
         differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
         rows = {"capture_differences": differences, **(register := read_register(config.raw))}
         computed = {name: build_frame(table(name), entries) for name, entries in rows.items()}
-        record = {**frames, "results": select_record(frames["results"])}
-        computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, record)
+        computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, names)
         check_tables(computed)
-        frames |= computed
         progress("write", str(config.warehouse))
-        build_id = writer.finish(frames, digest_inputs(documents, register))
-    findings = _list_findings(config.raw, documents, frames, differences)
-    words = describe_unknown_words(checked.words, vocabulary)
-    return IngestSummary(_summarise(checked, seconds), findings, build_id, words)
+        build_id = writer.finish(computed, digest_inputs(documents, register))
+    findings = _list_findings(config.raw, documents, quarantine, computed["claims"], differences)
+    return IngestSummary(summaries, findings, build_id, words)
 
 
 @dataclass(slots=True)
@@ -170,6 +174,7 @@ class GatedDocuments:
     """
 
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    cells: pa.Table = None
     documents: list[NormalisedDocument] = field(default_factory=list)
     sql_texts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     counts: dict[str, RowCounts] = field(default_factory=dict)
@@ -180,7 +185,7 @@ def check_documents(
     documents: Sequence[Document],
     load: Callable[[Document], LoadedDocument],
     vocabulary: Vocabulary,
-    write: Callable[[Mapping[str, pd.DataFrame]], None] = lambda _: None,
+    write: Callable[[Mapping[str, pd.DataFrame | pa.Table]], None] = lambda _: None,
 ) -> CheckedTables:
     """Run the stages from reading to derived columns: link, gate, check, derive. Captures are listed and not read.
 
@@ -200,17 +205,19 @@ def check_documents(
         frames = gated.frames | {"documents": build_document_frame(documents)}
         frames |= build_linked_frames(gated, links, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], vocabulary)
-        complete = {name: frame for name, frame in frames.items() if not _waits_for_results(name)}
+        complete = {CELLS: gated.cells} | {name: it for name, it in frames.items() if not _waits_for_results(name)}
         check_tables(complete)
         write(complete)
         frames["contradicted"], texts = find_contradicted(gated.documents, frames)
         printed_tables = frozenset(gated.printed_tables)
-        frames["flags"] = find_flags(build_dataset(frames, documents, printed_tables, vocabulary, texts))
+        cells = {CELLS: to_pandas(gated.cells.select(CELLS_USED))}
+        frames["flags"] = find_flags(build_dataset({**frames, **cells}, documents, printed_tables, vocabulary, texts))
+        del cells  # memory
         frames["results"] = derive_results(frames, vocabulary)
         later = {name: frame for name, frame in frames.items() if name not in complete}
         check_tables(later)
         write(later)
-    return CheckedTables(frames, gated.counts, gated.documents, gated.sql_texts)
+    return CheckedTables(frames, gated.cells, gated.counts, gated.documents, gated.sql_texts)
 
 
 def _waits_for_results(name: str) -> bool:
@@ -222,6 +229,7 @@ def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary
     """Link each document, pass its rows through the gates, and count that none was lost; batch by batch."""
     gated = GatedDocuments()
     batches: list[dict[str, pd.DataFrame]] = []
+    cells: list[pa.Table] = []
     for batch in _batch(documents):
         with pause_garbage_collection(), name_stage("check", *(loaded.document_id for loaded in batch)):
             for loaded in batch:
@@ -232,9 +240,10 @@ def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary
                 gated.counts[loaded.document_id] = check_conservation(loaded.parsed, document)
                 gated.sql_texts[loaded.document_id] = loaded.sql_texts
                 gated.printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
+            cells.append(build_cells(accepted))
             batches.append({"results": results, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
             gated.documents += [replace(document, results=Results()) for document in accepted]
-    gated.frames = concat_frames(batches)
+    gated.frames, gated.cells = concat_frames(batches), pa.concat_tables(cells).unify_dictionaries()
     return gated
 
 
@@ -362,22 +371,22 @@ def list_capture_findings(config: IngestConfig) -> list[str]:
         if document.document_id in originals
     }
     differences = compare_captures(captures, parsed, vocabulary, config.max_bytes, config.max_pages)
-    return [_describe_difference(difference) for difference in differences]
+    return [describe_difference(difference) for difference in differences]
 
 
 def _list_findings(
     raw: Path,
     documents: Sequence[Document],
-    frames: Mapping[str, pd.DataFrame],
+    quarantine: pd.DataFrame,
+    claims: pd.DataFrame,
     differences: Sequence[CaptureDifference],
 ) -> list[str]:
     """Describe what did not stop the build and is worth a line on stderr."""
     findings = [
         f"quarantined: {row.document_id}: {row.locator}: {row.message} ({row.reason})"
-        for row in frames["quarantine"].itertuples()
+        for row in quarantine.itertuples()
     ]
-    findings += [_describe_difference(difference) for difference in differences]
-    claims = frames["claims"]
+    findings += [describe_difference(difference) for difference in differences]
     findings += [
         f"not recomputed: {row.ledger_id}: {row.claim_id}: {row.recomputation}.sql returned no row"
         for row in claims[claims["not_recomputable"] == NO_ROW].itertuples()
@@ -387,11 +396,3 @@ def _list_findings(
         for run_id in find_unfinished_runs(raw)
     ]
     return findings + [f"not ingested: {name} has no sidecar" for name in find_orphans(raw, documents)]
-
-
-def _describe_difference(difference: CaptureDifference) -> str:
-    place = f"{difference['capture_id']}: {difference['locator']}"
-    if difference["kind"] == "unreadable":
-        return f"capture cannot be read: {place}: {difference['captured']}"
-    ours, theirs = (repr(difference[key]) if key in difference else "nothing" for key in ("transcribed", "captured"))
-    return f"capture differs: {place}: {ours} here, {theirs} there"

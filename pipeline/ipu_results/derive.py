@@ -65,11 +65,6 @@ def derive_results(
     return complete
 
 
-def select_record(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the results that users did not hand in, as the view `record` does."""
-    return results[results["relationship"].ne(SUBMITTED).fillna(True)]
-
-
 def collect_inputs(definition: Table) -> dict[str, list[str]]:
     """Return the columns that derived ones are computed from, by table. Raises GateError for an unknown one."""
     known = {published.name: set(published.names) for published in TABLES} | {definition.name: set(definition.names)}

@@ -23,7 +23,7 @@ from ipu_results.ground.text import (
     mark_formula,
     unmark_formula,
 )
-from ipu_results.store import tables
+from ipu_results.store import files
 from ipu_results.store.tables import count_formulas, read_csv, write_csv
 
 from tests.conftest import run_cli
@@ -112,7 +112,7 @@ def test_csv_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPat
     rows = pa.table({"a": ["x", None, "=1", "", "\n"], "b": [1.0, 2.5, None, 4.0, 5.0]})
     whole, pieces = io.BytesIO(), io.BytesIO()
     write_csv(rows, whole)
-    monkeypatch.setattr(tables, "MAX_ROWS", 2)
+    monkeypatch.setattr(files, "MAX_ROWS", 2)
     write_csv(rows, pieces)
     assert whole.getvalue() == pieces.getvalue() == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
 

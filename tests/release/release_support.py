@@ -20,7 +20,7 @@ from ipu_results.release.files import CHECKSUMS, write_checksums
 from ipu_results.schema import TABLES
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import evaluate_views
-from ipu_results.store.tables import describe_build, write_parquet
+from ipu_results.store.tables import ParquetFile, write_build
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id LIMIT 12)"
@@ -60,14 +60,12 @@ def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
 
 def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of its own, with a new table `build` and a new build id."""
-    schema = tables["build"].schema
     tables = {name: rows for name, rows in tables.items() if name != "build"}
     with open_engine(tables) as engine:
         views = dict(evaluate_views(engine))
-    build = describe_build(tables, views, "").cast(schema)
     target.mkdir(parents=True)
-    for name, rows in {**tables, "build": build, **views}.items():
-        write_parquet(rows, build["build_id"][0].as_py(), target / get_parquet_name(name))
+    files = [{name: ParquetFile(rows) for name, rows in relations.items()} for relations in (tables, views)]
+    write_build(*files, "", target)
     return target
 
 

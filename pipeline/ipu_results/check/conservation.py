@@ -154,7 +154,7 @@ PLACE = "place"  # the field of a row that locates it in the source
 
 
 def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd.DataFrame]:
-    """Build `cells`, `source_rows` and `quarantine`."""
+    """Build `source_rows` and `quarantine`."""
     quarantine = []
     columns: dict[str, list[Any]] = {name: [] for name in ("document_id", *Fates._fields)}
     for document in documents:
@@ -180,7 +180,6 @@ def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd
     )
     rows = rows.sort_by([(name, "ascending") for name in table("source_rows").names[:3]])
     return {
-        "cells": build_cells(documents),
         "source_rows": build_frame_from_columns(
             table("source_rows"), dict(zip(rows.column_names, rows.columns, strict=True))
         ),
@@ -276,44 +275,44 @@ class CellColumns:
                 self.end[0][at] = 0
                 self.bases[0] += locators
 
-    def join_places(self, which: int) -> pa.Array:
+    def to_table(self, ids: Sequence[str]) -> pa.Table:
+        """Return `cells` of this document with encoded texts; `ids` are those of its results."""
+        codes = np.arange(1, len(ids) + 1, dtype=np.int32)[self.owner]
+        entries = zip(*self.entries, strict=True) if self.entries else ([] for _ in NO_ENTRY)
+        own = dict(zip(("column_name", "header", "raw_text", "value", "unit", "factor"), entries, strict=True))
+        columns: dict[str, pa.Array] = {
+            **{name: pa.array(own.pop(name), pa.float64()).take(pa.array(self.entry)) for name in ("value", "factor")},
+            **{name: EncodedColumn(self.entry, values).encode_texts() for name, values in own.items()},
+            "result_id": EncodedColumn(codes, [None, *ids]).encode_texts(),
+            "cell_number": pa.array(self.number, pa.int64()),
+            "document_id": self._get_documents().encode_texts(),
+            "marks": self._get_marks().encode_texts(),
+            "locator": self._join_places(0),  # most differ
+            "source_locator": self._join_places(1).dictionary_encode(),
+        }
+        return pa.table({name: columns[name] for name in table("cells").names})
+
+    def _join_places(self, which: int) -> pa.Array:
         """Return the `locator` (0) or `source_locator` (1) of each cell."""
         bases = pa.array(self.bases[which], pa.string()).take(pa.array(self.base[which]))
         ends = pa.array(self.ends[which], pa.string()).take(pa.array(self.end[which]))
         return pc.binary_join_element_wise(bases, ends, "")
 
+    def _get_documents(self) -> EncodedColumn:
+        codes = np.ones(len(self.entry), np.int32)
+        codes[list(self.elsewhere)] = np.arange(2, len(self.elsewhere) + 2)
+        return EncodedColumn(codes, [None, self.document.document_id, *self.elsewhere.values()])
 
-def build_cells(documents: Sequence[NormalisedDocument]) -> pd.DataFrame:
-    """Build `cells` column by column, since it has ten times as many rows as `results`."""
-    parts = [CellColumns(document) for document in documents if document.results]
-    starts = np.cumsum([0, *(len(part.entries) for part in parts)])
-    codes = [part.entry + start for part, start in zip(parts, starts, strict=False)]
-    entry = np.concatenate(codes) if codes else np.zeros(0, int)
-    entries = [*zip(*(entry for part in parts for entry in part.entries), strict=True)] or [()] * 6
-    names = ("column_name", "header", "raw_text", "value", "unit", "factor")
-    columns: dict[str, Any] = {name: EncodedColumn(entry, values) for name, values in zip(names, entries, strict=True)}
-    for name, which in (("locator", 0), ("source_locator", 1)):
-        columns[name] = pa.chunked_array([part.join_places(which) for part in parts], pa.string())
-    results = [document.results for document in documents if document.results]
-    columns["result_id"] = pa.chunked_array(
-        [pa.array(own.ids).take(pa.array(part.owner)) for own, part in zip(results, parts, strict=True)], pa.string()
-    )
-    columns["cell_number"] = pa.chunked_array([pa.array(part.number) for part in parts], pa.int64())
-    for name, get in (("document_id", _get_documents), ("marks", _get_marks)):
-        columns[name] = EncodedColumn.concat([get(part) for part in parts])
-    return build_frame_from_columns(table("cells"), columns)
+    def _get_marks(self) -> EncodedColumn:
+        codes = np.zeros(len(self.entry), np.int32)
+        codes[list(self.marks)] = np.arange(1, len(self.marks) + 1)
+        return EncodedColumn(codes, [None, *self.marks.values()])
 
 
-def _get_documents(part: CellColumns) -> EncodedColumn:
-    codes = np.ones(len(part.entry), np.int32)
-    codes[list(part.elsewhere)] = np.arange(2, len(part.elsewhere) + 2)
-    return EncodedColumn(codes, [None, part.document.document_id, *part.elsewhere.values()])
-
-
-def _get_marks(part: CellColumns) -> EncodedColumn:
-    codes = np.zeros(len(part.entry), np.int32)
-    codes[list(part.marks)] = np.arange(1, len(part.marks) + 1)
-    return EncodedColumn(codes, [None, *part.marks.values()])
+def build_cells(documents: Sequence[NormalisedDocument]) -> pa.Table:
+    """Build `cells` in Arrow with encoded texts, since it has ten times as many rows as `results`."""
+    parts = [CellColumns(document).to_table(document.results.ids) for document in documents if document.results]
+    return pa.concat_tables(parts).unify_dictionaries() if parts else arrow_schema(table("cells")).empty_table()
 
 
 def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:

@@ -5,18 +5,26 @@ A gate is trusted only after a valid row has passed it and five changed copies w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pandera.errors import SchemaErrors
 
 from ipu_results.errors import GateError
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema import Table, table
-from ipu_results.schema.frames import EncodedColumn, build_frame, build_frame_from_columns, frame_dtypes, to_arrow
+from ipu_results.schema.frames import (
+    EncodedColumn,
+    build_frame,
+    build_frame_from_columns,
+    frame_dtypes,
+    to_arrow,
+    to_pandas,
+)
 from ipu_results.schema.row_checks import ROW_CHECKS, pandera_schema
 from ipu_results.schema.vocabulary import KINDS
 
@@ -43,6 +51,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 
 
+PIECE_ROWS = 20_000  # checked at once: 10 MB of `cells` as pandas has them
 REASONS = {
     "not_nullable": "missing-{}",
     "greater_than_or_equal_to": "{}-out-of-range",
@@ -110,13 +119,27 @@ def _move_refused(document: NormalisedDocument, refused: Mapping[str, GateFailur
     return replace(document, results=kept, rejected=[*document.rejected, *rejected])
 
 
-def check_tables(frames: Mapping[str, pd.DataFrame]) -> None:
-    """Refuse the build for a row of the pipeline's own tables that fails its gate. Raises GateError."""
-    for name, frame in frames.items():
-        if name != "results" and (failures := find_failures(table(name), frame)):
+def check_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
+    """Refuse the build for a row of the pipeline's own tables that fails its gate. Raises GateError.
+
+    A key of an Arrow table that repeats in another of its pieces is for the DuckDB file to refuse.
+    """
+    pieces = ((name, piece) for name, frame in frames.items() if name != "results" for piece in _divide(frame))
+    for name, frame in pieces:
+        if failures := find_failures(table(name), frame):
             document = frame["document_id"][failures[0].row] if "document_id" in frame else None
             message = f"{name}, row {failures[0].row}: {failures[0].message} ({len(failures)} failures)"
             raise GateError(message, document=document)
+
+
+def _divide(rows: pd.DataFrame | pa.Table) -> Iterator[pd.DataFrame]:
+    """Yield a frame as it is, and the rows of an Arrow table PIECE_ROWS at a time, numbered on."""
+    if isinstance(rows, pd.DataFrame):
+        yield rows
+    else:
+        for start in range(0, rows.num_rows, PIECE_ROWS):
+            frame = to_pandas(rows.slice(start, PIECE_ROWS))
+            yield frame.set_index(frame.index + start)
 
 
 def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import duckdb
@@ -56,14 +56,14 @@ def evaluate_claims(
     engine: duckdb.DuckDBPyConnection,
     documents: Sequence[NormalisedDocument],
     sql_texts: SqlTexts,
-    frames: Mapping[str, pd.DataFrame],
+    names: Collection[str],
 ) -> dict[str, pd.DataFrame]:
     """Build the tables of TABLES.
 
-    `sql_texts` are the recomputations by document and name. They read tables of the engine: those that `frames` holds
-    too, without the results that users handed in. Raises
-    DamagedDocumentError for a claim with neither a recomputation nor a reason for having none, or with both; for a
-    recomputation that fails or that no row names; and for a contradiction or condition of unknown claims.
+    `sql_texts` are the recomputations by document and name. They read the tables `names` of the engine, without the
+    results that users handed in. Raises DamagedDocumentError for a claim with neither a recomputation nor a reason for
+    having none, or with both; for a recomputation that fails or that no row names; and for a contradiction or condition
+    of unknown claims.
     """
     claims = [_complete_claim(doc, row) for doc in documents for row in _list_rows(doc, "claims")]
     contradictions, conditions = (
@@ -84,7 +84,7 @@ def evaluate_claims(
     _check_names("contradiction", [(row, [row["contradiction_id"]]) for row in conditions], settled)
     _check_sql_files([*claims, *contradictions], sql_texts)
     printed = build_frame(table("claims"), claims)[[name for name in table("claims").names if name not in COMPUTED]]
-    with open_recomputer(engine, frames, printed, _apply_conditions(printed, conditions, known)) as recomputer:
+    with open_recomputer(engine, names, printed, _apply_conditions(printed, conditions, known)) as recomputer:
         margins = recomputer.measure_sdk_margins()
         values = {
             claim["claim_id"]: _prefer_own_baseline(

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ import pyarrow as pa
 from ipu_results.errors import DamagedDocumentError, QueryError
 from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schema
 from ipu_results.recompute.verdict import HOLDS
-from ipu_results.schema import VIEWS, Table, View, quote, table
+from ipu_results.schema import VIEWS, View, quote, table
 
 SDK_MARGINS = """
     SELECT
@@ -106,9 +106,9 @@ class Recomputed(NamedTuple):
 class Recomputer:
     """Runs recomputations. They see the tables of the build, all claims as `printed`, and their own as `claim`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pd.DataFrame]) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str]) -> None:
         self._connection = connection
-        self._frames = frames
+        self._tables = tables
         self._keys: dict[str, frozenset[str]] = {}
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
@@ -130,7 +130,7 @@ class Recomputer:
 
     def _find_unknown_input(self, rows: Sequence[Mapping[str, Any]]) -> str | None:
         for table_name, key in (pair for row in rows for pair in _split_inputs(row["inputs"])):
-            if table_name not in self._frames:
+            if table_name not in self._tables:
                 return f"input {table_name}:{key} names no table of the build; write 'table:key'"
             if key not in self._get_keys(table_name):
                 return f"input {table_name}:{key} is not a row of {table_name} (key: {'/'.join(table(table_name).key)})"
@@ -138,7 +138,9 @@ class Recomputer:
 
     def _get_keys(self, table_name: str) -> frozenset[str]:
         if table_name not in self._keys:
-            self._keys[table_name] = frozenset(_list_keys(table(table_name), self._frames[table_name]))
+            columns = ", ".join(table(table_name).key)
+            rows = self._connection.execute(f"SELECT {columns} FROM {self._tables[table_name]}").fetchall()
+            self._keys[table_name] = frozenset("/".join(map(str, key)) for key in rows)
         return self._keys[table_name]
 
     def measure_sdk_margins(self) -> tuple[float, float]:
@@ -152,14 +154,14 @@ class Recomputer:
 
 @contextmanager
 def open_recomputer(
-    engine: duckdb.DuckDBPyConnection, frames: Mapping[str, pd.DataFrame], printed: pd.DataFrame, current: pd.DataFrame
+    engine: duckdb.DuckDBPyConnection, names: Collection[str], printed: pd.DataFrame, current: pd.DataFrame
 ) -> Iterator[Recomputer]:
-    """Open a recomputer over the tables of the engine, of `results` those in `frames`: not what users handed in.
+    """Open a recomputer over the tables `names` of the engine, of `results` without what users handed in.
 
     `printed` holds what was printed of each claim; `current` is the same under the conditions that each is judged by.
     """
     with open_schema(engine, "claims") as connection:
-        for name in frames:
+        for name in names:
             connection.execute(f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}{RECORD if name == 'results' else ''}")
         create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
         # A table of its own: see reads_claims
@@ -168,7 +170,7 @@ def open_recomputer(
             connection.execute(statement)
         _create_view(connection, "sdk_effect", {view.name: view for view in VIEWS})
         with begin_reading(connection):
-            yield Recomputer(connection, {**frames, CLAIMS: printed})
+            yield Recomputer(connection, {name: name for name in names} | {CLAIMS: PRINTED})
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
@@ -189,12 +191,6 @@ def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
 def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Split each 'table:key', once if it is named twice."""
     return tuple((name, key) for name, _, key in (text.partition(":") for text in dict.fromkeys(inputs)))
-
-
-def _list_keys(definition: Table, frame: pd.DataFrame) -> Iterator[str]:
-    """Return the key of each row as `inputs` names it."""
-    columns = (frame[name].astype(str).tolist() for name in definition.key)
-    return ("/".join(values) for values in zip(*columns, strict=True))
 
 
 def _create_view(connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]) -> None:

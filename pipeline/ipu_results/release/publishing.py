@@ -41,7 +41,7 @@ from ipu_results.store.query import (
     read_parquet,
     write_duckdb,
 )
-from ipu_results.store.tables import write_csv, write_parquet
+from ipu_results.store.tables import ParquetFile, write_csv
 
 MAX_NAMES = 8  # in a sentence
 COUNTED = ("results", "documents", "claims", "quarantine")
@@ -118,7 +118,7 @@ def publish(request: ReleaseRequest, progress: files.Progress = lambda *_: None)
             "view_files": {name: counts[name] for name in views},
         }
         for name, rows in views.items():
-            write_parquet(rows, build_id, new / get_parquet_name(name))
+            ParquetFile(rows).write(build_id, new / get_parquet_name(name))
         _write_files(new, {**tables, **views}, release)
         if problems := verify_release(new, progress):
             raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))

@@ -87,6 +87,11 @@ class EncodedColumn:
         """Return the value of one row."""
         return self.values[self.codes[row]]
 
+    def encode_texts(self) -> pa.DictionaryArray:
+        """Return a column of texts as Arrow, each distinct text once."""
+        texts = pa.array(self.values, pa.string()).dictionary_encode()
+        return pa.DictionaryArray.from_arrays(texts.indices.take(pa.array(self.codes)), texts.dictionary)
+
 
 def frame_dtypes(table: Table) -> dict[str, Any]:
     """Map column names to pandas dtypes; a missing value is a null of that dtype, never an object."""
@@ -124,7 +129,12 @@ def build_frame_from_columns(
 ) -> pd.DataFrame:
     """Build the same from one sequence of values, EncodedColumn or array a column."""
     arrays = [_build_array(table, field, columns[field.name]) for field in arrow_schema(table)]
-    return pa.Table.from_arrays(arrays, names=list(table.names)).to_pandas(types_mapper=DTYPES.get)
+    return to_pandas(pa.Table.from_arrays(arrays, names=list(table.names)))
+
+
+def to_pandas(rows: pa.Table) -> pd.DataFrame:
+    """Convert Arrow to a frame with the dtypes of `frame_dtypes`, texts not encoded."""
+    return rows.cast(decode_schema(rows.schema)).to_pandas(types_mapper=DTYPES.get)
 
 
 def concat_frames(batches: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
@@ -158,18 +168,31 @@ def _build_array(
     return inferred.cast(field.type)
 
 
-def to_arrow(table: Table, frame: pd.DataFrame) -> pa.Table:
-    """Convert a frame to an Arrow table of exactly the table's schema.
+def to_arrow(table: Table, frame: pd.DataFrame | pa.Table) -> pa.Table:
+    """Convert a frame to an Arrow table of exactly the table's schema; texts that are encoded stay so.
 
     The pandas metadata stays: without it a nullable integer reads back as a float. Raises GateError for a null in a
     required column and for any value that would have to change.
     """
     schema = arrow_schema(table)
     try:
+        if isinstance(frame, pa.Table):
+            return frame.cast(pa.schema(map(_encode_field, schema, frame.schema), file_schema(table).metadata))
         arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise GateError(f"{table.name}: {error}") from error
     return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
+
+
+def _encode_field(field: pa.Field, actual: pa.Field) -> pa.Field:
+    encoded = pa.types.is_dictionary(actual.type) and actual.type.value_type == field.type
+    return field.with_type(actual.type) if encoded else field
+
+
+def decode_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without dictionary-encoded texts."""
+    types = (field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema)
+    return pa.schema(map(pa.Field.with_type, schema, types), schema.metadata)
 
 
 @cache

@@ -224,3 +224,12 @@ def _write_pair(path: Path, data: bytes, sidecar_data: bytes) -> bool:
         raise
     finally:
         lock.unlink(missing_ok=True)
+
+
+def describe_difference(difference: CaptureDifference) -> str:
+    """Describe where a capture differs from its transcription, in one line."""
+    place = f"{difference['capture_id']}: {difference['locator']}"
+    if difference["kind"] == "unreadable":
+        return f"capture cannot be read: {place}: {difference['captured']}"
+    ours, theirs = (repr(difference[key]) if key in difference else "nothing" for key in ("transcribed", "captured"))
+    return f"capture differs: {place}: {ours} here, {theirs} there"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ def digest_rows(table: pa.Table) -> str:
     """
     digest = hashlib.sha256("".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode())
     if table.num_rows:
-        rows = pa.concat_arrays([_join_fields(batch) for batch in table.to_batches(MAX_ROWS)])
+        rows = pa.concat_arrays([pc.cast(piece, pa.large_binary()) for piece in join_fields(table, _prefix, "", NULL)])
         order = pc.array_sort_indices(rows)
         for start in range(0, len(rows), MAX_ROWS):
             ordered = pc.take(rows, order[start : start + MAX_ROWS])
@@ -32,20 +33,36 @@ def digest_rows(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _join_fields(rows: pa.RecordBatch) -> pa.Array:
-    first, *rest = rows.columns
-    fields = (_text(NULL) if column.null_count == len(column) else _prefix(column) for column in rest)
-    return pc.cast(pc.binary_join_element_wise(_prefix(first), *fields, _text("")), pa.large_binary())
-
-
-def _prefix(column: pa.Array) -> pa.Array:
-    texts = pc.cast(column, pa.large_string())
+def _prefix(values: pa.Array) -> pa.Array:
+    texts = pc.cast(values, pa.large_string())
     lengths = pc.cast(pc.binary_length(texts), pa.large_string())
-    return pc.fill_null(pc.binary_join_element_wise(lengths, texts, _text(SEPARATOR)), NULL)
+    return pc.binary_join_element_wise(lengths, texts, pa.scalar(SEPARATOR, pa.large_string()))
 
 
-def _text(text: str) -> pa.Scalar:
-    return pa.scalar(text, pa.large_string())
+def join_fields(
+    table: pa.Table, function: Callable[[pa.Array], pa.Array], separator: str, null: str
+) -> Iterator[pa.Array]:
+    """Yield MAX_ROWS rows at a time, each as one text: what `function` makes of its values, and `null` for a null.
+
+    A text that is in many rows is formatted once.
+    """
+    columns = [_format_column(column, function) for column in table.columns if table.num_rows]
+    for start in range(0, table.num_rows, MAX_ROWS):
+        cells = [get_cells(start) for get_cells in columns]
+        between = pa.scalar(separator, cells[0].type)
+        yield pc.binary_join_element_wise(*cells, between, null_handling="replace", null_replacement=null)
+
+
+def _format_column(column: pa.ChunkedArray, function: Callable[[pa.Array], pa.Array]) -> Callable[[int], pa.Array]:
+    """Return a function from a position to what `function` makes of MAX_ROWS values from there on."""
+    if pa.types.is_string(column.type) and 2 * len(column[:MAX_ROWS].unique()) <= min(len(column), MAX_ROWS):
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
+        return lambda start: function(pa.concat_arrays(column[start : start + MAX_ROWS].chunks))
+    encoded = column.unify_dictionaries()
+    codes = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
+    texts = function(encoded.chunk(0).dictionary)
+    return lambda start: texts.take(codes[start : start + MAX_ROWS])
 
 
 DATABASE = "ipu_results.duckdb"

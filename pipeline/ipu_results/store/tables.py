@@ -5,12 +5,12 @@ CSV is written so that a spreadsheet can open it safely.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import duckdb
@@ -23,13 +23,20 @@ from pyarrow import csv
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.text import FORMULA, mark_formula, unmark_formula
 from ipu_results.schema import table
-from ipu_results.schema.frames import build_frame, to_arrow
-from ipu_results.store.files import BUILD_ID, DATABASE, add_checksum, digest_rows, get_csv_name, get_parquet_name
+from ipu_results.schema.frames import build_frame, decode_schema, to_arrow
+from ipu_results.store.files import (
+    BUILD_ID,
+    DATABASE,
+    add_checksum,
+    digest_rows,
+    get_csv_name,
+    get_parquet_name,
+    join_fields,
+)
 from ipu_results.store.query import create_database, define_database, evaluate_views, insert_tables
 from ipu_results.store.transaction import stage_files
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
-MAX_ROWS = 2**12  # formatted at once: larger pieces take new memory from the system each time
 WHOLE = r"^-?\d+$"
 FORMULA_START = f"^{FORMULA.pattern}"
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -65,26 +72,10 @@ def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
             return write_csv(table, opened)
     rows = put_telling_rows_first(table)
     file.write(",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist()).encode() + b"\n")
-    columns = [_format_column(column) for column in rows.columns if rows.num_rows]
-    for start in range(0, rows.num_rows, MAX_ROWS):
-        cells = [get_texts(start) for get_texts in columns]
-        lines = pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="")
+    for lines in join_fields(rows, _format_cells, ",", ""):
         file.write(pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_buffer())
         file.write(b"\n")
     return None
-
-
-def _format_column(column: pa.ChunkedArray) -> Callable[[int], pa.Array]:
-    """Return a function from a position to the cells of MAX_ROWS rows from there on.
-
-    A text that is in many rows is formatted once.
-    """
-    if not pa.types.is_string(column.type) or 2 * len(column[:MAX_ROWS].unique()) > min(len(column), MAX_ROWS):
-        return lambda start: _format_cells(pa.concat_arrays(column[start : start + MAX_ROWS].chunks))
-    encoded = column.dictionary_encode().unify_dictionaries()
-    codes = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
-    texts = _format_cells(encoded.chunk(0).dictionary)
-    return lambda start: texts.take(codes[start : start + MAX_ROWS])
 
 
 def _format_cells(column: pa.Array) -> pa.Array:
@@ -153,15 +144,15 @@ FILE_THREADS = 2  # pyarrow digests and writes files without Python's lock
 class WarehouseWriter:
     """Replaces the files of a warehouse by those of one build, all or nothing. The caller holds the lock.
 
-    The DuckDB file is the database that the stages share. Threads fill it, evaluate the views and digest rows
+    The DuckDB file is the database that the stages share. Threads fill it, evaluate the views and write files
     meanwhile: all this needs little Python. A build that ends before `finish` leaves the old one.
     """
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse
         self._stack = ExitStack()
-        self._tables: dict[str, pa.Table] = {}
-        self._digests: dict[str, Future[str]] = {}
+        self._files: dict[str, Future[ParquetFile]] = {}
+        self._views: dict[str, ParquetFile] = {}
 
     def __enter__(self) -> WarehouseWriter:
         return self
@@ -185,50 +176,36 @@ class WarehouseWriter:
             self._filled.result()
         return self._engine
 
-    def add(self, frames: Mapping[str, pd.DataFrame]) -> None:
+    def add(self, frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
         """Begin to write tables that are complete, after those that they refer to."""
         tables = build_arrow_tables(frames)
         before, self._filled = self._filled, self._pool.submit(lambda: insert_tables(self._engine, tables))
         with self._name_errors():
             before.result()
-        self._tables |= tables
-        self._digest(tables)
+        self._files |= {name: self._workers.submit(ParquetFile, rows) for name, rows in tables.items()}
 
     def start_views(self) -> None:
         """Begin to evaluate the views: every table that one of them reads was added."""
-        self._views = self._workers.submit(self._evaluate)
+        self._evaluated = self._workers.submit(self._evaluate)
 
-    def _evaluate(self) -> dict[str, pa.Table]:
-        views = {}
+    def _evaluate(self) -> None:
         for name, rows in evaluate_views(self.engine):
-            views[name] = rows
             write_csv(rows, self._staging / get_csv_name(name))
-        self._digest(views)
-        return views
+            self._views[name] = ParquetFile(rows)
 
-    def _digest(self, tables: Mapping[str, pa.Table]) -> None:
-        self._digests |= {name: self._workers.submit(digest_rows, rows) for name, rows in tables.items()}
-
-    def finish(self, frames: Mapping[str, pd.DataFrame], inputs_digest: str) -> str:
+    def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
 
         Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be evaluated.
         """
         with self._name_errors():
-            self.add({name: frame for name, frame in frames.items() if name not in self._tables})
-            tables, views = self._tables, self._views.result()
-            digests = {name: digest.result() for name, digest in self._digests.items()}
-            build = describe_build(tables, views, inputs_digest, digests)
-            build_id = str(build["build_id"][0])
-            written = [
-                self._workers.submit(write_parquet, rows, build_id, self._staging / get_parquet_name(name))
-                for name, rows in {**tables, BUILD_TABLE: build, **views}.items()
-            ]
+            self.add({name: frame for name, frame in frames.items() if name not in self._files})
+            self._evaluated.result()
+            files = {name: file.result() for name, file in self._files.items()}
+            build = write_build(files, self._views, inputs_digest, self._staging)
             insert_tables(self.engine, {BUILD_TABLE: build})
-            for future in written:
-                future.result()
             self._stack.close()
-        return build_id
+        return str(build["build_id"][0])
 
     @contextmanager
     def _name_errors(self) -> Iterator[None]:
@@ -239,34 +216,49 @@ class WarehouseWriter:
             raise WarehouseError(message, place=str(self._warehouse)) from error
 
 
-def build_arrow_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, pa.Table]:
+def build_arrow_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> dict[str, pa.Table]:
     """Return tables as Arrow. Raises GateError if a value would have to change."""
     return {name: to_arrow(table(name), frame) for name, frame in frames.items()}
 
 
-def describe_build(
-    tables: Mapping[str, pa.Table],
-    views: Mapping[str, pa.Table],
-    inputs_digest: str,
-    known: Mapping[str, str] = MappingProxyType({}),
+class ParquetFile:
+    """The rows of a table or view as a Parquet file that lacks only the id of its build; digest and number of the rows.
+
+    The same bytes for the same rows within one environment.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows, self.digest = rows.num_rows, digest_rows(rows)
+        self._data = pa.BufferOutputStream()
+        self._schema = decode_schema(rows.schema)
+        self._writer = pq.ParquetWriter(
+            self._data, rows.schema, compression="zstd", write_page_checksum=True, store_schema=False
+        )
+        self._writer.write_table(rows)
+
+    def write(self, build_id: str, path: Path) -> None:
+        """Write the file with the id of its build."""
+        schema = self._schema.with_metadata({**self._schema.metadata, BUILD_ID.encode(): build_id.encode()})
+        stored = base64.b64encode(schema.serialize())  # as Arrow stores it, which does so before there is an id
+        self._writer.add_key_value_metadata({"ARROW:schema": stored, **schema.metadata})
+        self._writer.close()
+        path.write_bytes(add_checksum(self._data.getvalue()))
+
+
+def write_build(
+    tables: Mapping[str, ParquetFile], views: Mapping[str, ParquetFile], inputs_digest: str, folder: Path
 ) -> pa.Table:
-    """Return the table `build`; `known` are digests that need not be computed again.
+    """Write the Parquet files of a build, and return its table `build`, which is among them.
 
     The build id follows from the inputs and the tables, so it covers the views too.
     """
-    digests = {name: known.get(name) or digest_rows(rows) for name, rows in {**tables, **views}.items()}
-    contents = "\n".join([inputs_digest, *(f"{name} {digests[name]}" for name in sorted(tables))])
+    contents = "\n".join([inputs_digest, *(f"{name} {tables[name].digest}" for name in sorted(tables))])
     build_id = hashlib.sha256(contents.encode()).hexdigest()
     records: list[dict[str, Any]] = [
-        {"table_name": name, "row_count": rows.num_rows, "rows_sha256": digests[name], "build_id": build_id}
-        for name, rows in sorted({**tables, **views}.items())
+        {"table_name": name, "row_count": file.rows, "rows_sha256": file.digest, "build_id": build_id}
+        for name, file in sorted({**tables, **views}.items())
     ]
-    return to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))
-
-
-def write_parquet(rows: pa.Table, build_id: str, path: Path) -> None:
-    """Write a table or view with the id of its build; the same bytes for the same rows within one environment."""
-    marked = rows.replace_schema_metadata({**rows.schema.metadata, BUILD_ID.encode(): build_id.encode()})
-    with pa.BufferOutputStream() as out:
-        pq.write_table(marked, out, compression="zstd", write_page_checksum=True)
-        path.write_bytes(add_checksum(out.getvalue()))
+    build = to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))
+    for name, file in {**tables, BUILD_TABLE: ParquetFile(build), **views}.items():
+        file.write(build_id, folder / get_parquet_name(name))
+    return build

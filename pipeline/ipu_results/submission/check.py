@@ -20,6 +20,7 @@ from ipu_results.ground.limits import MAX_BUNDLES
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
 from ipu_results.normalise.values import describe_unknown_words
+from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
@@ -228,7 +229,11 @@ def preview_bundle(bundle: Bundle) -> tuple[list[dict[str, Any]], list[dict[str,
         [loaded] = [load_document(own, vocabulary, IngestConfig(raw)) for own in documents]
     checked = check_documents(documents, lambda _: loaded, vocabulary)
     results = checked.frames["results"]
-    as_published = {**checked.frames, "results": results.assign(origin="published")}  # the rules look at those alone
+    as_published = {  # the rules look at those alone
+        **checked.frames,
+        "cells": to_pandas(checked.cells),
+        "results": results.assign(origin="published"),
+    }
     flags: Any = find_flags(build_dataset(as_published, documents, frozenset(), vocabulary)).to_dict("records")
     faults = []
     for rejected in loaded.normalised.rejected:

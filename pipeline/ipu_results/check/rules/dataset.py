@@ -27,6 +27,7 @@ USED = """
     latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
 """.split()
 CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")
+CELLS_USED = [*CELL_COLUMNS, "unit", "factor", "document_id", "cell_number"]
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
