@@ -44,7 +44,7 @@ def join_fields(
 ) -> Iterator[pa.Array]:
     """Yield MAX_ROWS rows at a time, each as one text: what `function` makes of its values, and `null` for a null.
 
-    A text that is in many rows is formatted once.
+    A value that is in many rows is formatted once.
     """
     columns = [_format_column(column, function) for column in table.columns if table.num_rows]
     for start in range(0, table.num_rows, MAX_ROWS):
@@ -55,11 +55,10 @@ def join_fields(
 
 def _format_column(column: pa.ChunkedArray, function: Callable[[pa.Array], pa.Array]) -> Callable[[int], pa.Array]:
     """Return a function from a position to what `function` makes of MAX_ROWS values from there on."""
-    if pa.types.is_string(column.type) and 2 * len(column[:MAX_ROWS].unique()) <= min(len(column), MAX_ROWS):
-        column = column.dictionary_encode()
-    if not pa.types.is_dictionary(column.type):
+    is_encoded = pa.types.is_dictionary(column.type)
+    if not is_encoded and 2 * len(column[:MAX_ROWS].unique()) > min(len(column), MAX_ROWS):
         return lambda start: function(pa.concat_arrays(column[start : start + MAX_ROWS].chunks))
-    encoded = column.unify_dictionaries()
+    encoded = (column if is_encoded else column.dictionary_encode()).unify_dictionaries()
     codes = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
     texts = function(encoded.chunk(0).dictionary)
     return lambda start: texts.take(codes[start : start + MAX_ROWS])
