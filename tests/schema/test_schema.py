@@ -385,7 +385,7 @@ def test_duckdb_1_2_2_reads_every_relation_of_the_database(old_duckdb: Path, war
     counts += [f"count(*) FROM {view.source}" for view in VIEWS]
     code = (
         "import duckdb, sys; assert duckdb.__version__ == '1.2.2', duckdb.__version__; "
-        "c = duckdb.connect(sys.argv[1], read_only=True); "
+        "c = duckdb.connect(sys.argv[1], read_only=True); c.execute('SET enable_progress_bar = false'); "
         "print(*(c.execute('SELECT ' + what).fetchall() for what in sys.argv[2:]))"
     )
     command = [sys.executable, "-c", code, str(warehouse / DATABASE), *counts]
