@@ -40,7 +40,7 @@ def pandera_schema(table: Table) -> pandera.DataFrameSchema:
 
 
 def _check_columns(columns: Sequence[Column], find_beyond: FindBeyond, frame: pd.DataFrame) -> bool:
-    """Raise SchemaError with the cells beyond the limits of their columns; else pandera lists all cells of their rows."""
+    """Raise SchemaError with the cells beyond a limit: pandera would list the other cells of their rows, too."""
     cells = []
     for column in columns:
         if column.name in frame and (beyond := find_beyond(frame[column.name], column)).any():
