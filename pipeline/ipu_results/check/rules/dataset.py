@@ -100,21 +100,24 @@ class Dataset:
 
     def groups(self, *columns: str) -> Any:
         """Return one integer per published row, equal if all `columns` are equal; null equals null."""
-        if columns in self._computed:
-            return self._computed[columns]
-        if len(columns) == 1:
-            numbers = pd.factorize(self.published[columns[0]])[0].astype("int64") + 1
-        else:
-            head, last = self.groups(*columns[:-1]), self.groups(columns[-1])
-            numbers = pd.factorize(head * (last.max(initial=0) + 1) + last)[0].astype("int64")
-        self._computed[columns] = numbers
-        return numbers
+        if columns not in self._computed:
+            head = [self.groups(*columns[:-1])] if len(columns) > 1 else []
+            self._computed[columns] = number_groups(*head, self.published[columns[-1]])
+        return self._computed[columns]
 
     def format_places(self, rows: pd.Series) -> list[str]:
         """Describe rows of `published` for messages: `bow_training row 12 (DINO, Bow Pod64)`."""
         named = self.published.loc[rows, ["table_name", "row_number", "model", "platform"]]
         places = zip(*(named[column].to_list() for column in named), strict=True)
         return [f"{table} row {number} ({model}, {platform})" for table, number, model, platform in places]
+
+
+def number_groups(*columns: Any) -> Any:
+    """Return one integer per row, equal if all columns are equal; null equals null."""
+    numbers, *others = (pd.factorize(column)[0].astype("int64") + 1 for column in columns)
+    for other in others:
+        numbers = pd.factorize(numbers * (other.max(initial=0) + 1) + other)[0].astype("int64")
+    return numbers
 
 
 def find_positions(values: pd.Series, known: pd.Series) -> Any:
@@ -127,6 +130,13 @@ def map_texts(texts: pd.Series, function: Callable[[pd.Series], pd.DataFrame]) -
     """Apply a function to the distinct texts, and return its rows for each of the texts."""
     codes, distinct = pd.factorize(texts)
     return function(pd.Series(distinct, dtype=texts.dtype)).take(codes).set_axis(texts.index)
+
+
+def count_decimals(texts: pd.Series) -> pd.Series[float]:
+    """Return the number of digits after the point at the end of each text."""
+    ends = pc.extract_regex(pa.array(texts, pa.string()), r"\.(?P<digits>\p{Nd}+)$")
+    digits = pc.utf8_length(pc.struct_field(ends, "digits"))
+    return pd.Series(pc.fill_null(digits, 0).to_numpy(zero_copy_only=False), texts.index, dtype="float64")
 
 
 def list_printed_tables(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, map_texts
+from ipu_results.check.rules.dataset import Dataset, build_flags, count_decimals, map_texts
 from ipu_results.check.rules.microbenchmarks import read_figures
 from ipu_results.ground.physics import GIGA, GIGA_PER_TERA
 
@@ -46,7 +46,7 @@ def _list_columns(data: Dataset) -> Iterator[tuple[str, str, str, pd.DataFrame]]
     """Return kind, name of the column, its name in words, and its figures: `value`, `half` of a last digit, `grain`."""
     rows = data.compute_once(read_figures)
     rows = rows.assign(value=rows["canonical_value"])
-    sizes = rows["shape"].str.extract(SIZES).astype("float64")
+    sizes = map_texts(rows["shape"], lambda shapes: shapes.str.extract(SIZES).astype("float64"))
     seconds = 2 * sizes.prod(axis=1, skipna=False) / (rows["value"] * GIGA * GIGA_PER_TERA)
     is_work = (rows["metric"] == "arithmetic throughput") & seconds.notna()
     over_tiles = (rows["statistic"] == OVER_TILES).fillna(False)
@@ -64,16 +64,11 @@ def _list_columns(data: Dataset) -> Iterator[tuple[str, str, str, pd.DataFrame]]
         cells = cells[cells["column_name"] == column].drop_duplicates("row").set_index("row")
         rows = data.published.loc[cells.index, ["result_id", "document_id", "table_name", "batch_size", column]]
         scale = (rows[column] / cells["value"]) * (1e-3 if column == "latency_ms" else 1)
-        half = 0.5 * 10.0 ** -map_texts(cells["raw_text"], _count_decimals)["decimals"]
+        half = 0.5 * 10.0 ** -count_decimals(cells["raw_text"])
         rows = rows.assign(value=cells["value"] * scale, half=half * scale, grain=rows["batch_size"])
         rows = rows[rows["grain"] > 1] if kind == "batch" else rows.assign(grain=1.0)
         for (document, table), own in rows.groupby(["document_id", "table_name"]):
             yield kind, column, f"{column} of {table} ({document})", own
-
-
-def _count_decimals(texts: pd.Series) -> pd.DataFrame:
-    decimals = texts.str.extract(r"\.(\d+)$")[0].str.len().fillna(0).astype("float64")
-    return pd.DataFrame({"decimals": decimals})
 
 
 def _try_units(data: Dataset, column: tuple[str, str, str, pd.DataFrame]) -> list[tuple[Any, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, map_texts, round_figures
+from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, map_texts, round_figures
 from ipu_results.check.rules.identity import read_digits
 from ipu_results.ground.physics import PER_ITEM
 
@@ -198,18 +198,20 @@ def flag_unlike_its_conditions(data: Dataset) -> pd.DataFrame:
 
     MIN_ALIKE rows or more of the table have these conditions, and all of them agree with each other.
     """
+    groups = data.groups(*PLACE, "conditions")
     named = data.published["conditions"].notna()
-    flags = []
+    flags = [build_no_flags()]
     for column in UNLIKE:
-        rows = data.published.loc[named, ["result_id", "conditions", column]]
-        rows = rows.assign(group=data.groups(*PLACE, "conditions")[named], value=data.groups(column)[named])
-        rows = rows[rows[column].notna()]
-        groups = rows.groupby("group")["value"]
-        alone = (groups.transform("nunique") == 2) & (groups.transform("size") > MIN_ALIKE)
-        alone &= rows.groupby(["group", "value"])["value"].transform("size") == 1
-        others = rows[~alone].drop_duplicates("group").set_index("group")[column]
-        usual, count = rows["group"].map(others), groups.transform("size") - 1
-        rows = rows.assign(own=rows[column], usual=usual, count=count)[alone]
+        at = np.flatnonzero(named & data.published[column].notna())
+        group, value = groups[at], data.groups(column)[at]
+        _, pair, counts = np.unique(group * (value.max(initial=0) + 1) + value, return_inverse=True, return_counts=True)
+        size, own = np.bincount(group, minlength=1)[group], counts[pair]
+        alone = (own == 1) & (size > MIN_ALIKE)
+        if not alone.any():
+            continue
+        rows = data.published.loc[at, ["result_id", column]].assign(group=group, count=size - 1)
+        alike = rows.loc[own == size - 1, ["group", column]].drop_duplicates("group")  # all others have one value
+        rows = rows[alone].merge(alike.rename(columns={column: "usual"}), on="group").rename(columns={column: "own"})
         template = "{own}, where the {count} other rows with the same conditions have {usual}; read the cell again"
         flags.append(build_flags("R43", "warn", rows, column, template))
     return pd.concat(flags, ignore_index=True)
