@@ -17,7 +17,7 @@ from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
-from ipu_results.schema.frames import build_frame, frame_dtypes
+from ipu_results.schema.frames import build_frame, build_frame_from_columns
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -26,7 +26,6 @@ USED = """
     framework compiler precision compute_precision batch_size micro_batch_size throughput item latency_ms latency_basis
     latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
 """.split()
-CELL_COLUMNS = ("result_id", "column_name", "header", "raw_text", "value")
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
@@ -78,15 +77,23 @@ class Dataset:
 
     @cached_property
     def printed_cells(self) -> pd.DataFrame:
-        """The cells of published rows in their own documents by row and cell number; `row` is as in `published`."""
+        """The cells of published rows in their own documents by row and cell number; `row` is as in `published`.
+
+        The index is the position in `cells`, from which `read_cells` adds columns: most rules look at few of the cells.
+        """
         rows = find_positions(self.cells["result_id"], self.published["result_id"])
         documents = self.published["document_id"].drop_duplicates()
         own = find_positions(self.published["document_id"], documents)
-        is_own = rows >= 0
-        is_own[is_own] = find_positions(self.cells["document_id"], documents)[is_own] == own[rows[is_own]]
-        order = np.lexsort((self.cells["cell_number"].to_numpy(dtype="int64"), rows))
-        order = order[is_own[order]]
-        return self.cells[list(CELL_COLUMNS)].iloc[order].assign(row=rows[order])
+        cells = np.flatnonzero(rows >= 0)
+        cells = cells[find_positions(self.cells["document_id"], documents)[cells] == own[rows[cells]]]
+        cells = cells[np.lexsort((self.cells["cell_number"].to_numpy(dtype="int64")[cells], rows[cells]))]
+        codes, names = pd.factorize(self.cells["column_name"])
+        columns = pd.Categorical.from_codes(codes[cells], names)
+        return pd.DataFrame({"row": rows[cells], "column_name": columns}, index=cells)
+
+    def read_cells(self, cells: pd.DataFrame, *names: str) -> pd.DataFrame:
+        """Add columns of `cells` to some of `printed_cells`."""
+        return cells.assign(**{name: self.cells[name].array.take(cells.index.to_numpy()) for name in names})
 
     def compute_once(self, compute: Callable[[Dataset], pd.DataFrame]) -> pd.DataFrame:
         """Return what `compute` derives from this dataset, computed once for all rules."""
@@ -122,8 +129,9 @@ def number_groups(*columns: Any) -> Any:
 
 def find_positions(values: pd.Series, known: pd.Series) -> Any:
     """Return the position of each value among the known ones, -1 for an unknown value."""
-    positions = pc.index_in(pa.array(values), value_set=pa.array(known))
-    return pc.fill_null(positions, -1).to_numpy(zero_copy_only=False)
+    runs = pc.run_end_encode(pa.chunked_array([pa.array(values)]).combine_chunks())  # equal ones follow each other
+    positions = pc.fill_null(pc.index_in(runs.values, value_set=pa.array(known)), -1)
+    return np.repeat(positions.to_numpy(zero_copy_only=False), np.diff(runs.run_ends, prepend=0))
 
 
 def map_texts(texts: pd.Series, function: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
@@ -177,7 +185,7 @@ def build_dataset(
 
 
 FLAGS = table("flags")
-DTYPES = frame_dtypes(FLAGS)
+NO_FLAGS = build_frame(FLAGS, [])
 
 
 def build_flags(
@@ -194,19 +202,22 @@ def build_flags(
     Severity and column are per row or the same for all. Message and suggestion are per row, or one template that
     `fill_template` fills.
     """
+    if rows.empty:
+        return build_no_flags()
     texts = [fill_template(value, rows) if isinstance(value, str) else value for value in (message, suggested)]
     values = (rule, severity, rows["result_id"].array, column_name, *texts)
-    columns = zip(DTYPES.items(), values, strict=True)
-    return pd.DataFrame({name: _build_column(value, len(rows), dtype) for (name, dtype), value in columns})
+    columns = {name: _build_column(value, len(rows)) for name, value in zip(FLAGS.names, values, strict=True)}
+    return build_frame_from_columns(FLAGS, columns)
 
 
-def _build_column(value: Any, length: int, dtype: Any) -> Any:
-    repeated = [value] * length if value is None or isinstance(value, str) else value
-    return pd.array(repeated if hasattr(repeated, "dtype") else list(repeated), dtype=dtype)
+def _build_column(value: Any, length: int) -> Any:
+    if value is None or isinstance(value, str):
+        return pa.repeat(pa.scalar(value, pa.string()), length)
+    return pa.array(value, pa.string(), from_pandas=True)
 
 
 def build_no_flags() -> pd.DataFrame:
-    return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in DTYPES.items()})
+    return NO_FLAGS.copy()
 
 
 class TemplateFigure(float):

@@ -7,7 +7,14 @@ from dataclasses import asdict
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, fill_template, map_texts
+from ipu_results.check.rules.dataset import (
+    Dataset,
+    build_flags,
+    build_no_flags,
+    fill_template,
+    map_texts,
+    number_groups,
+)
 from ipu_results.schema import table
 
 NAMED = ("model", "platform", "framework")
@@ -22,15 +29,16 @@ def flag_unit(data: Dataset) -> pd.DataFrame:
     It is an error if another cell of the row prints a rate such as `frames/s`, since the column's unit then does not
     hold for this row. It is a warning if no source says what the items are.
     """
-    rows = data.published.loc[data.published["throughput"].notna(), ["result_id", "model", "throughput", "item"]]
+    counts = data.published["throughput"].notna()
     cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(WORD_CELLS) & cells["value"].isna() & cells["row"].isin(rows.index)]
+    cells = cells[cells["column_name"].isin(WORD_CELLS) & counts.to_numpy()[cells["row"]]]
+    cells = data.read_cells(cells[data.cells["value"].isna().to_numpy()[cells.index]], "raw_text")
     cells = cells[cells["raw_text"].str.contains("/", regex=False)]
-    rates = cells["raw_text"].str.extract(RATE, expand=False).dropna()
-    stated = cells.loc[rates.index, ["row", "result_id", "column_name", "raw_text"]].assign(unit=rates)
+    cells = cells.assign(unit=cells["raw_text"].str.extract(RATE, expand=False)).dropna().drop_duplicates("row")
+    stated = data.read_cells(cells, "result_id", "column_name")
     stated = stated.assign(singular=stated["unit"].str.lower().str.removesuffix("s"))
-    stated = stated.drop_duplicates("row")
-    unstated = rows[rows["item"].isna() & ~rows.index.isin(stated["row"])]
+    columns = ["result_id", "model", "throughput"]
+    unstated = data.published.loc[counts & data.published["item"].isna(), columns].drop(stated["row"], errors="ignore")
     notes = data.models.set_index("model")["item_note"] if "item_note" in data.models else pd.Series(dtype="str")
     unstated = unstated.assign(note=("; " + unstated["model"].map(notes).astype("str")).fillna(""))
     printed = "the {column_name} cell prints a unit, {raw_text}: the throughput counts {unit} per second"
@@ -51,33 +59,27 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     such as `BERT Large SL128`, is not a spelling of the model.
     """
     cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
+    cells = data.read_cells(cells[cells["column_name"].isin(NAMED)], "column_name", "raw_text")
+    cells = cells[cells["raw_text"] != ""]
     variants = data.published["variant"].array.take(cells["row"].to_numpy())
-    pairs = cells[["raw_text"]].assign(variant=variants)
-    may_end = pairs["raw_text"].str.len() >= pairs["variant"].str.len()  # vectorised, as no test of endings is
-    with_variant = pairs[may_end].drop_duplicates().dropna()
-    with_variant = with_variant[[name.endswith(end) for name, end in with_variant.itertuples(index=False)]]
-    if len(with_variant):
-        cells = cells[pairs.merge(with_variant.assign(found=True), how="left")["found"].isna().to_numpy()]
-    parts = [_names(data, cells, column) for column in NAMED]
-    rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
-    rows = rows[rows["raw_text"] != rows["canonical"]]
-    name = ["column_name", "raw_text", "canonical"]
-    rows = rows.assign(count=rows.groupby(name)["row"].transform("size")).drop_duplicates(name)
-    rows = rows.assign(rows=np.where(rows["count"] > 1, " rows", " row"))
+    _, first, pairs = np.unique(number_groups(cells["raw_text"], variants), return_index=True, return_inverse=True)
+    names = zip(cells["raw_text"].iloc[first], variants.take(first), strict=True)
+    with_variant = [isinstance(variant, str) and name.endswith(variant) for name, variant in names]
+    cells = cells[~np.array(with_variant, dtype=bool)[pairs]].drop_duplicates(["column_name", "row"])
+    canonical = pd.concat([data.published[name] for name in NAMED]).array
+    at = cells["row"] + len(data.published) * cells["column_name"].map(NAMED.index).astype("int64")
+    rows = cells.assign(canonical=canonical.take(at.to_numpy()), count=1).dropna(subset="canonical")
+    name = ["column_name", "canonical"]
+    spellings = rows.groupby([*name, "raw_text"], as_index=False).agg({"row": "first", "count": "sum"})
+    spellings = spellings[spellings.duplicated(name, keep=False)]
+    listed = spellings.groupby(name, as_index=False).agg(spellings=("raw_text", ", ".join))
+    rows = spellings[spellings["raw_text"] != spellings["canonical"]].merge(listed, on=name)
+    rows = rows.assign(
+        result_id=data.published["result_id"].array.take(rows["row"].to_numpy()),
+        rows=np.where(rows["count"] > 1, " rows", " row"),
+    )
     template = "{raw_text} ({count}{rows}) is one of several printed names of {canonical}: {spellings}"
     return build_flags("R16", "info", rows, rows["column_name"].array, template, suggested="{canonical}")
-
-
-def _names(data: Dataset, cells: pd.DataFrame, column: str) -> pd.DataFrame:
-    rows = cells.loc[cells["column_name"] == column, ["row", "result_id", "column_name", "raw_text"]]
-    canonical = data.published[column].array.take(rows["row"].to_numpy())
-    rows = rows.assign(canonical=canonical).drop_duplicates("row")
-    names = rows[["canonical", "raw_text"]].drop_duplicates().sort_values(["canonical", "raw_text"])
-    names = names[names["canonical"].duplicated(keep=False)]
-    spellings = names.groupby("canonical")["raw_text"].agg(", ".join)
-    rows = rows[rows["canonical"].isin(spellings.index)]
-    return rows.assign(spellings=rows["canonical"].map(spellings))
 
 
 def flag_network_identity(data: Dataset) -> pd.DataFrame:
@@ -123,8 +125,9 @@ def flag_blank_cell(data: Dataset) -> pd.DataFrame:
     It is only information for a column that may be blank: a row without a variant has none.
     """
     cells = data.printed_cells
-    cells = cells[cells["raw_text"] == ""].drop_duplicates(["row", "column_name"])
+    cells = cells[(data.cells["raw_text"] == "").to_numpy()[cells.index]].drop_duplicates(["row", "column_name"])
     cells = cells[data.published["printed"].to_numpy()[cells["row"]]]
+    cells = data.read_cells(cells, "result_id", "column_name", "header")
     severity = np.where(cells["column_name"].isin(MAY_BE_BLANK), "info", "warn")
     template = "the cell under the header {header} is blank"
     return build_flags("R09", severity, cells, cells["column_name"].array, template)
@@ -137,13 +140,15 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
+    cells = data.read_cells(cells, "raw_text")
     figures = map_texts(cells["raw_text"], read_digits)
     cells = cells.join(figures["figure"])[figures["digits"] >= MIN_DIGITS]
-    rows = cells[["row", "result_id", "column_name", "raw_text", "figure"]].assign(
-        document=data.groups("document_id")[cells["row"]],
+    document = data.groups("document_id")[cells["row"]]
+    rows = cells.assign(
+        group=number_groups(document, cells["column_name"].cat.codes, cells["figure"]),
         kind=data.groups("model", "task")[cells["row"]],
     )
-    rows = _join_unrelated(rows)
+    rows = data.read_cells(_join_unrelated(rows), "result_id", "column_name")
     more = [f" and {count - 1} more" if count > 1 else "" for count in rows["unrelated"].to_list()]
     rows = rows.assign(place=data.format_places(rows["other"]), more=more)
     template = "{raw_text} is also printed by an unrelated row: {place}{more}"
@@ -162,9 +167,7 @@ def read_digits(texts: pd.Series) -> pd.DataFrame:
 
 def _join_unrelated(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows that share a figure with unrelated rows: `other` is the first of these, `unrelated` their number."""
-    same = ["document", "column_name", "figure"]
-    rows = rows[rows.duplicated(same, keep=False)]
-    rows = rows.assign(group=rows.groupby(same, sort=False).ngroup())
+    rows = rows[rows["group"].duplicated(keep=False)]
     kinds = rows.drop_duplicates(["group", "kind"])[["group", "kind", "row"]]
     first = kinds.drop_duplicates("group").set_index("group")
     second = kinds[kinds["group"].duplicated()].drop_duplicates("group").set_index("group")
@@ -183,19 +186,22 @@ def flag_number_format(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(NUMBER_COLUMNS) & data.published["printed"].to_numpy()[cells["row"]]]
-    cells = cells[cells["value"].notna()].drop_duplicates(["row", "column_name"])
+    cells = cells[data.cells["value"].notna().to_numpy()[cells.index]].drop_duplicates(["row", "column_name"])
+    tables = data.groups("document_id", "table_name")[cells["row"]]
+    cells = cells.assign(column=number_groups(tables, cells["column_name"].cat.codes))
+    cells = data.read_cells(cells, "raw_text")
     parts = map_texts(cells["raw_text"], _split_numbers)
-    rows = cells[["result_id", "column_name", "raw_text"]].join(parts)
-    rows = rows.assign(table=data.groups("document_id", "table_name")[cells["row"]])[parts["plain"]]
-    column = [rows["table"], rows["column_name"]]
-    sizes = rows.groupby(["table", "column_name", "decimals"]).size().rename("count").reset_index()
-    sizes = sizes.sort_values(["count", "decimals"], ascending=[False, True])
-    usual = sizes.drop_duplicates(["table", "column_name"])
-    usual = rows[["table", "column_name"]].merge(usual, on=["table", "column_name"], how="left")["decimals"]
-    rows = rows.assign(usual=usual.to_numpy(), marks=rows["marked"].groupby(column).transform("any"))
+    rows = cells.join(parts)[parts["plain"]]
+    sizes = rows.groupby(["column", "decimals"]).size().rename("count").reset_index()
+    sizes = sizes.sort_values(["count", "decimals"], ascending=[False, True]).drop_duplicates("column")
+    rows = rows.assign(
+        usual=rows["column"].map(sizes.set_index("column")["decimals"]),
+        marks=rows.groupby("column")["marked"].transform("any"),
+    )
     short = rows["decimals"] < rows["usual"]
     unmarked = rows["marks"] & ~rows["marked"] & (rows["whole"].str.len() > 3)
     rows = rows.assign(short=short, unmarked=unmarked)[short | unmarked]
+    rows = data.read_cells(rows, "result_id", "column_name")
     return build_flags("R19", "info", rows, rows["column_name"].array, _losses(rows), suggested=_full_forms(rows))
 
 

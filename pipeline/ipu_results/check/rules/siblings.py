@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, map_texts, round_figures
+from ipu_results.check.rules.dataset import (
+    Dataset,
+    build_flags,
+    build_no_flags,
+    map_texts,
+    number_groups,
+    round_figures,
+)
 from ipu_results.check.rules.identity import read_digits
 from ipu_results.ground.physics import PER_ITEM
 
@@ -52,14 +59,17 @@ def flag_repeated_sibling(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(FIGURES)].drop_duplicates(["row", "column_name"])
+    cells = data.read_cells(cells, "raw_text")
     cells = cells.join(map_texts(cells["raw_text"], read_digits))
-    cells = cells.assign(work=data.groups(*PLACE, "task", "model")[cells["row"]])
-    cells = cells[cells["digits"] >= NEIGHBOUR_DIGITS].sort_values(["column_name", "work", "figure", "row"])
-    same = (cells[["column_name", "work", "figure"]] == cells[["column_name", "work", "figure"]].shift()).all(axis=1)
-    near = same & ((cells["row"] - cells["row"].shift() == 1) | (cells["digits"] >= TABLE_DIGITS))
+    cells = cells[cells["digits"] >= NEIGHBOUR_DIGITS]
+    work = data.groups(*PLACE, "task", "model")[cells["row"]]
+    cells = cells.assign(same=number_groups(work, cells["column_name"].cat.codes, cells["figure"]))
+    cells = cells.sort_values(["same", "row"])
+    step = cells["row"].diff().where(cells["same"] == cells["same"].shift())
+    near = (step == 1) | (step.notna() & (cells["digits"] >= TABLE_DIGITS))
     below = near.shift(-1, fill_value=False)
     other = cells["row"].shift().where(near, cells["row"].shift(-1))
-    rows = cells.assign(other=other)[near | below]
+    rows = data.read_cells(cells.assign(other=other)[near | below], "result_id", "column_name")
     rows = rows.assign(place=data.format_places(rows["other"].astype("int64")))
     template = "{raw_text} is also printed at {place}; one of the two may be a copy"
     return build_flags("R39", "warn", rows, rows["column_name"].array, template)
