@@ -66,13 +66,11 @@ def flag_contradicted(data: Dataset) -> pd.DataFrame:
     """
     known = pd.concat([data.published["result_id"], data.microbenchmarks["microbenchmark_id"]])
     rows = data.contradicted[find_positions(data.contradicted["result_id"], known) >= 0]
-    rows = rows.assign(
-        rank=rows["severity"].map(SEVERITIES.index).astype("int64"),
-        text=rows["contradiction_id"]
-        + ": "
-        + rows["contradiction_id"].map(data.contradictions).astype(rows["severity"].dtype),
-    )
-    rows = rows.groupby(["result_id", "column_name"], as_index=False).agg({"rank": "max", "text": "; ".join})
-    return build_flags(
-        "R35", [SEVERITIES[rank] for rank in rows["rank"]], rows, rows["column_name"].array, rows["text"].array
-    )
+    names = ("result_id", "column_name", "severity", "contradiction_id")
+    entries: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for result_id, column, severity, entry in zip(*(rows[name].to_list() for name in names), strict=True):
+        entries.setdefault((result_id, column), []).append((severity, f"{entry}: {data.contradictions[entry]}"))
+    severities = [max((severity for severity, _ in own), key=SEVERITIES.index) for own in entries.values()]
+    messages = ["; ".join(text for _, text in own) for own in entries.values()]
+    rows = rows.drop_duplicates(["result_id", "column_name"])
+    return build_flags("R35", severities, rows, rows["column_name"].array, messages)

@@ -30,7 +30,8 @@ def flag_whole_multiples(data: Dataset) -> pd.DataFrame:
     tiles), items of the row's batch for throughputs, and shares of up to 200 for percentages. A figure is a multiple if
     some value that rounds to it is. The chance is that of accident, times all columns and units that are tried.
     """
-    tried = [test for column in _list_columns(data) for test in _try_units(data, *column)]
+    clocks = sorted(set(data.platforms["clock_ghz"].dropna()))
+    tried = [test for column in _list_columns(data) for test in _try_units(clocks, *column)]
     flags = []
     for result_id, column_name, name, unit, fits, count, chance, others in tried:
         if fits == count and chance + np.log10(len(tried)) < np.log10(MAX_CHANCE):
@@ -79,12 +80,12 @@ def _split(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, Any]]:
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     figures = np.split(rows[["value", "half", "grain"]].to_numpy(dtype="float64")[order], starts[1:])
-    pairs = zip(rows.iloc[order[starts]].itertuples(), figures, strict=True)
+    pairs = zip(rows.iloc[order[starts]].itertuples(), figures, strict=False)  # of no rows, one part is left
     return ((own, columns.T) for own, columns in pairs if len(columns) >= MIN_FIGURES)
 
 
 def _try_units(
-    data: Dataset, kind: str, column_name: str, name: str, first: str, figures: Any
+    clocks: list[float], kind: str, column_name: str, name: str, first: str, figures: Any
 ) -> list[tuple[Any, ...]]:
     """Return for each unit of a column: the first row, the unit, how many figures fit, and the logarithm of chance."""
     value, half, grain = figures
@@ -92,7 +93,6 @@ def _try_units(
     units: dict[str, Any] = {"items of the batch": grain}
     if kind == "cycles":
         summed = f" summed over {grain.max():.0f} tiles" if grain.max() > 1 else ""
-        clocks = sorted(set(data.platforms["clock_ghz"].dropna()))
         units = {f"cycles{summed} at {clock} GHz": 1 / (clock * GIGA) / grain for clock in clocks}
     elif kind == "share":
         units = {f"counts of {count}": 100 / count / grain for count in COUNTS}

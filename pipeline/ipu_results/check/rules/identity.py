@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import numpy as np
 import pandas as pd
@@ -10,14 +10,15 @@ import pandas as pd
 from ipu_results.check.rules.dataset import (
     Dataset,
     build_flags,
-    build_no_flags,
     fill_template,
     map_texts,
     number_groups,
 )
 from ipu_results.schema import table
+from ipu_results.schema.vocabulary import NetworkIdentity
 
 NAMED = ("model", "platform", "framework")
+IDENTITY_COLUMNS = [field.name for field in fields(NetworkIdentity)]
 WORD_CELLS = ("model", "variant", "platform", "sdk_version", "framework", "dataset", "precision")
 PACKED = r"\bpacked\b"
 RATE = r"\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b"
@@ -68,30 +69,40 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     cells = cells[~np.array(with_variant, dtype=bool)[pairs]].drop_duplicates(["column_name", "row"])
     canonical = pd.concat([data.published[name] for name in NAMED]).array
     at = cells["row"] + len(data.published) * cells["column_name"].map(NAMED.index).astype("int64")
-    rows = cells.assign(canonical=canonical.take(at.to_numpy()), count=1).dropna(subset="canonical")
-    name = ["column_name", "canonical"]
-    spellings = rows.groupby([*name, "raw_text"], as_index=False).agg({"row": "first", "count": "sum"})
-    spellings = spellings[spellings.duplicated(name, keep=False)]
-    listed = spellings.groupby(name, as_index=False).agg(spellings=("raw_text", ", ".join))
-    rows = spellings[spellings["raw_text"] != spellings["canonical"]].merge(listed, on=name)
+    rows = cells.assign(canonical=canonical.take(at.to_numpy())).dropna(subset="canonical")
+    groups = number_groups(rows["column_name"], rows["canonical"])
+    _, first, count = np.unique(number_groups(groups, rows["raw_text"]), return_index=True, return_counts=True)
+    rows = rows.iloc[first].assign(group=groups[first], count=count, rows=np.where(count > 1, " rows", " row"))
+    rows = rows[rows["group"].duplicated(keep=False)].sort_values("raw_text")
     rows = rows.assign(
+        spellings=rows["group"].map(rows.groupby("group")["raw_text"].agg(list).map(", ".join)),
         result_id=data.published["result_id"].array.take(rows["row"].to_numpy()),
-        rows=np.where(rows["count"] > 1, " rows", " row"),
     )
+    rows = rows[rows["raw_text"] != rows["canonical"]]
     template = "{raw_text} ({count}{rows}) is one of several printed names of {canonical}: {spellings}"
     return build_flags("R16", "info", rows, rows["column_name"].array, template, suggested="{canonical}")
 
 
 def flag_network_identity(data: Dataset) -> pd.DataFrame:
     """Flag a model name that hides which network ran, if a public configuration or the document names it."""
-    if not data.vocabulary.identities:
-        return build_no_flags()
-    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities])
-    known = known.astype({name: data.published[name].dtype for name in NAMED})
-    rows = data.published[["result_id", *NAMED]].merge(known, on=list(NAMED), validate="m:1")
+    rows = data.compute_once(join_identities)
     rows = rows.assign(millions=np.round(rows["parameters"] / 1e6, 1))
     template = "{model} names several networks; here {network} ran ({millions} M parameters): {source}"
     return build_flags("R20", rows["severity"].array, rows, "model", template, suggested="{network}")
+
+
+def join_identities(data: Dataset) -> pd.DataFrame:
+    """Join the published rows whose model names several networks to the identity of the one that ran."""
+    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities], columns=IDENTITY_COLUMNS)
+    known = known.astype(dict.fromkeys((*NAMED, "network"), data.published["model"].dtype))
+    rows = data.published.loc[data.published["model"].isin(known["model"]), ["result_id", *NAMED]]
+    return rows.reset_index(names="row").merge(known, on=list(NAMED), validate="m:1").set_index("row")
+
+
+def find_networks(data: Dataset) -> pd.DataFrame:
+    """Return the `network` that ran in each published row: its model, or what that hides."""
+    known = data.compute_once(join_identities)["network"].reindex(data.published.index)
+    return pd.DataFrame({"network": known.fillna(data.published["model"])})
 
 
 def flag_packed_batch(data: Dataset) -> pd.DataFrame:

@@ -38,6 +38,7 @@ PARTS: Mapping[str, Sequence[str]] = {
 """What a figure that is a share of a total is multiplied by, by the end of its statistic: sizes of its shape."""
 WORK = ["document_id", "device", "device_count", "operation", "shape", "precision", "metric", "conditions"]
 SERIES = {"batches": "batch"}
+SAME_SERIES = ["document_id", "device", "device_count", "operation", "precision", "metric"]
 LAST_SIZE = r"(?:^| )(\w+)=(\d+)$"
 Findings = list[tuple[str, str, str]]
 """Row, severity and message."""
@@ -55,21 +56,16 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     own = printed.groupby(["document_id", "device", bounds])["canonical_value"].max().to_dict()
     sheets = data.platforms.groupby("chip")[sorted(set(data.vocabulary.peaks.values()))].first().to_dict()
     findings: Findings = []
-    columns = ["result_id", "document_id", "device", "device_count", "precision", "canonical_value"]
-    for row in _list_rows(rows.loc[rows["statistic"] != THEORETICAL, columns]):
-        bound = data.vocabulary.peaks.get(str(row.precision))
-        if bound is None:
-            continue
-        peak = sheets[bound].get(row.device, np.nan)
-        source = "the peak"
-        if pd.isna(peak):
-            peak, source = own.get((row.document_id, row.device, bound), np.nan), "the printed theoretical peak"
-        count = 1 if pd.isna(row.device_count) else int(row.device_count)
-        if row.canonical_value > peak * count:
-            message = f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {count} × {row.device} at "
-            findings.append(
-                (row.result_id, "error", f"{message}{row.precision} is {format_figure(float(peak) * count)}")
-            )
+    rows = rows.assign(bound=rows["precision"].map(data.vocabulary.peaks), device_count=rows["device_count"].fillna(1))
+    rows = rows[rows["bound"].notna() & (rows["statistic"] != THEORETICAL)]
+    for row in _list_rows(rows):
+        peak, source = sheets[row.bound].get(row.device, np.nan), "the peak"
+        if np.isnan(peak):
+            peak, source = own.get((row.document_id, row.device, row.bound), np.nan), "the printed theoretical peak"
+        if row.canonical_value > peak * row.device_count:
+            message = f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.device_count} × {row.device} at "
+            peak_of_all = format_figure(float(peak) * row.device_count)
+            findings.append((row.result_id, "error", f"{message}{row.precision} is {peak_of_all}"))
     return _build("R30", findings)
 
 
@@ -146,10 +142,10 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     findings: Findings = []
     for work in _group(rows[rows["work"].isin(rows.loc[rows["parts"].notna(), "work"])], "work"):
         totals = [row for row in work if row.parts is None]
-        for row in work:
+        for row in (row for row in work if row.parts is not None):
             pairs = (pair.partition("=") for pair in str(row.shape).split())
             sizes = {name: int(value) for name, _, value in pairs if value.isdecimal()}
-            if row.parts is None or any(part not in sizes for part in row.parts):
+            if any(part not in sizes for part in row.parts):
                 continue
             number = prod(sizes[part] for part in row.parts)
             low, high = row.low * number, row.high * number
@@ -171,13 +167,15 @@ def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
     rows = data.compute_once(read_figures)
     findings: Findings = []
     for words, name in SERIES.items():
-        peaks = rows[rows["statistic"] == OVER + words]
-        series = rows[rows["shape"].str.contains(f" {name}=", na=False)]
-        ends = series["shape"].str.extract(rf"^(.*) {name}=(\d+)$")
-        series = series.assign(shape=ends[0], size=ends[1])[ends[1].notna()]
-        keys = ["document_id", "device", "device_count", "operation", "precision", "metric", "shape"]
-        largest = series.sort_values("canonical_value", ascending=False, kind="stable").drop_duplicates(keys)
-        pairs = peaks.merge(largest, on=keys, suffixes=("", "_there"))
+        is_peak = (rows["statistic"] == OVER + words).fillna(False)
+        own = rows[is_peak | rows["shape"].str.contains(f" {name}=", na=False)]
+        is_peak = is_peak[own.index]
+        ends = own["shape"].str.extract(rf"^(.*) {name}=(\d+)$")
+        bases = ends[0].where(~is_peak, own["shape"])
+        own = own.assign(same=number_groups(*(own[key] for key in SAME_SERIES), bases), size=ends[1])
+        peaks, series = own[is_peak], own[~is_peak & ends[1].notna()]
+        largest = series.sort_values("canonical_value", ascending=False, kind="stable").drop_duplicates("same")
+        pairs = peaks.drop(columns="size").merge(largest, on="same", suffixes=("", "_there"))
         pairs = pairs[pairs["raw"] != pairs["raw_there"]]
         for row in _list_rows(pairs[pairs["canonical_value"] != pairs["canonical_value_there"]]):
             gap = row.canonical_value / row.canonical_value_there - 1

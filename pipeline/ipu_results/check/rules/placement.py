@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template
-from ipu_results.check.rules.identity import flag_network_identity
+from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template, find_positions, number_groups
+from ipu_results.check.rules.identity import find_networks
 from ipu_results.link.configurations import NEAR, split_settings
 
 MAX_FRAMEWORK_RATIO = 1.4
@@ -28,15 +28,12 @@ def flag_framework_ratio(data: Dataset) -> pd.DataFrame:
 
     Rows whose name hides another network (R20) are not the same. Of several rows of a framework the fastest counts.
     """
-    columns = ["result_id", "model", "framework", "throughput", "batch_size"]
-    networks = data.compute_once(flag_network_identity)[["result_id", "suggested"]]
-    rows = data.published[columns].assign(key=data.groups(*SAME_ROW)).merge(networks, how="left", validate="1:1")
-    rows = rows.assign(network=rows["suggested"].fillna(rows["model"])).drop(columns=["model", "suggested"])
-    rows = rows[rows[["framework", "throughput", "batch_size"]].notna().all(axis=1) & (rows["throughput"] > 0)]
-    rows = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(
-        ["key", "network", "framework"]
-    )
-    pairs = rows.merge(rows.drop(columns="batch_size"), on=["key", "network"], suffixes=("", "_other"))
+    rows = data.published[["result_id", "framework", "throughput", "batch_size"]]
+    same = number_groups(data.groups(*SAME_ROW), data.compute_once(find_networks)["network"])
+    rows = rows.assign(same=same)[(rows["throughput"] > 0) & rows["batch_size"].notna() & rows["framework"].notna()]
+    rows = rows[rows["same"].duplicated(keep=False)]
+    rows = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(["same", "framework"])
+    pairs = rows.merge(rows.drop(columns="batch_size"), on="same", suffixes=("", "_other"))
     pairs = pairs[pairs["throughput"] > MAX_FRAMEWORK_RATIO * pairs["throughput_other"]]
     pairs = pairs.sort_values("throughput_other", ascending=False, kind="stable").drop_duplicates("result_id")
     pairs = pairs.assign(ratio=pairs["throughput"] / pairs["throughput_other"])
@@ -54,10 +51,17 @@ COMMAND = "{benchmark} of {path}, {repository} {tag} ({match_confidence} match)"
 
 def join_configurations(data: Dataset, *columns: str) -> pd.DataFrame:
     """Return published rows with `columns`, joined to their configuration if it is an exact or a likely match."""
+    known = data.compute_once(_list_near_matches)
+    rows = data.published.loc[known.index, ["result_id", *columns]]
+    return rows.merge(known, left_index=True, right_index=True, suffixes=("", "_configured"))
+
+
+def _list_near_matches(data: Dataset) -> pd.DataFrame:
+    """Return the exact and likely matches by the position of their row in `published`."""
     known = data.configurations
     known = known[known["match_confidence"].isin(NEAR) & known["result_id"].notna()].drop_duplicates("result_id")
-    rows = data.published[["result_id", *columns]]
-    return rows.merge(known, on="result_id", suffixes=("", "_configured"), validate="1:1")
+    rows = find_positions(known["result_id"], data.published["result_id"])
+    return known.drop(columns="result_id").set_axis(rows)[rows >= 0].sort_index()
 
 
 def flag_batch_against_configuration(data: Dataset) -> pd.DataFrame:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset, build_flags, format_figure, round_figures
+from ipu_results.check.rules.identity import find_networks
 from ipu_results.ground.physics import (
     FLOP_PER_MAC,
     SECONDS_PER_MINUTE,
@@ -18,7 +18,6 @@ from ipu_results.ground.physics import (
     count_passes,
 )
 
-NAMED = ("model", "platform", "framework")
 OF_CHIPS = ("device", "board")
 OF_MACHINE = "machine"
 DIE = " GCD"  # one of the two dies of a chip; no source rates one, and it draws no more than the whole chip
@@ -47,9 +46,10 @@ def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
 
 def compute_implied_work(data: Dataset) -> pd.DataFrame:
     """Return the published rows with known work and peak: implied `tflops`, and `peak` of all chips."""
-    columns = ["result_id", "task", *NAMED, "variant", "chip", "chip_count", "precision", "compute_precision"]
-    rows = data.published[[*columns, "throughput"]]
-    rows = rows.assign(network=_find_networks(data, rows), variant=rows["variant"].fillna(""))
+    columns = ["result_id", "task", "platform", "variant", "chip", "chip_count", "precision", "compute_precision"]
+    rows = data.published[[*columns, "throughput"]].assign(network=data.compute_once(find_networks)["network"])
+    rows = rows[rows["throughput"].notna() & rows["network"].isin([network for network, _ in data.vocabulary.gmacs])]
+    rows = rows.assign(variant=rows["variant"].fillna(""))
     known = [(*place, gmacs) for place, gmacs in data.vocabulary.gmacs.items()]
     work = pd.DataFrame(known, columns=["network", "variant", "gmacs"])
     work = work.astype({"network": rows["network"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"})
@@ -58,13 +58,6 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
     passes = rows["task"].map(count_passes).astype("int64")  # of no rows, `map` makes texts
     rows = rows.assign(tflops=compute_tflops(rows["throughput"], rows["gmacs"], passes))
     return rows[rows["peak"].notna() & rows["tflops"].notna()]
-
-
-def _find_networks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
-    """Return the network that ran, from the identities if a model's name means several."""
-    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities], columns=[*NAMED, "network"])
-    known = known.astype(rows["model"].dtype)
-    return rows[list(NAMED)].merge(known, on=list(NAMED), how="left", validate="m:1")["network"].fillna(rows["model"])
 
 
 def _find_peaks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
@@ -170,16 +163,19 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     The row's MLPerf id names the entry. An id without an official entry is a finding of its own, and so is a machine
     with another number of chips than the entry's.
     """
-    entries = data.official.loc[data.official["minutes"].notna(), ["mlperf_id", "result_id", "minutes", "path"]]
-    scores = entries[entries["mlperf_id"].notna()].merge(data.results[["result_id", "model"]], on="result_id")
-    times = data.cells[data.cells["column_name"] == "time_to_train_s"]
-    rows = data.results[(data.results["origin"] == "published") & data.results["mlperf_id"].notna()]
-    rows = rows[["result_id", "mlperf_id", "model", "chip_count"]]
-    machines = data.official[["mlperf_id", "accelerators"]].dropna().drop_duplicates("mlperf_id")
+    named = data.results["origin"].eq("published") & data.results["mlperf_id"].notna()
+    rows = data.results.loc[named, ["result_id", "mlperf_id", "model", "chip_count"]]
+    columns = ["mlperf_id", "result_id", "minutes", "path", "accelerators"]
+    official = data.official.loc[data.official["mlperf_id"].isin(rows["mlperf_id"]), columns]
+    machines = official[["mlperf_id", "accelerators"]].dropna().drop_duplicates("mlperf_id")
     machines = rows.merge(machines, on="mlperf_id")
     machines = machines[(machines["chip_count"] != machines["accelerators"]).fillna(False)]
-    rows = rows.merge(times[["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
-    rows = rows.merge(scores.drop(columns="result_id"), on=["mlperf_id", "model"], how="left")
+    scores = official[official["minutes"].notna()].drop(columns="accelerators")
+    models = data.results.loc[data.results["result_id"].isin(scores["result_id"]), ["result_id", "model"]]
+    scores = scores.merge(models, on="result_id").drop(columns="result_id")
+    times = (data.cells["column_name"] == "time_to_train_s") & data.cells["result_id"].isin(rows["result_id"])
+    rows = rows.merge(data.cells.loc[times, ["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
+    rows = rows.merge(scores, on=["mlperf_id", "model"], how="left")
     unknown, known = rows[rows["minutes"].isna()], rows[rows["minutes"].notna()]
     known = known.assign(official=known["minutes"] * SECONDS_PER_MINUTE / known["factor"])
     known = known.assign(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -34,11 +36,14 @@ def flag_conditions_twice(data: Dataset) -> pd.DataFrame:
     """
     words = data.published["conditions"].str.replace(MEASURED, "", regex=True)
     setup = [name for name in SETUP if name != "conditions"]
-    rows = data.published.assign(group=data.groups(*PLACE, *setup, *KINDS, "batch_size"), words=words.fillna(""))
+    rows = data.published[["result_id", *FIGURES]].assign(
+        group=number_groups(data.groups(*PLACE, *setup, *KINDS, "batch_size"), words.fillna(""))
+    )
+    rows = rows[rows["group"].duplicated(keep=False)]
     flags = []
     for column in FIGURES:
         own = rows[rows[column].notna()]
-        figures = own.groupby(["group", "words"])[column]
+        figures = own.groupby("group")[column]
         own = own.assign(low=figures.transform("min"), high=figures.transform("max"), count=figures.transform("size"))
         template = (
             "{count} rows of this table print {low} to {high} under the same conditions: find in the source what tells "
@@ -120,45 +125,43 @@ def _find_points(data: Dataset, column: str) -> pd.DataFrame:
     return points.drop_duplicates(["curve", "at"], keep=False).sort_values(["curve", "at"])
 
 
-def _shift(values: pd.Series, curve: pd.Series, by: int) -> pd.Series:
-    """Shift within a curve."""
-    return values.shift(by).where(curve == curve.shift(by))
+def _shift(values: Any, curve: Any, by: int) -> Any:
+    """Shift within a curve; null where it has no such point."""
+    at = np.arange(len(curve)) - by
+    inside = np.clip(at, 0, len(curve) - 1)
+    return np.where((at == inside) & (curve[inside] == curve), values[inside], np.nan)
 
 
 def _deviate_from_curves(points: pd.DataFrame) -> pd.Series:
     """Return by how much odd points are off the steps that the other curves take."""
-    curve = points["curve"]
-    before = _shift(points["at"], curve, 1)
-    step = points["log"] - _shift(points["log"], curve, 1)
-    same = [points["table"], before, points["at"]]
-    off = step - step.groupby(same).transform("median")
+    curve, size, figure = (points[name].to_numpy() for name in ("curve", "at", "log"))
+    before = _shift(size, curve, 1)
+    steps = pd.Series(figure - _shift(figure, curve, 1))
+    same = number_groups(points["table"], before, size)
+    off = steps - steps.groupby(same).transform("median")
     spread = SPREADS * off.abs().groupby(same).transform("median")
-    off = off.where(step.groupby(same).transform("count") >= MIN_CURVES)
-    is_odd = off.abs() > np.maximum(OUT_OF_LINE, spread)
-    after, is_odd_after = -_shift(off, curve, -1), _shift(is_odd.astype("float64"), curve, -1) == 1
-    is_first, is_last = before.isna(), curve != curve.shift(-1)
+    off = off.where(steps.groupby(same).transform("count") >= MIN_CURVES).to_numpy()
+    is_odd = np.abs(off) > np.maximum(OUT_OF_LINE, spread.to_numpy())
+    odd = is_odd.astype("float64")
+    after, is_odd_after = -_shift(off, curve, -1), _shift(odd, curve, -1) == 1
+    is_first, is_last = np.isnan(before), np.isnan(_shift(size, curve, -1))
     between = is_odd & is_odd_after & (np.sign(off) == np.sign(after))
-    first = is_first & (after.abs() > AT_END) & is_odd_after & (_shift(is_odd.astype("float64"), curve, -2) == 0)
-    last = (
-        is_last
-        & (off.abs() > AT_END)
-        & is_odd
-        & (_shift(is_odd.astype("float64"), curve, 1) == 0)
-        & ~_shift(before, curve, 1).isna()
-    )
-    return off.where(~is_first, after)[between | first | last]
+    first = is_first & (np.abs(after) > AT_END) & is_odd_after & (_shift(odd, curve, -2) == 0)
+    is_after_second = ~np.isnan(_shift(before, curve, 1))
+    last = is_last & (np.abs(off) > AT_END) & is_odd & (_shift(odd, curve, 1) == 0) & is_after_second
+    return pd.Series(np.where(is_first, after, off), points.index)[between | first | last]
 
 
 def _deviate_from_neighbours(points: pd.DataFrame) -> pd.Series:
     """Return by how much odd points are off the straight line, in logarithms, between the points next to them."""
-    curve, size = points["curve"], np.log(points["at"])
+    curve, size, figure = points["curve"].to_numpy(), np.log(points["at"].to_numpy()), points["log"].to_numpy()
     before, after = (_shift(size, curve, by) for by in (1, -1))
     share = (size - before) / (after - before)
-    line = _shift(points["log"], curve, 1) * (1 - share) + _shift(points["log"], curve, -1) * share
-    off = points["log"] - line
-    spread = SPREADS * off.abs().groupby(points["table"]).transform("median")
-    nearby = np.fmax(_shift(off.abs(), curve, 1).fillna(0), _shift(off.abs(), curve, -1).fillna(0))
-    return off[(off.abs() > np.maximum(OUT_OF_CURVE, spread)) & (off.abs() > MORE_THAN_NEXT * nearby)]
+    off = figure - (_shift(figure, curve, 1) * (1 - share) + _shift(figure, curve, -1) * share)
+    far = pd.Series(np.abs(off), points.index)
+    spread = SPREADS * far.groupby(points["table"]).transform("median")
+    nearby = np.fmax.reduce([np.zeros(len(off)), *(_shift(np.abs(off), curve, by) for by in (1, -1))])
+    return pd.Series(off, points.index)[(far > np.maximum(OUT_OF_CURVE, spread)) & (far > MORE_THAN_NEXT * nearby)]
 
 
 MORE_THAN_NEXT = 1.5  # a point that is off by one makes those next to it off by a half
@@ -279,8 +282,10 @@ ELSEWHERE = 1.2
 
 def flag_other_document(data: Dataset) -> pd.DataFrame:
     """Flag a throughput that differs more than ELSEWHERE times from the same row of another document."""
-    rows = data.published.assign(group=data.groups(*SAME_ROW))
+    columns = ["result_id", "document_id", "model", "platform", "batch_size", "throughput"]
+    rows = data.published[columns].assign(group=data.groups(*SAME_ROW))
     rows = rows[(rows["throughput"] > 0) & rows["batch_size"].notna()]
+    rows = rows[rows["group"].duplicated(keep=False)]
     own = rows.groupby(["group", "document_id"])["throughput"]
     rows = rows.assign(least=own.transform("min"), most=own.transform("max"))
     group = rows.groupby("group")  # a document that agrees with one of two figures differs from none
