@@ -129,7 +129,9 @@ def number_groups(*columns: Any) -> Any:
 
 def find_positions(values: pd.Series, known: pd.Series) -> Any:
     """Return the position of each value among the known ones, -1 for an unknown value."""
-    runs = pc.run_end_encode(pa.chunked_array([pa.array(values)]).combine_chunks())  # equal ones follow each other
+    array = pa.array(values)
+    # Equal values follow each other, such as the ids of the cells of a row.
+    runs = pc.run_end_encode(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
     positions = pc.fill_null(pc.index_in(runs.values, value_set=pa.array(known)), -1)
     return np.repeat(positions.to_numpy(zero_copy_only=False), np.diff(runs.run_ends, prepend=0))
 
