@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
-from ipu_results.schema.frames import build_frame, build_frame_from_columns
+from ipu_results.schema.frames import DTYPES, build_frame, build_frame_from_columns
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
@@ -56,20 +57,25 @@ class Dataset:
         """The published rows in printed order, index from 0, with columns that the rules share.
 
         `in_flight` is batches in flight, throughput × latency / (1000 × batch). `family` is the generation of the
-        machine. `section` and `printed` are those of the table. Measured and emulated rows have checks of their own.
+        machine, `rated_power_w` what it may draw. `section` and `printed` are those of the table. Measured and emulated
+        rows have checks of their own.
         """
         rows = self.results.loc[self.results["origin"] == "published", USED]
-        rows = rows.sort_values(["document_id", "table_name", "row_number", "result_id"], ignore_index=True)
+        order = ("document_id", "table_name", "row_number", "result_id")
+        keys = pa.table({name: pa.array(rows[name]) for name in order})  # Arrow takes a tenth of the time of pandas
+        rows = rows.take(pc.sort_indices(keys, [(name, "ascending") for name in order])).reset_index(drop=True)
         tables = rows[["document_id", "table_name"]].drop_duplicates()
         names = list(zip(tables["document_id"], tables["table_name"], strict=True))
         printed = np.array([name in self.printed_tables for name in names], dtype=bool)
         section = [self.sections.get(name, np.nan) for name in names]
         tables = tables.assign(printed=printed, section=section).astype(LABELS)
         rows = rows.merge(tables, on=["document_id", "table_name"], how="left", validate="m:1")
-        families = self.platforms.drop_duplicates("platform").set_index("platform")["family"]
+        machines = self.platforms.drop_duplicates("platform", ignore_index=True)
+        machines = machines.reindex(find_positions(rows["platform"], machines["platform"])).set_axis(rows.index)
         batch = rows["batch_size"].astype("float64")
         return rows.assign(
-            family=rows["platform"].map(families),
+            family=machines["family"],
+            rated_power_w=machines["rated_power_w"].astype("float64"),
             batch_size=batch,
             chip_count=rows["chip_count"].astype("float64"),
             in_flight=count_batches_in_flight(rows["throughput"], rows["latency_ms"], batch),
@@ -120,11 +126,16 @@ class Dataset:
 
 
 def number_groups(*columns: Any) -> Any:
-    """Return one integer per row, equal if all columns are equal; null equals null."""
-    numbers, *others = (pd.factorize(column)[0].astype("int64") + 1 for column in columns)
+    """Return one integer per row, equal if all columns are equal; null equals null. New ones are one higher each."""
+    numbers, *others = (pd.factorize(column, use_na_sentinel=False)[0].astype("int64") for column in columns)
     for other in others:
         numbers = pd.factorize(numbers * (other.max(initial=0) + 1) + other)[0].astype("int64")
     return numbers
+
+
+def find_first(numbers: Any) -> Any:
+    """Return the position of the first row of each of `number_groups`."""
+    return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
 
 
 def find_positions(values: pd.Series, known: pd.Series) -> Any:
@@ -138,15 +149,20 @@ def find_positions(values: pd.Series, known: pd.Series) -> Any:
 
 def map_texts(texts: pd.Series, function: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
     """Apply a function to the distinct texts, and return its rows for each of the texts."""
-    codes, distinct = pd.factorize(texts)
+    codes, distinct = pd.factorize(texts, use_na_sentinel=False)
     return function(pd.Series(distinct, dtype=texts.dtype)).take(codes).set_axis(texts.index)
 
 
 def count_decimals(texts: pd.Series) -> pd.Series[float]:
     """Return the number of digits after the point at the end of each text."""
-    ends = pc.extract_regex(pa.array(texts, pa.string()), r"\.(?P<digits>\p{Nd}+)$")
-    digits = pc.utf8_length(pc.struct_field(ends, "digits"))
-    return pd.Series(pc.fill_null(digits, 0).to_numpy(zero_copy_only=False), texts.index, dtype="float64")
+    return extract_parts(texts, r"\.(?P<digits>\p{Nd}+)$")["digits"].str.len().fillna(0).astype("float64")
+
+
+def extract_parts(texts: pd.Series, pattern: str) -> pd.DataFrame:
+    """Return the named groups of a pattern as `Series.str.extract` does, in a tenth of its time. See the RE2 syntax."""
+    parts = pc.extract_regex(pa.array(texts, pa.string()), pattern)
+    columns = {name: pc.struct_field(parts, name) for name in re.compile(pattern.replace(r"\p{Nd}", r"\d")).groupindex}
+    return pa.table(columns).to_pandas(types_mapper=DTYPES.get).set_axis(texts.index)
 
 
 def list_printed_tables(
@@ -232,9 +248,15 @@ class TemplateFigure(float):
 def fill_template(template: str, rows: pd.DataFrame) -> list[str]:
     """Fill `template` with the columns of each row; doubles are written as TemplateFigure says."""
     names = sorted({name for _, name, _, _ in Formatter().parse(template) if name})
-    columns = (rows[name].to_list() for name in names)
-    figures = ([TemplateFigure(value) if isinstance(value, float) else value for value in column] for column in columns)
-    return [template.format(**dict(zip(names, values, strict=True))) for values in zip(*figures, strict=True)]
+    values = zip(*(_list_values(rows[name]) for name in names), strict=True)
+    return [template.format(**dict(zip(names, of_row, strict=True))) for of_row in values]
+
+
+def _list_values(column: pd.Series) -> list[Any]:
+    values = column.to_list()
+    if isinstance(column.dtype, pd.StringDtype):
+        return values
+    return [TemplateFigure(value) if isinstance(value, float) else value for value in values]
 
 
 def format_figure(value: float) -> str:

@@ -10,7 +10,9 @@ import pandas as pd
 from ipu_results.check.rules.dataset import (
     Dataset,
     build_flags,
+    extract_parts,
     fill_template,
+    find_first,
     map_texts,
     number_groups,
 )
@@ -60,24 +62,27 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     such as `BERT Large SL128`, is not a spelling of the model.
     """
     cells = data.printed_cells
-    cells = data.read_cells(cells[cells["column_name"].isin(NAMED)], "column_name", "raw_text")
+    cells = data.read_cells(cells[cells["column_name"].isin(NAMED)], "raw_text")
     cells = cells[cells["raw_text"] != ""]
     variants = data.published["variant"].array.take(cells["row"].to_numpy())
-    _, first, pairs = np.unique(number_groups(cells["raw_text"], variants), return_index=True, return_inverse=True)
-    names = zip(cells["raw_text"].iloc[first], variants.take(first), strict=True)
+    pairs = number_groups(cells["raw_text"], variants)
+    first = find_first(pairs)
+    names = zip(cells["raw_text"].array.take(first).tolist(), variants.take(first).tolist(), strict=True)
     with_variant = [isinstance(variant, str) and name.endswith(variant) for name, variant in names]
     cells = cells[~np.array(with_variant, dtype=bool)[pairs]].drop_duplicates(["column_name", "row"])
     canonical = pd.concat([data.published[name] for name in NAMED]).array
-    at = cells["row"] + len(data.published) * cells["column_name"].map(NAMED.index).astype("int64")
+    column = pd.Index(NAMED).get_indexer(cells["column_name"].cat.categories)[cells["column_name"].cat.codes]
+    at = cells["row"] + len(data.published) * column
     rows = cells.assign(canonical=canonical.take(at.to_numpy())).dropna(subset="canonical")
-    groups = number_groups(rows["column_name"], rows["canonical"])
-    _, first, count = np.unique(number_groups(groups, rows["raw_text"]), return_index=True, return_counts=True)
-    rows = rows.iloc[first].assign(group=groups[first], count=count, rows=np.where(count > 1, " rows", " row"))
-    rows = rows[rows["group"].duplicated(keep=False)].sort_values("raw_text")
+    groups = number_groups(rows["column_name"].cat.codes, rows["canonical"])
+    names = number_groups(groups, rows["raw_text"])
+    first, count = find_first(names), np.bincount(names)
+    rows = data.read_cells(rows.iloc[first], "result_id", "column_name")
     rows = rows.assign(
-        spellings=rows["group"].map(rows.groupby("group")["raw_text"].agg(list).map(", ".join)),
-        result_id=data.published["result_id"].array.take(rows["row"].to_numpy()),
+        group=groups[first], count=count[: len(rows)], rows=np.where(count[: len(rows)] > 1, " rows", " row")
     )
+    rows = rows[rows["group"].duplicated(keep=False)].sort_values("raw_text")
+    rows = rows.assign(spellings=rows["group"].map(rows.groupby("group")["raw_text"].agg(list).map(", ".join)))
     rows = rows[rows["raw_text"] != rows["canonical"]]
     template = "{raw_text} ({count}{rows}) is one of several printed names of {canonical}: {spellings}"
     return build_flags("R16", "info", rows, rows["column_name"].array, template, suggested="{canonical}")
@@ -149,11 +154,8 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
 
     Only figures of at least MIN_DIGITS significant digits count: shorter ones coincide by chance.
     """
-    cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
-    cells = data.read_cells(cells, "raw_text")
-    figures = map_texts(cells["raw_text"], read_digits)
-    cells = cells.join(figures["figure"])[figures["digits"] >= MIN_DIGITS]
+    cells = data.compute_once(read_figures)
+    cells = cells[cells["digits"] >= MIN_DIGITS]
     document = data.groups("document_id")[cells["row"]]
     rows = cells.assign(
         group=number_groups(document, cells["column_name"].cat.codes, cells["figure"]),
@@ -166,7 +168,15 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     return build_flags("R14", "info", rows, rows["column_name"].array, template)
 
 
-def read_digits(texts: pd.Series) -> pd.DataFrame:
+def read_figures(data: Dataset) -> pd.DataFrame:
+    """Return the printed cells of COMPARED_COLUMNS with their `raw_text`, and its `figure` and `digits`."""
+    cells = data.printed_cells
+    cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
+    cells = data.read_cells(cells, "raw_text")
+    return cells.join(map_texts(cells["raw_text"], _read_digits))
+
+
+def _read_digits(texts: pd.Series) -> pd.DataFrame:
     """Return figures without thousands marks, and their significant digits.
 
     These begin with the first digit that is not zero; zeros at the end of a whole number do not count.
@@ -218,7 +228,7 @@ def flag_number_format(data: Dataset) -> pd.DataFrame:
 
 def _split_numbers(texts: pd.Series) -> pd.DataFrame:
     """Split printed figures at the decimal point; `plain` says whether a text is nothing but a figure."""
-    parts = texts.str.extract(r"^(?P<whole>[^.]*)\.?(?P<digits>.*)$")
+    parts = extract_parts(texts, r"^(?P<whole>[^.]*)\.?(?P<digits>.*)$")
     return parts.assign(
         plain=texts.str.fullmatch(PLAIN_NUMBER).astype(bool),
         decimals=parts["digits"].str.len().astype("int64"),

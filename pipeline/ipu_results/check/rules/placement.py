@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template, find_positions, number_groups
+from ipu_results.check.rules.dataset import (
+    Dataset,
+    build_flags,
+    fill_template,
+    find_positions,
+    map_texts,
+    number_groups,
+)
 from ipu_results.check.rules.identity import find_networks
 from ipu_results.link.configurations import NEAR, split_settings
 
@@ -173,10 +180,8 @@ def flag_older_sdk(data: Dataset) -> pd.DataFrame:
     below. A version without a number is skipped, since its age is unknown.
     """
     rows = data.published[["result_id", "sdk_version"]].assign(table=data.groups(*TABLE))
-    keys = {text: _parse_version(text) for text in rows["sdk_version"].dropna().unique()}
-    ranks = {key: rank for rank, key in enumerate(sorted({key for key in keys.values() if key}))}
-    rank_of = {text: ranks[key] for text, key in keys.items() if key}
-    rows = rows.assign(rank=rows["sdk_version"].map(rank_of).astype("float64")).dropna(subset="rank")
+    rows = rows[rows["sdk_version"].notna()]
+    rows = rows.join(map_texts(rows["sdk_version"], _rank_versions)).dropna(subset="rank")
     sizes = rows.groupby(["table", "rank", "sdk_version"]).size().rename("count").reset_index()
     counts = sizes.groupby(["table", "rank"], as_index=False).agg({"count": "sum", "sdk_version": "first"})
     common = counts.sort_values(["table", "count", "rank"]).drop_duplicates("table", keep="last")
@@ -184,6 +189,12 @@ def flag_older_sdk(data: Dataset) -> pd.DataFrame:
     rows = rows[rows["rank"] < rows["rank_common"]]
     template = "SDK {sdk_version}, older than {sdk_version_common}, the most common one of its table"
     return build_flags("R17", "info", rows, "sdk_version", template)
+
+
+def _rank_versions(texts: pd.Series) -> pd.DataFrame:
+    keys = [_parse_version(text) for text in texts]
+    ranks = {key: rank for rank, key in enumerate(sorted({key for key in keys if key}))}
+    return pd.DataFrame({"rank": [ranks[key] if key else None for key in keys]}, dtype="float64")
 
 
 def _parse_version(text: str) -> tuple[float, ...] | None:

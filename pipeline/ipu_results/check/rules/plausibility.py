@@ -79,13 +79,11 @@ def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
 
     The rule is one-sided, since no source says what a machine draws at rest.
     """
-    rows = data.published[["result_id", "platform", "throughput", "efficiency"]]
-    ratings = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
-    rated = rows["platform"].map(ratings).astype("float64")
-    rows = rows.assign(power=compute_power_w(rows["throughput"], rows["efficiency"]), rated=rated)
-    rows = rows[rows["power"] > rows["rated"]]
+    rows = data.published[["result_id", "platform", "throughput", "efficiency", "rated_power_w"]]
+    rows = rows.assign(power=compute_power_w(rows["throughput"], rows["efficiency"]))
+    rows = rows[rows["power"] > rows["rated_power_w"]]
     rows = rows.assign(power=rows["power"].round(1))
-    template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated} W"
+    template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated_power_w} W"
     return build_flags("R22", "warn", rows, "efficiency", template)
 
 
@@ -97,12 +95,12 @@ def flag_power_below_rating(data: Dataset) -> pd.DataFrame:
 
     The least in the record is half of a rating. A unit of efficiency that is mistaken is off by 1000.
     """
-    rows = data.published[["result_id", "platform", "chip", "throughput", "efficiency"]]
-    machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
+    rows = data.published[["result_id", "chip", "throughput", "efficiency", "rated_power_w"]]
+    rows = rows[rows["throughput"].notna() & rows["efficiency"].notna()]
     rated = rows["chip"].str.removesuffix(DIE).map(data.vocabulary.chip_ratings).astype("float64")
     rows = rows.assign(
         power=compute_power_w(rows["throughput"], rows["efficiency"]),
-        rated=rated.fillna(rows["platform"].map(machines).astype("float64")),
+        rated=rated.fillna(rows["rated_power_w"]),
     )
     rows = rows[(rows["power"] > 0) & (rows["power"] < LEAST_POWER * rows["rated"])]
     template = (
@@ -120,15 +118,17 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     die is compared with the whole chip. A row without a scope, or without a rating, is not checked.
     """
     rows = data.published[
-        ["result_id", "platform", "chip", "chip_count", "throughput", "efficiency", "energy_per_item_j", "power_w"]
-    ].assign(scope=data.published["power_scope"])
-    each = data.published["conditions"].str.contains(OF_ONE_CHIP, na=False, regex=True)
+        """
+        result_id chip chip_count throughput efficiency energy_per_item_j power_w power_scope rated_power_w conditions
+        """.split()
+    ].rename(columns={"power_scope": "scope"})
+    rows = rows[rows["scope"].notna()]
+    each = rows["conditions"].str.contains(OF_ONE_CHIP, na=False, regex=True)
     rows["chip_count"] = rows["chip_count"].mask(each & rows["scope"].isin(OF_CHIPS), 1)
-    machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
     whole = rows["chip"].str.removesuffix(DIE)
     of_chips = whole.map(data.vocabulary.chip_ratings).astype("float64") * rows["chip_count"]
-    of_machine = rows["platform"].map(machines).astype("float64")
-    rated = of_chips.where(rows["scope"].isin(OF_CHIPS), of_machine.where(rows["scope"] == OF_MACHINE))
+    of_machine = rows["rated_power_w"].where(rows["scope"] == OF_MACHINE)
+    rated = of_chips.where(rows["scope"].isin(OF_CHIPS), of_machine)
     readings = {
         "power_w": (rows["power_w"], "printed"),
         "energy_per_item_j": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags
+from ipu_results.check.rules.dataset import Dataset, build_flags, find_positions
 from ipu_results.check.rules.little import PER_BATCH, find_doubtful_latencies, find_median_of_others
 from ipu_results.check.rules.placement import join_configurations
 
@@ -22,9 +22,9 @@ def join_generations(data: Dataset) -> pd.DataFrame:
     own. Unknown batches and chip counts match nothing. Of several rows of the previous generation the fastest counts.
     """
     rows = data.published[["result_id", "platform", "family", "batch_size", "chip_count", *FIGURES]]
-    rank = rows["family"].map({family: rank for rank, family in enumerate(GENERATIONS)}).astype("float64")
+    rank = find_positions(rows["family"], pd.Series(GENERATIONS, dtype=rows["family"].dtype))
     rows = rows.assign(rank=rank, key=data.groups(*SAME_ROW))
-    rows = rows[rows[["rank", "batch_size", "chip_count"]].notna().all(axis=1)]
+    rows = rows[(rank >= 0) & rows["batch_size"].notna() & rows["chip_count"].notna()]
     before = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(["key", "rank"])
     before = before[["key", "rank", "platform", *FIGURES]].assign(rank=before["rank"] + 1)
     return rows.merge(before, on=["key", "rank"], suffixes=("", "_before"))

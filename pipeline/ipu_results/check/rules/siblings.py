@@ -15,7 +15,7 @@ from ipu_results.check.rules.dataset import (
     number_groups,
     round_figures,
 )
-from ipu_results.check.rules.identity import read_digits
+from ipu_results.check.rules.identity import read_figures
 from ipu_results.ground.physics import PER_ITEM
 
 PLACE = ("document_id", "table_name")
@@ -62,11 +62,8 @@ def flag_repeated_sibling(data: Dataset) -> pd.DataFrame:
 
     Two rows in a row agree in NEIGHBOUR_DIGITS significant digits or more, others in TABLE_DIGITS.
     """
-    cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(FIGURES)].drop_duplicates(["row", "column_name"])
-    cells = data.read_cells(cells, "raw_text")
-    cells = cells.join(map_texts(cells["raw_text"], read_digits))
-    cells = cells[cells["digits"] >= NEIGHBOUR_DIGITS]
+    cells = data.compute_once(read_figures)
+    cells = cells[cells["column_name"].isin(FIGURES) & (cells["digits"] >= NEIGHBOUR_DIGITS)]
     work = data.groups(*PLACE, "task", "model")[cells["row"]]
     cells = cells.assign(same=number_groups(work, cells["column_name"].cat.codes, cells["figure"]))
     cells = cells.sort_values(["same", "row"])
@@ -180,7 +177,7 @@ def flag_depth_against_clients(data: Dataset) -> pd.DataFrame:
     rows = data.published[["result_id", "conditions", "batch_size", *FIGURES, "in_flight"]]
     is_item = data.published["latency_basis"].eq(PER_ITEM).fillna(False)
     rows = rows.assign(table=data.groups(*PLACE), is_item=is_item)[rows["in_flight"] > 0]
-    words = rows["conditions"].str.extract(CLIENTS)
+    words = map_texts(rows["conditions"], lambda texts: texts.str.extract(CLIENTS))
     clients = pd.to_numeric(words[0].replace("one", "1")).astype("float64")
     clients = clients / rows["batch_size"].where(words[1].eq("sequence").fillna(False), 1)
     of_items = _find_usual(rows[rows["is_item"]].eval("in_flight * batch_size"), rows["table"]) / rows["batch_size"]
