@@ -66,12 +66,13 @@ def test_results_have_every_column_of_the_contract() -> None:
 
 def test_pandera_arrow_and_frames_follow_the_definition() -> None:
     for definition in TABLES:
-        schema, arrow = pandera_schema(definition), arrow_schema(definition)
+        arrow = arrow_schema(definition)
         assert tuple(arrow.names) == tuple(frame_dtypes(definition)) == definition.names
-        assert not schema.coerce
+        assert not pandera_schema(definition).coerce
+        refused = {failure.message for failure in find_failures(definition, build_frame(definition, [{}]))}
         for column in definition.columns:
-            gate = schema.columns.get(column.name)
-            assert (gate is None or gate.nullable) is arrow.field(column.name).nullable is not column.required
+            assert (f"{column.name} is blank or missing" in refused) is column.required
+            assert arrow.field(column.name).nullable is not column.required
             assert column.description.endswith("."), column.name
 
 

@@ -5,12 +5,14 @@ Only the checks import this: loading and querying need no pandera.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+import operator
+from collections.abc import Callable, Sequence
+from functools import cache, partial, reduce
 from typing import Any
 
 import pandas as pd
 import pandera.pandas as pandera
+from pandera.errors import SchemaError
 
 from ipu_results.schema import Column, Table, table
 from ipu_results.schema.frames import frame_dtypes
@@ -21,35 +23,58 @@ from ipu_results.schema.vocabulary import load_vocabulary
 def pandera_schema(table: Table) -> pandera.DataFrameSchema:
     """Return the table's schema: no coercion, no unknown column, the key unique.
 
-    Pandera takes a millisecond a column, so names and dtypes of all columns are one check, and only a column with a
-    limit on its values is checked on its own.
+    Pandera takes a millisecond a column, so a check looks at all columns with a limit of its kind.
     """
     dtypes = list(frame_dtypes(table).items())
     checks: dict[str, Callable[[pd.DataFrame], Any]] = {"columns": lambda frame: list(frame.dtypes.items()) == dtypes}
+    for reason, (is_limited, find_beyond) in LIMITS.items():
+        if limited := [column for column in table.columns if is_limited(column)]:
+            checks[reason] = partial(_check_columns, limited, find_beyond)
     checks |= ROW_CHECKS.get(table.name, {})
-    columns = {column.name: _list_checks(column) for column in table.columns}
     return pandera.DataFrameSchema(
-        {
-            column.name: pandera.Column(None, columns[column.name], nullable=not column.required)
-            for column in table.columns
-            if columns[column.name] or column.required
-        },
-        checks=[pandera.Check(check, name=name) for name, check in checks.items()],
+        # Pandera would look for rows without any value, to ignore them.
+        checks=[pandera.Check(check, name=name, ignore_na=False) for name, check in checks.items()],
         unique=list(table.key),
         name=table.name,
     )
 
 
-def _list_checks(column: Column) -> list[pandera.Check]:
-    bounds: list[tuple[Any, Any]] = [
-        (pandera.Check.ge, column.low),
-        (pandera.Check.gt, column.above),
-        (pandera.Check.le, column.high),
-        (pandera.Check.isin, list(column.choices) if column.choices else None),
-        (pandera.Check.str_matches, rf"(?:{column.pattern})\Z" if column.pattern else None),
-    ]
-    return [check(bound) for check, bound in bounds if bound is not None]
+def _check_columns(columns: Sequence[Column], find_beyond: FindBeyond, frame: pd.DataFrame) -> bool:
+    """Raise SchemaError with the cells beyond a limit: pandera would list the other cells of their rows, too."""
+    cells = []
+    for column in columns:
+        if column.name in frame and (beyond := find_beyond(frame[column.name], column)).any():
+            values = frame.loc[beyond.fillna(False), column.name]
+            cells.append(pd.DataFrame({"column": column.name, "failure_case": values, "index": values.index}))
+    if cells:
+        message = "a value is beyond the limits of its column"
+        raise SchemaError(None, frame, message, pd.concat(cells))  # type: ignore[no-untyped-call]
+    return True
 
+
+def _find_out_of_range(values: pd.Series, column: Column) -> pd.Series[bool]:
+    bounds = ((operator.lt, column.low), (operator.le, column.above), (operator.gt, column.high))
+    return reduce(operator.or_, (compare(values, bound) for compare, bound in bounds if bound is not None))
+
+
+FindBeyond = Callable[[pd.Series, Column], "pd.Series[bool]"]
+
+# By the reason to refuse a row: which columns have such a limit, and which values are beyond it. A null is within.
+LIMITS: dict[str, tuple[Callable[[Column], bool], FindBeyond]] = {
+    "missing-{}": (lambda column: column.required, lambda values, _: values.isna()),
+    "{}-out-of-range": (
+        lambda column: any(bound is not None for bound in (column.low, column.above, column.high)),
+        _find_out_of_range,
+    ),
+    "{}-not-a-choice": (
+        lambda column: bool(column.choices),
+        lambda values, column: values.notna() & ~values.isin(column.choices),
+    ),
+    "{}-malformed": (
+        lambda column: bool(column.pattern),
+        lambda values, column: ~values.str.match(rf"(?:{column.pattern})\Z", na=True),
+    ),
+}
 
 FIGURES = [column.name for column in table("results").columns if column.figure]
 EFFICIENCY_TOLERANCE = 1e-9

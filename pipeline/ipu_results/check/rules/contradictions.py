@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import duckdb
 import pandas as pd
@@ -30,32 +31,41 @@ def find_contradicted(
     rows = [row for document in documents for row in document.passthrough]
     texts = {row.values["contradiction_id"]: row.values["what"] for row in rows if row.table == "contradictions"}
     rules = [{**row.values, "locator": row.locator} for row in rows if row.table == CONTRADICTED]
+    for rule in rules:
+        if rule["contradiction_id"] not in texts:
+            place = {"document": rule["document_id"], "place": rule["locator"]}
+            raise DamagedDocumentError(f"unknown contradiction {rule['contradiction_id']!r}", **place)
     figures = []
-    for name, key in KEYS.items():
-        frame = frames[name][frames[name]["document_id"].isin([rule["rows_of"] for rule in rules])]
-        definition = table(name).without_derived()
-        with open_engine() as engine:
-            create_table(engine, "rows", to_arrow(definition, frame[list(definition.names)]))
-            here = set(frame["document_id"])
-            figures += [{**rule, "result_id": own} for rule in rules for own in _select(engine, key, here, rule, texts)]
+    with open_engine() as engine:
+        for name, key in KEYS.items():
+            rows = frames[name]["document_id"].isin([rule["rows_of"] for rule in rules])
+            here = set(frames[name].loc[rows, "document_id"])
+            if not (own := [rule for rule in rules if rule["rows_of"] in here]):
+                continue
+            words = " ".join(f"{key} document_id {rule['column_name']} {rule['condition']}" for rule in own).lower()
+            read = [column for column in table(name).without_derived().columns if column.name in words]
+            definition = replace(table(name), columns=tuple(read))
+            create_table(engine, "rows", to_arrow(definition, frames[name].loc[rows, list(definition.names)]))
+            figures += _select(engine, key, own)
+            engine.execute("DROP TABLE rows")
     return build_frame(table(CONTRADICTED), figures), texts
 
 
-def _select(
-    engine: duckdb.DuckDBPyConnection, key: str, here: Container[str], rule: Mapping[str, str], known: Container[str]
-) -> list[str]:
-    """Return the ids of the rule's rows that fit its condition and have a value in its column."""
-    place = {"document": rule["document_id"], "place": rule["locator"]}
-    if rule["contradiction_id"] not in known:
-        raise DamagedDocumentError(f"unknown contradiction {rule['contradiction_id']!r}", **place)
-    if rule["rows_of"] not in here:
-        return []
-    column = f'"{rule["column_name"]}" IS NOT NULL'
-    sql = f"SELECT {key} FROM rows WHERE document_id = $1 AND ({rule['condition']}) AND {column} ORDER BY 1"
-    try:
-        return [own for (own,) in engine.execute(sql, [rule["rows_of"]]).fetchall()]
+def _select(engine: duckdb.DuckDBPyConnection, key: str, rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Return each rule with the ids of its rows that fit its condition and have a value in its column."""
+    statements = [
+        f"SELECT {number}, {key} FROM rows WHERE document_id = ${number + 1} AND ({rule['condition']}) "
+        f'AND "{rule["column_name"]}" IS NOT NULL'
+        for number, rule in enumerate(rules)
+    ]
+    try:  # one statement, since planning each takes longer than its rows
+        found = engine.execute(" UNION ALL ".join(statements), [rule["rows_of"] for rule in rules]).fetchall()
     except duckdb.Error as error:
+        if len(rules) > 1:  # find the rule at fault
+            return [row for rule in rules for row in _select(engine, key, [rule])]
+        place = {"document": rules[0]["document_id"], "place": rules[0]["locator"]}
         raise DamagedDocumentError(get_first_line(error), **place) from error
+    return [{**rules[number], "result_id": own} for number, own in sorted(found)]
 
 
 def flag_contradicted(data: Dataset) -> pd.DataFrame:
@@ -66,13 +76,11 @@ def flag_contradicted(data: Dataset) -> pd.DataFrame:
     """
     known = pd.concat([data.published["result_id"], data.microbenchmarks["microbenchmark_id"]])
     rows = data.contradicted[find_positions(data.contradicted["result_id"], known) >= 0]
-    rows = rows.assign(
-        rank=rows["severity"].map(SEVERITIES.index).astype("int64"),
-        text=rows["contradiction_id"]
-        + ": "
-        + rows["contradiction_id"].map(data.contradictions).astype(rows["severity"].dtype),
-    )
-    rows = rows.groupby(["result_id", "column_name"], as_index=False).agg({"rank": "max", "text": "; ".join})
-    return build_flags(
-        "R35", [SEVERITIES[rank] for rank in rows["rank"]], rows, rows["column_name"].array, rows["text"].array
-    )
+    names = ("result_id", "column_name", "severity", "contradiction_id")
+    entries: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for result_id, column, severity, entry in zip(*(rows[name].to_list() for name in names), strict=True):
+        entries.setdefault((result_id, column), []).append((severity, f"{entry}: {data.contradictions[entry]}"))
+    severities = [max((severity for severity, _ in own), key=SEVERITIES.index) for own in entries.values()]
+    messages = ["; ".join(text for _, text in own) for own in entries.values()]
+    rows = rows.drop_duplicates(["result_id", "column_name"])
+    return build_flags("R35", severities, rows, rows["column_name"].array, messages)

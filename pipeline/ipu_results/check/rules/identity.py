@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, build_no_flags, fill_template, map_texts
+from ipu_results.check.rules.dataset import (
+    Dataset,
+    build_flags,
+    extract_parts,
+    fill_template,
+    find_first,
+    map_texts,
+    number_groups,
+)
 from ipu_results.schema import table
+from ipu_results.schema.vocabulary import NetworkIdentity
 
 NAMED = ("model", "platform", "framework")
+IDENTITY_COLUMNS = [field.name for field in fields(NetworkIdentity)]
 WORD_CELLS = ("model", "variant", "platform", "sdk_version", "framework", "dataset", "precision")
 PACKED = r"\bpacked\b"
 RATE = r"\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b"
@@ -22,15 +32,16 @@ def flag_unit(data: Dataset) -> pd.DataFrame:
     It is an error if another cell of the row prints a rate such as `frames/s`, since the column's unit then does not
     hold for this row. It is a warning if no source says what the items are.
     """
-    rows = data.published.loc[data.published["throughput"].notna(), ["result_id", "model", "throughput", "item"]]
+    counts = data.published["throughput"].notna()
     cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(WORD_CELLS) & cells["value"].isna() & cells["row"].isin(rows.index)]
+    cells = cells[cells["column_name"].isin(WORD_CELLS) & counts.to_numpy()[cells["row"]]]
+    cells = data.read_cells(cells[data.cells["value"].isna().to_numpy()[cells.index]], "raw_text")
     cells = cells[cells["raw_text"].str.contains("/", regex=False)]
-    rates = cells["raw_text"].str.extract(RATE, expand=False).dropna()
-    stated = cells.loc[rates.index, ["row", "result_id", "column_name", "raw_text"]].assign(unit=rates)
+    cells = cells.assign(unit=cells["raw_text"].str.extract(RATE, expand=False)).dropna().drop_duplicates("row")
+    stated = data.read_cells(cells, "result_id", "column_name")
     stated = stated.assign(singular=stated["unit"].str.lower().str.removesuffix("s"))
-    stated = stated.drop_duplicates("row")
-    unstated = rows[rows["item"].isna() & ~rows.index.isin(stated["row"])]
+    columns = ["result_id", "model", "throughput"]
+    unstated = data.published.loc[counts & data.published["item"].isna(), columns].drop(stated["row"], errors="ignore")
     notes = data.models.set_index("model")["item_note"] if "item_note" in data.models else pd.Series(dtype="str")
     unstated = unstated.assign(note=("; " + unstated["model"].map(notes).astype("str")).fillna(""))
     printed = "the {column_name} cell prints a unit, {raw_text}: the throughput counts {unit} per second"
@@ -51,45 +62,52 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     such as `BERT Large SL128`, is not a spelling of the model.
     """
     cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(NAMED) & (cells["raw_text"] != "")]
+    cells = data.read_cells(cells[cells["column_name"].isin(NAMED)], "raw_text")
+    cells = cells[cells["raw_text"] != ""]
     variants = data.published["variant"].array.take(cells["row"].to_numpy())
-    pairs = cells[["raw_text"]].assign(variant=variants)
-    may_end = pairs["raw_text"].str.len() >= pairs["variant"].str.len()  # vectorised, as no test of endings is
-    with_variant = pairs[may_end].drop_duplicates().dropna()
-    with_variant = with_variant[[name.endswith(end) for name, end in with_variant.itertuples(index=False)]]
-    if len(with_variant):
-        cells = cells[pairs.merge(with_variant.assign(found=True), how="left")["found"].isna().to_numpy()]
-    parts = [_names(data, cells, column) for column in NAMED]
-    rows = pd.concat([part for part in parts if len(part)], ignore_index=True) if any(map(len, parts)) else parts[0]
+    pairs = number_groups(cells["raw_text"], variants)
+    first = find_first(pairs)
+    names = zip(cells["raw_text"].array.take(first).tolist(), variants.take(first).tolist(), strict=True)
+    with_variant = [isinstance(variant, str) and name.endswith(variant) for name, variant in names]
+    cells = cells[~np.array(with_variant, dtype=bool)[pairs]].drop_duplicates(["column_name", "row"])
+    canonical = pd.concat([data.published[name] for name in NAMED]).array
+    column = pd.Index(NAMED).get_indexer(cells["column_name"].cat.categories)[cells["column_name"].cat.codes]
+    at = cells["row"] + len(data.published) * column
+    rows = cells.assign(canonical=canonical.take(at.to_numpy())).dropna(subset="canonical")
+    groups = number_groups(rows["column_name"].cat.codes, rows["canonical"])
+    names = number_groups(groups, rows["raw_text"])
+    first, count = find_first(names), np.bincount(names)
+    rows = data.read_cells(rows.iloc[first], "result_id", "column_name")
+    rows = rows.assign(
+        group=groups[first], count=count[: len(rows)], rows=np.where(count[: len(rows)] > 1, " rows", " row")
+    )
+    rows = rows[rows["group"].duplicated(keep=False)].sort_values("raw_text")
+    rows = rows.assign(spellings=rows["group"].map(rows.groupby("group")["raw_text"].agg(list).map(", ".join)))
     rows = rows[rows["raw_text"] != rows["canonical"]]
-    name = ["column_name", "raw_text", "canonical"]
-    rows = rows.assign(count=rows.groupby(name)["row"].transform("size")).drop_duplicates(name)
-    rows = rows.assign(rows=np.where(rows["count"] > 1, " rows", " row"))
     template = "{raw_text} ({count}{rows}) is one of several printed names of {canonical}: {spellings}"
     return build_flags("R16", "info", rows, rows["column_name"].array, template, suggested="{canonical}")
 
 
-def _names(data: Dataset, cells: pd.DataFrame, column: str) -> pd.DataFrame:
-    rows = cells.loc[cells["column_name"] == column, ["row", "result_id", "column_name", "raw_text"]]
-    canonical = data.published[column].array.take(rows["row"].to_numpy())
-    rows = rows.assign(canonical=canonical).drop_duplicates("row")
-    names = rows[["canonical", "raw_text"]].drop_duplicates().sort_values(["canonical", "raw_text"])
-    names = names[names["canonical"].duplicated(keep=False)]
-    spellings = names.groupby("canonical")["raw_text"].agg(", ".join)
-    rows = rows[rows["canonical"].isin(spellings.index)]
-    return rows.assign(spellings=rows["canonical"].map(spellings))
-
-
 def flag_network_identity(data: Dataset) -> pd.DataFrame:
     """Flag a model name that hides which network ran, if a public configuration or the document names it."""
-    if not data.vocabulary.identities:
-        return build_no_flags()
-    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities])
-    known = known.astype({name: data.published[name].dtype for name in NAMED})
-    rows = data.published[["result_id", *NAMED]].merge(known, on=list(NAMED), validate="m:1")
+    rows = data.compute_once(join_identities)
     rows = rows.assign(millions=np.round(rows["parameters"] / 1e6, 1))
     template = "{model} names several networks; here {network} ran ({millions} M parameters): {source}"
     return build_flags("R20", rows["severity"].array, rows, "model", template, suggested="{network}")
+
+
+def join_identities(data: Dataset) -> pd.DataFrame:
+    """Join the published rows whose model names several networks to the identity of the one that ran."""
+    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities], columns=IDENTITY_COLUMNS)
+    known = known.astype(dict.fromkeys((*NAMED, "network"), data.published["model"].dtype))
+    rows = data.published.loc[data.published["model"].isin(known["model"]), ["result_id", *NAMED]]
+    return rows.reset_index(names="row").merge(known, on=list(NAMED), validate="m:1").set_index("row")
+
+
+def find_networks(data: Dataset) -> pd.DataFrame:
+    """Return the `network` that ran in each published row: its model, or what that hides."""
+    known = data.compute_once(join_identities)["network"].reindex(data.published.index)
+    return pd.DataFrame({"network": known.fillna(data.published["model"])})
 
 
 def flag_packed_batch(data: Dataset) -> pd.DataFrame:
@@ -123,8 +141,9 @@ def flag_blank_cell(data: Dataset) -> pd.DataFrame:
     It is only information for a column that may be blank: a row without a variant has none.
     """
     cells = data.printed_cells
-    cells = cells[cells["raw_text"] == ""].drop_duplicates(["row", "column_name"])
+    cells = cells[(data.cells["raw_text"] == "").to_numpy()[cells.index]].drop_duplicates(["row", "column_name"])
     cells = cells[data.published["printed"].to_numpy()[cells["row"]]]
+    cells = data.read_cells(cells, "result_id", "column_name", "header")
     severity = np.where(cells["column_name"].isin(MAY_BE_BLANK), "info", "warn")
     template = "the cell under the header {header} is blank"
     return build_flags("R09", severity, cells, cells["column_name"].array, template)
@@ -135,22 +154,29 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
 
     Only figures of at least MIN_DIGITS significant digits count: shorter ones coincide by chance.
     """
-    cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
-    figures = map_texts(cells["raw_text"], read_digits)
-    cells = cells.join(figures["figure"])[figures["digits"] >= MIN_DIGITS]
-    rows = cells[["row", "result_id", "column_name", "raw_text", "figure"]].assign(
-        document=data.groups("document_id")[cells["row"]],
+    cells = data.compute_once(read_figures)
+    cells = cells[cells["digits"] >= MIN_DIGITS]
+    document = data.groups("document_id")[cells["row"]]
+    rows = cells.assign(
+        group=number_groups(document, cells["column_name"].cat.codes, cells["figure"]),
         kind=data.groups("model", "task")[cells["row"]],
     )
-    rows = _join_unrelated(rows)
+    rows = data.read_cells(_join_unrelated(rows), "result_id", "column_name")
     more = [f" and {count - 1} more" if count > 1 else "" for count in rows["unrelated"].to_list()]
     rows = rows.assign(place=data.format_places(rows["other"]), more=more)
     template = "{raw_text} is also printed by an unrelated row: {place}{more}"
     return build_flags("R14", "info", rows, rows["column_name"].array, template)
 
 
-def read_digits(texts: pd.Series) -> pd.DataFrame:
+def read_figures(data: Dataset) -> pd.DataFrame:
+    """Return the printed cells of COMPARED_COLUMNS with their `raw_text`, and its `figure` and `digits`."""
+    cells = data.printed_cells
+    cells = cells[cells["column_name"].isin(COMPARED_COLUMNS)].drop_duplicates(["row", "column_name"])
+    cells = data.read_cells(cells, "raw_text")
+    return cells.join(map_texts(cells["raw_text"], _read_digits))
+
+
+def _read_digits(texts: pd.Series) -> pd.DataFrame:
     """Return figures without thousands marks, and their significant digits.
 
     These begin with the first digit that is not zero; zeros at the end of a whole number do not count.
@@ -162,9 +188,7 @@ def read_digits(texts: pd.Series) -> pd.DataFrame:
 
 def _join_unrelated(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows that share a figure with unrelated rows: `other` is the first of these, `unrelated` their number."""
-    same = ["document", "column_name", "figure"]
-    rows = rows[rows.duplicated(same, keep=False)]
-    rows = rows.assign(group=rows.groupby(same, sort=False).ngroup())
+    rows = rows[rows["group"].duplicated(keep=False)]
     kinds = rows.drop_duplicates(["group", "kind"])[["group", "kind", "row"]]
     first = kinds.drop_duplicates("group").set_index("group")
     second = kinds[kinds["group"].duplicated()].drop_duplicates("group").set_index("group")
@@ -183,25 +207,28 @@ def flag_number_format(data: Dataset) -> pd.DataFrame:
     """
     cells = data.printed_cells
     cells = cells[cells["column_name"].isin(NUMBER_COLUMNS) & data.published["printed"].to_numpy()[cells["row"]]]
-    cells = cells[cells["value"].notna()].drop_duplicates(["row", "column_name"])
+    cells = cells[data.cells["value"].notna().to_numpy()[cells.index]].drop_duplicates(["row", "column_name"])
+    tables = data.groups("document_id", "table_name")[cells["row"]]
+    cells = cells.assign(column=number_groups(tables, cells["column_name"].cat.codes))
+    cells = data.read_cells(cells, "raw_text")
     parts = map_texts(cells["raw_text"], _split_numbers)
-    rows = cells[["result_id", "column_name", "raw_text"]].join(parts)
-    rows = rows.assign(table=data.groups("document_id", "table_name")[cells["row"]])[parts["plain"]]
-    column = [rows["table"], rows["column_name"]]
-    sizes = rows.groupby(["table", "column_name", "decimals"]).size().rename("count").reset_index()
-    sizes = sizes.sort_values(["count", "decimals"], ascending=[False, True])
-    usual = sizes.drop_duplicates(["table", "column_name"])
-    usual = rows[["table", "column_name"]].merge(usual, on=["table", "column_name"], how="left")["decimals"]
-    rows = rows.assign(usual=usual.to_numpy(), marks=rows["marked"].groupby(column).transform("any"))
+    rows = cells.join(parts)[parts["plain"]]
+    sizes = rows.groupby(["column", "decimals"]).size().rename("count").reset_index()
+    sizes = sizes.sort_values(["count", "decimals"], ascending=[False, True]).drop_duplicates("column")
+    rows = rows.assign(
+        usual=rows["column"].map(sizes.set_index("column")["decimals"]),
+        marks=rows.groupby("column")["marked"].transform("any"),
+    )
     short = rows["decimals"] < rows["usual"]
     unmarked = rows["marks"] & ~rows["marked"] & (rows["whole"].str.len() > 3)
     rows = rows.assign(short=short, unmarked=unmarked)[short | unmarked]
+    rows = data.read_cells(rows, "result_id", "column_name")
     return build_flags("R19", "info", rows, rows["column_name"].array, _losses(rows), suggested=_full_forms(rows))
 
 
 def _split_numbers(texts: pd.Series) -> pd.DataFrame:
     """Split printed figures at the decimal point; `plain` says whether a text is nothing but a figure."""
-    parts = texts.str.extract(r"^(?P<whole>[^.]*)\.?(?P<digits>.*)$")
+    parts = extract_parts(texts, r"^(?P<whole>[^.]*)\.?(?P<digits>.*)$")
     return parts.assign(
         plain=texts.str.fullmatch(PLAIN_NUMBER).astype(bool),
         decimals=parts["digits"].str.len().astype("int64"),

@@ -68,7 +68,7 @@ def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def find_doubtful_latencies(data: Dataset) -> pd.Series:
+def find_doubtful_latencies(data: Dataset) -> pd.Series[bool]:
     """Mark rows whose latency is not that of a batch: their configuration times an item, or R01 flags them."""
     below = data.compute_once(flag_latency_below_period)["result_id"]
     return data.published["latency_basis"].eq(PER_ITEM).fillna(False) | data.published["result_id"].isin(below)
@@ -174,9 +174,10 @@ def _by_variants(rows: pd.DataFrame, siblings: pd.DataFrame) -> pd.DataFrame:
     high = np.searchsorted(keys, base + (fitting / (1 - AGREEMENT_TOLERANCE)).clip(upper=width), "left")
     single = high - low == 1
     rows = rows[single].assign(fits=batches[low[single]])
-    own = siblings[["setup_variant", "batch_size"]].drop_duplicates().rename(columns={"batch_size": "fits"})
-    origins = rows[["setup_variant", "fits"]].merge(own, how="left", indicator="own")["own"]
-    rows = rows[~origins.eq("both").to_numpy()]  # not printed by the row's own variant
+    own = siblings.loc[siblings["setup_variant"].isin(rows["setup_variant"]), ["setup_variant", "batch_size"]]
+    printed_by_own = set(own.itertuples(index=False, name=None))
+    pairs = zip(rows["setup_variant"], rows["fits"], strict=True)
+    rows = rows[np.array([pair not in printed_by_own for pair in pairs], dtype=bool)]
     rows = rows.assign(fitting=rows["items"] / rows["fits"])
     template = (
         "{in_flight:3} batches in flight at batch {batch_size}, {usual:3} in the other variants on {platform}; "

@@ -5,7 +5,6 @@ Two figures agree if some values that round to what is printed do. A figure that
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from math import prod
@@ -14,7 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, format_figure
+from ipu_results.check.rules.dataset import (
+    Dataset,
+    build_flags,
+    count_decimals,
+    format_figure,
+    map_texts,
+    number_groups,
+)
 
 THOUSAND = 300.0
 """A figure this many times its neighbours, or this part of them, is flagged: unit prefixes differ by 1000."""
@@ -32,7 +38,8 @@ PARTS: Mapping[str, Sequence[str]] = {
 """What a figure that is a share of a total is multiplied by, by the end of its statistic: sizes of its shape."""
 WORK = ["document_id", "device", "device_count", "operation", "shape", "precision", "metric", "conditions"]
 SERIES = {"batches": "batch"}
-LAST_SIZE = re.compile(r"(?:^| )(\w+)=(\d+)$")
+SAME_SERIES = ["document_id", "device", "device_count", "operation", "precision", "metric"]
+LAST_SIZE = r"(?:^| )(\w+)=(\d+)$"
 Findings = list[tuple[str, str, str]]
 """Row, severity and message."""
 
@@ -49,20 +56,16 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     own = printed.groupby(["document_id", "device", bounds])["canonical_value"].max().to_dict()
     sheets = data.platforms.groupby("chip")[sorted(set(data.vocabulary.peaks.values()))].first().to_dict()
     findings: Findings = []
-    for row in _list_rows(rows[rows["statistic"] != THEORETICAL]):
-        bound = data.vocabulary.peaks.get(str(row.precision))
-        if bound is None:
-            continue
-        peak = sheets[bound].get(row.device, np.nan)
-        source = "the peak"
-        if pd.isna(peak):
-            peak, source = own.get((row.document_id, row.device, bound), np.nan), "the printed theoretical peak"
-        count = 1 if pd.isna(row.device_count) else int(row.device_count)
-        if row.canonical_value > peak * count:
-            message = f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {count} × {row.device} at "
-            findings.append(
-                (row.result_id, "error", f"{message}{row.precision} is {format_figure(float(peak) * count)}")
-            )
+    rows = rows.assign(bound=rows["precision"].map(data.vocabulary.peaks), device_count=rows["device_count"].fillna(1))
+    rows = rows[rows["bound"].notna() & (rows["statistic"] != THEORETICAL)]
+    for row in _list_rows(rows):
+        peak, source = sheets[row.bound].get(row.device, np.nan), "the peak"
+        if np.isnan(peak):
+            peak, source = own.get((row.document_id, row.device, row.bound), np.nan), "the printed theoretical peak"
+        if row.canonical_value > peak * row.device_count:
+            message = f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.device_count} × {row.device} at "
+            peak_of_all = format_figure(float(peak) * row.device_count)
+            findings.append((row.result_id, "error", f"{message}{row.precision} is {peak_of_all}"))
     return _build("R30", findings)
 
 
@@ -73,32 +76,42 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
     with the size is compared after division by the size, too, and flagged if both ways agree.
     """
     rows = data.compute_once(read_figures)
-    shapes = rows["shape"].fillna("")
-    sizes = pd.to_numeric(shapes.str.extract(LAST_SIZE)[1]).astype("float64")
-    rows = rows.assign(size=sizes, base=shapes.str.replace(LAST_SIZE, "", regex=True))
+    rows = rows.join(map_texts(rows["shape"].fillna(""), _split_last_size))
     rows = rows[rows["size"].gt(0) & (rows["canonical_value"] > 0)]
-    keys = [name for name in WORK if name != "shape"]
+    series = number_groups(*(rows[name] for name in WORK if name != "shape"), rows["statistic"], rows["base"])
+    order = np.lexsort((rows["size"], series))
+    rows, series = rows.iloc[order], series[order]
+    first, last = (np.searchsorted(series, series, side) for side in ("left", "right"))
+    here = np.arange(len(rows))
+    start = np.clip(np.minimum(here - 1, last - 3), first, None)
+    near = [np.where((at < last) & (at != here), at, -1) for at in (start, start + 1, start + 2)]
+    value, size = rows["canonical_value"].to_numpy(), rows["size"].to_numpy()
+    ratios = [np.where(at >= 0, value / value[at], np.nan) for at in near]
+    ratios += [ratio / (size / size[at]) for ratio, at in zip(ratios, near, strict=True)]
+    is_far = (np.fmin.reduce(ratios) >= THOUSAND) | (np.fmax.reduce(ratios) <= 1 / THOUSAND)
     findings: Findings = []
-    for series in _group(rows, [*keys, "statistic", "base"]):
-        ordered = sorted(series, key=lambda row: row.size)
-        for at, row in enumerate(ordered):
-            start = min(max(at - 1, 0), max(len(ordered) - 3, 0))
-            near = [other for other in ordered[start : start + 3] if other is not row]
-            ratios = [row.canonical_value / other.canonical_value for other in near]
-            both = [*ratios, *(ratio / (row.size / other.size) for ratio, other in zip(ratios, near, strict=True))]
-            if near and (min(both) >= THOUSAND or max(both) <= 1 / THOUSAND):
-                others = " and ".join(format_figure(other.canonical_value) for other in near)
-                message = f"{row.raw} {row.unit}; the neighbouring sizes have {others} {row.canonical_unit}"
-                findings.append((str(row.result_id), "warn", message))
+    for row, neighbours in zip(_list_rows(rows[is_far]), np.transpose(near)[is_far], strict=True):
+        others = " and ".join(format_figure(float(value[at])) for at in neighbours if at >= 0)
+        message = f"{row.raw} {row.unit}; the neighbouring sizes have {others} {row.canonical_unit}"
+        findings.append((row.result_id, "warn", message))
     return _build("R31", findings)
+
+
+def _split_last_size(shapes: pd.Series) -> pd.DataFrame:
+    sizes = pd.to_numeric(shapes.str.extract(LAST_SIZE)[1]).astype("float64")
+    return pd.DataFrame({"size": sizes, "base": shapes.str.replace(LAST_SIZE, "", regex=True)})
 
 
 def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
     """Flag a figure that its document prints another time with another value, both for the same work."""
+    rows = data.compute_once(read_figures)
+    rows = rows.assign(group=number_groups(*(rows[name] for name in [*WORK, "statistic"])))
+    groups = rows.groupby("group")
+    is_apart = groups["low"].transform("max") > groups["high"].transform("min")
     findings: Findings = []
-    for group in _group(data.compute_once(read_figures), [*WORK, "statistic"]):
+    for group in _group(rows[is_apart], "group"):
         for row in group:
-            other = next((other for other in group if _are_apart(_get_range(row), _get_range(other))), None)
+            other = next((other for other in group if row.high < other.low or other.high < row.low), None)
             if other is not None:
                 gap = row.canonical_value / other.canonical_value - 1 if other.canonical_value else np.inf
                 message = f"{row.raw} {row.unit} here, {other.raw} {other.unit} at {other.place}"
@@ -106,12 +119,11 @@ def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
     return _build("R32", findings)
 
 
-def _group(rows: pd.DataFrame, names: Sequence[str]) -> list[list[Any]]:
-    """Return the rows as tuples, in groups of equal columns; null equals null. Faster than a groupby of many groups."""
+def _group(rows: pd.DataFrame, name: str) -> list[list[Any]]:
+    """Return the rows as tuples, in groups of one column."""
     groups: dict[Hashable, list[Any]] = defaultdict(list)
-    keys = zip(*(rows[name].astype("str").tolist() for name in names), strict=True)
-    for key, row in zip(keys, _list_rows(rows), strict=True):
-        groups[key].append(row)
+    for row in _list_rows(rows):
+        groups[getattr(row, name)].append(row)
     return list(groups.values())
 
 
@@ -122,27 +134,32 @@ def _list_rows(rows: pd.DataFrame) -> list[Any]:
 
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
     """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
-    rows = _list_rows(data.compute_once(read_figures))
-    totals: dict[Hashable, list[Any]] = defaultdict(list)
-    for row in rows:
-        if not _find_parts(row):
-            totals[_get_work(row)].append(row)
+    rows = data.compute_once(read_figures)
+    parts = map_texts(rows["statistic"].fillna(""), _find_parts)["parts"]
+    # The table, too, since totals differ between tables.
+    rows = rows.assign(parts=parts, table=rows["place"].str.replace(r", column .*", "", regex=True))
+    rows = rows.assign(work=number_groups(*(rows[name] for name in [*WORK, "table"])))
     findings: Findings = []
-    for row in rows:
-        parts = _find_parts(row)
-        pairs = (pair.partition("=") for pair in str(row.shape).split())
-        sizes = {name: int(value) for name, _, value in pairs if value.isdecimal()}
-        if not parts or any(part not in sizes for part in parts):
-            continue
-        number = prod(sizes[part] for part in parts)
-        low, high = _get_range(row)
-        for total in totals[_get_work(row)]:
-            if _are_apart((low * number, high * number), _get_range(total)):
+    for work in _group(rows[rows["work"].isin(rows.loc[rows["parts"].notna(), "work"])], "work"):
+        totals = [row for row in work if row.parts is None]
+        for row in (row for row in work if row.parts is not None):
+            pairs = (pair.partition("=") for pair in str(row.shape).split())
+            sizes = {name: int(value) for name, _, value in pairs if value.isdecimal()}
+            if any(part not in sizes for part in row.parts):
+                continue
+            number = prod(sizes[part] for part in row.parts)
+            low, high = row.low * number, row.high * number
+            total = next((total for total in totals if high < total.low or total.high < low), None)
+            if total is not None:
                 ratio = row.canonical_value * number / total.canonical_value
                 message = f"{row.raw} {row.unit} × {number} is {_format_ratio(ratio)} {total.raw} {total.unit}"
                 findings.append((row.result_id, _grade(ratio - 1), f"{message}, which {total.place} prints"))
-                break
     return _build("R33", findings)
+
+
+def _find_parts(statistics: pd.Series) -> pd.DataFrame:
+    found = [next((parts for words, parts in PARTS.items() if text.endswith(words)), None) for text in statistics]
+    return pd.DataFrame({"parts": found})
 
 
 def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
@@ -150,49 +167,37 @@ def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
     rows = data.compute_once(read_figures)
     findings: Findings = []
     for words, name in SERIES.items():
-        peaks = rows[rows["statistic"] == OVER + words]
-        ends = rows["shape"].fillna("").str.extract(rf"^(.*) {name}=(\d+)$")
-        series = rows.assign(base=ends[0], size=ends[1])[ends[1].notna()]
-        keys = ["document_id", "device", "device_count", "operation", "precision", "metric"]
-        largest = series.loc[series.groupby([*keys, "base"], dropna=False)["canonical_value"].idxmax()]
-        known = {tuple(row[key] for key in [*keys, "base"]): row for _, row in largest.iterrows()}
-        for _, row in peaks.iterrows():
-            top = known.get(tuple(row[key] for key in [*keys, "shape"]))
-            if top is not None and top["raw"] != row["raw"] and top["canonical_value"] != row["canonical_value"]:
-                gap = row["canonical_value"] / top["canonical_value"] - 1
-                message = f"{row['raw']} {row['unit']}; at {name} {top['size']} it is {top['raw']} ({top['place']})"
-                findings.append((row["result_id"], _grade(gap), message))
+        is_peak = (rows["statistic"] == OVER + words).fillna(False)
+        own = rows[is_peak | rows["shape"].str.contains(f" {name}=", na=False)]
+        is_peak = is_peak[own.index]
+        ends = own["shape"].str.extract(rf"^(.*) {name}=(\d+)$")
+        bases = ends[0].where(~is_peak, own["shape"])
+        own = own.assign(same=number_groups(*(own[key] for key in SAME_SERIES), bases), size=ends[1])
+        peaks, series = own[is_peak], own[~is_peak & ends[1].notna()]
+        largest = series.sort_values("canonical_value", ascending=False, kind="stable").drop_duplicates("same")
+        pairs = peaks.drop(columns="size").merge(largest, on="same", suffixes=("", "_there"))
+        pairs = pairs[pairs["raw"] != pairs["raw_there"]]
+        for row in _list_rows(pairs[pairs["canonical_value"] != pairs["canonical_value_there"]]):
+            gap = row.canonical_value / row.canonical_value_there - 1
+            message = f"{row.raw} {row.unit}; at {name} {row.size} it is {row.raw_there} ({row.place_there})"
+            findings.append((row.result_id, _grade(gap), message))
     return _build("R34", findings)
 
 
+FIGURE_COLUMNS = [*WORK, *"result_id place statistic canonical_value canonical_unit unit raw half low high".split()]
+
+
 def read_figures(data: Dataset) -> pd.DataFrame:
-    """Return the rows with the figure as printed: `raw`, and `half`, half a unit of its last digit."""
+    """Return the rows with the figure as printed: `raw`, and `half`, half a unit of its last digit.
+
+    `low` and `high` are the least and the largest figure that round to the printed one.
+    """
     cells = data.cells.loc[data.cells["column_name"] == "value", ["result_id", "raw_text", "factor"]]
     rows = data.microbenchmarks.rename(columns={"microbenchmark_id": "result_id"})
     rows = rows.merge(cells.rename(columns={"raw_text": "raw"}), on="result_id", validate="1:1")
-    decimals = rows["raw"].str.extract(r"\.(\d+)$")[0].str.len().fillna(0).astype("float64")
-    return rows.assign(half=0.5 * 10.0**-decimals * rows["factor"])
-
-
-def _get_range(row: Any) -> tuple[float, float]:
-    """Return the least and the largest figure that round to the printed one."""
-    value, half = float(row.canonical_value), float(row.half)
-    return value - half * (1 + 1e-9), value + half * (1 + 1e-9)
-
-
-def _are_apart(first: tuple[float, float], other: tuple[float, float]) -> bool:
-    return first[1] < other[0] or other[1] < first[0]
-
-
-def _find_parts(row: Any) -> Sequence[str]:
-    statistic = row.statistic if isinstance(row.statistic, str) else ""
-    return next((parts for words, parts in PARTS.items() if statistic.endswith(words)), ())
-
-
-def _get_work(row: Any) -> Hashable:
-    """Return what a total and its shares have in common: the table too, since totals differ between tables."""
-    table = re.sub(r", column .*", "", row.place)
-    return (table, *(str(getattr(row, name)) for name in WORK))
+    half = 0.5 * 10.0 ** -count_decimals(rows["raw"]) * rows["factor"]
+    margin, value = half * (1 + 1e-9), rows["canonical_value"]
+    return rows.assign(half=half, low=value - margin, high=value + margin)[FIGURE_COLUMNS]
 
 
 def _format_ratio(ratio: float) -> str:

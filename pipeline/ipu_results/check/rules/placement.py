@@ -12,8 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, fill_template
-from ipu_results.check.rules.identity import flag_network_identity
+from ipu_results.check.rules.dataset import (
+    Dataset,
+    build_flags,
+    fill_template,
+    find_positions,
+    map_texts,
+    number_groups,
+)
+from ipu_results.check.rules.identity import find_networks
 from ipu_results.link.configurations import NEAR, split_settings
 
 MAX_FRAMEWORK_RATIO = 1.4
@@ -28,15 +35,12 @@ def flag_framework_ratio(data: Dataset) -> pd.DataFrame:
 
     Rows whose name hides another network (R20) are not the same. Of several rows of a framework the fastest counts.
     """
-    columns = ["result_id", "model", "framework", "throughput", "batch_size"]
-    networks = data.compute_once(flag_network_identity)[["result_id", "suggested"]]
-    rows = data.published[columns].assign(key=data.groups(*SAME_ROW)).merge(networks, how="left", validate="1:1")
-    rows = rows.assign(network=rows["suggested"].fillna(rows["model"])).drop(columns=["model", "suggested"])
-    rows = rows[rows[["framework", "throughput", "batch_size"]].notna().all(axis=1) & (rows["throughput"] > 0)]
-    rows = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(
-        ["key", "network", "framework"]
-    )
-    pairs = rows.merge(rows.drop(columns="batch_size"), on=["key", "network"], suffixes=("", "_other"))
+    rows = data.published[["result_id", "framework", "throughput", "batch_size"]]
+    same = number_groups(data.groups(*SAME_ROW), data.compute_once(find_networks)["network"])
+    rows = rows.assign(same=same)[(rows["throughput"] > 0) & rows["batch_size"].notna() & rows["framework"].notna()]
+    rows = rows[rows["same"].duplicated(keep=False)]
+    rows = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(["same", "framework"])
+    pairs = rows.merge(rows.drop(columns="batch_size"), on="same", suffixes=("", "_other"))
     pairs = pairs[pairs["throughput"] > MAX_FRAMEWORK_RATIO * pairs["throughput_other"]]
     pairs = pairs.sort_values("throughput_other", ascending=False, kind="stable").drop_duplicates("result_id")
     pairs = pairs.assign(ratio=pairs["throughput"] / pairs["throughput_other"])
@@ -54,10 +58,17 @@ COMMAND = "{benchmark} of {path}, {repository} {tag} ({match_confidence} match)"
 
 def join_configurations(data: Dataset, *columns: str) -> pd.DataFrame:
     """Return published rows with `columns`, joined to their configuration if it is an exact or a likely match."""
+    known = data.compute_once(_list_near_matches)
+    rows = data.published.loc[known.index, ["result_id", *columns]]
+    return rows.merge(known, left_index=True, right_index=True, suffixes=("", "_configured"))
+
+
+def _list_near_matches(data: Dataset) -> pd.DataFrame:
+    """Return the exact and likely matches by the position of their row in `published`."""
     known = data.configurations
     known = known[known["match_confidence"].isin(NEAR) & known["result_id"].notna()].drop_duplicates("result_id")
-    rows = data.published[["result_id", *columns]]
-    return rows.merge(known, on="result_id", suffixes=("", "_configured"), validate="1:1")
+    rows = find_positions(known["result_id"], data.published["result_id"])
+    return known.drop(columns="result_id").set_axis(rows)[rows >= 0].sort_index()
 
 
 def flag_batch_against_configuration(data: Dataset) -> pd.DataFrame:
@@ -169,10 +180,8 @@ def flag_older_sdk(data: Dataset) -> pd.DataFrame:
     below. A version without a number is skipped, since its age is unknown.
     """
     rows = data.published[["result_id", "sdk_version"]].assign(table=data.groups(*TABLE))
-    keys = {text: _parse_version(text) for text in rows["sdk_version"].dropna().unique()}
-    ranks = {key: rank for rank, key in enumerate(sorted({key for key in keys.values() if key}))}
-    rank_of = {text: ranks[key] for text, key in keys.items() if key}
-    rows = rows.assign(rank=rows["sdk_version"].map(rank_of).astype("float64")).dropna(subset="rank")
+    rows = rows[rows["sdk_version"].notna()]
+    rows = rows.join(map_texts(rows["sdk_version"], _rank_versions)).dropna(subset="rank")
     sizes = rows.groupby(["table", "rank", "sdk_version"]).size().rename("count").reset_index()
     counts = sizes.groupby(["table", "rank"], as_index=False).agg({"count": "sum", "sdk_version": "first"})
     common = counts.sort_values(["table", "count", "rank"]).drop_duplicates("table", keep="last")
@@ -180,6 +189,12 @@ def flag_older_sdk(data: Dataset) -> pd.DataFrame:
     rows = rows[rows["rank"] < rows["rank_common"]]
     template = "SDK {sdk_version}, older than {sdk_version_common}, the most common one of its table"
     return build_flags("R17", "info", rows, "sdk_version", template)
+
+
+def _rank_versions(texts: pd.Series) -> pd.DataFrame:
+    keys = [_parse_version(text) for text in texts]
+    ranks = {key: rank for rank, key in enumerate(sorted({key for key in keys if key}))}
+    return pd.DataFrame({"rank": [ranks[key] if key else None for key in keys]}, dtype="float64")
 
 
 def _parse_version(text: str) -> tuple[float, ...] | None:

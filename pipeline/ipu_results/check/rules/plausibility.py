@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pandas as pd
 
 from ipu_results.check.rules.dataset import Dataset, build_flags, format_figure, round_figures
+from ipu_results.check.rules.identity import find_networks
 from ipu_results.ground.physics import (
     FLOP_PER_MAC,
     SECONDS_PER_MINUTE,
@@ -18,7 +18,6 @@ from ipu_results.ground.physics import (
     count_passes,
 )
 
-NAMED = ("model", "platform", "framework")
 OF_CHIPS = ("device", "board")
 OF_MACHINE = "machine"
 DIE = " GCD"  # one of the two dies of a chip; no source rates one, and it draws no more than the whole chip
@@ -47,9 +46,10 @@ def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
 
 def compute_implied_work(data: Dataset) -> pd.DataFrame:
     """Return the published rows with known work and peak: implied `tflops`, and `peak` of all chips."""
-    columns = ["result_id", "task", *NAMED, "variant", "chip", "chip_count", "precision", "compute_precision"]
-    rows = data.published[[*columns, "throughput"]]
-    rows = rows.assign(network=_find_networks(data, rows), variant=rows["variant"].fillna(""))
+    columns = ["result_id", "task", "platform", "variant", "chip", "chip_count", "precision", "compute_precision"]
+    rows = data.published[[*columns, "throughput"]].assign(network=data.compute_once(find_networks)["network"])
+    rows = rows[rows["throughput"].notna() & rows["network"].isin([network for network, _ in data.vocabulary.gmacs])]
+    rows = rows.assign(variant=rows["variant"].fillna(""))
     known = [(*place, gmacs) for place, gmacs in data.vocabulary.gmacs.items()]
     work = pd.DataFrame(known, columns=["network", "variant", "gmacs"])
     work = work.astype({"network": rows["network"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"})
@@ -58,13 +58,6 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
     passes = rows["task"].map(count_passes).astype("int64")  # of no rows, `map` makes texts
     rows = rows.assign(tflops=compute_tflops(rows["throughput"], rows["gmacs"], passes))
     return rows[rows["peak"].notna() & rows["tflops"].notna()]
-
-
-def _find_networks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
-    """Return the network that ran, from the identities if a model's name means several."""
-    known = pd.DataFrame([asdict(identity) for identity in data.vocabulary.identities], columns=[*NAMED, "network"])
-    known = known.astype(rows["model"].dtype)
-    return rows[list(NAMED)].merge(known, on=list(NAMED), how="left", validate="m:1")["network"].fillna(rows["model"])
 
 
 def _find_peaks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
@@ -86,13 +79,11 @@ def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
 
     The rule is one-sided, since no source says what a machine draws at rest.
     """
-    rows = data.published[["result_id", "platform", "throughput", "efficiency"]]
-    ratings = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
-    rated = rows["platform"].map(ratings).astype("float64")
-    rows = rows.assign(power=compute_power_w(rows["throughput"], rows["efficiency"]), rated=rated)
-    rows = rows[rows["power"] > rows["rated"]]
+    rows = data.published[["result_id", "platform", "throughput", "efficiency", "rated_power_w"]]
+    rows = rows.assign(power=compute_power_w(rows["throughput"], rows["efficiency"]))
+    rows = rows[rows["power"] > rows["rated_power_w"]]
     rows = rows.assign(power=rows["power"].round(1))
-    template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated} W"
+    template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated_power_w} W"
     return build_flags("R22", "warn", rows, "efficiency", template)
 
 
@@ -104,12 +95,12 @@ def flag_power_below_rating(data: Dataset) -> pd.DataFrame:
 
     The least in the record is half of a rating. A unit of efficiency that is mistaken is off by 1000.
     """
-    rows = data.published[["result_id", "platform", "chip", "throughput", "efficiency"]]
-    machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
+    rows = data.published[["result_id", "chip", "throughput", "efficiency", "rated_power_w"]]
+    rows = rows[rows["throughput"].notna() & rows["efficiency"].notna()]
     rated = rows["chip"].str.removesuffix(DIE).map(data.vocabulary.chip_ratings).astype("float64")
     rows = rows.assign(
         power=compute_power_w(rows["throughput"], rows["efficiency"]),
-        rated=rated.fillna(rows["platform"].map(machines).astype("float64")),
+        rated=rated.fillna(rows["rated_power_w"]),
     )
     rows = rows[(rows["power"] > 0) & (rows["power"] < LEAST_POWER * rows["rated"])]
     template = (
@@ -127,15 +118,17 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     die is compared with the whole chip. A row without a scope, or without a rating, is not checked.
     """
     rows = data.published[
-        ["result_id", "platform", "chip", "chip_count", "throughput", "efficiency", "energy_per_item_j", "power_w"]
-    ].assign(scope=data.published["power_scope"])
-    each = data.published["conditions"].str.contains(OF_ONE_CHIP, na=False, regex=True)
+        """
+        result_id chip chip_count throughput efficiency energy_per_item_j power_w power_scope rated_power_w conditions
+        """.split()
+    ].rename(columns={"power_scope": "scope"})
+    rows = rows[rows["scope"].notna()]
+    each = rows["conditions"].str.contains(OF_ONE_CHIP, na=False, regex=True)
     rows["chip_count"] = rows["chip_count"].mask(each & rows["scope"].isin(OF_CHIPS), 1)
-    machines = data.platforms.drop_duplicates("platform").set_index("platform")["rated_power_w"]
     whole = rows["chip"].str.removesuffix(DIE)
     of_chips = whole.map(data.vocabulary.chip_ratings).astype("float64") * rows["chip_count"]
-    of_machine = rows["platform"].map(machines).astype("float64")
-    rated = of_chips.where(rows["scope"].isin(OF_CHIPS), of_machine.where(rows["scope"] == OF_MACHINE))
+    of_machine = rows["rated_power_w"].where(rows["scope"] == OF_MACHINE)
+    rated = of_chips.where(rows["scope"].isin(OF_CHIPS), of_machine)
     readings = {
         "power_w": (rows["power_w"], "printed"),
         "energy_per_item_j": (
@@ -170,16 +163,19 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     The row's MLPerf id names the entry. An id without an official entry is a finding of its own, and so is a machine
     with another number of chips than the entry's.
     """
-    entries = data.official.loc[data.official["minutes"].notna(), ["mlperf_id", "result_id", "minutes", "path"]]
-    scores = entries[entries["mlperf_id"].notna()].merge(data.results[["result_id", "model"]], on="result_id")
-    times = data.cells[data.cells["column_name"] == "time_to_train_s"]
-    rows = data.results[(data.results["origin"] == "published") & data.results["mlperf_id"].notna()]
-    rows = rows[["result_id", "mlperf_id", "model", "chip_count"]]
-    machines = data.official[["mlperf_id", "accelerators"]].dropna().drop_duplicates("mlperf_id")
+    named = data.results["origin"].eq("published") & data.results["mlperf_id"].notna()
+    rows = data.results.loc[named, ["result_id", "mlperf_id", "model", "chip_count"]]
+    columns = ["mlperf_id", "result_id", "minutes", "path", "accelerators"]
+    official = data.official.loc[data.official["mlperf_id"].isin(rows["mlperf_id"]), columns]
+    machines = official[["mlperf_id", "accelerators"]].dropna().drop_duplicates("mlperf_id")
     machines = rows.merge(machines, on="mlperf_id")
     machines = machines[(machines["chip_count"] != machines["accelerators"]).fillna(False)]
-    rows = rows.merge(times[["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
-    rows = rows.merge(scores.drop(columns="result_id"), on=["mlperf_id", "model"], how="left")
+    scores = official[official["minutes"].notna()].drop(columns="accelerators")
+    models = data.results.loc[data.results["result_id"].isin(scores["result_id"]), ["result_id", "model"]]
+    scores = scores.merge(models, on="result_id").drop(columns="result_id")
+    times = (data.cells["column_name"] == "time_to_train_s") & data.cells["result_id"].isin(rows["result_id"])
+    rows = rows.merge(data.cells.loc[times, ["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
+    rows = rows.merge(scores, on=["mlperf_id", "model"], how="left")
     unknown, known = rows[rows["minutes"].isna()], rows[rows["minutes"].notna()]
     known = known.assign(official=known["minutes"] * SECONDS_PER_MINUTE / known["factor"])
     known = known.assign(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags
+from ipu_results.check.rules.dataset import Dataset, build_flags, find_positions
 from ipu_results.check.rules.little import PER_BATCH, find_doubtful_latencies, find_median_of_others
 from ipu_results.check.rules.placement import join_configurations
 
@@ -22,9 +22,9 @@ def join_generations(data: Dataset) -> pd.DataFrame:
     own. Unknown batches and chip counts match nothing. Of several rows of the previous generation the fastest counts.
     """
     rows = data.published[["result_id", "platform", "family", "batch_size", "chip_count", *FIGURES]]
-    rank = rows["family"].map({family: rank for rank, family in enumerate(GENERATIONS)}).astype("float64")
+    rank = find_positions(rows["family"], pd.Series(GENERATIONS, dtype=rows["family"].dtype))
     rows = rows.assign(rank=rank, key=data.groups(*SAME_ROW))
-    rows = rows[rows[["rank", "batch_size", "chip_count"]].notna().all(axis=1)]
+    rows = rows[(rank >= 0) & rows["batch_size"].notna() & rows["chip_count"].notna()]
     before = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(["key", "rank"])
     before = before[["key", "rank", "platform", *FIGURES]].assign(rank=before["rank"] + 1)
     return rows.merge(before, on=["key", "rank"], suffixes=("", "_before"))
@@ -78,9 +78,10 @@ def flag_superlinear_scaling(data: Dataset) -> pd.DataFrame:
     rows = rows.sort_values("throughput", ascending=False, kind="stable").drop_duplicates(["work", "chip_count"])
     rows = rows.sort_values(["work", "chip_count"], ignore_index=True)
     rows = rows.assign(per_chip=rows["throughput"] / rows["chip_count"])
-    smaller = rows.shift().where(rows["work"] == rows["work"].shift())
-    growth = rows["per_chip"] / smaller["per_chip"]
-    rows = rows.join(smaller.add_suffix("_there"))[growth > 1 + MAX_GROWTH_PER_CHIP]
+    growth = (rows["per_chip"] / rows["per_chip"].shift()).where(rows["work"] == rows["work"].shift())
+    [larger] = np.nonzero(growth > 1 + MAX_GROWTH_PER_CHIP)
+    smaller = rows.take(larger - 1).set_axis(larger)
+    rows = rows.take(larger).join(smaller.add_suffix("_there"))
     rows = rows.assign(
         percent=100 * rows["per_chip"] / rows["per_chip_there"],
         setup=_format_setup(rows["batch_size"], rows["sdk_version"]),
@@ -145,11 +146,11 @@ def join_previous_batch(data: Dataset, column: str, excluded: pd.Series | None =
     rows = data.published[["result_id", "batch_size", column]].assign(curve=data.groups(*CURVE))
     rows = rows if excluded is None else rows[~excluded]
     rows = rows[rows["batch_size"].notna() & rows[column].notna()].sort_values(["curve", "batch_size", column])
-    points = rows.drop_duplicates(["curve", "batch_size"])
-    before = points.shift().where(points["curve"] == points["curve"].shift())
-    points = points.assign(previous_batch=before["batch_size"], previous=before[column])
-    first = (~rows.duplicated(["curve", "batch_size"])).to_numpy().cumsum() - 1
-    rows = rows.assign(**{name: points[name].to_numpy()[first] for name in ("previous_batch", "previous")})
+    is_first = ~rows.duplicated(["curve", "batch_size"])
+    points = rows.loc[is_first, ["curve", "batch_size", column]]
+    before = points.shift().where(points["curve"] == points["curve"].shift())[["batch_size", column]]
+    previous = before.to_numpy()[is_first.to_numpy().cumsum() - 1]
+    rows = rows.assign(previous_batch=previous[:, 0], previous=previous[:, 1])
     return rows[rows["previous_batch"].notna()]
 
 

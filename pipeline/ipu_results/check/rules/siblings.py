@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from ipu_results.check.rules.dataset import Dataset, build_flags, map_texts, round_figures
-from ipu_results.check.rules.identity import read_digits
+from ipu_results.check.rules.dataset import (
+    Dataset,
+    build_flags,
+    build_no_flags,
+    map_texts,
+    number_groups,
+    round_figures,
+)
+from ipu_results.check.rules.identity import read_figures
 from ipu_results.ground.physics import PER_ITEM
 
 PLACE = ("document_id", "table_name")
@@ -27,11 +36,14 @@ def flag_conditions_twice(data: Dataset) -> pd.DataFrame:
     """
     words = data.published["conditions"].str.replace(MEASURED, "", regex=True)
     setup = [name for name in SETUP if name != "conditions"]
-    rows = data.published.assign(group=data.groups(*PLACE, *setup, *KINDS, "batch_size"), words=words.fillna(""))
+    rows = data.published[["result_id", *FIGURES]].assign(
+        group=number_groups(data.groups(*PLACE, *setup, *KINDS, "batch_size"), words.fillna(""))
+    )
+    rows = rows[rows["group"].duplicated(keep=False)]
     flags = []
     for column in FIGURES:
         own = rows[rows[column].notna()]
-        figures = own.groupby(["group", "words"])[column]
+        figures = own.groupby("group")[column]
         own = own.assign(low=figures.transform("min"), high=figures.transform("max"), count=figures.transform("size"))
         template = (
             "{count} rows of this table print {low} to {high} under the same conditions: find in the source what tells "
@@ -50,16 +62,16 @@ def flag_repeated_sibling(data: Dataset) -> pd.DataFrame:
 
     Two rows in a row agree in NEIGHBOUR_DIGITS significant digits or more, others in TABLE_DIGITS.
     """
-    cells = data.printed_cells
-    cells = cells[cells["column_name"].isin(FIGURES)].drop_duplicates(["row", "column_name"])
-    cells = cells.join(map_texts(cells["raw_text"], read_digits))
-    cells = cells.assign(work=data.groups(*PLACE, "task", "model")[cells["row"]])
-    cells = cells[cells["digits"] >= NEIGHBOUR_DIGITS].sort_values(["column_name", "work", "figure", "row"])
-    same = (cells[["column_name", "work", "figure"]] == cells[["column_name", "work", "figure"]].shift()).all(axis=1)
-    near = same & ((cells["row"] - cells["row"].shift() == 1) | (cells["digits"] >= TABLE_DIGITS))
+    cells = data.compute_once(read_figures)
+    cells = cells[cells["column_name"].isin(FIGURES) & (cells["digits"] >= NEIGHBOUR_DIGITS)]
+    work = data.groups(*PLACE, "task", "model")[cells["row"]]
+    cells = cells.assign(same=number_groups(work, cells["column_name"].cat.codes, cells["figure"]))
+    cells = cells.sort_values(["same", "row"])
+    step = cells["row"].diff().where(cells["same"] == cells["same"].shift())
+    near = (step == 1) | (step.notna() & (cells["digits"] >= TABLE_DIGITS))
     below = near.shift(-1, fill_value=False)
     other = cells["row"].shift().where(near, cells["row"].shift(-1))
-    rows = cells.assign(other=other)[near | below]
+    rows = data.read_cells(cells.assign(other=other)[near | below], "result_id", "column_name")
     rows = rows.assign(place=data.format_places(rows["other"].astype("int64")))
     template = "{raw_text} is also printed at {place}; one of the two may be a copy"
     return build_flags("R39", "warn", rows, rows["column_name"].array, template)
@@ -110,45 +122,43 @@ def _find_points(data: Dataset, column: str) -> pd.DataFrame:
     return points.drop_duplicates(["curve", "at"], keep=False).sort_values(["curve", "at"])
 
 
-def _shift(values: pd.Series, curve: pd.Series, by: int) -> pd.Series:
-    """Shift within a curve."""
-    return values.shift(by).where(curve == curve.shift(by))
+def _shift(values: Any, curve: Any, by: int) -> Any:
+    """Shift within a curve; null where it has no such point."""
+    at = np.arange(len(curve)) - by
+    inside = np.clip(at, 0, len(curve) - 1)
+    return np.where((at == inside) & (curve[inside] == curve), values[inside], np.nan)
 
 
 def _deviate_from_curves(points: pd.DataFrame) -> pd.Series:
     """Return by how much odd points are off the steps that the other curves take."""
-    curve = points["curve"]
-    before = _shift(points["at"], curve, 1)
-    step = points["log"] - _shift(points["log"], curve, 1)
-    same = [points["table"], before, points["at"]]
-    off = step - step.groupby(same).transform("median")
+    curve, size, figure = (points[name].to_numpy() for name in ("curve", "at", "log"))
+    before = _shift(size, curve, 1)
+    steps = pd.Series(figure - _shift(figure, curve, 1))
+    same = number_groups(points["table"], before, size)
+    off = steps - steps.groupby(same).transform("median")
     spread = SPREADS * off.abs().groupby(same).transform("median")
-    off = off.where(step.groupby(same).transform("count") >= MIN_CURVES)
-    is_odd = off.abs() > np.maximum(OUT_OF_LINE, spread)
-    after, is_odd_after = -_shift(off, curve, -1), _shift(is_odd.astype("float64"), curve, -1) == 1
-    is_first, is_last = before.isna(), curve != curve.shift(-1)
+    off = off.where(steps.groupby(same).transform("count") >= MIN_CURVES).to_numpy()
+    is_odd = np.abs(off) > np.maximum(OUT_OF_LINE, spread.to_numpy())
+    odd = is_odd.astype("float64")
+    after, is_odd_after = -_shift(off, curve, -1), _shift(odd, curve, -1) == 1
+    is_first, is_last = np.isnan(before), np.isnan(_shift(size, curve, -1))
     between = is_odd & is_odd_after & (np.sign(off) == np.sign(after))
-    first = is_first & (after.abs() > AT_END) & is_odd_after & (_shift(is_odd.astype("float64"), curve, -2) == 0)
-    last = (
-        is_last
-        & (off.abs() > AT_END)
-        & is_odd
-        & (_shift(is_odd.astype("float64"), curve, 1) == 0)
-        & ~_shift(before, curve, 1).isna()
-    )
-    return off.where(~is_first, after)[between | first | last]
+    first = is_first & (np.abs(after) > AT_END) & is_odd_after & (_shift(odd, curve, -2) == 0)
+    is_after_second = ~np.isnan(_shift(before, curve, 1))
+    last = is_last & (np.abs(off) > AT_END) & is_odd & (_shift(odd, curve, 1) == 0) & is_after_second
+    return pd.Series(np.where(is_first, after, off), points.index)[between | first | last]
 
 
 def _deviate_from_neighbours(points: pd.DataFrame) -> pd.Series:
     """Return by how much odd points are off the straight line, in logarithms, between the points next to them."""
-    curve, size = points["curve"], np.log(points["at"])
+    curve, size, figure = points["curve"].to_numpy(), np.log(points["at"].to_numpy()), points["log"].to_numpy()
     before, after = (_shift(size, curve, by) for by in (1, -1))
     share = (size - before) / (after - before)
-    line = _shift(points["log"], curve, 1) * (1 - share) + _shift(points["log"], curve, -1) * share
-    off = points["log"] - line
-    spread = SPREADS * off.abs().groupby(points["table"]).transform("median")
-    nearby = np.fmax(_shift(off.abs(), curve, 1).fillna(0), _shift(off.abs(), curve, -1).fillna(0))
-    return off[(off.abs() > np.maximum(OUT_OF_CURVE, spread)) & (off.abs() > MORE_THAN_NEXT * nearby)]
+    off = figure - (_shift(figure, curve, 1) * (1 - share) + _shift(figure, curve, -1) * share)
+    far = pd.Series(np.abs(off), points.index)
+    spread = SPREADS * far.groupby(points["table"]).transform("median")
+    nearby = np.fmax.reduce([np.zeros(len(off)), *(_shift(np.abs(off), curve, by) for by in (1, -1))])
+    return pd.Series(off, points.index)[(far > np.maximum(OUT_OF_CURVE, spread)) & (far > MORE_THAN_NEXT * nearby)]
 
 
 MORE_THAN_NEXT = 1.5  # a point that is off by one makes those next to it off by a half
@@ -167,7 +177,7 @@ def flag_depth_against_clients(data: Dataset) -> pd.DataFrame:
     rows = data.published[["result_id", "conditions", "batch_size", *FIGURES, "in_flight"]]
     is_item = data.published["latency_basis"].eq(PER_ITEM).fillna(False)
     rows = rows.assign(table=data.groups(*PLACE), is_item=is_item)[rows["in_flight"] > 0]
-    words = rows["conditions"].str.extract(CLIENTS)
+    words = map_texts(rows["conditions"], lambda texts: texts.str.extract(CLIENTS))
     clients = pd.to_numeric(words[0].replace("one", "1")).astype("float64")
     clients = clients / rows["batch_size"].where(words[1].eq("sequence").fillna(False), 1)
     of_items = _find_usual(rows[rows["is_item"]].eval("in_flight * batch_size"), rows["table"]) / rows["batch_size"]
@@ -198,18 +208,20 @@ def flag_unlike_its_conditions(data: Dataset) -> pd.DataFrame:
 
     MIN_ALIKE rows or more of the table have these conditions, and all of them agree with each other.
     """
+    groups = data.groups(*PLACE, "conditions")
     named = data.published["conditions"].notna()
-    flags = []
+    flags = [build_no_flags()]
     for column in UNLIKE:
-        rows = data.published.loc[named, ["result_id", "conditions", column]]
-        rows = rows.assign(group=data.groups(*PLACE, "conditions")[named], value=data.groups(column)[named])
-        rows = rows[rows[column].notna()]
-        groups = rows.groupby("group")["value"]
-        alone = (groups.transform("nunique") == 2) & (groups.transform("size") > MIN_ALIKE)
-        alone &= rows.groupby(["group", "value"])["value"].transform("size") == 1
-        others = rows[~alone].drop_duplicates("group").set_index("group")[column]
-        usual, count = rows["group"].map(others), groups.transform("size") - 1
-        rows = rows.assign(own=rows[column], usual=usual, count=count)[alone]
+        at = np.flatnonzero(named & data.published[column].notna())
+        group, value = groups[at], data.groups(column)[at]
+        _, pair, counts = np.unique(group * (value.max(initial=0) + 1) + value, return_inverse=True, return_counts=True)
+        size, own = np.bincount(group, minlength=1)[group], counts[pair]
+        alone = (own == 1) & (size > MIN_ALIKE)
+        if not alone.any():
+            continue
+        rows = data.published.loc[at, ["result_id", column]].assign(group=group, count=size - 1)
+        alike = rows.loc[own == size - 1, ["group", column]].drop_duplicates("group")  # all others have one value
+        rows = rows[alone].merge(alike.rename(columns={column: "usual"}), on="group").rename(columns={column: "own"})
         template = "{own}, where the {count} other rows with the same conditions have {usual}; read the cell again"
         flags.append(build_flags("R43", "warn", rows, column, template))
     return pd.concat(flags, ignore_index=True)
@@ -267,8 +279,10 @@ ELSEWHERE = 1.2
 
 def flag_other_document(data: Dataset) -> pd.DataFrame:
     """Flag a throughput that differs more than ELSEWHERE times from the same row of another document."""
-    rows = data.published.assign(group=data.groups(*SAME_ROW))
+    columns = ["result_id", "document_id", "model", "platform", "batch_size", "throughput"]
+    rows = data.published[columns].assign(group=data.groups(*SAME_ROW))
     rows = rows[(rows["throughput"] > 0) & rows["batch_size"].notna()]
+    rows = rows[rows["group"].duplicated(keep=False)]
     own = rows.groupby(["group", "document_id"])["throughput"]
     rows = rows.assign(least=own.transform("min"), most=own.transform("max"))
     group = rows.groupby("group")  # a document that agrees with one of two figures differs from none
