@@ -154,6 +154,7 @@ def _has_begun(first: str | None, round_: str | None) -> bool:
     return first is None or round_ is None or round_key(first) <= round_key(round_)
 
 
+@cache
 def round_key(round_: str) -> tuple[int, ...]:
     """Return a key that sorts rounds: 2.0 before 2.1 before 10.0."""
     return tuple(int(part) for part in round_.split("."))
