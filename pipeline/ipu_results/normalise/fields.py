@@ -118,7 +118,7 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
     if char := find_lookalike(text):
         message = f"{text!r} has U+{ord(char):04X}, which looks like a Latin letter: its name would be another one"
         raise UnreadableCellError("unreadable-cell", message)
-    return CONVERTERS.get(field, _keep_text(field))(text, context)
+    return (CONVERTERS.get(field) or _keep_text(field))(text, context)
 
 
 def check_field(field: str, table_name: str) -> None:

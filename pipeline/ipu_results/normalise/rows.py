@@ -255,7 +255,7 @@ def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]
     for text in texts.distinct:
         try:
             value = convert(text)
-            if text and _is_lost(value):
+            if text and value is not NO_VALUE and _is_lost(value):
                 raise UnreadableCellError("unreadable-cell", f"no value comes of {text!r}")
             converted.append(value)
         except UnreadableCellError as error:
@@ -265,8 +265,8 @@ def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]
 
 def _is_lost(value: Any) -> bool:
     if isinstance(value, CellValues):
-        parts = [part for part in (value.figure, *dict(value.values).values()) if part is not None]
-        return value is not NO_VALUE and (not parts or any(map(_is_lost, parts)))
+        parts = [part for part in (value.figure, *(own for _, own in value.values)) if part is not None]
+        return not parts or any(map(_is_lost, parts))
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
