@@ -14,9 +14,7 @@ from ipu_results.link.mlperf_names import add_names
 from ipu_results.link.mlperf_ranking import assess_runs, describe_interval, list_pair_tests, resolve_rankings
 from ipu_results.link.mlperf_reference import add_references, mark_pruned
 from ipu_results.link.mlperf_speed import Key, LoggedRun, Record, RunsByEntry, add_speeds, get_key, group_runs
-from ipu_results.mlperf.round import format_attribution
-from ipu_results.mlperf.rules import Rules, load_rules
-from ipu_results.mlperf.score import olympic_mean
+from ipu_results.mlperf.rules import Rules, format_attribution, load_rules, olympic_mean
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns

@@ -8,8 +8,7 @@ from typing import Any
 
 from ipu_results.link.mlperf_speed import LoggedRun, Record, RunsByEntry, get_key
 from ipu_results.mlperf.reference import EPOCH_DIGITS, ReferencePoint, find_reference, prune_points
-from ipu_results.mlperf.rules import CLOSED, Rules, round_key
-from ipu_results.mlperf.score import BETWEEN_FINDINGS, olympic_mean
+from ipu_results.mlperf.rules import BETWEEN_FINDINGS, CLOSED, Rules, olympic_mean, round_key
 
 STEPS = "steps"
 TOLERANCE = 1e-6  # by which a submitted factor may differ: factors are printed with all digits, or rounded by hand

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.mlperf.interval import COVERAGE, DIGITS, MIN_RUNS, compute_t_quantile
-from ipu_results.mlperf.score import BETWEEN_FINDINGS, summarise_findings
+from ipu_results.mlperf.rules import BETWEEN_FINDINGS, summarise_findings
 
 Record = Mapping[str, Any]
 Key = tuple[str, str]
