@@ -5,13 +5,13 @@ A header that is not a column of that table fills a column of `results` only.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from operator import ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -264,10 +264,8 @@ def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]
 
 
 def _is_lost(value: Any) -> bool:
-    if isinstance(value, CellValues):
-        parts = [part for part in (value.figure, *(own for _, own in value.values)) if part is not None]
-        return not parts or any(map(_is_lost, parts))
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    parts = (value.figure, *[own for _, own in value.values]) if isinstance(value, CellValues) else (value,)
+    return parts.count(None) == len(parts) or any(map(ne, parts, parts))  # NaN alone is unequal to itself
 
 
 def find_errors(
