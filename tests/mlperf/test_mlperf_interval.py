@@ -19,6 +19,7 @@ from ipu_results.link.mlperf_ranking import (
     list_pair_tests,
     resolve_rankings,
 )
+from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.interval import (
     ALONE,
     GROUP,
@@ -198,7 +199,7 @@ def make_rows(path: str, minutes: tuple[float, ...], digests: str = "", round_: 
 def assess(*entries: tuple[str, float, tuple[float, ...], str]) -> tuple[list[dict[str, Any]], RunEvidence]:
     records = [make_entry(path, score) for path, score, _, _ in entries]
     runs = [run for path, _, minutes, digests in entries for run in make_rows(path, minutes, digests)]
-    return records, assess_runs(records, pd.DataFrame(runs, columns=COLUMNS), load_rules())
+    return records, assess_runs(records, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules())
 
 
 def test_log_that_is_in_the_folder_twice_is_one_run() -> None:
@@ -273,7 +274,7 @@ def test_submitters_entries_of_successive_rounds_are_tested() -> None:
         make_entry("e", 10.4, round="2.0", **{**base, "accelerators": 16}),
     ]
     runs = [row for entry in entries for row in make_rows(entry["path"], FIVE, round_=entry["round"])]
-    columns = list_pair_tests(assess_runs(entries, pd.DataFrame(runs, columns=COLUMNS), load_rules()))
+    columns = list_pair_tests(assess_runs(entries, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules()))
     named = list(zip(columns["path"], columns["other_path"], columns["p_value_corrected"], strict=True))
     assert [row for row in named if row[2] is None] == [("a", "b", None), ("b", "c", None)]
     assert {row[:2] for row in named} == {("a", "b"), ("b", "c"), ("b", "d"), ("c", "e")}
@@ -284,16 +285,16 @@ def test_groups_of_another_division_are_not_comparable() -> None:
     runs = [("2.0", f"g{i}", f"g{i}{n}", 20.0, True, None, steps[n]) for i in range(6) for n in range(5)] + [
         ("2.0", "x", f"x{n}", 20.0 + 0.01 * n, True, None, 40.0) for n in range(5)
     ]
-    frame = pd.DataFrame(runs, columns=COLUMNS)
+    runs_by_entry = group_runs(pd.DataFrame(runs, columns=COLUMNS))
     for values, method in (({}, GROUP), ({"global_batch_size": 128}, GROUP), ({"division": "open"}, ALONE)):
         entries = [make_entry(f"g{i}", 20.0) for i in range(6)] + [make_entry("x", 20.0, **values)]
-        evidence = assess_runs(entries, frame, load_rules())
+        evidence = assess_runs(entries, runs_by_entry, load_rules())
         assert describe_interval(entries[-1], evidence)["interval_method"] == method
 
 
 def test_reference_of_an_entry_is_had_from_its_factor_else_from_the_round() -> None:
     """A reference that would have scaled an entry that was not is at most what it needed."""
-    frame = pd.DataFrame(make_rows("a", FIVE), columns=COLUMNS)
+    runs_by_entry = group_runs(pd.DataFrame(make_rows("a", FIVE), columns=COLUMNS))
     known = {"normalised": True, "epochs_to_converge": 40.0}
     for values, ratio in (
         ({"scaling_factor": 1.02}, 1.02),
@@ -303,5 +304,5 @@ def test_reference_of_an_entry_is_had_from_its_factor_else_from_the_round() -> N
         ({"reference_to_converge": 38.0, **known, "normalised": False}, 0.0),
     ):
         units = {("2.0", "resnet"): "epochs"}
-        evidence = assess_runs([make_entry("a", 10.0, **values)], frame, load_rules(), units)
+        evidence = assess_runs([make_entry("a", 10.0, **values)], runs_by_entry, load_rules(), units)
         assert evidence.runs.reference[0] == pytest.approx(ratio * fmean(sorted([40.0, 41.0, 40.0, 41.0, 40.0])[1:-1]))

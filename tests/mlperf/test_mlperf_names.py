@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from ipu_results.link.mlperf_names import add_names
+from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.rules import load_rules
 
 from tests.conftest import Query
@@ -21,7 +22,8 @@ def find_same(entries: list[dict[str, Any]], minutes: dict[str, list[float]]) ->
     """Return `same_as` of the entries; `minutes` are those of the counted runs by path."""
     rows = [(each["round"], each["path"], True, value) for each in entries for value in minutes[each["path"]]]
     rows += [(each["round"], each["path"], False, 7.0 + number) for number, each in enumerate(entries)]
-    add_names(entries, pd.DataFrame(rows, columns=["round", "path", "counted", "minutes"]), load_rules())
+    runs = group_runs(pd.DataFrame(rows, columns=["round", "path", "counted", "minutes"]))
+    add_names(entries, runs, load_rules())
     return [each.get("same_as") for each in entries]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from ipu_results.link.mlperf_reference import add_references, mark_pruned
+from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.reference import ReferencePoint, find_reference, prune_points
 from ipu_results.mlperf.rules import load_rules
 
@@ -60,7 +61,7 @@ def refer(rcps: list[dict[str, Any]], counts: list[float], unit: str = "samples"
     entry |= {"scaling_factor": 1.0, "minutes": 9.0, "findings": None} | changed
     run = dict.fromkeys(("samples", "tokens", "epochs")) | {"round": entry["round"], "path": "p", "counted": True}
     runs = [run | {unit: count, "counted": count is not None} for count in counts]
-    add_references([entry], pd.DataFrame(runs), rcps, load_rules())
+    add_references([entry], group_runs(pd.DataFrame(runs)), rcps, load_rules())
     return entry
 
 

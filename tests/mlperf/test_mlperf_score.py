@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ipu_results.mlperf.entries import Entry, System, read_system
 from ipu_results.mlperf.log import Evaluation, Log
 from ipu_results.mlperf.round import COLUMNS
-from ipu_results.mlperf.rules import load_rules
-from ipu_results.mlperf.score import olympic_mean, score_entry
+from ipu_results.mlperf.rules import load_rules, olympic_mean
+from ipu_results.mlperf.score import score_entry
 
 from tests.mlperf.mlperf_support import FIVE, SYSTEM, entry, evaluation, line, log, logs, put, score_one, stop
 

@@ -7,9 +7,8 @@ import random
 from statistics import fmean, stdev
 from typing import Any
 
-import pandas as pd
 import pytest
-from ipu_results.link.mlperf_speed import add_speeds, summarise_speed
+from ipu_results.link.mlperf_speed import LoggedRun, add_speeds, summarise_speed
 from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.rules import Convergence, load_rules, measure_run
 from ipu_results.mlperf.speed import Speed, estimate_error, measure_speed
@@ -114,17 +113,17 @@ def test_the_standard_error_is_the_spread_of_the_slope() -> None:
     assert math.sqrt(fmean(error**2 for error in errors)) == pytest.approx(stdev(slopes), rel=0.05)
 
 
-def run(sha256: str | None, slope: float | None, **changed: Any) -> dict[str, Any]:
+def run(sha256: str | None, slope: float | None, **changed: Any) -> LoggedRun:
     reason = None if slope else "it has a single evaluation"
-    known = {"round": "2.0", "path": "p", "sha256": sha256, "counted": True, "findings": None, "wait_minutes": 1.0}
+    known = {"round": "2.0", "path": "p", "sha256": sha256, "counted": True, "wait_minutes": 1.0}
     known |= {"minutes_per_sample": slope, "startup_minutes": slope and 0.5, "no_speed_reason": reason}
-    return known | changed
+    return LoggedRun(**dict.fromkeys(LoggedRun._fields) | known | changed)
 
 
 def test_an_entry_has_the_mean_of_its_different_counted_runs() -> None:
     runs = [run("a", 1.0), run("b", 2.0), run("c", 3.0), run("c", 3.0), run("d", 9.0, counted=False)]
     entry: dict[str, Any] = {"round": "2.0", "path": "p", "scaling_factor": 1.0}
-    add_speeds([entry], pd.DataFrame(runs))
+    add_speeds([entry], {("2.0", "p"): runs})
     assert (entry["minutes_per_sample"], entry["speed_runs"], entry["startup_minutes"]) == (2.0, 3, 0.5)
     half = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
     assert entry["minutes_per_sample_high"] == pytest.approx(2 + half, rel=1e-9)

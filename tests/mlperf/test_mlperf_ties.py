@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from ipu_results.analyses import mlperf, mlperf_order
 from ipu_results.link.mlperf_ranking import assess_runs, describe_interval, list_pair_tests, resolve_rankings
+from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.rules import load_rules, round_key
 
 from tests.analyses.analysis_support import Database, load, make_warehouse
@@ -53,7 +54,7 @@ def make_database(
             name = digest if digest and number == 0 else f"{path}{number}"
             run = {"round": "2.0", "path": path, "sha256": name, "minutes": value + score - 10, "counted": True}
             runs.append({**run, "copies": 2 if name == digest else 1})
-    evidence = assess_runs(records, pd.DataFrame(runs, columns=COLUMNS), load_rules())
+    evidence = assess_runs(records, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules())
     completed = [{**record, **describe_interval(record, evidence)} for record in records]
     tests = pd.DataFrame(list_pair_tests(evidence)).to_dict("records")
     resolution = resolve_rankings(completed, evidence)

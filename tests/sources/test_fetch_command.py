@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.sources import capture as capture_module
+from ipu_results.sources import download as download_module
 from ipu_results.sources.capture import capture
 from ipu_results.sources.catalogue import find_orphans, load_catalogue
 from ipu_results.sources.download import Download
@@ -165,7 +165,7 @@ def test_concurrent_fetches_of_one_document_keep_two_captures(served: Path, site
 def test_captures_of_the_same_second_have_two_names(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bodies = iter([b"<html>1</html>", b"<html>2</html>"])
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    monkeypatch.setattr(capture_module, "download", lambda *_, **__: Download(next(bodies), "text/html", moment))
+    monkeypatch.setattr(download_module, "download", lambda *_, **__: Download(next(bodies), "text/html", moment))
     documents = load_catalogue(raw)
     [page] = [document for document in documents if document.document_id == PAGE_ID]
     kept = [capture(page, documents) for _ in range(2)]

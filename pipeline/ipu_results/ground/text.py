@@ -165,10 +165,10 @@ def get_skeleton(name: str) -> str:
 
 def find_lookalike(text: str) -> str | None:
     """Return a letter of another script that looks like a Latin one, in a Latin word or a text that looks Latin."""
-    foreign: dict[str, str] = {char: _find_prototype(char) for char in FOREIGN.findall(text)}
-    alike = {char for char, plain in foreign.items() if plain.isascii() and not _is_latin(char)}
-    if alike and all(plain.isascii() for plain in foreign.values()):
-        return min(alike)
+    foreign: set[str] = set(FOREIGN.findall(text))
+    alike = {char for char in foreign if not _is_latin(char) and _find_prototype(char).isascii()}
+    if not alike or all(_find_prototype(char).isascii() for char in foreign):
+        return min(alike, default=None)
     mixed = (word for word in LETTERS.findall(text) if any(map(_is_latin, word)))
     return next((str(char) for word in mixed for char in word if char in alike), None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,21 +11,10 @@ import pyarrow as pa
 
 from ipu_results.errors import ConservationError
 from ipu_results.link.mlperf_names import add_names
-from ipu_results.link.mlperf_ranking import (
-    Key,
-    Record,
-    assess_runs,
-    describe_interval,
-    get_key,
-    list_columns,
-    list_pair_tests,
-    resolve_rankings,
-)
+from ipu_results.link.mlperf_ranking import assess_runs, describe_interval, list_pair_tests, resolve_rankings
 from ipu_results.link.mlperf_reference import add_references, mark_pruned
-from ipu_results.link.mlperf_speed import add_speeds
-from ipu_results.mlperf.round import format_attribution
-from ipu_results.mlperf.rules import Rules, load_rules
-from ipu_results.mlperf.score import olympic_mean
+from ipu_results.link.mlperf_speed import Key, LoggedRun, Record, RunsByEntry, add_speeds, get_key, group_runs
+from ipu_results.mlperf.rules import Rules, format_attribution, load_rules, olympic_mean
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
@@ -66,7 +55,8 @@ def build_mlperf_frames(
     Raises ConservationError for a score that its runs do not give, and for a run or an id without an entry.
     """
     known = load_rules()
-    runs = count_copies(collect_runs(documents))
+    run_rows = collect_runs(documents)
+    runs = group_runs(run_rows)
     rcps = [dict(row) for row in _list_rows(documents, "mlperf_rcp")]
     entries = [entry for document in documents for entry in _complete_entries(document, ids, results, known)]
     check_scores(entries, runs, known)
@@ -80,7 +70,8 @@ def build_mlperf_frames(
     add_references(entries, runs, rcps, known)
     units = {(row["round"], row["benchmark"]): row["rcp_unit"] for row in rcps}
     evidence = assess_runs(entries, runs, known, units)
-    entries = [{**entry, **describe_interval(entry, evidence)} for entry in entries]
+    for entry in entries:
+        entry.update(describe_interval(entry, evidence))
     _check_ids(entries, ids)
     blocks = [
         {name: getattr(block, name) for name in table("mlperf_comparability").names} for block in known.comparable
@@ -88,7 +79,7 @@ def build_mlperf_frames(
     named = sorted(ids.values(), key=lambda row: row["mlperf_id"])
     return {
         "mlperf_entries": build_frame(table("mlperf_entries"), sorted(entries, key=get_key)),
-        "mlperf_runs": runs,
+        "mlperf_runs": run_rows,
         "mlperf_rcp": build_frame(table("mlperf_rcp"), sorted(rcps, key=_get_rcp_key)),
         "mlperf_ids": build_frame(table("mlperf_ids"), named),
         "mlperf_published": build_frame(table("mlperf_published"), published),
@@ -99,35 +90,30 @@ def build_mlperf_frames(
 
 
 def collect_runs(documents: Iterable[NormalisedDocument]) -> pd.DataFrame:
-    """Return the runs of all documents in order of round, path and file; there are too many for a record each."""
+    """Return the runs of all documents in order of round, path and file, with the number of logs that have its bytes.
+
+    There are too many for a record each.
+    """
     definition = table("mlperf_runs")
     schema = arrow_schema(definition)
     parts = []
     for document in documents:
-        for columns in document.columnar:
-            if columns.name == definition.name:
-                named = pa.repeat(document.document.document_id, columns.rows.num_rows)
-                parts.append(columns.rows.append_column("document_id", named))
+        for read in document.columnar:
+            if read.name == definition.name:
+                named = pa.repeat(document.document.document_id, read.rows.num_rows)
+                parts.append(read.rows.append_column("document_id", named))
     present = [name for name in schema.names if parts and name in parts[0].column_names]
     runs = pa.concat_tables([part.select(present) for part in parts]) if parts else schema.empty_table()
     ordered = runs.sort_by([(name, "ascending") for name in definition.key])
-    return build_frame_from_columns(
-        definition,
-        {name: ordered[name] if name in ordered.column_names else [None] * len(ordered) for name in schema.names},
-    )
+    columns = {name: ordered[name] if name in present else [None] * len(ordered) for name in schema.names}
+    digests = ordered["sha256"].to_pylist()
+    counts = {**Counter(digests), None: 1}
+    return build_frame_from_columns(definition, columns | {"copies": [counts[digest] for digest in digests]})
 
 
-def count_copies(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with the number of logs that have the bytes of each."""
-    copies = runs["sha256"].map(runs["sha256"].value_counts()).fillna(1)
-    return runs.assign(copies=copies.astype("Int64"))
-
-
-def _add_shared_logs(entries: Sequence[dict[str, Any]], runs: pd.DataFrame) -> None:
+def _add_shared_logs(entries: Sequence[dict[str, Any]], runs: RunsByEntry) -> None:
     """Add how many logs of each entry differ, and how many another entry has too."""
-    digests: dict[Key, list[str]] = defaultdict(list)
-    for round_, path, sha256 in zip(*list_columns(runs, "round", "path", "sha256"), strict=True):
-        digests[round_, path].append(sha256)
+    digests = {key: [run.sha256 for run in of_entry] for key, of_entry in runs.items()}
     entries_with = Counter(sha256 for logs in digests.values() for sha256 in set(logs))
     for entry in entries:
         logs = digests.get(get_key(entry), [])
@@ -158,24 +144,20 @@ def _get_rcp_key(record: Record) -> tuple[str, str, int]:
     return record["round"], record["benchmark"], record["global_batch_size"]
 
 
-def check_scores(entries: Iterable[Record], runs: pd.DataFrame, known: Rules) -> None:
+def check_scores(entries: Iterable[Record], runs: RunsByEntry, known: Rules) -> None:
     """Recompute every entry's score from its runs. Raises ConservationError that names the entry."""
-    runs_by_entry: dict[Key, list[tuple[float, bool]]] = defaultdict(list)
-    columns = list_columns(runs, "round", "path", "minutes", "counted")
-    for round_, path, minutes, counted in zip(*columns, strict=True):
-        runs_by_entry[round_, path].append((minutes, counted))
+    remaining = dict(runs)
     for entry in entries:
-        if message := _find_contradiction(entry, runs_by_entry.pop(get_key(entry), []), known):
+        if message := _find_contradiction(entry, remaining.pop(get_key(entry), []), known):
             raise ConservationError(message, document=entry["document_id"], place=entry["path"])
-    if runs_by_entry:
-        mlperf_round, path = min(runs_by_entry)
-        is_stray = (runs["round"] == mlperf_round) & (runs["path"] == path)
-        document = str(runs.loc[is_stray, "document_id"].iloc[0])
-        raise ConservationError(f"runs of {path}, round {mlperf_round}, have no entry", document=document)
+    if remaining:
+        [stray, *_] = remaining[min(remaining)]
+        message = f"runs of {stray.path}, round {stray.round}, have no entry"
+        raise ConservationError(message, document=stray.document_id)
 
 
-def _find_contradiction(entry: Record, runs: Sequence[tuple[float, bool]], known: Rules) -> str | None:
-    minutes = [minutes for minutes, counted in runs if counted]
+def _find_contradiction(entry: Record, runs: Sequence[LoggedRun], known: Rules) -> str | None:
+    minutes = [run.minutes for run in runs if run.counted]
     expected = (entry["n_runs"], entry["n_success"])
     if (len(runs), len(minutes)) != expected:
         return f"{len(runs)} runs, {len(minutes)} of them counted; the entry says {expected[0]} and {expected[1]}"

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-
+from ipu_results.link.mlperf_speed import RunsByEntry, get_key
 from ipu_results.mlperf.rules import Rules, round_key
 
-RUNS = ("round", "path", "counted", "minutes")
 
-
-def add_names(entries: Sequence[dict[str, Any]], runs: pd.DataFrame, known: Rules) -> None:
+def add_names(entries: Sequence[dict[str, Any]], runs: RunsByEntry, known: Rules) -> None:
     """Add company, canonical accelerator and the first entry of the same measurement to each entry.
 
     Entries of one benchmark whose counted runs take the same minutes, to the millisecond, are one measurement: some
     submitters hand in the same logs with other bytes.
     """
-    minutes: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for run in pa.Table.from_pandas(runs[list(RUNS)], preserve_index=False).to_pylist():
-        if run["counted"]:
-            minutes[run["round"], run["path"]].append(run["minutes"])
     first: dict[tuple[Any, ...], str] = {}
     for entry in sorted(entries, key=lambda entry: (round_key(entry["round"]), entry["path"])):
         entry["company"] = known.companies.get(entry["submitter"], entry["submitter"])
         entry["accelerator_canonical"] = known.accelerators.get(entry["accelerator"])
         if entry["result_id"] is not None:
-            measured = entry["benchmark"], *sorted(minutes[entry["round"], entry["path"]])
+            measured = entry["benchmark"], *sorted(run.minutes for run in runs.get(get_key(entry), ()) if run.counted)
             original = first.setdefault(measured, entry["result_id"])
             entry["same_as"] = original if original != entry["result_id"] else None

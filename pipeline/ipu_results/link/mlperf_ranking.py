@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import chain, combinations, compress, pairwise, permutations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
 
+from ipu_results.link.mlperf_speed import Key, LoggedRun, Record, RunsByEntry, get_key, keep_counted
 from ipu_results.mlperf.interval import (
     COVERAGE,
     MIN_RUNS,
+    Integers,
     Intervals,
     Numbers,
     Runs,
@@ -27,9 +26,6 @@ from ipu_results.mlperf.interval import (
 from ipu_results.mlperf.rules import Rules, round_key
 from ipu_results.mlperf.separation import ALPHA, compare_pairs
 
-Record = Mapping[str, Any]
-Key = tuple[str, str]
-Pair = frozenset[Key]
 Size = tuple[int, int | None]
 """Accelerators, and nodes where there are none."""
 # Entries whose runs converge alike, the closest first: of one batch size, else of any.
@@ -40,6 +36,7 @@ COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
 STEPS = "steps"
 ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
 CORRECTION = "Benjamini-Hochberg: of the pairs called separable, at most 5 % are expected to be equal"
+NONE = np.array(None)  # of an array of objects
 P_DIGITS = 3  # significant: the rest is arithmetic
 
 
@@ -47,11 +44,10 @@ P_DIGITS = 3  # significant: the rest is arithmetic
 class EntryRuns:
     """The counted runs of one entry, each distinct log once: minutes, and counts at convergence where all have them."""
 
-    minutes: tuple[float, ...]
-    counts: tuple[float, ...]
+    minutes: Sequence[float]
+    counts: Sequence[float]
 
 
-NO_RUNS = EntryRuns((), ())
 NO_UNITS: Mapping[tuple[str, str], str] = {}
 
 
@@ -73,12 +69,14 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class PairTests:
-    """Tested pairs of entries, the lower score first.
+    """Tested pairs of entries, by their position in `keys`, the lower score first.
 
     `corrected` is NaN for two of different rounds, `speed_p` unless both are of one size and have minutes per sample.
     """
 
-    keys: Sequence[tuple[Key, Key]]
+    keys: Sequence[Key]
+    first: Integers
+    second: Integers
     p: Numbers
     corrected: Numbers
     wrong_order: Numbers
@@ -96,61 +94,38 @@ class RunEvidence:
     pairs: PairTests
 
 
-def collect_counted_runs(runs: pd.DataFrame) -> dict[Key, EntryRuns]:
-    """Collect the counted runs of each entry; a log that is in the folder twice is one run."""
-    counted = runs[runs["counted"].astype(bool)]
-    known = [name for name in COUNTS if name in counted]
-    columns = list_columns(counted, "round", "path", "sha256", "minutes", *known)
-    grouped: dict[Key, dict[Any, tuple[Any, ...]]] = defaultdict(dict)
-    for number, (round_, path, digest, *values) in enumerate(zip(*columns, strict=True)):
-        grouped[round_, path].setdefault(number if digest is None else digest, tuple(values))
-    return {key: _choose_unit(list(rows.values())) for key, rows in grouped.items()}
-
-
-def get_key(record: Record) -> Key:
-    """Return round and path, which name an entry."""
-    return record["round"], record["path"]
-
-
 def get_size(record: Record) -> Size | None:
     """Return the accelerators of an entry, with the nodes of one without any; None where they are not known."""
     accelerators = record["accelerators"]
     return None if accelerators is None else (accelerators, None if accelerators else record.get("nodes"))
 
 
-def list_columns(frame: pd.DataFrame, *names: str) -> list[list[Any]]:
-    """List the values of columns, None for a missing one."""
-    return [pa.array(frame[name], from_pandas=True).to_pylist() for name in names]
-
-
-def _choose_unit(rows: Sequence[Sequence[float | None]]) -> EntryRuns:
+def _choose_unit(runs: Sequence[LoggedRun]) -> EntryRuns:
     """Use the first unit that every run has; counts of zero say nothing."""
-    minutes, *units = zip(*rows, strict=True)
+    units = ([getattr(run, name) for run in runs] for name in COUNTS)
     counts = next((unit for unit in units if all(count is not None and count > 0 for count in unit)), ())
-    return EntryRuns(tuple(map(float, minutes)), tuple(map(float, counts)))
+    return EntryRuns([run.minutes for run in runs], counts)
 
 
 def assess_runs(
-    entries: Sequence[Record], runs: pd.DataFrame, known: Rules, units: Mapping[tuple[str, str], str] = NO_UNITS
+    entries: Sequence[Record], runs: RunsByEntry, known: Rules, units: Mapping[tuple[str, str], str] = NO_UNITS
 ) -> RunEvidence:
     """Estimate the interval of every scored entry and test pairs: all of one ranking, and a submitter's progress.
 
     `units` are those of the reference, by round and benchmark.
     """
-    by_entry = collect_counted_runs(runs)
+    counted = {key: kept for key, of_entry in runs.items() if len(kept := keep_counted(of_entry)) >= MIN_RUNS}
     scored = sorted(
         ({**entry, "size": get_size(entry)} for entry in entries if entry["minutes"] is not None),
         key=lambda entry: (entry["minutes"], *get_key(entry)),
     )
     families = {name: list(_list_measurements(of_family)) for name, of_family in _group(scored, FAMILY).items()}
-    usable = [entry for entry in scored if len(by_entry.get(get_key(entry), NO_RUNS).minutes) >= MIN_RUNS]
+    usable = [entry for entry in scored if get_key(entry) in counted]
     rows = {get_key(entry): row for row, entry in enumerate(usable)}
-    arrays = _make_arrays(usable, [by_entry[key] for key in rows], known, units)
+    arrays = _make_arrays(usable, [_choose_unit(counted[key]) for key in rows], known, units)
     groups: list[list[Hashable]] = [[tuple(entry.get(name) for name in names) for names in GROUPS] for entry in usable]
-    sharing = find_shared_logs(runs)
-    tested, pairs = _test_families(families, _list_successions(usable), rows, arrays, sharing)
-    sizes = {get_key(entry): entry["size"] for entry in usable}
-    pairs = replace(pairs, speed_p=_test_speeds(pairs.keys, sizes, runs))
+    tested, pairs = _test_families(families, _list_successions(usable), rows, arrays, list_shared_logs(runs))
+    pairs = replace(pairs, speed_p=_test_speeds(pairs, [entry["size"] for entry in usable], counted))
     return RunEvidence(rows, arrays, estimate_intervals(arrays, groups), tested, pairs)
 
 
@@ -215,13 +190,14 @@ def _find_reference(entry: Record, unit: str | None) -> float:
     return min(entry["reference_to_converge"] / own, 1.0) if own else 0.0
 
 
-def find_shared_logs(runs: pd.DataFrame) -> frozenset[Pair]:
-    """Return the pairs of entries that have a log in common, byte for byte."""
+def list_shared_logs(runs: RunsByEntry) -> Iterator[tuple[Key, Key]]:
+    """Yield the pairs of entries that have a log in common, byte for byte, in both orders."""
     holders: dict[str, set[Key]] = defaultdict(set)
-    repeated = runs[runs["sha256"].notna() & runs["sha256"].duplicated(keep=False)]
-    for round_, path, digest in zip(*list_columns(repeated, "round", "path", "sha256"), strict=True):
-        holders[digest].add((round_, path))
-    return frozenset(frozenset(pair) for keys in holders.values() for pair in combinations(sorted(keys), 2))
+    for key, of_entry in runs.items():
+        for digest in {run.sha256 for run in of_entry if run.sha256 is not None}:
+            holders[digest].add(key)
+    for keys in holders.values():
+        yield from permutations(keys, 2)
 
 
 def _test_families(
@@ -229,50 +205,47 @@ def _test_families(
     successions: Iterable[tuple[Key, Key]],
     rows: Mapping[Key, int],
     runs: Runs,
-    sharing: frozenset[Pair],
+    sharing: Iterable[tuple[Key, Key]],
 ) -> tuple[dict[tuple[Any, ...], Family], PairTests]:
     """Test all pairs at once, then take them apart."""
     keys = {name: [get_key(entry) for entry in of_family] for name, of_family in members.items()}
-    pairs = [pair for of_family in keys.values() for pair in combinations(of_family, 2)]
-    sizes = [math.comb(len(of_family), 2) for of_family in keys.values()]
-    pairs += successions
-    shares = np.array([bool(sharing) and frozenset(pair) in sharing for pair in pairs], dtype=bool)
-    at = np.array([(rows.get(a, -1), rows.get(b, -1)) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
-    is_tested = (at >= 0).all(axis=1) & ~shares
-    tested = compare_pairs(runs, *at[is_tested].T)
-    p, corrected, wrong_order = (np.full(len(pairs), np.nan) for _ in range(3))
+    # Entries without a row of runs come after those with one: they are in no test, but may share a log.
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(chain(rows, *keys.values())))}
+    families = [np.array([numbers[key] for key in of_family]) for of_family in keys.values()]
+    triangles = [of_family[np.stack(np.triu_indices(len(of_family), 1))] for of_family in families]
+    following = np.array([[numbers[a], numbers[b]] for a, b in successions], dtype=np.int64).reshape(-1, 2).T
+    first, second = np.concatenate([*triangles, following], axis=1)
+    shared = [numbers[a] * len(numbers) + numbers[b] for a, b in sharing if a in numbers and b in numbers]
+    shares = np.isin(first * len(numbers) + second, shared)
+    is_tested = (np.maximum(first, second) < len(rows)) & ~shares
+    tested = compare_pairs(runs, first[is_tested], second[is_tested])
+    p, corrected, wrong_order = (np.full(len(first), np.nan) for _ in range(3))
     p[is_tested], wrong_order[is_tested] = _round_digits(tested.p), _round_digits(tested.wrong_order)
-    families, start = {}, 0
-    for (name, of_family), size in zip(keys.items(), sizes, strict=True):
-        own = np.arange(start, start := start + size)
-        families[name] = Family(of_family, _fill(shares[own], len(of_family)), _fill(p[own], len(of_family)))
-        own = own[is_tested[own]]
+    ends = np.cumsum([len(of_family[0]) for of_family in triangles])
+    own_pairs = np.split(np.arange(len(first)), ends)[:-1]
+    for own in (pairs[is_tested[pairs]] for pairs in own_pairs):
         corrected[own] = _round_digits(adjust_for_many(p[own]))
-    kept = np.flatnonzero(is_tested)
-    named = [pairs[number] for number in kept.tolist()]
-    return families, PairTests(named, p[kept], corrected[kept], wrong_order[kept], np.full(len(kept), np.nan))
+    columns = (first, second, p, corrected, wrong_order, np.full(len(first), np.nan))
+    tests = PairTests(list(rows), *(values[is_tested] for values in columns))
+    return {
+        name: Family(of_family, _fill(shares[own], len(of_family)), _fill(p[own], len(of_family)))
+        for (name, of_family), own in zip(keys.items(), own_pairs, strict=True)
+    }, tests
 
 
-def _test_speeds(keys: Sequence[tuple[Key, Key]], sizes: Mapping[Key, Size | None], runs: pd.DataFrame) -> Numbers:
+def _test_speeds(pairs: PairTests, sizes: Sequence[Size | None], runs: RunsByEntry) -> Numbers:
     """Test pairs of one size by the minutes per sample of their runs; NaN for the others."""
-    p = np.full(len(keys), np.nan)
-    if "minutes_per_sample" not in runs:
-        return p
-    speeds: dict[Key, dict[str, float]] = defaultdict(dict)
-    measured = runs[runs["counted"].astype(bool) & runs["minutes_per_sample"].notna()]
-    for round_, path, digest, speed in zip(
-        *list_columns(measured, "round", "path", "sha256", "minutes_per_sample"), strict=True
-    ):
-        speeds[round_, path][digest] = speed
-    known = [key for key, of_entry in speeds.items() if len(of_entry) >= MIN_RUNS]
-    rows = {key: row for row, key in enumerate(known)}
-    values = [list(speeds[key].values()) for key in known]
-    arrays = make_runs(values, values, [(0, 0)] * len(known), [0.0] * len(known))
-    tested = [
-        number for number, (a, b) in enumerate(keys) if sizes[a] == sizes[b] is not None and a in rows and b in rows
-    ]
-    pairs = np.array([[rows[key] for key in keys[number]] for number in tested], dtype=np.int64).reshape(-1, 2)
-    p[tested] = _round_digits(compare_pairs(arrays, *pairs.T).p)
+    speeds = [[run.minutes_per_sample for run in runs[key] if run.minutes_per_sample is not None] for key in pairs.keys]
+    enough = [size is not None and len(own) >= MIN_RUNS for size, own in zip(sizes, speeds, strict=True)]
+    is_known, known = np.array(enough, dtype=bool), list(compress(speeds, enough))
+    arrays = make_runs(known, known, [(0, 0)] * len(known), [0.0] * len(known))
+    rows = np.where(is_known, np.cumsum(is_known) - 1, -1)
+    numbers = {size: number for number, size in enumerate(dict.fromkeys(sizes))}
+    size = np.array([numbers[size] for size in sizes], dtype=np.int64)
+    first, second = rows[pairs.first], rows[pairs.second]
+    is_tested = (size[pairs.first] == size[pairs.second]) & (first >= 0) & (second >= 0)
+    p = np.full(len(first), np.nan)
+    p[is_tested] = _round_digits(compare_pairs(arrays, first[is_tested], second[is_tested]).p)
     return p
 
 
@@ -286,7 +259,8 @@ def _fill(values: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 def _round_digits(values: Numbers) -> Numbers:
     """Round by decimal text: NumPy's powers and logarithms have other last bits on other processors."""
-    return np.array([float(f"{value:.{P_DIGITS}g}") for value in values.tolist()])
+    unique, inverse = np.unique(values, return_inverse=True)
+    return np.array([float(f"{value:.{P_DIGITS}g}") for value in unique.tolist()])[inverse]
 
 
 def describe_interval(entry: Record, evidence: RunEvidence) -> dict[str, Any]:
@@ -305,20 +279,20 @@ def describe_interval(entry: Record, evidence: RunEvidence) -> dict[str, Any]:
     }
 
 
-def list_pair_tests(evidence: RunEvidence) -> dict[str, Sequence[Any]]:
+def list_pair_tests(evidence: RunEvidence) -> dict[str, npt.NDArray[np.object_]]:
     """Return the columns of `mlperf_pair_tests` in the order of its key."""
     pairs = evidence.pairs
-    order = sorted(range(len(pairs.keys)), key=pairs.keys.__getitem__)
-    named = [(*pairs.keys[at][0], *pairs.keys[at][1]) for at in order]
-    columns: dict[str, Sequence[Any]] = {
-        name: [values[place] for values in named]
-        for place, name in enumerate(("round", "path", "other_round", "other_path"))
-    }
+    ranks = np.argsort(sorted(range(len(pairs.keys)), key=pairs.keys.__getitem__))
+    order = np.lexsort((ranks[pairs.second], ranks[pairs.first]))
+    rounds, paths = np.array(pairs.keys, dtype=object).reshape(-1, 2).T
     figures = {"p_value": pairs.p, "p_value_corrected": pairs.corrected, "wrong_order_probability": pairs.wrong_order}
     figures["speed_p_value"] = pairs.speed_p
-    return columns | {
-        name: [None if math.isnan(value) else value for value in values[order].tolist()]
-        for name, values in figures.items()
+    return {
+        "round": rounds[pairs.first[order]],
+        "path": paths[pairs.first[order]],
+        "other_round": rounds[pairs.second[order]],
+        "other_path": paths[pairs.second[order]],
+        **{name: np.where(np.isnan(values), NONE, values)[order] for name, values in figures.items()},
     }
 
 

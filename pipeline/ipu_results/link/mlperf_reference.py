@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-
+from ipu_results.link.mlperf_speed import LoggedRun, Record, RunsByEntry, get_key
 from ipu_results.mlperf.reference import EPOCH_DIGITS, ReferencePoint, find_reference, prune_points
-from ipu_results.mlperf.rules import CLOSED, Rules, round_key
-from ipu_results.mlperf.score import BETWEEN_FINDINGS, olympic_mean
+from ipu_results.mlperf.rules import BETWEEN_FINDINGS, CLOSED, Rules, olympic_mean, round_key
 
-Record = Mapping[str, Any]
 STEPS = "steps"
 TOLERANCE = 1e-6  # by which a submitted factor may differ: factors are printed with all digits, or rounded by hand
-RUNS = ("round", "path", "counted", "samples", "tokens", "epochs")
 
 
 def mark_pruned(rcps: Sequence[dict[str, Any]]) -> None:
@@ -35,13 +30,10 @@ def _prune(rcps: Iterable[Record]) -> dict[tuple[str, str], list[ReferencePoint]
     return {name: prune_points(of_benchmark) for name, of_benchmark in points.items()}
 
 
-def add_references(entries: Iterable[dict[str, Any]], runs: pd.DataFrame, rcps: Sequence[Record], known: Rules) -> None:
+def add_references(entries: Iterable[dict[str, Any]], runs: RunsByEntry, rcps: Sequence[Record], known: Rules) -> None:
     """Add reference and expected scaling factor to each entry, and a finding where its factor is another one."""
     kept = _prune(rcps)
     units = {(row["round"], row["benchmark"]): row["rcp_unit"] for row in rcps}
-    by_entry: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for run in pa.Table.from_pandas(runs[list(RUNS)], preserve_index=False).to_pylist():
-        by_entry[run["round"], run["path"]].append(run)
     for entry in entries:
         name, batch = (entry["round"], entry["benchmark"]), entry["global_batch_size"]
         is_late = round_key(entry["round"]) >= round_key(known.first_normalised_round)
@@ -51,19 +43,19 @@ def add_references(entries: Iterable[dict[str, Any]], runs: pd.DataFrame, rcps: 
             continue
         entry["reference_to_converge"], entry["reference_method"] = reference
         drop = known.benchmark(entry["benchmark"]).drop
-        own = _average_counts(by_entry[entry["round"], entry["path"]], units[name], batch, drop)
+        own = _average_counts(runs.get(get_key(entry), ()), units[name], batch, drop)
         if entry["normalised"] and own:
             entry["expected_scaling_factor"] = max(1.0, reference[0] / own)
             _report_factor(entry)
 
 
-def _average_counts(runs: Sequence[Record], unit: str, batch: int, drop: int) -> float | None:
+def _average_counts(runs: Sequence[LoggedRun], unit: str, batch: int, drop: int) -> float | None:
     """Average what the runs needed, in the unit of the reference, as the RCP checker does."""
-    counted = [run for run in runs if run["counted"]]
+    counted = [run for run in runs if run.counted]
     if unit == STEPS:
-        counts = [None if run["samples"] is None else run["samples"] / batch for run in counted]
+        counts = [None if run.samples is None else run.samples / batch for run in counted]
     else:
-        counts = [run[unit] for run in counted]
+        counts = [getattr(run, unit) for run in counted]
     known = [round(count, EPOCH_DIGITS) if unit == "epochs" else count for count in counts if count is not None]
     return olympic_mean(known, len(runs) - len(counted), drop) if len(known) == len(counted) else None
 

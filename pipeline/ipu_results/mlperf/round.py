@@ -32,15 +32,15 @@ from ipu_results.mlperf.entries import (
 )
 from ipu_results.mlperf.log import Log, read_log
 from ipu_results.mlperf.power import RunPower, read_power
-from ipu_results.mlperf.rules import Rules, load_rules
-from ipu_results.mlperf.score import (
+from ipu_results.mlperf.rules import (
     BETWEEN_FINDINGS,
-    ScoredEntry,
-    TrainingRun,
-    find_shared_logs,
-    score_entry,
+    NOT_VERIFIED,
+    Rules,
+    format_attribution,
+    load_rules,
     summarise_findings,
 )
+from ipu_results.mlperf.score import ScoredEntry, TrainingRun, find_shared_logs, score_entry
 from ipu_results.mlperf.tree import Listing, LocalTree, Tree, open_file, open_tree, read_small_file
 
 if TYPE_CHECKING:
@@ -210,8 +210,6 @@ def _is_remote(path: str) -> bool:
 
 Record = dict[str, Any]
 
-REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
-NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
 CITE = f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
 MAIN_COLUMNS = tuple(
     "round submitter division system benchmark accelerators accelerator framework n_runs n_success minutes path".split()
@@ -288,19 +286,6 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
         "findings": BETWEEN_FINDINGS.join(run.findings) or None,
     }
     return {name: record[name] for name in COLUMNS["mlperf_runs"]}
-
-
-def format_attribution(entry: Mapping[str, Any], mlperf_id: str | None, retrieved: date | None) -> str:
-    """Describe how to cite an entry with all that MLCommons requires.
-
-    `entry` has the columns of MAIN_COLUMNS; `mlperf_id` includes its confidence, as `2.0-2047 (printed)`.
-    """
-    round_ = entry["round"]
-    where = REPOSITORY.format(round=round_) if round_ else "the official results"
-    what = f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'} {entry['benchmark']}"
-    day = f"retrieved {retrieved}" if retrieved else "day of retrieval not known"
-    id_ = f"MLPerf ID {mlperf_id or 'not known'}"
-    return f"{what}, {entry['submitter']}, {where}, {entry['path']}; {id_}; {day}; {NOT_VERIFIED}"
 
 
 def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:

@@ -6,10 +6,12 @@ trained until it converged, in samples, tokens and epochs, and what quality it r
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache, cached_property
+from math import fsum
 from typing import Any
 
 from ipu_results.ground.files import load_schema_file
@@ -17,6 +19,9 @@ from ipu_results.mlperf.log import Evaluation, Log
 
 DEFAULT_DROP = 1  # runs left out at each end, where the rules state no other number
 CLOSED = "closed"
+BETWEEN_FINDINGS = " | "  # the messages have semicolons
+REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
+NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
 REACHED, MISSED, NOT_CHECKED = "reached", "missed", "not checked"
 SIZE_TOLERANCE = 0.1  # a logged size of the training set that is further off is that of a part, such as one GPU's
 MIN_BERT_SAMPLES = 100_000  # no BERT run ends before; smaller counts are steps or evaluations
@@ -154,6 +159,7 @@ def _has_begun(first: str | None, round_: str | None) -> bool:
     return first is None or round_ is None or round_key(first) <= round_key(round_)
 
 
+@cache
 def round_key(round_: str) -> tuple[int, ...]:
     """Return a key that sorts rounds: 2.0 before 2.1 before 10.0."""
     return tuple(int(part) for part in round_.split("."))
@@ -319,3 +325,40 @@ def _multiply(count: float, factor: float | None) -> float | None:
 
 def _divide(count: float, divisor: float | None) -> float | None:
     return None if not divisor else count / divisor
+
+
+def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | None:
+    """Return the mean without the `drop` smallest and largest values; each of `missing` counts as one of the largest.
+
+    None where more are missing than are dropped, or nothing is left.
+    """
+    if missing > drop:
+        return None
+    kept = sorted(values)[drop : len(values) - (drop - missing)]
+    return fsum(kept) / len(kept) if kept else None
+
+
+def explain_factor(factor: float | None) -> str | None:
+    """Describe what is odd about a scaling factor."""
+    return f"scaling_factor is {factor:g}: the rules have none below 1" if factor is not None and factor < 1 else None
+
+
+def summarise_findings(factor: float | None, runs: Iterable[Iterable[str]]) -> str | None:
+    """Describe what is odd about the scaling factor and the runs of an entry, each message once."""
+    counts = Counter(message for findings in runs for message in findings)
+    messages = [f"{message} ({count} runs)" if count > 1 else message for message, count in counts.items()]
+    below_one = explain_factor(factor)
+    return BETWEEN_FINDINGS.join([below_one, *messages] if below_one else messages) or None
+
+
+def format_attribution(entry: Mapping[str, Any], mlperf_id: str | None, retrieved: date | None) -> str:
+    """Describe how to cite an entry with all that MLCommons requires.
+
+    `entry` has the columns of `mlperf_entries`; `mlperf_id` includes its confidence, as `2.0-2047 (printed)`.
+    """
+    round_ = entry["round"]
+    where = REPOSITORY.format(round=round_) if round_ else "the official results"
+    what = f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'} {entry['benchmark']}"
+    day = f"retrieved {retrieved}" if retrieved else "day of retrieval not known"
+    id_ = f"MLPerf ID {mlperf_id or 'not known'}"
+    return f"{what}, {entry['submitter']}, {where}, {entry['path']}; {id_}; {day}; {NOT_VERIFIED}"

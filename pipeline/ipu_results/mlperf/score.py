@@ -29,12 +29,13 @@ from ipu_results.mlperf.rules import (
     Quality,
     QualityTarget,
     Rules,
+    explain_factor,
     measure_run,
+    olympic_mean,
 )
 from ipu_results.mlperf.speed import Speed, measure_speed
 
 SUCCESS = "success"
-BETWEEN_FINDINGS = " | "  # the messages have semicolons
 MAX_FACTOR = 1_000  # of a scaling.json: the real ones are below 2
 MISSING_LOGS = "logs missing in our copy"
 NO_CONVERGENCE, NO_QUALITY, NO_SPEED = Convergence(), Quality(), Speed()
@@ -190,17 +191,6 @@ def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
         yield FileFinding(entry.full_path, f"{count} of its logs are also those of {first.full_path}")
 
 
-def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | None:
-    """Return the mean without the `drop` smallest and largest values; each of `missing` counts as one of the largest.
-
-    None where more are missing than are dropped, or nothing is left.
-    """
-    if missing > drop:
-        return None
-    kept = sorted(values)[drop : len(values) - (drop - missing)]
-    return fsum(kept) / len(kept) if kept else None
-
-
 def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
     """Return the factor of a scaling.json, 1 without such a file, None and a finding where it cannot be read."""
     if data is None:
@@ -211,19 +201,7 @@ def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
         return None, "has no scaling_factor; the entry has no score"
     if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < MAX_FACTOR:
         return None, f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}; the entry has no score"
-    return float(factor), _explain_factor(factor)
-
-
-def _explain_factor(factor: float | None) -> str | None:
-    return f"scaling_factor is {factor:g}: the rules have none below 1" if factor is not None and factor < 1 else None
-
-
-def summarise_findings(factor: float | None, runs: Iterable[Iterable[str]]) -> str | None:
-    """Describe what is odd about the scaling factor and the runs of an entry, each message once."""
-    counts = Counter(message for findings in runs for message in findings)
-    messages = [f"{message} ({count} runs)" if count > 1 else message for message, count in counts.items()]
-    below_one = _explain_factor(factor)
-    return BETWEEN_FINDINGS.join([below_one, *messages] if below_one else messages) or None
+    return float(factor), explain_factor(factor)
 
 
 def _judge_run(

@@ -6,23 +6,22 @@ share of deals whose olympic means differ by as much. `docs/explanation/mlperf.m
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import combinations
 from math import comb
 
 import numpy as np
-import numpy.typing as npt
 
-from ipu_results.mlperf.interval import Integers, Numbers, Runs, average, compute_normal_share, compute_two_sided_p
+from ipu_results.mlperf.interval import Integers, Numbers, Runs, compute_normal_share, compute_two_sided_p
 
 ALPHA = 0.05
 MAX_DEALS = 2_000  # all deals where they are fewer, else as many at random: near 0.05, p is then exact to 0.01
 MIN_P = 1e-6  # five runs say nothing about the tail beyond
 SEED = 27
 TOLERANCE = 1e-9  # relative: deals of equal values differ in the last bits of their sums
-CHUNK = 2_048  # pairs at a time, for memory
+CHUNK = 256  # pairs at a time, for memory
+SMALL_PRODUCT = 500_000  # multiplications: OpenBLAS starts threads for more, and they wait longer than they work
 
 Shape = tuple[int, int, int]
 
@@ -38,30 +37,28 @@ class Separations:
 def compare_pairs(runs: Runs, first: Integers, second: Integers) -> Separations:
     """Test pairs of rows of `runs`, the lower official score first."""
     p, gap = np.ones(len(first)), np.zeros(len(first))
-    shapes = np.stack([runs.n, runs.low, runs.high], axis=1)
-    by_shape: dict[tuple[Shape, Shape], list[int]] = defaultdict(list)
-    for pair, (a, b) in enumerate(zip(shapes[first].tolist(), shapes[second].tolist(), strict=True)):
-        by_shape[tuple(a), tuple(b)].append(pair)
-    for (a, b), members in by_shape.items():
-        rows = np.array(members)
-        p[rows], gap[rows] = _test_shape(runs, first[rows], second[rows], a, b)
+    shapes, kinds = np.unique(np.stack([runs.n, runs.low, runs.high], axis=1), axis=0, return_inverse=True)
+    codes = kinds.ravel()[first] * len(shapes) + kinds.ravel()[second]
+    for code in np.unique(codes).tolist():
+        rows, (a, b) = np.flatnonzero(codes == code), shapes[[*divmod(code, len(shapes))]].tolist()
+        p[rows], gap[rows] = _test_shape(runs, first[rows], second[rows], tuple(a), tuple(b))
     return Separations(p, np.where(gap >= 0, p / 2, 1 - p / 2))
 
 
 def _test_shape(runs: Runs, first: Integers, second: Integers, a: Shape, b: Shape) -> tuple[Numbers, Numbers]:
     """Test pairs whose entries have as many runs, and leave as many out."""
-    left, right = make_values(runs, first, second, a[0], b[0])
-    gap = average(right, runs.select(second)) - average(left, runs.select(first))
+    left, right = (np.sort(values, axis=1) for values in make_values(runs, first, second, a[0], b[0]))
+    gap = right[:, b[1] : b[0] - b[2]].mean(axis=1) - left[:, a[1] : a[0] - a[2]].mean(axis=1)
     pooled = np.sort(np.concatenate([left, right], axis=1), axis=1)
     total = comb(a[0] + b[0], a[0])
     is_complete = total <= MAX_DEALS
-    apart = (left.max(axis=1) < right.min(axis=1)) | (right.max(axis=1) < left.min(axis=1))
+    apart = (left[:, -1] < right[:, 0]) | (right[:, -1] < left[:, 0])
     counts, is_extreme = np.zeros(len(gap)), np.ones(len(gap), dtype=bool)
     close = np.flatnonzero(~apart | is_complete)  # where all runs of one are faster, hardly a random deal is as far off
     deals = _make_deals(a, b) if len(close) else np.empty(0)
     for start in range(0, len(close), CHUNK):
         at = close[start : start + CHUNK]
-        differences, observed = pooled[at] @ deals * np.sign(gap[at])[:, None], np.abs(gap[at])
+        differences, observed = _multiply(pooled[at] * np.sign(gap[at])[:, None], deals), np.abs(gap[at])
         is_extreme[at] = differences.max(axis=1) <= observed * (1 + TOLERANCE)
         reached = np.abs(differences, out=differences) >= (observed * (1 - TOLERANCE))[:, None]
         counts[at] = np.count_nonzero(reached, axis=1)
@@ -97,7 +94,15 @@ def make_values(runs: Runs, first: Integers, second: Integers, n: int, m: int) -
     return left, right
 
 
-@cache
+def _multiply(left: Numbers, right: Numbers) -> Numbers:
+    """Return the product of two matrices, as many rows at a time as make a small one."""
+    rows = max(1, SMALL_PRODUCT // max(1, right.size))
+    parts = np.resize(left, (-(-len(left) // rows), rows, left.shape[1])) @ right  # repeats rows to fill the last part
+    product: Numbers = parts.reshape(-1, right.shape[1])[: len(left)]
+    return product
+
+
+@lru_cache(maxsize=8)
 def _make_deals(a: Shape, b: Shape) -> Numbers:
     """Return what the sorted runs of both weigh in the difference of the two means, a column for each deal."""
     total = a[0] + b[0]
@@ -108,13 +113,15 @@ def _make_deals(a: Shape, b: Shape) -> Numbers:
     else:
         keys = np.random.default_rng([SEED, *a, *b]).random((MAX_DEALS - 1, total))
         chosen = keys <= np.partition(keys, a[0] - 1, axis=1)[:, a[0] - 1 : a[0]]
-    return np.ascontiguousarray((_weigh(~chosen, b) - _weigh(chosen, a)).T)
+    reached = chosen.cumsum(axis=1, dtype=np.int16)
+    place = np.where(chosen, reached - 1, a[0] + np.arange(total, dtype=np.int16) - reached)
+    return np.ascontiguousarray(np.concatenate([-_weigh(a), _weigh(b)])[place].T)
 
 
-def _weigh(chosen: npt.NDArray[np.bool_], shape: Shape) -> Numbers:
+def _weigh(shape: Shape) -> Numbers:
+    """Return what each of the sorted runs of an entry weighs in its olympic mean."""
     n, low, high = shape
-    place = chosen.cumsum(axis=1, dtype=np.int16) - 1
-    return np.where(chosen & (place >= low) & (place < n - high), 1 / (n - low - high), 0.0)
+    return np.repeat([0.0, 1 / (n - low - high), 0.0], [low, n - low - high, high])
 
 
 def _test_by_t(left: Numbers, right: Numbers, gap: Numbers) -> Numbers:

@@ -115,10 +115,10 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
     """Return the columns that a cell fills, NO_VALUE for a blank cell. Raises UnreadableCellError."""
     if context.vocabulary.gives_no_value(field, text):
         return NO_VALUE
-    if char := find_lookalike(text):
+    if not text.isascii() and (char := find_lookalike(text)):
         message = f"{text!r} has U+{ord(char):04X}, which looks like a Latin letter: its name would be another one"
         raise UnreadableCellError("unreadable-cell", message)
-    return CONVERTERS.get(field, _keep_text(field))(text, context)
+    return (CONVERTERS.get(field) or _keep_text(field))(text, context)
 
 
 def check_field(field: str, table_name: str) -> None:
@@ -226,8 +226,9 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
             word = UnknownWord("unit", units_of or column, context.unit or "")
             raise UnknownWordError(word, f"{problem} for {column}")
         item: Values = (("item", unit.item),) if unit.item else ()
-        value = float(printed * unit.factor)
-        return CellValues(((column, value), *item), float(printed), context.unit, float(unit.factor))
+        figure = float(printed)
+        value = figure if unit.factor == 1 else float(printed * unit.factor)
+        return CellValues(((column, value), *item), figure, context.unit, float(unit.factor))
 
     return converter
 

@@ -5,13 +5,13 @@ A header that is not a column of that table fills a column of `results` only.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from operator import ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,11 +35,11 @@ BOOLEANS = {"True": True, "False": False}
 
 
 class PassthroughRow(NamedTuple):
-    """One row of the published `table`, without the columns that a link fills; `source` is its row in `read`."""
+    """One row of the published `table`, without the columns that a link fills, and where it is in `read`."""
 
     table: str
     read: SourceTable
-    source: SourceRow
+    position: int
     values: Mapping[str, Any]
 
     @property
@@ -48,19 +48,20 @@ class PassthroughRow(NamedTuple):
 
     @property
     def row_number(self) -> int:
-        return self.source.number
+        return self.read.numbers[self.position]
 
     @property
     def locator(self) -> str:
-        return self.source.locator
+        return self.read.locators[self.position]
 
     def cite(self, header: str, column: str, unit: str | None = None) -> Cell:
         """Return the cell under a header as the source of a column of `results`; with `unit` it is a figure."""
         index = [normalise_header(name) for name in self.read.columns].index(normalise_header(header))
         figure = None if unit is None else float(self.values[header])
         factor = None if unit is None else 1.0
-        place = self.read.cell_locator(self.source, index)
-        return Cell(column, self.read.columns[index], self.source.cells[index], figure, unit, factor, None, place)
+        source = self.read.row(self.position)
+        place = self.read.cell_locator(source, index)
+        return Cell(column, self.read.columns[index], source.cells[index], figure, unit, factor, None, place)
 
 
 def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterator[PassthroughRow]:
@@ -81,10 +82,10 @@ def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterat
             place = table.cell_locator(table.row(first), index)
             raise DamagedDocumentError(str(error), document=document.document_id, place=place) from error
         names = ["document_id", *(column.name for column in columns.values() if column is not None)]
-        codes = zip(*(table.texts[index].codes for index in kinds), strict=True)
-        for row, own in zip(table.rows, codes, strict=True):
-            texts = (column[code] for column, code in zip(cells, own, strict=True))
-            yield PassthroughRow(name, table, row, dict(zip(names, (document.document_id, *texts), strict=True)))
+        typed = (map(own.__getitem__, table.texts[index].codes) for index, own in zip(kinds, cells, strict=True))
+        for position, values in zip(range(len(table.numbers)), zip(*typed, strict=True), strict=True):
+            named = dict(zip(names, (document.document_id, *values), strict=True))
+            yield PassthroughRow(name, table, position, named)
 
 
 def parse_text(kind: Kind, text: str) -> Any:
@@ -255,7 +256,7 @@ def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]
     for text in texts.distinct:
         try:
             value = convert(text)
-            if text and _is_lost(value):
+            if text and value is not NO_VALUE and _is_lost(value):
                 raise UnreadableCellError("unreadable-cell", f"no value comes of {text!r}")
             converted.append(value)
         except UnreadableCellError as error:
@@ -264,10 +265,8 @@ def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]
 
 
 def _is_lost(value: Any) -> bool:
-    if isinstance(value, CellValues):
-        parts = [part for part in (value.figure, *dict(value.values).values()) if part is not None]
-        return value is not NO_VALUE and (not parts or any(map(_is_lost, parts)))
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    parts = (value.figure, *[own for _, own in value.values]) if isinstance(value, CellValues) else (value,)
+    return parts.count(None) == len(parts) or any(map(ne, parts, parts))  # NaN alone is unequal to itself
 
 
 def find_errors(

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(NamedTuple):
     """One row of a table as printed."""
 
     number: int
@@ -234,8 +233,7 @@ class Unread(NamedTuple):
     in_any_column: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RawRow:
+class RawRow(NamedTuple):
     """Cells of one row before its table is known, with the footnote mark of each (`""` for none).
 
     A reader that knows that the cells are not those of one row states the reason as `problem`. `wide` are the columns

@@ -6,11 +6,11 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import count, takewhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
 
@@ -22,7 +22,9 @@ from ipu_results.read.html import find_charset
 from ipu_results.read.text import decode
 from ipu_results.schema.vocabulary import Vocabulary, normalise_header
 from ipu_results.sources.catalogue import Document
-from ipu_results.sources.download import MEDIA_TYPES, TransferOptions, download
+
+if TYPE_CHECKING:
+    from ipu_results.sources.download import TransferOptions
 
 CaptureDifference = dict[str, Any]
 """A row of the table `capture_differences`; absent keys are null."""
@@ -129,8 +131,7 @@ def _reorder_columns(ours: SourceTable, theirs: SourceTable) -> SourceTable:
     names = [normalise_header(name) for name in theirs.columns]
     order = [names.index(normalise_header(name)) for name in ours.columns]
     rows = tuple(
-        replace(
-            row,
+        row._replace(
             cells=tuple(row.cells[column] for column in order),
             cell_locators=tuple(theirs.cell_locator(row, column) for column in order),
         )
@@ -162,6 +163,8 @@ def capture(document: Document, documents: Sequence[Document], options: Transfer
 
     Raises FetchError, or IpuResultsError if a file cannot be written. Nothing half-written stays.
     """
+    from ipu_results.sources.download import MEDIA_TYPES, download  # noqa: PLC0415  (a build needs no requests)
+
     media_type = document.fetch.media_type if document.fetch else "text/html"
     result = download(_get_address(document), media_type, options)
     if media_type != "application/pdf":  # text must be in UTF-8 or in the encoding that server or page declares
