@@ -29,7 +29,6 @@ from ipu_results.schema.frames import (
 from ipu_results.schema.row_checks import pandera_schema
 from ipu_results.store import files
 from ipu_results.store.files import DATABASE, digest_rows
-from ipu_results.store.query import open_warehouse
 
 from tests.conftest import PAGE, Query, copy_documents, run_process
 
@@ -103,12 +102,6 @@ def test_integers_with_nulls_stay_integers_in_pandas(warehouse: Path) -> None:
     assert frame["micro_batch_size"].dtype == frame["batch_size"].dtype == "Int64"
     assert frame["batch_size"].max() == 737_280
     assert pd.api.types.is_string_dtype(frame["model"])
-
-
-@pytest.fixture(scope="module")
-def database(warehouse: Path) -> Any:
-    with open_warehouse(warehouse) as connection:
-        yield connection
 
 
 def test_parquet_duckdb_and_the_build_table_have_the_same_digests(warehouse: Path, database: Any) -> None:

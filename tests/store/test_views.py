@@ -44,12 +44,6 @@ def test_no_two_rows_are_equal_in_all_but_figures(view: View, query: Query) -> N
     assert query(f"SELECT count(*), {columns} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
 
 
-@pytest.fixture(scope="module")
-def database(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_warehouse(warehouse) as connection:
-        yield connection
-
-
 @pytest.mark.parametrize("view", FILE_VIEWS, ids=lambda view: view.name)
 def test_files_hold_the_rows_in_the_order_of_the_view(
     view: View, warehouse: Path, database: duckdb.DuckDBPyConnection, query: Query
