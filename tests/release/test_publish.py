@@ -148,7 +148,7 @@ def test_any_text_survives_every_format(small: Path, tmp_path: Path) -> None:
 
 def put(release: Path, out: Path) -> None:
     """Replace a release by another, without publishing one."""
-    with replace_release(out, 10.0) as new:
+    with replace_release(out, 60.0) as new:
         shutil.copytree(release, new, dirs_exist_ok=True)
 
 
