@@ -26,13 +26,13 @@ from ipu_results.build import CheckedTables, IngestConfig, LoadedDocument, check
 from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground.sql import create_table, run_query
+from ipu_results.ground.sql import ENGINE, LOCKDOWN, create_table, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import FILE_VIEWS
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
-from ipu_results.store.files import get_parquet_name
+from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.query import STORED, open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
@@ -230,7 +230,10 @@ def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
 
 @pytest.fixture(scope="session", autouse=True)
 def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Open the two warehouses that no test changes once in a process: the committed one takes half a second."""
+    """Open the two warehouses that no test changes once in a process, their views from files.
+
+    tests/store compares the files with the views of the DuckDB file.
+    """
     connect = store.query._connect_once
     built = get_shared_folder(tmp_path_factory, "built") / "warehouse"
     opened: dict[Path, duckdb.DuckDBPyConnection] = {}
@@ -240,7 +243,7 @@ def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         if limits or folder not in (COMMITTED, built.resolve()):
             return connect(warehouse, limits, statement)
         if folder not in opened:
-            opened[folder] = connect_to_files(folder) if folder == COMMITTED else connect(folder, limits, "")
+            opened[folder] = connect_to_files(folder)
         return opened[folder].cursor()
 
     with pytest.MonkeyPatch.context() as patch:
@@ -277,8 +280,15 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def opened(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the files of the built warehouse; tests/store compares them with the views of the DuckDB file."""
-    with connect_to_files(warehouse) as connection:
+    """Open the files of the built warehouse."""
+    with open_warehouse(warehouse) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def database(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the DuckDB file of the built warehouse, whose views are evaluated."""
+    with duckdb.connect(str(warehouse / DATABASE), read_only=True, config={**ENGINE, **LOCKDOWN}) as connection:
         yield connection
 
 

@@ -82,10 +82,10 @@ def test_wrong_usage_is_exit_2(args: list[str]) -> None:
 
 def test_error_is_one_line_and_with_debug_a_traceback(tmp_path: Path) -> None:
     assert get_error(tmp_path / "nothing") == f"error: {tmp_path / 'nothing'}: no such folder"
-    done = run_process("ingest", "--debug", "--raw", tmp_path / "nothing", "--warehouse", tmp_path / "warehouse")
+    done = run_process("query", "--debug", "--warehouse", tmp_path / "nothing", "SELECT 1")
     assert done.returncode == 1
     assert "Traceback" in done.stderr
-    assert "CatalogueError" in done.stderr
+    assert "WarehouseError" in done.stderr
 
 
 def test_ingest_ends_with_a_table_of_documents(ingest_output: list[str]) -> None:

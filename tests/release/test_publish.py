@@ -26,7 +26,7 @@ from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.tables import read_csv, write_csv
 
-from tests.conftest import ROOT, Query, read_files, run_cli
+from tests.conftest import ROOT, Query, once, read_files, run_cli
 from tests.release.release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
 
 pytestmark = pytest.mark.slow  # whole releases are made
@@ -148,7 +148,7 @@ def test_any_text_survives_every_format(small: Path, tmp_path: Path) -> None:
 
 def put(release: Path, out: Path) -> None:
     """Replace a release by another, without publishing one."""
-    with replace_release(out, 10.0) as new:
+    with replace_release(out, 60.0) as new:
         shutil.copytree(release, new, dirs_exist_ok=True)
 
 
@@ -261,13 +261,21 @@ def test_kill_before_the_renames_leaves_the_old_release(small: Path, small_relea
     assert list_work_files(out) == [".lock"]
 
 
+@pytest.fixture(scope="session")
+def other(tmp_path_factory: pytest.TempPathFactory, small: Path) -> Path:
+    """Publish another version, which no test changes."""
+    with once(tmp_path_factory, "other_released") as (folder, first):
+        if first:
+            publish_release(small, folder / "release", version="0.9.0")
+    return folder / "release"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("kill_after", "version"), [(0, "1.0.0"), (1, "1.0.0"), (2, "0.9.0")])
 def test_kill_at_any_rename_leaves_a_whole_release(
-    kill_after: int, version: str, small: Path, small_release: Path, tmp_path: Path
+    kill_after: int, version: str, other: Path, small_release: Path, tmp_path: Path
 ) -> None:
-    out, other = Path(shutil.copytree(small_release, tmp_path / "out")), tmp_path / "other"
-    publish_release(small, other, version="0.9.0")
+    out = Path(shutil.copytree(small_release, tmp_path / "out"))
     run_killed(KILL_AT_RENAME, other, out, kill_after)
     assert out.exists() is (kill_after != 1)
     assert read_version(out) == version
@@ -372,9 +380,10 @@ def test_command_publishes_what_verify_and_diff_accept(small: Path, small_releas
 
 
 @pytest.mark.parametrize("previous", [False, True])
-def test_date_before_the_previous_release_is_refused(previous: bool, small: Path, tmp_path: Path) -> None:
-    old, out = tmp_path / "old", tmp_path / ("new" if previous else "old")
-    publish_release(small, old)
+def test_date_before_the_previous_release_is_refused(
+    previous: bool, small: Path, small_release: Path, tmp_path: Path
+) -> None:
+    old, out = Path(shutil.copytree(small_release, tmp_path / "old")), tmp_path / ("new" if previous else "old")
     before = read_files(old)
     options = ["--warehouse", small, "--out", out, *(["--previous", old] if previous else [])]
     done = run_cli("publish", *options, "--date", "2026-11-20")

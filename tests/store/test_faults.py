@@ -22,7 +22,18 @@ from ipu_results.store.files import COMMIT, STAGING, is_pending
 from ipu_results.store.query import open_warehouse
 from ipu_results.store.transaction import lock_folder, recover, stage_files
 
-from tests.conftest import PAGE, ROOT, copy_documents, edit, query_rows, read_files, require, run_cli
+from tests.conftest import (
+    PAGE,
+    ROOT,
+    copy_documents,
+    edit,
+    once,
+    query_rows,
+    read_files,
+    require,
+    run_cli,
+    run_ingest,
+)
 
 pytestmark = pytest.mark.slow  # processes are killed
 
@@ -53,11 +64,13 @@ def changed(page: Path) -> Path:
     return page
 
 
-@pytest.fixture
-def other(changed: Path, tmp_path: Path) -> Path:
-    """Build another warehouse."""
-    assert run_cli("ingest", "--raw", changed, "--warehouse", tmp_path / "other").returncode == 0
-    return tmp_path / "other"
+@pytest.fixture(scope="session")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build another warehouse, which no test changes."""
+    with once(tmp_path_factory, "other") as (folder, first):
+        if first:
+            assert run_ingest(copy_documents(folder / "raw", PAGE)).returncode == 0
+    return folder / "warehouse"
 
 
 def read_figure(warehouse: Path) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -136,7 +137,8 @@ def test_commit_file_that_is_not_a_file_commits_nothing(make: Callable[[Path], o
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["query", "ingest", "publish"])
-def test_commands_work_after_a_damaged_commit_and_say_so(command: str, built: Path, page: Path, tmp_path: Path) -> None:
+def test_commands_work_after_a_damaged_commit_and_say_so(command: str, small: Path, page: Path, tmp_path: Path) -> None:
+    built = Path(shutil.copytree(small, tmp_path / "warehouse"))
     (built / STAGING).mkdir()
     (built / STAGING / COMMIT).write_bytes(b"")
     options = {"query": ["SELECT 1 AS a"], "ingest": ["--raw", page], "publish": ["--out", tmp_path / "release"]}[

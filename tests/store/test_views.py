@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import ipu_results
@@ -41,12 +42,6 @@ def separates_rows(column: Column) -> bool:
 def test_no_two_rows_are_equal_in_all_but_figures(view: View, query: Query) -> None:
     columns = ", ".join(column.name for column in view.columns if separates_rows(column))
     assert query(f"SELECT count(*), {columns} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
-
-
-@pytest.fixture(scope="module")
-def database(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with open_warehouse(warehouse) as connection:
-        yield connection
 
 
 @pytest.mark.parametrize("view", FILE_VIEWS, ids=lambda view: view.name)
@@ -123,6 +118,16 @@ def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
         list(evaluate_views(engine))
 
 
+@pytest.fixture(scope="module")
+def without_database(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
+    """Give a folder of Parquet files alone, and a connection to all of them."""
+    folder = tmp_path_factory.mktemp("parquet")
+    for path in warehouse.glob("*.parquet"):
+        shutil.copy(path, folder)
+    with open_warehouse(folder) as whole:
+        yield folder, whole
+
+
 @pytest.mark.parametrize(
     ("statement", "rows"),
     [
@@ -134,14 +139,17 @@ def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
     ],
 )
 def test_statement_of_a_folder_without_a_database_reads_what_it_needs(
-    statement: str, rows: int | None, warehouse: Path, tmp_path: Path
+    statement: str, rows: int | None, without_database: tuple[Path, Any]
 ) -> None:
-    for path in warehouse.glob("*.parquet"):
-        shutil.copy(path, tmp_path)
-    with open_warehouse(tmp_path) as whole, open_warehouse(tmp_path, statement) as connection:
-        answer = run_query(whole, statement)
+    folder, whole = without_database
+    answer = run_query(whole, statement)
+    with open_warehouse(folder, statement) as connection:
         assert run_query(connection, statement) == answer
     assert rows is None or answer.to_pydict() == {"count_star()": [rows]}
-    (tmp_path / "claims.parquet").write_bytes(b"")  # of another command; its build is compared all the same
-    with pytest.raises(WarehouseError, match=r"claims\.parquet"), open_warehouse(tmp_path, statement):
+
+
+def test_build_of_a_file_that_no_statement_reads_is_compared(built: Path) -> None:
+    (built / DATABASE).unlink()
+    (built / "claims.parquet").write_bytes(b"")
+    with pytest.raises(WarehouseError, match=r"claims\.parquet"), open_warehouse(built, "FROM results"):
         pass

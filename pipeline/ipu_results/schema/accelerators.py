@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from ipu_results.ground.files import load_schema_file
 
@@ -43,6 +43,7 @@ def load_accelerators() -> tuple[Accelerator, ...]:
     )
 
 
+@lru_cache(maxsize=1000)
 def find_accelerator(name: str | None) -> Accelerator | None:
     """Return the accelerator with the most words of its name in that of a chip, None where none has all of them."""
     words = f" {' '.join(_split_chip(name or ''))} "
