@@ -255,21 +255,24 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     return read if {"build"} < read <= known and not LISTING.search(statement) else known
 
 
-def read_parquet(path: Path, columns: list[str] | None = None, texts: Sequence[str] = ()) -> pa.Table:
-    """Read a table and verify all bytes of its file. Raises WarehouseError that names the file.
+def read_parquet(
+    path: Path, columns: list[str] | None = None, texts: Sequence[str] = (), data: bytes | None = None
+) -> pa.Table:
+    """Read a table and verify all bytes of its file, `data` if these are read. Raises WarehouseError with its name.
 
     `texts` repeat in many rows and stay dictionary-encoded, which takes a third of the time.
     """
-    with open_parquet(path, texts) as file:
+    with open_parquet(path, texts, data) as file:
         return file.read(columns=columns, use_threads=False)
 
 
 @contextmanager
-def open_parquet(path: Path, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+def open_parquet(path: Path, texts: Sequence[str] = (), data: bytes | None = None) -> Iterator[pq.ParquetFile]:
     """Open a file whose checksum is right or that has none; an error in the block is one of the file, too."""
     try:
-        with open_regular_file(path) as opened:
-            data = opened.read()
+        if data is None:
+            with open_regular_file(path) as opened:
+                data = opened.read()
         if is_damaged(data):
             raise OSError("its checksum is wrong; restore it, or build it again with: ipu-results ingest")
         # `pq.read_table` makes a dataset of the file first
