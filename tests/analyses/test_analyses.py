@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,12 @@ def test_few_rows_are_answered_or_refused_by_the_name_of_the_analysis(
         text = str(error)
     is_refused = text.startswith(f"analysis {analysis.name}: the record has too few rows")
     assert is_refused or (count and re.search(r"\d", text)), text
+
+
+def test_an_error_of_the_code_is_not_too_few_rows(frames: dict[str, Frames]) -> None:
+    analysis = replace(ANALYSES[0], summarise=lambda _: f"{float('7 of 9')}")
+    with pytest.raises(ValueError, match="could not convert"):
+        describe_answer(analysis, frames[analysis.name])
 
 
 @EACH

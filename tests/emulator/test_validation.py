@@ -42,7 +42,7 @@ from ipu_results.emulator.check.validation import (
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Fit, load_calibration, load_target
-from ipu_results.errors import WarehouseError
+from ipu_results.errors import TooFewRowsError, WarehouseError
 
 from benchmarks.emulator import freezing
 from benchmarks.emulator.accuracy import load_rows, load_validation
@@ -152,6 +152,14 @@ def test_incomplete_row_is_an_error(edited: Edit, statement: str, message: str) 
     names = [load_rows()[at].result_id for at in (0, 6)]
     with pytest.raises(WarehouseError, match=message.format(*names)):
         load_published_rows(edited(statement.format(*names)))
+
+
+def test_too_many_rows_are_not_too_few(edited: Edit) -> None:
+    name = load_rows()[0].result_id
+    twice = f"INSERT INTO results SELECT * REPLACE ('again' AS result_id) FROM results WHERE result_id = '{name}'"
+    with pytest.raises(WarehouseError, match="selects 7 rows, and 6 are stated") as error:
+        load_published_rows(edited(twice))
+    assert not isinstance(error.value, TooFewRowsError)
 
 
 def test_emulated_results_are_not_published_ones(edited: Edit) -> None:

@@ -133,7 +133,11 @@ def without_database(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) 
     [
         ("SELECT count(*) FROM results", 3723),
         ("WITH a AS (FROM latency_bounded) SELECT count(*) FROM a JOIN measurements USING (result_id)", None),
-        ("SELECT count(*) FROM per_dollar()", None),
+        ("FROM per_dollar() SELECT count(*)", None),
+        ("SELECT count(*) FROM results r NATURAL JOIN documents", None),
+        ("SELECT count(*) FROM results, (SHOW TABLES)", None),
+        ("SELECT count(*) FROM results, information_schema.tables", None),
+        ("FROM sqlite_master, results SELECT count(*)", None),
         ("SELECT count(*) FROM results, duckdb_views() WHERE NOT internal", None),
         ("SHOW TABLES", None),
     ],
@@ -153,3 +157,13 @@ def test_build_of_a_file_that_no_statement_reads_is_compared(built: Path) -> Non
     (built / "claims.parquet").write_bytes(b"")
     with pytest.raises(WarehouseError, match=r"claims\.parquet"), open_warehouse(built, "FROM results"):
         pass
+
+
+def test_join_using_opens_what_the_statement_reads(warehouse: Path, tmp_path: Path) -> None:
+    for path in warehouse.glob("*.parquet"):
+        shutil.copy(path, tmp_path)
+    statement = "SELECT count(*) FROM flags JOIN provenance Using ( result_id )"
+    with open_warehouse(tmp_path, statement) as connection:
+        opened = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
+    assert {"flags", "provenance", "cells", "build"} <= opened
+    assert "claims" not in opened

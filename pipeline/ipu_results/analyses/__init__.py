@@ -39,6 +39,8 @@ __all__ = [
     "summarise",
 ]
 
+EMPTY = re.compile(r"\bempty\b|zero-size|not enough values|at least one")
+"""In the ValueError of Python, NumPy or pandas for a minimum, a mean or a first and last of nothing."""
 ANALYSES: tuple[Analysis, ...] = (
     latency.ANALYSIS,
     ratios.GENERATIONS,
@@ -96,7 +98,7 @@ def summarise(analysis: Analysis, frames: Frames) -> str:
     with _require_rows(analysis, frames):
         summary = analysis.summarise(frames)
         if re.search(r"\bnan\b", summary) or not re.search(r"\d", summary.split("\n\n")[0]):
-            raise ValueError("a finding without a figure")
+            raise LookupError("a finding without a figure")
     return summary
 
 
@@ -110,6 +112,8 @@ def _require_rows(analysis: Analysis, frames: Frames) -> Iterator[None]:
                 raise LookupError("no rows")
             yield
     except (LookupError, ValueError, ArithmeticError) as error:
+        if isinstance(error, ValueError) and not EMPTY.search(str(error)):
+            raise
         counts = ", ".join(f"{len(frames[name])} of {name}" for name in analysis.views)
         needed = re.split(r"(?<=\w)[.:] ", first.description)[0].rstrip(".")
         call = f"{first.name}()" if first.parameters else first.name

@@ -6,24 +6,16 @@ watts, joules, and for work 10⁹ multiply-accumulates (GMAC) and 10¹² operati
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 MS_PER_S = 1000.0
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
-# Units as sources and users write them, with their exact size in seconds, watts and joules.
-TIMES_S = {
-    "us": "1/1000000",
-    "µs": "1/1000000",
-    "ms": "1/1000",
-    "s": "1",
-    "sec": "1",
-    "min": "60",
-    "mins": "60",
-    "h": "3600",
-}
-POWERS_W = {"W": "1", "kW": "1000", "mW": "0.001"}
-ENERGIES_J = {"J": "1", "mJ": "0.001", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
+# Units as users write them besides those of sources, with their exact size in seconds, watts and joules.
+TIMES_S = {"us": "1/1000000", "µs": "1/1000000", "ms": "1/1000", "s": "1", "sec": "1", "min": "60", "h": "3600"}
+POWERS_W = {"W": "1", "kW": "1000", "mW": "1/1000"}
+ENERGIES_J = {"J": "1", "mJ": "1/1000", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
 GIGA = 10**9
 GIGA_PER_TERA = 1000
 FLOP_PER_MAC = 2  # a multiplication and an addition
@@ -34,6 +26,12 @@ MAX_BATCHES_IN_FLIGHT = 16  # a convention: twice the most that a row of the rec
 DOUBTFUL_BATCHES_IN_FLIGHT, WRONG_BATCHES_IN_FLIGHT = 0.1, 0.01
 EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency: each is rounded on its own
 PER_ITEM = "per-item"  # value of `latency_basis` to which the law for batches does not apply
+
+
+def convert_unit(stated: str, own: str) -> Fraction | None:
+    """Return the factor from a unit of time, power or energy to another of the same; None where they are not."""
+    sizes = next((sizes for sizes in (TIMES_S, POWERS_W, ENERGIES_J) if stated in sizes and own in sizes), None)
+    return Fraction(sizes[stated]) / Fraction(sizes[own]) if sizes else None
 
 
 def count_items_in_flight(throughput: Any, latency_ms: Any) -> Any:

@@ -47,7 +47,6 @@ from ipu_results.sources.catalogue import PLACEHOLDER
 # Columns with the units of `latency_ms`.
 LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
-AGGREGATES = frozenset("total subtotal grandtotal sum average avg mean median geomean geometricmean overall".split())
 POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of
 ENTRY_COLUMNS = [
     table("mlperf_entries").column(name)
@@ -150,7 +149,7 @@ def _convert_platform(text: str, context: CellContext) -> CellValues:
 def _convert_model(text: str, context: CellContext) -> CellValues:
     name = normalise_name(text)
     entry = _require("model", "model", text, context.vocabulary.models.get(name), context)
-    if entry is None and name in AGGREGATES:
+    if entry is None and name in context.vocabulary.aggregates:
         raise UnreadableCellError("aggregate", f"{text!r} is an aggregate of other rows, not a network")
     if entry is None:
         return _fill(model=text)

@@ -150,7 +150,7 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
         except OSError as error:
             raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
         (new / path.name).write_bytes(data)
-        tables[path.stem] = read_parquet(new / path.name)
+        tables[path.stem] = read_parquet(path, data=data)
     try:
         return tables, read_build_id(new)
     except MixedBuildsError as error:

@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
 from ipu_results.ground.files import SCHEMA, load_schema_file
-from ipu_results.ground.physics import GIGA
+from ipu_results.ground.physics import GIGA, SECONDS_PER_MINUTE, convert_unit
 from ipu_results.schema import table
 
 KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
@@ -25,8 +26,16 @@ NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
 
 Entry = Mapping[str, Any]
 
+PRINTED_IN = {"minutes": "time_to_train_s"}  # a derived column and the printed one that it is made of
+ITEMS = {"img": "image", "seq": "sequence"}
 GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
 MEGA = re.compile(r"M(?i:[jw]|s(?:ecs?)?\b)")  # of joules, watts and seconds: no unit of the vocabulary is in mega
+
+
+def name_item(text: str) -> str:
+    """Return the name of an item: image for img and images."""
+    item = text.removesuffix("s")
+    return ITEMS.get(item, item)
 
 
 def normalise_name(name: str) -> str:
@@ -79,7 +88,8 @@ class Vocabulary:
     vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
     `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
     `microbenchmarks` maps the metric of a microbenchmark to its units. `renamed` are rows with another name than
-    what ran. `not_given` is what a document prints where it gives no value, for a field or "any".
+    what ran. `not_given` is what a document prints where it gives no value, for a field or "any". `aggregates` are the
+    normalised words that a row of totals has in place of a model.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -110,6 +120,7 @@ class Vocabulary:
     vendors: Mapping[str, Sequence[str]]
     microbenchmarks: Mapping[str, Quantity]
     not_given: Mapping[str, frozenset[str]]
+    aggregates: frozenset[str]
 
     def headers_of(self, reader: str) -> tuple[TableHeader, ...]:
         """Return the headers of a document kind."""
@@ -123,6 +134,19 @@ class Vocabulary:
         """Return the unit of a column that is printed so, in any case but that of a prefix: MJ is not mJ."""
         text = printed.strip()
         return None if MEGA.match(text) else self.units.get(column, {}).get(text.casefold())
+
+    def parse_stated_unit(self, column: str, text: str) -> tuple[Fraction, str | None] | None:
+        """Return the factor from a unit that a user states to that of a column, and the item that it names."""
+        own, text = table("results").column(column).unit, text.strip()
+        if own is None:
+            return Fraction(1), None  # a quality has the unit of its metric
+        amount, _, item = text.partition("/") if own == "J" else (text, "", "")
+        if printed := self.find_unit(PRINTED_IN.get(column, column), text):
+            return Fraction(printed.factor) / (SECONDS_PER_MINUTE if column in PRINTED_IN else 1), printed.item
+        if factor := convert_unit(amount, own):
+            return factor, name_item(item) if item else None
+        item, _, per = text.partition("/")
+        return (Fraction(1), name_item(item)) if item and f"item/{per.replace('sec', 's')}" == own else None
 
     def gives_no_value(self, field: str, text: str) -> bool:
         """Check whether a cell is blank or has a text that stands for a value that the document does not give."""
@@ -207,6 +231,7 @@ def load_vocabulary() -> Vocabulary:
             for name, entry in _load("microbenchmarks")["metrics"].items()
         },
         not_given={field: frozenset(texts) for field, texts in headers["not_given"].items()},
+        aggregates=frozenset(map(normalise_name, headers["aggregates"])),
     )
 
 

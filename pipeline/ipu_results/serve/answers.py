@@ -65,6 +65,7 @@ ORIGINS = {
     EMULATED: "emulated, not measured",
 }
 VALUE = "value"  # the figure of a microbenchmark
+ALL_FIGURES = (*FIGURES, VALUE)
 BUILD_DIGITS = 12  # of a build, as commands print it
 
 
@@ -118,8 +119,8 @@ class Record:
             else format_citation(results, self.version, "markdown")
         )
 
-    def load(self, ids: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
-        """Return what an answer says of results, and their citation as Markdown."""
+    def load(self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES) -> tuple[list[dict[str, Any]], str]:
+        """Return what an answer says of results, and their citation as Markdown; a brief one has these `figures`."""
         if not ids:
             return [], ""
         with self.connection.cursor() as cursor:
@@ -127,7 +128,7 @@ class Record:
             where = f"result_id IN ({', '.join(map(quote, ids))})"
             flags = run_query(cursor, f"FROM flags WHERE {where} ORDER BY ALL").to_pylist()
         described = [_describe(result, self.sources[result.result_id], flags) for result in results]
-        return [shorten_row(own) for own in described] if self.is_brief else described, self._format(results)
+        return [shorten_row(own, figures) for own in described] if self.is_brief else described, self._format(results)
 
 
 def open_record(folder: Path) -> Record:
@@ -142,6 +143,11 @@ def get_unit(figure: str, row: Row) -> str | None:
     """Return the unit of a column of `results`, with the item of the row in it."""
     unit = table("results").column(figure).unit
     return unit.replace("item", row["item"] or "item") if unit else None
+
+
+def list_not_printed(row: Row) -> list[str]:
+    """List the main figures that a result does not print; none for a microbenchmark, which has no such columns."""
+    return [name for name in MAIN_FIGURES if name in row and row[name] is None]
 
 
 def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, Any]:
@@ -166,7 +172,7 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
         "how_obtained": ORIGINS[row["origin"]],
         "status": result.status,
         "figures": figures,
-        "not_printed": [name for name in MAIN_FIGURES if is_result and row[name] is None],
+        "not_printed": list_not_printed(row),
         "flags": [
             {name: flag[name] for name in ("rule", "severity", "column_name", "message")}
             for flag in flags

@@ -27,9 +27,11 @@ from ipu_results.comparison.comparable import (
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import build_from_row, build_stated, compare_with_rows
 from ipu_results.errors import ComparisonError
+from ipu_results.ground.physics import convert_unit
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_float
-from ipu_results.schema import quote
+from ipu_results.schema import quote, table
+from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import CODES, RefusalError
 from ipu_results.serve.answers import (
     MAX_WORD,
@@ -45,15 +47,12 @@ from ipu_results.serve.answers import (
     select_rows,
 )
 from ipu_results.serve.brief import (
-    BASE,
     MAX_BRIEF,
     describe_matches,
-    keep_figures,
-    parse_unit,
     shorten_comparison,
     write_unit,
 )
-from ipu_results.serve.facts import EMULATED, SUBMITTED
+from ipu_results.serve.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
 
 ChipsBasis = Literal["same", "per-chip", "whole-machine"]
 SAME: ChipsBasis = "same"
@@ -127,7 +126,7 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
 
 def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
     """Return why a figure of two rows may not be compared; None where it may."""
-    ours, theirs = build_from_row(first), build_from_row(second)
+    ours, theirs = map(build_from_row, (first, second))
     obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
     flagged = (obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged")
     if obstacles != [None, None] and {first["batch_size"], second["batch_size"]} > {None}:
@@ -163,12 +162,13 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
     values = [row[figure] / (row["chips"] if divide else 1) for row in (first, second)]
     ends = [get_interval(figure, row) if not divide else None for row in (first, second)]
     unit = f"{get_unit(figure, first)}{'/chip' if divide else ''}"
-    results, citation = record.load([first["result_id"], second["result_id"]])
+    results, citation = record.load([first["result_id"], second["result_id"]], ())
     differences = [
         f"{own.what}: {own.ours or NOT_STATED} / {own.theirs or NOT_STATED}"
         for own in list_differences(build_from_row(first), second)
     ]
-    stated = " / ".join(f"{format_float(own)} {write_unit(unit)}" for own in values)
+    both = zip(values, (first, second), strict=True)
+    stated = " / ".join(f"{_format_figure(row, figure, value)} {write_unit(unit)}" for value, row in both)
     answer: dict[str, Any] = {
         "figure": figure,
         "unit": unit,
@@ -176,13 +176,19 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
         "ratio": values[0] / values[1],
         "statement": f"{stated} = {values[0] / values[1]:.4g}",
         "what_differs": differences,
-        "results": keep_figures(results, {figure}) if record.is_brief else results,
+        "results": results,
         "citation": citation,
     }
     if any(ends):
         (low, high), (their_low, their_high) = (end or (value, value) for end, value in zip(ends, values, strict=True))
         answer["ratio_interval"] = [low / their_high, high / their_low]
     return answer
+
+
+def _format_figure(row: Row, figure: str, value: float) -> str:
+    """Format a figure or its share for the eye: a printed one with all digits, a computed one as a citation has it."""
+    is_printed = row["origin"] == "published" and value == row[figure]
+    return format_float(value if is_printed else float(f"{value:.{COMPUTED_DIGITS}g}"))
 
 
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
@@ -192,8 +198,7 @@ def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
         chips = row["chips"] if basis == SAME else basis == PER_CHIP and row["chips"] is None
         distinct[(*(row[name] for name in COMPARED_COLUMNS), chips)] = row
     for column, code in (("network", "different-networks"), ("task", "different-tasks")):
-        names = {row[column] for row in rows}
-        if len(names) > 1:
+        if len(names := {row[column] for row in rows}) > 1:
             raise RefusalError(code, f"{column}s: {', '.join(sorted(names)[:MAX_NAMED])}", f"state one {column}")
     for first, second in combinations(distinct.values(), 2):
         obstacle = find_pair_obstacle(first, {**second, "batch_size": first["batch_size"]}, figure, basis)
@@ -289,7 +294,10 @@ def check_claimed_figure(
     else `differs`. Raises RefusalError for a unit that does not fit, and where no measured row has such a figure.
     """
     digits = _parse_value(value)
-    factor, item = parse_unit(figure, unit)
+    if (parsed := load_vocabulary().parse_stated_unit(figure, unit)) is None:
+        step = f"figures of this kind are in {table('results').column(figure).unit}"
+        raise RefusalError("different-units", f"{figure} has no unit {unit!r}", step)
+    factor, item = parsed
     # a row that does not say what its latency times may fit
     selection = select_rows(record, {**conditions, "network": network}, repeats=True)
     rows = _keep_item(require_figure(record, selection, figure), item, unit)
@@ -301,9 +309,9 @@ def check_claimed_figure(
     )
     verdict = judged[0][0]
     shown = [entry for entry in judged if entry[0] == verdict][: 1 if record.is_brief else MAX_NEAREST]
-    results, citation = record.load([row["result_id"] for _, _, row in shown])
+    results, citation = record.load([row["result_id"] for _, _, row in shown], (figure,))
     _, gap, row = judged[0]
-    recorded = f"{format_float(row[figure])} {write_unit(get_unit(figure, row))} ({row['result_id']})"
+    recorded = f"{_format_figure(row, figure, row[figure])} {write_unit(get_unit(figure, row))} ({row['result_id']})"
     words = {
         "exact": f"the record has {recorded}",
         "rounds-to": f"the record has {recorded}, which rounds to it",
@@ -317,7 +325,7 @@ def check_claimed_figure(
     return {
         "verdict": verdict,
         "statement": f"{value} {unit}: {words[verdict]}",
-        "stated": {"value": str(digits), "unit": unit, "figure": figure},
+        "stated": None if record.is_brief else {"value": str(digits), "unit": unit, "figure": figure},
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
@@ -354,20 +362,19 @@ def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float
 
 def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
     """Say in which other unit of time a row has the stated figure; empty for none."""
-    if figure in BASE and len(stated.as_tuple().digits) >= MIN_DIGITS:
-        for other in (name for name in ("ms", "s", "min") if name != unit):
-            factor, _ = parse_unit(figure, other)
-            for row in rows:
-                if _judge(stated, factor, row[figure])[0] != "differs":
-                    return f"in {other} it is the figure of {row['result_id']}"
+    own = table("results").column(figure).unit or ""
+    for other in ("ms", "s", "min"):
+        factor = convert_unit(other, own) if other != unit and len(stated.as_tuple().digits) >= MIN_DIGITS else None
+        for row in rows:
+            if factor and _judge(stated, factor, row[figure])[0] != "differs":
+                return f"in {other} it is the figure of {row['result_id']}"
     return ""
 
 
 def _parse_value(value: Any) -> Decimal:
     text = str(value).strip().replace(",", "")
     if not NUMBER.fullmatch(text):
-        step = 'write the digits of the claim, such as "20.66"'
-        raise RefusalError("wrong-input", f"{value!r} is not a number above zero", step)
+        raise RefusalError("wrong-input", f"{value!r} is not a number above zero", 'write digits, such as "20.66"')
     return Decimal(text)
 
 

@@ -30,6 +30,7 @@ from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, quote
 from ipu_results.serve import CODES, WORDS, RefusalError
 from ipu_results.serve.answers import (
+    ALL_FIGURES,
     FIGURES,
     MAX_WORD,
     ORIGINS,
@@ -39,12 +40,13 @@ from ipu_results.serve.answers import (
     Record,
     Word,
     get_unit,
+    list_not_printed,
     open_record,
     require_figure,
     select_rows,
     suggest,
 )
-from ipu_results.serve.brief import MAX_BRIEF, describe_claim, name_arguments, shorten_cell, shorten_pair
+from ipu_results.serve.brief import MAX_BRIEF, describe_claim, drop_empty, name_arguments, shorten_cell, shorten_pair
 from ipu_results.serve.cite import describe_dataset
 from ipu_results.serve.facts import FIGURES as PRINTED
 from ipu_results.serve.pairs import (
@@ -63,7 +65,6 @@ DEFAULT_RESULTS = 10
 SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_CELLS = 60
 MAX_STATEMENT = 20_000  # characters
-WHOLE = "ask again with detail whole"
 CLAIMS = """
     SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)
     ORDER BY document_id, claim_id
@@ -138,7 +139,7 @@ def find(
     else:
         rows = sorted(rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
-    results, citation = record.load([row["result_id"] for row in shown])
+    results, citation = record.load([row["result_id"] for row in shown], (figure,) if figure else ALL_FIGURES)
     if figure in DIVISIBLE and order and chips_basis == PER_CHIP:
         for row, result in zip(shown, results, strict=True):
             result["figures"][figure]["per_chip"] = row[figure] / row["chips"]
@@ -155,7 +156,7 @@ def find(
 def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     """Say where each figure of a result or microbenchmark was printed."""
     row = record.sources.get(result_id) or record.get_row(result_id)
-    results, citation = record.load([row["result_id"]])
+    results, citation = record.load([row["result_id"]], ())
     columns = (
         *("column_name", "header", "raw_text", "value", "unit", "factor", "document_id", "title", "source_url"),
         *("source_locator", "locator", "locator_in"),
@@ -167,7 +168,7 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     return {
         "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in kept],
         "cells_left_out": len(cells) - len(kept),
-        "not_printed": results[0]["not_printed"],
+        "not_printed": list_not_printed(row),
         "results": results,
         "citation": citation,
     }
@@ -206,7 +207,7 @@ def claims(
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
         "claims": [describe_claim(row, is_brief=record.is_brief) for row in shown],
-        "citation": "\n".join([*citations, f"In: {describe_dataset(record.version)}."]),
+        "citation": "\n".join([*citations, f"In: {NAME}, {record.version}."]),
     }
 
 
@@ -216,11 +217,9 @@ def expect(record: Record, result_id: Word) -> dict[str, Any]:
     with record.connection.cursor() as cursor:
         answers = expect_rows(cursor, f"result_id = {quote(row['result_id'])}")
     if not answers:
-        who = f"{row['relationship'] or 'publisher unknown'}, {row['origin']}"
-        raise RefusalError(
-            "no-pairs",
-            f"{result_id} ({who}) has not been printed by a maker of chips; only such figures have an answer",
-        )
+        who = f"{result_id} ({row['relationship'] or 'publisher unknown'}, {row['origin']})"
+        reason = f"{who} has not been printed by a maker of chips; only such figures have an answer"
+        raise RefusalError("no-pairs", reason)
     answer = answers[row["result_id"]]
     if isinstance(answer, str):
         raise RefusalError("no-pairs", f"{result_id}: {answer}")
@@ -350,7 +349,7 @@ def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
         except anyio.get_cancelled_exc_class():
             worker.cancel(cancelled)
             raise
-        text = json.dumps(result, ensure_ascii=False)
+        text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
         content: list[Any] = [types.TextContent(type="text", text=text)]
         refused = result["status"] != "answered"
         return types.CallToolResult(content=content, structured_content=result, is_error=refused)
@@ -381,7 +380,9 @@ def answer(
             for key, value in arguments.items()
             if value is not None
         }
-        _check(name, stated)
+        if problems := sorted(jsonschema.Draft202012Validator(build_schema(name)).iter_errors(stated), key=str):
+            where = "".join(f"{part}: " for part in problems[0].absolute_path)
+            raise RefusalError("wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}")
         source_record = record.brief if stated.pop("detail", "brief") == "brief" else record
         result = TOOLS[name](*((source_record, worker, cancelled) if name == "sql" else (source_record,)), **stated)
     except IpuResultsError as error:
@@ -389,12 +390,7 @@ def answer(
         own = error if isinstance(error, RefusalError) else RefusalError(code, str(error))
         reason, next_step = name_arguments(own.reason), name_arguments(own.next_step)
         return {"status": "refused", "code": own.code, "reason": reason, "next_step": next_step}
-    whole = {"whole": WHOLE} if source_record.is_brief and name not in ("overview", "sql") else {}
-    return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result), **whole}
-
-
-def _check(name: str, arguments: Mapping[str, Any]) -> None:
-    problems = sorted(jsonschema.Draft202012Validator(build_schema(name)).iter_errors(arguments), key=str)
-    if problems:
-        where = "".join(f"{part}: " for part in problems[0].absolute_path)
-        raise RefusalError("wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}")
+    if source_record.is_brief and name not in ("overview", "sql"):  # where null is a value
+        kept = WORDS["returns"][name]
+        result = {key: own for key, value in result.items() if (own := drop_empty(value)) or key in kept}
+    return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result)}

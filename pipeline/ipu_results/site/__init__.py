@@ -76,8 +76,8 @@ def build_downloads(release: Path) -> list[OfferedFile]:
     """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
     files = []
     for table in TABLES:
-        file = release / get_parquet_name(table.name)
-        rows, content = read_parquet(file), file.read_bytes()
+        content = (file := release / get_parquet_name(table.name)).read_bytes()
+        rows = read_parquet(file, data=content)
         buffer = BytesIO()
         write_csv(rows, buffer)
         for kind, text in (("parquet", content), ("csv", buffer.getvalue())):

@@ -6,6 +6,7 @@ of their own are evaluated.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -107,6 +108,9 @@ def _begin_writing(engine: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBP
         connection.commit()
 
 
+USING = re.compile(r"\bUSING\s*\([^()]*\)", re.IGNORECASE)
+LISTING = re.compile(r"duckdb_|pragma_|sqlite_|pg_|information_schema|(?<!^)\b(?:show|describe)\b", re.IGNORECASE)
+"""What lists the relations that there are."""
 STORED = "stored"  # schema of the tables that are read from Parquet files
 MAX_TRIES = 5
 RETRY_S = 0.1  # while another process replaces the files
@@ -239,34 +243,36 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     """Return the relations that a statement reads with what these read, or all where it may look at others."""
     views = {view.name: view.sql for view in VIEWS}
     known = {table.name for table in TABLES} | views.keys()
-    read: set[str] = set()
-    try:  # raises for a macro and for JOIN … USING, whose names are not there yet
-        named = connection.get_table_names(statement)
-        rest = named | {"build"}  # its id is compared with that of the files
-        while rest:
-            read |= rest
-            rest = {name for view in rest & views.keys() for name in connection.get_table_names(views[view])} - read
+    read = {"build"}  # its id is compared with that of the files
+    statements = [statement]
+    try:
+        while statements:  # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
+            names = connection.get_table_names(USING.sub("ON true", statements.pop())) - read
+            read |= names
+            statements += [views[name] for name in names & views.keys()]
     except (duckdb.Error, TypeError):  # the latter for a text in another encoding
         return known
-    # functions such as `duckdb_columns` list what there is
-    return read if named and read <= known and "duckdb_" not in statement.lower() else known
+    return read if {"build"} < read <= known and not LISTING.search(statement) else known
 
 
-def read_parquet(path: Path, columns: list[str] | None = None, texts: Sequence[str] = ()) -> pa.Table:
-    """Read a table and verify all bytes of its file. Raises WarehouseError that names the file.
+def read_parquet(
+    path: Path, columns: list[str] | None = None, texts: Sequence[str] = (), data: bytes | None = None
+) -> pa.Table:
+    """Read a table and verify all bytes of its file, `data` if these are read. Raises WarehouseError with its name.
 
     `texts` repeat in many rows and stay dictionary-encoded, which takes a third of the time.
     """
-    with open_parquet(path, texts) as file:
+    with open_parquet(path, texts, data) as file:
         return file.read(columns=columns, use_threads=False)
 
 
 @contextmanager
-def open_parquet(path: Path, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+def open_parquet(path: Path, texts: Sequence[str] = (), data: bytes | None = None) -> Iterator[pq.ParquetFile]:
     """Open a file whose checksum is right or that has none; an error in the block is one of the file, too."""
     try:
-        with open_regular_file(path) as opened:
-            data = opened.read()
+        if data is None:
+            with open_regular_file(path) as opened:
+                data = opened.read()
         if is_damaged(data):
             raise OSError("its checksum is wrong; restore it, or build it again with: ipu-results ingest")
         # `pq.read_table` makes a dataset of the file first

@@ -120,7 +120,7 @@ def _read_entries(file: str) -> list[dict[str, Any]]:
 
 
 def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
-    """Read the rows of these sets. Raises TooFewRowsError where a selector matches other than the stated rows."""
+    """Read the rows of these sets. Raises WarehouseError where a selector matches other than the stated rows."""
     records = run_query(connection, SQL).to_pylist()
     selected = ((each, list(filter(each.matches, records))) for each in load_selectors() if each.set in sets)
     return [
@@ -131,9 +131,11 @@ def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[st
 
 
 def _check_count(matches: Sequence[Mapping[str, Any]], rows: int, noun: str, place: str) -> Sequence[Mapping[str, Any]]:
-    if len(matches) != rows:
+    if len(matches) < rows:
         message = f"the warehouse holds {len(matches)} of the {rows} {noun} to validate against"
         raise TooFewRowsError(message, place=place)
+    if len(matches) > rows:  # a wrong selector, which no record mends
+        raise WarehouseError(f"selects {len(matches)} {noun}, and {rows} are stated: narrow the selector", place=place)
     return matches
 
 
@@ -235,7 +237,7 @@ class TrainingRow:
 
 
 def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
-    """Read all rows. Raises TooFewRowsError where an entry matches other than the stated rows."""
+    """Read all rows. Raises WarehouseError where an entry matches other than the stated rows."""
     document = read_toml("training_rows.toml")["document"]["id"]
     records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
     rows = []
