@@ -254,7 +254,7 @@ def fill_template(template: str, rows: pd.DataFrame) -> list[str]:
 
 
 def _list_values(column: pd.Series) -> list[Any]:
-    values = column.to_list()
+    values: list[Any] = column.to_list()
     if isinstance(column.dtype, pd.StringDtype):
         return values
     return [TemplateFigure(value) if isinstance(value, float) else value for value in values]
