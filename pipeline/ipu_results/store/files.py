@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,13 +26,27 @@ def digest_rows(table: pa.Table) -> str:
     """
     digest = hashlib.sha256("".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode())
     if table.num_rows:
-        rows = pa.concat_arrays([pc.cast(piece, pa.large_binary()) for piece in join_fields(table, _prefix, "", NULL)])
-        order = pc.array_sort_indices(rows)
-        for start in range(0, len(rows), MAX_ROWS):
-            ordered = pc.take(rows, order[start : start + MAX_ROWS])
+        table, cuts = _sort_by_first(table)
+        for piece in join_fields(table, _prefix, "", NULL, cuts):
+            rows = pc.cast(piece, pa.large_binary())
+            ordered = pc.take(rows, pc.array_sort_indices(rows))
             length = pc.sum(pc.binary_length(ordered)).as_py()
             digest.update(memoryview(ordered.buffers()[2])[:length])
     return digest.hexdigest()
+
+
+def _sort_by_first(table: pa.Table) -> tuple[pa.Table, list[int]]:
+    """Sort rows by their first value as text, and return where to cut them into pieces that share none of its values.
+
+    No such text begins with another one, so that each piece can then be sorted by itself, in little memory.
+    """
+    texts = pa.concat_arrays(join_fields(table.select([0]), _prefix, "", NULL))
+    order = pc.array_sort_indices(texts)
+    if not pc.all(pc.less_equal(order[:-1], order[1:])).as_py():
+        table, texts = table.take(order), texts.take(order)
+    ends = np.flatnonzero(pc.not_equal(texts[:-1], texts[1:])) + 1
+    chosen = np.searchsorted(ends, np.arange(MAX_ROWS, len(texts), MAX_ROWS))
+    return table, sorted({0, *ends[chosen[chosen < len(ends)]].tolist(), len(texts)})
 
 
 def _prefix(values: pa.Array) -> pa.Array:
@@ -40,28 +56,34 @@ def _prefix(values: pa.Array) -> pa.Array:
 
 
 def join_fields(
-    table: pa.Table, function: Callable[[pa.Array], pa.Array], separator: str, null: str
+    table: pa.Table,
+    function: Callable[[pa.Array], pa.Array],
+    separator: str,
+    null: str,
+    cuts: Sequence[int] = (),
 ) -> Iterator[pa.Array]:
-    """Yield MAX_ROWS rows at a time, each as one text: what `function` makes of its values, and `null` for a null.
+    """Yield MAX_ROWS rows at a time, or those between two of `cuts`, each as one text.
+
+    It joins what `function` makes of the values of the row, and `null` for a null.
 
     A value that is in many rows is formatted once.
     """
     columns = [_format_column(column, function) for column in table.columns if table.num_rows]
-    for start in range(0, table.num_rows, MAX_ROWS):
-        cells = [get_cells(start) for get_cells in columns]
+    for start, stop in pairwise(cuts or [*range(0, table.num_rows, MAX_ROWS), table.num_rows]):
+        cells = [get_cells(start, stop) for get_cells in columns]
         between = pa.scalar(separator, cells[0].type)
         yield pc.binary_join_element_wise(*cells, between, null_handling="replace", null_replacement=null)
 
 
-def _format_column(column: pa.ChunkedArray, function: Callable[[pa.Array], pa.Array]) -> Callable[[int], pa.Array]:
-    """Return a function from a position to what `function` makes of MAX_ROWS values from there on."""
+def _format_column(column: pa.ChunkedArray, function: Callable[[pa.Array], pa.Array]) -> Callable[[int, int], pa.Array]:
+    """Return a function from the first position and the one after the last to what `function` makes of the values."""
     is_encoded = pa.types.is_dictionary(column.type)
     if not is_encoded and 2 * len(column[:MAX_ROWS].unique()) > min(len(column), MAX_ROWS):
-        return lambda start: function(pa.concat_arrays(column[start : start + MAX_ROWS].chunks))
+        return lambda start, stop: function(pa.concat_arrays(column[start:stop].chunks))
     encoded = (column if is_encoded else column.dictionary_encode()).unify_dictionaries()
     codes = pa.concat_arrays([chunk.indices for chunk in encoded.chunks])
     texts = function(encoded.chunk(0).dictionary)
-    return lambda start: texts.take(codes[start : start + MAX_ROWS])
+    return lambda start, stop: texts.take(codes[start:stop])
 
 
 DATABASE = "ipu_results.duckdb"
