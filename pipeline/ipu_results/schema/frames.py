@@ -189,6 +189,13 @@ def _encode_field(field: pa.Field, actual: pa.Field) -> pa.Field:
     return field.with_type(actual.type) if encoded else field
 
 
+def encode_texts(rows: pa.Table) -> pa.Table:
+    """Dictionary-encode the text columns."""
+    columns = [column.dictionary_encode() if pa.types.is_string(column.type) else column for column in rows.columns]
+    fields = [field.with_type(column.type) for field, column in zip(rows.schema, columns, strict=True)]
+    return pa.table(columns, schema=pa.schema(fields, rows.schema.metadata))
+
+
 def decode_schema(schema: pa.Schema) -> pa.Schema:
     """Return a schema without dictionary-encoded texts."""
     types = (field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema)

@@ -26,7 +26,7 @@ from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_dam
 
 
 def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.Table]]:
-    """Yield name and rows of each view that is written to files, in the order of the schema.
+    """Yield name and rows of each view that is written to files, in the order of the schema, with encoded texts.
 
     The engine holds the published tables; no view reads `build`. Raises WarehouseError, naming the view, if one cannot
     be evaluated.
@@ -42,7 +42,7 @@ def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.
                 else:
                     connection.execute(f"CREATE VIEW {view.name} AS {view.sql}")
                 if view.no_files is None:
-                    yield view.name, read_view(connection, view)
+                    yield view.name, _read_encoded(connection, view)
             except (duckdb.Error, pa.ArrowException) as error:
                 raise WarehouseError(f"cannot be evaluated: {get_first_line(error)}", place=view.name) from error
 
@@ -52,6 +52,19 @@ def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
     from ipu_results.schema.frames import file_schema  # noqa: PLC0415 (querying alone needs no pandas)
 
     return connection.sql(view.rows_sql).to_arrow_table().cast(file_schema(view.file_table))
+
+
+MAX_BATCH = 2**14  # rows of a view that are in memory before their texts are encoded
+
+
+def _read_encoded(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
+    """Return the rows of a view as `read_view` does, with encoded texts: a quarter of the memory."""
+    from ipu_results.schema.frames import encode_texts, file_schema  # noqa: PLC0415 (querying alone needs no pandas)
+
+    schema = file_schema(view.file_table)
+    batches = connection.sql(view.rows_sql).to_arrow_reader(MAX_BATCH)
+    pieces = (encode_texts(pa.Table.from_batches([batch]).cast(schema)) for batch in batches)
+    return pa.concat_tables([encode_texts(schema.empty_table()), *pieces]).unify_dictionaries()
 
 
 STORAGE_VERSION = "v1.2.0"

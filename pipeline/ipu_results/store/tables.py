@@ -49,7 +49,7 @@ def put_telling_rows_first(table: pa.Table) -> pa.Table:
     Each such column brings the first of its rows that is not a number.
     """
     moved = []
-    for column in table.columns:
+    for column in map(_decode, table.columns):
         if pa.types.is_string(column.type) and column.null_count < len(column):
             first = pc.match_substring_regex(column.slice(0, FIRST_ROWS), NUMBER)
             if pc.any(first).as_py() and pc.all(first).as_py():
@@ -58,6 +58,10 @@ def put_telling_rows_first(table: pa.Table) -> pa.Table:
                     moved.append(pc.index(is_number, value=False).as_py())
     order = list(dict.fromkeys([*moved, *range(table.num_rows)])) if moved else []
     return table.take(order) if order else table
+
+
+def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
 
 
 def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
@@ -117,7 +121,7 @@ def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
 
 def count_formulas(table: pa.Table) -> int:
     """Return how many texts `write_csv` marks."""
-    texts = (column for column in table.columns if pa.types.is_string(column.type))
+    texts = (column for column in map(_decode, table.columns) if pa.types.is_string(column.type))
     return sum(
         text != mark_formula(text) for column in texts for text in column.filter(_may_be_formula(column)).to_pylist()
     )
@@ -192,6 +196,8 @@ class WarehouseWriter:
         for name, rows in evaluate_views(self.engine):
             write_csv(rows, self._staging / get_csv_name(name))
             self._views[name] = ParquetFile(rows)
+            del rows
+            pa.default_memory_pool().release_unused()  # or glibc keeps what DuckDB has freed
 
     def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
