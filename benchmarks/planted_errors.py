@@ -130,7 +130,7 @@ class Score:
     large: int = 0  # of those that change a figure, by more than LARGE, and those that change a condition
     flagged: int = 0
     flagged_large: int = 0
-    false: float = 0.0  # share of the untouched rows with a new flag, summed
+    others: int = 0  # untouched rows with a new flag, summed
     rules: Counter[str] = field(default_factory=Counter)
 
 
@@ -146,8 +146,8 @@ def run(options: Options) -> Report:
         row, change = draw_error(mistake, draw, neighbours)
         before = check(row["document_id"], row["model"])
         changed = narrow(data, row["document_id"], row["model"], row["result_id"], change)
-        add_score(scores[mistake.name], row, change, find_keys(changed) - before, len(data.published))
-    return build_report(scores)
+        add_score(scores[mistake.name], row, change, find_keys(changed) - before)
+    return build_report(scores, len(data.published))
 
 
 def load_dataset() -> Dataset:
@@ -228,7 +228,7 @@ def find_keys(data: Dataset) -> frozenset[tuple[str, ...]]:
     return frozenset(key for frame in frames for key in frame.itertuples(index=False, name=None))
 
 
-def add_score(score: Score, row: Row, change: Change, new: frozenset[tuple[str, ...]], rows: int) -> None:
+def add_score(score: Score, row: Row, change: Change, new: frozenset[tuple[str, ...]]) -> None:
     """Count an error, whether its row has a new flag, and the other rows that have one."""
     own = {rule for rule, result_id, _ in new if result_id == row["result_id"]}
     figures = [name for name in change if name in FIGURES]
@@ -237,56 +237,44 @@ def add_score(score: Score, row: Row, change: Change, new: frozenset[tuple[str, 
     score.large += is_large
     score.flagged += bool(own)
     score.flagged_large += bool(own) and is_large
-    score.false += len({result_id for _, result_id, _ in new} - {row["result_id"]}) / rows
+    score.others += len({result_id for _, result_id, _ in new} - {row["result_id"]})
     score.rules.update(own)
 
 
-def build_report(scores: Mapping[str, Score]) -> Report:
-    """Sum the scores by kind and by rule."""
-    planted, large, flagged = (
-        sum(getattr(own, name) for own in scores.values()) for name in ("planted", "large", "flagged_large")
+def build_report(scores: Mapping[str, Score], count: int) -> Report:
+    """Sum the scores by kind and by rule; `count` is the number of published rows."""
+    planted, large, flagged, others = (
+        sum(getattr(own, name) for own in scores.values()) for name in ("planted", "large", "flagged_large", "others")
     )
-    false = sum(own.false for own in scores.values()) / planted
     rows = [
-        (
-            name,
-            own.planted,
-            own.large,
-            own.flagged_large / max(own.large, 1),
-            own.flagged / own.planted,
-            own.false / own.planted,
-        )
+        (name, own.planted, own.flagged, own.large, own.flagged_large, f"{own.others / own.planted:.1f}")
         for name, own in sorted(scores.items(), key=lambda item: -item[1].flagged_large / max(item[1].large, 1))
     ]
     rules = sum((own.rules for own in scores.values()), Counter())
+    titles = {rule.id: f"{rule.id} {rule.title}" for rule in CHECKED}
+    above = f"above {LARGE:.0%}"
     return Report(
         "planted_errors",
         "errors as they happen in print, each planted alone, and the rules that flag its row",
         [
             ReportTable(
                 "By kind of error",
-                (
-                    "error",
-                    "planted",
-                    f"above {LARGE:.0%}",
-                    "of those flagged",
-                    "of all flagged",
-                    "other rows newly flagged",
-                ),
+                ("error", "planted", "flagged", above, f"{above}, flagged", "other rows flagged per error"),
                 rows,
             ),
             ReportTable(
                 "By rule",
                 ("rule", "errors flagged"),
-                [(rule.id + " " + rule.title, rules[rule.id]) for rule in CHECKED],
+                [(titles[name], number) for name, number in rules.most_common()],
             ),
         ],
         [
-            ReportTarget(f"flagged, of errors above {LARGE:.0%}", flagged / large, MIN_RECALL, at_least=True),
-            ReportTarget("other rows newly flagged, share of the record", false, MAX_FALSE),
+            ReportTarget(f"flagged, of errors {above}", flagged / large, MIN_RECALL, at_least=True),
+            ReportTarget("other rows newly flagged, share of the record", others / planted / count, MAX_FALSE),
         ],
         [
             f"{planted} errors, seed {SEED}, in the published rows of `results`.",
+            f"Rules that flagged none: {', '.join(sorted(titles.keys() - rules.keys()))}.",
             f"Rules that look at other tables are left out: {', '.join(sorted(OTHER))}.",
         ],
     )

@@ -42,12 +42,6 @@ FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, *WORDS, *TEXTS, "pack
 MAX_COUNT, MAX_FIGURE = 2**53, 1e15
 
 
-def parse_input_size(variant: str | None) -> str | None:
-    """Return the size of an image that a variant names, such as 224x224; None where it names none."""
-    match = INPUT_SIZE.search(variant or "")
-    return match.group() if match else None
-
-
 def parse_sequence_length(variant: str | None) -> int | None:
     """Return the tokens of a sequence that a variant names, such as 128 of `SL128`; None where it names none."""
     match = SEQUENCE_LENGTH.search(variant or "")
@@ -104,8 +98,9 @@ class Measurement:
 
     @property
     def input_size(self) -> str | None:
-        """The size of an image that the variant names."""
-        return parse_input_size(self.variant)
+        """The size of an image that the variant names, such as 224x224; None where it names none."""
+        match = INPUT_SIZE.search(self.variant or "")
+        return match.group() if match else None
 
     @property
     def stated_basis(self) -> str | None:

@@ -70,7 +70,8 @@ def count_activations(
     """
     kept, again = 0, [0]
     for stage in mine:
-        under_way = count_under_way(stage, stages)
+        # micro-batches between their forward and their backward pass
+        under_way = 2 * (len(stages) - 1 - stages.index(stage)) + 1 if count_chips(stages) > 1 else 1
         if recompute is None or not is_computed_again(stage, stages):
             kept += under_way * _count_results(program, stage)
             continue
@@ -79,11 +80,6 @@ def count_activations(
         kept += under_way * sum(_count_inputs(program, part) for part in parts)
         again += [_count_results(program, part) for part in parts]
     return kept + max(again)
-
-
-def count_under_way(stage: Stage, stages: Sequence[Stage]) -> int:
-    """Count the micro-batches that are between their forward and their backward pass through a stage."""
-    return 2 * (len(stages) - 1 - stages.index(stage)) + 1 if count_chips(stages) > 1 else 1
 
 
 def _count_inputs(program: ops.Program, part: Stage) -> int:

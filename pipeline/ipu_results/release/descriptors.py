@@ -214,13 +214,16 @@ def check_croissant(dataset: Mapping[str, Any], tables: Mapping[str, Table], fol
     for name in sorted(record_sets.keys() ^ tables.keys()):
         yield f"lacks the record set {name}" if name in tables else f"has an unknown record set {name}"
     for name in sorted(record_sets.keys() & tables.keys()):
-        stated, expected, links = record_sets[name], _describe_records(tables[name]), _list_links(tables[name])
+        stated, expected = record_sets[name], _describe_records(tables[name])
+        names = {column.name: column.references for column in tables[name].columns if column.references}
+        links = {own: {"field": {"@id": link.replace(".", "/")}} for own, link in names.items()}
         parts = ("name", "dataType", "source", "description")
         if _pick(stated["field"], *parts) != _pick(expected["field"], *parts):
             yield f"columns of {name} are wrong"
         if stated.get("key") != expected.get("key"):
             yield f"key of {name} is wrong"
-        if any(links.get(own) != link for own, link in _list_references(stated).items()):  # of earlier releases
+        linked = {field["name"]: field["references"] for field in stated["field"] if "references" in field}
+        if any(links.get(own) != link for own, link in linked.items()):  # of earlier releases
             yield f"references of {name} are wrong"
 
 
@@ -233,15 +236,6 @@ def _compare_files(described: Iterable[str], tables: Iterable[str]) -> Iterator[
 
 def _pick(fields: Sequence[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(field.get(name) for name in names) for field in fields]
-
-
-def _list_links(table: Table) -> dict[str, Any]:
-    links = {column.name: column.references for column in table.columns if column.references}
-    return {name: {"field": {"@id": link.replace(".", "/")}} for name, link in links.items()}
-
-
-def _list_references(records: Mapping[str, Any]) -> dict[str, Any]:
-    return {field["name"]: field["references"] for field in records["field"] if "references" in field}
 
 
 def read_required(package: Mapping[str, Any], path: str) -> set[str]:

@@ -66,7 +66,8 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
     """
     path = warehouse / RELEASE
     if not path.exists():
-        return DatasetVersion(build_id, newest_source=_find_newest_source(warehouse))
+        newest = pc.max(read_parquet(warehouse / "documents.parquet", ["retrieved_on"])["retrieved_on"]).as_py()
+        return DatasetVersion(build_id, newest_source=newest and str(newest))
     try:
         release = json.loads(path.read_text(encoding="utf-8"))
         checksum = hashlib.sha256((warehouse / CHECKSUMS).read_bytes()).hexdigest()
@@ -78,11 +79,6 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
     if stated.build_id != build_id:
         raise WarehouseError(f"names another build than the tables: {stated.build_id[:12]}", place=str(path))
     return stated
-
-
-def _find_newest_source(warehouse: Path) -> str | None:
-    newest = pc.max(read_parquet(warehouse / "documents.parquet", ["retrieved_on"])["retrieved_on"]).as_py()
-    return None if newest is None else str(newest)
 
 
 LATEX = {

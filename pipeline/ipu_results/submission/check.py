@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import duckdb
 import pandas as pd
 
 from ipu_results.build import IngestConfig, check_documents, load_document
@@ -44,6 +43,7 @@ from ipu_results.submission.refusals import (
 
 MATCH_COLUMNS = ("result_id", "document_id", "publisher", "relationship", "platform", "batch_size")
 LITTLE = "R01"  # the quality rule on less than one batch in flight
+PUBLISHERS = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"  # whose figures the record has
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,8 @@ def check_files(
         return CheckedBundle(name, tuple(problems), bundle=bundle)
     with open_warehouse(request.warehouse) as connection:
         words = load_submission_words(connection)
-        problems += check_owner(bundle, request.raw, load_publishers(connection), request.account, place)
+        publishers = frozenset(run_query(connection, PUBLISHERS)["publisher"].to_pylist())
+        problems += check_owner(bundle, request.raw, publishers, request.account, place)
         problems += check_words(bundle, words)
         problems += find_other_device(bundle)
         try:
@@ -203,12 +204,6 @@ def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
     folder = raw / SUBMISSIONS / place
     present = {name: (folder / name).read_bytes() for name in KNOWN if (folder / name).is_file()}
     return bool(present) and present == files
-
-
-def load_publishers(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Return the names of those whose figures the record has, submitters excluded."""
-    sql = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
-    return frozenset(row["publisher"] for row in run_query(connection, sql).to_pylist())
 
 
 UNREADABLE: dict[str, Reason] = {"conflicting-rows": "contradiction", "item-contradicts-model": "contradiction"}
