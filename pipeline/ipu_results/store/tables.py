@@ -156,7 +156,7 @@ class WarehouseWriter:
         self._warehouse = warehouse
         self._stack = ExitStack()
         self._files: dict[str, Future[ParquetFile]] = {}
-        self._views: dict[str, ParquetFile] = {}
+        self._views: dict[str, Future[ParquetFile]] = {}
 
     def __enter__(self) -> WarehouseWriter:
         return self
@@ -194,10 +194,12 @@ class WarehouseWriter:
 
     def _evaluate(self) -> None:
         for name, rows in evaluate_views(self.engine):
-            write_csv(rows, self._staging / get_csv_name(name))
-            self._views[name] = ParquetFile(rows)
-            del rows
+            self._views[name] = self._workers.submit(self._write_view, name, rows)
             pa.default_memory_pool().release_unused()  # or glibc keeps what DuckDB has freed
+
+    def _write_view(self, name: str, rows: pa.Table) -> ParquetFile:
+        write_csv(rows, self._staging / get_csv_name(name))
+        return ParquetFile(rows)
 
     def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
@@ -207,8 +209,8 @@ class WarehouseWriter:
         with self._name_errors():
             self.add({name: frame for name, frame in frames.items() if name not in self._files})
             self._evaluated.result()
-            files = {name: file.result() for name, file in self._files.items()}
-            build = write_build(files, self._views, inputs_digest, self._staging)
+            files, views = ({name: file.result() for name, file in some.items()} for some in (self._files, self._views))
+            build = write_build(files, views, inputs_digest, self._staging)
             insert_tables(self.engine, {BUILD_TABLE: build})
             self._stack.close()
         return str(build["build_id"][0])
