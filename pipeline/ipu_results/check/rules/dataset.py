@@ -27,7 +27,6 @@ USED = """
     framework compiler precision compute_precision batch_size micro_batch_size throughput item latency_ms latency_basis
     latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
 """.split()
-CELLS_USED = "result_id cell_number column_name header raw_text value unit factor document_id".split()
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
@@ -249,15 +248,9 @@ class TemplateFigure(float):
 def fill_template(template: str, rows: pd.DataFrame) -> list[str]:
     """Fill `template` with the columns of each row; doubles are written as TemplateFigure says."""
     names = sorted({name for _, name, _, _ in Formatter().parse(template) if name})
-    values = zip(*(_list_values(rows[name]) for name in names), strict=True)
-    return [template.format(**dict(zip(names, of_row, strict=True))) for of_row in values]
-
-
-def _list_values(column: pd.Series) -> list[Any]:
-    values: list[Any] = column.to_list()
-    if isinstance(column.dtype, pd.StringDtype):
-        return values
-    return [TemplateFigure(value) if isinstance(value, float) else value for value in values]
+    columns = (rows[name].to_list() for name in names)
+    figures = ([TemplateFigure(value) if isinstance(value, float) else value for value in column] for column in columns)
+    return [template.format(**dict(zip(names, values, strict=True))) for values in zip(*figures, strict=True)]
 
 
 def format_figure(value: float) -> str:
