@@ -27,6 +27,7 @@ USED = """
     framework compiler precision compute_precision batch_size micro_batch_size throughput item latency_ms latency_basis
     latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
 """.split()
+CELLS_USED = "result_id cell_number column_name header raw_text value unit factor document_id".split()
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
