@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from ipu_results.check.rules.dataset import find_first, map_texts, number_groups
 from ipu_results.check.rules.little import find_median_of_others
 
 from tests.check import rules_support as real
@@ -140,3 +141,11 @@ def test_networks_under_one_name_are_not_the_same_row() -> None:
     data = pick("pod_inference 29", "pod_inference 34")
     assert find("R26", data) == []
     assert find_places("R26", change_vocabulary(data, identities=())) == ["pod_inference 29"]
+
+
+def test_missing_text_is_a_group_of_its_own_and_has_no_parts() -> None:
+    texts = pd.Series(["n=1", None, "n=2", None, "n=1"], dtype="str")
+    parts = map_texts(texts, lambda distinct: distinct.str.extract(r"n=(\d)"))
+    assert parts[0].astype(object).where(parts[0].notna(), None).to_list() == ["1", None, "2", None, "1"]
+    groups = number_groups(texts, pd.Series([1, 1, 1, 2, 1]))
+    assert (groups.tolist(), find_first(groups).tolist()) == ([0, 1, 2, 3, 0], [0, 1, 2, 3])

@@ -125,7 +125,7 @@ def check_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
 
 
 def _divide(rows: pd.DataFrame | pa.Table) -> Iterator[pd.DataFrame]:
-    """Yield a frame as it is, and the rows of an Arrow table PIECE_ROWS at a time, numbered on."""
+    """Yield a frame whole, and the rows of an Arrow table PIECE_ROWS at a time, numbered on."""
     if isinstance(rows, pd.DataFrame):
         yield rows
     else:

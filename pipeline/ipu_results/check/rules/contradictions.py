@@ -59,13 +59,13 @@ def _select(engine: duckdb.DuckDBPyConnection, key: str, rules: Sequence[Mapping
         for number, rule in enumerate(rules)
     ]
     try:  # one statement, since planning each takes longer than its rows
-        found = engine.execute(" UNION ALL ".join(statements), [rule["rows_of"] for rule in rules]).fetchall()
+        ids = engine.execute(" UNION ALL ".join(statements), [rule["rows_of"] for rule in rules]).fetchall()
     except duckdb.Error as error:
         if len(rules) > 1:  # find the rule at fault
             return [row for rule in rules for row in _select(engine, key, [rule])]
         place = {"document": rules[0]["document_id"], "place": rules[0]["locator"]}
         raise DamagedDocumentError(get_first_line(error), **place) from error
-    return [{**rules[number], "result_id": own} for number, own in sorted(found)]
+    return [{**rules[number], "result_id": own} for number, own in sorted(ids)]
 
 
 def flag_contradicted(data: Dataset) -> pd.DataFrame:

@@ -249,15 +249,9 @@ class TemplateFigure(float):
 def fill_template(template: str, rows: pd.DataFrame) -> list[str]:
     """Fill `template` with the columns of each row; doubles are written as TemplateFigure says."""
     names = sorted({name for _, name, _, _ in Formatter().parse(template) if name})
-    values = zip(*(_list_values(rows[name]) for name in names), strict=True)
-    return [template.format(**dict(zip(names, of_row, strict=True))) for of_row in values]
-
-
-def _list_values(column: pd.Series) -> list[Any]:
-    values: list[Any] = column.to_list()
-    if isinstance(column.dtype, pd.StringDtype):
-        return values
-    return [TemplateFigure(value) if isinstance(value, float) else value for value in values]
+    columns = (rows[name].to_list() for name in names)
+    figures = ([TemplateFigure(value) if isinstance(value, float) else value for value in column] for column in columns)
+    return [template.format(**dict(zip(names, values, strict=True))) for values in zip(*figures, strict=True)]
 
 
 def format_figure(value: float) -> str:

@@ -78,9 +78,7 @@ def flag_name_variants(data: Dataset) -> pd.DataFrame:
     names = number_groups(groups, rows["raw_text"])
     first, count = find_first(names), np.bincount(names)
     rows = data.read_cells(rows.iloc[first], "result_id", "column_name")
-    rows = rows.assign(
-        group=groups[first], count=count[: len(rows)], rows=np.where(count[: len(rows)] > 1, " rows", " row")
-    )
+    rows = rows.assign(group=groups[first], count=count, rows=np.where(count > 1, " rows", " row"))
     rows = rows[rows["group"].duplicated(keep=False)].sort_values("raw_text")
     rows = rows.assign(spellings=rows["group"].map(rows.groupby("group")["raw_text"].agg(list).map(", ".join)))
     rows = rows[rows["raw_text"] != rows["canonical"]]

@@ -158,8 +158,8 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
 
 
 def _find_parts(statistics: pd.Series) -> pd.DataFrame:
-    found = [next((parts for words, parts in PARTS.items() if text.endswith(words)), None) for text in statistics]
-    return pd.DataFrame({"parts": found})
+    parts = [next((parts for words, parts in PARTS.items() if text.endswith(words)), None) for text in statistics]
+    return pd.DataFrame({"parts": parts})
 
 
 def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
