@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ipu_results.release import texts, verify
+from ipu_results.release import publishing, texts, verify
 from ipu_results.release.files import CHECKSUMS, ENVIRONMENT, RELEASE
 from ipu_results.store import query
 from ipu_results.store.files import DATABASE, get_parquet_name
@@ -23,7 +23,13 @@ def other_readers() -> Path:
     return install_aside("readers")
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
+def without_verification(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish without verifying, which takes half of the time; test_publish proves that `publish` does."""
+    monkeypatch.setattr(publishing, "verify_release", lambda *_: [])
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _check_once() -> Iterator[None]:
     """Check what depends on the bytes of some files alone once for the same bytes in a process.
 

@@ -33,7 +33,7 @@ from ipu_results.store.files import DATABASE
 from tests.conftest import run_cli
 from tests.release.release_support import PUBLISHED_ON, Change, Row, alter_warehouse, publish_release, read_record
 
-pytestmark = pytest.mark.slow  # whole releases are made
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_verification")]  # whole releases are made
 
 
 def get_next_version(old: Path, new: Path) -> str:

@@ -42,11 +42,7 @@ def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[
 
 def format_json(value: Any) -> str:
     """Format a value as JSON that is safe on a terminal. Raises ValueError for a number that is not finite."""
-    import msgspec  # noqa: PLC0415 (most commands print no JSON)
-
-    # json.dumps with `indent` takes four times as long.
-    bare = json.dumps(value, ensure_ascii=False, allow_nan=False).encode(errors="surrogatepass")
-    text = msgspec.json.format(bare, indent=1).decode(errors="surrogatepass")
+    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     return UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
