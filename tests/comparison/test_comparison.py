@@ -241,6 +241,7 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
         ({"throughput": 7800, "latency_ms": 0.1}, "Little's law", "impossible", 7800 * 0.1 / 1000 / 4),
         ({"throughput": 7800, "latency_ms": 0.6}, "Little's law", "ok", 1.17),
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"}, "Little's law", "ok", 0.78),
+        ({"throughput": 7800, "latency_ms": 4, "latency_basis": "per-item"}, "Little's law", "ok", 31.2),
         ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"}, "Little's law", "ok", 0.195),
         ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
         ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),

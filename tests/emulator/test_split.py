@@ -209,6 +209,7 @@ def test_depthwise_convolutions_use_slic_or_vmac_on_mk2_alone() -> None:
     depthwise = ConvolutionShape(1, 192, 1, 1, 28, 28, 3, 3, 1, 28, 28)
     assert plan_split(depthwise, MK1).vertex == "amp nx1, height 1"
     assert plan_split(depthwise, MK2).vertex.startswith(("slic 1x", "vmac"))
+    assert plan_split(replace(depthwise, stride=2), MK2).vertex == "slic 1x4"
     assert plan_split(replace(depthwise, stride=3), MK2).vertex.startswith(("vmac", "amp"))
 
 

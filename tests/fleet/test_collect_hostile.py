@@ -114,6 +114,13 @@ def test_hostile_run_is_refused_and_nothing_of_it_is_written(
     assert_nothing_staged(into)
 
 
+def test_folder_that_becomes_a_link_after_it_was_listed_is_not_read(lab: Path) -> None:
+    folder = folders.LocalFolder(str(lab))
+    link_run(lab / "host-1" / "runs" / RUN_ID)
+    with pytest.raises(OSError, match=r"symbolic links"):
+        folder.open_file(f"host-1/runs/{RUN_ID}/points.csv")
+
+
 def test_mixed_origins_are_refused(tmp_path: Path) -> None:
     put_run(tmp_path / "lab", [point(1, 99.0), emulated_point(2, 99.0, backend="onnxruntime", device="cpu")])
     assert "mixes origins: emulated, measured" in explain(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.normalise.fields import CONVERTERS, CellContext, CellValues, convert_cell
 from ipu_results.normalise.rows import convert_texts, parse_text
 from ipu_results.normalise.values import UnreadableCellError
@@ -23,6 +24,7 @@ from tests.read.reading_support import (
     TRAINING,
     UNET,
     WORDS,
+    make_table,
     normalise_page,
     normalise_table,
     rejections,
@@ -290,3 +292,10 @@ def test_any_text_is_converted_or_refused(field: str, text: str, strict: bool, u
     with suppress(UnreadableCellError):
         converted = convert_cell(field, text, CellContext(WORDS, unit, strict))
         assert all(value is not None for name, value in converted.values if name != "division")
+
+
+def test_figure_with_thousands_points_does_not_prove_a_decimal_point() -> None:
+    names = ("Batch Size", "Throughput (items/sec)")
+    table = make_table("bow_training", names, [["1.234", "0,920"]])
+    marks = find_decimal_marks([(table, WORDS.header_of("performance-page", "bow_training"))])
+    assert [marks["bow_training", name] for name in names] == [DecimalMark.UNCLEAR, DecimalMark.COMMA]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
 from ipu_results.release import publishing, texts, verify
-from ipu_results.release.files import CHECKSUMS, ENVIRONMENT, RELEASE
+from ipu_results.release.files import CHECKSUMS
+from ipu_results.schema import View
 from ipu_results.store import query
 from ipu_results.store.files import DATABASE, get_parquet_name
 
@@ -36,32 +39,40 @@ def _check_once() -> Iterator[None]:
     The checksums of a release are compared with its files before, each time: they name the bytes.
     """
 
-    def remember(name: str, list_files: Callable[..., set[str]]) -> Callable[..., Iterator[Any]]:
+    def remember(name: str, list_inputs: Callable[..., Iterable[object]]) -> Callable[..., Iterator[Any]]:
         check = getattr(verify, name)
 
-        def check_once(contents: Any, *args: Any, **options: Any) -> Iterator[Any]:
-            lines = (getattr(contents, "folder", contents) / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-            read = list_files(**options)
-            key = (name, *sorted(line for line in lines if not read or line.split("  ")[1] in read))
-            problems, error = _get(key, lambda: _list_problems(check(contents, *args, **options)))
+        def check_once(*args: Any, **options: Any) -> Iterator[Any]:
+            key = (name, *list_inputs(*args, **options))
+            problems, error = _get(key, lambda: _list_problems(check(*args, **options)))
             yield from problems
             if error:
                 raise error
 
         return check_once
 
-    views = {get_parquet_name(view.name) for view in query.VIEWS} | {get_parquet_name("columns"), ENVIRONMENT}
-    reads: dict[str, Callable[..., set[str]]] = {
-        "_check_contents": set,
-        "_check_rows": lambda name: {RELEASE, DATABASE, get_parquet_name(name), f"{name}.csv"},
-        "_check_view_files": lambda: {RELEASE, DATABASE, *views},
-    }
+    def list_inputs_of_rows(contents: verify.ReleaseContents, name: str) -> Iterable[object]:
+        lines = _list_digests(contents.folder, DATABASE, get_parquet_name(name), f"{name}.csv")
+        release = contents.release
+        return *lines, release["build_id"], str(verify._get_counts(release)[name]), name in release["tables"]
+
+    def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
+        [(path,)] = connection.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
+        return _get((view.name, *_list_digests(Path(path).parent, DATABASE)), lambda: query.read_view(connection, view))
+
     define = texts._hash_own_definitions
     with pytest.MonkeyPatch.context() as patch:
-        for name, list_files in reads.items():
-            patch.setattr(verify, name, remember(name, list_files))
+        patch.setattr(verify, "_check_contents", remember("_check_contents", lambda folder, _: _list_digests(folder)))
+        patch.setattr(verify, "_check_rows", remember("_check_rows", list_inputs_of_rows))
+        patch.setattr(verify, "read_view", read_view)
         patch.setattr(texts, "_hash_own_definitions", lambda: _get(query.sql_view, define))
         yield
+
+
+def _list_digests(folder: Path, *names: str) -> list[str]:
+    """List the lines of SHA256SUMS for these files, or all."""
+    lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not names or line.split("  ")[1] in names]
 
 
 def _list_problems(checked: Iterator[Any]) -> tuple[list[Any], Exception | None]:
