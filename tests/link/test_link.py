@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 import pytest
 from ipu_results.build import LoadedDocument
-from ipu_results.check.conservation import RowCounts, build_source_frames, check_conservation
+from ipu_results.check import gate
+from ipu_results.check.conservation import RowCounts, build_cells, build_source_frames, check_conservation
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.errors import ConservationError, GateError
 from ipu_results.link import collect_links, link_document
@@ -101,7 +102,7 @@ def test_gate_accepts_valid_results_unchanged(documents: Documents) -> None:
     frame, accepted = gate_results(linked)
     assert accepted == linked
     assert list(frame["result_id"]) == [result.result_id for document in linked for result in document.results]
-    check_tables(build_source_frames(accepted))
+    check_tables({**build_source_frames(accepted), "cells": build_cells(accepted)})
 
 
 def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(page: NormalisedDocument) -> None:
@@ -125,12 +126,18 @@ def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> N
     assert len(accepted.results) == len(page.results) - 1
 
 
-def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(documents: Documents) -> None:
-    frames = build_source_frames(documents)
+def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(
+    documents: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = build_cells(documents)
+    repeated = pa.array([1] * cells.num_rows, pa.int64())
     with pytest.raises(GateError, match=r"cells, row 0: .* are also those of another row"):
-        check_tables(
-            {**frames, "cells": frames["cells"].assign(cell_number=pd.array([1] * len(frames["cells"]), "Int64"))}
-        )
+        check_tables({"cells": cells.set_column(cells.schema.get_field_index("cell_number"), "cell_number", repeated)})
+    at, name = cells.schema.get_field_index("column_name"), "column_name"
+    texts = cells[name].to_pylist()
+    monkeypatch.setattr(gate, "PIECE_ROWS", 10)
+    with pytest.raises(GateError, match=r"cells, row 25: column_name is blank or missing"):
+        check_tables({"cells": cells.set_column(at, name, pa.array([*texts[:25], None, *texts[26:]], pa.string()))})
 
 
 def check_rows(loaded: LoadedDocument, **changes: Any) -> RowCounts:

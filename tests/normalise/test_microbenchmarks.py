@@ -6,10 +6,11 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from ipu_results.check.conservation import build_source_frames
+from ipu_results.check.conservation import build_cells
 from ipu_results.check.gate import gate_results
 from ipu_results.check.rules import RULES
 from ipu_results.normalise import NormalisedDocument
+from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.check.rules_support import load_dataset
@@ -64,7 +65,7 @@ def normalise_networks(*changes: dict[str, str]) -> NormalisedDocument:
 def flag(rule: str, *changes: dict[str, str]) -> list[tuple[int, str, str]]:
     """Return line, severity and message of the flags of a rule on lines of a document."""
     frame, [document] = gate_results([normalise_micro(*changes)], "microbenchmarks")
-    cells = build_source_frames([document])["cells"]
+    cells = to_pandas(build_cells([document]))
     data = replace(load_dataset(), microbenchmarks=frame, cells=cells)
     flags = next(known for known in RULES if known.id == rule).find(data)
     number = dict(zip(frame["microbenchmark_id"], frame["row_number"], strict=True))
@@ -80,7 +81,7 @@ def test_line_is_a_row_with_printed_and_canonical_value() -> None:
         *(58.2, "TFLOP/s"),
     )
     assert (row["device"], row["relationship"], row["device_count"]) == ("GC2", "independent", 1)
-    cells = build_source_frames([document])["cells"].set_index("column_name")
+    cells = to_pandas(build_cells([document])).set_index("column_name")
     assert (cells["raw_text"]["value"], cells["value"]["value"], cells["factor"]["value"]) == ("58,200", 58200, 0.001)
     assert set(cells["source_locator"]) == {MICRO["place"]}
 
@@ -193,7 +194,7 @@ def test_network_lines_of_one_configuration_are_one_result() -> None:
     assert (second.values["batch_size"], second.values.get("energy_per_item_j")) == (512, None)
     frame, [document] = gate_results([normalised])
     assert len(frame) == 2
-    cells = build_source_frames([document])["cells"]
+    cells = to_pandas(build_cells([document]))
     assert cells.loc[cells["column_name"] == "energy_per_item_j", "source_locator"].tolist() == ["page 6"]
 
 
