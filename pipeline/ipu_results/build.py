@@ -39,7 +39,7 @@ from ipu_results.read.dispatch import read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
-from ipu_results.schema.frames import build_frame, concat_frames, to_pandas
+from ipu_results.schema.frames import build_frame, concat_frames, join_encoded, to_pandas
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture import CaptureDifference, compare_captures, describe_difference
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue, read_register
@@ -243,7 +243,7 @@ def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary
             cells.append(build_cells(accepted))
             batches.append({"results": results, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
             gated.documents += [replace(document, results=Results()) for document in accepted]
-    gated.frames, gated.cells = concat_frames(batches), pa.concat_tables(cells).unify_dictionaries()
+    gated.frames, gated.cells = concat_frames(batches), join_encoded(cells)
     return gated
 
 

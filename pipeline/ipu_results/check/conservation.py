@@ -31,6 +31,7 @@ from ipu_results.schema.frames import (
     build_frame,
     build_frame_from_columns,
     build_frame_from_tuples,
+    join_encoded,
 )
 from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
@@ -312,7 +313,7 @@ class CellColumns:
 def build_cells(documents: Sequence[NormalisedDocument]) -> pa.Table:
     """Build `cells` in Arrow with encoded texts, since it has ten times as many rows as `results`."""
     parts = [CellColumns(document).to_table(document.results.ids) for document in documents if document.results]
-    return pa.concat_tables(parts).unify_dictionaries() if parts else arrow_schema(table("cells")).empty_table()
+    return join_encoded(parts) if parts else arrow_schema(table("cells")).empty_table()
 
 
 def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
