@@ -142,7 +142,7 @@ def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
 
 
 BUILD_TABLE = "build"
-FILE_THREADS = 2  # one evaluates views and waits for the other, which writes files without Python's lock
+FILE_THREADS = 3  # one evaluates views and waits for the others, which write files without Python's lock
 
 
 class WarehouseWriter:
@@ -194,7 +194,7 @@ class WarehouseWriter:
 
     def _evaluate(self) -> None:
         for name, rows in evaluate_views(self.engine):
-            for written in self._views.values():  # or the rows of many views wait in memory
+            for written in [*self._views.values()][:-1]:  # or the rows of many views wait in memory
                 written.result()
             self._views[name] = self._workers.submit(self._write_view, name, rows)
             pa.default_memory_pool().release_unused()  # or glibc keeps what DuckDB has freed
