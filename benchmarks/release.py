@@ -20,7 +20,7 @@ from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_r
 from ipu_results.schema import TABLES, VIEWS, Column, dictionary_rows, table
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
 from ipu_results.store.query import evaluate_views
-from ipu_results.store.tables import ParquetFile, write_build
+from ipu_results.store.tables import TableFile, write_build
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
@@ -119,7 +119,7 @@ def _write_warehouse(target: Path, rows: int) -> Path:
         views = dict(evaluate_views(engine))
     target.mkdir()
     stored, stored_views = (
-        {name: ParquetFile(rows) for name, rows in relations.items()} for relations in (tables, views)
+        {name: TableFile(rows) for name, rows in relations.items()} for relations in (tables, views)
     )
     write_build(stored, stored_views, "generated", target)
     return target

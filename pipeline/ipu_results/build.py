@@ -20,6 +20,7 @@ from ipu_results.check.conservation import (
     build_vocabulary_frames,
     check_conservation,
     check_expected_tables,
+    join_cells,
 )
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.check.rules import build_dataset, find_contradicted, find_flags, list_printed_tables
@@ -39,7 +40,7 @@ from ipu_results.read.dispatch import read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
-from ipu_results.schema.frames import build_frame, concat_frames, join_encoded, to_pandas
+from ipu_results.schema.frames import build_frame, concat_frames, to_pandas
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture import CaptureDifference, compare_captures, describe_difference
 from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue, read_register
@@ -212,7 +213,7 @@ def check_documents(
         printed_tables = frozenset(gated.printed_tables)
         cells = {CELLS: to_pandas(gated.cells.select(CELLS_USED))}
         frames["flags"] = find_flags(build_dataset({**frames, **cells}, documents, printed_tables, vocabulary, texts))
-        del cells  # memory
+        del cells  # the rules alone look at them
         frames["results"] = derive_results(frames, vocabulary)
         later = {name: frame for name, frame in frames.items() if name not in complete}
         check_tables(later)
@@ -240,10 +241,10 @@ def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary
                 gated.counts[loaded.document_id] = check_conservation(loaded.parsed, document)
                 gated.sql_texts[loaded.document_id] = loaded.sql_texts
                 gated.printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
-            cells.append(build_cells(accepted))
+            cells += build_cells(accepted)
             batches.append({"results": results, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
             gated.documents += [replace(document, results=Results()) for document in accepted]
-    gated.frames, gated.cells = concat_frames(batches), join_encoded(cells)
+    gated.frames, gated.cells = concat_frames(batches), join_cells(cells)
     return gated
 
 

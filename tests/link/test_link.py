@@ -11,13 +11,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from ipu_results import build
 from ipu_results.build import LoadedDocument
 from ipu_results.check import gate
-from ipu_results.check.conservation import RowCounts, build_cells, build_source_frames, check_conservation
+from ipu_results.check.conservation import (
+    RowCounts,
+    build_cells,
+    build_source_frames,
+    check_conservation,
+    join_cells,
+)
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
 from ipu_results.errors import ConservationError, GateError
 from ipu_results.link import collect_links, link_document
-from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise import NormalisedDocument, Results
+from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
 
@@ -102,7 +110,7 @@ def test_gate_accepts_valid_results_unchanged(documents: Documents) -> None:
     frame, accepted = gate_results(linked)
     assert accepted == linked
     assert list(frame["result_id"]) == [result.result_id for document in linked for result in document.results]
-    check_tables({**build_source_frames(accepted), "cells": build_cells(accepted)})
+    check_tables({**build_source_frames(accepted), "cells": join_cells([*build_cells(accepted)])})
 
 
 def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(page: NormalisedDocument) -> None:
@@ -129,7 +137,7 @@ def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> N
 def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(
     documents: Documents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = build_cells(documents)
+    cells = join_cells([*build_cells(documents)])
     repeated = pa.array([1] * cells.num_rows, pa.int64())
     with pytest.raises(GateError, match=r"cells, row 0: .* are also those of another row"):
         check_tables({"cells": cells.set_column(cells.schema.get_field_index("cell_number"), "cell_number", repeated)})
@@ -138,6 +146,27 @@ def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(
     monkeypatch.setattr(gate, "PIECE_ROWS", 10)
     with pytest.raises(GateError, match=r"cells, row 25: column_name is blank or missing"):
         check_tables({"cells": cells.set_column(at, name, pa.array([*texts[:25], None, *texts[26:]], pa.string()))})
+
+
+def test_batches_give_the_rows_of_one_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last batch is of a document that has no results, and so no cells."""
+    loaded = load_documents(copy_documents(tmp_path, PAGE))
+    without = [
+        dataclasses.replace(
+            own,
+            parsed=ParsedDocument(()),
+            normalised=dataclasses.replace(own.normalised, results=Results(), passthrough=[], rejected=[]),
+        )
+        for own in loaded
+    ]
+    links = collect_links([], load_vocabulary())
+    monkeypatch.setattr(build, "check_expected_tables", lambda *_: None)
+    whole = build.gate_documents([*loaded, *without], links, load_vocabulary())
+    monkeypatch.setattr(build, "BATCH_RESULTS", 1)
+    divided = build.gate_documents([*loaded, *without], links, load_vocabulary())
+    assert divided.cells.equals(whole.cells)
+    assert divided.cells.num_rows > 0
+    assert all(frame.equals(divided.frames[name]) for name, frame in whole.frames.items())
 
 
 def check_rows(loaded: LoadedDocument, **changes: Any) -> RowCounts:

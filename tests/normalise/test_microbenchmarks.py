@@ -65,7 +65,7 @@ def normalise_networks(*changes: dict[str, str]) -> NormalisedDocument:
 def flag(rule: str, *changes: dict[str, str]) -> list[tuple[int, str, str]]:
     """Return line, severity and message of the flags of a rule on lines of a document."""
     frame, [document] = gate_results([normalise_micro(*changes)], "microbenchmarks")
-    cells = to_pandas(build_cells([document]))
+    cells = to_pandas(*build_cells([document]))
     data = replace(load_dataset(), microbenchmarks=frame, cells=cells)
     flags = next(known for known in RULES if known.id == rule).find(data)
     number = dict(zip(frame["microbenchmark_id"], frame["row_number"], strict=True))
@@ -81,7 +81,7 @@ def test_line_is_a_row_with_printed_and_canonical_value() -> None:
         *(58.2, "TFLOP/s"),
     )
     assert (row["device"], row["relationship"], row["device_count"]) == ("GC2", "independent", 1)
-    cells = to_pandas(build_cells([document])).set_index("column_name")
+    cells = to_pandas(*build_cells([document])).set_index("column_name")
     assert (cells["raw_text"]["value"], cells["value"]["value"], cells["factor"]["value"]) == ("58,200", 58200, 0.001)
     assert set(cells["source_locator"]) == {MICRO["place"]}
 
@@ -194,7 +194,7 @@ def test_network_lines_of_one_configuration_are_one_result() -> None:
     assert (second.values["batch_size"], second.values.get("energy_per_item_j")) == (512, None)
     frame, [document] = gate_results([normalised])
     assert len(frame) == 2
-    cells = to_pandas(build_cells([document]))
+    cells = to_pandas(*build_cells([document]))
     assert cells.loc[cells["column_name"] == "energy_per_item_j", "source_locator"].tolist() == ["page 6"]
 
 

@@ -20,7 +20,7 @@ from ipu_results.release.files import CHECKSUMS, write_checksums
 from ipu_results.schema import TABLES
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import evaluate_views
-from ipu_results.store.tables import ParquetFile, write_build
+from ipu_results.store.tables import TableFile, write_build
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id LIMIT 12)"
@@ -64,7 +64,7 @@ def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     with open_engine(tables) as engine:
         views = dict(evaluate_views(engine))
     target.mkdir(parents=True)
-    files = [{name: ParquetFile(rows) for name, rows in relations.items()} for relations in (tables, views)]
+    files = [{name: TableFile(rows) for name, rows in relations.items()} for relations in (tables, views)]
     write_build(*files, "", target)
     return target
 

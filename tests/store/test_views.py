@@ -18,7 +18,7 @@ from ipu_results.schema import FILE_VIEWS, VIEWS, Column, View, table
 from ipu_results.schema.frames import build_frame, to_arrow
 from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.query import MixedBuildsError, evaluate_views, open_warehouse, read_parquet, read_view
-from ipu_results.store.tables import ParquetFile, put_telling_rows_first, read_csv
+from ipu_results.store.tables import TableFile, put_telling_rows_first, read_csv
 from pandas.testing import assert_frame_equal
 
 from tests.conftest import Query
@@ -96,7 +96,7 @@ def test_load_needs_no_duckdb_file_for_a_view(warehouse: Path, tmp_path: Path, m
 
 def test_load_refuses_a_view_of_another_build(built: Path) -> None:
     path = built / get_parquet_name("latest")
-    ParquetFile(pq.read_table(path)).write("0" * 64, path)
+    TableFile(pq.read_table(path)).write("0" * 64, path)
     with pytest.raises(MixedBuildsError, match=r"latest\.parquet are of two builds"):
         ipu_results.load("latest", warehouse=built)
     path.write_bytes(b"PAR1")

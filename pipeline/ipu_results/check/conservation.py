@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -278,16 +278,15 @@ class CellColumns:
 
     def to_table(self, ids: Sequence[str]) -> pa.Table:
         """Return `cells` of this document with encoded texts; `ids` are those of its results."""
-        codes = np.arange(1, len(ids) + 1, dtype=np.int32)[self.owner]
         entries = zip(*self.entries, strict=True) if self.entries else ([] for _ in NO_ENTRY)
         own = dict(zip(("column_name", "header", "raw_text", "value", "unit", "factor"), entries, strict=True))
         columns: dict[str, pa.Array] = {
             **{name: pa.array(own.pop(name), pa.float64()).take(pa.array(self.entry)) for name in ("value", "factor")},
-            **{name: EncodedColumn(self.entry, values).encode_texts() for name, values in own.items()},
-            "result_id": EncodedColumn(codes, [None, *ids]).encode_texts(),
+            **{name: EncodedColumn(self.entry, values).to_dictionary() for name, values in own.items()},
+            "result_id": EncodedColumn(self.owner + 1, [None, *ids]).to_dictionary(),
             "cell_number": pa.array(self.number, pa.int64()),
-            "document_id": self._get_documents().encode_texts(),
-            "marks": self._get_marks().encode_texts(),
+            "document_id": self._get_documents().to_dictionary(),
+            "marks": self._get_marks().to_dictionary(),
             "locator": self._join_places(0),  # most differ
             "source_locator": self._join_places(1).dictionary_encode(),
         }
@@ -310,9 +309,15 @@ class CellColumns:
         return EncodedColumn(codes, [None, *self.marks.values()])
 
 
-def build_cells(documents: Sequence[NormalisedDocument]) -> pa.Table:
-    """Build `cells` in Arrow with encoded texts, since it has ten times as many rows as `results`."""
-    parts = [CellColumns(document).to_table(document.results.ids) for document in documents if document.results]
+def build_cells(documents: Iterable[NormalisedDocument]) -> Iterator[pa.Table]:
+    """Build `cells` of each document with results, in Arrow: it has ten times as many rows as `results`."""
+    for document in documents:
+        if document.results:
+            yield CellColumns(document).to_table(document.results.ids)
+
+
+def join_cells(parts: Sequence[pa.Table]) -> pa.Table:
+    """Join the `cells` of documents, none of which may have any."""
     return join_encoded(parts) if parts else arrow_schema(table("cells")).empty_table()
 
 

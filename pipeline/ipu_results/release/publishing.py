@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ipu_results.errors import ReleaseError
-from ipu_results.ground.files import hash_file, write_atomically
+from ipu_results.ground.files import hash_file, open_regular_file, write_atomically
 from ipu_results.ground.sql import get_first_line, open_engine
 from ipu_results.ground.text import format_count, format_json, to_json_value
 from ipu_results.release import files
@@ -41,7 +41,7 @@ from ipu_results.store.query import (
     read_parquet,
     write_duckdb,
 )
-from ipu_results.store.tables import ParquetFile, write_csv
+from ipu_results.store.tables import TableFile, write_csv
 
 MAX_NAMES = 8  # in a sentence
 COUNTED = ("results", "documents", "claims", "quarantine")
@@ -118,7 +118,7 @@ def publish(request: ReleaseRequest, progress: files.Progress = lambda *_: None)
             "view_files": {name: counts[name] for name in views},
         }
         for name, rows in views.items():
-            ParquetFile(rows).write(build_id, new / get_parquet_name(name))
+            TableFile(rows).write(build_id, new / get_parquet_name(name))
         _write_files(new, {**tables, **views}, release)
         if problems := verify_release(new, progress):
             raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))
@@ -146,7 +146,8 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
     tables = {}
     for path in (warehouse / get_parquet_name(table.name) for table in TABLES):
         try:
-            data = path.read_bytes()
+            with open_regular_file(path) as file:
+                data = file.read()
         except OSError as error:
             raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
         (new / path.name).write_bytes(data)

@@ -43,7 +43,7 @@ def load_accelerators() -> tuple[Accelerator, ...]:
     )
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=1000)  # chips repeat from row to row; users name others
 def find_accelerator(name: str | None) -> Accelerator | None:
     """Return the accelerator with the most words of its name in that of a chip, None where none has all of them."""
     words = f" {' '.join(_split_chip(name or ''))} "

@@ -87,7 +87,7 @@ class EncodedColumn:
         """Return the value of one row."""
         return self.values[self.codes[row]]
 
-    def encode_texts(self) -> pa.DictionaryArray:
+    def to_dictionary(self) -> pa.DictionaryArray:
         """Return a column of texts as Arrow, each distinct text once."""
         texts = pa.array(self.values, pa.string()).dictionary_encode()
         return pa.DictionaryArray.from_arrays(texts.indices.take(pa.array(self.codes)), texts.dictionary)

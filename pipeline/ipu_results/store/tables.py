@@ -155,8 +155,8 @@ class WarehouseWriter:
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse
         self._stack = ExitStack()
-        self._files: dict[str, Future[ParquetFile]] = {}
-        self._views: dict[str, Future[ParquetFile]] = {}
+        self._files: dict[str, Future[TableFile]] = {}
+        self._views: dict[str, Future[TableFile]] = {}
 
     def __enter__(self) -> WarehouseWriter:
         return self
@@ -186,7 +186,7 @@ class WarehouseWriter:
         before, self._filled = self._filled, self._pool.submit(lambda: insert_tables(self._engine, tables))
         with self._name_errors():
             before.result()
-        self._files |= {name: self._workers.submit(ParquetFile, rows) for name, rows in tables.items()}
+        self._files |= {name: self._workers.submit(TableFile, rows) for name, rows in tables.items()}
 
     def start_views(self) -> None:
         """Begin to evaluate the views: every table that one of them reads was added."""
@@ -199,9 +199,9 @@ class WarehouseWriter:
             self._views[name] = self._workers.submit(self._write_view, name, rows)
             pa.default_memory_pool().release_unused()  # or glibc keeps what DuckDB has freed
 
-    def _write_view(self, name: str, rows: pa.Table) -> ParquetFile:
+    def _write_view(self, name: str, rows: pa.Table) -> TableFile:
         write_csv(rows, self._staging / get_csv_name(name))
-        return ParquetFile(rows)
+        return TableFile(rows)
 
     def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
@@ -209,7 +209,7 @@ class WarehouseWriter:
         Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be evaluated.
         """
         with self._name_errors():
-            self.add({name: frame for name, frame in frames.items() if name not in self._files})
+            self.add(frames)
             self._evaluated.result()
             files, views = ({name: file.result() for name, file in some.items()} for some in (self._files, self._views))
             build = write_build(files, views, inputs_digest, self._staging)
@@ -231,7 +231,7 @@ def build_arrow_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> dict[st
     return {name: to_arrow(table(name), frame) for name, frame in frames.items()}
 
 
-class ParquetFile:
+class TableFile:
     """The rows of a table or view as a Parquet file that lacks only the id of its build; digest and number of the rows.
 
     The same bytes for the same rows within one environment.
@@ -256,7 +256,7 @@ class ParquetFile:
 
 
 def write_build(
-    tables: Mapping[str, ParquetFile], views: Mapping[str, ParquetFile], inputs_digest: str, folder: Path
+    tables: Mapping[str, TableFile], views: Mapping[str, TableFile], inputs_digest: str, folder: Path
 ) -> pa.Table:
     """Write the Parquet files of a build, and return its table `build`, which is among them.
 
@@ -269,6 +269,6 @@ def write_build(
         for name, file in sorted({**tables, **views}.items())
     ]
     build = to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))
-    for name, file in {**tables, BUILD_TABLE: ParquetFile(build), **views}.items():
+    for name, file in {**tables, BUILD_TABLE: TableFile(build), **views}.items():
         file.write(build_id, folder / get_parquet_name(name))
     return build

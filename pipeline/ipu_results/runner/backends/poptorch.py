@@ -164,8 +164,13 @@ READ = {  # settings that OPERATORS reads
     "MaxPool": {"strides", "pads", "kernel_shape"},
 }
 FIXED = {  # settings that OPERATORS does not read, with the one value that it computes
-    **{"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 1, "axis": 1},
-    **{"ceil_mode": 0, "training_mode": 0},
+    "alpha": 1.0,
+    "beta": 1.0,
+    "transA": 0,
+    "transB": 1,
+    "axis": 1,
+    "ceil_mode": 0,
+    "training_mode": 0,
 }
 OPERATORS: dict[str, Any] = {
     "Conv": lambda f, s, x, w, b=None: f.conv2d(x, w, b, s["strides"], _pad(s), s["dilations"], s["group"]),
