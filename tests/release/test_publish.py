@@ -337,13 +337,13 @@ def test_release_that_cannot_be_put_back_is_located(
 def test_unreadable_and_unwritable_files_are_named(
     small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, read_bytes = tmp_path / "out", Path.read_bytes
+    out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(filecmp, "cmp", refuse)
         with pytest.raises(UnreadableReleaseError, match="cannot be compared: refused"):
             publish_release(small, out, previous=small_release)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", lambda path: refuse() if path.parent == small else read_bytes(path))
+        patch.setattr(publishing, "open_regular_file", refuse)
         with pytest.raises(ReleaseError, match=f"{small}/.*parquet: cannot be read"):
             publish_release(small, out)
     monkeypatch.setattr(Path, "write_bytes", refuse)
