@@ -102,12 +102,10 @@ docs: $(VENV)/.dev ## Generate the generated parts of docs/ and README.md again
 	$(BIN)/python -m benchmarks.emulator page
 	$(BIN)/python -m benchmarks.emulator training
 
-lint: $(VENV)/.dev ## Check style, types, words, size, imports and workflows
+lint: $(VENV)/.dev ## Check style, types, imports and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python .ci/prose.py
-	$(BIN)/python .ci/budget.py
 	$(BIN)/python .ci/imports.py
 	$(BIN)/zizmor --offline --quiet .github
 

@@ -2,10 +2,11 @@
 
 usage: python .ci/compare_tables.py BASE [HEAD] [--allow-digests] [--allow-reworded]
 
-Compares names and order of columns, types, units, order of rows and every value, doubles bit by bit. Rows
-of a table are matched by its key in BASE; a view has no key, so its rows are matched by position. Views that have no
-files are evaluated from the committed tables. --allow-digests permits a change of digests of rows and builds,
---allow-reworded of columns that hold sentences. Exits 1 if anything else differs.
+Compares names and order of columns, types, units, order of rows and every value, doubles bit by
+bit. Rows of a table are matched by its key in BASE; a view has no key, so its rows are matched by
+position. Views that have no files are evaluated from the committed tables. --allow-digests permits
+a change of digests of rows and builds, --allow-reworded of columns that hold sentences. Exits 1 if
+anything else differs.
 """
 
 from __future__ import annotations
@@ -42,13 +43,17 @@ def run_git(*args: str) -> bytes:
 
 
 def list_stems(commit: str, folder: str, suffix: str) -> list[str]:
-    """Return the names of the files of one kind that a commit has in a folder, without their suffix."""
+    """Return the names of the files of one kind that a commit has in a folder, without their
+    suffix.
+    """
     names = run_git("ls-tree", "--name-only", commit, f"{folder}/").decode().split()
     return [Path(name).stem for name in names if name.endswith(suffix)]
 
 
 def read_tables(commit: str) -> dict[str, pa.Table]:
-    """Return every table and view of a commit by name; raise CalledProcessError for an unknown commit."""
+    """Return every table and view of a commit by name; raise CalledProcessError for an unknown
+    commit.
+    """
     tables = {
         name: pq.read_table(io.BytesIO(run_git("show", f"{commit}:warehouse/{name}.parquet")))
         for name in list_stems(commit, "warehouse", ".parquet")
@@ -57,7 +62,10 @@ def read_tables(commit: str) -> dict[str, pa.Table]:
         for name, rows in tables.items():
             connection.register(name, rows)
         for name in sorted(set(list_stems(commit, "schema/views", ".sql")) - set(tables)):
-            connection.execute(f"CREATE VIEW {name} AS {run_git('show', f'{commit}:schema/views/{name}.sql').decode()}")
+            connection.execute(
+                f"CREATE VIEW {name} AS"
+                f" {run_git('show', f'{commit}:schema/views/{name}.sql').decode()}"
+            )
             tables[name] = connection.sql(f"FROM {name} ORDER BY ALL").to_arrow_table()
     return tables
 
@@ -71,18 +79,26 @@ def read_key(commit: str, name: str) -> list[str]:
     return key
 
 
-def match_rows(old: pa.Table, new: pa.Table, key: list[str]) -> tuple[pa.Table, pa.Table, Counter[str]]:
-    """Return the rows that both have, in one order, and what is different about the rows themselves."""
+def match_rows(
+    old: pa.Table, new: pa.Table, key: list[str]
+) -> tuple[pa.Table, pa.Table, Counter[str]]:
+    """Return the rows that both have, in one order, and what is different about the rows
+    themselves.
+    """
     counts: Counter[str] = Counter()
     if key and set(key) <= set(new.column_names):
-        first, second = ([*zip(*(table[name].to_pylist() for name in key), strict=True)] for table in (old, new))
+        first, second = (
+            [*zip(*(table[name].to_pylist() for name in key), strict=True)] for table in (old, new)
+        )
         if len(set(first)) < len(first) or len(set(second)) < len(second):
             counts["(rows of equal key)"] = 1
         at = {row: position for position, row in enumerate(second)}
         common = [(position, at[row]) for position, row in enumerate(first) if row in at]
         counts["(rows)"] = len(set(first) ^ set(second))
         counts["(order of rows)"] = int(sorted(common, key=lambda pair: pair[1]) != common)
-        old_rows, new_rows = (pa.array([pair[side] for pair in common], pa.int64()) for side in (0, 1))
+        old_rows, new_rows = (
+            pa.array([pair[side] for pair in common], pa.int64()) for side in (0, 1)
+        )
         return old.take(old_rows), new.take(new_rows), +counts
     counts["(rows)"] = abs(len(old) - len(new))
     shorter = min(len(old), len(new))
@@ -90,7 +106,9 @@ def match_rows(old: pa.Table, new: pa.Table, key: list[str]) -> tuple[pa.Table, 
 
 
 def count_differences(old: pa.ChunkedArray, new: pa.ChunkedArray) -> int:
-    """Return in how many rows two columns differ; nulls are equal to each other only, and so is each NaN."""
+    """Return in how many rows two columns differ; nulls are equal to each other only, and so is
+    each NaN.
+    """
     if not old.type.equals(new.type):
         return len(old)
     first, second = old.combine_chunks(), new.combine_chunks()
@@ -101,12 +119,16 @@ def count_differences(old: pa.ChunkedArray, new: pa.ChunkedArray) -> int:
 
 
 def compare_table(old: pa.Table, new: pa.Table, key: list[str]) -> tuple[int, Counter[str]]:
-    """Return the number of fields compared, and the number of differences by column or, in brackets, by aspect."""
+    """Return the number of fields compared, and the number of differences by column or, in
+    brackets, by aspect.
+    """
     changed: Counter[str] = Counter()
     if old.column_names != new.column_names:
         changed["(columns)"] = len(set(old.column_names) ^ set(new.column_names)) or 1
     left, right = ({**(part.schema.metadata or {})} for part in (old, new))
-    for entry in (left.keys() | right.keys()) - {b"pandas"}:  # pandas states its version, and the types again
+    for entry in (left.keys() | right.keys()) - {
+        b"pandas"
+    }:  # pandas states its version, and the types again
         changed[f"({entry.decode()})"] += left.get(entry) != right.get(entry)
     old, new, rows = match_rows(old, new, key)
     shared = [column for column in old.column_names if column in new.column_names]
@@ -114,7 +136,9 @@ def compare_table(old: pa.Table, new: pa.Table, key: list[str]) -> tuple[int, Co
         field, other = old.schema.field(column), new.schema.field(column)
         changed["(types)"] += not field.equals(other)
         for entry in (b"description", b"unit"):
-            changed[f"({entry.decode()})"] += (field.metadata or {}).get(entry) != (other.metadata or {}).get(entry)
+            changed[f"({entry.decode()})"] += (field.metadata or {}).get(entry) != (
+                other.metadata or {}
+            ).get(entry)
         changed[column] = count_differences(old[column], new[column])
     return len(old) * len(shared), +(changed + rows)
 
@@ -128,10 +152,14 @@ def classify_difference(name: str, column: str) -> str:
 
 def main() -> int:
     """Compare every table and view of two commits and return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("base")
     parser.add_argument("head", nargs="?", default="HEAD")
-    parser.add_argument("--allow-digests", dest="allowed", action="append_const", const="digests", default=[])
+    parser.add_argument(
+        "--allow-digests", dest="allowed", action="append_const", const="digests", default=[]
+    )
     parser.add_argument("--allow-reworded", dest="allowed", action="append_const", const="reworded")
     options = parser.parse_args()
     base, head = read_tables(options.base), read_tables(options.head)
@@ -150,7 +178,10 @@ def main() -> int:
                 print(f"{kind} {name}.{column}: {count}")
     for kind, count in permitted.items():
         print(f"permitted {kind}: {count}")
-    print(f"{total:,} fields of {len(base)} tables and views compared: {'they differ' if failed else 'equal'}")
+    print(
+        f"{total:,} fields of {len(base)} tables and views compared:"
+        f" {'they differ' if failed else 'equal'}"
+    )
     return int(failed)
 
 

@@ -1,9 +1,11 @@
-"""Check the imports: no cycle, none against the layers of .ci/layers.toml, and no class name defined twice.
+"""Check the imports: no cycle, none against the layers of .ci/layers.toml, and no class name
+defined twice.
 
 usage: python .ci/imports.py      exits 1 and lists each violation that [known] in .ci/layers.toml does not explain
 
-Imports for types only and imports inside functions count like all others: two modules that name each other's types
-cannot be understood apart, whenever they are loaded. The same cycles are searched in the TypeScript of the page.
+Imports for types only and imports inside functions count like all others: two modules that name
+each other's types cannot be understood apart, whenever they are loaded. The same cycles are
+searched in the TypeScript of the page.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ ROOT = Path.cwd()
 PACKAGE = "ipu_results"
 SOURCE = ROOT / "pipeline" / PACKAGE
 PAGE = ROOT / "site" / "src"
-TYPESCRIPT_IMPORT = re.compile(r"""\bfrom\s+["']\./([\w/-]+)["']""")  # `import("./x")` loads later: not counted
+TYPESCRIPT_IMPORT = re.compile(
+    r"""\bfrom\s+["']\./([\w/-]+)["']"""
+)  # `import("./x")` loads later: not counted
 
 Graph = Mapping[str, set[str]]
 
 
 def read_modules() -> dict[str, ast.Module]:
-    """Return the syntax tree of each module by its name inside the package, `__init__` for the package itself."""
+    """Return the syntax tree of each module by its name inside the package, `__init__` for the
+    package itself.
+    """
     trees = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -47,7 +53,9 @@ def find_imports(name: str, trees: Mapping[str, ast.Module]) -> Iterator[str]:
             continue
         for target in targets:
             root, _, inside = target.partition(".")
-            while inside and inside not in trees:  # a name in a module: the longest part that is a module
+            while (
+                inside and inside not in trees
+            ):  # a name in a module: the longest part that is a module
                 inside = inside.rpartition(".")[0]
             if root == PACKAGE:
                 yield inside or "__init__"
@@ -55,7 +63,10 @@ def find_imports(name: str, trees: Mapping[str, ast.Module]) -> Iterator[str]:
 
 def find_page_imports() -> Graph:
     """Return what each TypeScript module of the page imports, by their names."""
-    return {path.stem: set(TYPESCRIPT_IMPORT.findall(path.read_text("utf-8"))) for path in sorted(PAGE.rglob("*.ts*"))}
+    return {
+        path.stem: set(TYPESCRIPT_IMPORT.findall(path.read_text("utf-8")))
+        for path in sorted(PAGE.rglob("*.ts*"))
+    }
 
 
 def find_cycle(graph: Graph, what: str) -> Iterator[str]:
@@ -84,11 +95,17 @@ def find_doubled(trees: Mapping[str, ast.Module]) -> Iterator[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(name)
-    yield from (f"class {name} in {' and '.join(homes[name])}" for name in sorted(homes) if len(homes[name]) > 1)
+    yield from (
+        f"class {name} in {' and '.join(homes[name])}"
+        for name in sorted(homes)
+        if len(homes[name]) > 1
+    )
 
 
 def main() -> int:
-    """Print the violations that are not known and the known ones that are gone; return the exit status."""
+    """Print the violations that are not known and the known ones that are gone; return the exit
+    status.
+    """
     settings = tomllib.loads((ROOT / ".ci" / "layers.toml").read_text(encoding="utf-8"))
     trees = read_modules()
     graph = {name: set(find_imports(name, trees)) - {name} for name in trees}

@@ -17,7 +17,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 HEADING = "## [Unreleased]\n"
-CHANGED = ("CHANGELOG.md", "CITATION.cff", ".zenodo.json", "codemeta.json", "docs", "pyproject.toml", "warehouse")
+CHANGED = (
+    "CHANGELOG.md",
+    "CITATION.cff",
+    ".zenodo.json",
+    "codemeta.json",
+    "docs",
+    "pyproject.toml",
+    "warehouse",
+)
 
 
 class ReleaseRefusedError(Exception):
@@ -25,7 +33,9 @@ class ReleaseRefusedError(Exception):
 
 
 def run_git(root: Path, *args: str) -> str:
-    return subprocess.run(["git", *args], cwd=root, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["git", *args], cwd=root, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def read_version(root: Path) -> str:
@@ -49,32 +59,41 @@ def cut_changelog(text: str, version: str, day: str) -> str:
     link = re.search(r"(?m)^\[Unreleased\]: (.+?)/(?:compare|commits)/.*$", cut)
     if link is None:
         raise ReleaseRefusedError("CHANGELOG.md has no link [Unreleased]; add it at the end")
-    links = f"[Unreleased]: {link[1]}/compare/v{version}...HEAD\n[{version}]: {link[1]}/releases/tag/v{version}"
+    links = (
+        f"[Unreleased]: {link[1]}/compare/v{version}...HEAD\n[{version}]:"
+        f" {link[1]}/releases/tag/v{version}"
+    )
     return cut[: link.start()] + links + cut[link.end() :]
 
 
 def prepare(root: Path, version: str) -> None:
     """Raise the version of pyproject.toml, date the citation and cut the changelog; all or nothing.
 
-    Raises ReleaseRefusedError for a version that is none, is lower than the present one or has a tag, and for a
-    checkout with changes.
+    Raises ReleaseRefusedError for a version that is none, is lower than the present one or has a
+    tag, and for a checkout with changes.
     """
     present = read_version(root)
     if not VERSION.fullmatch(version):
         raise ReleaseRefusedError(f"{version!r} is not a version such as 2.1.0")
     if [*map(int, version.split("."))] < [*map(int, present.split("."))]:
-        raise ReleaseRefusedError(f"version {version} is lower than {present} of pyproject.toml; choose a higher one")
+        raise ReleaseRefusedError(
+            f"version {version} is lower than {present} of pyproject.toml; choose a higher one"
+        )
     if run_git(root, "tag", "--list", f"v{version}"):
         raise ReleaseRefusedError(f"version {version} has a tag; choose a higher one")
     if changed := run_git(root, "status", "--porcelain"):
-        raise ReleaseRefusedError(f"the checkout has changes; commit them first: {changed.splitlines()[0].strip()}")
+        raise ReleaseRefusedError(
+            f"the checkout has changes; commit them first: {changed.splitlines()[0].strip()}"
+        )
     day = datetime.now(UTC).date().isoformat()
     paths = [root / name for name in ("CHANGELOG.md", "pyproject.toml", "CITATION.cff")]
     changelog, project, citation = (path.read_text(encoding="utf-8") for path in paths)
     citation = re.sub(r"(?m)^date-released: .*\n", "", citation)
     texts = (
         cut_changelog(changelog, version, day),
-        re.sub(rf'(?m)^version = "{re.escape(present)}"$', f'version = "{version}"', project, count=1),
+        re.sub(
+            rf'(?m)^version = "{re.escape(present)}"$', f'version = "{version}"', project, count=1
+        ),
         re.sub(r"(?m)^version: .*$", f"version: {version}\ndate-released: {day}", citation),
     )
     for path, text in zip(paths, texts, strict=True):
@@ -96,7 +115,10 @@ def main(args: list[str]) -> int:
                 prepare(ROOT, version)
             case ["tag", version]:
                 tag(ROOT, version)
-                print(f"tagged v{version}; next: read `git show v{version}`, then git push --follow-tags")
+                print(
+                    f"tagged v{version}; next: read `git show v{version}`, then git push"
+                    " --follow-tags"
+                )
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2

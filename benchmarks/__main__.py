@@ -16,7 +16,15 @@ from pathlib import Path
 
 from ipu_results.runner.environment import describe_environment, read_versions
 
-from benchmarks.report import QUICK_ROWS, ROWS, Options, Report, SkipBenchmarkError, format_report, format_value
+from benchmarks.report import (
+    QUICK_ROWS,
+    ROWS,
+    Options,
+    Report,
+    SkipBenchmarkError,
+    format_report,
+    format_value,
+)
 
 # Each module of this package has `run(options) -> Report`.
 BENCHMARKS = {
@@ -39,12 +47,23 @@ BENCHMARKS = {
     "release": "release",
     "documents": "documents.comparison",
 }
-LIBRARIES = ("ipu-results", "pandas", "pyarrow", "duckdb", "pandera", "lxml", "beautifulsoup4", "numpy")
+LIBRARIES = (
+    "ipu-results",
+    "pandas",
+    "pyarrow",
+    "duckdb",
+    "pandera",
+    "lxml",
+    "beautifulsoup4",
+    "numpy",
+)
 MIN_ROWS = 10_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the named benchmarks, print their reports and return the exit status: 1 where all were skipped."""
+    """Run the named benchmarks, print their reports and return the exit status: 1 where all were
+    skipped.
+    """
     parser = _build_parser()
     args = parser.parse_args(arguments)
     if unknown := sorted(set(args.name) - set(BENCHMARKS)):
@@ -66,21 +85,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if args.out:
         benchmarks = [report.to_json() for report in reports]
         figures = {"environment": environment, "quick": options.quick, "benchmarks": benchmarks}
-        args.out.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        args.out.write_text(
+            json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     return 1 if all(report.skipped for report in reports) else 0
 
 
 def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="Measure ways of doing the same thing in turns and print their ratios."
+        prog="python -m benchmarks",
+        description="Measure ways of doing the same thing in turns and print their ratios.",
     )
-    parser.add_argument("name", nargs="*", help=f"the benchmarks to run, default all: {', '.join(BENCHMARKS)}")
-    parser.add_argument("--quick", action="store_true", help="use small sizes, to show that it runs, not how fast")
+    parser.add_argument(
+        "name", nargs="*", help=f"the benchmarks to run, default all: {', '.join(BENCHMARKS)}"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="use small sizes, to show that it runs, not how fast"
+    )
     parser.add_argument("--rows", type=int, help=f"rows of the queried table, default {ROWS:,}")
-    parser.add_argument("--mlperf", type=Path, metavar="PATH", help="archive or checkout of an MLPerf Training round")
-    parser.add_argument("--official", type=Path, metavar="PYTHON", help="an interpreter with mlperf-logging")
-    parser.add_argument("--loadgen", type=Path, metavar="PYTHON", help="an interpreter with mlcommons-loadgen")
-    parser.add_argument("--torch", type=Path, metavar="PYTHON", help="an interpreter with torch, numpy and pillow")
+    parser.add_argument(
+        "--mlperf",
+        type=Path,
+        metavar="PATH",
+        help="archive or checkout of an MLPerf Training round",
+    )
+    parser.add_argument(
+        "--official", type=Path, metavar="PYTHON", help="an interpreter with mlperf-logging"
+    )
+    parser.add_argument(
+        "--loadgen", type=Path, metavar="PYTHON", help="an interpreter with mlcommons-loadgen"
+    )
+    parser.add_argument(
+        "--torch", type=Path, metavar="PYTHON", help="an interpreter with torch, numpy and pillow"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="also write the figures as JSON")
     return parser
 

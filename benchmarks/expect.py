@@ -1,4 +1,6 @@
-"""Leave parties, rounds and chips out, and count how often `expect` contains the pairs that it did not see."""
+"""Leave parties, rounds and chips out, and count how often `expect` contains the pairs that it did
+not see.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,13 @@ Measured = Sequence[tuple[Any, bool, float]]
 
 
 def run(_: Options) -> Report:
-    """Print coverage and width of the intervals, and of quantiles of all ratios that know nothing else."""
+    """Print coverage and width of the intervals, and of quantiles of all ratios that know nothing
+    else.
+    """
     with open_warehouse(DATASET) as connection:
-        pairs = [row for row in run_query(connection, PAIRS).to_pylist() if row["machines"] == MACHINES]
+        pairs = [
+            row for row in run_query(connection, PAIRS).to_pylist() if row["machines"] == MACHINES
+        ]
     rows: list[tuple[Any, ...]] = []
     groups: list[tuple[Any, ...]] = []
     targets = []
@@ -35,29 +41,48 @@ def run(_: Options) -> Report:
             measured = [own[1:] for own in everything if own[0] == nominal]
             pooled = measure_quantiles(pairs, left_out, nominal)
             share, width = summarise(measured)
-            rows.append((left_out, f"{nominal:.0%}", len(measured), share, width, *summarise(pooled)))
+            rows.append(
+                (left_out, f"{nominal:.0%}", len(measured), share, width, *summarise(pooled))
+            )
             if left_out != "chip":
                 groups += list_groups(measured, left_out, nominal)
             if left_out == "party":
                 targets += [
-                    ReportTarget(f"distance from {nominal:.0%}, party left out", abs(share - nominal), MAX_OFF),
+                    ReportTarget(
+                        f"distance from {nominal:.0%}, party left out",
+                        abs(share - nominal),
+                        MAX_OFF,
+                    ),
                     ReportTarget(f"median width at {nominal:.0%}", width, MAX_WIDTHS[nominal]),
                 ]
     outside = [row for row in groups if row[-1]]
-    columns = ("left out", "nominal", "pairs", "covered", "median width ×", "pooled: covered", "pooled: width ×")
+    columns = (
+        "left out",
+        "nominal",
+        "pairs",
+        "covered",
+        "median width ×",
+        "pooled: covered",
+        "pooled: width ×",
+    )
     return Report(
         "expect",
-        "intervals of what a third party measures, made without the party, round or chip that they are judged by",
+        "intervals of what a third party measures, made without the party, round or chip that they"
+        " are judged by",
         [
             ReportTable("Coverage and width", columns, rows),
             ReportTable(
-                "Parties and rounds whose binomial interval at 95 % does not contain the nominal coverage",
+                "Parties and rounds whose binomial interval at 95 % does not contain the nominal"
+                " coverage",
                 ("left out", "nominal", "pairs", "covered", "low", "high"),
                 [row[:-1] for row in outside],
             ),
         ],
         targets,
-        [f"{len(groups) - len(outside)} of {len(groups)} parties and rounds are within their binomial intervals."],
+        [
+            f"{len(groups) - len(outside)} of {len(groups)} parties and rounds are within their"
+            " binomial intervals."
+        ],
     )
 
 
@@ -68,23 +93,37 @@ def measure_quantiles(pairs: Sequence[Any], left_out: str, nominal: float) -> Me
         rest = [pair["ratio"] for pair in pairs if pair[left_out] != value]
         low, high = np.quantile(rest, [(1 - nominal) / 2, (1 + nominal) / 2])
         measured += [
-            (pair, bool(low <= pair["ratio"] <= high), float(high / low)) for pair in pairs if pair[left_out] == value
+            (pair, bool(low <= pair["ratio"] <= high), float(high / low))
+            for pair in pairs
+            if pair[left_out] == value
         ]
     return measured
 
 
 def summarise(measured: Measured) -> tuple[float, float]:
     """Return the share that was covered, and the median width as the ratio of the ends."""
-    return sum(is_covered for _, is_covered, _ in measured) / len(measured), median(width for *_, width in measured)
+    return sum(is_covered for _, is_covered, _ in measured) / len(measured), median(
+        width for *_, width in measured
+    )
 
 
 def list_groups(measured: Measured, left_out: str, nominal: float) -> Iterable[tuple[Any, ...]]:
-    """Yield each value that was left out with its coverage, and whether nominal is outside its binomial interval."""
+    """Yield each value that was left out with its coverage, and whether nominal is outside its
+    binomial interval.
+    """
     for value in sorted({pair[left_out] for pair, *_ in measured}):
         own = [is_covered for pair, is_covered, _ in measured if pair[left_out] == value]
         low, high = bound_share(sum(own), len(own))
         name = f"{left_out} {value}"
-        yield name, f"{nominal:.0%}", len(own), sum(own) / len(own), low, high, not low <= nominal <= high
+        yield (
+            name,
+            f"{nominal:.0%}",
+            len(own),
+            sum(own) / len(own),
+            low,
+            high,
+            not low <= nominal <= high,
+        )
 
 
 def bound_share(count: int, of: int) -> tuple[float, float]:

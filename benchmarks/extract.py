@@ -1,4 +1,6 @@
-"""Read a long HTML table with `ipu-results extract` and `pandas.read_html`, and count the wrong cells of each."""
+"""Read a long HTML table with `ipu-results extract` and `pandas.read_html`, and count the wrong
+cells of each.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,18 @@ FAULTS = ("another figure", "decimals lost", "not a figure", "another text")
 
 def extract_table(count: int) -> Iterator[Step]:
     """Measure the reader of `ipu-results extract`."""
-    from ipu_results.read.dispatch import read_document  # noqa: PLC0415  (the other reader's process is without it)
+    from ipu_results.read.dispatch import (  # noqa: PLC0415  (the other reader's process is without it)
+        read_document,
+    )
     from ipu_results.schema.vocabulary import load_vocabulary  # noqa: PLC0415
 
     data, table_headers = generate_page(count), load_vocabulary().table_headers
     before, start = read_peak_mb(), time.perf_counter()
     reading = read_document(data, table_headers)
     seconds, peak = time.perf_counter() - start, read_peak_mb()
-    yield _build_step(data, seconds, before, peak, count, (row.cells for row in reading.tables[0].rows))
+    yield _build_step(
+        data, seconds, before, peak, count, (row.cells for row in reading.tables[0].rows)
+    )
 
 
 def read_with_pandas(count: int) -> Iterator[Step]:
@@ -45,18 +51,32 @@ def read_with_pandas(count: int) -> Iterator[Step]:
     before, start = read_peak_mb(), time.perf_counter()
     frame = pd.read_html(io.BytesIO(data), flavor="lxml")[0]
     seconds, peak = time.perf_counter() - start, read_peak_mb()
-    cells = ([None if pd.isna(value) else value for value in row] for row in frame.itertuples(index=False))
+    cells = (
+        [None if pd.isna(value) else value for value in row]
+        for row in frame.itertuples(index=False)
+    )
     yield _build_step(data, seconds, before, peak, count, cells)
 
 
 def _build_step(
-    data: bytes, seconds: float, before: float, peak: float, count: int, read: Iterable[Sequence[Any]]
+    data: bytes,
+    seconds: float,
+    before: float,
+    peak: float,
+    count: int,
+    read: Iterable[Sequence[Any]],
 ) -> Step:
     faults: Counter[str] = Counter()
     for expected, cells in zip(generate_rows(count), read, strict=True):
         checks = (_find_fault(*cell) for cell in zip(COLUMNS, expected, cells, strict=True))
         faults.update(fault for fault in checks if fault)
-    return {"megabytes": len(data) / 1e6, "seconds": seconds, "before": before, "peak": peak, "faults": faults}
+    return {
+        "megabytes": len(data) / 1e6,
+        "seconds": seconds,
+        "before": before,
+        "peak": peak,
+        "faults": faults,
+    }
 
 
 def _find_fault(column: str, expected: str, value: Any) -> str | None:
@@ -82,7 +102,9 @@ def run(options: Options) -> Report:
     last = sizes[-1]
     ours, theirs = pairs[last]
     per_row = {size: pair[0]["seconds"] / size for size, pair in pairs.items()}
-    faults = [(fault, ours["faults"].get(fault, 0), theirs["faults"].get(fault, 0)) for fault in FAULTS]
+    faults = [
+        (fault, ours["faults"].get(fault, 0), theirs["faults"].get(fault, 0)) for fault in FAULTS
+    ]
     cells = f"{last * len(COLUMNS):,}"
     return Report(
         "extract",
@@ -90,36 +112,74 @@ def run(options: Options) -> Report:
         [
             _tabulate_times(pairs),
             _tabulate_memory(pairs),
-            ReportTable(f"Wrong cells among the {cells} of {last:,} rows", ("what is wrong", OURS, THEIRS), faults),
+            ReportTable(
+                f"Wrong cells among the {cells} of {last:,} rows",
+                ("what is wrong", OURS, THEIRS),
+                faults,
+            ),
         ],
         [
-            ReportTarget(f"time at {last:,} rows, {OURS} / {THEIRS}", ours["seconds"] / theirs["seconds"], MAX_RATIO),
-            ReportTarget("time per row, largest / smallest table", per_row[last] / per_row[sizes[0]], MAX_GROWTH),
+            ReportTarget(
+                f"time at {last:,} rows, {OURS} / {THEIRS}",
+                ours["seconds"] / theirs["seconds"],
+                MAX_RATIO,
+            ),
+            ReportTarget(
+                "time per row, largest / smallest table",
+                per_row[last] / per_row[sizes[0]],
+                MAX_GROWTH,
+            ),
         ],
         [
-            f"Median of {rounds} interleaved runs in fresh processes. Imports and making the page are not counted.",
-            "One row in ten of the page carries a footnote mark, alternately on the throughput and on the model.",
+            (
+                f"Median of {rounds} interleaved runs in fresh processes. Imports and making the"
+                " page are not counted."
+            ),
+            (
+                "One row in ten of the page carries a footnote mark, alternately on the throughput"
+                " and on the model."
+            ),
         ],
     )
 
 
 def _measure(size: int, rounds: int) -> list[Step]:
     """Return one step for each reader, with medians over the rounds."""
-    ways = {way.__name__: partial(run_steps, way, count=size) for way in (extract_table, read_with_pandas)}
+    ways = {
+        way.__name__: partial(run_steps, way, count=size)
+        for way in (extract_table, read_with_pandas)
+    }
     runs = [[step for (step,) in some] for some in take_turns(ways, rounds).values()]
     names = ("seconds", "before", "peak")
-    return [{**steps[0], **{name: median(step[name] for step in steps) for name in names}} for steps in runs]
+    return [
+        {**steps[0], **{name: median(step[name] for step in steps) for name in names}}
+        for steps in runs
+    ]
 
 
 def _tabulate_times(pairs: dict[int, list[Step]]) -> ReportTable:
     rows = [
         (
-            *(f"{size:,}", ours["megabytes"], ours["seconds"], theirs["seconds"], ours["seconds"] / theirs["seconds"]),
+            *(
+                f"{size:,}",
+                ours["megabytes"],
+                ours["seconds"],
+                theirs["seconds"],
+                ours["seconds"] / theirs["seconds"],
+            ),
             *(1e6 * step["seconds"] / size for step in (ours, theirs)),
         )
         for size, (ours, theirs) in pairs.items()
     ]
-    columns = ("rows", "MB", "extract s", "read_html s", "ratio", "extract µs/row", "read_html µs/row")
+    columns = (
+        "rows",
+        "MB",
+        "extract s",
+        "read_html s",
+        "ratio",
+        "extract µs/row",
+        "read_html µs/row",
+    )
     return ReportTable("Time", columns, rows)
 
 
@@ -131,5 +191,14 @@ def _tabulate_memory(pairs: dict[int, list[Step]]) -> ReportTable:
         )
         for size, (ours, theirs) in pairs.items()
     ]
-    columns = ("rows", "extract peak MB", "read_html peak MB", "ratio", "extract kB/row", "read_html kB/row")
-    return ReportTable("Peak resident memory of the process, and what the call added to it per row", columns, rows)
+    columns = (
+        "rows",
+        "extract peak MB",
+        "read_html peak MB",
+        "ratio",
+        "extract kB/row",
+        "read_html kB/row",
+    )
+    return ReportTable(
+        "Peak resident memory of the process, and what the call added to it per row", columns, rows
+    )

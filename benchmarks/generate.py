@@ -10,8 +10,20 @@ COLUMNS = (
     *("Batch Size", "Precision", "Throughput (items/sec)", "Latency (ms)"),
 )
 MODELS = {
-    **{"BERT-Large": 60, "BERT-Base": 190, "GPT2": 13, "ResNet-50 v1.5": 1050, "EfficientNet-B0": 1550},
-    **{"EfficientNet-B4": 270, "ResNeXt101": 300, "Yolo v4": 21, "UNet (Medical)": 9, "FastSpeech2": 35},
+    **{
+        "BERT-Large": 60,
+        "BERT-Base": 190,
+        "GPT2": 13,
+        "ResNet-50 v1.5": 1050,
+        "EfficientNet-B0": 1550,
+    },
+    **{
+        "EfficientNet-B4": 270,
+        "ResNeXt101": 300,
+        "Yolo v4": 21,
+        "UNet (Medical)": 9,
+        "FastSpeech2": 35,
+    },
 }
 CLASSIC = ("IPU-M2000", "IPU-POD16", "IPU-POD64")
 BOW = ("Bow-2000", "Bow Pod16", "Bow Pod64")
@@ -29,14 +41,18 @@ BLANK_SHARE = 0.02
 Cells = tuple[str, ...]
 
 
-def generate_rows(count: int, seed: int = 0, platforms: Sequence[str] = CLASSIC, gain: float = 1.0) -> Iterator[Cells]:
+def generate_rows(
+    count: int, seed: int = 0, platforms: Sequence[str] = CLASSIC, gain: float = 1.0
+) -> Iterator[Cells]:
     """Yield curves over the batch size, each of a configuration of its own."""
     random = Random(seed)
     for number in range(count):
         step = STEPS[number % len(STEPS)]
         if step == STEPS[0]:
             size = random.randrange(len(platforms))
-            head, precision, speed = _draw_configuration(random, number // len(STEPS), platforms[size])
+            head, precision, speed = _draw_configuration(
+                random, number // len(STEPS), platforms[size]
+            )
         batch, noise = step * CHIPS[size], random.uniform(0.99, 1.01)
         throughput = speed * gain * CHIPS[size] ** CHIP_GAIN * step**BATCH_GAIN * noise
         latency = 1000 * batch / throughput * IN_FLIGHT
@@ -45,11 +61,18 @@ def generate_rows(count: int, seed: int = 0, platforms: Sequence[str] = CLASSIC,
 
 def _draw_configuration(random: Random, number: int, platform: str) -> tuple[Cells, str, float]:
     """Return the cells before the batch, the one after it, and items per second and chip."""
-    model, variant = random.choice(list(MODELS)), f"SL{random.choice(LENGTHS)}, configuration {number}"
+    model, variant = (
+        random.choice(list(MODELS)),
+        f"SL{random.choice(LENGTHS)}, configuration {number}",
+    )
     sdk = random.choices(SDKS, (0.95, 0.05))[0]
     dataset = "" if random.random() < BLANK_SHARE else random.choice(DATASETS)
     head = (model, variant, platform, sdk, random.choice(FRAMEWORKS), dataset)
-    return head, random.choices(PRECISIONS, (0.8, 0.15, 0.05))[0], MODELS[model] * random.uniform(0.8, 1.2)
+    return (
+        head,
+        random.choices(PRECISIONS, (0.8, 0.15, 0.05))[0],
+        MODELS[model] * random.uniform(0.8, 1.2),
+    )
 
 
 def generate_page(count: int, seed: int = 0) -> bytes:
@@ -58,13 +81,17 @@ def generate_page(count: int, seed: int = 0) -> bytes:
     rows = enumerate(generate_rows(count, seed))
     body = "\n".join(f"<tr>{_format_cells(cells, number)}</tr>" for number, cells in rows)
     return (
-        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Performance</title></head>\n<body>\n'
-        f"<h2>IPU-POD Classic - Inference</h2>\n<table>\n<thead>\n<tr>{head}</tr>\n</thead>\n"
-        f"<tbody>\n{body}\n</tbody>\n</table>\n<p>1 Measured with synthetic data. * Preview.</p>\n</body>\n</html>\n"
+        '<!doctype html>\n<html lang="en">\n<head><meta'
+        ' charset="utf-8"><title>Performance</title></head>\n<body>\n<h2>IPU-POD Classic -'
+        f" Inference</h2>\n<table>\n<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}\n</tbody>\n</table>\n<p>1"
+        " Measured with synthetic data. * Preview.</p>\n</body>\n</html>\n"
     ).encode()
 
 
 def _format_cells(cells: Cells, number: int) -> str:
     marks = {0: (8, "1"), 5: (0, "*")}.get(number % 20)
-    texts = [f"{text}<sup>{marks[1]}</sup>" if marks and marks[0] == at else text for at, text in enumerate(cells)]
+    texts = [
+        f"{text}<sup>{marks[1]}</sup>" if marks and marks[0] == at else text
+        for at, text in enumerate(cells)
+    ]
     return "".join(f"<td>{text}</td>" for text in texts)

@@ -1,4 +1,6 @@
-"""Compare `ipu-results ingest` over the committed documents with a process that only imports its libraries."""
+"""Compare `ipu-results ingest` over the committed documents with a process that only imports its
+libraries.
+"""
 
 from __future__ import annotations
 
@@ -40,17 +42,25 @@ def run(options: Options) -> Report:
         "build the warehouse from the committed documents, compared with importing the libraries",
         [tabulate_costs(costs, ALONE)],
         [
-            ReportTarget("ingest / imports", get_wall(costs, INGEST) / get_wall(costs, ALONE), MAX_RATIO),
+            ReportTarget(
+                "ingest / imports", get_wall(costs, INGEST) / get_wall(costs, ALONE), MAX_RATIO
+            ),
             ReportTarget("peak memory of ingest, MB", peak, MAX_MB),
         ],
-        [f"The imports: `{IMPORTS}`. Every run is a fresh process. One unmeasured round went before."],
+        [
+            f"The imports: `{IMPORTS}`. Every run is a fresh process. One unmeasured round went"
+            " before."
+        ],
     )
 
 
 def measure_processes(commands: Mapping[str, Sequence[str]], options: Options) -> Costs:
     """Measure whole processes in turns, after one round that does not count."""
     nowhere = Path(os.devnull)
-    ways = {name: partial(measure_command, command, nowhere, poll_s=POLL_S) for name, command in commands.items()}
+    ways = {
+        name: partial(measure_command, command, nowhere, poll_s=POLL_S)
+        for name, command in commands.items()
+    }
     if options.quick:
         return take_turns(ways, QUICK_ROUNDS)
     take_turns(ways, 1)
@@ -62,8 +72,12 @@ def tabulate_costs(costs: Costs, base: str) -> ReportTable:
     for name, some in costs.items():
         walls = [cost.wall for cost in some]
         figures = (median(walls), min(walls), max(walls), median(walls) / get_wall(costs, base))
-        rows.append((name, *figures, get_cpu(costs, name), max(cost.main_peak or 0.0 for cost in some)))
-    return ReportTable(f"Wall time, CPU time and memory, {len(costs[base])} interleaved runs", COLUMNS, rows)
+        rows.append(
+            (name, *figures, get_cpu(costs, name), max(cost.main_peak or 0.0 for cost in some))
+        )
+    return ReportTable(
+        f"Wall time, CPU time and memory, {len(costs[base])} interleaved runs", COLUMNS, rows
+    )
 
 
 def get_wall(costs: Costs, name: str) -> float:

@@ -1,4 +1,6 @@
-"""Run `ipu-results ingest` over one CSV document of 300,000 rows, as long a file as a limit of 50 MB allows."""
+"""Run `ipu-results ingest` over one CSV document of 300,000 rows, as long a file as a limit of 50
+MB allows.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,10 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget
 ROWS, QUICK_ROWS = 300_000, 2_000
 MIN_ROWS_PER_S, MAX_MB = 15_000.0, 1_500.0
 POLL_S = 0.02  # between readings of the peak memory, which only grows
-COLUMNS = [*"model variant platform sdk_version framework dataset batch_size precision".split(), "throughput (items/s)"]
+COLUMNS = [
+    *"model variant platform sdk_version framework dataset batch_size precision".split(),
+    "throughput (items/s)",
+]
 SIDECAR = {
     "document_id": "large",
     "title": "One document of many rows",
@@ -46,9 +51,20 @@ def run(options: Options) -> Report:
     return Report(
         "large",
         "build the warehouse from one document of many rows",
-        [ReportTable("The whole process", columns, [(f"{rows:,}", size, cost.wall, cost.cpu, rows / cost.wall, peak)])],
         [
-            ReportTarget("rows/s through the whole of ingest", rows / cost.wall, MIN_ROWS_PER_S, at_least=True),
+            ReportTable(
+                "The whole process",
+                columns,
+                [(f"{rows:,}", size, cost.wall, cost.cpu, rows / cost.wall, peak)],
+            )
+        ],
+        [
+            ReportTarget(
+                "rows/s through the whole of ingest",
+                rows / cost.wall,
+                MIN_ROWS_PER_S,
+                at_least=True,
+            ),
             ReportTarget("peak memory of ingest, MB", peak, MAX_MB),
         ],
         ["One run in a fresh process, with start and imports."],
@@ -64,5 +80,7 @@ def write_document(raw: Path, rows: int) -> float:
         writer.writerow(COLUMNS)
         writer.writerows(cells[: len(COLUMNS)] for cells in generate_rows(rows, 0, BOW, BOW_GAIN))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    path.with_name("large.csv.toml").write_text(tomli_w.dumps({**SIDECAR, "sha256": digest}), encoding="utf-8")
+    path.with_name("large.csv.toml").write_text(
+        tomli_w.dumps({**SIDECAR, "sha256": digest}), encoding="utf-8"
+    )
     return path.stat().st_size / 1e6

@@ -1,4 +1,6 @@
-"""Measure a query and a load where no DuckDB file is built, as in a fresh clone or an installed wheel."""
+"""Measure a query and a load where no DuckDB file is built, as in a fresh clone or an installed
+wheel.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def run(options: Options) -> Report:
         "answer from the Parquet files alone",
         [tabulate_costs(costs, VERSION)],
         [
-            *(ReportTarget(f"{name}: CPU seconds", get_cpu(costs, name), MAX_CPU_S) for name in (QUERY, LOAD)),
+            *(
+                ReportTarget(f"{name}: CPU seconds", get_cpu(costs, name), MAX_CPU_S)
+                for name in (QUERY, LOAD)
+            ),
             ReportTarget("files written", written, 0),
         ],
         ["Every run is a fresh process. One unmeasured round went before."],

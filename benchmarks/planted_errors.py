@@ -1,7 +1,8 @@
-"""Plant errors as they happen in print, one at a time, and count which of them the quality rules flag.
+"""Plant errors as they happen in print, one at a time, and count which of them the quality rules
+flag.
 
-Each error changes a row of the published results and its cells, as if the source had printed it so. Only the rows that
-share a document or a network with it are checked again.
+Each error changes a row of the published results and its cells, as if the source had printed it so.
+Only the rows that share a document or a network with it are checked again.
 """
 
 from __future__ import annotations
@@ -44,19 +45,27 @@ Draw = random.Random
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A kind of error: what it changes in a row, given its neighbours in print; None where it cannot happen there."""
+    """A kind of error: what it changes in a row, given its neighbours in print; None where it
+    cannot happen there.
+    """
 
     name: str
     change: Callable[[Draw, Row, Row], Change | None]
 
 
-def _edit_digits(edit: Callable[[Draw, str], str], column: str = "throughput") -> Callable[[Draw, Row, Row], Any]:
+def _edit_digits(
+    edit: Callable[[Draw, str], str], column: str = "throughput"
+) -> Callable[[Draw, Row, Row], Any]:
     """Return a mistake in the whole digits of a figure."""
 
     def change(draw: Draw, row: Row, _: Row) -> Change | None:
         whole, point, rest = f"{row[column]:.12g}".partition(".")
         edited = edit(draw, whole) if len(whole) > 1 and whole.isdigit() else ""
-        return {column: float(edited + point + rest)} if edited and not edited.startswith("0") else None
+        return (
+            {column: float(edited + point + rest)}
+            if edited and not edited.startswith("0")
+            else None
+        )
 
     return change
 
@@ -127,7 +136,9 @@ class Score:
     """What became of the errors of one kind."""
 
     planted: int = 0
-    large: int = 0  # of those that change a figure, by more than LARGE, and those that change a condition
+    large: int = (
+        0  # of those that change a figure, by more than LARGE, and those that change a condition
+    )
     flagged: int = 0
     flagged_large: int = 0
     others: int = 0  # untouched rows with a new flag, summed
@@ -156,23 +167,37 @@ def load_dataset() -> Dataset:
     for name in FRAMES:
         read = pq.read_table(DATASET / f"{name}.parquet")
         dtypes = frame_dtypes(table(name))
-        frames[name] = read.to_pandas().astype({column: dtypes[column] for column in read.column_names})
+        frames[name] = read.to_pandas().astype(
+            {column: dtypes[column] for column in read.column_names}
+        )
     documents, vocabulary = load_catalogue(ROOT / "raw"), load_vocabulary()
-    headers = [(each.document_id, header) for each in documents for header in vocabulary.headers_of(each.reader)]
+    headers = [
+        (each.document_id, header)
+        for each in documents
+        for header in vocabulary.headers_of(each.reader)
+    ]
     printed = {(document_id, header.table) for document_id, header in headers if header.strict}
     return build_dataset(frames, documents, frozenset(printed), vocabulary)
 
 
 def list_neighbours(data: Dataset) -> list[tuple[Row, Row]]:
     """List each published row with the next one of its table."""
-    clocks = data.platforms.dropna(subset="clock_ghz").drop_duplicates("chip").set_index("chip")["clock_ghz"]
+    clocks = (
+        data.platforms.dropna(subset="clock_ghz")
+        .drop_duplicates("chip")
+        .set_index("chip")["clock_ghz"]
+    )
     rows = data.published.assign(clock_ghz=data.published["chip"].map(clocks))
     others = [sorted(set(clocks) - {own}) for own in rows["clock_ghz"]]
     records = rows.assign(other_clocks=others).to_dict("records")
-    return [(row, other) for row, other in pairwise(records) if row["table_name"] == other["table_name"]]
+    return [
+        (row, other) for row, other in pairwise(records) if row["table_name"] == other["table_name"]
+    ]
 
 
-def draw_error(mistake: Mistake, draw: Draw, neighbours: Sequence[tuple[Row, Row]]) -> tuple[Row, Change]:
+def draw_error(
+    mistake: Mistake, draw: Draw, neighbours: Sequence[tuple[Row, Row]]
+) -> tuple[Row, Change]:
     """Draw rows until the mistake can happen in one; return the row and what changes in it."""
     for row, other in draw.sample(neighbours, len(neighbours)):
         try:
@@ -188,11 +213,16 @@ def _differs(printed: Any, changed: Any) -> bool:
     return not pd.isna(printed) and not pd.isna(changed) and bool(printed != changed)
 
 
-def narrow(data: Dataset, document: str, model: str, result_id: str = "", change: Change | None = None) -> Dataset:
-    """Return the rows of a document and of a network, with one row changed as if it had been printed so."""
+def narrow(
+    data: Dataset, document: str, model: str, result_id: str = "", change: Change | None = None
+) -> Dataset:
+    """Return the rows of a document and of a network, with one row changed as if it had been
+    printed so.
+    """
     results = data.results
     kept = results[
-        ((results["document_id"] == document) | (results["model"] == model)) & (results["origin"] == "published")
+        ((results["document_id"] == document) | (results["model"] == model))
+        & (results["origin"] == "published")
     ]
     cells = _group_cells(data).loc[lambda frame: frame["result_id"].isin(kept["result_id"])]
     if change:
@@ -200,13 +230,17 @@ def narrow(data: Dataset, document: str, model: str, result_id: str = "", change
         for name, value in change.items():
             kept.loc[kept["result_id"] == result_id, name] = value
             own = (cells["result_id"] == result_id) & (cells["column_name"] == name)
-            cells.loc[own, "raw_text"] = [_print_like(text, value) for text in cells.loc[own, "raw_text"]]
+            cells.loc[own, "raw_text"] = [
+                _print_like(text, value) for text in cells.loc[own, "raw_text"]
+            ]
             cells.loc[own, "value"] = value if name in FIGURES else cells.loc[own, "value"]
     return replace(data, results=kept, cells=cells)
 
 
 def _print_like(printed: str, value: Any) -> str:
-    """Print a value in the format of its cell, so that no rule sees the planting by the format alone."""
+    """Print a value in the format of its cell, so that no rule sees the planting by the format
+    alone.
+    """
     if not isinstance(value, float):
         return str(value)
     fraction = re.search(r"\.(\d+)", printed)
@@ -232,7 +266,9 @@ def add_score(score: Score, row: Row, change: Change, new: frozenset[tuple[str, 
     """Count an error, whether its row has a new flag, and the other rows that have one."""
     own = {rule for rule, result_id, _ in new if result_id == row["result_id"]}
     figures = [name for name in change if name in FIGURES]
-    is_large = not figures or any(abs(change[name] / row[name] - 1) > LARGE for name in figures if row[name])
+    is_large = not figures or any(
+        abs(change[name] / row[name] - 1) > LARGE for name in figures if row[name]
+    )
     score.planted += 1
     score.large += is_large
     score.flagged += bool(own)
@@ -244,11 +280,21 @@ def add_score(score: Score, row: Row, change: Change, new: frozenset[tuple[str, 
 def build_report(scores: Mapping[str, Score], count: int) -> Report:
     """Sum the scores by kind and by rule; `count` is the number of published rows."""
     planted, large, flagged, others = (
-        sum(getattr(own, name) for own in scores.values()) for name in ("planted", "large", "flagged_large", "others")
+        sum(getattr(own, name) for own in scores.values())
+        for name in ("planted", "large", "flagged_large", "others")
     )
     rows = [
-        (name, own.planted, own.flagged, own.large, own.flagged_large, f"{own.others / own.planted:.1f}")
-        for name, own in sorted(scores.items(), key=lambda item: -item[1].flagged_large / max(item[1].large, 1))
+        (
+            name,
+            own.planted,
+            own.flagged,
+            own.large,
+            own.flagged_large,
+            f"{own.others / own.planted:.1f}",
+        )
+        for name, own in sorted(
+            scores.items(), key=lambda item: -item[1].flagged_large / max(item[1].large, 1)
+        )
     ]
     rules = sum((own.rules for own in scores.values()), Counter())
     titles = {rule.id: f"{rule.id} {rule.title}" for rule in CHECKED}
@@ -259,7 +305,14 @@ def build_report(scores: Mapping[str, Score], count: int) -> Report:
         [
             ReportTable(
                 "By kind of error",
-                ("error", "planted", "flagged", above, f"{above}, flagged", "other rows flagged per error"),
+                (
+                    "error",
+                    "planted",
+                    "flagged",
+                    above,
+                    f"{above}, flagged",
+                    "other rows flagged per error",
+                ),
                 rows,
             ),
             ReportTable(
@@ -270,7 +323,9 @@ def build_report(scores: Mapping[str, Score], count: int) -> Report:
         ],
         [
             ReportTarget(f"flagged, of errors {above}", flagged / large, MIN_RECALL, at_least=True),
-            ReportTarget("other rows newly flagged, share of the record", others / planted / count, MAX_FALSE),
+            ReportTarget(
+                "other rows newly flagged, share of the record", others / planted / count, MAX_FALSE
+            ),
         ],
         [
             f"{planted} errors, seed {SEED}, in the published rows of `results`.",

@@ -1,4 +1,6 @@
-"""Measure in other processes: a function of this package step by step, or a command with its time and memory."""
+"""Measure in other processes: a function of this package step by step, or a command with its time
+and memory.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class CommandCost:
-    """Seconds of a command. Peaks, in MB, are there where memory was watched and the system reports it."""
+    """Seconds of a command.
+
+    Peaks, in MB, are there where memory was watched and the system reports it.
+    """
 
     wall: float
     user: float
@@ -53,12 +58,15 @@ class CommandCost:
 
 
 def run_in_child(function: StepFunction, timeout_s: float = 3600.0, /, **arguments: Any) -> Outcome:
-    """Run `function(**arguments)` in a fresh process, killed before it uses up the machine's memory.
+    """Run `function(**arguments)` in a fresh process, killed before it uses up the machine's
+    memory.
 
     Arguments and steps are passed as JSON.
     """
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(build_child_command(function, **arguments), stdout=out, stderr=err, cwd=ROOT)
+        process = subprocess.Popen(
+            build_child_command(function, **arguments), stdout=out, stderr=err, cwd=ROOT
+        )
         failure = _watch(process, timeout_s)
         out.seek(0)
         err.seek(0)
@@ -71,7 +79,9 @@ def run_steps(function: StepFunction, /, **arguments: Any) -> list[Step]:
     """Run a function in a child and return all of its steps. Raises RuntimeError where it fails."""
     outcome = run_in_child(function, **arguments)
     if outcome.failure is not None:
-        raise RuntimeError(f"{function.__name__}: {outcome.failure}, after {len(outcome.steps)} steps")
+        raise RuntimeError(
+            f"{function.__name__}: {outcome.failure}, after {len(outcome.steps)} steps"
+        )
     return outcome.steps
 
 
@@ -89,12 +99,18 @@ def find_program() -> list[str]:
 def measure_command(
     command: Sequence[str], out: Path, stdin: Path | None = None, poll_s: float | None = None
 ) -> CommandCost:
-    """Run a command and write its output to a file. `poll_s` is how often memory is read, None for never.
+    """Run a command and write its output to a file.
+
+    `poll_s` is how often memory is read, None for never.
 
     Raises RuntimeError where it fails.
     """
     peaks: dict[int, tuple[bool, float]] = {}
-    with open(stdin or os.devnull, "rb") as source, out.open("wb") as target, tempfile.TemporaryFile() as errors:
+    with (
+        open(stdin or os.devnull, "rb") as source,
+        out.open("wb") as target,
+        tempfile.TemporaryFile() as errors,
+    ):
         start = time.perf_counter()
         process = subprocess.Popen(command, cwd=ROOT, stdin=source, stdout=target, stderr=errors)
         try:
@@ -121,7 +137,9 @@ def measure_command(
 def take_turns(
     ways: Mapping[str, Callable[[], Figure]], rounds: int, order: random.Random | None = None
 ) -> dict[str, list[Figure]]:
-    """Run every way once a round, in this order or in one drawn for each round, and return the figures by way."""
+    """Run every way once a round, in this order or in one drawn for each round, and return the
+    figures by way.
+    """
     figures: dict[str, list[Figure]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name in order.sample(list(ways), len(ways)) if order else ways:
@@ -141,7 +159,9 @@ def read_peak_mb() -> float:
 
 
 def _read_mb(path: Path, name: str) -> float | None:
-    """Return a field in kB of a file in /proc as MB; None where the process has ended or the system has no /proc."""
+    """Return a field in kB of a file in /proc as MB; None where the process has ended or the system
+    has no /proc.
+    """
     line = next((line for line in _read_text(path).splitlines() if line.startswith(name)), None)
     return int(line.split()[1]) * 1024 / 1e6 if line else None
 
@@ -157,7 +177,10 @@ def _watch(process: subprocess.Popen[bytes], timeout_s: float) -> str | None:
             except subprocess.TimeoutExpired:
                 resident = _read_mb(PROC / f"{process.pid}/status", "VmRSS")
             if available and resident and resident > MEMORY_SHARE * available:
-                return f"stopped at {resident / 1000:.1f} GB of {available / 1000:.1f} GB that were free"
+                return (
+                    f"stopped at {resident / 1000:.1f} GB of {available / 1000:.1f} GB that were"
+                    " free"
+                )
             if time.monotonic() - start > timeout_s:
                 return f"stopped after {timeout_s:.0f} s"
     finally:
@@ -167,7 +190,10 @@ def _watch(process: subprocess.Popen[bytes], timeout_s: float) -> str | None:
 
 
 def _read_peaks(root: int, peaks: dict[int, tuple[bool, float]]) -> None:
-    """Read the peak of a process and of all its descendants. It only grows, so the last reading is the result."""
+    """Read the peak of a process and of all its descendants.
+
+    It only grows, so the last reading is the result.
+    """
     waiting = [root]
     while waiting:
         pid = waiting.pop()
@@ -189,7 +215,9 @@ def join_last_lines(text: str) -> str:
 
 
 def main() -> None:
-    """Run the function `MODULE:NAME` with arguments in JSON, and print a line of JSON for each step."""
+    """Run the function `MODULE:NAME` with arguments in JSON, and print a line of JSON for each
+    step.
+    """
     module, _, name = sys.argv[1].partition(":")
     for step in getattr(importlib.import_module(module), name)(**json.loads(sys.argv[2])):
         print(json.dumps(step), flush=True)

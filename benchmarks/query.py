@@ -1,4 +1,6 @@
-"""Run ten queries on a table shaped like `results`: the DuckDB file, DuckDB on Parquet, pandas and SQLite."""
+"""Run ten queries on a table shaped like `results`: the DuckDB file, DuckDB on Parquet, pandas and
+SQLite.
+"""
 
 from __future__ import annotations
 
@@ -60,10 +62,18 @@ def query_pandas(folder: str, ids: list[str]) -> Iterator[Step]:
             del frame, table
         rows = list(result.itertuples(index=False, name=None))
         answer = _format_answer(rows)
-        yield {"query": query.name, "answer": answer, "seconds": runs, "load": loads, "peak": read_peak_mb()}
+        yield {
+            "query": query.name,
+            "answer": answer,
+            "seconds": runs,
+            "load": loads,
+            "peak": read_peak_mb(),
+        }
 
 
-def _time_queries(execute: Callable[[str], list[tuple[Any, ...]]], ids: list[str]) -> Iterator[Step]:
+def _time_queries(
+    execute: Callable[[str], list[tuple[Any, ...]]], ids: list[str]
+) -> Iterator[Step]:
     """Run each query once for its answer, then again with the clock."""
     for query in QUERIES:
         sql = query.sql.format(**{f"id{number}": key for number, key in enumerate(ids)})
@@ -72,11 +82,18 @@ def _time_queries(execute: Callable[[str], list[tuple[Any, ...]]], ids: list[str
             start = time.perf_counter()
             execute(sql)
             seconds.append(time.perf_counter() - start)
-        yield {"query": query.name, "answer": _format_answer(answer), "seconds": seconds, "peak": read_peak_mb()}
+        yield {
+            "query": query.name,
+            "answer": _format_answer(answer),
+            "seconds": seconds,
+            "peak": read_peak_mb(),
+        }
 
 
 def _format_answer(rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Format rows so that every engine's are alike: doubles with DIGITS digits, in alphabetical order."""
+    """Format rows so that every engine's are alike: doubles with DIGITS digits, in alphabetical
+    order.
+    """
     return sorted("|".join(map(_format_cell, row)) for row in rows)
 
 
@@ -99,7 +116,9 @@ def run(options: Options) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         *parts, keys = run_steps(build_files, rows=options.rows, folder=folder)
         engines = {
-            name: {step["query"]: step for step in run_steps(engine, folder=folder, ids=keys["ids"])}
+            name: {
+                step["query"]: step for step in run_steps(engine, folder=folder, ids=keys["ids"])
+            }
             for name, engine in ENGINES.items()
         }
     _check_answers(engines)
@@ -108,7 +127,9 @@ def run(options: Options) -> Report:
     medians: list[tuple[Value, ...]] = [
         (query.name, *(1000 * column[query.name] for column in times.values())) for query in QUERIES
     ]
-    peaks = [(name, max(step["peak"] for step in steps.values())) for name, steps in engines.items()]
+    peaks = [
+        (name, max(step["peak"] for step in steps.values())) for name, steps in engines.items()
+    ]
     return Report(
         "query",
         f"ten queries on {options.rows:,} rows of 45 columns, 23 of them filled",
@@ -120,11 +141,18 @@ def run(options: Options) -> Report:
         ],
         [],
         [
-            f"All engines returned the same answers. Median of {RUNS} runs after an unmeasured one, each engine in a "
-            "fresh process. The files are in the page cache.",
-            "pandas loads only the columns that a query needs, through pyarrow from the Parquet file. Its time is "
-            "shown without and with loading.",
-            "SQLite has indexes on result_id, (model, platform, framework, task), (platform, task) and published_on.",
+            (
+                f"All engines returned the same answers. Median of {RUNS} runs after an unmeasured"
+                " one, each engine in a fresh process. The files are in the page cache."
+            ),
+            (
+                "pandas loads only the columns that a query needs, through pyarrow from the Parquet"
+                " file. Its time is shown without and with loading."
+            ),
+            (
+                "SQLite has indexes on result_id, (model, platform, framework, task), (platform,"
+                " task) and published_on."
+            ),
         ],
     )
 
@@ -147,13 +175,19 @@ def _compute_medians(engines: EngineSteps) -> Seconds:
     for name, steps in engines.items():
         times[name] = {query: median(step["seconds"]) for query, step in steps.items()}
         if name == PANDAS:
-            times[LOADED] = {query: median(step["load"]) + times[name][query] for query, step in steps.items()}
+            times[LOADED] = {
+                query: median(step["load"]) + times[name][query] for query, step in steps.items()
+            }
     return times
 
 
 def _tabulate_ratios(times: Seconds) -> ReportTable:
     others = [name for name in times if name != BASE]
-    ratios = [[times[name][query.name] / times[BASE][query.name] for name in others] for query in QUERIES]
-    rows: list[tuple[Value, ...]] = [(query.name, *some) for query, some in zip(QUERIES, ratios, strict=True)]
+    ratios = [
+        [times[name][query.name] / times[BASE][query.name] for name in others] for query in QUERIES
+    ]
+    rows: list[tuple[Value, ...]] = [
+        (query.name, *some) for query, some in zip(QUERIES, ratios, strict=True)
+    ]
     rows.append(("geometric mean", *map(geometric_mean, zip(*ratios, strict=True))))
     return ReportTable(f"Time as a multiple of that of the {BASE}", ("query", *others), rows)

@@ -1,4 +1,6 @@
-"""Publish, verify and diff a release of many rows, each compared with the simplest code that reads the same bytes."""
+"""Publish, verify and diff a release of many rows, each compared with the simplest code that reads
+the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +57,15 @@ def run(options: Options) -> Report:
         ],
         [],
         [
-            "Every release holds the rows as Parquet, CSV and DuckDB. Verify reads all three and compares the rows. "
-            "sha256 reads the same bytes once and compares nothing.",
-            f"In the changed release one row in {SHARE:,} has another throughput and one in {SHARE:,} is missing. The "
-            "plain read counts the cells of all columns of both sides in DuckDB.",
+            (
+                "Every release holds the rows as Parquet, CSV and DuckDB. Verify reads all three"
+                " and compares the rows. sha256 reads the same bytes once and compares nothing."
+            ),
+            (
+                f"In the changed release one row in {SHARE:,} has another throughput and one in"
+                f" {SHARE:,} is missing. The plain read counts the cells of all columns of both"
+                " sides in DuckDB."
+            ),
             f"Median of {runs} runs in one process. The files are in the page cache.",
         ],
     )
@@ -68,10 +75,14 @@ def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
     """Yield the MB of the release, then a step with seconds for each operation."""
     where = Path(folder)
     release, changed = where / "release", where / "changed"
-    request = ReleaseRequest(_write_warehouse(where / "warehouse", rows), release, date(2026, 1, 1), version="1.0.0")
+    request = ReleaseRequest(
+        _write_warehouse(where / "warehouse", rows), release, date(2026, 1, 1), version="1.0.0"
+    )
     publishing = []
     for _ in range(runs):
-        shutil.rmtree(release, ignore_errors=True)  # with a previous release, `publish` would also compare
+        shutil.rmtree(
+            release, ignore_errors=True
+        )  # with a previous release, `publish` would also compare
         publishing.append(_measure_seconds(lambda: publish(request)))
     _write_changed(release, changed)
     yield _measure_sizes(release)
@@ -79,12 +90,23 @@ def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
     yield {"operation": "publish", "reference": HASH, "seconds": publishing}
     yield _repeat("verify", HASH, lambda: _check(verify_release(release) == []), runs)
     yield _repeat(READ, None, lambda: _read_releases(release, changed), runs)
-    yield _repeat(DIFF, READ, lambda: _check(len(diff_releases(release, changed).tables) == 1), runs)
-    yield _repeat("pandas: read, merge and compare", DIFF, lambda: _merge(release, changed), min(runs, MERGES))
-    yield _repeat("diff of the same bytes", READ, lambda: _check(diff_releases(release, release).is_empty), runs)
+    yield _repeat(
+        DIFF, READ, lambda: _check(len(diff_releases(release, changed).tables) == 1), runs
+    )
+    yield _repeat(
+        "pandas: read, merge and compare", DIFF, lambda: _merge(release, changed), min(runs, MERGES)
+    )
+    yield _repeat(
+        "diff of the same bytes",
+        READ,
+        lambda: _check(diff_releases(release, release).is_empty),
+        runs,
+    )
 
 
-def _repeat(operation: str, reference: str | None, function: Callable[[], object], runs: int) -> Step:
+def _repeat(
+    operation: str, reference: str | None, function: Callable[[], object], runs: int
+) -> Step:
     seconds = [_measure_seconds(function) for _ in range(runs)]
     return {"operation": operation, "reference": reference, "seconds": seconds}
 
@@ -101,11 +123,17 @@ def _check(holds: bool) -> None:
 
 
 def _write_warehouse(target: Path, rows: int) -> Path:
-    """Write Parquet files of one build: generated results, the rows they refer to, and other tables empty."""
+    """Write Parquet files of one build: generated results, the rows they refer to, and other tables
+    empty.
+    """
     with duckdb.connect() as connection:
         fill_results(connection, rows)
-        results = connection.sql("FROM results").to_arrow_table().cast(arrow_schema(table("results")))
-    tables = {empty.name: arrow_schema(empty).empty_table() for empty in TABLES if empty.name != "build"}
+        results = (
+            connection.sql("FROM results").to_arrow_table().cast(arrow_schema(table("results")))
+        )
+    tables = {
+        empty.name: arrow_schema(empty).empty_table() for empty in TABLES if empty.name != "build"
+    }
     tables["results"] = results
     for name, key in PARENTS.items():
         tables[name] = _build_parents(name, key, results.column(key).unique().to_pylist())
@@ -113,7 +141,8 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     described += [row for view in VIEWS for row in dictionary_rows(view)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
     tables = {
-        name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema) for name, rows in tables.items()
+        name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema)
+        for name, rows in tables.items()
     }
     with open_engine(tables) as engine:
         views = dict(evaluate_views(engine))
@@ -127,7 +156,10 @@ def _write_warehouse(target: Path, rows: int) -> Path:
 
 def _build_parents(name: str, key: str, values: list[str]) -> pa.Table:
     described = table(name)
-    rows = [{column.name: _choose_text(column, key, value) for column in described.columns} for value in values]
+    rows = [
+        {column.name: _choose_text(column, key, value) for column in described.columns}
+        for value in values
+    ]
     return pa.Table.from_pylist(rows, schema=arrow_schema(described))
 
 
@@ -145,14 +177,19 @@ def _write_changed(release: Path, target: Path) -> None:
     source = release / "results.parquet"
     with duckdb.connect() as connection:
         throughput = f"if(row_number % {SHARE} = 1, throughput + 1, throughput) AS throughput"
-        query = f"SELECT * REPLACE ({throughput}) FROM read_parquet('{source}') WHERE row_number % {SHARE} <> 2"
+        query = (
+            f"SELECT * REPLACE ({throughput}) FROM read_parquet('{source}') WHERE row_number %"
+            f" {SHARE} <> 2"
+        )
         changed = connection.sql(query).to_arrow_table().cast(pq.read_schema(source))
     pq.write_table(changed, target / source.name, compression="zstd", write_page_checksum=True)
 
 
 def _measure_sizes(release: Path) -> Step:
     sizes = [(path.suffix, path.stat().st_size / 1e6) for path in release.iterdir()]
-    parts = {name: sum(size for end, size in sizes if end == suffix) for name, suffix in SUFFIXES.items()}
+    parts = {
+        name: sum(size for end, size in sizes if end == suffix) for name, suffix in SUFFIXES.items()
+    }
     return parts | {"all": sum(size for _, size in sizes)}
 
 
@@ -176,4 +213,6 @@ def _read_releases(*sides: Path) -> None:
     with duckdb.connect() as connection:
         for side in sides:
             for path in side.glob("*.parquet"):
-                connection.execute(f"SELECT count(COLUMNS(*)) FROM read_parquet('{path}')").fetchall()
+                connection.execute(
+                    f"SELECT count(COLUMNS(*)) FROM read_parquet('{path}')"
+                ).fetchall()

@@ -1,4 +1,6 @@
-"""What a benchmark gets and returns: options, and a report of tables, targets and notes that prints as Markdown."""
+"""What a benchmark gets and returns: options, and a report of tables, targets and notes that prints
+as Markdown.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ Value = str | int | float | None
 class Options:
     """Options of all benchmarks. `quick` selects small sizes, whose figures mean nothing.
 
-    `rows` is the size of the queried table and `mlperf` a round of MLPerf Training, as archive or checkout. The others
-    are Python interpreters: `official` has mlperf-logging, `loadgen` has mlcommons-loadgen, `torch` has torch, numpy
-    and pillow.
+    `rows` is the size of the queried table and `mlperf` a round of MLPerf Training, as archive or
+    checkout. The others are Python interpreters: `official` has mlperf-logging, `loadgen` has
+    mlcommons-loadgen, `torch` has torch, numpy and pillow.
     """
 
     quick: bool = False
@@ -50,7 +52,10 @@ class ReportTarget:
 
     def format_line(self) -> str:
         bound, verdict = "at least" if self.at_least else "at most", "met" if self.met else "MISSED"
-        return f"{self.name}: {format_value(self.value)}, target {bound} {format_value(self.limit)}: {verdict}"
+        return (
+            f"{self.name}: {format_value(self.value)}, target {bound} {format_value(self.limit)}:"
+            f" {verdict}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,10 @@ class Report:
     skipped: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "targets": [{**asdict(target), "met": target.met} for target in self.targets]}
+        return {
+            **asdict(self),
+            "targets": [{**asdict(target), "met": target.met} for target in self.targets],
+        }
 
 
 def format_value(value: Value) -> str:

@@ -1,4 +1,6 @@
-"""Run the pipeline behind the readers stage by stage over generated rows and compare the time per row."""
+"""Run the pipeline behind the readers stage by stage over generated rows and compare the time per
+row.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ Steps = dict[str, Step]  # by stage
 def measure(count: int) -> Iterator[Step]:
     """Run each stage that `ingest` runs after the readers, on generated tables."""
     vocabulary = load_vocabulary()
-    parsed = {document.document_id: (document, tables) for document, tables in _generate_documents(count)}
+    parsed = {
+        document.document_id: (document, tables) for document, tables in _generate_documents(count)
+    }
     documents = [document for document, _ in parsed.values()]
     seconds = 0.0
 
@@ -50,12 +54,19 @@ def measure(count: int) -> Iterator[Step]:
 
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
         writer.start()
-        checked, step = _time_stage("check", lambda: check_documents(documents, load, vocabulary, writer.add))
+        checked, step = _time_stage(
+            "check", lambda: check_documents(documents, load, vocabulary, writer.add)
+        )
         yield {"stage": "normalise", "seconds": seconds, "peak": step["peak"]}
         frames = checked.frames
-        flagged = {"results": len(frames["results"]), "flagged": int(frames["flags"]["result_id"].nunique())}
+        flagged = {
+            "results": len(frames["results"]),
+            "flagged": int(frames["flags"]["result_id"].nunique()),
+        }
         yield {**step, "seconds": step["seconds"] - seconds, **flagged}
-        claims, step = _time_stage("claims", lambda: evaluate_claims(writer.engine, checked.documents, {}, frames))
+        claims, step = _time_stage(
+            "claims", lambda: evaluate_claims(writer.engine, checked.documents, {}, frames)
+        )
         yield step
         writer.start_views()
         frames = claims | {"capture_differences": build_frame(table("capture_differences"), [])}
@@ -92,7 +103,10 @@ def _generate_documents(count: int) -> Iterator[tuple[Document, ParsedDocument]]
 
 
 def _build_table(name: str, rows: Iterable[Cells]) -> SourceTable:
-    body = (SourceRow(number, cells, f"{name}, row {number}") for number, cells in enumerate(rows, start=1))
+    body = (
+        SourceRow(number, cells, f"{name}, row {number}")
+        for number, cells in enumerate(rows, start=1)
+    )
     return SourceTable.from_rows(name, COLUMNS, list(body), name)
 
 
@@ -100,8 +114,12 @@ def run(options: Options) -> Report:
     """Measure each size once, in a fresh process."""
     sizes = QUICK_SIZES if options.quick else SIZES
     outcomes = {size: run_in_child(measure, TIMEOUT_S, count=size) for size in sizes}
-    steps = {size: {step["stage"]: step for step in outcome.steps} for size, outcome in outcomes.items()}
-    growth = {(small, large): _compare_sizes(steps, small, large) for small, large in pairwise(sizes)}
+    steps = {
+        size: {step["stage"]: step for step in outcome.steps} for size, outcome in outcomes.items()
+    }
+    growth = {
+        (small, large): _compare_sizes(steps, small, large) for small, large in pairwise(sizes)
+    }
     rows = [(stage, *(ratios.get(stage) for ratios in growth.values())) for stage in STAGES]
     columns = ("stage", *(f"{large:,} / {small:,}" for small, large in growth))
     (small, large), last = list(growth.items())[-1]
@@ -110,7 +128,9 @@ def run(options: Options) -> Report:
         "normalise, check and write generated rows",
         [
             _tabulate_times(steps),
-            ReportTable("Time per row relative to the next smaller size (1 is linear)", columns, rows),
+            ReportTable(
+                "Time per row relative to the next smaller size (1 is linear)", columns, rows
+            ),
         ],
         [
             ReportTarget(f"{stage}: time per row, {large:,} / {small:,} rows", ratio, MAX_GROWTH)
@@ -125,7 +145,9 @@ def run(options: Options) -> Report:
 
 def _tabulate_times(steps: dict[int, Steps]) -> ReportTable:
     figures = [
-        (size, stage, step["seconds"], step["peak"]) for size, some in steps.items() for stage, step in some.items()
+        (size, stage, step["seconds"], step["peak"])
+        for size, some in steps.items()
+        for stage, step in some.items()
     ]
     figures += [
         (size, "all four", sum(step["seconds"] for step in some.values()), some["write"]["peak"])
@@ -141,10 +163,15 @@ def _tabulate_times(steps: dict[int, Steps]) -> ReportTable:
 
 
 def _compare_sizes(steps: dict[int, Steps], small: int, large: int) -> dict[str, float]:
-    """Return the ratio of times per row by stage: 1 where time is linear, below it where a fixed cost weighs less."""
+    """Return the ratio of times per row by stage: 1 where time is linear, below it where a fixed
+    cost weighs less.
+    """
     before, after = steps[small], steps[large]
     both = (stage for stage in STAGES if stage in before and stage in after)
-    return {stage: after[stage]["seconds"] / large / (before[stage]["seconds"] / small) for stage in both}
+    return {
+        stage: after[stage]["seconds"] / large / (before[stage]["seconds"] / small)
+        for stage in both
+    }
 
 
 def _list_notes(outcomes: dict[int, Outcome], steps: dict[int, Steps]) -> Iterator[str]:
@@ -152,4 +179,7 @@ def _list_notes(outcomes: dict[int, Outcome], steps: dict[int, Steps]) -> Iterat
         if outcome.failure is not None:
             yield f"{size:,} rows: {outcome.failure}, in {STAGES[len(outcome.steps)]}."
         if check := steps[size].get("check"):
-            yield f"{size:,} rows: {check['results']:,} results, {check['flagged']:,} of them flagged."
+            yield (
+                f"{size:,} rows: {check['results']:,} results, {check['flagged']:,} of them"
+                " flagged."
+            )

@@ -10,7 +10,16 @@ from pathlib import Path
 import duckdb
 from ipu_results.schema import sql_table, table
 
-from benchmarks.generate import BOW, CHIPS, CLASSIC, DATASETS, FRAMEWORKS, LENGTHS, MODELS, PRECISIONS
+from benchmarks.generate import (
+    BOW,
+    CHIPS,
+    CLASSIC,
+    DATASETS,
+    FRAMEWORKS,
+    LENGTHS,
+    MODELS,
+    PRECISIONS,
+)
 from benchmarks.processes import Step, read_peak_mb
 
 DUCKDB, PARQUET, SQLITE = "results.duckdb", "results.parquet", "results.sqlite"
@@ -27,9 +36,12 @@ SQLITE_TYPES = {"integer": "INTEGER", "double": "REAL", "boolean": "INTEGER"}
 
 PICKS = f"""
     SELECT i, hash(i) AS h, {{models}}[1 + pick(i, 1, {len(MODELS)})] AS model,
-        {{speeds}}[1 + pick(i, 1, {len(MODELS)})] AS speed, pick(i, 2, 2) = 0 AS bow, 1 + pick(i, 3, 3) AS size,
-        CAST(2 ** pick(i, 4, 5) AS BIGINT) AS step, pick(i, 5, 4) < 3 AS inference, pick(i, 6, 1000) AS noise,
-        {{lengths}}[1 + pick(i, 7, 3)] AS length, pick(i, 8, 1000000) AS h8, pick(i, 9, 1000000) AS h9,
+        {{speeds}}[1 + pick(i, 1, {len(MODELS)})] AS speed, pick(i, 2, 2) = 0 AS bow, 1 + pick(i, 3,
+        3) AS size,
+        CAST(2 ** pick(i, 4, 5) AS BIGINT) AS step, pick(i, 5, 4) < 3 AS inference, pick(i, 6, 1000)
+        AS noise,
+        {{lengths}}[1 + pick(i, 7, 3)] AS length, pick(i, 8, 1000000) AS h8, pick(i, 9, 1000000) AS
+        h9,
         pick(i, 10, 1000000) AS h10
     FROM range({{rows}}) AS numbers(i)"""
 FIGURES = """
@@ -40,7 +52,9 @@ FILLED = {
     "origin": "'published'",
     "publisher": "'Graphcore'",
     "document_id": "'generated-' || (i // 10000)",
-    "table_name": "CASE WHEN bow THEN 'bow_' ELSE 'pod_' END || if(inference, 'inference', 'training')",
+    "table_name": (
+        "CASE WHEN bow THEN 'bow_' ELSE 'pod_' END || if(inference, 'inference', 'training')"
+    ),
     "row_number": "1 + i % 10000",
     "published_on": "DATE '2020-01-01' + h8 % 1400",
     "task": "CASE WHEN inference THEN 'inference' ELSE 'training' END",
@@ -60,7 +74,9 @@ FILLED = {
     "item": "'item'",
     "latency_ms": "CASE WHEN inference THEN round(1600 * step * {chips}[size] / throughput, 2) END",
 }
-KEYS = "SELECT result_id FROM results WHERE document_id = 'generated-0' AND row_number IN (7, 77, 777)"
+KEYS = (
+    "SELECT result_id FROM results WHERE document_id = 'generated-0' AND row_number IN (7, 77, 777)"
+)
 
 
 def build_files(rows: int, folder: str) -> Iterator[Step]:
@@ -68,11 +84,15 @@ def build_files(rows: int, folder: str) -> Iterator[Step]:
     duckdb_file, parquet, sqlite = (Path(folder) / name for name in (DUCKDB, PARQUET, SQLITE))
     copy = f"COPY results TO '{parquet}' (FORMAT parquet, COMPRESSION zstd)"
     with duckdb.connect(str(duckdb_file)) as connection:
-        yield _time_part("DuckDB file with its key", duckdb_file, lambda: fill_results(connection, rows))
+        yield _time_part(
+            "DuckDB file with its key", duckdb_file, lambda: fill_results(connection, rows)
+        )
         yield _time_part("Parquet file", parquet, lambda: connection.execute(copy))
         with sqlite3.connect(sqlite) as target:
             yield _time_part("SQLite file", sqlite, lambda: _copy_to_sqlite(connection, target))
-            yield _time_part("SQLite indexes", sqlite, lambda: target.executescript(";".join(INDEXES)))
+            yield _time_part(
+                "SQLite indexes", sqlite, lambda: target.executescript(";".join(INDEXES))
+            )
         keys = connection.execute(KEYS).fetchall()
     yield {"part": "keys", "ids": sorted(key for (key,) in keys)}
 
@@ -81,7 +101,12 @@ def _time_part(part: str, path: Path, write: Callable[[], object]) -> Step:
     start = time.perf_counter()
     write()
     seconds = time.perf_counter() - start
-    return {"part": part, "seconds": seconds, "megabytes": path.stat().st_size / 1e6, "peak": read_peak_mb()}
+    return {
+        "part": part,
+        "seconds": seconds,
+        "megabytes": path.stat().st_size / 1e6,
+        "peak": read_peak_mb(),
+    }
 
 
 def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
@@ -89,24 +114,38 @@ def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
     create, *_ = sql_table(RESULTS)
     lines = (line for line in create.splitlines() if "FOREIGN KEY" not in line)
     connection.execute("\n".join(lines).replace(",\n)", "\n)"))
-    connection.execute("CREATE TEMP MACRO pick(i, salt, n) AS CAST(hash(16 * i + salt) % n AS INTEGER)")
+    connection.execute(
+        "CREATE TEMP MACRO pick(i, salt, n) AS CAST(hash(16 * i + salt) % n AS INTEGER)"
+    )
     columns = ", ".join(f"{text} AS {name}" for name, text in FILLED.items())
     query = f"WITH picks AS ({PICKS}), figures AS ({FIGURES}) SELECT {columns} FROM figures"
     lists = {
-        **{"models": list(MODELS), "speeds": list(MODELS.values()), "lengths": list(LENGTHS), "chips": list(CHIPS)},
+        **{
+            "models": list(MODELS),
+            "speeds": list(MODELS.values()),
+            "lengths": list(LENGTHS),
+            "chips": list(CHIPS),
+        },
         **{"bow": list(BOW), "classic": list(CLASSIC), "datasets": list(DATASETS)},
         **{"frameworks": list(FRAMEWORKS), "precisions": list(PRECISIONS)},
     }
-    connection.execute("INSERT INTO results BY NAME " + query.format(**lists, dataset_count=len(DATASETS), rows=rows))
+    connection.execute(
+        "INSERT INTO results BY NAME "
+        + query.format(**lists, dataset_count=len(DATASETS), rows=rows)
+    )
     connection.execute("CHECKPOINT")
 
 
 def _copy_to_sqlite(connection: duckdb.DuckDBPyConnection, target: sqlite3.Connection) -> None:
     """Copy the filled columns, days as ISO text. The other columns exist and are null."""
     target.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
-    columns = (f"{column.name} {SQLITE_TYPES.get(column.kind, 'TEXT')}" for column in RESULTS.columns)
+    columns = (
+        f"{column.name} {SQLITE_TYPES.get(column.kind, 'TEXT')}" for column in RESULTS.columns
+    )
     target.execute(f"CREATE TABLE results ({', '.join(columns)})")
-    texts = ", ".join(f"CAST({name} AS VARCHAR)" if name == "published_on" else name for name in FILLED)
+    texts = ", ".join(
+        f"CAST({name} AS VARCHAR)" if name == "published_on" else name for name in FILLED
+    )
     rows = connection.execute(f"SELECT {texts} FROM results")
     insert = f"INSERT INTO results ({', '.join(FILLED)}) VALUES ({', '.join('?' * len(FILLED))})"
     while batch := rows.fetchmany(BATCH):

@@ -1,4 +1,6 @@
-"""Shared fixtures and helpers: the committed documents, a warehouse built from them once, the real command line."""
+"""Shared fixtures and helpers: the committed documents, a warehouse built from them once, the real
+command line.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,13 @@ from click.testing import CliRunner
 from filelock import FileLock
 from hypothesis import settings
 from ipu_results import build, store
-from ipu_results.build import CheckedTables, IngestConfig, LoadedDocument, check_documents, load_document
+from ipu_results.build import (
+    CheckedTables,
+    IngestConfig,
+    LoadedDocument,
+    check_documents,
+    load_document,
+)
 from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
 from ipu_results.errors import IpuResultsError
@@ -37,7 +45,8 @@ from ipu_results.store.query import STORED, open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
 
-# A shell that starts the suite in the background makes it ignore Ctrl-C, and its child processes inherit that.
+# A shell that starts the suite in the background makes it ignore Ctrl-C, and its child processes
+# inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("suite", max_examples=30, deadline=None)
@@ -47,7 +56,12 @@ settings.load_profile("suite")
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "raw"
 COMMITTED = ROOT / "warehouse"
-FIRST = ("test_benchmarks.py", "test_emulator_docs.py", "test_sweep_command.py", "test_validation.py")
+FIRST = (
+    "test_benchmarks.py",
+    "test_emulator_docs.py",
+    "test_sweep_command.py",
+    "test_validation.py",
+)
 PAGE = "graphcore/performance-2023-07-04.html"
 PAGE_ID = "graphcore-performance-2023-07-04"
 PAPER = "qwant/resnext101-c2-2020-02-28.pdf"
@@ -69,7 +83,13 @@ def run_process(*args: object, env: Mapping[str, str] | None = None) -> Done:
     """Run the command in a process of its own, with other environment variables."""
     command = [sys.executable, "-m", "ipu_results", *map(str, args)]
     return subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=600, check=False
+        command,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **(env or {})},
+        timeout=600,
+        check=False,
     )
 
 
@@ -88,7 +108,9 @@ def get_error(raw: Path) -> str:
 
 
 def check_raw(raw: Path) -> CheckedTables:
-    """Check the documents of `raw` as a build does before it writes; what is unchanged is read once in a process."""
+    """Check the documents of `raw` as a build does before it writes; what is unchanged is read once
+    in a process.
+    """
     checked = check_documents(load_catalogue(raw), _load_once, load_vocabulary())
     check_tables(checked.frames)
     return checked
@@ -103,7 +125,9 @@ def find_error(raw: Path) -> str:
 
 def _load_once(document: Document) -> LoadedDocument:
     sidecar = document.path.with_name(f"{document.path.name}.toml")
-    key = sidecar.read_bytes() + document.read_bytes()  # the sidecar has the digests of the attachments
+    key = (
+        sidecar.read_bytes() + document.read_bytes()
+    )  # the sidecar has the digests of the attachments
     if key not in LOADED:
         LOADED[key] = load_document(document, load_vocabulary(), IngestConfig())
     return LOADED[key]
@@ -144,7 +168,8 @@ def reseal(raw: Path, file: str) -> None:
     sidecar = raw / f"{file}.toml"
     digest = hashlib.sha256((raw / file).read_bytes()).hexdigest()
     sidecar.write_text(
-        re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', sidecar.read_text(encoding="utf-8")), encoding="utf-8"
+        re.sub(r'sha256 = "\w+"', f'sha256 = "{digest}"', sidecar.read_text(encoding="utf-8")),
+        encoding="utf-8",
     )
 
 
@@ -159,25 +184,36 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
 
 def read_files(folder: Path) -> dict[str, bytes]:
     """Return the bytes of a folder's files, to compare it before and after."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != ".lock"}
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() and path.name != ".lock"
+    }
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out modules of slow tests from the quick suite before they import what only they need."""
     if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
         return None
-    slow = re.search(r"(?m)^pytestmark = \[?pytest\.mark\.slow\b", collection_path.read_text(encoding="utf-8"))
+    slow = re.search(
+        r"(?m)^pytestmark = \[?pytest\.mark\.slow\b", collection_path.read_text(encoding="utf-8")
+    )
     return True if slow else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the tests that share the dearest state, which then stay on one worker: others steal from the end.
+    """Start with the tests that share the dearest state, which then stay on one worker: others
+    steal from the end.
 
-    One worker builds the warehouse. The second of two starts in the middle, with the modules that need none.
+    One worker builds the warehouse. The second of two starts in the middle, with the modules that
+    need none.
     """
     needing = {item.path for item in items if "warehouse" in getattr(item, "fixturenames", ())}
     items.sort(key=lambda item: (item.path.name not in FIRST, item.path not in needing))
-    half, last = len(items) // 2, sum(item.path in needing or item.path.name in FIRST for item in items)
+    half, last = (
+        len(items) // 2,
+        sum(item.path in needing or item.path.name in FIRST for item in items),
+    )
     if last > half:
         items[half:] = items[last:] + items[half:last]
 
@@ -205,7 +241,9 @@ def get_shared_folder(factory: pytest.TempPathFactory, name: str) -> Path:
 
 @contextmanager
 def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
-    """Give a folder shared by all workers, and whether to fill it: the first worker does while the others wait."""
+    """Give a folder shared by all workers, and whether to fill it: the first worker does while the
+    others wait.
+    """
     folder = get_shared_folder(factory, name)
     with FileLock(f"{folder}.lock"):
         done = folder / ".done"
@@ -217,12 +255,18 @@ def once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, boo
 
 
 def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
-    """Connect to the Parquet files of tables and views: the views need not be evaluated again for each test."""
+    """Connect to the Parquet files of tables and views: the views need not be evaluated again for
+    each test.
+    """
     connection = store.query._load_parquet(warehouse, {}, "")
     connection.begin()
     for view in FILE_VIEWS:
         if not view.parameters:
-            create_table(connection, f"{STORED}.{view.name}", pq.read_table(warehouse / get_parquet_name(view.name)))
+            create_table(
+                connection,
+                f"{STORED}.{view.name}",
+                pq.read_table(warehouse / get_parquet_name(view.name)),
+            )
             connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS FROM {STORED}.{view.name}")
     connection.commit()
     return connection
@@ -238,7 +282,9 @@ def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     built = get_shared_folder(tmp_path_factory, "built") / "warehouse"
     opened: dict[Path, duckdb.DuckDBPyConnection] = {}
 
-    def connect_once(warehouse: Path, limits: Mapping[str, str | int], statement: str) -> duckdb.DuckDBPyConnection:
+    def connect_once(
+        warehouse: Path, limits: Mapping[str, str | int], statement: str
+    ) -> duckdb.DuckDBPyConnection:
         folder = warehouse.resolve()
         if limits or folder not in (COMMITTED, built.resolve()):
             return connect(warehouse, limits, statement)
@@ -253,7 +299,9 @@ def _open_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _canaries_once() -> Iterator[None]:
-    """Check the gate with the same canaries once in a process: it takes a third of a second of each build."""
+    """Check the gate with the same canaries once in a process: it takes a third of a second of each
+    build.
+    """
     passed: list[object] = []
 
     def check_once(*canaries: Any) -> None:
@@ -288,7 +336,9 @@ def opened(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.fixture(scope="session")
 def database(warehouse: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the DuckDB file of the built warehouse, whose views are evaluated."""
-    with duckdb.connect(str(warehouse / DATABASE), read_only=True, config={**ENGINE, **LOCKDOWN}) as connection:
+    with duckdb.connect(
+        str(warehouse / DATABASE), read_only=True, config={**ENGINE, **LOCKDOWN}
+    ) as connection:
         yield connection
 
 
@@ -300,7 +350,9 @@ def query(opened: duckdb.DuckDBPyConnection) -> Query:
 
 @pytest.fixture
 def raw(tmp_path: Path) -> Path:
-    """Copy the documents, which a test may then change, without the claims, which take time to recompute."""
+    """Copy the documents, which a test may then change, without the claims, which take time to
+    recompute.
+    """
     return copy_raw(tmp_path / "raw", "claims")
 
 
@@ -322,22 +374,44 @@ def built(tmp_path: Path, warehouse: Path) -> Path:
 
 
 def require(present: bool, reason: str) -> None:
-    """Skip a test without what it needs; fail it instead with REQUIRE_READERS=1, as `.ci/run` sets it."""
+    """Skip a test without what it needs; fail it instead with REQUIRE_READERS=1, as `.ci/run` sets
+    it.
+    """
     if not present:
         (pytest.fail if os.environ.get("REQUIRE_READERS") == "1" else pytest.skip)(reason)
 
 
 def install_aside(name: str) -> Path:
-    """Install the packages of a list of pins, next to those of the environment, in a folder of its own."""
+    """Install the packages of a list of pins, next to those of the environment, in a folder of its
+    own.
+    """
     pins = ROOT / "tests" / f"{name}.txt"
     target = Path(sys.prefix) / f"{name}-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
     with FileLock(f"{target}.lock"):
         if not target.exists():
             unfinished = Path(f"{target}.part")
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-            options = ["--no-build-isolation", "--require-hashes", "-r", str(pins), "--target", str(unfinished)]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-deps",
+            ]
+            options = [
+                "--no-build-isolation",
+                "--require-hashes",
+                "-r",
+                str(pins),
+                "--target",
+                str(unfinished),
+            ]
             done = subprocess.run([*pip, *options], capture_output=True, text=True, check=False)
-            require(done.returncode == 0, f"{pins.name} cannot be installed here: {done.stderr.strip()[-300:]}")
+            require(
+                done.returncode == 0,
+                f"{pins.name} cannot be installed here: {done.stderr.strip()[-300:]}",
+            )
             unfinished.rename(target)
     return target
 

@@ -1,1 +1,3 @@
-"""Generate documents with known figures in many dialects of HTML and PDF, and judge how they are read."""
+"""Generate documents with known figures in many dialects of HTML and PDF, and judge how they are
+read.
+"""

@@ -1,6 +1,7 @@
 """What headless Chromium shows of the cells of a page: the truth about HTML, where it is installed.
 
-`CHROMIUM` names the browser, and `site/node_modules` has the package that controls it (`npm ci` in `site`).
+`CHROMIUM` names the browser, and `site/node_modules` has the package that controls it (`npm ci` in
+`site`).
 """
 
 from __future__ import annotations
@@ -36,18 +37,24 @@ SLACK = 3  # pixels around a character that its ink may take
 
 Picture = npt.NDArray[np.int16]
 ShownTable = list[list[str | None]]
-"""Visible text of each cell, in the order on the screen; None for one with ink that is not its text."""
+"""Visible text of each cell, in the order on the screen; None for one with ink that is not its
+text.
+"""
 
 
 def is_installed() -> bool:
     """Check whether pages can be rendered."""
-    return bool(os.environ.get("CHROMIUM")) and shutil.which("node") is not None and PACKAGE.is_dir()
+    return (
+        bool(os.environ.get("CHROMIUM")) and shutil.which("node") is not None and PACKAGE.is_dir()
+    )
 
 
 def render(pages: Iterable[str]) -> Iterator[list[ShownTable]]:
     """Yield what the tables of each page show."""
     command = ["node", str(SCRIPT)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for page in pages:
@@ -55,7 +62,9 @@ def render(pages: Iterable[str]) -> Iterator[list[ShownTable]]:
             process.stdin.flush()
             answer = json.loads(process.stdout.readline())
             with_text, without = map(_open_picture, answer["pictures"])
-            height, width = (min(sides) for sides in zip(with_text.shape[:2], without.shape[:2], strict=True))
+            height, width = (
+                min(sides) for sides in zip(with_text.shape[:2], without.shape[:2], strict=True)
+            )
             with_text, without = with_text[:height, :width], without[:height, :width]
             ink = (np.abs(with_text - without) >= MIN_CONTRAST).any(axis=2)
             yield [[_show_row(row, ink, without) for row in table] for table in answer["tables"]]
@@ -66,7 +75,9 @@ def _open_picture(text: str) -> Picture:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(text))).convert("RGB"), dtype=np.int16)
 
 
-def _show_row(cells: Sequence[dict[str, Any]], ink: npt.NDArray[np.bool_], behind: Picture) -> list[str | None]:
+def _show_row(
+    cells: Sequence[dict[str, Any]], ink: npt.NDArray[np.bool_], behind: Picture
+) -> list[str | None]:
     shown = sorted(cells, key=lambda cell: cell["box"][0])
     return [_show_cell(cell, ink, behind) for cell in shown if cell["box"][2] and cell["box"][3]]
 
@@ -80,7 +91,13 @@ def _show_cell(cell: dict[str, Any], ink: npt.NDArray[np.bool_], behind: Picture
         if char.isspace():
             seen += [(y + height / 2, x, height, " ")] if width else []
             continue
-        if height >= MIN_HEIGHT and width and x >= 0 and y >= 0 and ink[_cut((x, y, width, height))].any():
+        if (
+            height >= MIN_HEIGHT
+            and width
+            and x >= 0
+            and y >= 0
+            and ink[_cut((x, y, width, height))].any()
+        ):
             is_crossed = is_struck or _is_crossed(behind[_cut((x, y, width, height))])
             seen += [] if is_crossed else [(y + height / 2, x, height, char)]
         across, down = max(0, round(x) - x0 - SLACK), max(0, round(y) - y0 - SLACK)
@@ -92,7 +109,11 @@ def _show_cell(cell: dict[str, Any], ink: npt.NDArray[np.bool_], behind: Picture
         if not lines or item[0] - lines[-1][0][0] > item[2] / 2:
             lines.append([])
         lines[-1].append(item)
-    return _normalise(" ".join("".join(char for *_, char in sorted(line, key=lambda item: item[1])) for line in lines))
+    return _normalise(
+        " ".join(
+            "".join(char for *_, char in sorted(line, key=lambda item: item[1])) for line in lines
+        )
+    )
 
 
 def _normalise(text: str) -> str:
@@ -101,7 +122,9 @@ def _normalise(text: str) -> str:
 
 def _cut(box: Sequence[float]) -> tuple[slice, slice]:
     x, y, width, height = box
-    return slice(max(0, int(y)), max(0, round(y + height))), slice(max(0, int(x)), max(0, round(x + width)))
+    return slice(max(0, int(y)), max(0, round(y + height))), slice(
+        max(0, int(x)), max(0, round(x + width))
+    )
 
 
 def _is_crossed(behind: Picture) -> bool:
@@ -116,13 +139,16 @@ def _is_crossed(behind: Picture) -> bool:
 
 
 def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Table]:
-    """Return the tables with each cell unreadable that a browser shows otherwise, or under another header."""
+    """Return the tables with each cell unreadable that a browser shows otherwise, or under another
+    header.
+    """
     marked = []
     for number, table in enumerate(tables):
         grid = shown[number] if number < len(shown) else []
         header, *rows = [row for row in grid if any(text != "" for text in row)] or [[]]
         places = [
-            header.index(name) if header.count(name := _normalise(column)) == 1 else MISSING for column in table.columns
+            header.index(name) if header.count(name := _normalise(column)) == 1 else MISSING
+            for column in table.columns
         ]
         kept = [
             [
@@ -130,7 +156,9 @@ def mark_unseen(tables: Sequence[Table], shown: Sequence[ShownTable]) -> list[Ta
                 for cell, place in zip(printed, places, strict=True)
             ]
             for printed, row in zip(
-                table.rows, rows if len(rows) == len(table.rows) else [[]] * len(table.rows), strict=True
+                table.rows,
+                rows if len(rows) == len(table.rows) else [[]] * len(table.rows),
+                strict=True,
             )
         ]
         marked.append(replace(table, rows=tuple(map(tuple, kept))))

@@ -13,7 +13,10 @@ from benchmarks.documents.tables import Table
 def write_case(path: Path, data: bytes, tables: Sequence[Table]) -> None:
     """Write a document and the rows that are printed in it."""
     rows = [
-        {"table": table.header.table, **{field: [number, text] for field, (number, text) in sorted(row)}}
+        {
+            "table": table.header.table,
+            **{field: [number, text] for field, (number, text) in sorted(row)},
+        }
         for table in tables
         for row in find_printed_rows(table)
     ]

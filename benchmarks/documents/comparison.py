@@ -1,4 +1,6 @@
-"""Read thousands of generated documents, and the same ones with other programs, and count what was read exactly."""
+"""Read thousands of generated documents, and the same ones with other programs, and count what was
+read exactly.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,12 @@ def run(options: Options) -> Report:
         "documents",
         f"exact, reported or silently wrong, {len(trials):,} generated documents",
         [
-            _count("Documents without doubt or hidden parts", "dialect", plain, lambda trial: [trial.recipe.dialect]),
+            _count(
+                "Documents without doubt or hidden parts",
+                "dialect",
+                plain,
+                lambda trial: [trial.recipe.dialect],
+            ),
             _count("All other documents", "dialect", others, lambda trial: [trial.recipe.dialect]),
             _count("By mutation", "mutation", trials, lambda trial: trial.recipe.mutations),
             _contend(trials, options.quick),
@@ -67,7 +74,9 @@ def run(options: Options) -> Report:
     for file_format, limit in MIN_EXACT.items():
         verdicts = [trial.verdict for trial in plain if trial.recipe.file_format == file_format]
         share = 100 * sum(verdict.outcome == EXACT for verdict in verdicts) / max(1, len(verdicts))
-        report.targets.append(ReportTarget(f"exact plain {file_format} documents, %", share, limit, at_least=True))
+        report.targets.append(
+            ReportTarget(f"exact plain {file_format} documents, %", share, limit, at_least=True)
+        )
     silent = [trial for trial in trials if trial.verdict.outcome == SILENT]
     decidable = [trial for trial in silent if UNDECIDABLE not in trial.recipe.mutations]
     report.targets.append(ReportTarget("silently wrong documents", len(decidable), 0))
@@ -79,13 +88,19 @@ def run(options: Options) -> Report:
         report.targets.append(ReportTarget(f"silently wrong {title}", counts[SILENT], 0))
         wrong = {name: verdict.reason for name, verdict in judged if verdict.outcome == SILENT}
         report.notes += [f"{title}, {name}: {reason}" for name, reason in wrong.items()]
-    report.notes.append(f"Judged by what Chromium shows: {'yes' if is_installed() else 'no, set CHROMIUM to one'}.")
-    report.notes += [f"{trial.recipe}: {trial.verdict.reason}" for trial in _pick_shortest(decidable)]
     report.notes.append(
-        f"Not counted: {len(silent) - len(decidable)} silently wrong documents with {UNDECIDABLE!r}, where "
-        "nothing tells a decimal comma from a thousands mark."
+        f"Judged by what Chromium shows: {'yes' if is_installed() else 'no, set CHROMIUM to one'}."
     )
-    report.notes.append(f"Optional typesetters that are installed: {', '.join(TYPESETTERS) or 'none'}.")
+    report.notes += [
+        f"{trial.recipe}: {trial.verdict.reason}" for trial in _pick_shortest(decidable)
+    ]
+    report.notes.append(
+        f"Not counted: {len(silent) - len(decidable)} silently wrong documents with"
+        f" {UNDECIDABLE!r}, where nothing tells a decimal comma from a thousands mark."
+    )
+    report.notes.append(
+        f"Optional typesetters that are installed: {', '.join(TYPESETTERS) or 'none'}."
+    )
     return report
 
 
@@ -94,12 +109,20 @@ def _count(title: str, what: str, trials: Iterable[Trial], keys: object) -> Repo
     for trial in trials:
         for key in (*keys(trial), f"all {trial.recipe.file_format}"):  # type: ignore[operator]
             counts[key][trial.verdict.outcome] += 1
-    rows = [_format_row(key, counts[key]) for key in sorted(counts, key=lambda key: (key.startswith("all"), key))]
+    rows = [
+        _format_row(key, counts[key])
+        for key in sorted(counts, key=lambda key: (key.startswith("all"), key))
+    ]
     return ReportTable(title, (what, *COLUMNS), rows)
 
 
 def _format_row(name: str, count: Counter[str]) -> list[Value]:
-    return [name, count.total(), *(count[outcome] for outcome in OUTCOMES), 100 * count[EXACT] / max(1, count.total())]
+    return [
+        name,
+        count.total(),
+        *(count[outcome] for outcome in OUTCOMES),
+        100 * count[EXACT] / max(1, count.total()),
+    ]
 
 
 def _contend(trials: Iterable[Trial], quick: bool) -> ReportTable:
@@ -109,10 +132,14 @@ def _contend(trials: Iterable[Trial], quick: bool) -> ReportTable:
     for file_format, contenders in CONTENDERS.items():
         read = [trial for trial in trials if trial.recipe.file_format == file_format]
         read = read[: QUICK_CONTENDED if quick else CONTENDED]
-        rows.append(_format_row(f"{file_format}: {OURS}", Counter(trial.verdict.outcome for trial in read)))
+        rows.append(
+            _format_row(f"{file_format}: {OURS}", Counter(trial.verdict.outcome for trial in read))
+        )
         for name, reader in contenders.items():
             some = read[:SLOWLY_CONTENDED] if name in SLOW_CONTENDERS else read
-            outcomes = Counter(judge_grids(reader, trial.data, trial.tables).outcome for trial in some)
+            outcomes = Counter(
+                judge_grids(reader, trial.data, trial.tables).outcome for trial in some
+            )
             rows.append(_format_row(f"{file_format}: {name}", outcomes))
     return ReportTable("The same documents, read by other programs", ("program", *COLUMNS), rows)
 

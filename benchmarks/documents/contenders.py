@@ -27,11 +27,11 @@ GridReader = Callable[[bytes], Iterable[Grid]]
 
 
 def judge_grids(read: GridReader, data: bytes, tables: Sequence[Table]) -> Verdict:
-    """Judge a program that returns grids of text: leniently, because a user would find the columns by their names.
+    """Judge a program that returns grids of text: leniently, because a user would find the columns
+    by their names.
 
-    A document is exact if each printed table has a grid with its names in one row, and its rows below, with no others
-    that look like rows.
-    An error, or no grid at all, is a report.
+    A document is exact if each printed table has a grid with its names in one row, and its rows
+    below, with no others that look like rows. An error, or no grid at all, is a report.
     """
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -53,17 +53,23 @@ def _matches(grid: Grid, table: Table) -> bool:
         header = [normalise_header(cell) for cell in row]
         if all(name in header for name in names):
             places = [header.index(name) for name in names]
-            below = takewhile(lambda row: not {*map(normalise_header, row)} & {*names}, grid[start + 1 :])
+            below = takewhile(
+                lambda row: not {*map(normalise_header, row)} & {*names}, grid[start + 1 :]
+            )
             rows = [[row[place] for place in places] for row in below if any(row)]
             more = [row for row in rows[len(printed) :] if all(row) and len(set(row)) > 1]
-            same = (all(map(_equals, row, cells)) for row, cells in zip(rows, printed, strict=False))
+            same = (
+                all(map(_equals, row, cells)) for row, cells in zip(rows, printed, strict=False)
+            )
             return len(rows) >= len(printed) and not more and all(same)
     return False
 
 
 def _equals(text: str, cell: Cell) -> bool:
     if cell.metric == UNREADABLE:
-        return text == clean(cell.printed)  # the text as printed lets the user see that it is not a figure
+        return text == clean(
+            cell.printed
+        )  # the text as printed lets the user see that it is not a figure
     if cell.value is None:
         return text == clean(cell.text) or (text in ("", "nan") and not cell.text)
     if re.search("[a-z]", cell.text) and not cell.metric:
@@ -76,10 +82,19 @@ def _equals(text: str, cell: Cell) -> bool:
 
 
 def read_with_pandas(data: bytes) -> Iterable[Grid]:
-    """Return header and rows of each frame. The marks of thousands and decimals are those of the pandas defaults."""
+    """Return header and rows of each frame.
+
+    The marks of thousands and decimals are those of the pandas defaults.
+    """
     for frame in pd.read_html(io.BytesIO(data), flavor="lxml"):
         header = [str(name[-1] if isinstance(name, tuple) else name) for name in frame.columns]
-        yield [header, *[["" if pd.isna(cell) else _format(cell) for cell in row] for row in frame.values.tolist()]]
+        yield [
+            header,
+            *[
+                ["" if pd.isna(cell) else _format(cell) for cell in row]
+                for row in frame.values.tolist()
+            ],
+        ]
 
 
 def _format(cell: Any) -> str:
@@ -104,7 +119,10 @@ def read_with_camelot(flavor: str) -> GridReader:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "a.pdf")
             path.write_bytes(data)
-            return [table.df.astype(str).values.tolist() for table in camelot.read_pdf(str(path), "all", flavor=flavor)]
+            return [
+                table.df.astype(str).values.tolist()
+                for table in camelot.read_pdf(str(path), "all", flavor=flavor)
+            ]
 
     return read
 
@@ -128,7 +146,9 @@ PDF_CONTENDERS: dict[str, GridReader] = {
 }
 if find_spec("camelot"):
     logging.getLogger("camelot").setLevel(logging.CRITICAL)
-    PDF_CONTENDERS |= {f"camelot, {flavor}": read_with_camelot(flavor) for flavor in ("lattice", "stream")}
+    PDF_CONTENDERS |= {
+        f"camelot, {flavor}": read_with_camelot(flavor) for flavor in ("lattice", "stream")
+    }
 if find_spec("tabula"):
     PDF_CONTENDERS["tabula"] = read_with_tabula
 SLOW_CONTENDERS = frozenset({"tabula", "camelot, lattice"})

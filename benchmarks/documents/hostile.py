@@ -1,4 +1,6 @@
-"""Pages with one construct each that hides, moves or alters a figure; `hostile.toml` says what a browser shows."""
+"""Pages with one construct each that hides, moves or alters a figure; `hostile.toml` says what a
+browser shows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from benchmarks.documents.judge import Verdict, read_and_judge
 from benchmarks.documents.mutations import Draft, mark_unreadable
 from benchmarks.documents.tables import Table, draw_tables
 
-CONSTRUCTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CONSTRUCTS: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
 UNKNOWABLE = frozenset(name for name, entry in CONSTRUCTS.items() if "unknowable" in entry)
 """Constructs of which a written page does not say what they show."""
 MAX_ROWS = 4
@@ -29,8 +33,12 @@ FIRST_DIGIT = re.compile(r"(?<=<td>)\d(?=[\d,.]*</td>)")
 def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
     """Return a page in which some figures have a construct, and the tables that a browser shows."""
     entry, random = CONSTRUCTS[construct], Random(seed)
-    tables = draw_tables(random, paper=False, rows=random.randint(1, MAX_ROWS), units_in_captions=False)
-    changes_all = not entry.get("seen") and entry["cell"] == "{0}"  # by a rule or a text for all of the figures
+    tables = draw_tables(
+        random, paper=False, rows=random.randint(1, MAX_ROWS), units_in_captions=False
+    )
+    changes_all = (
+        not entry.get("seen") and entry["cell"] == "{0}"
+    )  # by a rule or a text for all of the figures
     for number, table in enumerate(tables):
         rows = [list(row) for row in table.rows]
         for row in rows:
@@ -43,24 +51,36 @@ def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
     markup = replace(MARKUPS["plain"], **entry.get("markup", {}))
     page = write_page(Draft(tables), [write_table(table, markup, {}) for table in tables], markup)
     page = page.replace("</head>", entry.get("head", "").format() + "</head>", 1)
-    page = DECOY.sub(lambda row: FIRST_DIGIT.sub(lambda digit: str(int(digit[0]) % 9 + 1), row[0]), page)
+    page = DECOY.sub(
+        lambda row: FIRST_DIGIT.sub(lambda digit: str(int(digit[0]) % 9 + 1), row[0]), page
+    )
     near, after = (entry.get(name, "").format() for name in ("near", "after"))
-    return page.replace("<table", f"{near}<table").replace("</body>", f"{after}</body>").encode(), tables
+    return (
+        page.replace("<table", f"{near}<table").replace("</body>", f"{after}</body>").encode(),
+        tables,
+    )
 
 
 def run_hostile(count: int) -> Iterator[tuple[str, Verdict]]:
-    """Read and judge this many pages, each construct in turn; by what a browser shows, too, if there is one."""
+    """Read and judge this many pages, each construct in turn; by what a browser shows, too, if
+    there is one.
+    """
     names = [name for name in CONSTRUCTS if name not in UNKNOWABLE]
     jobs = [(names[number % len(names)], number) for number in range(count)]
     pages = (build_page(*job)[0].decode() for job in jobs)
     shown = browser.render(pages) if browser.is_installed() else repeat(None)
     for job, seen in zip(jobs, shown, strict=False):
         data, tables = build_page(*job)
-        yield job[0], read_and_judge(data, tables if seen is None else browser.mark_unseen(tables, seen))
+        yield (
+            job[0],
+            read_and_judge(data, tables if seen is None else browser.mark_unseen(tables, seen)),
+        )
 
 
 def find_contradicted() -> list[str]:
-    """Return the constructs whose figures a browser does not show although `hostile.toml` says that they are seen."""
+    """Return the constructs whose figures a browser does not show although `hostile.toml` says that
+    they are seen.
+    """
     pages = {name: build_page(name, 0) for name, entry in CONSTRUCTS.items() if entry.get("seen")}
     shown = browser.render(data.decode() for data, _ in pages.values())
     return [

@@ -51,7 +51,11 @@ STRUCK_MARKUP = {
     "style": '<span style="text-decoration: line-through">{}</span>',
     "class": '<span class="old">{}</span>',
 }
-ROW_HIDING = {"attribute": " hidden", "class": ' class="mobile-label"', "visibility": ' style="visibility:collapse"'}
+ROW_HIDING = {
+    "attribute": " hidden",
+    "class": ' class="mobile-label"',
+    "visibility": ' style="visibility:collapse"',
+}
 RULES = """.mobile-label { display: none } #x1 { display:none; } .old { text-decoration: line-through }
 .sr-only { position: absolute; width: 1px; height: 1px; overflow: hidden; clip: rect(0,0,0,0) }
 .figure::before { content: attr(data-value) } body { background: #fff; color: #222 }"""
@@ -59,7 +63,10 @@ RULES = """.mobile-label { display: none } #x1 { display:none; } .old { text-dec
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """How one program writes a table. `cell` and `header` have {spans}, {text} and {number}, a column from 0."""
+    """How one program writes a table.
+
+    `cell` and `header` have {spans}, {text} and {number}, a column from 0.
+    """
 
     cell: str = "<td{spans}>{text}</td>"
     header: str = "<th>{text}</th>"
@@ -68,16 +75,23 @@ class Markup:
     row: str = "<tr{hide}>{cells}</tr>\n"
     table: str = "<table>\n{caption}{head}{body}</table>\n"
     caption: str = "<caption>{}</caption>\n"
-    page: str = "<!doctype html>\n<html><head>{head}</head><body>\n<h1>Performance</h1>\n{tables}</body></html>\n"
+    page: str = (
+        "<!doctype"
+        " html>\n<html><head>{head}</head><body>\n<h1>Performance</h1>\n{tables}</body></html>\n"
+    )
     between: str = "<p>All 12 results of 2023 were measured on 3.5 GHz hosts.</p>\n"
 
 
 MARKUPS = {
     name: Markup(**entry)
-    for name, entry in tomllib.loads(Path(__file__).with_name("markups.toml").read_text(encoding="utf-8")).items()
+    for name, entry in tomllib.loads(
+        Path(__file__).with_name("markups.toml").read_text(encoding="utf-8")
+    ).items()
 }
 NOT_TABLES = frozenset({"div grid", "span table", "list", "preformatted"})
-UNUSUAL = frozenset({"sheets", "split header", "transposed", "notebook index", "mhtml", "mail", *NOT_TABLES})
+UNUSUAL = frozenset(
+    {"sheets", "split header", "transposed", "notebook index", "mhtml", "mail", *NOT_TABLES}
+)
 """Dialects that the readers need not read, but must report."""
 
 
@@ -86,7 +100,9 @@ def write_cell(cell: Cell, style: dict[str, str]) -> str:
 
 
 def _write_run(run: Run, style: dict[str, str]) -> str:
-    text = html.escape(run.text, quote=False).replace("\u00a0", "&nbsp;").replace("\u2009", "&thinsp;")
+    text = (
+        html.escape(run.text, quote=False).replace("\u00a0", "&nbsp;").replace("\u2009", "&thinsp;")
+    )
     if run.style == RAISED:
         span = '<span style="vertical-align:super;font-size:70%">{}</span>'
         return (span if style.get("raise") == "span" else "<sup>{}</sup>").format(text)
@@ -101,26 +117,39 @@ def _write_run(run: Run, style: dict[str, str]) -> str:
 
 def write_table(table: Table, markup: Markup, style: dict[str, str]) -> str:
     """Write one table, hidden rows and notes included."""
-    header = "".join(markup.header.format(text=html.escape(name), number=n) for n, name in enumerate(table.columns))
+    header = "".join(
+        markup.header.format(text=html.escape(name), number=n)
+        for n, name in enumerate(table.columns)
+    )
     hiding = ROW_HIDING.get(style.get("hide", ""), ' style="display:none"')
     rows = []
     for number, row in enumerate(table.rows):
         cells = [
-            markup.cell.format(spans=_write_spans(cell), text=write_cell(cell, style), number=column)
+            markup.cell.format(
+                spans=_write_spans(cell), text=write_cell(cell, style), number=column
+            )
             for column, cell in enumerate(row)
             if cell.spans != (0, 0)
         ]
-        rows.append(markup.row.format(cells="".join(cells), hide=hiding if number in table.hidden_rows else ""))
+        rows.append(
+            markup.row.format(
+                cells="".join(cells), hide=hiding if number in table.hidden_rows else ""
+            )
+        )
     for note in table.notes:
         text = markup.cell.format(spans=f' colspan="{len(table.columns)}"', text=note, number=0)
         rows.append(markup.row.format(cells=text, hide=""))
     caption = markup.caption.format(table.caption) if table.caption else ""
-    return markup.table.format(caption=caption, head=markup.head.format(header), body=markup.body.format("".join(rows)))
+    return markup.table.format(
+        caption=caption, head=markup.head.format(header), body=markup.body.format("".join(rows))
+    )
 
 
 def _write_spans(cell: Cell) -> str:
     names = ("colspan", "rowspan")
-    return "".join(f' {name}="{count}"' for name, count in zip(names, cell.spans, strict=True) if count > 1)
+    return "".join(
+        f' {name}="{count}"' for name, count in zip(names, cell.spans, strict=True) if count > 1
+    )
 
 
 def write_page(draft: Draft, tables: Sequence[str], markup: Markup) -> str:
@@ -129,7 +158,9 @@ def write_page(draft: Draft, tables: Sequence[str], markup: Markup) -> str:
     language = draft.style.get("lang", "en")
     head += f"<title>Results</title><style>{RULES}</style>"
     page = markup.page.format(head=head, tables=markup.between.join(tables))
-    return page.replace("<html", f'<html lang="{language}"', 1) if "lang=" not in page[:300] else page
+    return (
+        page.replace("<html", f'<html lang="{language}"', 1) if "lang=" not in page[:300] else page
+    )
 
 
 def _encode(text: str, style: dict[str, str]) -> bytes:
@@ -152,7 +183,10 @@ def _set_markdown(draft: Draft, _: Random) -> bytes:
     tables = []
     for table in draft.tables:
         rows = [
-            [" ".join(write_cell(cell, draft.style).split("\n")).replace("|", "&#124;") for cell in row]
+            [
+                " ".join(write_cell(cell, draft.style).split("\n")).replace("|", "&#124;")
+                for cell in row
+            ]
             for number, row in enumerate(table.rows)
             if number not in table.hidden_rows
         ]
@@ -166,9 +200,15 @@ def _set_pandas(index: bool, notebook: bool) -> Callable[[Draft, Random], bytes]
         tables = []
         for table in draft.tables:
             rows = [[write_cell(cell, draft.style) for cell in row] for row in _visible_rows(table)]
-            text = pd.DataFrame(rows, columns=list(table.columns)).to_html(escape=False, index=index)
+            text = pd.DataFrame(rows, columns=list(table.columns)).to_html(
+                escape=False, index=index
+            )
             scoped = "<style scoped>.dataframe tbody tr th { vertical-align: top; }</style>"
-            tables.append(f'<div class="jp-RenderedHTML"><div>{scoped}{text}</div></div>' if notebook else text)
+            tables.append(
+                f'<div class="jp-RenderedHTML"><div>{scoped}{text}</div></div>'
+                if notebook
+                else text
+            )
         return _encode(write_page(draft, tables, Markup()), draft.style)
 
     return build
@@ -190,11 +230,28 @@ def _set_transposed(draft: Draft, _: Random) -> bytes:
     return _encode(write_page(draft, tables, Markup()), draft.style)
 
 
-WRAPPERS = ("span", "font", "b", "em", "div", "a", "u", "small", "section", "center", "label", "mark", "code", "tt")
+WRAPPERS = (
+    "span",
+    "font",
+    "b",
+    "em",
+    "div",
+    "a",
+    "u",
+    "small",
+    "section",
+    "center",
+    "label",
+    "mark",
+    "code",
+    "tt",
+)
 
 
 def _set_soup(draft: Draft, random: Random) -> bytes:
-    """Set a plain page, then wrap, comment, indent and decorate what is in it without changing what it shows."""
+    """Set a plain page, then wrap, comment, indent and decorate what is in it without changing what
+    it shows.
+    """
     tables = [write_table(table, Markup(), draft.style) for table in draft.tables]
     soup = BeautifulSoup(write_page(draft, tables, Markup()), "lxml")
     for cell in soup.find_all(["td", "th"]):
@@ -208,7 +265,9 @@ def _set_soup(draft: Draft, random: Random) -> bytes:
         cell["data-n"] = str(random.randint(0, 99))
     for table in soup.find_all("table"):
         for _ in range(random.randint(0, 3)):
-            table.wrap(soup.new_tag(random.choice(("div", "section", "article", "figure", "center"))))
+            table.wrap(
+                soup.new_tag(random.choice(("div", "section", "article", "figure", "center")))
+            )
         if random.random() < 0.3 and isinstance(table, Tag) and table.tbody is not None:
             table.tbody.unwrap()
     return _encode(soup.decode(formatter=random.choice(("minimal", "html", "html5"))), draft.style)
@@ -225,13 +284,16 @@ def _set_mail(mhtml: bool) -> Callable[[Draft, Random], bytes]:
             body = "\n".join(textwrap.wrap(base64.b64encode(page).decode(), 76))
         encoding = "quoted-printable" if quoted else "base64"
         charset = CHARSETS.get(draft.style.get("charset", ""), ("utf-8", ""))[0] or "utf-8"
-        part = f'Content-Type: text/html; charset="{charset}"\nContent-Transfer-Encoding: {encoding}\n'
+        part = (
+            f'Content-Type: text/html; charset="{charset}"\nContent-Transfer-Encoding: {encoding}\n'
+        )
         if not mhtml:
             return f"From: a@example.org\nSubject: Results\nMIME-Version: 1.0\n{part}\n{body}\n".encode()
         return (
-            "From: <Saved by Blink>\nSnapshot-Content-Location: https://example.org/\nMIME-Version: 1.0\n"
-            'Content-Type: multipart/related;\n\ttype="text/html";\n\tboundary="----MB--x"\n\n\n------MB--x\n'
-            f"{part}Content-Location: https://example.org/\n\n{body}\n------MB--x--\n"
+            "From: <Saved by Blink>\nSnapshot-Content-Location:"
+            " https://example.org/\nMIME-Version: 1.0\nContent-Type:"
+            f' multipart/related;\n\ttype="text/html";\n\tboundary="----MB--x"\n\n\n------MB--x\n{part}Content-Location:'
+            f" https://example.org/\n\n{body}\n------MB--x--\n"
         ).encode()
 
     return build

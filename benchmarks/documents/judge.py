@@ -1,4 +1,6 @@
-"""Judge what a reader returned for a document with known figures: exact, reported, or silently wrong."""
+"""Judge what a reader returned for a document with known figures: exact, reported, or silently
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -38,15 +40,18 @@ class Verdict:
 def read_and_judge(data: bytes, tables: Sequence[Table]) -> Verdict:
     """Read a document as `ingest` does, and normalise it.
 
-    Every row of the results must be a printed one with each of its texts and figures. A printed row may be missing only
-    if a row was quarantined for it, its table is a problem, or the document is refused.
+    Every row of the results must be a printed one with each of its texts and figures. A printed row
+    may be missing only if a row was quarantined for it, its table is a problem, or the document is
+    refused.
     """
     printed = [(table.header.table, row) for table in tables for row in find_printed_rows(table)]
     return judge_rows(data, tables[0].header.reader, printed)
 
 
 def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -> Verdict:
-    """Judge a document of a kind by the rows that are printed in it, each with the name of its table."""
+    """Judge a document of a kind by the rows that are printed in it, each with the name of its
+    table.
+    """
     vocabulary = load_vocabulary()
     try:
         parsed = read_document(data, vocabulary.table_headers, reader)
@@ -56,7 +61,12 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     read = {
         (
             fragment.table.name,
-            _read_row([(cell.column_name, cell.raw_text, cell.value, cell.unit) for cell in fragment.cells]),
+            _read_row(
+                [
+                    (cell.column_name, cell.raw_text, cell.value, cell.unit)
+                    for cell in fragment.cells
+                ]
+            ),
         )
         for result in normalised.results
         for fragment in result.fragments
@@ -64,12 +74,15 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     if wrong := [row for row in read if row not in printed]:
         name, row = wrong[0]
         return Verdict(
-            SILENT, f"{name}: {describe_difference(row, [other for table, other in printed if table == name])}"
+            SILENT,
+            f"{name}:"
+            f" {describe_difference(row, [other for table, other in printed if table == name])}",
         )
     missing = [row for row in printed if row not in read]
     if not missing:
         return Verdict(EXACT)
-    # A report on a row excuses one missing row, a report on a table all that are missing of one table.
+    # A report on a row excuses one missing row, a report on a table all that are missing of one
+    # table.
     rejected = [row for row in normalised.rejected if not _is_note(row)]
     refused = [problem for problem in parsed.problems if problem.row_number is None]
     by_table = sorted(Counter(name for name, _ in missing).values(), reverse=True)
@@ -107,9 +120,11 @@ def _read_row(cells: Sequence[tuple[str, str, float | None, str | None]]) -> Row
     return frozenset(
         (
             field,
-            (value, (unit or "") if field in metrics else "")
-            if value is not None and field in FIGURE_FIELDS
-            else (None, clean(text)),
+            (
+                (value, (unit or "") if field in metrics else "")
+                if value is not None and field in FIGURE_FIELDS
+                else (None, clean(text))
+            ),
         )
         for field, text, value, unit in cells
     )
@@ -118,7 +133,10 @@ def _read_row(cells: Sequence[tuple[str, str, float | None, str | None]]) -> Row
 def find_printed_rows(table: Table) -> list[Row]:
     """Return what the visible rows say. A row with an unreadable cell equals no row."""
     rows = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
-    return [frozenset((name, _print_value(cell)) for name, cell in zip(table.fields, row, strict=True)) for row in rows]
+    return [
+        frozenset((name, _print_value(cell)) for name, cell in zip(table.fields, row, strict=True))
+        for row in rows
+    ]
 
 
 def _print_value(cell: Cell) -> Value:

@@ -1,4 +1,6 @@
-"""Change what a generated document prints: number formats, footnotes, hidden and struck text, order, spans."""
+"""Change what a generated document prints: number formats, footnotes, hidden and struck text,
+order, spans.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,16 @@ THOUSANDS = {
     "high apostrophe": "’",
 }
 HIDE_HTML = (
-    *("display", "attribute", "class", "visibility", "opacity", "zero-size", "background-colour", "off-screen"),
+    *(
+        "display",
+        "attribute",
+        "class",
+        "visibility",
+        "opacity",
+        "zero-size",
+        "background-colour",
+        "off-screen",
+    ),
     *("screen-reader", "closed-details", "template", "comment", "id-rule", "clip"),
 )
 HIDE_PDF = ("white", "mode-3", "covered", "zero-size", "clip", "transparent")
@@ -41,7 +52,9 @@ RAISE_PDF = ("raised-large", "raised-same-size", "baseline-small")
 
 
 UNDECIDABLE = "decimal comma, unproven"
-"""Every figure is of the form 1,234, and nothing but the language says whether that is a decimal comma."""
+"""Every figure is of the form 1,234, and nothing but the language says whether that is a decimal
+comma.
+"""
 
 
 @dataclass(slots=True)
@@ -64,7 +77,9 @@ class Mutation:
     plain: bool = False
 
 
-def change_figures(change: Callable[[Cell, Random], Cell], share: float = 1.0, but: tuple[str, ...] = ()) -> Change:
+def change_figures(
+    change: Callable[[Cell, Random], Cell], share: float = 1.0, but: tuple[str, ...] = ()
+) -> Change:
     """Make a mutation of a function of one figure, applied to this share of them, at least to one."""
 
     def apply(draft: Draft, random: Random) -> None:
@@ -101,7 +116,10 @@ def _group(mark: str) -> Callable[[Cell, Random], Cell]:
 
 
 def _decimal_comma(draft: Draft, random: Random, proof: str) -> None:
-    """Print decimal commas. Some cell of each column, or of one column, or of none, can be nothing else."""
+    """Print decimal commas.
+
+    Some cell of each column, or of one column, or of none, can be nothing else.
+    """
     mark = random.choice(("", ".", "\u00a0"))
     proven: set[str] = set()
     for number, table in enumerate(draft.tables):
@@ -112,9 +130,15 @@ def _decimal_comma(draft: Draft, random: Random, proof: str) -> None:
             if name in ("batch_size", "time_to_train_s") and "." not in cell.text:
                 return cell.write(cell.text.replace(",", mark))
             assert cell.value is not None
-            decided = (proof == "column" and name not in proven) or (proof == "document" and not proven)
+            decided = (proof == "column" and name not in proven) or (
+                proof == "document" and not proven
+            )
             proven.add(name)
-            value = Decimal(f"0.{random.randint(1, 999):03}") if decided else Decimal(random.randint(1, 999999)) / 1000
+            value = (
+                Decimal(f"0.{random.randint(1, 999):03}")
+                if decided
+                else Decimal(random.randint(1, 999999)) / 1000
+            )
             text = f"{value:,.3f}".translate({ord(","): mark, ord("."): ","})
             return replace(cell, value=value).write(f"{text} {cell.metric}".strip())
 
@@ -136,12 +160,30 @@ def _write_power(cell: Cell, random: Random) -> Cell:
         return replace(cell, runs=runs, text="".join(run.text for run in runs), value=value)
     if way == 2:
         runs = (Run("10"), Run(str(abs(exponent)), RAISED), Run(metric))
-        return replace(cell, runs=runs, text="".join(run.text for run in runs), value=Decimal(10) ** abs(exponent))
+        return replace(
+            cell,
+            runs=runs,
+            text="".join(run.text for run in runs),
+            value=Decimal(10) ** abs(exponent),
+        )
     return replace(cell.write(f"{mantissa}e{exponent}{metric}"), value=value)
 
 
 DOUBTFUL = (
-    *("{} ± 0.01", "~{}", "<{}", "{}–{}", "{} → {}", "{}/{}", "≈ {}", "−{}", "{}…", "{}\u202e{}", "{};{}", "{} ({})"),
+    *(
+        "{} ± 0.01",
+        "~{}",
+        "<{}",
+        "{}–{}",
+        "{} → {}",
+        "{}/{}",
+        "≈ {}",
+        "−{}",
+        "{}…",
+        "{}\u202e{}",
+        "{};{}",
+        "{} ({})",
+    ),
     *("{} k", "{}x", "${}", "{}½", "{}M", "{}e3"),
 )
 DOUBTFUL_WITH_METRIC = 12
@@ -166,7 +208,9 @@ def mark_unreadable(cell: Cell) -> Cell:
 def _add_mark(marks: str) -> Callable[[Cell, Random], Cell]:
     def change(cell: Cell, random: Random) -> Cell:
         """Add a mark, but no digit after 2 or 10: that is a power."""
-        mark = random.choice(marks.strip("0123456789") or "*" if cell.printed in ("2", "10") else marks)
+        mark = random.choice(
+            marks.strip("0123456789") or "*" if cell.printed in ("2", "10") else marks
+        )
         return replace(cell, runs=(*cell.runs, Run(mark, RAISED)))
 
     return change
@@ -180,8 +224,15 @@ def _add_run(style: str) -> Callable[[Cell, Random], Cell]:
     """Add struck or hidden text before or after the figure."""
 
     def change(cell: Cell, random: Random) -> Cell:
-        extra = Run(random.choice((str(random.randint(1, 9)), f"{random.randint(1, 999)},", f"{cell.text} ")), style)
-        return replace(cell, runs=(extra, *cell.runs) if random.random() < 0.5 else (*cell.runs, extra))
+        extra = Run(
+            random.choice(
+                (str(random.randint(1, 9)), f"{random.randint(1, 999)},", f"{cell.text} ")
+            ),
+            style,
+        )
+        return replace(
+            cell, runs=(extra, *cell.runs) if random.random() < 0.5 else (*cell.runs, extra)
+        )
 
     return change
 
@@ -209,7 +260,9 @@ def _style_mark(technique: str) -> Change:
 
 
 def _hide_rows(draft: Draft, random: Random) -> None:
-    draft.style.setdefault("hide", random.choice(("display", "attribute", "class", "visibility", "white")))
+    draft.style.setdefault(
+        "hide", random.choice(("display", "attribute", "class", "visibility", "white"))
+    )
     for number, table in enumerate(draft.tables):
         if len(table.rows) > 1:
             hidden = frozenset({random.randrange(len(table.rows))})
@@ -217,7 +270,9 @@ def _hide_rows(draft: Draft, random: Random) -> None:
 
 
 def _embolden(cell: Cell, _: Random) -> Cell:
-    return replace(cell, runs=tuple(Run(run.text, BOLD) if run.style == PLAIN else run for run in cell.runs))
+    return replace(
+        cell, runs=tuple(Run(run.text, BOLD) if run.style == PLAIN else run for run in cell.runs)
+    )
 
 
 def _insert_invisible(cell: Cell, random: Random) -> Cell:
@@ -235,16 +290,24 @@ def _shuffle_columns(draft: Draft, random: Random) -> None:
     for number, table in enumerate(draft.tables):
         order = random.sample(range(len(table.columns)), len(table.columns))
         rows = tuple(tuple(row[place] for place in order) for row in table.rows)
-        draft.tables[number] = replace(table, columns=tuple(table.columns[place] for place in order), rows=rows)
+        draft.tables[number] = replace(
+            table, columns=tuple(table.columns[place] for place in order), rows=rows
+        )
 
 
 def _blank_labels(draft: Draft, random: Random) -> None:
     for number, table in enumerate(draft.tables):
-        blank = {(random.randrange(len(table.rows)), column) for column in columns_of(table, *LABELS_LEFT_BLANK)}
+        blank = {
+            (random.randrange(len(table.rows)), column)
+            for column in columns_of(table, *LABELS_LEFT_BLANK)
+        }
         if "variant" not in table.fields:
             continue
         rows = tuple(
-            tuple(Cell((), "") if (row, column) in blank else cell for column, cell in enumerate(cells))
+            tuple(
+                Cell((), "") if (row, column) in blank else cell
+                for column, cell in enumerate(cells)
+            )
             for row, cells in enumerate(table.rows)
         )
         draft.tables[number] = replace(table, rows=rows)
@@ -286,7 +349,10 @@ def _add_notes(draft: Draft, random: Random) -> None:
 
 
 def _write_markup(*templates: str, unreadable: bool = False) -> Change:
-    """Replace the markup of some figures; {0} is the figure. Nothing may be read, or the figure unless `unreadable`."""
+    """Replace the markup of some figures; {0} is the figure.
+
+    Nothing may be read, or the figure unless `unreadable`.
+    """
 
     def change(cell: Cell, random: Random) -> Cell:
         if len(cell.runs) > 1:  # the markup has one text only
@@ -298,15 +364,28 @@ def _write_markup(*templates: str, unreadable: bool = False) -> Change:
 
 
 HTML_CELLS = {
-    "input": ('<input value="{0}">', '<input type="text" readonly value="{0}" size=4>', "<output>{0}</output>"),
-    "image": ('<img alt="{0}" src="f.png">', '<svg><text x="0" y="9">{0}</text></svg>', "<object>{0}</object>"),
+    "input": (
+        '<input value="{0}">',
+        '<input type="text" readonly value="{0}" size=4>',
+        "<output>{0}</output>",
+    ),
+    "image": (
+        '<img alt="{0}" src="f.png">',
+        '<svg><text x="0" y="9">{0}</text></svg>',
+        "<object>{0}</object>",
+    ),
     "cdata": ("<![CDATA[{0}]]>",),
-    "nested table": ("<table><tr><td>{0}</td></tr></table>", "<table><tbody><tr><td>{0}<td></table>"),
+    "nested table": (
+        "<table><tr><td>{0}</td></tr></table>",
+        "<table><tbody><tr><td>{0}<td></table>",
+    ),
     "select": ("<select><option>1<option selected>{0}</select>",),
     "formula": (
         "<math><mn>{0}</mn></math>",
-        '<span class="katex"><span class="katex-mathml"><math><mn>{0}</mn></math></span>'
-        '<span class="katex-html" aria-hidden="true"><span class="mord">{0}</span></span></span>',
+        (
+            '<span class="katex"><span class="katex-mathml"><math><mn>{0}</mn></math></span><span'
+            ' class="katex-html" aria-hidden="true"><span class="mord">{0}</span></span></span>'
+        ),
         r"\({0}\)",
         r"<span class='MathJax'>{0}</span><script type='math/tex'>{0}</script>",
     ),
@@ -316,15 +395,35 @@ HTML_CELLS = {
     "script": ("<script>document.write('{0}')</script>",),
 }
 HTML_UNREADABLE_CELLS = {
-    "reversed": ("<bdo dir=rtl>{0}0</bdo>", "<span style='unicode-bidi:bidi-override;direction:rtl'>{0}0</span>"),
-    "two lines": ("{0}<br>{0}", "<p>{0}</p><p>7</p>", "<ul><li>{0}<li>7</ul>", "<section>{0}</section><nav>7</nav>"),
+    "reversed": (
+        "<bdo dir=rtl>{0}0</bdo>",
+        "<span style='unicode-bidi:bidi-override;direction:rtl'>{0}0</span>",
+    ),
+    "two lines": (
+        "{0}<br>{0}",
+        "<p>{0}</p><p>7</p>",
+        "<ul><li>{0}<li>7</ul>",
+        "<section>{0}</section><nav>7</nav>",
+    ),
 }
 HTML_PLAIN_CELLS = {
     "line break chance": ("<wbr>{0}", "<nobr>{0}</nobr>", "{0}<wbr>"),
-    "link": ("<a href='#fig'>{0}</a>", "<a name=x></a>{0}", "<abbr title='7'>{0}</abbr>", "<data value=7>{0}</data>"),
-    "aria-hidden": ('<span aria-hidden="true">{0}</span>', '<span title="7" data-sort="7">{0}</span>'),
+    "link": (
+        "<a href='#fig'>{0}</a>",
+        "<a name=x></a>{0}",
+        "<abbr title='7'>{0}</abbr>",
+        "<data value=7>{0}</data>",
+    ),
+    "aria-hidden": (
+        '<span aria-hidden="true">{0}</span>',
+        '<span title="7" data-sort="7">{0}</span>',
+    ),
     "comment inside": ("<!-- 7 -->{0}", "{0}<!---->"),
-    "open details": ("<details open>{0}</details>", "<p>{0}</p>", "<main><article>{0}</article></main>"),
+    "open details": (
+        "<details open>{0}</details>",
+        "<p>{0}</p>",
+        "<main><article>{0}</article></main>",
+    ),
 }
 
 MUTATIONS: Mapping[str, Mutation] = {
@@ -346,9 +445,15 @@ MUTATIONS: Mapping[str, Mutation] = {
         for name in ("cp1252", "utf-16", "utf-8-sig", "undeclared", "gb18030", "x-sjis")
     },
     "charset: utf-16-be": Mutation(set_style(charset="utf-16-be"), HTML),
-    **{f"thousands: {name}": Mutation(change_figures(_group(mark))) for name, mark in THOUSANDS.items() if mark},
+    **{
+        f"thousands: {name}": Mutation(change_figures(_group(mark)))
+        for name, mark in THOUSANDS.items()
+        if mark
+    },
     "decimal comma": Mutation(lambda draft, random: _decimal_comma(draft, random, "column")),
-    "decimal comma, proven in one column": Mutation(lambda draft, random: _decimal_comma(draft, random, "document")),
+    "decimal comma, proven in one column": Mutation(
+        lambda draft, random: _decimal_comma(draft, random, "document")
+    ),
     UNDECIDABLE: Mutation(lambda draft, random: _decimal_comma(draft, random, "")),
     "power of ten": Mutation(change_figures(_write_power, 0.3, ("batch_size",))),
     "doubtful": Mutation(change_figures(_write_doubtful, 0.2)),
@@ -357,11 +462,17 @@ MUTATIONS: Mapping[str, Mutation] = {
         f"struck: {name}": Mutation(_add_technique(STRUCK, "strike", name), HTML)
         for name in ("del", "s", "strike", "style", "class")
     },
-    **{f"hidden: {name}": Mutation(_add_technique(HIDDEN, "hide", name), HTML) for name in HIDE_HTML},
+    **{
+        f"hidden: {name}": Mutation(_add_technique(HIDDEN, "hide", name), HTML)
+        for name in HIDE_HTML
+    },
     **{f"hidden: {name}": Mutation(_add_technique(HIDDEN, "hide", name), PDF) for name in HIDE_PDF},
     "hidden rows": Mutation(_hide_rows),
     "merged figures": Mutation(_merge_figures, HTML),
-    **{f"cell: {name}": Mutation(_write_markup(*templates), HTML) for name, templates in HTML_CELLS.items()},
+    **{
+        f"cell: {name}": Mutation(_write_markup(*templates), HTML)
+        for name, templates in HTML_CELLS.items()
+    },
     **{
         f"cell: {name}": Mutation(_write_markup(*templates, unreadable=True), HTML)
         for name, templates in HTML_UNREADABLE_CELLS.items()

@@ -23,14 +23,19 @@ from benchmarks.documents.tables import BOLD, HIDDEN, RAISED, STRUCK, Cell, Run,
 
 MARGIN = 50.0
 SMALL, RISE = 0.65, 0.35  # of a footnote mark, in ems
-MARK_STYLES = {"raised-large": (0.9, RISE), "raised-same-size": (1.0, RISE), "baseline-small": (SMALL, 0.0)}
+MARK_STYLES = {
+    "raised-large": (0.9, RISE),
+    "raised-same-size": (1.0, RISE),
+    "baseline-small": (SMALL, 0.0),
+}
 DOUBLE_OFFSET = 0.3  # points between two strikes of one glyph
 SPACING = 0.4  # points between letters
 SUPERSCRIPT = re.compile("([⁻⁰⁴⁵⁶⁷⁸⁹¹²³]+)")
 PLAIN_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−\u2009\u202f", "-0123456789-\u00a0\u00a0")
 RAISED_DIGITS = str.maketrans("0123456789−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 PROSE = (
-    "We measured the network on two cards with 12 batch sizes in 2020, and the host was idle at 3.5 percent of load."
+    "We measured the network on two cards with 12 batch sizes in 2020, and the host was idle at 3.5"
+    " percent of load."
 )
 
 
@@ -85,7 +90,9 @@ LAYOUTS = {
     "transposed": Layout(header="transposed", rules="grid"),
     "picture": Layout(header="picture"),
 }
-PDF_UNUSUAL = frozenset({"joined", "transposed", "rotated header", "rotated page", "picture", "listing"})
+PDF_UNUSUAL = frozenset(
+    {"joined", "transposed", "rotated header", "rotated page", "picture", "listing"}
+)
 """Dialects that the reader need not read, but must report."""
 
 
@@ -137,7 +144,10 @@ class Pen:
         extra = SPACING if "spaced" in self.style else 0.0
         runs = list(_spell_runs(cell))
         letters = sum(len(run.text) for run in runs)
-        return float(sum(pdfmetrics.stringWidth(run.text, *self.font_of(run)[:2]) for run in runs) + extra * letters)
+        return float(
+            sum(pdfmetrics.stringWidth(run.text, *self.font_of(run)[:2]) for run in runs)
+            + extra * letters
+        )
 
     def draw(self, cell: Cell, x: float, y: float, hidden: bool = False) -> None:
         """Draw a cell; one with a `markup` is drawn otherwise by the pens of hostile documents."""
@@ -177,7 +187,9 @@ class Pen:
             canvas.line(x, y + size * 0.3, x + width, y + size * 0.3)
         return x + width
 
-    def _draw_text(self, text: str, x: float, y: float, font: str, size: float, mode: int | None, extra: float) -> None:
+    def _draw_text(
+        self, text: str, x: float, y: float, font: str, size: float, mode: int | None, extra: float
+    ) -> None:
         for place, glyph in enumerate(text) if "glyphs" in self.style else [(0, text)]:
             before = pdfmetrics.stringWidth(text[:place], font, size) + extra * place
             line = self.canvas.beginText(x + before, y)
@@ -191,11 +203,18 @@ class Pen:
 
 
 def _spell_runs(cell: Cell) -> Iterator[Run]:
-    """Yield the runs with characters that the standard fonts have: raised digits as runs of their own."""
+    """Yield the runs with characters that the standard fonts have: raised digits as runs of their
+    own.
+    """
     for run in cell.runs:
         for text in SUPERSCRIPT.split(run.text):
             style = RAISED if SUPERSCRIPT.fullmatch(text) else run.style
-            spelt = text.translate(PLAIN_DIGITS).encode("cp1252", "replace").decode("cp1252").replace("?", "~")
+            spelt = (
+                text.translate(PLAIN_DIGITS)
+                .encode("cp1252", "replace")
+                .decode("cp1252")
+                .replace("?", "~")
+            )
             if text:
                 yield Run(spelt, style)
 
@@ -203,10 +222,14 @@ def _spell_runs(cell: Cell) -> Iterator[Run]:
 def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
     def build(draft: Draft, _: Random) -> bytes:
         layout = LAYOUTS[name]
-        if layout.header == "joined" and draft.tables[0].header.joins:  # a row is hidden with all that it says
+        if (
+            layout.header == "joined" and draft.tables[0].header.joins
+        ):  # a row is hidden with all that it says
             hidden = frozenset().union(*(table.hidden_rows for table in draft.tables))
             draft.tables = [replace(table, hidden_rows=hidden) for table in draft.tables]
-        tables = [_transpose(table) if layout.header == "transposed" else table for table in draft.tables]
+        tables = [
+            _transpose(table) if layout.header == "transposed" else table for table in draft.tables
+        ]
         if layout.header == "joined":
             tables = _join(tables)
         pen = Pen(layout, draft.style, 0)
@@ -239,14 +262,20 @@ def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
 
 def measure_columns(pen: Pen, table: Table) -> list[float]:
     if pen.layout.header == "listing":
-        return [pdfmetrics.stringWidth(max(_list_lines(table), key=len), pen.layout.font, pen.layout.size)]
+        return [
+            pdfmetrics.stringWidth(
+                max(_list_lines(table), key=len), pen.layout.font, pen.layout.size
+            )
+        ]
     rows = [_head(table, pen.layout), *table.rows]
     gap = pen.layout.gap * pen.layout.size
     return [max(pen.measure(cell) for cell in column) + gap for column in zip(*rows, strict=True)]
 
 
 def _head(table: Table, layout: Layout) -> tuple[Cell, ...]:
-    names = [name.split(" (")[0] if layout.header == "units below" else name for name in table.columns]
+    names = [
+        name.split(" (")[0] if layout.header == "units below" else name for name in table.columns
+    ]
     return tuple(to_cell(name) for name in names)
 
 
@@ -255,7 +284,10 @@ def _list_lines(table: Table) -> list[str]:
     shown = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
     rows = [list(table.columns), *[[_list_text(cell) for cell in row] for row in shown]]
     widths = [max(map(len, column)) + 2 for column in zip(*rows, strict=True)]
-    return ["".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def _list_text(cell: Cell) -> str:
@@ -380,7 +412,9 @@ def _draw_row(
 def _transpose(table: Table) -> Table:
     """Turn columns into rows; the first column has the names."""
     rows = [row for number, row in enumerate(table.rows) if number not in table.hidden_rows]
-    first, *others = [(to_cell(name), *(row[place] for row in rows)) for place, name in enumerate(table.columns)]
+    first, *others = [
+        (to_cell(name), *(row[place] for row in rows)) for place, name in enumerate(table.columns)
+    ]
     columns = tuple(cell.printed for cell in first)
     return replace(table, columns=columns, rows=tuple(others), hidden_rows=frozenset())
 
@@ -393,13 +427,21 @@ def _join(tables: Sequence[Table]) -> list[Table]:
     units = (" (ms)", " (images/s)", " (images/s/W)")
     columns = [
         tables[0].columns[batch[0]],
-        *(table.columns[1 - place] + unit for table, place, unit in zip(tables, batch, units, strict=True)),
+        *(
+            table.columns[1 - place] + unit
+            for table, place, unit in zip(tables, batch, units, strict=True)
+        ),
     ]
     rows = [
-        (first[batch[0]], *(row[1 - place] for row, place in zip((first, *others), batch, strict=True)))
+        (
+            first[batch[0]],
+            *(row[1 - place] for row, place in zip((first, *others), batch, strict=True)),
+        )
         for first, *others in zip(*(table.rows for table in tables), strict=True)
     ]
-    return [replace(tables[0], columns=tuple(columns), rows=tuple(rows), caption="Table 1. All results")]
+    return [
+        replace(tables[0], columns=tuple(columns), rows=tuple(rows), caption="Table 1. All results")
+    ]
 
 
 def _set_short_flow(draft: Draft, random: Random) -> bytes:
@@ -411,7 +453,10 @@ def _set_flow(draft: Draft, _: Random, height: float = A4[0]) -> bytes:
     """Set the tables with reportlab's own layout engine, whose cells wrap."""
     out, styles = io.BytesIO(), getSampleStyleSheet()
     document = SimpleDocTemplate(out, pagesize=(A4[1], height), invariant=1)
-    story: list[object] = [Paragraph("Results", styles["Heading1"]), Paragraph(PROSE, styles["BodyText"])]
+    story: list[object] = [
+        Paragraph("Results", styles["Heading1"]),
+        Paragraph(PROSE, styles["BodyText"]),
+    ]
     for table in draft.tables:
         rows = [
             [Paragraph(_write_flow(cell, draft.style), styles["BodyText"]) for cell in row]
@@ -428,8 +473,14 @@ def _set_flow(draft: Draft, _: Random, height: float = A4[0]) -> bytes:
 def _write_flow(cell: Cell, style: dict[str, str]) -> str:
     shown = replace(cell, runs=tuple(run for run in cell.runs if run.style not in (HIDDEN, STRUCK)))
     struck = "".join(f"<strike>{run.text}</strike> " for run in cell.runs if run.style == STRUCK)
-    white = "".join(f'<font color="white">{run.text}</font>' for run in cell.runs if run.style == HIDDEN)
-    return (struck + white + write_cell(shown, style)).replace("<sup>", "<super>").replace("</sup>", "</super>")
+    white = "".join(
+        f'<font color="white">{run.text}</font>' for run in cell.runs if run.style == HIDDEN
+    )
+    return (
+        (struck + white + write_cell(shown, style))
+        .replace("<sup>", "<super>")
+        .replace("</sup>", "</super>")
+    )
 
 
 PDF_DIALECTS: dict[str, Callable[[Draft, Random], bytes]] = {

@@ -16,7 +16,13 @@ DIALECTS = {f"html: {name}": build for name, build in HTML_DIALECTS.items()}
 DIALECTS |= {f"pdf: {name}": build for name, build in PDF_DIALECTS.items()}
 DIALECTS |= {f"pdf: {name}": build for name, build in TYPESETTERS.items()}
 QUICK_DIALECTS = [name for name in DIALECTS if name.removeprefix("pdf: ") not in SLOW]
-WITHOUT_SPANS = {"html: markdown", "html: pandas", "html: notebook", "html: notebook index", "html: transposed"}
+WITHOUT_SPANS = {
+    "html: markdown",
+    "html: pandas",
+    "html: notebook",
+    "html: notebook index",
+    "html: transposed",
+}
 NUMBER_FORMATS = ("thousands:", "no thousands", "decimal comma", "power of ten")
 MAX_ROWS, MAX_MUTATIONS = 6, 3
 PLAIN_SHARE = 0.5
@@ -24,7 +30,10 @@ PLAIN_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What makes a document. `paper` chooses the tables of a paper, otherwise those of a performance page."""
+    """What makes a document.
+
+    `paper` chooses the tables of a paper, otherwise those of a performance page.
+    """
 
     dialect: str
     paper: bool
@@ -38,32 +47,52 @@ class Recipe:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it leaves no doubt about any figure, hides nothing, and is a table that the readers should know."""
-        unusual = {*(f"html: {name}" for name in UNUSUAL), *(f"pdf: {name}" for name in PDF_UNUSUAL)}
+        """Whether it leaves no doubt about any figure, hides nothing, and is a table that the
+        readers should know.
+        """
+        unusual = {
+            *(f"html: {name}" for name in UNUSUAL),
+            *(f"pdf: {name}" for name in PDF_UNUSUAL),
+        }
         return self.dialect not in unusual and all(MUTATIONS[name].plain for name in self.mutations)
 
 
 def build_document(recipe: Recipe) -> tuple[bytes, list[Table]]:
     """Return the bytes of a document and the tables that are printed in it."""
     random = Random(recipe.seed)
-    draft = Draft(draw_tables(random, recipe.paper, recipe.rows, units_in_captions=recipe.file_format == "pdf"))
+    draft = Draft(
+        draw_tables(
+            random, recipe.paper, recipe.rows, units_in_captions=recipe.file_format == "pdf"
+        )
+    )
     for name in select_mutations(recipe):
         MUTATIONS[name].change(draft, random)
     return DIALECTS[recipe.dialect](draft, random), draft.tables
 
 
 def select_mutations(recipe: Recipe) -> list[str]:
-    """Return the mutations that a document gets: one number format at most, and spans where they can be written.
+    """Return the mutations that a document gets: one number format at most, and spans where they
+    can be written.
 
     Markup of a cell comes last: it repeats the figure as printed.
 
-    A document with decimal commas gets plain ones besides, because others may change the cell that proves the comma.
+    A document with decimal commas gets plain ones besides, because others may change the cell that
+    proves the comma.
     """
-    names = [name for name in recipe.mutations if not (recipe.dialect in WITHOUT_SPANS and name.startswith("merged"))]
+    names = [
+        name
+        for name in recipe.mutations
+        if not (recipe.dialect in WITHOUT_SPANS and name.startswith("merged"))
+    ]
     if any(name.startswith("decimal comma") for name in names):
-        names = [name for name in names if MUTATIONS[name].plain or name.startswith("decimal comma")]
+        names = [
+            name for name in names if MUTATIONS[name].plain or name.startswith("decimal comma")
+        ]
     formats = [name for name in names if name.startswith(NUMBER_FORMATS)]
-    return sorted((name for name in names if name not in formats[1:]), key=lambda name: name.startswith("cell: "))
+    return sorted(
+        (name for name in names if name not in formats[1:]),
+        key=lambda name: name.startswith("cell: "),
+    )
 
 
 def list_mutations(file_format: str) -> list[str]:
@@ -77,4 +106,10 @@ def draw_recipe(random: Random, dialects: Sequence[str] = ()) -> Recipe:
     if random.random() < PLAIN_SHARE:
         names = [name for name in names if MUTATIONS[name].plain]
     mutations = tuple(random.sample(names, random.randint(0, min(MAX_MUTATIONS, len(names)))))
-    return Recipe(dialect, random.random() < 0.5, random.randint(1, MAX_ROWS), mutations, random.randrange(2**32))
+    return Recipe(
+        dialect,
+        random.random() < 0.5,
+        random.randint(1, MAX_ROWS),
+        mutations,
+        random.randrange(2**32),
+    )

@@ -10,10 +10,27 @@ from random import Random
 
 from ipu_results.schema.vocabulary import TableHeader, load_vocabulary
 
-from benchmarks.generate import BOW, CLASSIC, DATASETS, FRAMEWORKS, LENGTHS, MODELS, PRECISIONS, SDKS
+from benchmarks.generate import (
+    BOW,
+    CLASSIC,
+    DATASETS,
+    FRAMEWORKS,
+    LENGTHS,
+    MODELS,
+    PRECISIONS,
+    SDKS,
+)
 
 FIGURE_FIELDS = frozenset(
-    {"batch_size", "throughput", "latency_ms", "time_to_train_s", "time_to_result_s", "quality_value", "efficiency"}
+    {
+        "batch_size",
+        "throughput",
+        "latency_ms",
+        "time_to_train_s",
+        "time_to_result_s",
+        "quality_value",
+        "efficiency",
+    }
 )
 LABELS_LEFT_BLANK = frozenset({"variant", "dataset"})
 PAGE_TABLES = (
@@ -41,7 +58,9 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Text in one style: a footnote mark is RAISED, no one sees HIDDEN text, and STRUCK text does not count."""
+    """Text in one style: a footnote mark is RAISED, no one sees HIDDEN text, and STRUCK text does
+    not count.
+    """
 
     text: str
     style: str = PLAIN
@@ -49,9 +68,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is printed in a cell, and what it says: its text, or its figure and the name of a metric.
+    """What is printed in a cell, and what it says: its text, or its figure and the name of a
+    metric.
 
-    `markup`, if there is any, is the HTML of a cell that runs cannot express. `spans` is (columns, rows).
+    `markup`, if there is any, is the HTML of a cell that runs cannot express. `spans` is (columns,
+    rows).
     """
 
     runs: tuple[Run, ...]
@@ -72,7 +93,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A printed table of a known header. `hidden_rows` are rows, counted from 0, that a reader does not see."""
+    """A printed table of a known header.
+
+    `hidden_rows` are rows, counted from 0, that a reader does not see.
+    """
 
     header: TableHeader
     columns: tuple[str, ...]
@@ -103,21 +127,33 @@ def find_table(name: str) -> TableHeader:
     return next(header for header in load_vocabulary().table_headers if header.table == name)
 
 
-def draw_tables(random: Random, paper: bool, rows: int, units_in_captions: bool = False) -> list[Table]:
-    """Draw the three tables of a paper, or one to three tables of a performance page, with `rows` rows each."""
+def draw_tables(
+    random: Random, paper: bool, rows: int, units_in_captions: bool = False
+) -> list[Table]:
+    """Draw the three tables of a paper, or one to three tables of a performance page, with `rows`
+    rows each.
+    """
     if paper:
         batches = [str(batch) for batch in random.sample(range(1, 65), rows)]
-        return [_draw_table(random, name, rows, batches, units_in_captions) for name in PAPER_TABLES]
+        return [
+            _draw_table(random, name, rows, batches, units_in_captions) for name in PAPER_TABLES
+        ]
     names = random.sample(PAGE_TABLES, random.randint(1, 3))
     return [_draw_table(random, name, rows) for name in names]
 
 
-def _draw_table(random: Random, name: str, rows: int, batches: Sequence[str] = (), bare: bool = False) -> Table:
+def _draw_table(
+    random: Random, name: str, rows: int, batches: Sequence[str] = (), bare: bool = False
+) -> Table:
     header = find_table(name)
     units = {} if bare else PRINTED_UNITS | MINUTES.get(name, {})
-    columns = tuple(f"{printed} ({units[printed]})" if printed in units else printed for printed in header.names)
+    columns = tuple(
+        f"{printed} ({units[printed]})" if printed in units else printed for printed in header.names
+    )
     fields = [header.field_of(printed) for printed in columns]
-    cells = [[_draw_cell(random, name, column, number) for column in fields] for number in range(rows)]
+    cells = [
+        [_draw_cell(random, name, column, number) for column in fields] for number in range(rows)
+    ]
     for row, batch in zip(cells, batches, strict=False):
         row[fields.index("batch_size")] = _figure(batch)
     return Table(header, columns, tuple(map(tuple, cells)), CAPTIONS.get(name, ""))
@@ -166,7 +202,9 @@ def _draw_figure(random: Random, table: str, field_name: str) -> Cell:
         text = f"{hours}h {minutes}m"
         return Cell((Run(text),), text, Decimal(hours * 3600 + minutes * 60))
     digits = random.choice((0, 1, 2, 3))
-    return _figure(f"{random.choice((1, 10, 100, 10_000, 1_000_000)) * random.uniform(1, 10):.{digits}f}")
+    return _figure(
+        f"{random.choice((1, 10, 100, 10_000, 1_000_000)) * random.uniform(1, 10):.{digits}f}"
+    )
 
 
 def _figure(text: str) -> Cell:

@@ -1,4 +1,6 @@
-"""Set generated tables as PDF with programs that are not dependencies: WeasyPrint, Typst and Chromium."""
+"""Set generated tables as PDF with programs that are not dependencies: WeasyPrint, Typst and
+Chromium.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,21 @@ from benchmarks.documents.html import MARKUPS, Markup, write_page, write_table
 from benchmarks.documents.mutations import Draft
 from benchmarks.documents.tables import BOLD, HIDDEN, RAISED, STRUCK, Run
 
-CHROMIUM = next((path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next(
+    (path for name in ("chromium", "google-chrome", "chrome") if (path := shutil.which(name))), None
+)
 TIMEOUT_S = 60
 SHEET = (
-    "@page { size: 420mm 297mm; margin: 15mm } table { border-collapse: collapse; font-size: 8pt; margin: 6pt } "
-    "td, th { white-space: nowrap; padding: 2pt 7pt; border: 0.5pt solid #888 } @media print { a { color: #222 } }"
+    "@page { size: 420mm 297mm; margin: 15mm } table { border-collapse: collapse; font-size: 8pt;"
+    " margin: 6pt } td, th { white-space: nowrap; padding: 2pt 7pt; border: 0.5pt solid #888 }"
+    " @media print { a { color: #222 } }"
 )
-HIDING = {"white": "background-colour", "covered": "clip", "transparent": "opacity", "mode-3": "visibility"}
+HIDING = {
+    "white": "background-colour",
+    "covered": "clip",
+    "transparent": "opacity",
+    "mode-3": "visibility",
+}
 HTML_MARKUPS = ("plain", "wordpress", "docutils", "word")
 
 
@@ -48,14 +58,26 @@ def _print_with_chromium(draft: Draft, _: Random) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         page, out = Path(folder, "page.html"), Path(folder, "page.pdf")
         page.write_text(_write_sheet(draft, Markup()), encoding="utf-8")
-        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile"]
-        command = [CHROMIUM, *options, f"--print-to-pdf={out}", "--no-pdf-header-footer", page.as_uri()]
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={folder}/profile",
+        ]
+        command = [
+            CHROMIUM,
+            *options,
+            f"--print-to-pdf={out}",
+            "--no-pdf-header-footer",
+            page.as_uri(),
+        ]
         subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True)
         return out.read_bytes()
 
 
 TYPST_HEAD = (
-    "#set page(width: 420mm, height: 297mm, margin: 15mm)\n#set text(size: 8pt)\n#set table(stroke: {stroke})\n"
+    "#set page(width: 420mm, height: 297mm, margin: 15mm)\n#set text(size: 8pt)\n#set table(stroke:"
+    " {stroke})\n"
 )
 
 
@@ -70,7 +92,9 @@ def _print_with_typst(stroke: str) -> Callable[[Draft, Random], bytes]:
             cells += [f"[{''.join(map(_write_run, cell.runs))}]" for row in rows for cell in row]
             grid = f"table(columns: {len(table.columns)}, {', '.join(cells)})"
             caption = _escape(table.caption.split(". ", 1)[-1])
-            parts.append(f"#figure({grid}, caption: [{caption}])\n" if table.caption else f"#{grid}\n")
+            parts.append(
+                f"#figure({grid}, caption: [{caption}])\n" if table.caption else f"#{grid}\n"
+            )
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "page.typ")
             source.write_text("\n".join(parts), encoding="utf-8")
@@ -80,20 +104,33 @@ def _print_with_typst(stroke: str) -> Callable[[Draft, Random], bytes]:
 
 
 def _escape(text: str) -> str:
-    return "".join(char if char.isalnum() or char in " ,.\u00a0\u2009" else f"\\u{{{ord(char):x}}}" for char in text)
+    return "".join(
+        char if char.isalnum() or char in " ,.\u00a0\u2009" else f"\\u{{{ord(char):x}}}"
+        for char in text
+    )
 
 
 def _write_run(run: Run) -> str:
     text = _escape(run.text)
-    wrap = {RAISED: "#super[{}]", BOLD: "#strong[{}]", STRUCK: "#strike[{}]", HIDDEN: "#text(fill: white)[{}]"}
+    wrap = {
+        RAISED: "#super[{}]",
+        BOLD: "#strong[{}]",
+        STRUCK: "#strike[{}]",
+        HIDDEN: "#text(fill: white)[{}]",
+    }
     return wrap.get(run.style, "{}").replace("{}", text)
 
 
 TYPESETTERS: dict[str, Callable[[Draft, Random], bytes]] = {}
 if find_spec("weasyprint"):
-    TYPESETTERS |= {f"weasyprint, {name}": _print_with_weasyprint(MARKUPS[name]) for name in HTML_MARKUPS}
+    TYPESETTERS |= {
+        f"weasyprint, {name}": _print_with_weasyprint(MARKUPS[name]) for name in HTML_MARKUPS
+    }
 if find_spec("typst"):
-    TYPESETTERS |= {"typst": _print_with_typst("0.5pt"), "typst, unruled": _print_with_typst("none")}
+    TYPESETTERS |= {
+        "typst": _print_with_typst("0.5pt"),
+        "typst, unruled": _print_with_typst("none"),
+    }
 if CHROMIUM:
     TYPESETTERS["chromium"] = _print_with_chromium
 """What is installed here."""

@@ -1,4 +1,6 @@
-"""Show how far the emulator's predictions are from the published figures: scores, baselines, groups and rows."""
+"""Show how far the emulator's predictions are from the published figures: scores, baselines, groups
+and rows.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,20 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, PublishedRow, load_published_rows, scoring
-from ipu_results.emulator.check.scoring import ErrorSummary, ScoredRow, predict_rows, summarise_errors
+from ipu_results.emulator.check import (
+    BLIND,
+    DEVELOPMENT,
+    SETS,
+    PublishedRow,
+    load_published_rows,
+    scoring,
+)
+from ipu_results.emulator.check.scoring import (
+    ErrorSummary,
+    ScoredRow,
+    predict_rows,
+    summarise_errors,
+)
 from ipu_results.emulator.check.validation import (
     EXCLUDED,
     FIT,
@@ -34,15 +48,22 @@ GATEWAY, GATEWAY_END = "host.prefetch", 14e9  # what PCIe gen4 x8 can at most ca
 WORST_ROWS = 12
 VISIBLE = 0.005  # percentage points that round to something
 DESCRIPTIONS: Mapping[str, str] = {
-    scoring.SCALED[0]: "a + b·images per chip on C2, b scaled by the network's MACs, all by the chip's peak MAC rate",
+    scoring.SCALED[0]: (
+        "a + b·images per chip on C2, b scaled by the network's MACs, all by the chip's peak MAC"
+        " rate"
+    ),
     scoring.SCALED[1]: "the same, all by the chip's clock",
     scoring.SCALED[2]: "the same, a by the clock and b by the peak MAC rate",
     scoring.UTILISATION: "MACs over the share of peak that the C2 rows have",
     scoring.ROOFLINE: "MACs over peak; all is in on-chip memory, so no bandwidth bounds it",
-    scoring.PERFECT: "each product spread evenly at peak rate, operands received once; one superstep each; κ, "
-    "h refitted",
-    scoring.GRID: "each product on a grid of field × output channels, shares rounded up; a formula balances the bytes "
-    "of inputs and weights, nothing is searched; peak rate; κ and h refitted",
+    scoring.PERFECT: (
+        "each product spread evenly at peak rate, operands received once; one superstep each; κ, "
+        "h refitted"
+    ),
+    scoring.GRID: (
+        "each product on a grid of field × output channels, shares rounded up; a formula balances"
+        " the bytes of inputs and weights, nothing is searched; peak rate; κ and h refitted"
+    ),
 }
 PARTS = ("amp 1x1", "amp nx1", "slic", "vmac", "other operators", "supersteps", "host path")
 NAMES: Mapping[str, str] = {
@@ -57,7 +78,12 @@ NAMES: Mapping[str, str] = {
     LATENCY_SECOND: "the same, doubtful rows by their second reading",
 }
 HEADERS = ("C2", "ResNeXt101", "ten", "the 57")  # of SETS in narrow columns
-COLORS = {"calibration (fitted)": "#9a9a9a", "ResNeXt101": "#3b6ea5", "ten": "#e08e45", "the 57": "#7a9e5f"}
+COLORS = {
+    "calibration (fitted)": "#9a9a9a",
+    "ResNeXt101": "#3b6ea5",
+    "ten": "#e08e45",
+    "the 57": "#7a9e5f",
+}
 PLOT_SIZE, MARGIN = 460, 1.3
 
 
@@ -75,7 +101,13 @@ def load_validation() -> Validation:
 def build_tables(validation: Validation) -> list[ReportTable]:
     by_row = [tabulate_rows(validation, name) for name in SETS]
     parts = tabulate_parts(validation)
-    return [tabulate_scores(validation), tabulate_baselines(validation), *by_row, tabulate_groups(validation), parts]
+    return [
+        tabulate_scores(validation),
+        tabulate_baselines(validation),
+        *by_row,
+        tabulate_groups(validation),
+        parts,
+    ]
 
 
 def tabulate_scores(validation: Validation) -> ReportTable:
@@ -91,16 +123,31 @@ def tabulate_scores(validation: Validation) -> ReportTable:
             both = f"MAPE {_format_verdict(mean)}, maximum {_format_verdict(largest)}"
             verdict = "met" if mean and largest else both
         rows.append((NAMES[name], *_format_summary(errors), target, verdict))
-    for name, line_errors in zip(("in sample", "leave one out"), validation.line_errors, strict=True):
-        rows.append((f"a straight line on C2, {name}", *_format_summary(summarise_errors(line_errors)), "", ""))
-    return ReportTable("Scores on time per batch", ("rows", "n", "MAPE %", "max %", "target", "verdict"), rows)
+    for name, line_errors in zip(
+        ("in sample", "leave one out"), validation.line_errors, strict=True
+    ):
+        rows.append(
+            (
+                f"a straight line on C2, {name}",
+                *_format_summary(summarise_errors(line_errors)),
+                "",
+                "",
+            )
+        )
+    return ReportTable(
+        "Scores on time per batch", ("rows", "n", "MAPE %", "max %", "target", "verdict"), rows
+    )
 
 
 def tabulate_gateway(validation: Validation) -> ReportTable:
-    """Compare the scores at the chosen rate of the gateway's memory with those at the end of its range."""
+    """Compare the scores at the chosen rate of the gateway's memory with those at the end of its
+    range.
+    """
     rate = GATEWAY_END
     targets = {
-        name: load_target(name).with_constants({GATEWAY: rate}) for name in TARGETS if GATEWAY in load_target(name)
+        name: load_target(name).with_constants({GATEWAY: rate})
+        for name in TARGETS
+        if GATEWAY in load_target(name)
     }
     usual = load_target("m2000")[GATEWAY]
     scored = predict_rows([each.row for each in validation.scored], validation.calibration, targets)
@@ -109,7 +156,9 @@ def tabulate_gateway(validation: Validation) -> ReportTable:
         (NAMES[name], _format_both(validation.score(name)), _format_both(other.score(name)))
         for name in ("resnext", "ten", BLIND, SECOND, LATENCY, LATENCY_SECOND)
     ]
-    return ReportTable("The gateway's memory", ("rows", f"{usual / GIGA:g} GB/s", f"{rate / GIGA:g} GB/s"), rows)
+    return ReportTable(
+        "The gateway's memory", ("rows", f"{usual / GIGA:g} GB/s", f"{rate / GIGA:g} GB/s"), rows
+    )
 
 
 def tabulate_doubtful(validation: Validation) -> ReportTable:
@@ -119,10 +168,26 @@ def tabulate_doubtful(validation: Validation) -> ReportTable:
         for reading, scored in (("printed", first), ("suggested", first.second)):
             if first.second is None or scored is None:
                 continue
-            labels = (scored.row.result_id, first.row.selector.network, reading, str(scored.row.batch_size))
+            labels = (
+                scored.row.result_id,
+                first.row.selector.network,
+                reading,
+                str(scored.row.batch_size),
+            )
             errors = (_format_signed(scored.error), _format_signed(scored.latency_error or 0.0))
-            rows.append((*labels, f"{scored.row.seconds * MS:.3f}", f"{scored.seconds * MS:.3f}", *errors))
-    columns = ("result", "network", "batch is", "batch", "published ms", "emulated ms", "error %", "latency error %")
+            rows.append(
+                (*labels, f"{scored.row.seconds * MS:.3f}", f"{scored.seconds * MS:.3f}", *errors)
+            )
+    columns = (
+        "result",
+        "network",
+        "batch is",
+        "batch",
+        "published ms",
+        "emulated ms",
+        "error %",
+        "latency error %",
+    )
     return ReportTable("Doubtful rows", columns, rows)
 
 
@@ -131,10 +196,15 @@ def list_misses(validation: Validation) -> list[str]:
     lines = []
     for name, limits in LIMITS.items():
         errors = validation.score(name)
-        for what, value, limit in (("MAPE", errors.mean, limits.mean), ("maximum", errors.max, limits.max)):
+        for what, value, limit in (
+            ("MAPE", errors.mean, limits.mean),
+            ("maximum", errors.max, limits.max),
+        ):
             if limit is not None and value > limit:
                 target = _format_share(limit)
-                lines.append(f"{NAMES[name]}: {what} {PERCENT * value:.1f} % against a target of {target}")
+                lines.append(
+                    f"{NAMES[name]}: {what} {PERCENT * value:.1f} % against a target of {target}"
+                )
     return lines
 
 
@@ -152,15 +222,38 @@ def tabulate_baselines(validation: Validation) -> ReportTable:
 def tabulate_rows(validation: Validation, name: str) -> ReportTable:
     """List the rows of a set."""
     title = NAMES[name][0].upper() + NAMES[name][1:]
-    times = ("published ms", "emulated ms", "chip", "host", "error %", "latency ms", "latency error %")
+    times = (
+        "published ms",
+        "emulated ms",
+        "chip",
+        "host",
+        "error %",
+        "latency ms",
+        "latency error %",
+    )
     columns = ("network", "machine", "framework", "protocol", "batch", *times)
-    return ReportTable(title, columns, [_format_row(scored) for scored in validation.scored if scored.row.set == name])
+    return ReportTable(
+        title,
+        columns,
+        [_format_row(scored) for scored in validation.scored if scored.row.set == name],
+    )
 
 
 def _format_row(scored: ScoredRow) -> tuple[str, ...]:
     selector, prediction = scored.row.selector, scored.prediction
-    times = (scored.row.seconds * MS, scored.seconds * MS, prediction.device_ms, prediction.protocol_ms)
-    labels = (selector.network, selector.target, selector.framework, _format_path(scored), str(scored.row.batch_size))
+    times = (
+        scored.row.seconds * MS,
+        scored.seconds * MS,
+        prediction.device_ms,
+        prediction.protocol_ms,
+    )
+    labels = (
+        selector.network,
+        selector.target,
+        selector.framework,
+        _format_path(scored),
+        str(scored.row.batch_size),
+    )
     row = (*labels, *(f"{ms:.3f}" for ms in times), _format_signed(scored.error))
     if scored.row.latency is None or scored.latency_error is None:
         return (*row, "", "")
@@ -173,14 +266,22 @@ def _format_path(scored: ScoredRow) -> str:
 
 
 def tabulate_groups(validation: Validation) -> ReportTable:
-    """Group the 57 rows by network, machine and protocol: where the model holds and where it does not."""
+    """Group the 57 rows by network, machine and protocol: where the model holds and where it does
+    not.
+    """
     groups: dict[tuple[str, ...], list[float]] = {}
     for scored in validation.scored:
         if scored.row.set == BLIND:
             selector = scored.row.selector
-            groups.setdefault((selector.network, selector.target, scored.row.protocol.name), []).append(scored.error)
+            groups.setdefault(
+                (selector.network, selector.target, scored.row.protocol.name), []
+            ).append(scored.error)
     rows = [
-        (*key, *_format_summary(summarise_errors(errors)), _format_signed(sum(errors) / len(errors)))
+        (
+            *key,
+            *_format_summary(summarise_errors(errors)),
+            _format_signed(sum(errors) / len(errors)),
+        )
         for key, errors in groups.items()
     ]
     columns = ("network", "machine", "protocol", "n", "MAPE %", "max %", "mean error %")
@@ -198,7 +299,14 @@ def tabulate_mechanisms(validation: Validation) -> ReportTable:
         errors = [scored.error for scored in members]
         latencies = [scored.latency_error for scored in members if scored.latency_error is not None]
         mean = _format_signed(sum(errors) / len(errors))
-        rows.append((name, *_format_summary(summarise_errors(errors)), mean, _format_both(summarise_errors(latencies))))
+        rows.append(
+            (
+                name,
+                *_format_summary(summarise_errors(errors)),
+                mean,
+                _format_both(summarise_errors(latencies)),
+            )
+        )
     columns = ("what bounds a batch", "n", "MAPE %", "max %", "mean error %", "latency, %")
     return ReportTable("Errors by mechanism", columns, rows)
 
@@ -207,10 +315,18 @@ def name_mechanism(scored: ScoredRow) -> str:
     """Say what a batch waits for: its chip, its host process, or one after the other."""
     protocol, timing = scored.row.protocol, scored.prediction.timing
     if protocol.overlapped:
-        return "the chip, transfers overlapped" if timing.period == timing.device else "the host process that feeds it"
+        return (
+            "the chip, transfers overlapped"
+            if timing.period == timing.device
+            else "the host process that feeds it"
+        )
     if protocol.per_image:
         return "the chip, then the host, image by image"
-    return "the chip and the gateway's memory" if protocol.prefetch else "the chip, then the link to the host"
+    return (
+        "the chip and the gateway's memory"
+        if protocol.prefetch
+        else "the chip, then the link to the host"
+    )
 
 
 def tabulate_parts(validation: Validation) -> ReportTable:
@@ -218,8 +334,19 @@ def tabulate_parts(validation: Validation) -> ReportTable:
     rows = []
     for scored in sorted(validation.scored, key=lambda each: -abs(each.error))[:WORST_ROWS]:
         selector, shares = scored.row.selector, compute_shares(scored, validation.calibration)
-        labels = (selector.network, selector.target, _format_path(scored), str(scored.row.batch_size))
-        rows.append((*labels, _format_signed(scored.error), *(f"{PERCENT * shares[part]:.0f}" for part in PARTS)))
+        labels = (
+            selector.network,
+            selector.target,
+            _format_path(scored),
+            str(scored.row.batch_size),
+        )
+        rows.append(
+            (
+                *labels,
+                _format_signed(scored.error),
+                *(f"{PERCENT * shares[part]:.0f}" for part in PARTS),
+            )
+        )
     columns = ("network", "machine", "protocol", "batch", "error %", *PARTS)
     return ReportTable("Where the predicted time goes in the worst rows, %", columns, rows)
 
@@ -229,7 +356,9 @@ def compute_shares(scored: ScoredRow, calibration: Calibration) -> dict[str, flo
     target, plan = load_target(scored.row.selector.target), scored.prediction.schedule
     seconds = dict.fromkeys(PARTS, 0.0)
     for step in plan.steps:
-        seconds[_select_part(step.plan.vertex if step.plan else "")] += step.cycles / target["clock"]
+        seconds[_select_part(step.plan.vertex if step.plan else "")] += (
+            step.cycles / target["clock"]
+        )
     seconds["supersteps"] = plan.supersteps * calibration.fit.superstep / target["clock"]
     seconds["host path"] = scored.prediction.protocol_ms / MS
     return {part: value / scored.seconds for part, value in seconds.items()}
@@ -251,7 +380,9 @@ def tabulate_sensitivity(validation: Validation, changes: Sequence[ConstantChang
         for change in changes
         if is_visible(validation, change)
     ]
-    return ReportTable("Change of the MAPE, in points", ("constant", "usual", "set to", "κ", *HEADERS), rows)
+    return ReportTable(
+        "Change of the MAPE, in points", ("constant", "usual", "set to", "κ", *HEADERS), rows
+    )
 
 
 def is_visible(validation: Validation, change: ConstantChange) -> bool:
@@ -264,17 +395,26 @@ def _compute_points(validation: Validation, change: ConstantChange) -> list[floa
 
 
 def render_scatter(validation: Validation, suffix: str) -> bytes:
-    """Render predicted against published time per batch; `suffix` is .svg or .png. Raises MissingExtraError."""
+    """Render predicted against published time per batch; `suffix` is .svg or .png.
+
+    Raises MissingExtraError.
+    """
     return render_chart(lambda altair: _build_scatter(altair, validation), suffix)
 
 
 def _build_scatter(altair: Any, validation: Validation) -> Any:
     legend = dict(zip(SETS, COLORS, strict=True))
     points = [
-        {"set": legend[each.row.set], "published": each.row.seconds * MS, "emulated": each.seconds * MS}
+        {
+            "set": legend[each.row.set],
+            "published": each.row.seconds * MS,
+            "emulated": each.seconds * MS,
+        }
         for each in validation.scored
     ]
-    times = [seconds * MS for each in validation.scored for seconds in (each.row.seconds, each.seconds)]
+    times = [
+        seconds * MS for each in validation.scored for seconds in (each.row.seconds, each.seconds)
+    ]
     ends = [min(times) / MARGIN, max(times) * MARGIN]
     scale = altair.Scale(type="log", domain=ends, nice=False)
     x = altair.X("published:Q", title="Published time per batch (ms)", scale=scale)
@@ -289,7 +429,9 @@ def _build_scatter(altair: Any, validation: Validation) -> Any:
     subtitle = f"Vertical axis is emulated, not measured; calibration {calibration}; dashed: ± 25 %"
     title = altair.Title("Emulated against published time per batch", subtitle=subtitle)
     return (
-        altair.layer(*(_build_line(altair, ends, factor, x, y) for factor in (0.75, 1.0, 1.25)), marks)
+        altair.layer(
+            *(_build_line(altair, ends, factor, x, y) for factor in (0.75, 1.0, 1.25)), marks
+        )
         .properties(width=PLOT_SIZE, height=PLOT_SIZE, title=title)
         .resolve_scale(color="independent")
     )
@@ -300,7 +442,11 @@ def _build_line(altair: Any, ends: list[float], factor: float, x: Any, y: Any) -
     low, high = max(ends[0], ends[0] / factor), min(ends[1], ends[1] / factor)
     values = [{"published": at, "emulated": at * factor} for at in (low, high)]
     dash = [1, 0] if factor == 1.0 else [4, 4]
-    return altair.Chart(altair.Data(values=values)).mark_line(color="#555555", strokeDash=dash, size=1).encode(x=x, y=y)
+    return (
+        altair.Chart(altair.Data(values=values))
+        .mark_line(color="#555555", strokeDash=dash, size=1)
+        .encode(x=x, y=y)
+    )
 
 
 def _format_share(share: float) -> str:

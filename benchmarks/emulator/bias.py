@@ -1,4 +1,6 @@
-"""Say of each set whose predictions lie mostly on one side whether chance does that, and which rows and term do."""
+"""Say of each set whose predictions lie mostly on one side whether chance does that, and which rows
+and term do.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +17,27 @@ from benchmarks.emulator.scores import Score, format_interval, group_sets, tabul
 from benchmarks.report import ReportTable
 
 REASONS = Path(__file__).parent / "bias.toml"
-LOW, HIGH, CHANCE = 0.4, 0.6, 0.05  # within these shares, a set has two sides; from this p on, chance may be why
+LOW, HIGH, CHANCE = (
+    0.4,
+    0.6,
+    0.05,
+)  # within these shares, a set has two sides; from this p on, chance may be why
 HEADER = ("set", "too fast %", "p, rows", "networks", "rows of the reason", "others", "reason")
 
 
 def compute_sign_test(flags: Sequence[bool]) -> float:
-    """Return the two-sided p value of this many rows on one side, if both sides are as likely and rows independent."""
+    """Return the two-sided p value of this many rows on one side, if both sides are as likely and
+    rows independent.
+    """
     count, fewer = len(flags), min(sum(flags), len(flags) - sum(flags))
     return min(1.0, sum(comb(count, at) for at in range(fewer + 1)) / 2.0 ** (count - 1))
 
 
 def read_reasons() -> dict[str, dict[str, str]]:
-    return {entry["set"]: entry for entry in tomllib.loads(REASONS.read_text(encoding="utf-8"))["reasons"]}
+    return {
+        entry["set"]: entry
+        for entry in tomllib.loads(REASONS.read_text(encoding="utf-8"))["reasons"]
+    }
 
 
 def list_one_sided(scores: Sequence[Score]) -> dict[str, list[Score]]:
@@ -39,9 +50,11 @@ def list_one_sided(scores: Sequence[Score]) -> dict[str, list[Score]]:
 
 
 def tabulate_bias(scores: Sequence[Score]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each one-sided set with a reason: how sure its side is, and which rows and term it comes from.
+    """Yield a row for each one-sided set with a reason: how sure its side is, and which rows and
+    term it comes from.
 
-    A network is too fast if its median error is. Rows of a network share its errors, so rows alone overstate p.
+    A network is too fast if its median error is. Rows of a network share its errors, so rows alone
+    overstate p.
     """
     reasons = read_reasons()
     for name, members in list_one_sided(scores).items():
@@ -52,10 +65,20 @@ def tabulate_bias(scores: Sequence[Score]) -> Iterator[tuple[str, ...]]:
         ]
         if not (reason := reasons.get(name)):
             continue
-        concerned = [bool(re.search(reason["rows"], f"{each.network} {each.row}")) for each in members]
-        parts = [[each for each, is_one in zip(members, concerned, strict=True) if is_one == side] for side in (1, 0)]
+        concerned = [
+            bool(re.search(reason["rows"], f"{each.network} {each.row}")) for each in members
+        ]
+        parts = [
+            [each for each, is_one in zip(members, concerned, strict=True) if is_one == side]
+            for side in (1, 0)
+        ]
         yield (
-            *(name, format_interval(flags), f"{compute_sign_test(flags):.1g}", f"{sum(networks)} of {len(networks)}"),
+            *(
+                name,
+                format_interval(flags),
+                f"{compute_sign_test(flags):.1g}",
+                f"{sum(networks)} of {len(networks)}",
+            ),
             *(_describe(part) for part in parts),
             reason["why"],
         )
@@ -65,13 +88,23 @@ def _describe(part: Sequence[Score]) -> str:
     if not part:
         return ""
     fast = 100 * mean(each.error < 0 for each in part)
-    return f"{len(part)}: {fast:.0f} % too fast, median {100 * median(each.error for each in part):+.1f} %"
+    return (
+        f"{len(part)}: {fast:.0f} % too fast, median"
+        f" {100 * median(each.error for each in part):+.1f} %"
+    )
 
 
 def generate_parts(scores: Sequence[Score]) -> dict[str, str]:
     """Return the parts of docs/explanation/emulator.md about every set."""
-    tables = {"sets": (SETS, tabulate_scores(scores)), "bias": (HEADER, list(tabulate_bias(scores)))}
-    parts = {name: format_table(ReportTable("", header, rows)) for name, (header, rows) in tables.items()}
+    tables = {
+        "sets": (SETS, tabulate_scores(scores)),
+        "bias": (HEADER, list(tabulate_bias(scores))),
+    }
+    parts = {
+        name: format_table(ReportTable("", header, rows)) for name, (header, rows) in tables.items()
+    }
     chance = [name for name in list_one_sided(scores) if name not in read_reasons()]
-    parts["bias"] += f"\nOne-sided too, with too few rows to tell from chance: {'; '.join(chance)}.\n"
+    parts["bias"] += (
+        f"\nOne-sided too, with too few rows to tell from chance: {'; '.join(chance)}.\n"
+    )
     return parts

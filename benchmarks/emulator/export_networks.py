@@ -1,11 +1,14 @@
-"""Export networks that others built to ONNX. Needs torch, torchvision and transformers: not the project's environment.
+"""Export networks that others built to ONNX.
+
+Needs torch, torchvision and transformers: not the project's environment.
 
 usage: PYTHON export_networks.py FOLDER [NAME ...]
 
-Networks are built from their configurations with random weights, so nothing is downloaded. Each is written to FOLDER as
-`NAME.legacy.onnx` and `NAME.dynamo.onnx`, after the two exporters of torch, with a free batch. One JSON line is printed
-for each file: name, exporter, path, the inputs' shapes for `--shape`, the multiply-accumulates that torch counts for
-two items, and the error of an export that failed.
+Networks are built from their configurations with random weights, so nothing is downloaded. Each is
+written to FOLDER as `NAME.legacy.onnx` and `NAME.dynamo.onnx`, after the two exporters of torch,
+with a free batch. One JSON line is printed for each file: name, exporter, path, the inputs' shapes
+for `--shape`, the multiply-accumulates that torch counts for two items, and the error of an export
+that failed.
 """
 
 from __future__ import annotations
@@ -31,8 +34,23 @@ OPSETS = {"legacy": 17, "dynamo": 18}
 SEQUENCE = 128  # tokens of the example; free in the file
 SIZES = {"inception_v3": 299}  # pixels of the side of an image, otherwise 224
 CLASSIFIERS = (
-    *("resnet18", "mobilenet_v2", "mobilenet_v3_small", "mnasnet0_5", "efficientnet_b0", "regnet_y_400mf"),
-    *("densenet121", "squeezenet1_1", "shufflenet_v2_x1_0", "googlenet", "inception_v3", "vgg11", "convnext_tiny"),
+    *(
+        "resnet18",
+        "mobilenet_v2",
+        "mobilenet_v3_small",
+        "mnasnet0_5",
+        "efficientnet_b0",
+        "regnet_y_400mf",
+    ),
+    *(
+        "densenet121",
+        "squeezenet1_1",
+        "shufflenet_v2_x1_0",
+        "googlenet",
+        "inception_v3",
+        "vgg11",
+        "convnext_tiny",
+    ),
     *("swin_t", "vit_b_16"),
 )
 SEGMENTERS = ("lraspp_mobilenet_v3_large", "deeplabv3_mobilenet_v3_large", "deeplabv3_resnet50")
@@ -62,7 +80,9 @@ class FirstOutput(nn.Module):  # type: ignore[misc]
 
 
 def build_network(name: str) -> tuple[nn.Module, tuple[str, ...], tuple[torch.Tensor, ...]]:
-    """Return a network with random weights, the names of its inputs and an example of them at batch 2."""
+    """Return a network with random weights, the names of its inputs and an example of them at batch
+    2.
+    """
     if name in TRANSFORMERS:
         family, inputs = TRANSFORMERS[name]
         config = getattr(transformers, f"{family}Config")()
@@ -81,7 +101,11 @@ def build_network(name: str) -> tuple[nn.Module, tuple[str, ...], tuple[torch.Te
 def _make_example(kind: str) -> torch.Tensor:
     if kind == "pixel_values":
         return torch.zeros(2, 3, 224, 224)
-    return torch.ones(2, SEQUENCE, dtype=torch.int64) if kind == MASK else torch.zeros(2, SEQUENCE, dtype=torch.int64)
+    return (
+        torch.ones(2, SEQUENCE, dtype=torch.int64)
+        if kind == MASK
+        else torch.zeros(2, SEQUENCE, dtype=torch.int64)
+    )
 
 
 def export(name: str, exporter: str, path: Path) -> None:
@@ -97,12 +121,19 @@ def export(name: str, exporter: str, path: Path) -> None:
     with torch.no_grad():
         if exporter == "legacy":
             torch.onnx.export(
-                module, example, str(path), dynamo=False, dynamic_axes=dict.fromkeys(inputs, free), **common
+                module,
+                example,
+                str(path),
+                dynamo=False,
+                dynamic_axes=dict.fromkeys(inputs, free),
+                **common,
             )
             return
         axes = {axis: torch.export.Dim(label, min=1, max=4096) for axis, label in free.items()}
         shapes = {"arrays": tuple(axes for _ in inputs)}
-        torch.onnx.export(module, example, str(path), dynamo=True, dynamic_shapes=shapes, verbose=False, **common)
+        torch.onnx.export(
+            module, example, str(path), dynamo=True, dynamic_shapes=shapes, verbose=False, **common
+        )
 
 
 def list_shapes(name: str) -> list[str]:
@@ -128,7 +159,9 @@ def main(arguments: list[str]) -> int:
         print(f"{unknown[0]} is not a network: choose from {', '.join(NAMES)}", file=sys.stderr)
         return 2
     warnings.simplefilter("ignore")
-    torch.backends.mha.set_fastpath_enabled(False)  # the legacy exporter does not know the fused attention
+    torch.backends.mha.set_fastpath_enabled(
+        False
+    )  # the legacy exporter does not know the fused attention
     logging.disable(logging.WARNING)
     # Exporters print, some of them from C++: what they write to stdout is discarded.
     records = os.fdopen(os.dup(sys.stdout.fileno()), "w")
@@ -138,7 +171,12 @@ def main(arguments: list[str]) -> int:
         for exporter in EXPORTERS:
             path = folder / f"{name}.{exporter}.onnx"
             error = _try(export, name, exporter, path)
-            record = {"name": name, "exporter": exporter, "path": str(path), "shapes": list_shapes(name)}
+            record = {
+                "name": name,
+                "exporter": exporter,
+                "path": str(path),
+                "shapes": list_shapes(name),
+            }
             print(json.dumps({**record, "macs": macs, "error": error}), file=records, flush=True)
     return 0
 

@@ -1,4 +1,6 @@
-"""Write the committed calibration and predictions again: a change of the model, to be logged with its scores."""
+"""Write the committed calibration and predictions again: a change of the model, to be logged with
+its scores.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,26 @@ from importlib.resources import files
 from pathlib import Path
 
 from ipu_results.emulator.check import BLIND, PublishedRow
-from ipu_results.emulator.check.scoring import PREDICTIONS_FILE, ScoredRow, predict_rows, recalibrate
+from ipu_results.emulator.check.scoring import (
+    PREDICTIONS_FILE,
+    ScoredRow,
+    predict_rows,
+    recalibrate,
+)
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import CALIBRATION_FILE, Calibration, load_calibration, load_target
 
-COLUMNS = ("result_id", "model", "target", "protocol", "batch", "time_ms", "latency_ms", "calibration_id", "constants")
+COLUMNS = (
+    "result_id",
+    "model",
+    "target",
+    "protocol",
+    "batch",
+    "time_ms",
+    "latency_ms",
+    "calibration_id",
+    "constants",
+)
 HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."
 DATA = Path(str(files("ipu_results.emulator") / "data"))
 
@@ -24,7 +41,9 @@ def freeze(rows: Sequence[PublishedRow], folder: Path = DATA) -> tuple[Path, Pat
     calibration = recalibrate(rows)
     blind = predict_rows([row for row in rows if row.set == BLIND], calibration)
     paths = folder / CALIBRATION_FILE, folder / PREDICTIONS_FILE
-    for path, text in zip(paths, (format_calibration(calibration), format_predictions(blind)), strict=True):
+    for path, text in zip(
+        paths, (format_calibration(calibration), format_predictions(blind)), strict=True
+    ):
         path.write_text(text, encoding="utf-8", newline="\n")
     load_calibration.cache_clear()
     return paths
@@ -37,8 +56,15 @@ def format_calibration(calibration: Calibration) -> str:
         *(("[[jackknife]]", fit) for fit in calibration.jackknife),
         *(("[[ends]]", fit) for fit in calibration.ends),
     )
-    parts = [[title, *(f"{name} = {value!r}" for name, value in asdict(fit).items())] for title, fit in fits]
-    lines = [HEADER, f'constants = "{calibration.constants}"', *("\n" + "\n".join(part) for part in parts)]
+    parts = [
+        [title, *(f"{name} = {value!r}" for name, value in asdict(fit).items())]
+        for title, fit in fits
+    ]
+    lines = [
+        HEADER,
+        f'constants = "{calibration.constants}"',
+        *("\n" + "\n".join(part) for part in parts),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -49,7 +75,15 @@ def format_predictions(scored: Sequence[ScoredRow]) -> str:
     writer.writerow(COLUMNS)
     for each in scored:
         selector, prediction = each.row.selector, each.prediction
-        labels = (each.row.result_id, selector.network, selector.target, prediction.protocol, each.row.batch_size)
+        labels = (
+            each.row.result_id,
+            selector.network,
+            selector.target,
+            prediction.protocol,
+            each.row.batch_size,
+        )
         times = (f"{each.seconds * MS:.9g}", f"{prediction.latency_ms:.9g}")
-        writer.writerow((*labels, *times, prediction.calibration_id, load_target(selector.target).digest))
+        writer.writerow(
+            (*labels, *times, prediction.calibration_id, load_target(selector.target).digest)
+        )
     return out.getvalue()

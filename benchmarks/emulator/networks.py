@@ -1,6 +1,7 @@
 """Export networks that others built, predict them, and compare their work with what torch counts.
 
-The exports need torch, torchvision and transformers, which are installed into an environment of their own.
+The exports need torch, torchvision and transformers, which are installed into an environment of
+their own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ MAX_MACS_DIFFERENCE = 0.001  # relative
 
 
 def run(options: Options) -> Report:
-    """Export with `--torch PYTHON`, or with an environment that is made once. Raises SkipBenchmarkError without one."""
+    """Export with `--torch PYTHON`, or with an environment that is made once.
+
+    Raises SkipBenchmarkError without one.
+    """
     python = options.torch or _make_environment(options.quick)
     with tempfile.TemporaryDirectory() as folder:
         command = [str(python), str(FOLDER / "export_networks.py"), folder]
@@ -42,17 +46,28 @@ def run(options: Options) -> Report:
     counted = [abs(record["read_macs"] / record["macs"] - 1) for record in read]
     return Report(
         "emulator_networks",
-        "graphs of torchvision and transformers, predicted on an IPU-M2000 at one item a chip; emulated, not measured",
+        "graphs of torchvision and transformers, predicted on an IPU-M2000 at one item a chip;"
+        " emulated, not measured",
         [
             ReportTable(
-                "Multiply-accumulates are those of the emulator, and their ratio to torch's own count.", columns, rows
+                "Multiply-accumulates are those of the emulator, and their ratio to torch's own"
+                " count.",
+                columns,
+                rows,
             )
         ],
         [
             ReportTarget("exported graphs that are not read", len(exported) - len(read), 0),
-            ReportTarget("largest difference from torch's count", max(counted, default=0.0), MAX_MACS_DIFFERENCE),
+            ReportTarget(
+                "largest difference from torch's count",
+                max(counted, default=0.0),
+                MAX_MACS_DIFFERENCE,
+            ),
         ],
-        [f"{len(read)} of {len(exported)} exported graphs are read, {len(records) - len(exported)} exports failed"],
+        [
+            f"{len(read)} of {len(exported)} exported graphs are read,"
+            f" {len(records) - len(exported)} exports failed"
+        ],
     )
 
 
@@ -63,14 +78,28 @@ def _make_environment(quick: bool) -> Path:
         return python
     if quick:
         raise SkipBenchmarkError(
-            "name an interpreter with torch, torchvision, transformers and onnxscript: --torch PYTHON"
+            "name an interpreter with torch, torchvision, transformers and onnxscript: --torch"
+            " PYTHON"
         )
-    print(f"installing torch, torchvision and transformers into {ENVIRONMENT}, some GB …", file=sys.stderr, flush=True)
+    print(
+        f"installing torch, torchvision and transformers into {ENVIRONMENT}, some GB …",
+        file=sys.stderr,
+        flush=True,
+    )
     venv.create(ENVIRONMENT, with_pip=True, clear=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", "-r", str(FOLDER / "export-requirements.txt")]
+    install = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "-r",
+        str(FOLDER / "export-requirements.txt"),
+    ]
     if subprocess.run(install, check=False).returncode:
         raise SkipBenchmarkError(
-            "torch, torchvision and transformers cannot be installed; name an interpreter with --torch"
+            "torch, torchvision and transformers cannot be installed; name an interpreter with"
+            " --torch"
         )
     done.touch()
     return python
@@ -79,7 +108,9 @@ def _make_environment(quick: bool) -> Path:
 def _export(command: list[str]) -> list[dict[str, Any]]:
     """Export, and read each file at once, then delete it: all together are 5 GB."""
     records = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         for line in process.stdout or ():
             record = json.loads(line)
             if record["error"] is None:
@@ -89,7 +120,9 @@ def _export(command: list[str]) -> list[dict[str, Any]]:
             records.append(record)
             print(f"{record['name']}, {record['exporter']}", file=sys.stderr, flush=True)
     if process.returncode:
-        raise SkipBenchmarkError("the interpreter lacks torch, torchvision, transformers, onnx or onnxscript")
+        raise SkipBenchmarkError(
+            "the interpreter lacks torch, torchvision, transformers, onnx or onnxscript"
+        )
     return records
 
 

@@ -34,11 +34,16 @@ def read_parts(page: Path = PAGE) -> dict[str, str]:
 def write_parts(parts: Mapping[str, str], page: Path = PAGE) -> None:
     """Replace these parts of a page."""
     text = page.read_text(encoding="utf-8")
-    page.write_text(PART.sub(lambda match: match[1] + parts.get(match[2], match[3]) + match[4], text), encoding="utf-8")
+    page.write_text(
+        PART.sub(lambda match: match[1] + parts.get(match[2], match[3]) + match[4], text),
+        encoding="utf-8",
+    )
 
 
 def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
-    """Write all parts and the plot: the sensitivity, which takes minutes, on request or if it is of other constants."""
+    """Write all parts and the plot: the sensitivity, which takes minutes, on request or if it is of
+    other constants.
+    """
     parts = generate_parts(validation)
     if sensitivity or not read_parts()[SENSITIVITY].startswith(format_stamp(validation)):
         changes = measure_changes(accuracy.load_rows(), workers=os.cpu_count() or 1)
@@ -71,8 +76,8 @@ def format_sensitivity(validation: Validation, changes: list[ConstantChange]) ->
     still = _format_names({change.constant for change in changes} - moving)
     unread = _format_names(set(list_assumed()) - {change.constant for change in changes})
     return (
-        f"{format_stamp(validation)}\n\n{format_table(accuracy.tabulate_sensitivity(validation, changes))}\n"
-        f"{f'Nothing moves with {still}. ' if still else ''}No network of these rows reads {unread}.\n"
+        f"{format_stamp(validation)}\n\n{format_table(accuracy.tabulate_sensitivity(validation, changes))}\n{f'Nothing moves with {still}. ' if still else ''}No"
+        f" network of these rows reads {unread}.\n"
     )
 
 
@@ -88,7 +93,8 @@ def _format_calibration(validation: Validation) -> str:
     fits += [(f"without row {number}", fit) for number, fit in enumerate(calibration.jackknife, 1)]
     fits += [(f"all six, κ {fit.superstep:.0f}", fit) for fit in calibration.ends]
     rows = [
-        (name, f"{fit.superstep:.0f}", f"{fit.per_batch * MS:.3f}", f"{fit.per_image * MS:.3f}") for name, fit in fits
+        (name, f"{fit.superstep:.0f}", f"{fit.per_batch * MS:.3f}", f"{fit.per_image * MS:.3f}")
+        for name, fit in fits
     ]
     table = ReportTable("", ("rows", "κ, cycles", "s, ms", "h, ms"), rows)
     return f"Calibration `{calibration.id}`.\n\n{format_table(table)}"
@@ -96,12 +102,14 @@ def _format_calibration(validation: Validation) -> str:
 
 def _format_baselines(validation: Validation) -> str:
     ratios = "".join(
-        f"* The mean error of the {ratio.against} on the 19 development rows is {ratio.development:.1f} times the "
-        f"emulator's. The target is {ratio.target:g}: {'met' if ratio.met else 'missed'}. On the other 57 rows it is "
-        f"{ratio.blind:.1f} times\n"
+        f"* The mean error of the {ratio.against} on the 19 development rows is"
+        f" {ratio.development:.1f} times the emulator's. The target is {ratio.target:g}:"
+        f" {'met' if ratio.met else 'missed'}. On the other 57 rows it is {ratio.blind:.1f} times\n"
         for ratio in validation.compute_ratios()
     )
-    models = "".join(f"* {name}: {description}\n" for name, description in accuracy.DESCRIPTIONS.items())
+    models = "".join(
+        f"* {name}: {description}\n" for name, description in accuracy.DESCRIPTIONS.items()
+    )
     table = format_table(accuracy.tabulate_baselines(validation))
     return f"MAPE and, in brackets, the maximum, %.\n\n{table}\n{ratios}\n{models}"
 

@@ -1,6 +1,8 @@
-"""Score the present model on every set of measurements: error, bias and coverage of the band, set by set.
+"""Score the present model on every set of measurements: error, bias and coverage of the band, set
+by set.
 
-`python -m benchmarks.emulator scores` prints them, and with `--out DIR` writes every row, for other simulators to use.
+`python -m benchmarks.emulator scores` prints them, and with `--out DIR` writes every row, for other
+simulators to use.
 """
 
 from __future__ import annotations
@@ -52,7 +54,14 @@ from benchmarks.processes import ROOT
 INDEPENDENT = ROOT / "raw" / "independent"
 VERTEX, SIGLIP = "tessellate-peak-flops.csv", "ipu-stack-siglip.csv"
 TILES, BOW_CLOCK, MACS_OF_ROW = 1472, 1.85e9, 16 * 16
-RESNET_CUTS = ("stage1.0", "stage1.2", "stage2.0", "stage2.2", "stage3.0", "stage3.3")  # as the vendor's configuration
+RESNET_CUTS = (
+    "stage1.0",
+    "stage1.2",
+    "stage2.0",
+    "stage2.2",
+    "stage3.0",
+    "stage3.3",
+)  # as the vendor's configuration
 TAMU_BATCH = 1920  # of a step, assumed: that of the vendor's configurations for 4 and 16 chips
 ROWS = Path(__file__).parent / "validation.csv"
 FP8 = Path(__file__).parent / "c600-fp8.toml"
@@ -72,7 +81,10 @@ class Score:
 
     @property
     def error(self) -> float:
-        """Return the signed share of the measured figure. All figures are times, so less than 0 is too fast."""
+        """Return the signed share of the measured figure.
+
+        All figures are times, so less than 0 is too fast.
+        """
         return self.predicted / self.measured - 1
 
     @property
@@ -91,13 +103,23 @@ class Score:
 
 
 INFERENCE = ("resnext", "ten", "57 by second reading", "c600")
-TRAINING = ("train", "train-large", "train-weak", "tamu one chip", "tamu pods", "caraml gpt-117m", "caraml resnet50")
+TRAINING = (
+    "train",
+    "train-large",
+    "train-weak",
+    "tamu one chip",
+    "tamu pods",
+    "caraml gpt-117m",
+    "caraml resnet50",
+)
 KINDS = {"citadel": "single layers", "train-host-fed": "training fed by the host"}
 NOMINAL, FEWEST, ROUNDING = 0.8, 5, 1e-9
 
 
 def fit_band(ratios: Sequence[float]) -> tuple[float, float]:
-    """Return the order statistics that hold NOMINAL of further rows, whatever their distribution is."""
+    """Return the order statistics that hold NOMINAL of further rows, whatever their distribution
+    is.
+    """
     ordered, tail = sorted(ratios), (1 - NOMINAL) / 2
     low = math.floor((len(ordered) + 1) * tail + ROUNDING) - 1
     return ordered[max(0, low)], ordered[min(len(ordered) - 1, len(ordered) - 1 - low)]
@@ -107,7 +129,11 @@ def check_coverage(scores: Sequence[Score]) -> dict[Score, bool]:
     """Check for each row whether the band of its kind, made without rows of its network, holds it."""
     held = {}
     for score in scores:
-        others = [each.ratio for each in scores if each.kind == score.kind and each.network != score.network]
+        others = [
+            each.ratio
+            for each in scores
+            if each.kind == score.kind and each.network != score.network
+        ]
         if score.kind and len(others) >= FEWEST:
             low, high = fit_band(others)
             held[score] = low <= score.ratio <= high
@@ -115,14 +141,25 @@ def check_coverage(scores: Sequence[Score]) -> dict[Score, bool]:
 
 
 def format_bands(scores: Sequence[Score]) -> str:
-    """Return the text of `bands.toml`: of each kind the band of all rows, and what it held of networks left out."""
+    """Return the text of `bands.toml`: of each kind the band of all rows, and what it held of
+    networks left out.
+    """
     held = check_coverage(scores)
-    lines = ["# Made by `python -m benchmarks.emulator bands`: measured over predicted time. Not to be edited."]
+    lines = [
+        "# Made by `python -m benchmarks.emulator bands`: measured over predicted time. Not to be"
+        " edited."
+    ]
     for kind in dict.fromkeys(score.kind for score in scores if score.kind):
         members = [score for score in scores if score.kind == kind]
         low, high = fit_band([each.ratio for each in members])
         checked = [held[each] for each in members if each in held]
-        lines += ["", f'["{kind}"]', f"low = {low:.3f}", f"high = {high:.3f}", f"rows = {len(members)}"]
+        lines += [
+            "",
+            f'["{kind}"]',
+            f"low = {low:.3f}",
+            f"high = {high:.3f}",
+            f"rows = {len(members)}",
+        ]
         lines += [f"held_out = {len(checked)}", f"covered = {mean(checked):.3f}"]
     return "\n".join(lines) + "\n"
 
@@ -143,29 +180,45 @@ def score_vertex() -> Iterator[Score]:
         rows = int(dict(PATTERN.findall(line["shape"]))["n"])
         cycles = round(2 * rows * MACS_OF_ROW * TILES * BOW_CLOCK / (float(line["value"]) * 1e12))
         single = np.ones(1)
-        predicted = float(estimate_amp_1x1(target, np.array([float(rows)]), single, single, single)[0])
+        predicted = float(
+            estimate_amp_1x1(target, np.array([float(rows)]), single, single, single)[0]
+        )
         yield Score("vertex", "vertex", f"n={rows}", "cycle", cycles, predicted)
 
 
 def score_products(plans: PlanCache) -> Iterator[Score]:
     """Score the six matrix products that the SDK split itself, in fp16 and again in FP8."""
-    machines = {"FP16": ("sdk-products", load_target("m2000")), "FP8": ("sdk-products fp8", load_target_file(FP8))}
+    machines = {
+        "FP16": ("sdk-products", load_target("m2000")),
+        "FP8": ("sdk-products fp8", load_target_file(FP8)),
+    }
     for line in sorted(read_lines(SIGLIP), key=lambda each: -len(each["precision"])):
         if line["operation"].startswith("matrix product"):
             name, target = machines[line["precision"]]
             size = {key: int(value) for key, value in PATTERN.findall(line["shape"])}
             shape = ConvolutionShape(
-                1, size.get("groups", 1), size["k"], size["n"], size["m"], 1, in_rows=size["m"], in_columns=1
+                1,
+                size.get("groups", 1),
+                size["k"],
+                size["n"],
+                size["m"],
+                1,
+                in_rows=size["m"],
+                in_columns=1,
             )
             cycles = parse_number(line["value"])
-            yield Score(name, "siglip", line["operation"], "cycle", cycles, plans(shape, target).compute)
+            yield Score(
+                name, "siglip", line["operation"], "cycle", cycles, plans(shape, target).compute
+            )
 
 
 BLOCKS, TOKENS, WIDTH, HEADS, HIDDEN = 27, 729, 1152, 16, 4304
 
 
 def build_siglip() -> Program:
-    """Build the profiled transformer by sizes: the patches, 27 blocks with one product for Q, K and V, no pooling."""
+    """Build the profiled transformer by sizes: the patches, 27 blocks with one product for Q, K and
+    V, no pooling.
+    """
     decoder = Decoder(BLOCKS, WIDTH, HEADS, 0, HIDDEN)
     patches = Convolution("patches", 1, 1, 3, WIDTH, 384, 384, 14, 14, 14, 14, bias=True)
     layers = [
@@ -180,7 +233,9 @@ def build_siglip() -> Program:
 
 
 def score_blocks(plans: PlanCache) -> Iterator[Score]:
-    """Score what the SDK put between the products, and the whole model, in cycles of the fp16 recording."""
+    """Score what the SDK put between the products, and the whole model, in cycles of the fp16
+    recording.
+    """
     target = load_target("m2000")
     cycles = {line["operation"]: parse_number(line["value"]) for line in read_lines(SIGLIP)}
     steps = schedule(build_siglip(), target, plans).steps
@@ -189,7 +244,9 @@ def score_blocks(plans: PlanCache) -> Iterator[Score]:
     sets = {
         "copy of scores before softmax": copied,
         "softmax": softmax.compute - copied,
-        "exchange of scores before softmax": HEADS * TOKENS * TOKENS * 2 / target.tiles / target["exchange.bytes"],
+        "exchange of scores before softmax": (
+            HEADS * TOKENS * TOKENS * 2 / target.tiles / target["exchange.bytes"]
+        ),
     }
     for name, predicted in sets.items():
         yield Score("sdk-sets", "siglip", name, "cycle", cycles[name], predicted)
@@ -199,13 +256,20 @@ def score_blocks(plans: PlanCache) -> Iterator[Score]:
         if "FP8-weight" in line["conditions"] and line["statistic"] == "second inference"
     )
     predicted = sum(step.cycles + step.supersteps * target["superstep.cycles"] for step in steps)
-    yield Score("sdk-model", "siglip", "fp16 compute", "cycle", parse_number(whole["value"]), predicted)
+    yield Score(
+        "sdk-model", "siglip", "fp16 compute", "cycle", parse_number(whole["value"]), predicted
+    )
 
 
 def score_inference() -> Iterator[Score]:
-    """Score the published rows on the time of a batch. The band is that of the latency, where one was printed."""
+    """Score the published rows on the time of a batch.
+
+    The band is that of the latency, where one was printed.
+    """
     for scored in load_validation().scored:
-        name = {"calibration": "c2 (fit)", "honest": "57 as printed"}.get(scored.row.set, scored.row.set)
+        name = {"calibration": "c2 (fit)", "honest": "57 as printed"}.get(
+            scored.row.set, scored.row.set
+        )
         yield _score_row(scored, name)
         if scored.row.set == "honest":
             yield _score_row(scored.second or scored, "57 by second reading")
@@ -225,32 +289,67 @@ def score_training() -> Iterator[Score]:
 def score_step(each: TrainingScore) -> Score:
     label = f"{each.row.target} {each.row.framework} {each.prediction.chips} chips {each.row.variant}".strip()
     network = each.row.name.removesuffix("-split").removesuffix("-pretraining")
-    return Score(each.row.set, network, label, "ms", each.row.seconds * MS, each.prediction.step_s * MS)
+    return Score(
+        each.row.set, network, label, "ms", each.row.seconds * MS, each.prediction.step_s * MS
+    )
 
 
 def score_tamu(plans: PlanCache) -> Iterator[Score]:
     """Score ResNet-50 of table 3: one chip at seven micro-batches, then 2 to 64 chips."""
     for line in read_lines("tamu-aces-2022.csv"):
-        if "table 3" in line["place"] and line["metric"] == "throughput" and line["chip"] == "GC200":
+        if (
+            "table 3" in line["place"]
+            and line["metric"] == "throughput"
+            and line["chip"] == "GC200"
+        ):
             chips, micro = int(line["chip_count"]), int(line["micro_batch_size"])
             accumulation = max(2, round(TAMU_BATCH / micro / chips))
             setup = replace(_setup_resnet(micro, chips, accumulation), norm_span=min(chips, 2))
             name = "tamu one chip" if chips == 1 else "tamu pods"
-            yield _score_setup(name, "resnet50", setup, parse_number(line["value"]), plans, f"{chips} chips, {micro}")
+            yield _score_setup(
+                name,
+                "resnet50",
+                setup,
+                parse_number(line["value"]),
+                plans,
+                f"{chips} chips, {micro}",
+            )
 
 
 def score_caraml(plans: PlanCache) -> Iterator[Score]:
-    """Score both networks of CARAML over batch sizes: ResNet-50 on one chip, GPT-117M on a pipeline of four."""
+    """Score both networks of CARAML over batch sizes: ResNet-50 on one chip, GPT-117M on a pipeline
+    of four.
+    """
     for line in read_lines("caraml-2024.csv"):
-        if line["metric"] != "throughput" or line["chip"] != "GC200" or "table" not in line["place"]:
+        if (
+            line["metric"] != "throughput"
+            or line["chip"] != "GC200"
+            or "table" not in line["place"]
+        ):
             continue
-        batch, micro, rate = (int(line["batch_size"]), int(line["micro_batch_size"]), parse_number(line["value"]))
+        batch, micro, rate = (
+            int(line["batch_size"]),
+            int(line["micro_batch_size"]),
+            parse_number(line["value"]),
+        )
         if line["model"] == "ResNet-50":
-            setup, network, name = _setup_resnet(micro, 1, batch // micro), "resnet50", "caraml resnet50"
+            setup, network, name = (
+                _setup_resnet(micro, 1, batch // micro),
+                "resnet50",
+                "caraml resnet50",
+            )
         else:
             layers = (0, 4, 4, 4)
             setup = TrainingSetup(
-                micro, 1, batch, "layer", (0.15,) * 4, True, layers=layers, head="first", framework="PyTorch"
+                micro,
+                1,
+                batch,
+                "layer",
+                (0.15,) * 4,
+                True,
+                layers=layers,
+                head="first",
+                framework="PyTorch",
             )
             network, name = "gpt2-split", "caraml gpt-117m"
         yield _score_setup(name, network, setup, rate, plans, f"batch {batch}")
@@ -258,18 +357,23 @@ def score_caraml(plans: PlanCache) -> Iterator[Score]:
 
 def _setup_resnet(micro: int, replicas: int, accumulation: int) -> TrainingSetup:
     cuts = tuple(f"{cut}.relu" for cut in RESNET_CUTS)
-    return TrainingSetup(micro, replicas, accumulation, "stage", (0.15,), input_bits=8, cut_after=cuts, one_chip=True)
+    return TrainingSetup(
+        micro, replicas, accumulation, "stage", (0.15,), input_bits=8, cut_after=cuts, one_chip=True
+    )
 
 
-def _score_setup(name: str, network: str, setup: TrainingSetup, rate: float, plans: PlanCache, row: str) -> Score:
+def _score_setup(
+    name: str, network: str, setup: TrainingSetup, rate: float, plans: PlanCache, row: str
+) -> Score:
     target = load_training_target("m2000")
     step = predict_training(load_sized_network(network, 1024), target, setup, plans).step_s
     seconds = setup.micro_batch * setup.replicas * setup.accumulation / rate
     return Score(name, network.removesuffix("-split"), row, "ms", seconds * MS, step * MS)
 
 
-# Rows of a C600 whose host is hidden, so that the time of the chip is the time between two batches, and rows of one
-# question after another, whose time holds the host: set, document, model, condition, network, length of sequences.
+# Rows of a C600 whose host is hidden, so that the time of the chip is the time between two batches,
+# and rows of one question after another, whose time holds the host: set, document, model,
+# condition, network, length of sequences.
 POPRT, BYTEMLPERF = "graphcore/poprt-1.5.csv", "independent/bytemlperf-c600.csv"
 ON_CHIP = "data generated on the IPU"
 C600_ROWS = (
@@ -283,28 +387,48 @@ C600_ROWS = (
 
 
 def score_c600(plans: PlanCache) -> Iterator[Score]:
-    """Score ResNet-50 and BERT-Base on a C600 on the chip's time alone: its host path has no protocol.
+    """Score ResNet-50 and BERT-Base on a C600 on the chip's time alone: its host path has no
+    protocol.
 
-    A row of FP8 is in a set of its own and is predicted on the machine of FP8, which differs in one constant.
+    A row of FP8 is in a set of its own and is predicted on the machine of FP8, which differs in one
+    constant.
     """
     machines = {"": load_target("c600"), " fp8": load_target_file(FP8)}
     for set_, document, model, condition, network, sequence in C600_ROWS:
         for line in read_lines(document, ROOT / "raw"):
-            # One thread's throughput is of two batches in the time of its latency, which is taken instead.
+            # One thread's throughput is of two batches in the time of its latency, which is taken
+            # instead.
             metric = "latency of a batch" if condition.startswith("one client") else "throughput"
-            if (line["model"], line["metric"]) != (model, metric) or condition not in line["conditions"]:
+            if (line["model"], line["metric"]) != (model, metric) or condition not in line[
+                "conditions"
+            ]:
                 continue
-            batch, fp8 = int(line["batch_size"]), " fp8" if line["precision"].lower() == "fp8" else ""
-            # A single item is bound by the host's calls; PopRT computes in fp32 where its table says so.
+            batch, fp8 = (
+                int(line["batch_size"]),
+                (" fp8" if line["precision"].lower() == "fp8" else ""),
+            )
+            # A single item is bound by the host's calls; PopRT computes in fp32 where its table
+            # says so.
             single = batch < 2 and set_ == "c600"
-            if "packed" in line["variant"] or single or (set_ != "c600" and line["precision"] == "fp32"):
+            if (
+                "packed" in line["variant"]
+                or single
+                or (set_ != "c600" and line["precision"] == "fp32")
+            ):
                 continue
             program = load_sized_network(network, sequence or 128)
-            (prediction,) = predict(program, machines[fp8], [batch], "lowest-latency", planner=plans)
+            (prediction,) = predict(
+                program, machines[fp8], [batch], "lowest-latency", planner=plans
+            )
             figure = parse_number(line["value"])
             measured = figure if line["unit"] == "ms" else 1000 * batch / figure
-            label = f"{document} batch {batch} {line['precision']} {line['conditions'] if set_ != 'c600' else ''}"
-            yield Score(f"{set_}{fp8}", network, label.strip(), "ms", measured, prediction.device_ms)
+            label = (
+                f"{document} batch {batch} {line['precision']}"
+                f" {line['conditions'] if set_ != 'c600' else ''}"
+            )
+            yield Score(
+                f"{set_}{fp8}", network, label.strip(), "ms", measured, prediction.device_ms
+            )
 
 
 def score_convolutions(plans: PlanCache) -> Iterator[Score]:
@@ -315,25 +439,38 @@ def score_convolutions(plans: PlanCache) -> Iterator[Score]:
     for shape, following in pairwise([*shapes, {"network": None}]):
         size = following["input_size"] if following["network"] == shape["network"] else None
         padding = choose_padding(shape["kernel"], shape["input_size"], shape["stride"], size)
-        model = build_layer(padding=padding, **{key: value for key, value in shape.items() if key != "network"})
+        model = build_layer(
+            padding=padding, **{key: value for key, value in shape.items() if key != "network"}
+        )
         for batch in BATCHES:
             tflops = figures.get((shape["network"], shape["layer"], batch))
             program = read_program(model, batch)
             if tflops is None or not program.macs:
                 continue
-            (prediction,) = predict(partial(read_program, model), machine, [batch], path, planner=plans)
+            (prediction,) = predict(
+                partial(read_program, model), machine, [batch], path, planner=plans
+            )
             label, measured = f"{shape['layer']} batch {batch}", 2 * program.macs / tflops / 1e9
             yield Score("citadel", shape["network"], label, "ms", measured, prediction.device_ms)
 
 
 def score_yolov4(plans: PlanCache) -> Iterator[Score]:
-    """Score YOLOv4-P5 by latency of a call and by throughput. What the source itself contradicts is set apart.
+    """Score YOLOv4-P5 by latency of a call and by throughput.
 
-    Those are set-ups that two of its files print, and the series of a file whose set-up in common with another file
-    takes CONTRADICTED times as long there.
+    What the source itself contradicts is set apart.
+
+    Those are set-ups that two of its files print, and the series of a file whose set-up in common
+    with another file takes CONTRADICTED times as long there.
     """
-    rows = [(key, figure, value) for key, figure, value in read_yolov4() if not (figure == LATENCY and int(key[1]) > 1)]
-    times = {(figure, key): value if figure == LATENCY else 1000 * int(key[2]) / value for key, figure, value in rows}
+    rows = [
+        (key, figure, value)
+        for key, figure, value in read_yolov4()
+        if not (figure == LATENCY and int(key[1]) > 1)
+    ]
+    times = {
+        (figure, key): value if figure == LATENCY else 1000 * int(key[2]) / value
+        for key, figure, value in rows
+    }
     setups: dict[tuple[Any, ...], list[float]] = {}
     for (figure, key), measured in times.items():
         setups.setdefault((figure, key[1:]), []).append(measured)
@@ -344,14 +481,24 @@ def score_yolov4(plans: PlanCache) -> Iterator[Score]:
     }
     for (figure, key), measured in times.items():
         file, iterations, batch, size, precision = key
-        machine, path = load_machine(YOLOV4, precision), select_protocol("poptorch-call", load_target("m2000"))
-        # The host calls once for all iterations. Images are sent as 8 bits in both precisions: `uint_io` of config.py.
+        machine, path = (
+            load_machine(YOLOV4, precision),
+            select_protocol("poptorch-call", load_target("m2000")),
+        )
+        # The host calls once for all iterations. Images are sent as 8 bits in both precisions:
+        # `uint_io` of config.py.
         calls = {name: getattr(path, name) / int(iterations) for name in ("per_call", "after_call")}
         path = replace(path, instances=1, **calls)
         model = partial(_read_yolov4, int(size))
         (prediction,) = predict(model, machine, [int(batch)], path, planner=plans)
         suspect = (figure, file, size, precision) in contradicted
-        mark = ", printed twice" if len(setups[figure, key[1:]]) > 1 else ", contradicted series" if suspect else ""
+        mark = (
+            ", printed twice"
+            if len(setups[figure, key[1:]]) > 1
+            else ", contradicted series"
+            if suspect
+            else ""
+        )
         if not mark and figure != LATENCY and file == AFTER_CALL_FILE:
             mark = ", in view"
         label = f"{file} {size} batch {batch} {precision} {iterations} iterations"
@@ -361,7 +508,9 @@ def score_yolov4(plans: PlanCache) -> Iterator[Score]:
 
 
 CONTRADICTED = 1.5
-AFTER_CALL_FILE = "imgX_b1_fp16.csv"  # whose throughputs less latencies give `after_call` and `after_byte`
+AFTER_CALL_FILE = (  # whose throughputs less latencies give `after_call` and `after_byte`
+    "imgX_b1_fp16.csv"
+)
 
 
 def _read_yolov4(size: int, batch: int) -> Program:
@@ -372,13 +521,18 @@ BLIND_DECODING = {"decoding, blind before": "decoding.csv", "decoding, blind": "
 
 
 def score_decoding() -> Iterator[Score]:
-    """Score both committed predictions of decoding, which were written before the figures were read, by throughput."""
+    """Score both committed predictions of decoding, which were written before the figures were
+    read, by throughput.
+    """
     lines = read_lines("graphcore/poptransformer.csv", ROOT / "raw")
     measured = [parse_number(line["value"]) for line in lines if line["metric"] == "throughput"]
     for name, file in BLIND_DECODING.items():
         shapes = [line for line in read_lines(file, FOLDER) if line["metric"] == "throughput"]
         for shape, rate in zip(shapes, measured, strict=True):
-            label = f"{shape['machine']} batch {shape['batch'] or 1}, {shape['input_length']} of {shape['max_length']}"
+            label = (
+                f"{shape['machine']} batch {shape['batch'] or 1}, {shape['input_length']} of"
+                f" {shape['max_length']}"
+            )
             times = (MS / rate, MS / float(shape["predicted"]))
             yield Score(name, shape["model"], label, "ms/token", *times)
 
@@ -387,8 +541,19 @@ def score_all() -> list[Score]:
     """Score every set with the present model."""
     with open_plan_cache() as plans:
         parts = (
-            *(score_vertex(), score_products(plans), score_inference(), score_training(), score_tamu(plans)),
-            *(score_caraml(plans), score_c600(plans), score_convolutions(plans), score_yolov4(plans)),
+            *(
+                score_vertex(),
+                score_products(plans),
+                score_inference(),
+                score_training(),
+                score_tamu(plans),
+            ),
+            *(
+                score_caraml(plans),
+                score_c600(plans),
+                score_convolutions(plans),
+                score_yolov4(plans),
+            ),
             *(score_blocks(plans), score_decoding()),
         )
         return [score for part in parts for score in part]
@@ -402,23 +567,32 @@ def group_sets(scores: Sequence[Score]) -> dict[str, list[Score]]:
 
 
 def tabulate_scores(scores: Sequence[Score]) -> list[tuple[str, ...]]:
-    """Return a row for each set: n, median, mean and maximum error, share of rows too fast, and coverage."""
+    """Return a row for each set: n, median, mean and maximum error, share of rows too fast, and
+    coverage.
+    """
     table, held = [], check_coverage(scores)
     for name, members in group_sets(scores).items():
         sizes = [abs(each.error) for each in members]
         banded = [held[each] for each in members if each in held]
         fast = [each.error < 0 for each in members]
         shares = (f"{100 * value:.1f}" for value in (median(sizes), mean(sizes), max(sizes)))
-        table.append((name, str(len(members)), *shares, format_interval(fast), format_interval(banded)))
+        table.append(
+            (name, str(len(members)), *shares, format_interval(fast), format_interval(banded))
+        )
     return table
 
 
 def format_interval(flags: Sequence[bool]) -> str:
-    """Return the share in percent with its binomial interval of 95 % (Wilson), which takes rows as independent."""
+    """Return the share in percent with its binomial interval of 95 % (Wilson), which takes rows as
+    independent.
+    """
     if not (count := len(flags)):
         return ""
     share, z = mean(flags), 1.96
-    middle, half = share + z * z / (2 * count), z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
+    middle, half = (
+        share + z * z / (2 * count),
+        z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2),
+    )
     low, high = ((middle + sign * half) / (1 + z * z / count) for sign in (-1, 1))
     return f"{100 * share:.0f} ({100 * low:.0f} to {100 * high:.0f})"
 
@@ -430,7 +604,10 @@ def read_rows(path: Path = ROWS) -> list[Score]:
     """Read what `write_rows` wrote."""
     with path.open(encoding="utf-8", newline="") as file:
         _, *lines = csv.reader(file)
-    return [Score(a, b, c, d, float(measured), float(predicted)) for a, b, c, d, measured, predicted, _ in lines]
+    return [
+        Score(a, b, c, d, float(measured), float(predicted))
+        for a, b, c, d, measured, predicted, _ in lines
+    ]
 
 
 def write_rows(scores: Sequence[Score], path: Path) -> None:

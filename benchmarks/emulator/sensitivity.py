@@ -1,4 +1,6 @@
-"""Measure what each assumed constant does to the errors: change it on every machine, recalibrate, predict again."""
+"""Measure what each assumed constant does to the errors: change it on every machine, recalibrate,
+predict again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from ipu_results.emulator.check import SETS, PublishedRow
-from ipu_results.emulator.check.scoring import load_program, predict_rows, recalibrate, summarise_errors
+from ipu_results.emulator.check.scoring import (
+    load_program,
+    predict_rows,
+    recalibrate,
+    summarise_errors,
+)
 from ipu_results.emulator.operators import Elementwise
 from ipu_results.emulator.target import TARGETS, Constant, get_range, load_target
 
@@ -26,15 +33,30 @@ class ConstantChange:
 def list_assumed() -> dict[str, Constant]:
     """Return the constants of any machine that no source states."""
     targets = [load_target(name) for name in TARGETS]
-    return {name: constant for target in targets for name, constant in target.constants if constant.assumed}
+    return {
+        name: constant
+        for target in targets
+        for name, constant in target.constants
+        if constant.assumed
+    }
 
 
 def list_assumed_of(rows: Sequence[PublishedRow]) -> dict[str, Constant]:
-    """Return the assumed constants without those of elementwise kinds that no network of the rows has."""
+    """Return the assumed constants without those of elementwise kinds that no network of the rows
+    has.
+    """
     programs = [load_program(network, 1) for network in {row.selector.network for row in rows}]
     operators = [operator for program in programs for operator in program.operators]
-    kinds = {f"elementwise.{operator.kind}" for operator in operators if isinstance(operator, Elementwise)}
-    return {name: each for name, each in list_assumed().items() if name in kinds or not name.startswith("elementwise.")}
+    kinds = {
+        f"elementwise.{operator.kind}"
+        for operator in operators
+        if isinstance(operator, Elementwise)
+    }
+    return {
+        name: each
+        for name, each in list_assumed().items()
+        if name in kinds or not name.startswith("elementwise.")
+    }
 
 
 def measure_changes(
@@ -51,17 +73,27 @@ def measure_changes(
         return list(pool.map(_measure_change, [rows] * len(changes), *zip(*changes, strict=True)))
 
 
-def _list_values(rows: Sequence[PublishedRow], names: Sequence[str] | None) -> Iterator[tuple[str, float, float]]:
+def _list_values(
+    rows: Sequence[PublishedRow], names: Sequence[str] | None
+) -> Iterator[tuple[str, float, float]]:
     for name, constant in list_assumed_of(rows).items():
         if names is None or name in names:
             for value in get_range(constant):
                 yield name, constant.value, value
 
 
-def _measure_change(rows: Sequence[PublishedRow], name: str, usual: float, value: float) -> ConstantChange:
+def _measure_change(
+    rows: Sequence[PublishedRow], name: str, usual: float, value: float
+) -> ConstantChange:
     machines = {target: load_target(target) for target in TARGETS}
-    targets = {key: each.with_constants({name: value}) if name in each else each for key, each in machines.items()}
+    targets = {
+        key: each.with_constants({name: value}) if name in each else each
+        for key, each in machines.items()
+    }
     calibration = recalibrate(rows, targets["c2"])
     scored = predict_rows(rows, calibration, targets)
-    means = (summarise_errors([each.error for each in scored if each.row.set == set_]).mean for set_ in SETS)
+    means = (
+        summarise_errors([each.error for each in scored if each.row.set == set_]).mean
+        for set_ in SETS
+    )
     return ConstantChange(name, usual, value, calibration.fit.superstep, tuple(means))

@@ -1,4 +1,6 @@
-"""Measure predictions in a fresh process and again in the same one, and the split search next to every split."""
+"""Measure predictions in a fresh process and again in the same one, and the split search next to
+every split.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def import_modules() -> Iterator[Step]:
 
 
 def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
-    """Build, read and predict each point in a process that has done nothing before, and then `warm` times again."""
+    """Build, read and predict each point in a process that has done nothing before, and then `warm`
+    times again.
+    """
     from ipu_results.emulator.frontend import read_program  # noqa: PLC0415
     from ipu_results.emulator.operators import Program  # noqa: PLC0415
     from ipu_results.emulator.prediction import predict  # noqa: PLC0415
@@ -48,7 +52,9 @@ def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
     start = time.perf_counter()
     models = {network: build(network) for network in dict.fromkeys(point[0] for point in points)}
     built = time.perf_counter()
-    programs = {(network, micro): read_program(models[network], micro) for network, _, micro in points}
+    programs = {
+        (network, micro): read_program(models[network], micro) for network, _, micro in points
+    }
     read = time.perf_counter()
 
     def get_program(network: str, micro: int) -> Program:
@@ -62,17 +68,30 @@ def predict_points(points: Sequence[Point], warm: int) -> Iterator[Step]:
     predict_all()
     cold = time.perf_counter()
     yield {
-        **{"build": built - start, "read": read - built, "predict": cold - read, "seconds": cold - start},
-        **{"warm": median(_time(predict_all) for _ in range(warm)), "shapes": search_splits.cache_info().currsize},
+        **{
+            "build": built - start,
+            "read": read - built,
+            "predict": cold - read,
+            "seconds": cold - start,
+        },
+        **{
+            "warm": median(_time(predict_all) for _ in range(warm)),
+            "shapes": search_splits.cache_info().currsize,
+        },
     }
 
 
 def search_shapes(shapes: int, tiles: int) -> Iterator[Step]:
-    """Plan random small convolutions on machines of few tiles, by the search and by every split in turn."""
+    """Plan random small convolutions on machines of few tiles, by the search and by every split in
+    turn.
+    """
     from ipu_results.emulator import split  # noqa: PLC0415
     from ipu_results.emulator.target import load_target  # noqa: PLC0415
 
-    ways: tuple[Callable[..., split.SplitPlan], ...] = (split.plan_split, partial(split.search_splits, every=True))
+    ways: tuple[Callable[..., split.SplitPlan], ...] = (
+        split.plan_split,
+        partial(split.search_splits, every=True),
+    )
     for name in (C2, MK2):
         draw, target = random.Random(1), load_target(name).with_constants(tiles=tiles)
         superstep = target["plan.superstep"]
@@ -105,26 +124,53 @@ def run(options: Options) -> Report:
     searches = run_steps(search_shapes, shapes=count, tiles=FEW_TILES)
     report = Report(
         "emulator",
-        f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other machines",
-        [_tabulate_times(imports, cold, others, (len(sweep), len(development))), _tabulate_searches(searches)],
+        f"predict a C2 sweep of {len(sweep)} points and {len(development)} points of other"
+        " machines",
         [
-            ReportTarget(f"s, cold sweep of {len(sweep)} points, imports not counted", _take_median(cold), COLD_S),
-            ReportTarget("ms, the sweep warm in the same process", 1000 * _take_median(cold, "warm"), WARM_MS),
-            ReportTarget(f"s, {len(development)} points of other machines, cold", _take_median(others), DEVELOPMENT_S),
+            _tabulate_times(imports, cold, others, (len(sweep), len(development))),
+            _tabulate_searches(searches),
+        ],
+        [
+            ReportTarget(
+                f"s, cold sweep of {len(sweep)} points, imports not counted",
+                _take_median(cold),
+                COLD_S,
+            ),
+            ReportTarget(
+                "ms, the sweep warm in the same process", 1000 * _take_median(cold, "warm"), WARM_MS
+            ),
+            ReportTarget(
+                f"s, {len(development)} points of other machines, cold",
+                _take_median(others),
+                DEVELOPMENT_S,
+            ),
             *(
                 ReportTarget(
-                    f"{step['target']}: share of plans equal to those of every split", step["equal"] / count, 1.0, True
+                    f"{step['target']}: share of plans equal to those of every split",
+                    step["equal"] / count,
+                    1.0,
+                    True,
                 )
                 for step in searches
             ),
         ],
         [
-            f"Median of {repeats} interleaved runs, each in a fresh process without the disk cache.",
-            f"{count} random shapes on {FEW_TILES} tiles of each machine; equal plans have the same split and costs.",
+            (
+                f"Median of {repeats} interleaved runs, each in a fresh process without the disk"
+                " cache."
+            ),
+            (
+                f"{count} random shapes on {FEW_TILES} tiles of each machine; equal plans have the"
+                " same split and costs."
+            ),
         ],
     )
     if not options.quick:
-        from benchmarks.emulator.accuracy import load_validation, tabulate_baselines, tabulate_scores  # noqa: PLC0415
+        from benchmarks.emulator.accuracy import (  # noqa: PLC0415
+            load_validation,
+            tabulate_baselines,
+            tabulate_scores,
+        )
 
         report.tables += [tabulate_scores(load_validation()), tabulate_baselines(load_validation())]
     return report
@@ -138,7 +184,14 @@ def _draw_sizes(draw: random.Random) -> dict[str, int]:
     if draw.random() < 0.2:
         ins, outs, groups = 1, 1, draw.choice((8, 20, 96))
     return {
-        **{"batch": draw.randint(1, 3), "groups": groups, "ins": ins, "outs": outs, "rows": rows, "columns": columns},
+        **{
+            "batch": draw.randint(1, 3),
+            "groups": groups,
+            "ins": ins,
+            "outs": outs,
+            "rows": rows,
+            "columns": columns,
+        },
         **{"kernel_rows": kernel, "kernel_columns": kernel, "stride": stride},
         **{"in_rows": rows * stride, "in_columns": columns * stride},
     }
@@ -158,11 +211,35 @@ def _tabulate_times(
     imports: Sequence[Step], cold: Sequence[Step], others: Sequence[Step], points: tuple[int, int]
 ) -> ReportTable:
     alone = _take_median(imports)
-    rows: list[tuple[Value, ...]] = [("the imports alone", None, None, None, None, None, alone, 1.0, None)]
-    for name, steps, count in (("C2 sweep", cold, points[0]), ("other machines", others, points[1])):
+    rows: list[tuple[Value, ...]] = [
+        ("the imports alone", None, None, None, None, None, alone, 1.0, None)
+    ]
+    for name, steps, count in (
+        ("C2 sweep", cold, points[0]),
+        ("other machines", others, points[1]),
+    ):
         parts = [_take_median(steps, part) for part in ("build", "read", "predict", "seconds")]
-        rows.append((name, count, steps[0]["shapes"], *parts, parts[-1] / alone, 1000 * _take_median(steps, "warm")))
-    columns = ("what", "points", "shapes", "build s", "read s", "predict s", "all s", "ratio to the imports", "warm ms")
+        rows.append(
+            (
+                name,
+                count,
+                steps[0]["shapes"],
+                *parts,
+                parts[-1] / alone,
+                1000 * _take_median(steps, "warm"),
+            )
+        )
+    columns = (
+        "what",
+        "points",
+        "shapes",
+        "build s",
+        "read s",
+        "predict s",
+        "all s",
+        "ratio to the imports",
+        "warm ms",
+    )
     return ReportTable("Predictions in a fresh process, and again in the same one", columns, rows)
 
 
@@ -171,6 +248,16 @@ def _tabulate_searches(steps: Sequence[Step]) -> ReportTable:
     for step in steps:
         search, every = (1000 * seconds / step["shapes"] for seconds in step["seconds"])
         worst = 100 * (step["worst"] - 1)
-        rows.append((step["target"], step["shapes"], step["equal"], worst, search, every, every / search))
-    columns = ("machine", "shapes", "equal plans", "worst cost, % more", "ms a shape", "every split, ms", "ratio")
+        rows.append(
+            (step["target"], step["shapes"], step["equal"], worst, search, every, every / search)
+        )
+    columns = (
+        "machine",
+        "shapes",
+        "equal plans",
+        "worst cost, % more",
+        "ms a shape",
+        "every split, ms",
+        "ratio",
+    )
     return ReportTable("The split search next to every split", columns, rows)

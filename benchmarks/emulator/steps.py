@@ -1,4 +1,6 @@
-"""Switch each correction of the training model off alone, and print what that does to the sets of training rows."""
+"""Switch each correction of the training model off alone, and print what that does to the sets of
+training rows.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def _set(**constants: float) -> Iterator[None]:
     """Give constants of training other values, by name with `_` for the point."""
     values = {name.replace("_", "."): value for name, value in constants.items()}
     known = training.load_training_constants()
-    changed = tuple((name, replace(each, value=values.get(name, each.value))) for name, each in known)
+    changed = tuple(
+        (name, replace(each, value=values.get(name, each.value))) for name, each in known
+    )
     with patch.object(training, "load_training_constants", lambda: changed):
         yield
 

@@ -21,7 +21,11 @@ from ipu_results.emulator.check.validation import (
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.split import open_plan_cache
 from ipu_results.emulator.target import get_range, load_target
-from ipu_results.emulator.training import load_training_constants, load_training_target, predict_training
+from ipu_results.emulator.training import (
+    load_training_constants,
+    load_training_target,
+    predict_training,
+)
 from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator.accuracy import PERCENT, load_rows
@@ -31,7 +35,11 @@ from benchmarks.report import ReportTable
 
 PAGE = ROOT / "docs" / "explanation" / "emulator-training.md"
 SENSITIVITY = "sensitivity"
-MORE = ("superstep.cycles", "host.prefetch", "host.process")  # assumed of the machine, and read by a training step
+MORE = (
+    "superstep.cycles",
+    "host.prefetch",
+    "host.process",
+)  # assumed of the machine, and read by a training step
 NAMES = {
     "train": "one machine and pods of up to 64 chips",
     "train-host-fed": "the same, images from PyTorch's data loader",
@@ -57,7 +65,11 @@ def update_page(*, sensitivity: bool = False) -> None:
 
 def generate_parts(scores: Sequence[TrainingScore]) -> dict[str, str]:
     """Return all parts but the sensitivity."""
-    tables = {"scores": _tabulate_sets(scores), "groups": _tabulate_groups(scores), "rows": _tabulate_rows(scores)}
+    tables = {
+        "scores": _tabulate_sets(scores),
+        "groups": _tabulate_groups(scores),
+        "rows": _tabulate_rows(scores),
+    }
     return {name: format_table(table) for name, table in tables.items()}
 
 
@@ -69,9 +81,21 @@ def _tabulate_sets(scores: Sequence[TrainingScore]) -> ReportTable:
         verdict = f"median {met[0]}, maximum {met[1]}" if met else ""
         shares = (summary.median, summary.mean, summary.max)
         simple = (_format_baseline(members, GRID), _format_baseline(members, ROOFLINE))
-        rows.append((f"{NAMES[name]} (`{name}`)", str(len(members)), *map(_format_share, shares), *simple, verdict))
+        rows.append(
+            (
+                f"{NAMES[name]} (`{name}`)",
+                str(len(members)),
+                *map(_format_share, shares),
+                *simple,
+                verdict,
+            )
+        )
     aim = f"aim: {PERCENT * MEDIAN_LIMIT:.0f} ({PERCENT * MAX_LIMIT:.0f})"
-    return ReportTable("", ("rows", "n", "median %", "MAPE %", "max %", "broadcast-grid BSP", "roofline", aim), rows)
+    return ReportTable(
+        "",
+        ("rows", "n", "median %", "MAPE %", "max %", "broadcast-grid BSP", "roofline", aim),
+        rows,
+    )
 
 
 def _format_baseline(members: Sequence[TrainingScore], name: str) -> str:
@@ -91,7 +115,9 @@ def _tabulate_groups(scores: Sequence[TrainingScore]) -> ReportTable:
         summary = summarise_errors(errors)
         shares = (_format_share(summary.median), _format_share(summary.max))
         rows.append((*key, str(len(members)), *shares, f"{PERCENT * median(errors):+.1f}"))
-    return ReportTable("", ("set", "network", "framework", "n", "median %", "max %", "median error %"), rows)
+    return ReportTable(
+        "", ("set", "network", "framework", "n", "median %", "max %", "median error %"), rows
+    )
 
 
 def _tabulate_rows(scores: Sequence[TrainingScore]) -> ReportTable:
@@ -103,21 +129,46 @@ def _tabulate_rows(scores: Sequence[TrainingScore]) -> ReportTable:
             (
                 *(row.set, row.name, row.variant, row.target, row.framework, str(prediction.chips)),
                 *(str(row.setup.micro_batch), str(row.setup.accumulation), f"{row.throughput:g}"),
-                *(f"{prediction.throughput:.0f}", f"{prediction.round_s * MS:.2f}", f"{prediction.bubble_share:.2f}"),
+                *(
+                    f"{prediction.throughput:.0f}",
+                    f"{prediction.round_s * MS:.2f}",
+                    f"{prediction.bubble_share:.2f}",
+                ),
                 *(f"{last * MS:.1f}", prediction.memory_verdict, f"{PERCENT * each.error:+.1f}"),
             )
         )
     columns = (
-        *("set", "network", "variant", "machine", "framework", "chips", "micro-batch", "accumulation"),
-        *("published /s", "emulated /s", "round ms", "bubble", "sum, update ms", "memory", "error %"),
+        *(
+            "set",
+            "network",
+            "variant",
+            "machine",
+            "framework",
+            "chips",
+            "micro-batch",
+            "accumulation",
+        ),
+        *(
+            "published /s",
+            "emulated /s",
+            "round ms",
+            "bubble",
+            "sum, update ms",
+            "memory",
+            "error %",
+        ),
     )
     return ReportTable("", columns, rows)
 
 
 def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
-    """Set each assumed constant to both ends of its range, and score one row of each network and setup again."""
+    """Set each assumed constant to both ends of its range, and score one row of each network and
+    setup again.
+    """
     chosen = {
-        _describe_setup(each.row): each for each in scores if each.row.set == AIMED and each.row.target == "m2000"
+        _describe_setup(each.row): each
+        for each in scores
+        if each.row.set == AIMED and each.row.target == "m2000"
     }
     rows = [each.row for each in chosen.values()]
     constants = dict(load_target("m2000").constants) | dict(load_training_constants())
@@ -136,7 +187,9 @@ def format_sensitivity(scores: Sequence[TrainingScore]) -> str:
     ]
     moving = [row for row in table if float(row[-1])]
     still = sorted({row[0] for row in table} - {row[0] for row in moving})
-    text = format_table(ReportTable("", ("constant", "value", "changed to", "median, points"), moving))
+    text = format_table(
+        ReportTable("", ("constant", "value", "changed to", "median, points"), moving)
+    )
     text += f"\nOn {len(rows)} rows of the IPU-M2000, one of each network and micro-batch. "
     return f"{text}Nothing moves with {', '.join(f'`{name}`' for name in still)}.\n"
 

@@ -1,4 +1,6 @@
-"""Score a round of MLPerf Training with `ipu-results mlperf` and with the official summarizer on the same files."""
+"""Score a round of MLPerf Training with `ipu-results mlperf` and with the official summarizer on
+the same files.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,15 @@ from benchmarks.mlperf.rounds import (
     run_official,
 )
 from benchmarks.processes import ROOT, CommandCost, take_turns
-from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, Value, format_value
+from benchmarks.report import (
+    Options,
+    Report,
+    ReportTable,
+    ReportTarget,
+    SkipBenchmarkError,
+    Value,
+    format_value,
+)
 
 ARCHIVE = ROOT.parent / "shared" / "mlperf" / "training_v2.0_results.tar.xz"
 ROUNDS_BEFORE, ROUNDS_AFTER = 4, 3
@@ -37,7 +47,8 @@ Rows = list[tuple[Value, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
-    """One figure of every entry of either side; `empty` counts the equal entries that have no number.
+    """One figure of every entry of either side; `empty` counts the equal entries that have no
+    number.
 
     `differences` are (entry, figure, official value, our value).
     """
@@ -51,7 +62,10 @@ class FigureComparison:
 
 
 def compare_figures(figure: str, official: Figures, ours: Figures) -> FigureComparison:
-    """Compare entry by entry. A number differs from a missing number, a missing number from a missing entry."""
+    """Compare entry by entry.
+
+    A number differs from a missing number, a missing number from a missing entry.
+    """
     differences, largest, empty = [], 0.0, 0
     paths = sorted(official.keys() | ours.keys())
     for path in paths:
@@ -61,9 +75,13 @@ def compare_figures(figure: str, official: Figures, ours: Figures) -> FigureComp
         if equal and path in official and path in ours:
             empty += distance is None
         else:
-            differences.append((path, figure, _format_figure(official, path), _format_figure(ours, path)))
+            differences.append(
+                (path, figure, _format_figure(official, path), _format_figure(ours, path))
+            )
         largest = max(largest, distance or 0.0)
-    return FigureComparison(figure, len(paths), len(paths) - len(differences), empty, largest, tuple(differences))
+    return FigureComparison(
+        figure, len(paths), len(paths) - len(differences), empty, largest, tuple(differences)
+    )
 
 
 def _format_figure(figures: Figures, path: str) -> str:
@@ -77,7 +95,9 @@ def run(options: Options) -> Report:
     """Measure our processes in turns, before and after one run of the official summarizer."""
     source = options.mlperf or ARCHIVE
     if not source.exists():
-        raise SkipBenchmarkError(f"{source} does not exist; name an archive or a checkout of a round with --mlperf")
+        raise SkipBenchmarkError(
+            f"{source} does not exist; name an archive or a checkout of a round with --mlperf"
+        )
     with tempfile.TemporaryDirectory() as folder:
         return _measure(source, Path(folder), options)
 
@@ -98,33 +118,50 @@ def _measure(source: Path, folder: Path, options: Options) -> Report:
     logs = list_logs(root)
     megabytes = sum(os.path.getsize(path) for path in logs) / 1e6
     report = Report("mlperf", f"score {root.name}, {len(logs):,} logs of {megabytes:,.0f} MB")
-    scores, others, counts = (readers[name].out.read_bytes() for name in (ONE_PROCESS, TWO_WORKERS, MSGSPEC))
+    scores, others, counts = (
+        readers[name].out.read_bytes() for name in (ONE_PROCESS, TWO_WORKERS, MSGSPEC)
+    )
     if official:
         _add_comparison(report, official, scores)
         report.targets += _build_speed_targets(costs, official)
     else:
         report.notes.append(f"NOT COMPARED with the official summarizer: {reason}.")
     if peaks := memory[TWO_WORKERS].worker_peaks:
-        report.targets.append(ReportTarget("peak MB of the larger worker", max(peaks), MAX_WORKER_MB))
+        report.targets.append(
+            ReportTarget("peak MB of the larger worker", max(peaks), MAX_WORKER_MB)
+        )
     report.tables += [
         _tabulate_times(costs, official),
         _tabulate_ratios({name: _median_wall(some) for name, some in costs.items()}, official),
         _tabulate_memory(memory, official),
     ]
     report.notes += [
-        f"One process and two workers wrote {'the same bytes' if scores == others else 'DIFFERENT BYTES'}.",
-        "{lines:,} marked lines in the logs, {broken:,} of them not JSON.".format(**json.loads(counts)),
+        (
+            "One process and two workers wrote"
+            f" {'the same bytes' if scores == others else 'DIFFERENT BYTES'}."
+        ),
+        "{lines:,} marked lines in the logs, {broken:,} of them not JSON.".format(
+            **json.loads(counts)
+        ),
     ]
     return report
 
 
-def _run_official(source: Path, folder: Path, options: Options) -> tuple[OfficialScores | None, str]:
+def _run_official(
+    source: Path, folder: Path, options: Options
+) -> tuple[OfficialScores | None, str]:
     """Return the official scores, or why the summarizer does not run here."""
     if options.quick and options.official is None:
-        return None, "--quick installs nothing; name an interpreter that has mlperf-logging with --official"
+        return (
+            None,
+            "--quick installs nothing; name an interpreter that has mlperf-logging with --official",
+        )
     try:
         python = options.official or install_official(folder / "environment")
-        return run_official(python, copy_round(source, folder / "theirs", options.quick), folder), ""
+        return (
+            run_official(python, copy_round(source, folder / "theirs", options.quick), folder),
+            "",
+        )
     except SkipBenchmarkError as error:
         return None, str(error)
 
@@ -133,10 +170,17 @@ def _add_comparison(report: Report, official: OfficialScores, scores: bytes) -> 
     entries = json.loads(scores)
     pairs = [("minutes", official.minutes), ("scaling_factor", official.factors)]
     compared = [
-        compare_figures(name, theirs, {entry["path"]: entry[name] for entry in entries}) for name, theirs in pairs
+        compare_figures(name, theirs, {entry["path"]: entry[name] for entry in entries})
+        for name, theirs in pairs
     ]
     rows = [(own.figure, own.entries, own.equal, own.empty, own.largest) for own in compared]
-    columns = ("figure", "entries of either", "equal", "of these without a number", "largest difference")
+    columns = (
+        "figure",
+        "entries of either",
+        "equal",
+        "of these without a number",
+        "largest difference",
+    )
     report.tables.append(ReportTable(f"Entries, equal within {TOLERANCE:g}", columns, rows))
     if differences := [difference for own in compared for difference in own.differences]:
         names = ("entry", "figure", "mlperf-logging", "ipu-results")
@@ -145,8 +189,12 @@ def _add_comparison(report: Report, official: OfficialScores, scores: bytes) -> 
         report.notes.append("No figure of any entry differs, and neither side lacks an entry.")
     scaled = [path for path, factor in official.factors.items() if factor != 1]
     report.notes.append(f"Scaled: {', '.join(scaled) or 'no entry'}.")
-    report.notes.append(f"The summarizer changed {official.rewritten} scaling.json in its copy of the input.")
-    report.targets.append(ReportTarget("figures that differ, or that one side lacks", len(differences), 0))
+    report.notes.append(
+        f"The summarizer changed {official.rewritten} scaling.json in its copy of the input."
+    )
+    report.targets.append(
+        ReportTarget("figures that differ, or that one side lacks", len(differences), 0)
+    )
 
 
 def _build_speed_targets(costs: Costs, official: OfficialScores) -> list[ReportTarget]:
@@ -155,8 +203,12 @@ def _build_speed_targets(costs: Costs, official: OfficialScores) -> list[ReportT
         official.cost.wall / _median_wall(costs[TWO_WORKERS]),
     )
     return [
-        ReportTarget("mlperf-logging CPU s / ipu-results s, one process", cpu, MIN_RATIO_ONE, at_least=True),
-        ReportTarget("mlperf-logging s / ipu-results s, two workers", wall, MIN_RATIO_TWO, at_least=True),
+        ReportTarget(
+            "mlperf-logging CPU s / ipu-results s, one process", cpu, MIN_RATIO_ONE, at_least=True
+        ),
+        ReportTarget(
+            "mlperf-logging s / ipu-results s, two workers", wall, MIN_RATIO_TWO, at_least=True
+        ),
     ]
 
 
@@ -168,7 +220,13 @@ def _tabulate_times(costs: Costs, official: OfficialScores | None) -> ReportTabl
     theirs = {name: [cost] for name, cost in _name_official(official).items()}
     rows: Rows = [
         (
-            *(name, len(some), _median_wall(some), min(cost.wall for cost in some), max(cost.wall for cost in some)),
+            *(
+                name,
+                len(some),
+                _median_wall(some),
+                min(cost.wall for cost in some),
+                max(cost.wall for cost in some),
+            ),
             *(median(cost.user for cost in some), median(cost.system for cost in some)),
         )
         for name, some in {**theirs, **costs}.items()
@@ -179,14 +237,23 @@ def _tabulate_times(costs: Costs, official: OfficialScores | None) -> ReportTabl
 
 def _tabulate_ratios(seconds: dict[str, float], official: OfficialScores | None) -> ReportTable:
     if official:
-        seconds = {"mlperf-logging, CPU": official.cost.cpu, "mlperf-logging, wall": official.cost.wall, **seconds}
+        seconds = {
+            "mlperf-logging, CPU": official.cost.cpu,
+            "mlperf-logging, wall": official.cost.wall,
+            **seconds,
+        }
     rows: Rows = [
-        (name, *(own / seconds[base] for base in (ONE_PROCESS, TWO_WORKERS, CAT))) for name, own in seconds.items()
+        (name, *(own / seconds[base] for base in (ONE_PROCESS, TWO_WORKERS, CAT)))
+        for name, own in seconds.items()
     ]
-    return ReportTable("Median time as a multiple", ("of", "to one process", "to two workers", "to cat"), rows)
+    return ReportTable(
+        "Median time as a multiple", ("of", "to one process", "to two workers", "to cat"), rows
+    )
 
 
-def _tabulate_memory(memory: Mapping[str, CommandCost], official: OfficialScores | None) -> ReportTable:
+def _tabulate_memory(
+    memory: Mapping[str, CommandCost], official: OfficialScores | None
+) -> ReportTable:
     rows = [
         (name, cost.main_peak, ", ".join(map(format_value, cost.worker_peaks)))
         for name, cost in {**_name_official(official), **memory}.items()

@@ -1,8 +1,10 @@
-"""Compare how far each run trained with the official reader of reference convergence points, and energies likewise.
+"""Compare how far each run trained with the official reader of reference convergence points, and
+energies likewise.
 
-`python -m benchmarks.mlperf.convergence CHECKOUTS PYTHON`: CHECKOUTS holds `training_results_v<round>` folders, PYTHON
-is an interpreter that has mlperf-logging. The official reader counts what a log counts under whatever name, so a run
-agrees if its samples, tokens, epochs or steps are that figure.
+`python -m benchmarks.mlperf.convergence CHECKOUTS PYTHON`: CHECKOUTS holds
+`training_results_v<round>` folders, PYTHON is an interpreter that has mlperf-logging. The official
+reader counts what a log counts under whatever name, so a run agrees if its samples, tokens, epochs
+or steps are that figure.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ def read_official(python: str, root: Path) -> dict[str, dict[str, Any]]:
 
 
 def compare(root: Path, python: str) -> Iterator[tuple[str, str, str]]:
-    """Yield benchmark, verdict and path of each counted run that the official reader gives a figure for."""
+    """Yield benchmark, verdict and path of each counted run that the official reader gives a figure
+    for.
+    """
     official = read_official(python, root)
     for scored in score_path(str(root)).entries:
         for run in scored.runs:
@@ -51,11 +55,20 @@ def _judge(scored: ScoredEntry, run: TrainingRun, figure: dict[str, Any]) -> str
     ours = [figures.samples, figures.tokens, figures.epochs]
     if figures.unit == "steps" and figures.samples is not None and batch:
         ours.append(figures.samples / batch)
-    accepted = [figure["progress"], *([figure["train_samples"]] if scored.benchmark == "bert" else [])]
+    accepted = [
+        figure["progress"],
+        *([figure["train_samples"]] if scored.benchmark == "bert" else []),
+    ]
     values = [value for value in accepted if isinstance(value, (int, float))]
-    if any(each is not None and abs(each - value) <= TOLERANCE for each in ours for value in values):
+    if any(
+        each is not None and abs(each - value) <= TOLERANCE for each in ours for value in values
+    ):
         return "agrees"
-    return "counts evaluations or the whole set" if figures.unit in {"evaluations", "samples"} else "differs"
+    return (
+        "counts evaluations or the whole set"
+        if figures.unit in {"evaluations", "samples"}
+        else "differs"
+    )
 
 
 def main(root: Path, python: str) -> None:

@@ -1,7 +1,8 @@
 """Simulate submissions whose true score is known, by the official rule with its normalisation.
 
-An interval should contain the true score, which is the mean of the official score over many submissions of the same
-system. A test should call two systems with one true score different in 5 % of cases, and others as often as it can.
+An interval should contain the true score, which is the mean of the official score over many
+submissions of the same system. A test should call two systems with one true score different in 5 %
+of cases, and others as often as it can.
 """
 
 from __future__ import annotations
@@ -34,8 +35,19 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBe
 SEED = 15
 JUDGED = (5, 10, 40)  # runs of an entry for which single shapes have a target
 ENDS = 5  # shapes at each end that the report names
-RUNS = {3: (1, 12), 5: (1, 8), 10: (1, 5), 40: (4, 3)}  # runs of an entry: (dropped at each end, comparable entries)
-OFFSETS = (-0.03, -0.01, 0.0, 0.01, 0.03)  # mean samples to convergence, over those of the reference
+RUNS = {
+    3: (1, 12),
+    5: (1, 8),
+    10: (1, 5),
+    40: (4, 3),
+}  # runs of an entry: (dropped at each end, comparable entries)
+OFFSETS = (
+    -0.03,
+    -0.01,
+    0.0,
+    0.01,
+    0.03,
+)  # mean samples to convergence, over those of the reference
 ENTRIES, QUICK_ENTRIES = 2400, 48
 TRUTH, QUICK_TRUTH = 60_000, 2_000
 EFFECT = 3.0  # of the pairs that differ, in standard errors of the difference
@@ -63,15 +75,28 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
     frame = pd.DataFrame([row for cell in cells for row in simulate(*cell, entries, truth)])
     here = frame[(frame["method"] == HERE) & frame["runs"].isin(JUDGED)]
     targets = [
-        ReportTarget(f"{bound} coverage of a shape, {n} runs", float(value), limit, at_least=bound == "lowest")
+        ReportTarget(
+            f"{bound} coverage of a shape, {n} runs",
+            float(value),
+            limit,
+            at_least=bound == "lowest",
+        )
         for n, own in here.groupby("runs")["coverage"]
-        for bound, value, limit in (("lowest", own.min(), MIN_COVERAGE), ("highest", own.max(), MAX_COVERAGE))
+        for bound, value, limit in (
+            ("lowest", own.min(), MIN_COVERAGE),
+            ("highest", own.max(), MAX_COVERAGE),
+        )
     ]
-    sizes = frame[(frame["method"] == PERMUTATION) & frame["size"].notna()].groupby(["runs", "offset"])["size"].mean()
+    sizes = (
+        frame[(frame["method"] == PERMUTATION) & frame["size"].notna()]
+        .groupby(["runs", "offset"])["size"]
+        .mean()
+    )
     targets.append(ReportTarget("highest mean size of the test", float(sizes.max()), MAX_SIZE))
     return Report(
         "mlperf_intervals",
-        f"{entries:,} simulated entries of each of {len(shapes)} shapes, nominal coverage {COVERAGE:.0%}",
+        f"{entries:,} simulated entries of each of {len(shapes)} shapes, nominal coverage"
+        f" {COVERAGE:.0%}",
         [
             _tabulate_coverage(frame),
             _tabulate_outside(here),
@@ -81,17 +106,27 @@ def run(options: Options, warehouse: Path = DATASET) -> Report:
         ],
         targets,
         [
-            "Shapes are pairs of samples to convergence and minutes per sample of runs of the record.",
-            "The official rule: olympic mean x max(1, reference / own mean). The reference is such that the mean "
-            "samples to convergence are that far from it.",
-            "Size: pairs of equal systems called different at 5 %. Power: the same of pairs that are "
-            f"{EFFECT:g} standard errors of their difference apart. All but the last test the same values of the runs.",
+            (
+                "Shapes are pairs of samples to convergence and minutes per sample of runs of the"
+                " record."
+            ),
+            (
+                "The official rule: olympic mean x max(1, reference / own mean). The reference is"
+                " such that the mean samples to convergence are that far from it."
+            ),
+            (
+                "Size: pairs of equal systems called different at 5 %. Power: the same of pairs"
+                f" that are {EFFECT:g} standard errors of their difference apart. All but the last"
+                " test the same values of the runs."
+            ),
             "The last table has each shape at the number of runs that its entries have.",
         ],
     )
 
 
-def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> Iterable[dict[str, Value]]:
+def simulate(
+    shape: Shape, n: int, offset: float, entries: int, truth: int
+) -> Iterable[dict[str, Value]]:
     """Simulate comparable entries of `n` runs each from a fixed seed, in groups, and pairs of them."""
     rng = np.random.default_rng([SEED, n, round(1000 + 1000 * offset), *shape.name.encode()])
     sample = _draw(shape, n, offset, rng, entries, truth)
@@ -107,11 +142,16 @@ def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> I
         "runs": n,
         "offset": offset,
     }
-    for method, (low, high) in {HERE: (here.low, here.high), BEFORE: (1 - before, 1 + before)}.items():
+    for method, (low, high) in {
+        HERE: (here.low, here.high),
+        BEFORE: (1 - before, 1 + before),
+    }.items():
         held = (sample.scores * low <= sample.truth) & (sample.truth <= sample.scores * high)
         width = float(np.median((high - low) * sample.scores)) / 2 / sample.truth
         # Comparable entries share a width, so groups of them are the independent draws.
-        error = float(held.reshape(-1, members).mean(axis=1).std(ddof=1)) / math.sqrt(len(held) / members)
+        error = float(held.reshape(-1, members).mean(axis=1).std(ddof=1)) / math.sqrt(
+            len(held) / members
+        )
         figures = {"coverage": held.mean(), "error": error, "width": width, "spread": half_spread}
         yield {**common, "method": method, **figures}
     apart = EFFECT * math.sqrt(2) * float(sample.scores.std()) / sample.truth
@@ -120,7 +160,9 @@ def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> I
     minutes[first + 1] *= 1 + apart
     different = Sample(
         replace(sample.runs, minutes=minutes),
-        np.where(np.isin(np.arange(len(minutes)), first + 1), sample.scores * (1 + apart), sample.scores),
+        np.where(
+            np.isin(np.arange(len(minutes)), first + 1), sample.scores * (1 + apart), sample.scores
+        ),
         sample.truth,
     )
     sizes, powers = (_test(each, first, before) for each in (sample, different))
@@ -128,16 +170,22 @@ def simulate(shape: Shape, n: int, offset: float, entries: int, truth: int) -> I
         yield {**common, "method": test, "size": sizes[test], "power": powers[test]}
 
 
-def _draw(shape: Shape, n: int, offset: float, rng: np.random.Generator, entries: int, truth: int) -> Sample:
+def _draw(
+    shape: Shape, n: int, offset: float, rng: np.random.Generator, entries: int, truth: int
+) -> Sample:
     drop, members = RUNS[n]
     counts, minutes = shape.draw(rng, (truth, n))
     reference = float(_score(counts, drop).mean()) / (1 + offset)
-    expected = float((_score(minutes, drop) * np.maximum(1, reference / _score(counts, drop))).mean())
+    expected = float(
+        (_score(minutes, drop) * np.maximum(1, reference / _score(counts, drop))).mean()
+    )
     counts, minutes = shape.draw(rng, (math.ceil(entries / members) * members, n))
     ratios = reference / _score(counts, drop)
     scores = _score(minutes, drop) * np.maximum(1, ratios)
     dropped = [(drop, drop)] * len(counts)
-    return Sample(make_runs(minutes.tolist(), counts.tolist(), dropped, ratios.tolist()), scores, expected)
+    return Sample(
+        make_runs(minutes.tolist(), counts.tolist(), dropped, ratios.tolist()), scores, expected
+    )
 
 
 def _score(values: Numbers, drop: int) -> Numbers:
@@ -148,11 +196,15 @@ def _score(values: Numbers, drop: int) -> Numbers:
 
 
 def _estimate_before(sample: Sample, members: int) -> Numbers:
-    """Estimate half-widths as before normalisation was drawn: the larger of own minutes and comparable samples."""
+    """Estimate half-widths as before normalisation was drawn: the larger of own minutes and
+    comparable samples.
+    """
     n = sample.runs.minutes.shape[1]
     minutes, counts = sample.runs.minutes, sample.runs.counts
     own = minutes.std(axis=1, ddof=1) / minutes.mean(axis=1)
-    pooled = (counts.var(axis=1, ddof=1) / counts.mean(axis=1) ** 2).reshape(-1, members).mean(axis=1)
+    pooled = (
+        (counts.var(axis=1, ddof=1) / counts.mean(axis=1) ** 2).reshape(-1, members).mean(axis=1)
+    )
     group = np.repeat(np.sqrt(pooled), members) * compute_t_quantile(COVERAGE, members * (n - 1))
     half: Numbers = np.maximum(own * compute_t_quantile(COVERAGE, n - 1), group) / math.sqrt(n)
     return half
@@ -162,9 +214,14 @@ def _test(sample: Sample, first: Integers, before: Numbers) -> dict[str, float]:
     """Return the share of pairs of neighbouring rows that each test calls different."""
     second, n = first + 1, sample.runs.minutes.shape[1]
     values = make_values(sample.runs, first, second, n, n)
-    sides = [replace(sample.runs.select(rows), minutes=own) for rows, own in zip((first, second), values, strict=True)]
+    sides = [
+        replace(sample.runs.select(rows), minutes=own)
+        for rows, own in zip((first, second), values, strict=True)
+    ]
     gaps = np.abs(average(sides[1].minutes, sides[1]) - average(sides[0].minutes, sides[0]))
-    (plain, yuen), (other_plain, other_yuen) = (estimate_errors(side.minutes, side) for side in sides)
+    (plain, yuen), (other_plain, other_yuen) = (
+        estimate_errors(side.minutes, side) for side in sides
+    )
     widths = before * sample.scores
     apart = np.abs(np.diff(sample.scores.reshape(-1, 2), axis=1)[:, 0])
     return {
@@ -176,7 +233,9 @@ def _test(sample: Sample, first: Integers, before: Numbers) -> dict[str, float]:
 
 
 def _reject(gaps: Numbers, first: Numbers, second: Numbers, df: int) -> float:
-    """Return the share with p below 5 % by Student's t with the degrees of freedom of Welch and Satterthwaite."""
+    """Return the share with p below 5 % by Student's t with the degrees of freedom of Welch and
+    Satterthwaite.
+    """
     if df < 1:
         return math.nan
     error = np.maximum(first**2 + second**2, 1e-300)
@@ -192,10 +251,17 @@ def _tabulate_coverage(frame: pd.DataFrame) -> ReportTable:
         row: list[Value] = [f"{n} runs, {100 * offset:+.0f} %"]
         for method in METHODS:
             own = cell[cell["method"] == method]
-            shares = (own["coverage"].mean(), own["coverage"].min(), own["coverage"].max(), own["width"].median())
+            shares = (
+                own["coverage"].mean(),
+                own["coverage"].min(),
+                own["coverage"].max(),
+                own["width"].median(),
+            )
             row += [100 * float(share) for share in shares]
         rows.append([*row, 100 * float(cell["spread"].median())])
-    columns = [f"{method}: {part}" for method in METHODS for part in ("%", "lowest %", "highest %", "± %")]
+    columns = [
+        f"{method}: {part}" for method in METHODS for part in ("%", "lowest %", "highest %", "± %")
+    ]
     title = "Intervals that contain the true score: mean, lowest and highest shape, and half-width"
     return ReportTable(title, ["entries", *columns, "half-spread of scores, %"], rows)
 
@@ -204,7 +270,11 @@ def _tabulate_outside(here: pd.DataFrame) -> ReportTable:
     """Count shapes outside the bounds, all and those beyond two standard errors of the simulation."""
     below, above = MIN_COVERAGE - here["coverage"], here["coverage"] - MAX_COVERAGE
     gaps = {"below": below, "above": above}
-    counts = {f"{side}{kind}": gap > far for side, gap in gaps.items() for kind, far in _list_distances(here)}
+    counts = {
+        f"{side}{kind}": gap > far
+        for side, gap in gaps.items()
+        for kind, far in _list_distances(here)
+    }
     table = pd.DataFrame({**counts, "shapes": True}).groupby([here["runs"], here["offset"]]).sum()
     by_runs = here.groupby(["runs", "offset"])
     table["observed"] = 100 * by_runs["coverage"].std()
@@ -213,10 +283,14 @@ def _tabulate_outside(here: pd.DataFrame) -> ReportTable:
         [f"{n} runs, {100 * offset:+.0f} %", *values]
         for (n, offset), values in zip(table.index, table.to_numpy().tolist(), strict=True)
     ]
-    names = [f"{side} {100 * limit:g} %" for side, limit in (("below", MIN_COVERAGE), ("above", MAX_COVERAGE))]
+    names = [
+        f"{side} {100 * limit:g} %"
+        for side, limit in (("below", MIN_COVERAGE), ("above", MAX_COVERAGE))
+    ]
     columns = [f"{name}{kind}" for name in names for kind in ("", " by 2 errors")]
     return ReportTable(
-        "Shapes with another coverage, and the standard deviation of coverage: of shapes, and of the simulation alone",
+        "Shapes with another coverage, and the standard deviation of coverage: of shapes, and of"
+        " the simulation alone",
         ["entries", *columns, "shapes", "observed, %", "simulation, %"],
         rows,
     )
@@ -232,7 +306,12 @@ def _tabulate_ends(here: pd.DataFrame) -> ReportTable:
     for n, own in here.sort_values("coverage").groupby("runs"):
         for row in pd.concat([own.head(ENDS), own.tail(ENDS)]).itertuples():
             shares = (row.coverage, row.error, row.width, row.spread)
-            rows.append([f"{n} runs, {100 * row.offset:+.0f} %, {row.shape}", *(100 * float(each) for each in shares)])
+            rows.append(
+                [
+                    f"{n} runs, {100 * row.offset:+.0f} %, {row.shape}",
+                    *(100 * float(each) for each in shares),
+                ]
+            )
     columns = ["entries", "%", "standard error, %", "± %", "half-spread of scores, %"]
     return ReportTable("Lowest and highest coverage of a shape", columns, rows)
 
@@ -242,21 +321,32 @@ def _tabulate_tests(frame: pd.DataFrame) -> ReportTable:
     for (n, offset), cell in frame[frame["method"].isin(TESTS)].groupby(["runs", "offset"]):
         parts = [cell[cell["method"] == test] for test in TESTS]
         figures = [(own["size"].mean(), own["size"].max(), own["power"].mean()) for own in parts]
-        rows.append([f"{n} runs, {100 * offset:+.0f} %", *(100 * float(value) for part in figures for value in part)])
+        rows.append(
+            [
+                f"{n} runs, {100 * offset:+.0f} %",
+                *(100 * float(value) for part in figures for value in part),
+            ]
+        )
     columns = [f"{test}: {part}" for test in TESTS for part in ("size %", "worst %", "power %")]
-    return ReportTable("Tests of pairs: size, that of the worst shape, and power", ["pairs", *columns], rows)
+    return ReportTable(
+        "Tests of pairs: size, that of the worst shape, and power", ["pairs", *columns], rows
+    )
 
 
 def _tabulate_shapes(frame: pd.DataFrame) -> ReportTable:
     here = frame[frame["method"] == HERE]
-    here = here[[_find_closest(runs) == n for runs, n in zip(here["own_runs"], here["runs"], strict=True)]]
+    here = here[
+        [_find_closest(runs) == n for runs, n in zip(here["own_runs"], here["runs"], strict=True)]
+    ]
     table = here.pivot_table(index=["runs", "shape"], columns="offset", values="coverage")
     rows: list[list[Value]] = [
         [f"{n} runs, {name}", *(100 * float(value) for value in values)]
         for (n, name), values in zip(table.index, table.to_numpy(), strict=True)
     ]
     return ReportTable(
-        "Coverage of each shape, in %", ["shape", *(f"{100 * offset:+.0f} %" for offset in OFFSETS)], rows
+        "Coverage of each shape, in %",
+        ["shape", *(f"{100 * offset:+.0f} %" for offset in OFFSETS)],
+        rows,
     )
 
 

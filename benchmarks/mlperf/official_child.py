@@ -1,4 +1,5 @@
-"""Run the official summarizer of mlperf-logging and write the score and scaling factor of each benchmark folder.
+"""Run the official summarizer of mlperf-logging and write the score and scaling factor of each
+benchmark folder.
 
 A script for an interpreter that has mlperf-logging: `official_child.py OUT FOLDER RULESET CSV`.
 """
@@ -31,7 +32,9 @@ def main() -> None:
     try:
         summarizer.main()
     finally:
-        Path(out).write_text(json.dumps({"version": version("mlperf-logging"), "entries": entries}), encoding="utf-8")
+        Path(out).write_text(
+            json.dumps({"version": version("mlperf-logging"), "entries": entries}), encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Print what mlperf-logging reads from each log, as JSON; runs in an interpreter that has it and not this package."""
+"""Print what mlperf-logging reads from each log, as JSON; runs in an interpreter that has it and
+not this package.
+"""
 
 import json
 import logging
@@ -18,13 +20,17 @@ def read(path: Path, ruleset: str) -> dict[str, object]:
     figures: dict[str, object] = {}
     for name, use_train_samples in (("progress", False), ("train_samples", True)):
         try:
-            not_converged, figure, _, _ = rcp_checker.read_submission_file(str(path), ruleset, use_train_samples)
+            not_converged, figure, _, _ = rcp_checker.read_submission_file(
+                str(path), ruleset, use_train_samples
+            )
             figures[name] = None if not_converged else figure
         except Exception as error:
             figures[name] = f"{type(error).__name__}: {error}"
     if (path.parent / "power").is_dir():
         try:
-            figures["watts"] = result_summarizer._compute_total_power(str(path.parent), str(path), MS, ruleset)
+            figures["watts"] = result_summarizer._compute_total_power(
+                str(path.parent), str(path), MS, ruleset
+            )
         except Exception as error:
             figures["watts"] = f"{type(error).__name__}: {error}"
     return figures

@@ -12,8 +12,12 @@ from benchmarks.processes import Step
 
 
 def decode_all_lines(logs: str, decoder: str) -> Iterator[Step]:
-    """Decode every MLLOG line of the files listed in `logs`, each with a zero byte behind it, and drop the result."""
-    decode: Callable[[bytes], object] = json.loads if decoder == "json" else msgspec.json.Decoder().decode
+    """Decode every MLLOG line of the files listed in `logs`, each with a zero byte behind it, and
+    drop the result.
+    """
+    decode: Callable[[bytes], object] = (
+        json.loads if decoder == "json" else msgspec.json.Decoder().decode
+    )
     with open(logs, encoding="utf-8") as file:
         paths = file.read().split("\0")[:-1]
     lines = broken = 0

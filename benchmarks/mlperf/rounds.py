@@ -31,14 +31,21 @@ LOGS, SCALING = "*/results/*/*/result_*.txt", "*/results/*/*/scaling.json"
 OFFICIAL_POLL_S, POLL_S = 0.5, 0.005
 
 ONE_PROCESS, TWO_WORKERS = "ipu-results mlperf --workers 1", "ipu-results mlperf --workers 2"
-MSGSPEC, JSON, CAT = "plain msgspec.json.decode of every line", "plain json.loads of every line", "cat"
+MSGSPEC, JSON, CAT = (
+    "plain msgspec.json.decode of every line",
+    "plain json.loads of every line",
+    "cat",
+)
 
 Figures = Mapping[str, float | None]  # by entry
 
 
 @dataclass(frozen=True, slots=True)
 class OfficialScores:
-    """The figures of the official summarizer. It changed `rewritten` scaling files in its copy of the input."""
+    """The figures of the official summarizer.
+
+    It changed `rewritten` scaling files in its copy of the input.
+    """
 
     version: str
     cost: CommandCost
@@ -49,7 +56,10 @@ class OfficialScores:
 
 @dataclass(frozen=True, slots=True)
 class RoundReader:
-    """A command that reads the logs. Its output is a file; `names` lists the logs and is its standard input."""
+    """A command that reads the logs.
+
+    Its output is a file; `names` lists the logs and is its standard input.
+    """
 
     command: Sequence[str]
     out: Path
@@ -63,18 +73,27 @@ class RoundReader:
 
 
 def copy_round(source: Path, target: Path, quick: bool) -> Path:
-    """Copy an archive or a checkout and return its root folder. `quick` copies two submitters only."""
+    """Copy an archive or a checkout and return its root folder.
+
+    `quick` copies two submitters only.
+    """
     if source.is_dir():
         root = target / source.resolve().name
-        for folder in sorted(path for path in source.iterdir() if path.is_dir() and path.name != ".git"):
+        for folder in sorted(
+            path for path in source.iterdir() if path.is_dir() and path.name != ".git"
+        ):
             if not quick or folder.name in QUICK_SUBMITTERS:
-                shutil.copytree(folder, root / folder.name, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+                shutil.copytree(
+                    folder, root / folder.name, symlinks=True, ignore=shutil.ignore_patterns(".git")
+                )
     else:
         try:
             with tarfile.open(source) as archive:
                 archive.extractall(target, _select_members(archive, quick), filter="data")
         except (tarfile.TarError, EOFError) as error:
-            raise SkipBenchmarkError(f"{source} cannot be unpacked: {' '.join(str(error).split())}") from error
+            raise SkipBenchmarkError(
+                f"{source} cannot be unpacked: {' '.join(str(error).split())}"
+            ) from error
         folders = [path for path in target.iterdir() if path.is_dir()]
         root = folders[0] if len(folders) == 1 else target
     if not list_logs(root):
@@ -106,30 +125,56 @@ def build_readers(root: Path, folder: Path) -> dict[str, RoundReader]:
         CAT: ["xargs", "-0", "cat"],
     }
     return {
-        name: RoundReader(command, folder / f"out{at}", names) for at, (name, command) in enumerate(commands.items())
+        name: RoundReader(command, folder / f"out{at}", names)
+        for at, (name, command) in enumerate(commands.items())
     }
 
 
 def install_official(folder: Path) -> Path:
-    """Return an interpreter in a new environment with the pinned mlperf-logging. Raises SkipBenchmarkError."""
+    """Return an interpreter in a new environment with the pinned mlperf-logging.
+
+    Raises SkipBenchmarkError.
+    """
     python = folder / "bin" / "python"
-    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:"]
+    pip = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+    ]
     for command in (
         [sys.executable, "-m", "venv", str(folder)],
         [str(python), *pip, "--require-hashes", "-r", str(PINS)],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise SkipBenchmarkError(f"mlperf-logging cannot be installed here: {join_last_lines(done.stderr)}")
+            raise SkipBenchmarkError(
+                f"mlperf-logging cannot be installed here: {join_last_lines(done.stderr)}"
+            )
     return python
 
 
 def run_official(python: Path, root: Path, folder: Path) -> OfficialScores:
-    """Run the official summarizer on a copy of its own. Raises SkipBenchmarkError where it fails."""
+    """Run the official summarizer on a copy of its own.
+
+    Raises SkipBenchmarkError where it fails.
+    """
     if (round_name := parse_round(root.name)) is None:
         raise SkipBenchmarkError(f"the folder {root.name} does not name a round such as v2.0")
     before, figures = _read_scaling(root), folder / "official.json"
-    command = [str(python), "-I", str(SCRIPT), str(figures), str(root), f"{round_name}.0", str(folder / "official.csv")]
+    command = [
+        str(python),
+        "-I",
+        str(SCRIPT),
+        str(figures),
+        str(root),
+        f"{round_name}.0",
+        str(folder / "official.csv"),
+    ]
     try:
         cost = measure_command(command, folder / "printed", poll_s=OFFICIAL_POLL_S)
     except RuntimeError as error:

@@ -1,4 +1,6 @@
-"""How the runs of MLPerf Training entries vary, as distributions to draw from, taken from the record."""
+"""How the runs of MLPerf Training entries vary, as distributions to draw from, taken from the
+record.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,17 @@ SYMMETRIC, SKEWED, STEPS = FAMILIES = ("symmetric", "right-skewed", "evaluation 
 MIN_RUNS = 9  # of an entry whose runs make up a shape: with fewer, their own mean hides the tails
 MIN_ENTRIES, MIN_POOLED = 4, 40
 MAX_STEPS = 8
-MAX_BETWEEN = 2.0  # variance between entries over that within: above it, the entries did not converge alike
+MAX_BETWEEN = (
+    2.0  # variance between entries over that within: above it, the entries did not converge alike
+)
 SKEWNESS = 0.5  # the usual bound between about symmetric and moderately skewed
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Runs to draw from: counts at convergence, minutes per count of the same runs, and the entries' number of runs."""
+    """Runs to draw from: counts at convergence, minutes per count of the same runs, and the
+    entries' number of runs.
+    """
 
     name: str
     family: str
@@ -41,9 +47,13 @@ def load_shapes(warehouse: Path) -> list[Shape]:
     columns = ["round", "path", "benchmark", "division", "global_batch_size"]
     entries = pd.read_parquet(warehouse / "mlperf_entries.parquet", columns=columns)
     runs = pd.read_parquet(warehouse / "mlperf_runs.parquet").drop(columns="global_batch_size")
-    runs = runs[runs["counted"]].merge(entries[entries["division"] == "closed"], on=["round", "path"])
+    runs = runs[runs["counted"]].merge(
+        entries[entries["division"] == "closed"], on=["round", "path"]
+    )
     runs["count"] = runs["samples"].fillna(runs["epochs"])
-    runs["count"] = runs["count"].where(runs.groupby(["round", "path"])["count"].transform("min") > 0)
+    runs["count"] = runs["count"].where(
+        runs.groupby(["round", "path"])["count"].transform("min") > 0
+    )
     groups = runs.groupby(["round", "path"])
     runs["n"] = groups["minutes"].transform("size")
     runs["known"] = groups["count"].transform("count") == runs["n"]
@@ -63,16 +73,28 @@ def _make_continuous(runs: pd.DataFrame) -> Iterator[Shape]:
         if len(pooled) < MIN_POOLED:
             continue
         widen = np.sqrt(pooled["n"] / (pooled["n"] - 1))
-        relative, speed = ((pooled[f"relative_{name}"] * widen).to_numpy() for name in ("count", "speed"))
+        relative, speed = (
+            (pooled[f"relative_{name}"] * widen).to_numpy() for name in ("count", "speed")
+        )
         skewness = float(np.mean(relative**3) / np.mean(relative**2) ** 1.5)
         family = SKEWED if skewness > SKEWNESS else SYMMETRIC
         counts = np.maximum(1 + relative, 0.05)
-        yield Shape(f"{benchmark}, skewness {skewness:.1f}", family, counts, 1 + speed, int(pooled["n"].median()))
+        yield Shape(
+            f"{benchmark}, skewness {skewness:.1f}",
+            family,
+            counts,
+            1 + speed,
+            int(pooled["n"].median()),
+        )
 
 
 def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
-    """Pool the counts of entries of one round and batch size that converged alike, at few different evaluations."""
-    for (benchmark, round_, batch), pooled in runs.groupby(["benchmark", "round", "global_batch_size"]):
+    """Pool the counts of entries of one round and batch size that converged alike, at few different
+    evaluations.
+    """
+    for (benchmark, round_, batch), pooled in runs.groupby(
+        ["benchmark", "round", "global_batch_size"]
+    ):
         groups = [group["count"].to_numpy() for _, group in pooled.groupby("path")]
         if len(groups) < MIN_ENTRIES or not 2 <= pooled["count"].nunique() <= MAX_STEPS:
             continue
@@ -80,12 +102,22 @@ def _make_steps(runs: pd.DataFrame) -> Iterator[Shape]:
             continue
         counts = (pooled["count"] / pooled["count"].mean()).to_numpy()
         speeds = 1 + pooled["relative_speed"].to_numpy()
-        yield Shape(f"{benchmark} v{round_}, batch {batch}", STEPS, counts, speeds, int(pooled["n"].median()))
+        yield Shape(
+            f"{benchmark} v{round_}, batch {batch}",
+            STEPS,
+            counts,
+            speeds,
+            int(pooled["n"].median()),
+        )
 
 
 def _compare_variances(groups: list[Numbers]) -> float:
     """Return the mean square between groups over that within; infinite without any spread within."""
     everything = np.concatenate(groups)
-    between = sum(len(group) * (group.mean() - everything.mean()) ** 2 for group in groups) / (len(groups) - 1)
-    within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (len(everything) - len(groups))
+    between = sum(len(group) * (group.mean() - everything.mean()) ** 2 for group in groups) / (
+        len(groups) - 1
+    )
+    within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (
+        len(everything) - len(groups)
+    )
     return float(between / within) if within else float("inf")

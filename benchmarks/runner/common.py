@@ -1,4 +1,6 @@
-"""What the benchmarks of the runner share: networks, workloads, warm sessions, blocks, and how a row is judged."""
+"""What the benchmarks of the runner share: networks, workloads, warm sessions, blocks, and how a
+row is judged.
+"""
 
 from __future__ import annotations
 
@@ -59,18 +61,26 @@ def is_off(value_ms: float, quiet_ms: float) -> bool:
 
 def is_misleading(row: Estimate, quiet_ms: float) -> bool:
     """Report whether a row is off, not suspect, and has an interval that lies elsewhere."""
-    return is_off(row.latency_ms, quiet_ms) and not row.suspect and not contains_value(row, quiet_ms)
+    return (
+        is_off(row.latency_ms, quiet_ms) and not row.suspect and not contains_value(row, quiet_ms)
+    )
 
 
 def measure_pace_ms(block: Block) -> float:
     """Return the milliseconds of a batch."""
-    return 1e3 * block.batch_size / block.window.throughput if block.kind == "amortised" else median(block.latencies_ms)
+    return (
+        1e3 * block.batch_size / block.window.throughput
+        if block.kind == "amortised"
+        else median(block.latencies_ms)
+    )
 
 
 def prepare_workloads(
     source: str, precisions: Sequence[str], work: Path, images: int, batch: int
 ) -> dict[str, Workload]:
-    """Write the network in each precision and some images to `work`. `batch` of them are for reference and calibration.
+    """Write the network in each precision and some images to `work`.
+
+    `batch` of them are for reference and calibration.
 
     All workloads share the images and the fp32 outputs.
     """
@@ -78,13 +88,22 @@ def prepare_workloads(
     names = generate_images(work / "images", images, 0)
     stream = ImageStream(work / "images", names, plain.height, plain.width, micro_batch=batch)
     first = np.asarray(stream.prepare(stream.load()), np.float32)
-    arguments = {"folder": str(work / "images"), "names": names, "height": plain.height, "width": plain.width}
+    arguments = {
+        "folder": str(work / "images"),
+        "names": names,
+        "height": plain.height,
+        "width": plain.width,
+    }
     reference = compute_reference(plain.path, first)
     prepared = {
-        precision: plain if precision == "fp32" else models.prepare_model(source, precision, work, first)
+        precision: (
+            plain if precision == "fp32" else models.prepare_model(source, precision, work, first)
+        )
         for precision in precisions
     }
-    return {name: Workload(model, arguments, reference, {}, (), {}) for name, model in prepared.items()}
+    return {
+        name: Workload(model, arguments, reference, {}, (), {}) for name, model in prepared.items()
+    }
 
 
 def write_small_model(folder: Path) -> str:
@@ -106,7 +125,9 @@ def write_tiny_model(folder: Path) -> str:
 
 @contextmanager
 def open_observer() -> Iterator[Observer]:
-    """Announce this process to other sweeps and yield an observer of the machine without a power sensor."""
+    """Announce this process to other sweeps and yield an observer of the machine without a power
+    sensor.
+    """
     with announce_sweep(f"benchmark-{os.getpid()}") as concurrent:
         yield Observer(concurrent, None, "power is not measured here", lambda _: None)
 
@@ -136,5 +157,9 @@ def measure_block(
     pool.prepare(visit.batch_size, visit.kind)
     started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     with watch as observation:
-        stamps = (pool.run_stream if visit.kind == "amortised" else pool.run_isolated)(seconds, min_batches)
-    return Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **observation)
+        stamps = (pool.run_stream if visit.kind == "amortised" else pool.run_isolated)(
+            seconds, min_batches
+        )
+    return Block(
+        number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **observation
+    )

@@ -1,6 +1,8 @@
-"""A process that keeps one core busy for seconds at a time and reports when: `-m benchmarks.runner.competitor SEED`.
+"""A process that keeps one core busy for seconds at a time and reports when: `-m
+benchmarks.runner.competitor SEED`.
 
-It detaches itself, as an unrelated process would be: a sweep does not count its own descendants as foreign load.
+It detaches itself, as an unrelated process would be: a sweep does not count its own descendants as
+foreign load.
 """
 
 from __future__ import annotations
@@ -30,19 +32,26 @@ def compute_share(spells: Sequence[Spell], start: int, end: int) -> float:
 
 def compute_block_share(block: Block, spells: Sequence[Spell]) -> float:
     """Return the share of the time from a block's first start to its last end, over all sessions."""
-    starts, ends = (session[0][0] for session in block.stamps), (session[-1][-1] for session in block.stamps)
+    starts, ends = (
+        (session[0][0] for session in block.stamps),
+        (session[-1][-1] for session in block.stamps),
+    )
     return compute_share(spells, min(starts), max(ends))
 
 
 @contextmanager
 def run_competitor(seed: int | None, speedup: float = 1.0) -> Iterator[list[Spell]]:
-    """Run a competitor, or none where the seed is None, and fill the list of its spells when it has ended."""
+    """Run a competitor, or none where the seed is None, and fill the list of its spells when it has
+    ended.
+    """
     spells: list[Spell] = []
     if seed is None:
         yield spells
         return
     command = [sys.executable, "-m", __name__, str(seed), str(speedup)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True)
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, text=True
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdout.readline()  # its first line says that it has started

@@ -15,7 +15,13 @@ from ipu_results.runner.workload import Workload
 from onnx import numpy_helper
 
 from benchmarks.report import Options
-from benchmarks.runner.common import IMAGES, NETWORK, QUICK_IMAGES, prepare_workloads, write_small_model
+from benchmarks.runner.common import (
+    IMAGES,
+    NETWORK,
+    QUICK_IMAGES,
+    prepare_workloads,
+    write_small_model,
+)
 from benchmarks.runner.plain_sessions import ONNXRUNTIME, TORCH, open_plain_session
 
 DEVICES = {"onnxruntime": "cpu", "openvino": "CPU"}
@@ -23,7 +29,9 @@ DEVICES = {"onnxruntime": "cpu", "openvino": "CPU"}
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A configuration. `plain` is one session with a library's defaults; `threads` are those of each session.
+    """A configuration.
+
+    `plain` is one session with a library's defaults; `threads` are those of each session.
 
     With `overlap` a thread prepares the next images while the network runs.
     """
@@ -38,13 +46,18 @@ class Contender:
     @property
     def name(self) -> str:
         which = f"{self.backend} {'plain' if self.plain else self.precision}"
-        return f"{which}, {self.sessions} × {self.threads or 'all'}{'' if self.overlap else ', serial'}"
+        return (
+            f"{which}, {self.sessions} ×"
+            f" {self.threads or 'all'}{'' if self.overlap else ', serial'}"
+        )
 
 
 def list_contenders(
     precisions: Mapping[str, Sequence[str]], sessions: Sequence[int], cores: int, torch: bool
 ) -> list[Contender]:
-    """List the configurations whose sessions share all cores, or all but one, evenly; and the plain libraries."""
+    """List the configurations whose sessions share all cores, or all but one, evenly; and the plain
+    libraries.
+    """
     tuned = [
         Contender(backend, precision, count, threads)
         for backend, some in precisions.items()
@@ -53,37 +66,54 @@ def list_contenders(
         for threads in dict.fromkeys(max(1, (cores - spare) // count) for spare in (0, 1))
     ]
     libraries = (ONNXRUNTIME, TORCH) if torch else (ONNXRUNTIME,)
-    plain = [Contender(library, "fp32", 1, None, True, overlap) for library in libraries for overlap in (True, False)]
+    plain = [
+        Contender(library, "fp32", 1, None, True, overlap)
+        for library in libraries
+        for overlap in (True, False)
+    ]
     return [*tuned, *plain]
 
 
 @dataclass(frozen=True, slots=True)
 class ContenderFactory:
-    """Opens contenders: the workload by precision, the weights for torch, and the interpreter that has torch."""
+    """Opens contenders: the workload by precision, the weights for torch, and the interpreter that
+    has torch.
+    """
 
     workloads: Mapping[str, Workload]
     weights: Path
     torch: Path | None
 
     def open_pool(self, contender: Contender, batches: Sequence[int]) -> SessionPool:
-        """Open sessions. Raises BackendError where a backend is missing or does not compute in the precision."""
+        """Open sessions.
+
+        Raises BackendError where a backend is missing or does not compute in the precision.
+        """
         fp32, count = self.workloads["fp32"], contender.sessions
         if contender.plain:
             is_torch = contender.backend == TORCH
-            file, python = (self.weights, str(self.torch)) if is_torch else (fp32.model.path, sys.executable)
+            file, python = (
+                (self.weights, str(self.torch)) if is_torch else (fp32.model.path, sys.executable)
+            )
             backend = TORCH if is_torch else ONNXRUNTIME
-            return open_plain_session(backend, file, fp32.images, overlap=contender.overlap, python=python)
+            return open_plain_session(
+                backend, file, fp32.images, overlap=contender.overlap, python=python
+            )
         model = str(self.workloads["int8" if contender.precision == "int8" else "fp32"].model.path)
         micro = tuple(batch // count for batch in batches)
         device = DEVICES[contender.backend]
         specs = [
-            SessionSpec(device, model, contender.precision, micro, contender.threads, count, session)
+            SessionSpec(
+                device, model, contender.precision, micro, contender.threads, count, session
+            )
             for session in range(count)
         ]
         return open_sessions(contender.backend, specs, fp32.images, overlap=contender.overlap)
 
 
-def prepare_factory(work: Path, options: Options, precisions: Sequence[str], batch: int) -> ContenderFactory:
+def prepare_factory(
+    work: Path, options: Options, precisions: Sequence[str], batch: int
+) -> ContenderFactory:
     """Write the model, images for the largest batch and, where torch is configured, the weights."""
     source, images = (write_small_model(work), QUICK_IMAGES) if options.quick else (NETWORK, IMAGES)
     workloads = prepare_workloads(source, precisions, work, images, batch)

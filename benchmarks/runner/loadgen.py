@@ -17,7 +17,8 @@ from ipu_results.runner.sessions import SessionPool
 from benchmarks.report import Options
 
 SCRIPT = Path(__file__).with_name("loadgen_child.py")
-# LoadGen plans queries for the expected latency and calls a run invalid that uses them all up: expect a shorter one.
+# LoadGen plans queries for the expected latency and calls a run invalid that uses them all up:
+# expect a shorter one.
 EXPECTED_SHARE = 1 / 4
 
 
@@ -34,18 +35,27 @@ class LoadGenResult:
 
 
 def find_loadgen(options: Options) -> Path | None:
-    """Return an interpreter with LoadGen: the configured one, else this one where the extra is installed."""
+    """Return an interpreter with LoadGen: the configured one, else this one where the extra is
+    installed.
+    """
     if options.loadgen is not None:
         return options.loadgen
     return Path(sys.executable) if importlib.util.find_spec("mlperf_loadgen") else None
 
 
-def measure_loadgen(python: Path, pool: SessionPool, batch: int, seconds: float, expected_ms: float) -> LoadGenResult:
-    """Run SingleStream; a query is one batch of a pool of one session. Raises RuntimeError where LoadGen fails."""
+def measure_loadgen(
+    python: Path, pool: SessionPool, batch: int, seconds: float, expected_ms: float
+) -> LoadGenResult:
+    """Run SingleStream; a query is one batch of a pool of one session.
+
+    Raises RuntimeError where LoadGen fails.
+    """
     pool.prepare(batch, "isolated")
     with tempfile.TemporaryDirectory() as out:
         command = [str(python), str(SCRIPT), out, str(seconds), str(expected_ms * EXPECTED_SHARE)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         stamps = _serve_queries(process, pool)
         if process.wait():
             raise RuntimeError(f"LoadGen ended with {process.returncode}")
@@ -57,7 +67,9 @@ def parse_summary(summary: str, stamps: Sequence[Stamps]) -> LoadGenResult:
     """Combine a summary of LoadGen with the session's stamps."""
     pairs = (line.split(":", 1) for line in summary.splitlines() if ":" in line)
     fields = {name.strip(): value.strip() for name, value in pairs}
-    failed = [name.removesuffix(" satisfied").lower() for name, value in fields.items() if value == "NO"]
+    failed = [
+        name.removesuffix(" satisfied").lower() for name, value in fields.items() if value == "NO"
+    ]
     return LoadGenResult(
         mean_ms=float(fields["Mean latency (ns)"]) / MS,
         median_ms=float(fields["50.00 percentile latency (ns)"]) / MS,

@@ -1,7 +1,8 @@
-"""Run LoadGen's SingleStream scenario, each query answered by the process that reads the standard output.
+"""Run LoadGen's SingleStream scenario, each query answered by the process that reads the standard
+output.
 
-A script for an interpreter that has mlcommons-loadgen: `loadgen_child.py OUT SECONDS EXPECTED_MS`. It writes a line
-per query, waits for a line in return, and leaves its summary in OUT.
+A script for an interpreter that has mlcommons-loadgen: `loadgen_child.py OUT SECONDS EXPECTED_MS`.
+It writes a line per query, waits for a line in return, and leaves its summary in OUT.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 
 import mlperf_loadgen as loadgen
 
-MIN_QUERIES = 64  # for a 90th percentile by early stopping; with fewer LoadGen calls its own result invalid
+MIN_QUERIES = (
+    64  # for a 90th percentile by early stopping; with fewer LoadGen calls its own result invalid
+)
 
 
 def main() -> None:
@@ -29,7 +32,10 @@ def main() -> None:
             loadgen.QuerySamplesComplete([loadgen.QuerySampleResponse(query.id, 0, 0)])
 
     settings = loadgen.TestSettings()
-    settings.scenario, settings.mode = loadgen.TestScenario.SingleStream, loadgen.TestMode.PerformanceOnly
+    settings.scenario, settings.mode = (
+        loadgen.TestScenario.SingleStream,
+        loadgen.TestMode.PerformanceOnly,
+    )
     settings.min_duration_ms, settings.min_query_count = int(1000 * seconds), MIN_QUERIES
     settings.single_stream_expected_latency_ns = int(1e6 * expected_ms)
     output, log = loadgen.LogOutputSettings(), loadgen.LogSettings()

@@ -1,4 +1,5 @@
-"""A simulated device whose speed, noise and slow spells are options, so that the measurement itself can be tested.
+"""A simulated device whose speed, noise and slow spells are options, so that the measurement itself
+can be tested.
 
 For tests and benchmarks: `register_backend(NAME, null_backend)` makes it known to the runner.
 """
@@ -12,7 +13,13 @@ from typing import Any
 
 import numpy as np
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import BackendTraits, Device, SessionFacts, SessionSpec, VirtualSession
+from ipu_results.runner.backends import (
+    BackendTraits,
+    Device,
+    SessionFacts,
+    SessionSpec,
+    VirtualSession,
+)
 
 NAME = "null"
 TRAITS = BackendTraits(virtual=True, computes=False)
@@ -27,9 +34,10 @@ SHORTEST = 1e-3  # seconds of a regime: shorter ones only cost time
 class NullOptions:
     """A simulated machine.
 
-    A micro-batch of n takes `base_ms` + n × `per_item_ms`, times 1 + `drift` × seconds, times a lognormal of median 1
-    and this `noise`. `outliers` are (share of the iterations, how many times as long they take),
-    `regimes` (how many times as long, mean seconds slow, mean seconds quiet). `probe_noise` is that of the probe alone.
+    A micro-batch of n takes `base_ms` + n × `per_item_ms`, times 1 + `drift` × seconds, times a
+    lognormal of median 1 and this `noise`. `outliers` are (share of the iterations, how many times
+    as long they take), `regimes` (how many times as long, mean seconds slow, mean seconds quiet).
+    `probe_noise` is that of the probe alone.
     """
 
     base_ms: float = 5.0
@@ -45,9 +53,13 @@ class NullOptions:
         if min(self.base_ms, self.per_item_ms, self.noise, self.probe_noise, self.seed) < 0:
             raise BackendError("a time, a noise or the seed of the null device is negative")
         if self.base_ms + self.per_item_ms <= 0:
-            raise BackendError("a batch of the null device must take time: base_ms or per_item_ms above 0")
+            raise BackendError(
+                "a batch of the null device must take time: base_ms or per_item_ms above 0"
+            )
         if self.regimes and (self.regimes[0] <= 0 or min(self.regimes[1:]) < SHORTEST):
-            raise BackendError(f"regimes need a factor above 0 and mean times of at least {SHORTEST} s")
+            raise BackendError(
+                f"regimes need a factor above 0 and mean times of at least {SHORTEST} s"
+            )
         if self.outliers and not (0 <= self.outliers[0] <= 1 and self.outliers[1] > 0):
             raise BackendError("outliers need a share from 0 to 1 and a factor above 0")
 
@@ -56,12 +68,16 @@ class NullOptions:
         """Parse options. Raises BackendError for one that is unknown or not of its type."""
         known = {column.name for column in fields(cls)}
         if unknown := sorted(set(options) - known):
-            raise BackendError(f"the null device has no option {unknown[0]!r}; it has: {', '.join(sorted(known))}")
+            raise BackendError(
+                f"the null device has no option {unknown[0]!r}; it has: {', '.join(sorted(known))}"
+            )
         return cls(**{name: _parse_value(name, value) for name, value in options.items()})
 
 
 class Regimes:
-    """The machine's slow and quiet times, the same for every session: they follow from the seed alone."""
+    """The machine's slow and quiet times, the same for every session: they follow from the seed
+    alone.
+    """
 
     def __init__(self, machine: NullOptions) -> None:
         self._factor, slow, quiet = machine.regimes or (1.0, 1.0, 1.0)
@@ -96,7 +112,9 @@ class Regimes:
 
 
 class NullSession(VirtualSession):
-    """`run` advances the clock and computes nothing: for an array it returns zeros of shape (micro-batch, 1000)."""
+    """`run` advances the clock and computes nothing: for an array it returns zeros of shape
+    (micro-batch, 1000).
+    """
 
     def __init__(self, spec: SessionSpec) -> None:
         self.machine = NullOptions.parse(spec.options)
@@ -127,11 +145,15 @@ class NullSession(VirtualSession):
         return None if images is None else np.zeros((self._micro, OUTPUTS), np.float32)
 
     def probe_ms(self, now: int) -> float:
-        """Return the time of a probe at this moment of the clock, in ns; it depends on seed and moment only."""
+        """Return the time of a probe at this moment of the clock, in ns; it depends on seed and
+        moment only.
+        """
         noise = self.machine.probe_noise
         some = _open_stream(self.machine.seed, PROBES, now).normal(0.0, noise) if noise else 0.0
         second = now / 1e9
-        return 1e3 * (self.regimes.finish_time(second, PROBE_MS / 1e3 * float(np.exp(some))) - second)
+        return 1e3 * (
+            self.regimes.finish_time(second, PROBE_MS / 1e3 * float(np.exp(some))) - second
+        )
 
     def _draw_work(self) -> float:
         machine = self.machine
@@ -146,11 +168,16 @@ class NullSession(VirtualSession):
 
 def probe() -> list[Device]:
     """List the one device, which every machine has."""
-    return [Device(NAME, NAME, "simulated", "a device whose times are simulated; it computes nothing")]
+    return [
+        Device(NAME, NAME, "simulated", "a device whose times are simulated; it computes nothing")
+    ]
 
 
 def open(spec: SessionSpec) -> NullSession:
-    """Open a session. Raises BackendError for another device than `null` and for unknown options."""
+    """Open a session.
+
+    Raises BackendError for another device than `null` and for unknown options.
+    """
     if spec.device != NAME:
         raise BackendError(f"the null backend has no device {spec.device!r}")
     return NullSession(spec)

@@ -44,7 +44,10 @@ class TrivialSession(Session):
 
 @dataclass(frozen=True, slots=True)
 class LoopSubject:
-    """A session to run in loops of `count` iterations. The target limits what the runner's loop adds to `base`."""
+    """A session to run in loops of `count` iterations.
+
+    The target limits what the runner's loop adds to `base`.
+    """
 
     name: str
     session: Session
@@ -55,11 +58,15 @@ class LoopSubject:
 
 
 def build_ways(subject: LoopSubject) -> dict[str, Callable[[], float]]:
-    """Return functions that run batch after batch in different ways and return the µs of an iteration."""
+    """Return functions that run batch after batch in different ways and return the µs of an
+    iteration.
+    """
     session, images, count = subject.session, subject.images, subject.count
     stopped = SimpleNamespace(run=session.run, clock=int)
     library = subject.library
-    own: dict[str, Callable[[], float]] = {LIBRARY: lambda: _time_runs(library, images, count)} if library else {}
+    own: dict[str, Callable[[], float]] = (
+        {LIBRARY: lambda: _time_runs(library, images, count)} if library else {}
+    )
     return own | {
         RUN: lambda: _time_runs(session.run, images, count),
         READ: lambda: _time_reads(session.run, images, count),
@@ -90,9 +97,18 @@ def run(options: Options) -> Report:
         [tabulate_ways(subject, times) for subject, times in results],
         [build_target(subject, times) for subject, times in results],
         [
-            "An iteration takes five time stamps. From and to: quartiles over rounds of the difference in a round.",
-            "The trivial session computes nothing. The tiny network is one dense layer from 192 values to 10.",
-            "With batches made ahead a queue passes each one between two threads, which alternate here.",
+            (
+                "An iteration takes five time stamps. From and to: quartiles over rounds of the"
+                " difference in a round."
+            ),
+            (
+                "The trivial session computes nothing. The tiny network is one dense layer from 192"
+                " values to 10."
+            ),
+            (
+                "With batches made ahead a queue passes each one between two threads, which"
+                " alternate here."
+            ),
         ],
     )
 
@@ -103,8 +119,16 @@ def open_subjects(folder: Path, quick: bool) -> list[LoopSubject]:
     session = backend.open(SessionSpec("cpu", path, threads=1, micro_batches=(1,)))
     images = np.zeros((1, 3, 8, 8), np.float32)
     return [
-        LoopSubject("a trivial session", TrivialSession(), np.zeros((2, 3, 8, 8), np.float32), 2000 // share, RUN),
-        LoopSubject("onnxruntime, a tiny network", session, images, 200 // share, READ, _open_library(path)),
+        LoopSubject(
+            "a trivial session",
+            TrivialSession(),
+            np.zeros((2, 3, 8, 8), np.float32),
+            2000 // share,
+            RUN,
+        ),
+        LoopSubject(
+            "onnxruntime, a tiny network", session, images, 200 // share, READ, _open_library(path)
+        ),
     ]
 
 
@@ -113,7 +137,14 @@ def tabulate_ways(subject: LoopSubject, times: Mapping[str, Sequence[float]]) ->
         (name, median(own), *compare_times(own, times[RUN]), compare_times(own, times[READ])[0])
         for name, own in times.items()
     ]
-    columns = ("way", "µs an iteration", "more than run alone", "from", "to", "more than run and read")
+    columns = (
+        "way",
+        "µs an iteration",
+        "more than run alone",
+        "from",
+        "to",
+        "more than run and read",
+    )
     return ReportTable(f"Time of one iteration, {subject.name}", columns, rows)
 
 

@@ -1,6 +1,8 @@
-"""Sessions as one writes them without the runner: ONNX Runtime with default options, and torch eager.
+"""Sessions as one writes them without the runner: ONNX Runtime with default options, and torch
+eager.
 
-Each is served in a process of its own like any other session of a sweep, by an interpreter that has the library.
+Each is served in a process of its own like any other session of a sweep, by an interpreter that has
+the library.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from ipu_results.runner import worker
-from ipu_results.runner.backends import BackendTraits, Session, SessionFacts, SessionSpec, register_backend
+from ipu_results.runner.backends import (
+    BackendTraits,
+    Session,
+    SessionFacts,
+    SessionSpec,
+    register_backend,
+)
 from ipu_results.runner.sessions import SessionPool, Subprocess
 
 TORCH, ONNXRUNTIME = "torch", "onnxruntime"

@@ -1,4 +1,5 @@
-"""Repeat a sweep of one point on this machine, every other time with a competitor, next to a naive loop and LoadGen.
+"""Repeat a sweep of one point on this machine, every other time with a competitor, next to a naive
+loop and LoadGen.
 
 The quiet machine's value is known from the blocks during which no competitor was busy.
 """
@@ -49,7 +50,10 @@ Rows = list[tuple[Value, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SweepTrial:
-    """A sweep and what was measured next to it. `shares` of its blocks' time the competitor was busy."""
+    """A sweep and what was measured next to it.
+
+    `shares` of its blocks' time the competitor was busy.
+    """
 
     competitor: bool
     row: Estimate
@@ -66,7 +70,9 @@ def run(options: Options) -> Report:
     python = find_loadgen(options)
     with tempfile.TemporaryDirectory() as folder, open_observer() as observer:
         work = Path(folder)
-        source, images = (write_small_model(work), QUICK_IMAGES) if options.quick else (NETWORK, IMAGES)
+        source, images = (
+            (write_small_model(work), QUICK_IMAGES) if options.quick else (NETWORK, IMAGES)
+        )
         workload = prepare_workloads(source, ["fp32"], work, images, plan.batch_sizes[0])["fp32"]
         trials: list[SweepTrial] = []
         for number in range(sweeps):
@@ -74,12 +80,18 @@ def run(options: Options) -> Report:
             trials.append(run_trial(workload, seeded, observer, python, number % 2 == 1, best))
     report = build_report(trials, plan.batch_sizes[0])
     if python is None:
-        report.notes.append("NOT COMPARED with LoadGen: install the extra loadgen, or name an interpreter: --loadgen.")
+        report.notes.append(
+            "NOT COMPARED with LoadGen: install the extra loadgen, or name an interpreter:"
+            " --loadgen."
+        )
     return report
 
 
 def find_best_probe(trials: Sequence[SweepTrial]) -> float | None:
-    return min((probe for trial in trials for block in trial.blocks for probe in block.probe_ms or ()), default=None)
+    return min(
+        (probe for trial in trials for block in trial.blocks for probe in block.probe_ms or ()),
+        default=None,
+    )
 
 
 def run_trial(
@@ -90,7 +102,9 @@ def run_trial(
     competitor: bool,
     best_probe_ms: float | None,
 ) -> SweepTrial:
-    """Open a session, warm it up, and measure in each way for the same time, in an order drawn by the plan's seed."""
+    """Open a session, warm it up, and measure in each way for the same time, in an order drawn by
+    the plan's seed.
+    """
     (batch,) = plan.batch_sizes
     blocks: list[Block] = []
     loops: list[SessionStamps] = []
@@ -105,16 +119,25 @@ def run_trial(
             pool.prepare(batch, "amortised")
             loops.append(pool.run_stream(seconds, 2))
 
-        ways: list[Callable[[], object]] = [lambda: blocks.extend(measure_rounds(pool, plan, observer)), run_loop]
+        ways: list[Callable[[], object]] = [
+            lambda: blocks.extend(measure_rounds(pool, plan, observer)),
+            run_loop,
+        ]
         if python is not None:
-            ways.append(lambda: results.append(measure_loadgen(python, pool, batch, seconds, 1e3 * batch_s)))
+            ways.append(
+                lambda: results.append(measure_loadgen(python, pool, batch, seconds, 1e3 * batch_s))
+            )
         random.Random(plan.seed).shuffle(ways)
-        with run_competitor(plan.seed if competitor else None, PLAN.block_s / plan.block_s) as spells:
+        with run_competitor(
+            plan.seed if competitor else None, PLAN.block_s / plan.block_s
+        ) as spells:
             for way in ways:
                 way()
     finally:
         pool.close()
-    return judge_trial(competitor, blocks, loops[0], results[0] if results else None, spells, best_probe_ms)
+    return judge_trial(
+        competitor, blocks, loops[0], results[0] if results else None, spells, best_probe_ms
+    )
 
 
 def measure_rounds(pool: SessionPool, plan: SweepPlan, observer: Observer) -> list[Block]:
@@ -146,7 +169,9 @@ def judge_trial(
 
 
 def compute_quiet_ms(trials: Sequence[SweepTrial], kind: str = "amortised") -> float:
-    """Return the median time of a batch over a kind's blocks without a busy competitor, else over all of them."""
+    """Return the median time of a batch over a kind's blocks without a busy competitor, else over
+    all of them.
+    """
     pairs = [
         (measure_pace_ms(block), share)
         for trial in trials
@@ -159,7 +184,8 @@ def compute_quiet_ms(trials: Sequence[SweepTrial], kind: str = "amortised") -> f
 def count_marked(trials: Sequence[SweepTrial]) -> dict[str, tuple[int, int]]:
     """Return the number of blocks of each group, and how many of them are marked as disturbed."""
     quiet = {
-        kind: compute_quiet_ms(trials, kind) for kind in {block.kind for trial in trials for block in trial.blocks}
+        kind: compute_quiet_ms(trials, kind)
+        for kind in {block.kind for trial in trials for block in trial.blocks}
     }
     blocks = [
         (share, measure_pace_ms(block) > (1 + OFF) * quiet[block.kind], marked)
@@ -174,7 +200,8 @@ def count_marked(trials: Sequence[SweepTrial]) -> dict[str, tuple[int, int]]:
         f"{OFF:.0%} slower than quiet, for whatever reason": lambda _, slow: slow,
     }
     marks = {
-        name: [marked for share, slow, marked in blocks if belongs(share, slow)] for name, belongs in groups.items()
+        name: [marked for share, slow, marked in blocks if belongs(share, slow)]
+        for name, belongs in groups.items()
     }
     return {name: (len(group), sum(group)) for name, group in marks.items()}
 
@@ -185,7 +212,8 @@ def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
     busy, marked = next(iter(counts.values()))
     misleading = sum(is_misleading(trial.row, quiet_ms) for trial in trials)
     blocks: Rows = [
-        (name, count, part, 100 * part / count if count else None) for name, (count, part) in counts.items()
+        (name, count, part, 100 * part / count if count else None)
+        for name, (count, part) in counts.items()
     ]
     report = Report(
         "runner_real",
@@ -197,20 +225,33 @@ def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
         ],
         [ReportTarget(f"sweeps that mislead, of {len(trials)}", misleading, 0)],
         [
-            f"Quiet machine: {format_value(quiet_ms)} ms a batch, the median of all blocks without a busy competitor.",
-            "The naive loop and LoadGen's SingleStream ran on the same session, each as long as all blocks together.",
-            f"A sweep misleads if it is more than {OFF:.0%} off, not suspect, and its interval excludes quiet.",
+            (
+                f"Quiet machine: {format_value(quiet_ms)} ms a batch, the median of all blocks"
+                " without a busy competitor."
+            ),
+            (
+                "The naive loop and LoadGen's SingleStream ran on the same session, each as long as"
+                " all blocks together."
+            ),
+            (
+                f"A sweep misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
+                " excludes quiet."
+            ),
         ],
     )
     if busy:
         share = 100 * marked / busy
-        report.targets.append(ReportTarget("% of the competitor's blocks that are marked", share, MIN_MARKED, True))
+        report.targets.append(
+            ReportTarget("% of the competitor's blocks that are marked", share, MIN_MARKED, True)
+        )
     for number, trial in enumerate(trials):
         if trial.row.suspect:
             report.notes.append(f"Sweep {number} is suspect: {'; '.join(trial.row.suspect)}.")
     if results := [trial.loadgen for trial in trials if trial.loadgen]:
         overhead = median(result.median_ms - result.session_ms for result in results)
-        report.notes.append(f"Of a query, {format_value(overhead)} ms were spent between LoadGen and the session.")
+        report.notes.append(
+            f"Of a query, {format_value(overhead)} ms were spent between LoadGen and the session."
+        )
     return report
 
 
@@ -219,7 +260,10 @@ def _tabulate_sweeps(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTab
         (
             *(number, _format_bool(trial.competitor), 100 * fmean(trial.shares)),
             *(trial.row.latency_ms, trial.row.latency_ms_low, trial.row.latency_ms_high),
-            *(_off_percent(trial.row.latency_ms, quiet_ms), _format_bool(contains_value(trial.row, quiet_ms))),
+            *(
+                _off_percent(trial.row.latency_ms, quiet_ms),
+                _format_bool(contains_value(trial.row, quiet_ms)),
+            ),
             *(trial.row.disturbed_blocks, sum(share >= BUSY for share in trial.shares)),
             _format_bool(bool(trial.row.suspect)),
         )
@@ -239,7 +283,10 @@ def _tabulate_ways(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable
         results = [trial.loadgen for trial in some if trial.loadgen]
         held = sum(contains_value(trial.row, quiet_ms) for trial in some)
         loops_held = sum(trial.loop.contains(quiet_ms) for trial in some)
-        suspect, invalid = sum(bool(trial.row.suspect) for trial in some), sum(r.valid != "VALID" for r in results)
+        suspect, invalid = (
+            sum(bool(trial.row.suspect) for trial in some),
+            sum(r.valid != "VALID" for r in results),
+        )
         ways: list[tuple[str, list[float], int | None, int | None]] = [
             ("sweep", [trial.row.latency_ms for trial in some], held, suspect),
             ("naive loop", [trial.loop.mean_ms for trial in some], loops_held, None),
@@ -250,8 +297,18 @@ def _tabulate_ways(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable
             if values:
                 off = [abs(_off_percent(value, quiet_ms)) for value in values]
                 spread = 100 * (max(values) / min(values) - 1)
-                rows.append((f"{way}, {name}", len(values), median(off), max(off), spread, holds, bad))
-    columns = ("way", "times", "median off, %", "max off, %", "max / min, %", "interval holds", "marked as bad")
+                rows.append(
+                    (f"{way}, {name}", len(values), median(off), max(off), spread, holds, bad)
+                )
+    columns = (
+        "way",
+        "times",
+        "median off, %",
+        "max off, %",
+        "max / min, %",
+        "interval holds",
+        "marked as bad",
+    )
     return ReportTable("Relative to the quiet machine's value", columns, rows)
 
 

@@ -1,4 +1,6 @@
-"""Simulate many sweeps on quiet, noisy and flipping machines, where the true value is known, next to a naive loop."""
+"""Simulate many sweeps on quiet, noisy and flipping machines, where the true value is known, next
+to a naive loop.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def run(options: Options) -> Report:
     count = QUICK_SWEEPS if options.quick else SWEEPS
     results = [(scenario, simulate_sweeps(count, scenario)) for scenario in SCENARIOS]
     misleading = max(
-        _percent(sweeps, lambda sweep: sweep.misleads) for scenario, sweeps in results if scenario.has_short_spells
+        _percent(sweeps, lambda sweep: sweep.misleads)
+        for scenario, sweeps in results
+        if scenario.has_short_spells
     )
     suspect = _percent(results[0][1], lambda sweep: sweep.suspect)
     return Report(
@@ -50,13 +54,29 @@ def run(options: Options) -> Report:
         [_tabulate_rows(results), _tabulate_blocks(results)],
         [
             ReportTarget("% of a quiet machine's rows that are suspect", suspect, 2.0),
-            ReportTarget("% of rows that mislead, worst machine whose slow spells last seconds", misleading, 1.0),
+            ReportTarget(
+                "% of rows that mislead, worst machine whose slow spells last seconds",
+                misleading,
+                1.0,
+            ),
         ],
         [
-            "Naive: the mean over the iterations of one run of the same time, ± 1.96 standard errors.",
-            f"A row misleads if it is more than {OFF:.0%} off, not suspect, and its interval excludes the quiet value.",
-            "The last machines are often slow for a whole sweep: only a probe's best from before can show that.",
-            f"A block is truly disturbed if it is more than {OFF:.0%} slower than on the quiet machine.",
+            (
+                "Naive: the mean over the iterations of one run of the same time, ± 1.96 standard"
+                " errors."
+            ),
+            (
+                f"A row misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
+                " excludes the quiet value."
+            ),
+            (
+                "The last machines are often slow for a whole sweep: only a probe's best from"
+                " before can show that."
+            ),
+            (
+                f"A block is truly disturbed if it is more than {OFF:.0%} slower than on the quiet"
+                " machine."
+            ),
         ],
     )
 
@@ -77,21 +97,42 @@ def _tabulate_rows(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]])
         for scenario, sweeps in results
     ]
     columns = (
-        *("machine", "interval holds, %", "width, %", f"> {OFF:.0%} off, %", "suspect, %", "misleads, %"),
+        *(
+            "machine",
+            "interval holds, %",
+            "width, %",
+            f"> {OFF:.0%} off, %",
+            "suspect, %",
+            "misleads, %",
+        ),
         *("naive holds, %", "naive width, %", f"naive > {OFF:.0%} off, %"),
     )
-    return ReportTable("The row of a sweep and a naive loop, relative to the quiet machine's value", columns, rows)
+    return ReportTable(
+        "The row of a sweep and a naive loop, relative to the quiet machine's value", columns, rows
+    )
 
 
 def _tabulate_blocks(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]) -> ReportTable:
     rows: list[tuple[Value, ...]] = []
     for scenario, sweeps in results:
-        blocks, disturbed = sum(sweep.row.blocks for sweep in sweeps), sum(sweep.truly_disturbed for sweep in sweeps)
-        caught, accused = sum(sweep.caught for sweep in sweeps), sum(sweep.accused for sweep in sweeps)
+        blocks, disturbed = (
+            sum(sweep.row.blocks for sweep in sweeps),
+            sum(sweep.truly_disturbed for sweep in sweeps),
+        )
+        caught, accused = (
+            sum(sweep.caught for sweep in sweeps),
+            sum(sweep.accused for sweep in sweeps),
+        )
         caught_share = 100 * caught / disturbed if disturbed else None
         accused_share = 100 * accused / (blocks - disturbed) if disturbed < blocks else None
         rows.append((scenario.name, blocks, 100 * disturbed / blocks, caught_share, accused_share))
-    columns = ("machine", "blocks", "truly disturbed, %", "of these caught, %", "of the others accused, %")
+    columns = (
+        "machine",
+        "blocks",
+        "truly disturbed, %",
+        "of these caught, %",
+        "of the others accused, %",
+    )
     return ReportTable("Blocks", columns, rows)
 
 

@@ -1,4 +1,6 @@
-"""Simulate sweeps on the null backend through the runner's own plan, loop and statistics, and a naive loop."""
+"""Simulate sweeps on the null backend through the runner's own plan, loop and statistics, and a
+naive loop.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ MAX_MEDIAN = 0.5449  # standard deviations: the median of the greater of two nor
 class Scenario:
     """Options of the simulated machine.
 
-    With `blind` a probe does not see the slow times. With `known` the best probe of other days is known.
+    With `blind` a probe does not see the slow times. With `known` the best probe of other days is
+    known.
     """
 
     name: str
@@ -60,7 +63,9 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSweep:
-    """The row of one sweep and the mean of one naive loop. `quiet_ms` is the true value of the quiet machine.
+    """The row of one sweep and the mean of one naive loop.
+
+    `quiet_ms` is the true value of the quiet machine.
 
     Of the `truly_disturbed` blocks `caught` are marked as disturbed, and `accused` of the others.
     """
@@ -74,7 +79,9 @@ class SimulatedSweep:
 
     @property
     def width(self) -> float:
-        return ((self.row.latency_ms_high or 0) - (self.row.latency_ms_low or 0)) / self.row.latency_ms
+        return (
+            (self.row.latency_ms_high or 0) - (self.row.latency_ms_low or 0)
+        ) / self.row.latency_ms
 
     @property
     def holds(self) -> bool:
@@ -108,7 +115,9 @@ def simulate_sweeps(
     return [_simulate_sweep(scenario, seed, limits, rounds) for seed in range(count)]
 
 
-def _simulate_sweep(scenario: Scenario, seed: int, limits: SuspicionLimits, rounds: int) -> SimulatedSweep:
+def _simulate_sweep(
+    scenario: Scenario, seed: int, limits: SuspicionLimits, rounds: int
+) -> SimulatedSweep:
     sessions = _open_sessions(scenario, seed)
     machine, noise = sessions[0].machine, float(scenario.options.get("noise", 0.0))
     plan = SweepPlan(SIZES, SESSIONS, seed=seed, least_rounds=rounds)
@@ -136,7 +145,9 @@ def _simulate_sweep(scenario: Scenario, seed: int, limits: SuspicionLimits, roun
 def _open_sessions(scenario: Scenario, seed: int) -> list[NullSession]:
     options = {**scenario.options, "seed": seed}
     sessions = [
-        null_backend.open(SessionSpec(null_backend.NAME, "", sessions=SESSIONS, session=number, options=options))
+        null_backend.open(
+            SessionSpec(null_backend.NAME, "", sessions=SESSIONS, session=number, options=options)
+        )
         for number in range(SESSIONS)
     ]
     for session in sessions:
@@ -144,8 +155,13 @@ def _open_sessions(scenario: Scenario, seed: int) -> list[NullSession]:
     return sessions
 
 
-def _measure_blocks(sessions: Sequence[NullSession], plan: SweepPlan, blind: bool) -> tuple[list[Block], float]:
-    """Return the blocks of the judged size and the best probe of all. The other sizes only advance the clock."""
+def _measure_blocks(
+    sessions: Sequence[NullSession], plan: SweepPlan, blind: bool
+) -> tuple[list[Block], float]:
+    """Return the blocks of the judged size and the best probe of all.
+
+    The other sizes only advance the clock.
+    """
     blocks: list[Block] = []
     now, best, first = 0, math.inf, sessions[0]
     for number in range(plan.least_rounds):
@@ -157,13 +173,17 @@ def _measure_blocks(sessions: Sequence[NullSession], plan: SweepPlan, blind: boo
                 probes = before, _run_probe(first, now, blind)
                 blocks.append(Block(len(blocks), number, JUDGED, visit.kind, "", stamps, probes))
             else:
-                batch_s = (first.machine.base_ms + visit.batch_size // SESSIONS * first.machine.per_item_ms) / 1e3
+                batch_s = (
+                    first.machine.base_ms + visit.batch_size // SESSIONS * first.machine.per_item_ms
+                ) / 1e3
                 now += int(max(plan.block_s, plan.iterations * batch_s) * NS)
             best = min(best, before, *(blocks[-1].probe_ms or () if blocks else ()))
     return blocks, best
 
 
-def _run_block(sessions: Sequence[NullSession], plan: SweepPlan, visit: Visit, start: int) -> SessionStamps:
+def _run_block(
+    sessions: Sequence[NullSession], plan: SweepPlan, visit: Visit, start: int
+) -> SessionStamps:
     until = start + int(plan.block_s * NS)
     if visit.kind == "amortised":
         return tuple(_run_session(session, start, until, plan.iterations) for session in sessions)
@@ -175,21 +195,29 @@ def _run_block(sessions: Sequence[NullSession], plan: SweepPlan, visit: Visit, s
     return tuple(map(tuple, stamps))
 
 
-def _run_session(session: NullSession, start: int, until: int, min_batches: int) -> tuple[Stamps, ...]:
+def _run_session(
+    session: NullSession, start: int, until: int, min_batches: int
+) -> tuple[Stamps, ...]:
     session.wait_until(start)
 
     def feed() -> tuple[None, int, int, int]:
         return None, session.now, session.now, session.now
 
-    return tuple((a, b, c, d, e) for a, b, c, d, e in run_batches(session, feed, until, min_batches))
+    return tuple(
+        (a, b, c, d, e) for a, b, c, d, e in run_batches(session, feed, until, min_batches)
+    )
 
 
 def _run_probe(session: NullSession, now: int, blind: bool) -> float:
     return null_backend.PROBE_MS if blind else session.probe_ms(now)
 
 
-def _run_naive_loop(sessions: Sequence[NullSession], plan: SweepPlan, duration: int) -> SessionStamps:
-    """Run once for as long as all blocks together, from a random moment of the time that the sweep needs."""
+def _run_naive_loop(
+    sessions: Sequence[NullSession], plan: SweepPlan, duration: int
+) -> SessionStamps:
+    """Run once for as long as all blocks together, from a random moment of the time that the sweep
+    needs.
+    """
     sweep_s = plan.least_rounds * plan.estimate_round_s(dict.fromkeys(SIZES, 0.0))
     start = int(random.Random(sessions[0].machine.seed).uniform(0, sweep_s) * NS)
     return tuple(_run_session(session, start, start + duration, 2) for session in sessions)

@@ -1,4 +1,7 @@
-"""Build ResNeXt in torch with the weights of a built-in network. For an interpreter that has torch."""
+"""Build ResNeXt in torch with the weights of a built-in network.
+
+For an interpreter that has torch.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ def build_convolution(weights: Weights, name: str, stride: int = 1) -> nn.Sequen
     """
     shape = weights[f"{name}.weight"].shape
     groups = shape[0] // shape[1] if name.endswith(".conv") else 1
-    conv = nn.Conv2d(groups * shape[1], shape[0], shape[2], stride, shape[2] // 2, groups=groups, bias=False)
+    conv = nn.Conv2d(
+        groups * shape[1], shape[0], shape[2], stride, shape[2] // 2, groups=groups, bias=False
+    )
     norm = nn.BatchNorm2d(shape[0])
     conv.load_state_dict({"weight": _tensor(weights, f"{name}.weight")})
     roles = {"weight": "scale", "bias": "shift", "running_mean": "mean", "running_var": "variance"}
@@ -33,10 +38,14 @@ def build_convolution(weights: Weights, name: str, stride: int = 1) -> nn.Sequen
 class TorchBottleneck(nn.Module):  # type: ignore[misc]
     def __init__(self, weights: Weights, name: str, stride: int) -> None:
         super().__init__()
-        self.reduce, self.expand = (build_convolution(weights, f"{name}.{part}") for part in ("reduce", "expand"))
+        self.reduce, self.expand = (
+            build_convolution(weights, f"{name}.{part}") for part in ("reduce", "expand")
+        )
         self.conv = build_convolution(weights, f"{name}.conv", stride)
         projects = f"{name}.project.weight" in weights
-        self.project = build_convolution(weights, f"{name}.project", stride) if projects else nn.Identity()
+        self.project = (
+            build_convolution(weights, f"{name}.project", stride) if projects else nn.Identity()
+        )
 
     def forward(self, x: Any) -> Any:
         y = self.expand(relu(self.conv(relu(self.reduce(x), inplace=True)), inplace=True))
@@ -45,10 +54,17 @@ class TorchBottleneck(nn.Module):  # type: ignore[misc]
 
 def build_network(weights: Weights) -> nn.Sequential:
     """Build a network from images (n, 3, height, width) to classes (n, classes)."""
-    names = [name.removesuffix(".reduce.weight") for name in weights if name.endswith(".reduce.weight")]
-    blocks = [TorchBottleneck(weights, name, 2 if name.endswith(".0") and name != "stage1.0" else 1) for name in names]
+    names = [
+        name.removesuffix(".reduce.weight") for name in weights if name.endswith(".reduce.weight")
+    ]
+    blocks = [
+        TorchBottleneck(weights, name, 2 if name.endswith(".0") and name != "stage1.0" else 1)
+        for name in names
+    ]
     dense = nn.Linear(*reversed(weights["classes.weight"].shape))
-    dense.load_state_dict({role: _tensor(weights, f"classes.{role}") for role in ("weight", "bias")})
+    dense.load_state_dict(
+        {role: _tensor(weights, f"classes.{role}") for role in ("weight", "bias")}
+    )
     stem = [build_convolution(weights, "stem", 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), dense).eval()
 

@@ -5,8 +5,8 @@
 >>> ipu_results.provenance(df.result_id[0])
 >>> ipu_results.connect().sql("FROM inference WHERE latency_ms < 5")
 
-Everything is imported on first use, so that `import ipu_results` costs nothing. A name whose packages are not installed
-raises MissingExtraError, which names the extra to install.
+Everything is imported on first use, so that `import ipu_results` costs nothing. A name whose
+packages are not installed raises MissingExtraError, which names the extra to install.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ _MODULES = {  # module and extra of each name
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from ipu_results.ground.files import read_version  # noqa: PLC0415 (importlib.metadata takes 20 ms)
+        from ipu_results.ground.files import (  # noqa: PLC0415 (importlib.metadata takes 20 ms)
+            read_version,
+        )
 
         return read_version()
     if name not in _MODULES:

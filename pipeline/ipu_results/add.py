@@ -1,4 +1,6 @@
-"""Read one file without building anything: print its tables, or draft its sidecar and show what it would add."""
+"""Read one file without building anything: print its tables, or draft its sidecar and show what it
+would add.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +54,17 @@ def extract(
     data = read_limited(path, path.name, max_bytes)
     check_file_type(path.name, data, path.name)
     try:
-        return read_document(data, load_vocabulary().table_headers, kind, max_bytes=max_bytes, max_pages=max_pages)
+        return read_document(
+            data, load_vocabulary().table_headers, kind, max_bytes=max_bytes, max_pages=max_pages
+        )
     except DocumentError as error:
         raise type(error)(error.message, document=path.name, place=error.place) from error
 
 
 def format_tables(output: str, document: ParsedDocument) -> str:
-    """Format the tables as one JSON list, or as one CSV block a table, with the table's name in its first column."""
+    """Format the tables as one JSON list, or as one CSV block a table, with the table's name in its
+    first column.
+    """
     if output == "json":
         return format_json(
             [
@@ -71,14 +77,20 @@ def format_tables(output: str, document: ParsedDocument) -> str:
             ]
         )
     return "\n\n".join(
-        format_csv([("table_name", *table.columns), *((table.name, *row.cells) for row in table.rows)])
+        format_csv(
+            [("table_name", *table.columns), *((table.name, *row.cells) for row in table.rows)]
+        )
         for table in document.tables
     )
 
 
 def format_problem(document: str, problem: ReadProblem) -> str:
     """Format one line that names the document, the place, and what could not be read there."""
-    name = f"{problem.table_name}, row {problem.row_number}" if problem.row_number else problem.table_name
+    name = (
+        f"{problem.table_name}, row {problem.row_number}"
+        if problem.row_number
+        else problem.table_name
+    )
     place = ", ".join(part for part in (problem.locator, name) if part)
     cells = f" [{' | '.join(problem.raw)[:MAX_RAW_CHARACTERS]}]" if problem.raw else ""
     return f"{document}: {place}: {problem.message} ({problem.reason}){cells}"
@@ -88,7 +100,9 @@ FILLED_IN = {  # what a person fills in, with what belongs there
     "title": "the title as published",
     "publisher": "who published it",
     "url": "where it was published, such as https://example.org/page",
-    "published_on": "the day, such as 2023-07-04 without quotes; delete this line if the day is not known",
+    "published_on": (
+        "the day, such as 2023-07-04 without quotes; delete this line if the day is not known"
+    ),
     "retrieved_on": "the day on which you took the facts, such as 2026-11-22 without quotes",
     "licence": "the licence of the source, or that it states none",
     "note": "what this file is and what it leaves out",
@@ -102,7 +116,8 @@ LEDGERS = ("claims", "contradictions", "contradicted")  # tables that a new docu
 
 @dataclass(frozen=True, slots=True)
 class AddConfig:
-    """The file to add, the folder `raw` that it belongs in, and how to read it; the kind is guessed if it is None.
+    """The file to add, the folder `raw` that it belongs in, and how to read it; the kind is guessed
+    if it is None.
 
     `force` drafts an existing sidecar again and keeps what a person filled in.
     """
@@ -117,7 +132,9 @@ class AddConfig:
 
 
 class UnknownWords(NamedTuple):
-    """Lines that describe unknown words: those that send their rows to quarantine, and those kept as printed."""
+    """Lines that describe unknown words: those that send their rows to quarantine, and those kept
+    as printed.
+    """
 
     refused: Sequence[str]
     kept: Sequence[str]
@@ -125,7 +142,9 @@ class UnknownWords(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceDraft:
-    """The drafted sidecar, as an entry and as text, with the tables recognised (name: rows) and rows not readable."""
+    """The drafted sidecar, as an entry and as text, with the tables recognised (name: rows) and
+    rows not readable.
+    """
 
     sidecar: Path
     entry: Mapping[str, Any]
@@ -140,7 +159,9 @@ class SourceDraft:
 
 @dataclass(frozen=True, slots=True)
 class SourcePreview:
-    """What a document would add: the fate of its rows, and its rows of `results`, `quarantine` and `flags`."""
+    """What a document would add: the fate of its rows, and its rows of `results`, `quarantine` and
+    `flags`.
+    """
 
     document_id: str
     rows: RowCounts
@@ -153,18 +174,23 @@ class SourcePreview:
 def add_source(config: AddConfig) -> SourceDraft:
     """Draft the sidecar of a file and write it next to the file.
 
-    Raises CatalogueError if it has one and `force` is not set, and a DocumentError if no table of it can be read.
+    Raises CatalogueError if it has one and `force` is not set, and a DocumentError if no table of
+    it can be read.
     """
     sidecar = _get_sidecar(config)
     if sidecar.exists() and not config.force:
-        raise CatalogueError("exists: --dry-run reads the file with it, --force drafts it again", place=str(sidecar))
+        raise CatalogueError(
+            "exists: --dry-run reads the file with it, --force drafts it again", place=str(sidecar)
+        )
     draft = draft_source(config)
     write_atomically(draft.sidecar, draft.text.encode())
     return draft
 
 
 def draft_source(config: AddConfig) -> SourceDraft:
-    """Draft the sidecar of a file without writing it; what a person filled in or added in the present one is kept."""
+    """Draft the sidecar of a file without writing it; what a person filled in or added in the
+    present one is kept.
+    """
     vocabulary = load_vocabulary()
     kind, parsed = recognise(config, vocabulary)
     sidecar, tables = _get_sidecar(config), _count_rows(parsed)
@@ -192,14 +218,19 @@ def draft_source(config: AddConfig) -> SourceDraft:
 def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDocument]:
     """Return the kind of a file and its tables.
 
-    Raises UnrecognisedDocumentError if it has none with a known header, or one that is only nearly known.
+    Raises UnrecognisedDocumentError if it has none with a known header, or one that is only nearly
+    known.
     """
     parsed = extract(config.file, config.kind, config.max_bytes, config.max_pages)
     for problem in parsed.problems:
         if problem.row_number is None:
-            raise UnrecognisedDocumentError(problem.message, document=config.file.name, place=problem.locator)
+            raise UnrecognisedDocumentError(
+                problem.message, document=config.file.name, place=problem.locator
+            )
     names = _count_rows(parsed)
-    guessed = next((header.reader for header in vocabulary.table_headers if header.table in names), "")
+    guessed = next(
+        (header.reader for header in vocabulary.table_headers if header.table in names), ""
+    )
     kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
     if kind not in INGESTED:
         message = f"is of a kind that ingest does not read; the kinds are {', '.join(INGESTED)}"
@@ -208,7 +239,10 @@ def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDoc
 
 
 def draft_headers(config: AddConfig) -> str:
-    """Draft the entries of `table_headers.toml` for the tables of a file, "" if it has none. Raises a DocumentError."""
+    """Draft the entries of `table_headers.toml` for the tables of a file, "" if it has none.
+
+    Raises a DocumentError.
+    """
     suffix = config.file.suffix.lower()
     data = read_limited(config.file, config.file.name, config.max_bytes)
     guessed = GUESSED_KINDS.get(suffix, "performance-page")
@@ -218,7 +252,9 @@ def draft_headers(config: AddConfig) -> str:
 
 
 def preview_source(config: AddConfig) -> SourcePreview:
-    """Return what a file would add to the warehouse of `raw`, with its sidecar or a drafted one. Nothing is written.
+    """Return what a file would add to the warehouse of `raw`, with its sidecar or a drafted one.
+
+    Nothing is written.
 
     Raises an IpuResultsError, as `ingest` would.
     """
@@ -234,19 +270,25 @@ def preview_source(config: AddConfig) -> SourcePreview:
     others = [
         other
         for other in (load_catalogue(config.raw, drafts=False) if config.raw.is_dir() else ())
-        if other.path.resolve() != file and not other.is_capture and KINDS[other.reader].table not in LEDGERS
+        if other.path.resolve() != file
+        and not other.is_capture
+        and KINDS[other.reader].table not in LEDGERS
     ]
     documents = sorted([*others, document], key=lambda other: other.document_id)
     check_distinct(documents)
     loaded = {other.document_id: load_document(other, vocabulary, limits) for other in documents}
     checked = check_documents(documents, lambda other: loaded[other.document_id], vocabulary)
     mine = {name: checked.frames[name] for name in ("results", "quarantine")}
-    mine = {name: frame[frame["document_id"] == document.document_id] for name, frame in mine.items()}
+    mine = {
+        name: frame[frame["document_id"] == document.document_id] for name, frame in mine.items()
+    }
     flags = checked.frames["flags"]
     flags = flags[flags["result_id"].isin(mine["results"]["result_id"])]
     flags = flags.merge(mine["results"][["result_id", "table_name", "row_number"]], on="result_id")
     words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
-    return SourcePreview(document.document_id, checked.counts[document.document_id], **mine, flags=flags, words=words)
+    return SourcePreview(
+        document.document_id, checked.counts[document.document_id], **mine, flags=flags, words=words
+    )
 
 
 def _build_unfinished(entry: Mapping[str, Any], config: AddConfig) -> Document:
@@ -261,15 +303,21 @@ def _get_sidecar(config: AddConfig) -> Path:
     return config.file.with_name(f"{config.file.name}.toml")
 
 
-def _describe_words(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> UnknownWords:
-    """Describe the unknown words of a document: those that are refused now, then those that a strict table would."""
+def _describe_words(
+    document: Document, parsed: ParsedDocument, vocabulary: Vocabulary
+) -> UnknownWords:
+    """Describe the unknown words of a document: those that are refused now, then those that a
+    strict table would.
+    """
     headers = tuple(replace(header, strict=True) for header in vocabulary.table_headers)
     refused, strict = (
         [word for row in normalise(document, parsed, words).rejected for word in row.words]
         for words in (vocabulary, replace(vocabulary, table_headers=headers))
     )
     kept = [word for word in strict if word not in set(refused)]
-    return UnknownWords(describe_unknown_words(refused, vocabulary), describe_unknown_words(kept, vocabulary))
+    return UnknownWords(
+        describe_unknown_words(refused, vocabulary), describe_unknown_words(kept, vocabulary)
+    )
 
 
 def _count_rows(parsed: ParsedDocument) -> dict[str, int]:
@@ -279,5 +327,9 @@ def _count_rows(parsed: ParsedDocument) -> dict[str, int]:
 def _make_document_id(config: AddConfig) -> str:
     """Return an id from the folder in `raw`, which is the publisher's, and the name of the file."""
     file, raw = config.file.resolve(), config.raw.resolve()
-    parts = [*file.relative_to(raw).parent.parts, file.stem] if file.is_relative_to(raw) else [file.stem]
+    parts = (
+        [*file.relative_to(raw).parent.parts, file.stem]
+        if file.is_relative_to(raw)
+        else [file.stem]
+    )
     return NOT_IN_ID.sub("-", "-".join(parts).lower()).strip("-.@") or "document"

@@ -48,22 +48,31 @@ def load(
 ) -> pd.DataFrame:
     """Load a table or view of the dataset.
 
-    A filter is a column with the value, or the list of values, that its rows must have; `None` means null:
-    `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table `columns`. `df.attrs` holds the
-    name of the table, the version of the dataset and the id of its build. Without `warehouse` it is the dataset that
-    came with the package.
+    A filter is a column with the value, or the list of values, that its rows must have; `None`
+    means null: `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table
+    `columns`. `df.attrs` holds the name of the table, the version of the dataset and the id of its
+    build. Without `warehouse` it is the dataset that came with the package.
 
-    Raises `ipu_results.errors.QueryError` for an unknown table or column, for a filter of another type than its column,
-    and for a text that no row of a text column has; WarehouseError if `warehouse` holds no dataset.
+    Raises `ipu_results.errors.QueryError` for an unknown table or column, for a filter of another
+    type than its column, and for a text that no row of a text column has; WarehouseError if
+    `warehouse` holds no dataset.
     """
     folder = DATASET if warehouse is None else Path(warehouse)
     names = {published.name: list(published.names) for published in TABLES}
     names |= {view.name: [column.name for column in view.columns] for view in VIEWS}
     if table not in names:
         raise QueryError(f"there is no table or view {table!r}{_suggest(table, names)}")
-    selected = names[table] if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    selected = (
+        names[table]
+        if columns is None
+        else [columns]
+        if isinstance(columns, str)
+        else list(columns)
+    )
     if unknown := [name for name in (*selected, *filters) if name not in names[table]]:
-        raise QueryError(f"{table} has no column {unknown[0]!r}{_suggest(unknown[0], names[table])}")
+        raise QueryError(
+            f"{table} has no column {unknown[0]!r}{_suggest(unknown[0], names[table])}"
+        )
     needed = [*{*selected, *filters}]
     rows, build_id = read_one_build(folder, lambda folder: _read_rows(folder, table, needed))
     frame = rows.to_pandas()
@@ -77,7 +86,9 @@ def load(
 
 
 def _read_rows(folder: Path, name: str, columns: list[str]) -> tuple[pa.Table, str]:
-    """Return columns of a table or view and the id of its build; from its Parquet file, else by evaluating the view."""
+    """Return columns of a table or view and the id of its build; from its Parquet file, else by
+    evaluating the view.
+    """
     build_id = read_build_id(folder)
     path = folder / get_parquet_name(name)
     view = next((view for view in VIEWS if view.name == name), None)
@@ -96,22 +107,32 @@ def _suggest(name: str, known: Iterable[str]) -> str:
 
 
 def _match(column: pd.Series[Any], value: Any) -> Any:
-    """Compare a column with a value or a list of values. Raises QueryError where no row could ever match."""
+    """Compare a column with a value or a list of values.
+
+    Raises QueryError where no row could ever match.
+    """
     values = list(value) if isinstance(value, (list, tuple, set, frozenset)) else [value]
     present = [item for item in values if item is not None]
     allowed = next(types for is_kind, types in FILTER_TYPES if is_kind(column.dtype))
     if wrong := [item for item in present if not isinstance(item, allowed)]:
-        raise QueryError(f"{column.name} holds {column.dtype}; {wrong[0]!r} is a {type(wrong[0]).__name__}")
+        raise QueryError(
+            f"{column.name} holds {column.dtype}; {wrong[0]!r} is a {type(wrong[0]).__name__}"
+        )
     if allowed is str and (unknown := set(present) - set(column.dropna())):
         name = min(unknown)
-        raise QueryError(f"no row has {column.name} {name!r}{_suggest(name, sorted(set(column.dropna())))}")
+        raise QueryError(
+            f"no row has {column.name} {name!r}{_suggest(name, sorted(set(column.dropna())))}"
+        )
     return (column.isin(present) | (column.isna() & (None in values))).to_numpy(dtype=bool)
 
 
 def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
-    """Open a read-only DuckDB connection to the dataset, with its views and macros. Close it when you are done.
+    """Open a read-only DuckDB connection to the dataset, with its views and macros.
 
-    Without `warehouse` it is the dataset that came with the package. Raises WarehouseError if there is none.
+    Close it when you are done.
+
+    Without `warehouse` it is the dataset that came with the package. Raises WarehouseError if there
+    is none.
     """
     return connect_warehouse(DATASET if warehouse is None else Path(warehouse))
 
@@ -119,9 +140,9 @@ def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:
 def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.DataFrame:
     """Return where each figure of a result or microbenchmark was printed: a row per figure.
 
-    Columns are text, unit, factor, document and locator.
-    `locator_in` says whether `locator` is a place in our transcription, in a file that we derived, or in the source
-    itself. `source_url` and `source_locator` lead to the source.
+    Columns are text, unit, factor, document and locator. `locator_in` says whether `locator` is a
+    place in our transcription, in a file that we derived, or in the source itself. `source_url` and
+    `source_locator` lead to the source.
 
     Raises `ipu_results.errors.QueryError` for an unknown result.
     """
@@ -129,10 +150,14 @@ def provenance(result_id: str, *, warehouse: str | Path | None = None) -> pd.Dat
         raise QueryError(f"a result_id is a text, not {result_id!r}")
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         where = f"result_id = {quote(result_id)}"
-        known = "SELECT result_id FROM results UNION ALL SELECT microbenchmark_id FROM microbenchmarks"
+        known = (
+            "SELECT result_id FROM results UNION ALL SELECT microbenchmark_id FROM microbenchmarks"
+        )
         if not run_query(connection, f"FROM ({known}) WHERE {where}").num_rows:
             raise QueryError(f"unknown result {result_id!r}")
-        return run_query(connection, f"FROM provenance WHERE {where} ORDER BY cell_number").to_pandas()
+        return run_query(
+            connection, f"FROM provenance WHERE {where} ORDER BY cell_number"
+        ).to_pandas()
 
 
 def claims(*, warehouse: str | Path | None = None, **filters: Any) -> pd.DataFrame:

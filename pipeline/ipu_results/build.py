@@ -23,14 +23,23 @@ from ipu_results.check.conservation import (
     join_cells,
 )
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
-from ipu_results.check.rules import build_dataset, find_contradicted, find_flags, list_printed_tables
+from ipu_results.check.rules import (
+    build_dataset,
+    find_contradicted,
+    find_flags,
+    list_printed_tables,
+)
 from ipu_results.check.rules.dataset import CELLS_USED
 from ipu_results.derive import derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError
 from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
 from ipu_results.ground.sql import get_first_line
 from ipu_results.link import LINKING, Links, collect_links, link_document
-from ipu_results.link.configurations import build_configuration_frame, build_fact_frame, build_run_frames
+from ipu_results.link.configurations import (
+    build_configuration_frame,
+    build_fact_frame,
+    build_run_frames,
+)
 from ipu_results.link.mlperf import build_mlperf_frames
 from ipu_results.link.platforms import build_platform_frame
 from ipu_results.normalise import NormalisedDocument, Results, normalise
@@ -43,19 +52,27 @@ from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame, concat_frames, to_pandas
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.capture import CaptureDifference, compare_captures, describe_difference
-from ipu_results.sources.catalogue import Document, find_orphans, find_unfinished_runs, load_catalogue, read_register
+from ipu_results.sources.catalogue import (
+    Document,
+    find_orphans,
+    find_unfinished_runs,
+    load_catalogue,
+    read_register,
+)
 from ipu_results.store.tables import WarehouseWriter
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]
 SEVERITIES = ("error", "warn", "info")
 CELLS = "cells"
-BATCH_RESULTS = 50_000  # bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
+# bounds the Python objects in memory at once: `python -m benchmarks stages` shows the peak
+BATCH_RESULTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class IngestConfig:
-    """Where documents are read and the warehouse is written, and the limits: bytes and PDF pages of a document.
+    """Where documents are read and the warehouse is written, and the limits: bytes and PDF pages of
+    a document.
 
     `wait_s` is how long to wait while another process builds the same warehouse, in seconds.
     """
@@ -82,7 +99,8 @@ class DocumentSummary:
 class IngestSummary:
     """What a build did: a summary per document, findings that did not stop it, and its id.
 
-    `unknown_words` describes every word of all rows that the vocabulary does not have, each with the nearest known one.
+    `unknown_words` describes every word of all rows that the vocabulary does not have, each with
+    the nearest known one.
     """
 
     documents: Sequence[DocumentSummary]
@@ -97,7 +115,9 @@ class IngestSummary:
 
 @dataclass(frozen=True, slots=True)
 class LoadedDocument:
-    """One document as read and as normalised; `sql_texts` are the recomputations attached to its claims."""
+    """One document as read and as normalised; `sql_texts` are the recomputations attached to its
+    claims.
+    """
 
     parsed: ParsedDocument
     normalised: NormalisedDocument
@@ -113,8 +133,8 @@ class LoadedDocument:
 class CheckedTables:
     """The tables that are published, by name, and by document what became of its rows.
 
-    `cells` are the largest of them. `documents` are without their results; `sql_texts` are the recomputations that
-    stand next to them.
+    `cells` are the largest of them. `documents` are without their results; `sql_texts` are the
+    recomputations that stand next to them.
     """
 
     frames: dict[str, pd.DataFrame]
@@ -126,13 +146,18 @@ class CheckedTables:
     @property
     def words(self) -> list[UnknownWord]:
         """The words of rejected rows that the vocabulary does not have."""
-        return [word for document in self.documents for row in document.rejected for word in row.words]
+        return [
+            word for document in self.documents for row in document.rejected for word in row.words
+        ]
 
 
-def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_: None) -> IngestSummary:
+def ingest(
+    config: IngestConfig = IngestConfig(), progress: Progress = lambda *_: None
+) -> IngestSummary:
     """Build the whole warehouse from `raw`; the old build stays on any failure.
 
-    `progress` is called with a step and what it works on. Raises an IpuResultsError that names document and place.
+    `progress` is called with a step and what it works on. Raises an IpuResultsError that names
+    document and place.
     """
     with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
         writer.start()
@@ -153,10 +178,15 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
         checked = check_documents(documents, load, vocabulary, writer.add)
         progress("check", "views and claims")
         writer.start_views()
-        summaries, words = _summarise(checked, seconds), describe_unknown_words(checked.words, vocabulary)
+        summaries, words = (
+            _summarise(checked, seconds),
+            describe_unknown_words(checked.words, vocabulary),
+        )
         names, quarantine = {*checked.frames, CELLS}, checked.frames["quarantine"]
         checked = replace(checked, frames={}, cells=None)  # what comes next reads the engine
-        differences = compare_captures(captures, originals, vocabulary, config.max_bytes, config.max_pages)
+        differences = compare_captures(
+            captures, originals, vocabulary, config.max_bytes, config.max_pages
+        )
         rows = {"capture_differences": differences, **(register := read_register(config.raw))}
         computed = {name: build_frame(table(name), entries) for name, entries in rows.items()}
         computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, names)
@@ -169,7 +199,8 @@ def ingest(config: IngestConfig = IngestConfig(), progress: Progress = lambda *_
 
 @dataclass(slots=True)
 class GatedDocuments:
-    """What passed the gates: the tables of figures and of their sources, and the documents without their results.
+    """What passed the gates: the tables of figures and of their sources, and the documents without
+    their results.
 
     Results are dropped from the documents because a million of them would fill the memory.
     """
@@ -188,17 +219,23 @@ def check_documents(
     vocabulary: Vocabulary,
     write: Callable[[Mapping[str, pd.DataFrame | pa.Table]], None] = lambda _: None,
 ) -> CheckedTables:
-    """Run the stages from reading to derived columns: link, gate, check, derive. Captures are listed and not read.
+    """Run the stages from reading to derived columns: link, gate, check, derive.
 
-    `write` is called with tables as soon as they are complete, most of them before the flags are searched. Raises
-    GateError if a gate cannot be trusted, ConservationError if a source row was lost.
+    Captures are listed and not read.
+
+    `write` is called with tables as soon as they are complete, most of them before the flags are
+    searched. Raises GateError if a gate cannot be trusted, ConservationError if a source row was
+    lost.
     """
     printed = [document for document in documents if not document.is_capture]
     check_gate(table("results").without_derived(), GOOD, CHANGES)
     linking = {doc.document_id: load(doc) for doc in printed if KINDS[doc.reader].table in LINKING}
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
     gated = gate_documents(
-        (linking.pop(doc.document_id) if doc.document_id in linking else load(doc) for doc in printed),
+        (
+            linking.pop(doc.document_id) if doc.document_id in linking else load(doc)
+            for doc in printed
+        ),
         links,
         vocabulary,
     )
@@ -206,13 +243,17 @@ def check_documents(
         frames = gated.frames | {"documents": build_document_frame(documents)}
         frames |= build_linked_frames(gated, links, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], vocabulary)
-        complete = {CELLS: gated.cells} | {name: it for name, it in frames.items() if not _waits_for_results(name)}
+        complete = {CELLS: gated.cells} | {
+            name: it for name, it in frames.items() if not _waits_for_results(name)
+        }
         check_tables(complete)
         write(complete)
         frames["contradicted"], texts = find_contradicted(gated.documents, frames)
         printed_tables = frozenset(gated.printed_tables)
         cells = {CELLS: to_pandas(gated.cells.select(CELLS_USED))}
-        frames["flags"] = find_flags(build_dataset({**frames, **cells}, documents, printed_tables, vocabulary, texts))
+        frames["flags"] = find_flags(
+            build_dataset({**frames, **cells}, documents, printed_tables, vocabulary, texts)
+        )
         del cells  # the rules alone look at them
         frames["results"] = derive_results(frames, vocabulary)
         later = {name: frame for name, frame in frames.items() if name not in complete}
@@ -223,33 +264,54 @@ def check_documents(
 
 def _waits_for_results(name: str) -> bool:
     """Return whether a table is `results`, whose derived columns need the flags, or refers to it."""
-    return name == "results" or any((column.references or "").startswith("results.") for column in table(name).columns)
+    return name == "results" or any(
+        (column.references or "").startswith("results.") for column in table(name).columns
+    )
 
 
-def gate_documents(documents: Iterable[LoadedDocument], links: Links, vocabulary: Vocabulary) -> GatedDocuments:
-    """Link each document, pass its rows through the gates, and count that none was lost; batch by batch."""
+def gate_documents(
+    documents: Iterable[LoadedDocument], links: Links, vocabulary: Vocabulary
+) -> GatedDocuments:
+    """Link each document, pass its rows through the gates, and count that none was lost; batch by
+    batch.
+    """
     gated = GatedDocuments()
     batches: list[dict[str, pd.DataFrame]] = []
     cells: list[pa.Table] = []
     for batch in _batch(documents):
-        with pause_garbage_collection(), name_stage("check", *(loaded.document_id for loaded in batch)):
+        with (
+            pause_garbage_collection(),
+            name_stage("check", *(loaded.document_id for loaded in batch)),
+        ):
             for loaded in batch:
                 check_expected_tables(loaded.normalised.document, loaded.parsed)
-            results, accepted = gate_results([link_document(loaded.normalised, links) for loaded in batch])
+            results, accepted = gate_results(
+                [link_document(loaded.normalised, links) for loaded in batch]
+            )
             microbenchmarks, accepted = gate_results(accepted, "microbenchmarks")
             for loaded, document in zip(batch, accepted, strict=True):
                 gated.counts[loaded.document_id] = check_conservation(loaded.parsed, document)
                 gated.sql_texts[loaded.document_id] = loaded.sql_texts
                 gated.printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
             cells += build_cells(accepted)
-            batches.append({"results": results, "microbenchmarks": microbenchmarks, **build_source_frames(accepted)})
+            batches.append(
+                {
+                    "results": results,
+                    "microbenchmarks": microbenchmarks,
+                    **build_source_frames(accepted),
+                }
+            )
             gated.documents += [replace(document, results=Results()) for document in accepted]
     gated.frames, gated.cells = concat_frames(batches), join_cells(cells)
     return gated
 
 
-def build_linked_frames(gated: GatedDocuments, links: Links, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
-    """Build the tables that join documents: MLPerf, local runs, configurations, platforms and facts."""
+def build_linked_frames(
+    gated: GatedDocuments, links: Links, vocabulary: Vocabulary
+) -> dict[str, pd.DataFrame]:
+    """Build the tables that join documents: MLPerf, local runs, configurations, platforms and
+    facts.
+    """
     results = gated.frames["results"]
     results_by_row = _map_rows(gated.frames["source_rows"], gated.documents, links)
     local = results[results["run_id"].notna()]
@@ -259,7 +321,9 @@ def build_linked_frames(gated: GatedDocuments, links: Links, vocabulary: Vocabul
         **mlperf,
         **build_run_frames(gated.documents, results_by_row, origins),
         "configurations": build_configuration_frame(links.configurations, results_by_row),
-        "platforms": build_platform_frame(results, mlperf["mlperf_entries"], links.machines.values(), vocabulary),
+        "platforms": build_platform_frame(
+            results, mlperf["mlperf_entries"], links.machines.values(), vocabulary
+        ),
         "facts": build_fact_frame(gated.documents),
     }
 
@@ -279,22 +343,32 @@ def _batch(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]
 def _map_rows(
     source_rows: pd.DataFrame, documents: Sequence[NormalisedDocument], links: Links
 ) -> dict[tuple[str, str, int], str | None]:
-    """Map source rows (document, table, number) to results, for the documents that other tables refer to."""
+    """Map source rows (document, table, number) to results, for the documents that other tables
+    refer to.
+    """
     named = {document.document.document_id for document in documents if document.passthrough}
     named |= {document_id for document_id, _, _ in links.configurations.rows}
     rows = source_rows[source_rows["document_id"].isin(list(named))]
     results = [result_id if isinstance(result_id, str) else None for result_id in rows["result_id"]]
     return dict(
-        zip(zip(rows["document_id"], rows["table_name"], rows["row_number"], strict=True), results, strict=True)
+        zip(
+            zip(rows["document_id"], rows["table_name"], rows["row_number"], strict=True),
+            results,
+            strict=True,
+        )
     )
 
 
 def load_document(
-    document: Document, vocabulary: Vocabulary, config: IngestConfig, progress: Progress = lambda *_: None
+    document: Document,
+    vocabulary: Vocabulary,
+    config: IngestConfig,
+    progress: Progress = lambda *_: None,
 ) -> LoadedDocument:
     """Read and normalise one document.
 
-    Raises DamagedDocumentError for a table that cannot be read: it makes the whole document unreadable.
+    Raises DamagedDocumentError for a table that cannot be read: it makes the whole document
+    unreadable.
     """
     start = time.perf_counter()
     progress("read", document.document_id)
@@ -303,42 +377,66 @@ def load_document(
             parsed = parse_document(document, vocabulary, config.max_bytes, config.max_pages)
         for problem in parsed.problems:
             if problem.row_number is None:
-                raise DamagedDocumentError(problem.message, document=document.document_id, place=problem.locator)
+                raise DamagedDocumentError(
+                    problem.message, document=document.document_id, place=problem.locator
+                )
         with name_stage("normalise", document.document_id):
             normalised = normalise(document, parsed, vocabulary)
-    return LoadedDocument(parsed, normalised, document.read_attached_texts(".sql"), time.perf_counter() - start)
+    return LoadedDocument(
+        parsed, normalised, document.read_attached_texts(".sql"), time.perf_counter() - start
+    )
 
 
 @contextmanager
 def name_stage(stage: str, *documents: str) -> Iterator[None]:
-    """Name stage and documents where memory, or an array of Arrow, is too small: that error names neither.
+    """Name stage and documents where memory, or an array of Arrow, is too small: that error names
+    neither.
 
     Raises DocumentTooLargeError.
     """
     try:
         yield
     except (MemoryError, pa.lib.ArrowCapacityError) as error:
-        named = " and ".join([*documents[:1], *([f"{len(documents) - 1} others"] if documents[1:] else [])])
+        named = " and ".join(
+            [*documents[:1], *([f"{len(documents) - 1} others"] if documents[1:] else [])]
+        )
         message = f"{get_first_line(error)}: free memory, or divide the document"
         raise DocumentTooLargeError(message, document=named or None, place=stage) from error
 
 
-def parse_document(document: Document, vocabulary: Vocabulary, max_bytes: int, max_pages: int) -> ParsedDocument:
+def parse_document(
+    document: Document, vocabulary: Vocabulary, max_bytes: int, max_pages: int
+) -> ParsedDocument:
     """Read the tables of a catalogued document; errors name it."""
     data = document.read_bytes(max_bytes)
     try:
-        return read_document(data, vocabulary.table_headers, document.reader, max_bytes=max_bytes, max_pages=max_pages)
+        return read_document(
+            data,
+            vocabulary.table_headers,
+            document.reader,
+            max_bytes=max_bytes,
+            max_pages=max_pages,
+        )
     except DocumentError as error:
-        raise type(error)(error.message, document=document.document_id, place=error.place) from error
+        raise type(error)(
+            error.message, document=document.document_id, place=error.place
+        ) from error
 
 
 def digest_inputs(documents: Sequence[Document], register: Mapping[str, object]) -> str:
-    """Return the sha256 of what a build is made from: documents, sidecars, register, vocabulary and schema."""
+    """Return the sha256 of what a build is made from: documents, sidecars, register, vocabulary and
+    schema.
+    """
     lines = [repr(register)]
     for document in documents:
         sidecar = document.path.with_name(f"{document.path.name}.toml")
-        lines.append(f"{document.document_id} {document.sha256} {hashlib.sha256(sidecar.read_bytes()).hexdigest()}")
-    lines += [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in read_vocabulary_files()]
+        lines.append(
+            f"{document.document_id} {document.sha256}"
+            f" {hashlib.sha256(sidecar.read_bytes()).hexdigest()}"
+        )
+    lines += [
+        f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in read_vocabulary_files()
+    ]
     lines += [statement for published in TABLES for statement in sql_table(published)]
     lines += [statement for view in VIEWS for statement in sql_view(view)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -367,7 +465,9 @@ def list_capture_findings(config: IngestConfig) -> list[str]:
     captures = [document for document in documents if document.is_capture]
     originals = {document.transcription_of for document in captures}
     parsed = {
-        document.document_id: parse_document(document, vocabulary, config.max_bytes, config.max_pages)
+        document.document_id: parse_document(
+            document, vocabulary, config.max_bytes, config.max_pages
+        )
         for document in documents
         if document.document_id in originals
     }
@@ -393,7 +493,10 @@ def _list_findings(
         for row in claims[claims["not_recomputable"] == NO_ROW].itertuples()
     ]
     findings += [
-        f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or delete its folder"
+        f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or"
+        " delete its folder"
         for run_id in find_unfinished_runs(raw)
     ]
-    return findings + [f"not ingested: {name} has no sidecar" for name in find_orphans(raw, documents)]
+    return findings + [
+        f"not ingested: {name} has no sidecar" for name in find_orphans(raw, documents)
+    ]

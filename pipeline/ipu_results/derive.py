@@ -1,4 +1,6 @@
-"""Derive the columns of `results` that follow from other columns: one SQL statement over the tables of the build."""
+"""Derive the columns of `results` that follow from other columns: one SQL statement over the tables
+of the build.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,11 @@ def derive_results(
     definition: Table | None = None,
     sql: str | None = None,
 ) -> pd.DataFrame:
-    """Return `results` with its derived columns; `definition` and `sql` replace those of the schema.
+    """Return `results` with its derived columns; `definition` and `sql` replace those of the
+    schema.
 
-    Raises GateError for an input that does not exist, a statement that fails, a row that is lost or repeated, a value
-    without its inputs, and a value that its column does not accept.
+    Raises GateError for an input that does not exist, a statement that fails, a row that is lost or
+    repeated, a value without its inputs, and a value that its column does not accept.
     """
     definition = definition or table(RESULTS)
     inputs = collect_inputs(definition)
@@ -53,10 +56,14 @@ def derive_results(
     if len(derived) != len(results) or ids.duplicated().any():
         repeated = ids[ids.duplicated()]
         what = (
-            f"{repeated.iloc[0]} has several rows" if len(repeated) else f"{len(results) - len(derived)} rows are lost"
+            f"{repeated.iloc[0]} has several rows"
+            if len(repeated)
+            else f"{len(results) - len(derived)} rows are lost"
         )
         raise GateError(what, place=STATEMENT)
-    complete = results.merge(derived, on="result_id", how="left", validate="1:1")[list(definition.names)]
+    complete = results.merge(derived, on="result_id", how="left", validate="1:1")[
+        list(definition.names)
+    ]
     for column in definition.derived:
         _check_inputs_of(column, complete)
     if failures := find_failures(_select_derived(definition), derived):
@@ -66,15 +73,22 @@ def derive_results(
 
 
 def collect_inputs(definition: Table) -> dict[str, list[str]]:
-    """Return the columns that derived ones are computed from, by table. Raises GateError for an unknown one."""
-    known = {published.name: set(published.names) for published in TABLES} | {definition.name: set(definition.names)}
+    """Return the columns that derived ones are computed from, by table.
+
+    Raises GateError for an unknown one.
+    """
+    known = {published.name: set(published.names) for published in TABLES} | {
+        definition.name: set(definition.names)
+    }
     inputs: dict[str, list[str]] = {definition.name: list(definition.key)}
     derived = {column.name for column in definition.derived}
     for column in definition.derived:
         for name in (*column.derived_from, *column.derived_with):
             source, _, field = name.partition(".")
             if field not in known.get(source, ()):
-                raise GateError(f"{column.name} is derived from {name}, which does not exist", place=DEFINITIONS)
+                raise GateError(
+                    f"{column.name} is derived from {name}, which does not exist", place=DEFINITIONS
+                )
             named = inputs.setdefault(source, [])
             if field not in named and not (source == definition.name and field in derived):
                 named.append(field)
@@ -107,10 +121,16 @@ def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
     }
     known["known_network"] += [asdict(identity) for identity in vocabulary.identities]
     known["known_precision"] = [
-        {"precision": spelling, "canonical": name} for spelling, name in vocabulary.precision_names.items()
+        {"precision": spelling, "canonical": name}
+        for spelling, name in vocabulary.precision_names.items()
     ]
     return {
-        name: pa.table({column: pa.array([row.get(column) for row in known[name]], pa.string()) for column in columns})
+        name: pa.table(
+            {
+                column: pa.array([row.get(column) for row in known[name]], pa.string())
+                for column in columns
+            }
+        )
         for name, columns in VOCABULARY_COLUMNS.items()
     }
 
@@ -120,28 +140,40 @@ def _select(definition: Table, names: Sequence[str]) -> Table:
 
 
 def _select_derived(definition: Table) -> Table:
-    return replace(definition, name="derived", columns=(definition.column("result_id"), *definition.derived))
+    return replace(
+        definition, name="derived", columns=(definition.column("result_id"), *definition.derived)
+    )
 
 
 def _to_frame(rows: pa.Table, definition: Table) -> pd.DataFrame:
-    """Return the rows with the dtypes of the table. Raises GateError for other columns or types than it defines."""
+    """Return the rows with the dtypes of the table.
+
+    Raises GateError for other columns or types than it defines.
+    """
     selected = _select_derived(definition)
     expected, actual = arrow_schema(selected), {field.name: field.type for field in rows.schema}
     for field in expected:
         if actual.pop(field.name, None) != field.type:
             raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT)
     if actual:
-        raise GateError(f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT)
+        raise GateError(
+            f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT
+        )
     frame = rows.select(expected.names).to_pandas(types_mapper=pd.ArrowDtype)
     return frame.astype(frame_dtypes(selected))
 
 
 def _check_inputs_of(column: Column, results: pd.DataFrame) -> None:
-    """Refuse a value of a derived column in a row that lacks an input. Raises GateError that names the row."""
+    """Refuse a value of a derived column in a row that lacks an input.
+
+    Raises GateError that names the row.
+    """
     for name in column.derived_from:
         source, _, field = name.partition(".")
         if source != RESULTS:
             continue
         if (lacking := results[column.name].notna() & results[field].isna()).any():
             row = results.loc[lacking, "result_id"].iloc[0]
-            raise GateError(f"{row}: {column.name} has a value without its input {field}", place=STATEMENT)
+            raise GateError(
+                f"{row}: {column.name} has a value without its input {field}", place=STATEMENT
+            )

@@ -72,7 +72,9 @@ from __future__ import annotations
 class IpuResultsError(Exception):
     """The base of all errors: `document: place: message`, as far as document and place are known."""
 
-    def __init__(self, message: str, *, document: str | None = None, place: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, document: str | None = None, place: str | None = None
+    ) -> None:
         self.message = message
         self.document = document
         self.place = place

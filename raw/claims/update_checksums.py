@@ -12,7 +12,9 @@ import re
 import sys
 from pathlib import Path
 
-TABLE = re.compile(r"^(claims|contradictions|contradicted|claim_conditions) = \{.*\}$", re.MULTILINE)
+TABLE = re.compile(
+    r"^(claims|contradictions|contradicted|claim_conditions) = \{.*\}$", re.MULTILINE
+)
 HERE = Path(__file__).resolve().parent
 
 
@@ -40,7 +42,8 @@ def update_sidecar(sidecar: str, file: Path) -> str:
 def update_checksums(folder: Path = HERE) -> None:
     """Rewrite the sidecars of a folder. Nothing is written unless every file and every SQL file can be read."""
     sidecars = {
-        path: update_sidecar(path.read_text(encoding="utf-8"), path.with_suffix("")) for path in folder.glob("*.toml")
+        path: update_sidecar(path.read_text(encoding="utf-8"), path.with_suffix(""))
+        for path in folder.glob("*.toml")
     }
     for path, text in sidecars.items():
         path.write_text(text, encoding="utf-8")

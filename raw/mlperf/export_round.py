@@ -14,13 +14,18 @@ from pathlib import Path
 
 PARTS = ("results", "systems")
 LINK = "120000"
-ENVIRONMENT = {**os.environ, "GIT_NO_LAZY_FETCH": "1"}  # what is absent is reported, and not downloaded
+ENVIRONMENT = {
+    **os.environ,
+    "GIT_NO_LAZY_FETCH": "1",
+}  # what is absent is reported, and not downloaded
 
 
 def export_round(repository: Path, target: Path, commit: str = "HEAD") -> Iterator[str]:
     """Write the files under each submitter's `results` and `systems`; yield the paths of those that are absent."""
     files = list_files(repository, commit)
-    for (mode, _, path), data in zip(files, read_blobs(repository, [digest for _, digest, _ in files]), strict=True):
+    for (mode, _, path), data in zip(
+        files, read_blobs(repository, [digest for _, digest, _ in files]), strict=True
+    ):
         if data is None:
             yield path
             continue
@@ -35,12 +40,20 @@ def export_round(repository: Path, target: Path, commit: str = "HEAD") -> Iterat
 def list_files(repository: Path, commit: str) -> list[tuple[str, str, str]]:
     """Return mode, digest and path of each file that is exported."""
     listing = subprocess.run(
-        ["git", "-C", repository, "ls-tree", "-rz", commit], capture_output=True, check=True, env=ENVIRONMENT
+        ["git", "-C", repository, "ls-tree", "-rz", commit],
+        capture_output=True,
+        check=True,
+        env=ENVIRONMENT,
     )
     files = []
     for line in os.fsdecode(listing.stdout).split("\0"):
         fields, _, path = line.partition("\t")
-        if path and path.split("/")[1:2] != [] and path.split("/")[1] in PARTS and " blob " in fields:
+        if (
+            path
+            and path.split("/")[1:2] != []
+            and path.split("/")[1] in PARTS
+            and " blob " in fields
+        ):
             mode, _, digest = fields.split()
             files.append((mode, digest, path))
     return files
@@ -49,7 +62,9 @@ def list_files(repository: Path, commit: str) -> list[tuple[str, str, str]]:
 def read_blobs(repository: Path, digests: Sequence[str]) -> Iterator[bytes | None]:
     """Yield the content of each blob, None where it is absent."""
     command = ["git", "-C", repository, "cat-file", "--batch"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as git:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT
+    ) as git:
         assert git.stdin is not None
         assert git.stdout is not None
         for digest in digests:

@@ -27,14 +27,19 @@ TABLES = ("entries", "runs")
 def list_rounds() -> list[str]:
     """Return the rounds that have a sidecar here, in order."""
     names = (path.name for path in HERE.glob("training-v*-entries.csv.toml"))
-    return sorted((match[1] for name in names if (match := re.match(r"training-v([\d.]+)-", name))), key=round_key)
+    return sorted(
+        (match[1] for name in names if (match := re.match(r"training-v([\d.]+)-", name))),
+        key=round_key,
+    )
 
 
 def derive(checkouts: Path, target: Path = HERE, rounds: Iterable[str] | None = None) -> None:
     """Write `training-v<round>-entries.csv` and `-runs.csv` of each round; here also update the sidecars."""
     for round_ in rounds or list_rounds():
         folder = checkouts / f"training_results_v{round_}"
-        sidecar = tomllib.loads((HERE / f"training-v{round_}-entries.csv.toml").read_text(encoding="utf-8"))
+        sidecar = tomllib.loads(
+            (HERE / f"training-v{round_}-entries.csv.toml").read_text(encoding="utf-8")
+        )
         check_commit(folder, sidecar.get("commit"))
         scored = score_path(str(folder), digests=True, missing=sidecar.get("missing", ())).entries
         records = {
@@ -52,7 +57,9 @@ def derive(checkouts: Path, target: Path = HERE, rounds: Iterable[str] | None = 
 def format_rows(table: str, records: Sequence[dict[str, Any]]) -> bytes:
     """Write records as CSV, without the columns that follow from others."""
     columns = [column for column in COLUMNS[table] if column not in GENERATED[table]]
-    text = format_records("csv", columns, ([record[column] for column in columns] for record in records))
+    text = format_records(
+        "csv", columns, ([record[column] for column in columns] for record in records)
+    )
     return f"{text}\n".encode(errors="backslashreplace")
 
 
@@ -69,8 +76,12 @@ def update_sidecar(file: Path, data: bytes, table: str, rows: int) -> None:
     """Write digest and number of rows into the sidecar of a file."""
     path = file.with_name(f"{file.name}.toml")
     text = path.read_text(encoding="utf-8")
-    text = re.sub(r'^sha256 = ".*"$', f'sha256 = "{hashlib.sha256(data).hexdigest()}"', text, flags=re.M)
-    text = re.sub(rf"^{table} = \{{ rows = \d+ \}}$", f"{table} = {{ rows = {rows} }}", text, flags=re.M)
+    text = re.sub(
+        r'^sha256 = ".*"$', f'sha256 = "{hashlib.sha256(data).hexdigest()}"', text, flags=re.M
+    )
+    text = re.sub(
+        rf"^{table} = \{{ rows = \d+ \}}$", f"{table} = {{ rows = {rows} }}", text, flags=re.M
+    )
     path.write_text(text, encoding="utf-8")
 
 

@@ -32,7 +32,15 @@ AT_ROUND = {  # with the day before which it is the last commit
     "5.1": "0ebd7ee347e4ade847f530ffa11ac839415bb7a3",  # 2025-11-05
 }
 HERE = Path(__file__).resolve().parent
-COLUMNS = ("round", "benchmark", "global_batch_size", "rcp_mean", "rcp_unit", "reference_runs", "at_round")
+COLUMNS = (
+    "round",
+    "benchmark",
+    "global_batch_size",
+    "rcp_mean",
+    "rcp_unit",
+    "reference_runs",
+    "at_round",
+)
 SAMPLES = {"bert", "llama2_70b_lora", "llama31_405b", "llama31_8b", "flux1"}
 SAMPLES_FROM_3_1, STEPS_IN_3_1 = "unet3d", "stable_diffusion"
 
@@ -43,7 +51,9 @@ def get_unit(round_: str, benchmark: str) -> str:
         return "steps" if round_ == "3.1" else "samples"
     if benchmark == "gpt3":
         return "tokens"
-    is_samples = benchmark in SAMPLES or (benchmark == SAMPLES_FROM_3_1 and round_key(round_) >= (3, 1))
+    is_samples = benchmark in SAMPLES or (
+        benchmark == SAMPLES_FROM_3_1 and round_key(round_) >= (3, 1)
+    )
     return "samples" if is_samples else "epochs"
 
 
@@ -51,13 +61,20 @@ def list_points(repository: Path) -> Iterator[dict[str, Any]]:
     """Yield a record per round, benchmark and batch size; of several at one size the first, as the official tool."""
     rules = load_rules()
     for round_, commit in AT_ROUND.items():
-        before = {(benchmark, point["BS"]) for benchmark, point in read_points(repository, commit, round_)}
+        before = {
+            (benchmark, point["BS"]) for benchmark, point in read_points(repository, commit, round_)
+        }
         points: dict[tuple[str, int], dict[str, Any]] = {}
         for benchmark, point in read_points(repository, LATEST, round_):
             values = next(
-                point[name] for name in point if name.lower() in {"epochs to converge", "samples to converge"}
+                point[name]
+                for name in point
+                if name.lower() in {"epochs to converge", "samples to converge"}
             )
-            mean, name = olympic_mean(values, 0, rules.benchmark(benchmark).drop), (benchmark, point["BS"])
+            mean, name = (
+                olympic_mean(values, 0, rules.benchmark(benchmark).drop),
+                (benchmark, point["BS"]),
+            )
             row = (round_, *name, mean, get_unit(round_, benchmark), len(values), name in before)
             points.setdefault(name, dict(zip(COLUMNS, row, strict=True)))
         yield from points.values()
@@ -67,19 +84,28 @@ def read_points(repository: Path, commit: str, round_: str) -> Iterator[tuple[st
     """Yield benchmark and content of each point of a round, in the order of its file."""
     for path in run_git(repository, "ls-tree", "-r", "--name-only", commit).splitlines():
         *_, checker, folder, file = ("", "", *path.split("/"))
-        if checker == "rcp_checker" and folder in {f"training_{round_}.0", f"{round_}.0"} and file.startswith("rcps_"):
+        if (
+            checker == "rcp_checker"
+            and folder in {f"training_{round_}.0", f"{round_}.0"}
+            and file.startswith("rcps_")
+        ):
             benchmark = file.removeprefix("rcps_").removesuffix(".json")
             yield from (
-                (benchmark, point) for point in json.loads(run_git(repository, "show", f"{commit}:{path}")).values()
+                (benchmark, point)
+                for point in json.loads(run_git(repository, "show", f"{commit}:{path}")).values()
             )
 
 
 def run_git(repository: Path, *arguments: str) -> str:
-    return subprocess.run(["git", "-C", repository, *arguments], capture_output=True, check=True, text=True).stdout
+    return subprocess.run(
+        ["git", "-C", repository, *arguments], capture_output=True, check=True, text=True
+    ).stdout
 
 
 def derive(repository: Path, target: Path = HERE) -> None:
-    rows = sorted(list_points(repository), key=lambda row: (round_key(row["round"]), *list(row.values())[1:3]))
+    rows = sorted(
+        list_points(repository), key=lambda row: (round_key(row["round"]), *list(row.values())[1:3])
+    )
     text = format_records("csv", COLUMNS, (list(row.values()) for row in rows))
     write_atomically(target / "rcp.csv", f"{text}\n".encode())
 

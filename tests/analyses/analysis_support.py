@@ -1,4 +1,6 @@
-"""Warehouses in memory for the views of the analyses: a few made-up rows, or the built rows with some changed."""
+"""Warehouses in memory for the views of the analyses: a few made-up rows, or the built rows with
+some changed.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,20 @@ PLATFORMS = (
     {"platform": "Bow Pod16", "family": "Bow", "chip_count": 16, "clock_ghz": 1.85},
     {"platform": "IPU-POD16", "family": "Classic", "chip_count": 16, "clock_ghz": 1.33},
 )
-PUBLISHED = {"origin": "published", "relationship": "vendor", "publisher": "Graphcore", "model": "Net", "item": "image"}
-TRAINED = {**PUBLISHED, "task": "training", "platform": "Bow Pod16", "precision": "16.16", "batch_size": 64}
+PUBLISHED = {
+    "origin": "published",
+    "relationship": "vendor",
+    "publisher": "Graphcore",
+    "model": "Net",
+    "item": "image",
+}
+TRAINED = {
+    **PUBLISHED,
+    "task": "training",
+    "platform": "Bow Pod16",
+    "precision": "16.16",
+    "batch_size": 64,
+}
 
 # What else may not differ between two rows that an analysis compares.
 OTHER_TEST = [
@@ -65,17 +79,28 @@ class Database:
         return self._connection.sql(f"FROM {source}").to_arrow_table().to_pandas()
 
 
-def make_warehouse(results: Sequence[Row], flags: Sequence[Row] = (), **tables: Sequence[Row]) -> Database:
+def make_warehouse(
+    results: Sequence[Row], flags: Sequence[Row] = (), **tables: Sequence[Row]
+) -> Database:
     """Make a database of these rows, with null in all other columns; a result's id is its position.
 
-    `tables` are the rows of other tables, by name. All databases are one, whose views take ten times as long as a
-    few rows: each has its rows in a transaction of its own, which is never committed.
+    `tables` are the rows of other tables, by name. All databases are one, whose views take ten
+    times as long as a few rows: each has its rows in a transaction of its own, which is never
+    committed.
     """
-    defaults = ({"result_id": str(at), "document_id": "page-2", "row_number": at + 1} for at in range(len(results)))
+    defaults = (
+        {"result_id": str(at), "document_id": "page-2", "row_number": at + 1}
+        for at in range(len(results))
+    )
     numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
     connection = _open_empty().cursor()
     connection.begin()
-    for name, rows in {"results": numbered, "flags": flags, "platforms": PLATFORMS, **tables}.items():
+    for name, rows in {
+        "results": numbered,
+        "flags": flags,
+        "platforms": PLATFORMS,
+        **tables,
+    }.items():
         schema = _make_schema(name)
         filled = [{column: row.get(column) for column in schema.names} for row in rows]
         _insert(connection, name, pa.Table.from_pylist(filled, schema=schema))
@@ -110,9 +135,13 @@ def _make_schema(name: str) -> pa.Schema:
 
 @cache
 def _read_derivation() -> str:
-    """Return the statement for `results` with the derived columns where a row gives no value of its own."""
+    """Return the statement for `results` with the derived columns where a row gives no value of its
+    own.
+    """
     statement = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
-    filled = ", ".join(f"coalesce(r.{c.name}, d.{c.name}) AS {c.name}" for c in table("results").derived)
+    filled = ", ".join(
+        f"coalesce(r.{c.name}, d.{c.name}) AS {c.name}" for c in table("results").derived
+    )
     rows = f"SELECT r.* REPLACE ({filled}) FROM results r JOIN ({statement}) d USING (result_id)"
     return f"{rows} ORDER BY r.result_id"
 
@@ -124,7 +153,9 @@ def create_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextmanager
 def changed(warehouse: Path, *statements: str) -> Iterator[Database]:
-    """Execute statements on the tables of a built warehouse, in a transaction that is never committed."""
+    """Execute statements on the tables of a built warehouse, in a transaction that is never
+    committed.
+    """
     connection = _open_built(warehouse).cursor()
     connection.begin()
     for statement in statements:
@@ -145,7 +176,9 @@ def _open_built(warehouse: Path) -> duckdb.DuckDBPyConnection:
 
 
 def copy_result(where: str, **values: str) -> str:
-    """Return SQL that inserts a copy of a result with other values, each in SQL; it needs its own `result_id`."""
+    """Return SQL that inserts a copy of a result with other values, each in SQL; it needs its own
+    `result_id`.
+    """
     replaced = ", ".join(f"{value} AS {name}" for name, value in values.items())
     return f"INSERT INTO results SELECT * REPLACE ({replaced}) FROM results WHERE {where}"
 
@@ -153,6 +186,6 @@ def copy_result(where: str, **values: str) -> str:
 def flag_result(where: str) -> str:
     """Return SQL that flags results with an error, and counts it as the build does."""
     return (
-        f"INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM results WHERE {where}; "
-        f"UPDATE results SET errors = errors + 1 WHERE {where}"
+        "INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM"
+        f" results WHERE {where}; UPDATE results SET errors = errors + 1 WHERE {where}"
     )

@@ -42,7 +42,9 @@ def frames(opened: duckdb.DuckDBPyConnection) -> dict[str, Frames]:
 
 @pytest.fixture(scope="module")
 def charts(frames: dict[str, Frames]) -> Charts:
-    return {analysis.name: build_specification(analysis, frames[analysis.name]) for analysis in ANALYSES}
+    return {
+        analysis.name: build_specification(analysis, frames[analysis.name]) for analysis in ANALYSES
+    }
 
 
 def test_each_view_belongs_to_one_analysis() -> None:
@@ -59,13 +61,17 @@ def test_page_is_current(frames: dict[str, Frames]) -> None:
 
 @EACH
 @pytest.mark.docs
-def test_committed_chart_is_current(analysis: Analysis, frames: dict[str, Frames], charts: Charts) -> None:
+def test_committed_chart_is_current(
+    analysis: Analysis, frames: dict[str, Frames], charts: Charts
+) -> None:
     path = PAGE.with_suffix("") / f"{analysis.name}.vl.json"
     fresh = json.dumps(charts[analysis.name], ensure_ascii=False, indent=1) + "\n"
     if UPDATE:
         path.parent.mkdir(exist_ok=True)
         path.write_text(fresh, encoding="utf-8")
-        path.with_name(f"{analysis.name}.svg").write_bytes(draw_chart(analysis, frames[analysis.name], ".svg"))
+        path.with_name(f"{analysis.name}.svg").write_bytes(
+            draw_chart(analysis, frames[analysis.name], ".svg")
+        )
     assert path.read_text(encoding="utf-8") == fresh
     assert path.with_name(f"{analysis.name}.svg").read_text(encoding="utf-8").startswith("<svg")
     shades = {mix_color(color, share) for color in PALETTE.machines.values() for share in SHADES}
@@ -73,7 +79,9 @@ def test_committed_chart_is_current(analysis: Analysis, frames: dict[str, Frames
 
 
 @EACH
-def test_summary_opens_with_one_sentence_and_its_figure(analysis: Analysis, frames: dict[str, Frames]) -> None:
+def test_summary_opens_with_one_sentence_and_its_figure(
+    analysis: Analysis, frames: dict[str, Frames]
+) -> None:
     finding = analysis.summarise(frames[analysis.name]).split("\n\n")[0]
     assert re.findall(r"[.!?](?= [A-Z0-9]|$)", finding) == ["."]
     assert re.search(r"\d", finding)
@@ -122,33 +130,48 @@ def _list_axis_titles(part: object) -> list[object]:
 
 @EACH
 @pytest.mark.slow
-def test_chart_follows_the_figures(analysis: Analysis, frames: dict[str, Frames], charts: Charts) -> None:
+def test_chart_follows_the_figures(
+    analysis: Analysis, frames: dict[str, Frames], charts: Charts
+) -> None:
     """With every figure of the rows halved the chart differs: no figure is typed."""
     halved = {name: _halve_figures(frame) for name, frame in frames[analysis.name].items()}
     assert build_specification(analysis, halved) != charts[analysis.name]
 
 
 def _halve_figures(frame: pd.DataFrame) -> pd.DataFrame:
-    """Halve and not double: no machine would then scale below linear, and the chart would have no finding."""
+    """Halve and not double: no machine would then scale below linear, and the chart would have no
+    finding.
+    """
     return frame.assign(
-        **{name: frame[name] / 2 for name in frame.select_dtypes("float").columns if name != "bound_ms"}
+        **{
+            name: frame[name] / 2
+            for name in frame.select_dtypes("float").columns
+            if name != "bound_ms"
+        }
     )
 
 
 def test_machine_has_one_colour_and_no_two_series_share_one() -> None:
     c2, m2000 = PALETTE.machines["C2"], PALETTE.machines["M2000"]
-    assert PALETTE.assign(["IPU-M2000", "C2, 32x4d"]) == PALETTE.assign(["m2000", "c2"]) == [m2000, c2]
+    assert (
+        PALETTE.assign(["IPU-M2000", "C2, 32x4d"]) == PALETTE.assign(["m2000", "c2"]) == [m2000, c2]
+    )
     colors = PALETTE.assign(["laptop", "C2, published", "C2, emulated", "another"])
     assert colors[1] == c2
     assert len(set(colors)) == 4
     assert len(PALETTE.assign(["unknown"] * 20)) == 20
 
 
-def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(query: Query) -> None:
+def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_crosses(
+    query: Query,
+) -> None:
     panels = _read_chart("replications")["vconcat"]
     rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' "
     rows += "ORDER BY parties DESC, vendor_part DESC"
-    counts = "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE machines = '{}'"
+    counts = (
+        "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE"
+        " machines = '{}'"
+    )
     for machines, panel in zip(("IPU", "other"), panels, strict=True):
         _, crosses, solid, bars, ticks = panel["layer"]
         assert (bars["mark"]["type"], ticks["mark"]["type"]) == ("rule", "tick")
@@ -164,19 +187,37 @@ def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_cr
 
 def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Query) -> None:
     chart = _read_chart("roofline")
-    panels = {panel["title"]: panel["layer"] for pair in chart["hconcat"][0]["vconcat"] for panel in pair["hconcat"]}
+    panels = {
+        panel["title"]: panel["layer"]
+        for pair in chart["hconcat"][0]["vconcat"]
+        for panel in pair["hconcat"]
+    }
     for chip, (roofs, hollow, filled) in panels.items():
-        where = f"chip = '{chip}' AND intensity IS NOT NULL AND errors = 0 AND NOT precision_doubtful"
+        where = (
+            f"chip = '{chip}' AND intensity IS NOT NULL AND errors = 0 AND NOT precision_doubtful"
+        )
         columns = "result_id, effective_precision ILIKE 'fp8'"
         expected = query(f"SELECT {columns} FROM peak_shares WHERE {where} ORDER BY 1")
         points = hollow["data"]["values"]
-        assert sorted((row["result_id"], row["precision"].upper() == "FP8") for row in points) == expected
+        assert (
+            sorted((row["result_id"], row["precision"].upper() == "FP8") for row in points)
+            == expected
+        )
         assert "== 'FP8'" in filled["transform"][0]["filter"]
         assert filled["mark"]["filled"]
-        peaks = {row["kind"]: row["tflops"] for row in roofs["data"]["values"] if row["roof"].startswith("datasheet")}
-        stated = f"SELECT DISTINCT datasheet_peak_tflops FROM peak_shares WHERE chip = '{chip}' AND effective_precision"
+        peaks = {
+            row["kind"]: row["tflops"]
+            for row in roofs["data"]["values"]
+            if row["roof"].startswith("datasheet")
+        }
+        stated = (
+            f"SELECT DISTINCT datasheet_peak_tflops FROM peak_shares WHERE chip = '{chip}' AND"
+            " effective_precision"
+        )
         assert query(f"{stated} IN ('16.16', 'mixed', 'FP16')") == [(peaks["datasheet, 16 bits"],)]
-        assert query(f"{stated} ILIKE 'fp8'") == [(peaks[kind],) for kind in ("datasheet, FP8",) if kind in peaks]
+        assert query(f"{stated} ILIKE 'fp8'") == [
+            (peaks[kind],) for kind in ("datasheet, FP8",) if kind in peaks
+        ]
 
 
 def _read_chart(name: str) -> dict[str, Any]:
@@ -189,7 +230,9 @@ def _read_chart(name: str) -> dict[str, Any]:
 
 def test_command_lists_the_questions() -> None:
     done = run_cli("analyse", "--format", "json")
-    assert [row["name"] for row in json.loads(done.stdout)] == [analysis.name for analysis in ANALYSES]
+    assert [row["name"] for row in json.loads(done.stdout)] == [
+        analysis.name for analysis in ANALYSES
+    ]
 
 
 @EACH
@@ -210,7 +253,16 @@ def _to_json(value: object) -> object:
 @pytest.mark.slow
 def test_parameter_and_plot(warehouse: Path, tmp_path: Path) -> None:
     plot = tmp_path / "per-dollar.svg"
-    options = ("--set", "ipu_price=300000", "--plot", plot, "--format", "csv", "--warehouse", warehouse)
+    options = (
+        "--set",
+        "ipu_price=300000",
+        "--plot",
+        plot,
+        "--format",
+        "csv",
+        "--warehouse",
+        warehouse,
+    )
     done = run_cli("analyse", "per_dollar", *options)
     assert done.returncode == 0
     assert "300000.0" in done.stdout
@@ -221,7 +273,10 @@ def test_parameter_and_plot(warehouse: Path, tmp_path: Path) -> None:
     ("args", "message"),
     [
         (["nothing"], "'nothing' is not one of latency_bounded, generations"),
-        (["per_dollar", "--set", "price=3"], "has no parameter 'price'; it has ipu_price, gpu_price"),
+        (
+            ["per_dollar", "--set", "price=3"],
+            "has no parameter 'price'; it has ipu_price, gpu_price",
+        ),
         (["scaling", "--set", "ipu_price=3"], "has no parameter 'ipu_price'; it has none"),
         (["per_dollar", "--set", "ipu_price=-3"], "is not a number above 0"),
         (["per_dollar", "--set", "ipu_price"], "is not NAME=NUMBER"),

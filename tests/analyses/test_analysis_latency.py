@@ -12,7 +12,13 @@ from ipu_results.analyses import Frames, latency
 from tests.analyses.analysis_support import PUBLISHED, load, make_warehouse
 from tests.conftest import PAGE_ID, Query
 
-POINT = {**PUBLISHED, "task": "inference", "platform": "IPU-M2000", "chip_count": 4, "batch_size": 8}
+POINT = {
+    **PUBLISHED,
+    "task": "inference",
+    "platform": "IPU-M2000",
+    "chip_count": 4,
+    "batch_size": 8,
+}
 BEST = "SELECT bound_ms, throughput FROM latency_bounded ORDER BY ALL"
 FRONT = "SELECT throughput FROM latency_front WHERE on_front ORDER BY 1"
 
@@ -30,7 +36,8 @@ def frames(warehouse: Path) -> Frames:
 
 B0 = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000'"
 FACTS = {
-    # 108 rows of the page less 4 without latency, 19 more of the vendor, 13 of PopTransformer, 6 of the paper, others
+    # 108 rows of the page less 4 without latency, 19 more of the vendor, 13 of PopTransformer, 6 of
+    # the paper, others
     "SELECT publisher, count(*) FROM latency_front WHERE origin = 'published' GROUP BY 1 ORDER BY 1": [
         ("ByteDance", 71),
         ("Graphcore", 108 - 4 + 19 + 13),
@@ -48,9 +55,9 @@ FACTS = {
     "SELECT DISTINCT batches_in_flight FROM latency_bounded WHERE throughput = 86986": [
         (pytest.approx(86986 * 6.77 / 1000 / 128),)
     ],
-    # Three of FastSpeech2 and three of EfficientDet time an item (R01), two of Yolo v4 misprint the batch (R04).
-    f"SELECT model, count(*) FROM latency_front WHERE errors > 0 AND document_id = '{PAGE_ID}' "
-    "GROUP BY model ORDER BY model": [
+    # Three of FastSpeech2 and three of EfficientDet time an item (R01), two of Yolo v4 misprint the
+    # batch (R04).
+    f"SELECT model, count(*) FROM latency_front WHERE errors > 0 AND document_id = '{PAGE_ID}' GROUP BY model ORDER BY model": [
         ("EfficientDet-D0", 1),
         ("EfficientDet-D1", 1),
         ("EfficientDet-D2", 1),
@@ -61,15 +68,13 @@ FACTS = {
         ("Graphcore", 21 + 5)
     ],
     # ResNeXt101 on IPU-M2000 within 5 ms: 9,705 at batch 16 is 32x4d, 6,483 is 32x8d.
-    "SELECT network, throughput FROM latency_bounded "
-    "WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000' AND bound_ms = 5 ORDER BY network": [
+    "SELECT network, throughput FROM latency_bounded WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000' AND bound_ms = 5 ORDER BY network": [
         ("ResNeXt101-32x4d", 9705.0),
         ("ResNeXt101-32x8d", 6483.0),
     ],
-    # Rows without a throughput compete for the lowest latency: 1.60 ms in INT8 and 1.87 in FP16 on the A100.
-    "SELECT platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput "
-    "FROM latency_lowest WHERE network = 'BERT-Large' AND sequence_length = 128 AND platform <> 'IPU' "
-    "ORDER BY latency_ms": [
+    # Rows without a throughput compete for the lowest latency: 1.60 ms in INT8 and 1.87 in FP16 on
+    # the A100.
+    "SELECT platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput FROM latency_lowest WHERE network = 'BERT-Large' AND sequence_length = 128 AND platform <> 'IPU' ORDER BY latency_ms": [
         ("Bow-2000", "16.16", 4, 1.36, 4, 0),
         ("1x A100-40GB", "INT8", 1, 1.6, 10, 10),
         ("1x A100-40GB", "FP16", 1, 1.87, 10, 10),
@@ -85,8 +90,12 @@ def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, 
 
 
 def test_every_inference_row_with_both_figures_is_a_point(query: Query) -> None:
-    complete = "SELECT count(*) FROM inference WHERE throughput IS NOT NULL AND latency_ms IS NOT NULL"
-    assert query("SELECT count(*) FROM latency_front WHERE left_out IS DISTINCT FROM 'sparse'") == query(complete)
+    complete = (
+        "SELECT count(*) FROM inference WHERE throughput IS NOT NULL AND latency_ms IS NOT NULL"
+    )
+    assert query(
+        "SELECT count(*) FROM latency_front WHERE left_out IS DISTINCT FROM 'sparse'"
+    ) == query(complete)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +103,14 @@ def test_every_inference_row_with_both_figures_is_a_point(query: Query) -> None:
     [
         "latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL",
         "latency_front WHERE throughput IS NULL",
-        "latency_front WHERE on_front AND (errors > 0 OR latency_basis = 'per-item' OR suspect IS NOT NULL)",
-        "latency_bounded b JOIN results r USING (result_id) "
-        "WHERE b.errors > 0 OR b.latency_basis = 'per-item' OR r.suspect IS NOT NULL",
+        (
+            "latency_front WHERE on_front AND (errors > 0 OR latency_basis = 'per-item' OR suspect"
+            " IS NOT NULL)"
+        ),
+        (
+            "latency_bounded b JOIN results r USING (result_id) "
+            "WHERE b.errors > 0 OR b.latency_basis = 'per-item' OR r.suspect IS NOT NULL"
+        ),
         "latency_bounded JOIN flags USING (result_id) WHERE severity = 'error'",
     ],
 )
@@ -116,34 +130,55 @@ def test_no_row_is_better_than_one_of_the_front(query: Query) -> None:
 
 def test_summary_counts_the_rows_that_cannot_enter(frames: Frames) -> None:
     summary = latency.summarise(frames)
-    assert "80 rows print a latency and no throughput (BERT-Base and BERT-Large on 1x A100-40GB)" in summary
-    assert "1.36 ms on Bow-2000 (batch 4, 4 chips, 16.16), 1.6 ms on 1x A100-40GB (batch 1, 1 chip, INT8)" in summary
-    without = {**frames, "latency_lowest": frames["latency_lowest"].assign(rows_without_throughput=0)}
+    assert (
+        "80 rows print a latency and no throughput (BERT-Base and BERT-Large on 1x A100-40GB)"
+        in summary
+    )
+    assert (
+        "1.36 ms on Bow-2000 (batch 4, 4 chips, 16.16), 1.6 ms on 1x A100-40GB (batch 1, 1 chip,"
+        " INT8)" in summary
+    )
+    without = {
+        **frames,
+        "latency_lowest": frames["latency_lowest"].assign(rows_without_throughput=0),
+    }
     assert "no throughput" not in latency.summarise(without)
 
 
 def test_row_below_the_best_of_its_vendor_has_a_remark(query: Query, frames: Frames) -> None:
-    """All 72 A100 rows of ResNet inference are of TensorFlow 1; NVIDIA's MLPerf entry reaches 298647 / 8 images/s."""
+    """All 72 A100 rows of ResNet inference are of TensorFlow 1; NVIDIA's MLPerf entry reaches
+    298647 / 8 images/s.
+    """
     marked = (
-        "SELECT count(*), count(remark) FROM latency_front WHERE publisher = 'NVIDIA' AND framework = 'TensorFlow1'"
+        "SELECT count(*), count(remark) FROM latency_front WHERE publisher = 'NVIDIA' AND framework"
+        " = 'TensorFlow1'"
     )
     assert query(marked) == [(72, 72)]
     [(remark,)] = query(
-        "SELECT DISTINCT remark FROM latency_front WHERE chip LIKE 'A100%' AND network LIKE 'ResNet-50%'"
+        "SELECT DISTINCT remark FROM latency_front WHERE chip LIKE 'A100%' AND network LIKE"
+        " 'ResNet-50%'"
     )
     assert "not NVIDIA's best" in str(remark)
     assert f"{298647 / 8:,.0f} images/s per chip" in str(remark)
     assert str(remark) in latency.summarise(frames)
     joined = "comparison_remarks c JOIN latency_points p USING (publisher, network, framework)"
     assert query("SELECT count(*) FROM comparison_remarks") == [(3,)]
-    assert query(f"SELECT count(DISTINCT c.remark) FROM {joined} WHERE starts_with(p.remark, c.remark)") == [(2,)]
+    assert query(
+        f"SELECT count(DISTINCT c.remark) FROM {joined} WHERE starts_with(p.remark, c.remark)"
+    ) == [(2,)]
     assert query("SELECT result_id FROM latency_points GROUP BY 1 HAVING count(*) > 1") == []
 
 
 def test_headline_rows_carry_the_remark_of_the_framework_rule(query: Query, frames: Frames) -> None:
-    """EfficientNet-B0 on IPU-M2000: 71,839 and 86,986 in PyTorch are 1.66 and 1.63 times the TensorFlow rows."""
-    best = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000' AND bound_ms >= 5 ORDER BY bound_ms"
-    remarks = [str(remark) for (remark,) in query(f"SELECT remark FROM latency_bounded WHERE {best}")]
+    """EfficientNet-B0 on IPU-M2000: 71,839 and 86,986 in PyTorch are 1.66 and 1.63 times the
+    TensorFlow rows.
+    """
+    best = (
+        "network = 'EfficientNet-B0' AND platform = 'IPU-M2000' AND bound_ms >= 5 ORDER BY bound_ms"
+    )
+    remarks = [
+        str(remark) for (remark,) in query(f"SELECT remark FROM latency_bounded WHERE {best}")
+    ]
     assert [remark.split(" of ")[0] for remark in remarks] == [
         "1.66 times the throughput",
         *["1.63 times the throughput"] * 2,
@@ -160,24 +195,39 @@ def test_best_row_within_a_bound() -> None:
     assert database.query(FRONT) == [(100.0,), (300.0,), (900.0,)]
 
 
-@pytest.mark.parametrize(("severity", "best", "excluded"), [("warn", 900.0, None), ("error", 100.0, "error")])
-def test_error_flag_excludes_a_row_and_a_warning_does_not(severity: str, best: float, excluded: str | None) -> None:
+@pytest.mark.parametrize(
+    ("severity", "best", "excluded"), [("warn", 900.0, None), ("error", 100.0, "error")]
+)
+def test_error_flag_excludes_a_row_and_a_warning_does_not(
+    severity: str, best: float, excluded: str | None
+) -> None:
     flag = {"result_id": "1", "rule": "R01", "severity": severity}
     database = make_warehouse([point(100, 0.5), point(900, 0.9)], [flag])
     assert database.query(BEST)[0] == (1.0, best)
-    assert database.query("SELECT throughput, left_out, on_front FROM latency_front ORDER BY 1") == [
-        (100.0, None, True),
-        (900.0, excluded, excluded is None),
-    ]
-
-
-@pytest.mark.parametrize("doubt", [{"latency_basis": "per-item"}, {"suspect": "drift"}, {"sparsity": 0.9375}])
-def test_doubtful_row_is_never_the_best(doubt: dict[str, Any]) -> None:
-    assert make_warehouse([point(100, 0.5), point(900, 0.9, **doubt)]).query(BEST)[0] == (1.0, 100.0)
+    assert database.query(
+        "SELECT throughput, left_out, on_front FROM latency_front ORDER BY 1"
+    ) == [(100.0, None, True), (900.0, excluded, excluded is None)]
 
 
 @pytest.mark.parametrize(
-    "other", [{"origin": "measured"}, {"platform": "C2"}, {"variant": "SL128"}, {"item": "row"}, {"model": "Nett"}]
+    "doubt", [{"latency_basis": "per-item"}, {"suspect": "drift"}, {"sparsity": 0.9375}]
+)
+def test_doubtful_row_is_never_the_best(doubt: dict[str, Any]) -> None:
+    assert make_warehouse([point(100, 0.5), point(900, 0.9, **doubt)]).query(BEST)[0] == (
+        1.0,
+        100.0,
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"origin": "measured"},
+        {"platform": "C2"},
+        {"variant": "SL128"},
+        {"item": "row"},
+        {"model": "Nett"},
+    ],
 )
 def test_rows_of_separate_groups(other: dict[str, str]) -> None:
     database = make_warehouse([point(100, 0.5), point(900, 0.9, **other)])
@@ -185,7 +235,9 @@ def test_rows_of_separate_groups(other: dict[str, str]) -> None:
     assert database.query(FRONT) == [(100.0,), (900.0,)]
 
 
-@pytest.mark.parametrize("other", [{"variant": "lowest latency config"}, {"framework": "PyTorch"}, {"batch_size": 16}])
+@pytest.mark.parametrize(
+    "other", [{"variant": "lowest latency config"}, {"framework": "PyTorch"}, {"batch_size": 16}]
+)
 def test_rows_of_one_group(other: dict[str, Any]) -> None:
     assert make_warehouse([point(100, 0.9), point(900, 0.5, **other)]).query(FRONT) == [(900.0,)]
 
@@ -198,27 +250,41 @@ def test_lowest_latency_of_a_machine_and_precision() -> None:
         point(1, 0.1, suspect="drift"),
     ]
     database = make_warehouse(rows)
-    rows_of_groups = database.query("SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1")
+    rows_of_groups = database.query(
+        "SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1"
+    )
     assert rows_of_groups == [(0.5, 2, 1), (0.7, 1, 0)]
 
 
-@pytest.mark.parametrize(("rows", "works", "drawn"), [(3, 1, True), (2, 1, False), (8, 8, True), (9, 9, False)])
-def test_panel_has_three_rows_or_more_and_at_most_eight_variants(rows: int, works: int, drawn: bool) -> None:
+@pytest.mark.parametrize(
+    ("rows", "works", "drawn"), [(3, 1, True), (2, 1, False), (8, 8, True), (9, 9, False)]
+)
+def test_panel_has_three_rows_or_more_and_at_most_eight_variants(
+    rows: int, works: int, drawn: bool
+) -> None:
     points = [point(100, 1, variant=f"SL{1 + at % works}") for at in range(rows)]
     points += [point(100, 1, model="Other")] * 3
-    chart = latency.build_chart(altair, {"latency_front": make_warehouse(points).frame("latency_front")})
+    chart = latency.build_chart(
+        altair, {"latency_front": make_warehouse(points).frame("latency_front")}
+    )
     panels = str(chart.to_dict()["data"]["values"])
     assert ("'panel': 'Net'" in panels, "'panel': 'Other'" in panels) == (drawn, True)
 
 
 def test_remark_holds_for_its_publisher_and_framework_alone() -> None:
-    remark = {"publisher": "NVIDIA", "task": "inference", "network": "Net", "framework": "TF", "remark": "old"}
+    remark = {
+        "publisher": "NVIDIA",
+        "task": "inference",
+        "network": "Net",
+        "framework": "TF",
+        "remark": "old",
+    }
     rows = [
         point(1, 1, publisher=publisher, framework=framework)
         for publisher in ("NVIDIA", "X")
         for framework in ("TF", "Y")
     ]
     database = make_warehouse(rows, comparison_remarks=[remark])
-    assert database.query("SELECT publisher, framework, remark FROM latency_points WHERE remark IS NOT NULL") == [
-        ("NVIDIA", "TF", "old")
-    ]
+    assert database.query(
+        "SELECT publisher, framework, remark FROM latency_points WHERE remark IS NOT NULL"
+    ) == [("NVIDIA", "TF", "old")]

@@ -16,15 +16,20 @@ RATE = "measure = 'training throughput'"
 GPU_ROW = "platform = '8x A100-80GB (DGX A100)' AND model = 'ResNet-50 v1.5' AND throughput = 16621"
 
 
-TF = f"{RATE} AND network = 'ResNet-50 v1.5' AND ipu_framework = gpu_framework AND ipu_platform = 'IPU-POD16'"
+TF = (
+    f"{RATE} AND network = 'ResNet-50 v1.5' AND ipu_framework = gpu_framework AND ipu_platform ="
+    " 'IPU-POD16'"
+)
 NETWORKS = ("BERT", 21.6926, 34.4888, 1.2580), ("ResNet-50 v1.5", 28.7709, 37.1152, 1.5504)
 FACTS = {
     # MLPerf v1.0 closed at $149,995 and $300,000
-    "SELECT network, performance_ratio, per_dollar_ratio, break_even_ipu_price_usd, break_even_gpu_price_usd "
-    f"FROM per_dollar() WHERE {MLPERF} AND round = '1.0' ORDER BY network": [
+    f"SELECT network, performance_ratio, per_dollar_ratio, break_even_ipu_price_usd, break_even_gpu_price_usd FROM per_dollar() WHERE {MLPERF} AND round = '1.0' ORDER BY network": [
         (
             *(name, pytest.approx(gpu / ipu, rel=1e-5), pytest.approx(per_dollar, abs=5e-5)),
-            *(pytest.approx(300000 * gpu / ipu, rel=1e-5), pytest.approx(149995 * ipu / gpu, rel=1e-5)),
+            *(
+                pytest.approx(300000 * gpu / ipu, rel=1e-5),
+                pytest.approx(149995 * ipu / gpu, rel=1e-5),
+            ),
         )
         for name, gpu, ipu, per_dollar in NETWORKS
     ],
@@ -34,9 +39,9 @@ FACTS = {
     f"SELECT differs LIKE '%framework%', differs LIKE '%precision 16.16 / mixed%' FROM per_dollar() WHERE {TF}": [
         (False, True)
     ],
-    # Official minutes on eight A100-80GB in one node, in v2.0 Inspur's 15.87 and 27.23, NVIDIA's 18.44 and 28.69.
-    "SELECT DISTINCT network, round(gpu_figure, 2), round(gpu_fastest_figure, 2), gpu_fastest_entry "
-    f"FROM per_dollar() WHERE {MLPERF} ORDER BY round, network": [
+    # Official minutes on eight A100-80GB in one node, in v2.0 Inspur's 15.87 and 27.23, NVIDIA's
+    # 18.44 and 28.69.
+    f"SELECT DISTINCT network, round(gpu_figure, 2), round(gpu_fastest_figure, 2), gpu_fastest_entry FROM per_dollar() WHERE {MLPERF} ORDER BY round, network": [
         ("BERT", 21.69, 21.69, "NVIDIA dgxa100_ngc21.05_pytorch"),
         ("ResNet-50 v1.5", 28.77, 28.54, "SUPERMICRO SYS-420GP-TNAR+"),
         ("BERT", 20.0, 20.0, "NVIDIA dgxa100_ngc21.09_pytorch"),
@@ -51,11 +56,13 @@ FACTS = {
         ("training throughput", "Bow Pod16", 3),
         ("training throughput", "IPU-POD16", 3),
     ],
-    "SELECT DISTINCT ipu_price_usd, per_dollar_ratio, break_even_gpu_price_usd, break_even_ipu_price_usd IS NULL "
-    "FROM per_dollar() WHERE ipu_platform = 'Bow Pod16'": [(None, None, None, False)],
+    "SELECT DISTINCT ipu_price_usd, per_dollar_ratio, break_even_gpu_price_usd, break_even_ipu_price_usd IS NULL FROM per_dollar() WHERE ipu_platform = 'Bow Pod16'": [
+        (None, None, None, False)
+    ],
     f"SELECT count(*) FROM per_dollar() WHERE ({MLPERF}) <> (attribution IS NOT NULL)": [(0,)],
-    "SELECT count(*) FROM per_dollar() WHERE (ipu_framework <> gpu_framework) <> (differs LIKE 'framework %') "
-    "OR differs NOT LIKE '%software %'": [(0,)],
+    "SELECT count(*) FROM per_dollar() WHERE (ipu_framework <> gpu_framework) <> (differs LIKE 'framework %') OR differs NOT LIKE '%software %'": [
+        (0,)
+    ],
     # The page's EfficientNet-B4 is one of group dimension 16, NVIDIA's is not.
     "SELECT count(*) FROM per_dollar() WHERE network LIKE 'EfficientNet%'": [(0,)],
 }
@@ -85,9 +92,15 @@ def test_price_of_the_reader_is_not_called_a_list_price(
 ) -> None:
     with changed(warehouse) as database:
         columns = "SELECT DISTINCT ipu_price_listed, gpu_price_listed"
-        assert database.query(f"{columns} FROM per_dollar({prices}) WHERE ipu_platform = 'IPU-POD16'") == [listed]
+        assert database.query(
+            f"{columns} FROM per_dollar({prices}) WHERE ipu_platform = 'IPU-POD16'"
+        ) == [listed]
         summary = per_dollar.summarise({"per_dollar": database.frame(f"per_dollar({prices})")})
-    assert (sentence in summary) if sentence else ("list price" not in summary.replace("no known list price", ""))
+    assert (
+        (sentence in summary)
+        if sentence
+        else ("list price" not in summary.replace("no known list price", ""))
+    )
     assert "(framework, precision, batch, software)" in summary
 
 
@@ -95,21 +108,25 @@ def test_price_of_the_reader_is_not_called_a_list_price(
 def test_ratio_at_the_price_of_a_tie_is_1(query: Query, machine: str) -> None:
     where = f"WHERE {MLPERF} AND ipu_mlperf_id = '1.0-1026'"
     [(tie,)] = query(f"SELECT break_even_{machine}_price_usd FROM per_dollar() {where}")
-    assert query(f"SELECT per_dollar_ratio FROM per_dollar({machine}_price := {tie!r}) {where}") == [
-        (pytest.approx(1),)
-    ]
+    assert query(
+        f"SELECT per_dollar_ratio FROM per_dollar({machine}_price := {tie!r}) {where}"
+    ) == [(pytest.approx(1),)]
 
 
 def test_mlperf_rows_are_cited(query: Query) -> None:
     columns = "division, round, attribution"
-    for division, mlperf_round, attribution in query(f"SELECT {columns} FROM per_dollar() WHERE {MLPERF}"):
+    for division, mlperf_round, attribution in query(
+        f"SELECT {columns} FROM per_dollar() WHERE {MLPERF}"
+    ):
         assert division == "closed"
         assert str(attribution).count(f"MLPerf Training v{mlperf_round} closed") == 2
         assert str(attribution).endswith("MLPerf metric")
 
 
 def test_32x8d_is_not_paired_with_32x4d(warehouse: Path) -> None:
-    with changed(warehouse, "UPDATE results SET network = 'ResNeXt101-32x8d' WHERE model = 'ResNeXt101'") as database:
+    with changed(
+        warehouse, "UPDATE results SET network = 'ResNeXt101-32x8d' WHERE model = 'ResNeXt101'"
+    ) as database:
         networks = database.query(f"SELECT DISTINCT network FROM per_dollar() WHERE {RATE}")
     assert networks == [("ResNet-50 v1.5",)]
 
@@ -123,21 +140,26 @@ def test_other_gpu_rows_are_not_paired(warehouse: Path) -> None:
         {"variant": "'another'"},
     ]
     copies = [
-        copy_result(GPU_ROW, result_id=f"'{number}'", throughput="1.0", **other) for number, other in enumerate(others)
+        copy_result(GPU_ROW, result_id=f"'{number}'", throughput="1.0", **other)
+        for number, other in enumerate(others)
     ]
     with changed(warehouse, *copies) as database:
-        assert database.query(f"SELECT count(*), max(performance_ratio) FROM per_dollar() WHERE {RATE}") == [
-            (6, pytest.approx(44059 / 16621))
-        ]
+        assert database.query(
+            f"SELECT count(*), max(performance_ratio) FROM per_dollar() WHERE {RATE}"
+        ) == [(6, pytest.approx(44059 / 16621))]
 
 
 def test_flagged_row_is_counted_and_excluded(warehouse: Path, frames: Frames) -> None:
     with changed(warehouse, flag_result(GPU_ROW)) as database:
-        assert database.query(f"SELECT count(*) FROM per_dollar() WHERE {RATE} AND errors = 1") == [(4,)]
+        assert database.query(f"SELECT count(*) FROM per_dollar() WHERE {RATE} AND errors = 1") == [
+            (4,)
+        ]
         flagged = {"per_dollar": database.frame("per_dollar()")}
     assert "on 3 priced pairs" in per_dollar.summarise(frames)
     assert "on 1 priced pairs" in per_dollar.summarise(flagged)
-    assert "ResNet-50 v1.5, Bow" not in str(per_dollar.build_chart(altair, flagged).to_dict()["hconcat"][1])
+    assert "ResNet-50 v1.5, Bow" not in str(
+        per_dollar.build_chart(altair, flagged).to_dict()["hconcat"][1]
+    )
 
 
 def test_command_accepts_a_price(warehouse: Path) -> None:
@@ -145,7 +167,10 @@ def test_command_accepts_a_price(warehouse: Path) -> None:
     assert done.returncode == 0
     summary = " ".join(done.stderr.split())
     assert "at $120,000 over 8 A100-80GB at $300,000" in summary
-    assert f"{28.770861111111106 * 300000 / (37.11521111111111 * 120000):.2f} for ResNet-50 v1.5" in summary
+    assert (
+        f"{28.770861111111106 * 300000 / (37.11521111111111 * 120000):.2f} for ResNet-50 v1.5"
+        in summary
+    )
 
 
 def test_summary(frames: Frames) -> None:
@@ -154,7 +179,9 @@ def test_summary(frames: Frames) -> None:
     assert "which is 0.78 times as fast, with a tie at $232,553" in summary
     assert "Bow Pod16 has no known list price" in summary
     assert "(1.0-1025 and 1.0-1026 inferred)" in summary
-    assert summary.endswith("not verified by MLCommons Association. Performance per dollar is not an MLPerf metric.")
+    assert summary.endswith(
+        "not verified by MLCommons Association. Performance per dollar is not an MLPerf metric."
+    )
 
 
 def test_each_tie_is_on_its_line(frames: Frames) -> None:

@@ -1,4 +1,6 @@
-"""Bow over Classic, releases of the SDK, and frameworks: which rows are paired, on the record and on made-up rows."""
+"""Bow over Classic, releases of the SDK, and frameworks: which rows are paired, on the record and
+on made-up rows.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from ipu_results.analyses.ratios import FRAMEWORK
 from tests.analyses.analysis_support import OTHER_TEST, TRAINED, Database, Row, make_warehouse
 from tests.conftest import Query
 
-# Bow and Classic figures as printed on the page of March 2022 and under pod_training: equal in all but the machine.
+# Bow and Classic figures as printed on the page of March 2022 and under pod_training: equal in all
+# but the machine.
 ON_16 = (
     (5179, 3738),  # BERT-Large phase 1, PopART, batch 65,536
     (5125, 3704),  # the same, TensorFlow1, batch 65,600
@@ -30,12 +33,14 @@ EFFECT = "FROM framework_effect WHERE"
 FACTS = {
     "SELECT DISTINCT clock_ratio FROM generations": [(pytest.approx(1.85 / 1.33),)],
     "SELECT count(*) FROM generations": [(15,)],
-    # The naive join has GPT2-Large at sequence length 1024 over GPT2-Medium at 128, packed BERT-Large over fine-tuning.
+    # The naive join has GPT2-Large at sequence length 1024 over GPT2-Medium at 128, packed
+    # BERT-Large over fine-tuning.
     MEAN.format("generations_naive", 16): [(pytest.approx(1.5125, abs=0.0005), 207)],
     f"SELECT min(throughput_ratio), max(throughput_ratio) {NAIVE} chip_count = 16": [
         (pytest.approx(178 / 2540), pytest.approx(6044 / 744))
     ],
-    # Another batch: ResNet-50 in TensorFlow1, 44,059 at batch 3,520 with SDK 3.0, does not match 30,690 at 1,920.
+    # Another batch: ResNet-50 in TensorFlow1, 44,059 at batch 3,520 with SDK 3.0, does not match
+    # 30,690 at 1,920.
     f"SELECT count(*) FROM generations WHERE {RESNET_3_0}": [(0,)],
     f"SELECT throughput_ratio, same_test, same_batch, near_sdk {NAIVE} {RESNET_3_0}": [
         (pytest.approx(44059 / 30690), True, False, False)
@@ -43,22 +48,24 @@ FACTS = {
     # A row of two page versions is paired once.
     "SELECT count(*) FROM results WHERE throughput = 44059": [(2,)],
     f"SELECT count(DISTINCT bow_result_id) {NAIVE} bow_throughput = 44059": [(1,)],
-    "SELECT count(*) - count(DISTINCT (bow_result_id, classic_result_id)) FROM generations_naive": [(0,)],
+    "SELECT count(*) - count(DISTINCT (bow_result_id, classic_result_id)) FROM generations_naive": [
+        (0,)
+    ],
     # Unknown items make no pair.
     f"SELECT throughput_ratio, same_item {NAIVE} model = 'Mini DALL-E' AND near_sdk AND {SAME}": [
         (pytest.approx(1855 / 815), False)
     ],
     "SELECT count(*) FROM generations WHERE item IS NULL OR errors > 0": [(0,)],
     f"SELECT count(*) > 0 {NAIVE} errors > 0": [(True,)],
-    # Rule R07 pairs rows of one page version whatever their SDK; each flagged ratio is one of these.
+    # Rule R07 pairs rows of one page version whatever their SDK; each flagged ratio is one of
+    # these.
     f"""
         SELECT count(*), count(n.bow_result_id) FROM flags f
         LEFT JOIN generations_naive n ON n.bow_result_id = f.result_id AND {SAME}
             AND f.message LIKE printf('%.3g', throughput_ratio) || ' times%'
         WHERE f.rule = 'R07'
     """: [(8, 8)],
-    "SELECT throughput_ratio, oldest_sdk_version, sdk_version FROM sdk_effect WHERE model = 'ViT' AND position = 2 "
-    "ORDER BY throughput_ratio": [
+    "SELECT throughput_ratio, oldest_sdk_version, sdk_version FROM sdk_effect WHERE model = 'ViT' AND position = 2 ORDER BY throughput_ratio": [
         (pytest.approx(26185 / 27868), "3.0", "3.3"),
         (pytest.approx(7608 / 7615), "3.0", "3.3"),
         (pytest.approx(8148 / 7319), "3.0", "3.3"),
@@ -71,11 +78,12 @@ FACTS = {
     ],
     "SELECT count(*), count(DISTINCT oldest_result_id) FROM sdk_effect": [(49, 24)],
     "SELECT count(*) FROM sdk_effect WHERE position = 1 AND throughput_ratio <> 1": [(0,)],
-    # ResNet-50 in TensorFlow1 on Bow Pod16 changed its batch with the release: 42,029 at 1,920, 44,059 at 3,520.
-    "SELECT count(*) FROM sdk_effect WHERE errors > 0 OR "
-    "(model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1')": [(0,)],
-    f"SELECT throughput_ratio, base_framework, batch_size {EFFECT} framework = 'PyTorch' AND platform = 'IPU-POD64' "
-    "ORDER BY throughput_ratio": [
+    # ResNet-50 in TensorFlow1 on Bow Pod16 changed its batch with the release: 42,029 at 1,920,
+    # 44,059 at 3,520.
+    "SELECT count(*) FROM sdk_effect WHERE errors > 0 OR (model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1')": [
+        (0,)
+    ],
+    f"SELECT throughput_ratio, base_framework, batch_size {EFFECT} framework = 'PyTorch' AND platform = 'IPU-POD64' ORDER BY throughput_ratio": [
         (pytest.approx(12251 / 14189), "PopART", 65536),
         (pytest.approx(3611 / 4003), "PopART", 16384),
     ],
@@ -92,14 +100,17 @@ FACTS = {
     f"SELECT DISTINCT model, network, base_network {EFFECT} NOT same_network": [
         ("ResNeXt101", "ResNeXt101-32x4d", "ResNeXt101-32x8d")
     ],
-    # EfficientNet on IPU-POD16 differs in precision and batch: 16.32 at 1,024 in PyTorch, 16.16 at 6,144.
+    # EfficientNet on IPU-POD16 differs in precision and batch: 16.32 at 1,024 in PyTorch, 16.16 at
+    # 6,144.
     f"SELECT count(*) {EFFECT} variant = 'G16-EfficientNet'": [(0,)],
     # ResNet-50 on IPU-M2000: 16,207 images/s at 2.95 ms and 14,321 at 2.69 ms with batch 16.
     f"SELECT batches_in_flight, base_batches_in_flight {EFFECT} model = 'ResNet-50 v1.5' AND batch_size = 16": [
         (pytest.approx(16207 * 2.95 / 16000), pytest.approx(14321 * 2.69 / 16000))
     ],
-    "SELECT base_batches_in_flight < batches_in_flight, count(*), round(geomean(throughput_ratio), 2) "
-    f"{EFFECT} same_network AND task = 'inference' GROUP BY 1 ORDER BY 1": [(False, 6, 0.71), (True, 3, 1.05)],
+    f"SELECT base_batches_in_flight < batches_in_flight, count(*), round(geomean(throughput_ratio), 2) {EFFECT} same_network AND task = 'inference' GROUP BY 1 ORDER BY 1": [
+        (False, 6, 0.71),
+        (True, 3, 1.05),
+    ],
 }
 
 
@@ -109,7 +120,9 @@ def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, 
 
 
 @pytest.mark.parametrize(("chips", "pairs", "rounded"), [(16, ON_16, 1.38), (256, ON_256, 1.25)])
-def test_mean_of_matched_rows(query: Query, chips: int, pairs: tuple[tuple[int, int], ...], rounded: float) -> None:
+def test_mean_of_matched_rows(
+    query: Query, chips: int, pairs: tuple[tuple[int, int], ...], rounded: float
+) -> None:
     mean = exp(sum(log(bow / classic) for bow, classic in pairs) / len(pairs))
     assert mean == pytest.approx(rounded, abs=0.005)
     assert query(MEAN.format("generations", chips)) == [(pytest.approx(mean), len(pairs))]
@@ -132,21 +145,51 @@ def test_no_mlperf_and_nothing_emulated(query: Query, view: str, column: str) ->
 
 # made-up rows
 
-BOW = {**TRAINED, "chip_count": 16, "framework": "PyTorch", "sdk_version": "2.5.0", "throughput": 140.0}
+BOW = {
+    **TRAINED,
+    "chip_count": 16,
+    "framework": "PyTorch",
+    "sdk_version": "2.5.0",
+    "throughput": 140.0,
+}
 CLASSIC = {**BOW, "platform": "IPU-POD16", "sdk_version": "2.4.0", "throughput": 100.0}
-OLD = {**TRAINED, "framework": "PyTorch", "sdk_version": "3.9", "document_id": "page-1", "throughput": 100.0}
+OLD = {
+    **TRAINED,
+    "framework": "PyTorch",
+    "sdk_version": "3.9",
+    "document_id": "page-1",
+    "throughput": 100.0,
+}
 NEW = {**OLD, "sdk_version": "3.10", "document_id": "page-2", "throughput": 110.0}
 POPART = {**TRAINED, "framework": "PopART", "sdk_version": "3.0", "throughput": 100.0}
 PYTORCH = {**POPART, "framework": "PyTorch", "throughput": 90.0}
-FASTER = [POPART, PYTORCH, {**POPART, "variant": "b"}, {**PYTORCH, "variant": "b", "throughput": 500.0}]
+FASTER = [
+    POPART,
+    PYTORCH,
+    {**POPART, "variant": "b"},
+    {**PYTORCH, "variant": "b", "throughput": 500.0},
+]
 GENERATIONS = "SELECT throughput_ratio FROM generations ORDER BY 1"
 SDK = "SELECT sdk_version, throughput_ratio FROM sdk_effect ORDER BY position"
-PAIRS = "SELECT framework, base_framework, throughput_ratio, same_network, errors FROM framework_effect ORDER BY ALL"
-TENSORFLOW2, MLPERF_VENDOR, POD64 = {"framework": "TensorFlow2"}, {"publisher": "NVIDIA"}, {"platform": "Bow Pod64"}
+PAIRS = (
+    "SELECT framework, base_framework, throughput_ratio, same_network, errors FROM framework_effect"
+    " ORDER BY ALL"
+)
+TENSORFLOW2, MLPERF_VENDOR, POD64 = (
+    {"framework": "TensorFlow2"},
+    {"publisher": "NVIDIA"},
+    {"platform": "Bow Pod64"},
+)
 OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
     "generations": (
         *(BOW, CLASSIC),
-        [TENSORFLOW2, {"chip_count": 64}, {"item": None}, {"sdk_version": "2.3.0"}, {"sdk_version": "3.4"}],
+        [
+            TENSORFLOW2,
+            {"chip_count": 64},
+            {"item": None},
+            {"sdk_version": "2.3.0"},
+            {"sdk_version": "3.4"},
+        ],
     ),
     "sdk_effect": (
         *(OLD, NEW),
@@ -159,18 +202,29 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
     ),
     "framework_effect": (
         *(POPART, PYTORCH),
-        [MLPERF_VENDOR, POD64, {"framework": "PopART"}, {"precision": None}, {"sdk_version": "3.1"}, {"item": "row"}],
+        [
+            MLPERF_VENDOR,
+            POD64,
+            {"framework": "PopART"},
+            {"precision": None},
+            {"sdk_version": "3.1"},
+            {"item": "row"},
+        ],
     ),
 }
 
 
 @pytest.mark.parametrize("view", OTHERS)
 def test_any_other_difference_makes_no_pair(view: str) -> None:
-    """Each difference is that of two rows of a network of their own; two rows without one are a pair."""
+    """Each difference is that of two rows of a network of their own; two rows without one are a
+    pair.
+    """
     first, second, others = OTHERS[view]
     differences: list[Row] = [{}, *OTHER_TEST, *others]
     rows = [
-        {**row, "model": f"Net {at}"} for at, other in enumerate(differences) for row in (first, {**second, **other})
+        {**row, "model": f"Net {at}"}
+        for at, other in enumerate(differences)
+        for row in (first, {**second, **other})
     ]
     paired = make_warehouse(rows).query(f"SELECT DISTINCT model FROM {view}")
     assert [differences[int(model.removeprefix("Net "))] for (model,) in paired] == [{}]
@@ -193,7 +247,9 @@ def test_nearly_the_same_sdk() -> None:
         for row, version in ((BOW, bow), (CLASSIC, classic))
     ]
     paired = make_warehouse(rows).query("SELECT model, throughput_ratio FROM generations")
-    assert dict(paired) == {f"{bow} and {classic}": 1.4 for (bow, classic), near in expected.items() if near}
+    assert dict(paired) == {
+        f"{bow} and {classic}": 1.4 for (bow, classic), near in expected.items() if near
+    }
     assert len(paired) == len(dict(paired))
 
 
@@ -216,24 +272,40 @@ def flag(result_id: int) -> list[Row]:
             *([], [(90.0, "page-2"), (90.0, "page-2")]),
         ),
         (PAIRS, [PYTORCH, POPART], [], [("PyTorch", "PopART", 0.9, True, 0)]),
-        (PAIRS, [{**POPART, "document_id": "page-1"}, PYTORCH, POPART], [], [("PyTorch", "PopART", 0.9, True, 0)]),
+        (
+            PAIRS,
+            [{**POPART, "document_id": "page-1"}, PYTORCH, POPART],
+            [],
+            [("PyTorch", "PopART", 0.9, True, 0)],
+        ),
     ],
 )
-def test_pairs_of_made_up_rows(sql: str, rows: list[Row], flags: list[Row], expected: list[tuple[Any, ...]]) -> None:
+def test_pairs_of_made_up_rows(
+    sql: str, rows: list[Row], flags: list[Row], expected: list[tuple[Any, ...]]
+) -> None:
     assert make_warehouse(rows, flags).query(sql) == expected
 
 
 @pytest.mark.parametrize(
     ("latency_ms", "basis", "ratio"),
-    [(32.0, "per-batch", 0.5), (32.0, "per-item", None), (32.0, None, None), (120.0, "per-batch", None)],
+    [
+        (32.0, "per-batch", 0.5),
+        (32.0, "per-item", None),
+        (32.0, None, None),
+        (120.0, "per-batch", None),
+    ],
     ids=["same depth", "another basis", "no basis", "three batches in flight against one"],
 )
-def test_latency_ratio_needs_one_basis_and_depth(latency_ms: float, basis: str | None, ratio: float | None) -> None:
+def test_latency_ratio_needs_one_basis_and_depth(
+    latency_ms: float, basis: str | None, ratio: float | None
+) -> None:
     """Batch 64 at 2,000 items/s takes 32 ms with one batch in flight, at 1,000 items/s 64 ms."""
     timed = {"task": "inference", "latency_basis": "per-batch"}
     bow = {**BOW, **timed, "throughput": 2000.0, "latency_ms": latency_ms, "latency_basis": basis}
     classic = {**CLASSIC, **timed, "throughput": 1000.0, "latency_ms": 64.0}
-    assert make_warehouse([bow, classic]).query("SELECT latency_ratio FROM generations_naive") == [(ratio,)]
+    assert make_warehouse([bow, classic]).query("SELECT latency_ratio FROM generations_naive") == [
+        (ratio,)
+    ]
 
 
 def summarise(database: Database) -> str:
@@ -254,12 +326,22 @@ def test_mean_excludes_another_network() -> None:
 
 
 def test_summary_compares_batches_in_flight() -> None:
-    pytorch = {**POPART, "task": "inference", "framework": "PyTorch", "latency_ms": 1920.0}  # three batches in flight
+    pytorch = {
+        **POPART,
+        "task": "inference",
+        "framework": "PyTorch",
+        "latency_ms": 1920.0,
+    }  # three batches in flight
     rows = []
     for variant, depth in (("a", 2), ("b", 5), ("c", 5)):
-        other = {"framework": "TensorFlow1", "throughput": 50.0, "latency_ms": depth * 64 * 1000 / 50}
+        other = {
+            "framework": "TensorFlow1",
+            "throughput": 50.0,
+            "latency_ms": depth * 64 * 1000 / 50,
+        }
         rows += [{**pytorch, "variant": variant}, {**pytorch, **other, "variant": variant}]
     assert (
-        "TensorFlow1 over PyTorch is 0.50 (2 pairs, 0.50 to 0.50) where PyTorch keeps fewer batches in flight (3.0 "
-        "against 5.0) and 0.50 (one pair) where PyTorch keeps more batches in flight (3.0 against 2.0)."
-    ) in summarise(make_warehouse(rows))
+        "TensorFlow1 over PyTorch is 0.50 (2 pairs, 0.50 to 0.50) where PyTorch keeps fewer batches"
+        " in flight (3.0 against 5.0) and 0.50 (one pair) where PyTorch keeps more batches in"
+        " flight (3.0 against 2.0)." in summarise(make_warehouse(rows))
+    )

@@ -1,4 +1,6 @@
-"""ResNeXt101: every row on one chart, its origin visible; and from the C2 to the IPU-M2000 per chip."""
+"""ResNeXt101: every row on one chart, its origin visible; and from the C2 to the IPU-M2000 per
+chip.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,10 @@ FACTS = {
         (2, 2, pytest.approx((6435 / 4) / (2063.03 / 2))),
         (4, 4, pytest.approx((9705 / 4) / (2409.79 / 2))),
     ],
-    "SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio, peak_ratio, tile_cycles_ratio, ratio_over_peak "
-    f"FROM c2_to_m2000 WHERE {BEST}": [
+    f"SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio, peak_ratio, tile_cycles_ratio, ratio_over_peak FROM c2_to_m2000 WHERE {BEST}": [
         pytest.approx((6, 16, RATIO, PEAK, (1472 * 1.33) / (1216 * 1.6), RATIO / PEAK), rel=1e-3)
     ],
-    "SELECT c2_batch_period_ms, m2000_batch_period_ms, c2_batches_in_flight, m2000_batches_in_flight "
-    f"FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1": [
+    f"SELECT c2_batch_period_ms, m2000_batch_period_ms, c2_batches_in_flight, m2000_batches_in_flight FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1": [
         pytest.approx((2000 / 1474.16, 4000 / 4483, 1474.16 * 1.36 / 2000, 4483 * 2.66 / 4000))
     ],
     # No 32x8d row of PyTorch and nothing emulated, which would all have a partner.
@@ -39,13 +39,11 @@ FACTS = {
         ("best of each", 1, 1),
         ("equal micro-batch", 3, 3),
     ],
-    "SELECT DISTINCT r.origin, r.publisher, r.framework, r.task FROM c2_to_m2000 v "
-    "JOIN results r ON r.result_id IN (v.c2_result_id, v.m2000_result_id) ORDER BY 2": [
+    "SELECT DISTINCT r.origin, r.publisher, r.framework, r.task FROM c2_to_m2000 v JOIN results r ON r.result_id IN (v.c2_result_id, v.m2000_result_id) ORDER BY 2": [
         ("published", "Graphcore", "TensorFlow1", "inference"),
         ("published", "Qwant", "PopART", "inference"),
     ],
-    "SELECT publisher, platform, network, network_source, count(*) FROM resnext101 "
-    "WHERE origin = 'published' GROUP BY ALL ORDER BY ALL": [
+    "SELECT publisher, platform, network, network_source, count(*) FROM resnext101 WHERE origin = 'published' GROUP BY ALL ORDER BY ALL": [
         ("Graphcore", "IPU-M2000", "ResNeXt101-32x4d", "flag R20", 5),
         ("Graphcore", "IPU-M2000", "ResNeXt101-32x8d", "flag R20", 4),
         ("NVIDIA", "1x A100-40GB (DGX A100)", "ResNeXt101-32x4d", "named", 36),
@@ -57,10 +55,13 @@ FACTS = {
         ]
         for throughput, latency_ms, batch, chips in ((17176, 11.16, 64, 4), (2526.35, 4.75, 12, 2))
     },
-    "SELECT count(*) FROM resnext101 JOIN results r USING (result_id) WHERE r.benchmark IS NOT NULL": [(0,)],
+    "SELECT count(*) FROM resnext101 JOIN results r USING (result_id) WHERE r.benchmark IS NOT NULL": [
+        (0,)
+    ],
     # Local rows have a run, and emulated ones a calibration.
-    "SELECT count(*) FROM resnext101 "
-    "WHERE (origin = 'published') <> (run_id IS NULL) OR (origin = 'emulated' AND calibration_id IS NULL)": [(0,)],
+    "SELECT count(*) FROM resnext101 WHERE (origin = 'published') <> (run_id IS NULL) OR (origin = 'emulated' AND calibration_id IS NULL)": [
+        (0,)
+    ],
 }
 
 
@@ -79,17 +80,23 @@ def test_figures_of_the_record(query: Query, sql: str, rows: list[Any]) -> None:
 
 
 def test_every_result_appears_once(query: Query) -> None:
-    results = query("SELECT count(*) FROM results WHERE task = 'inference' AND model LIKE 'ResNeXt101%'")
+    results = query(
+        "SELECT count(*) FROM results WHERE task = 'inference' AND model LIKE 'ResNeXt101%'"
+    )
     assert query("SELECT count(*) FROM resnext101") == results
     assert query("SELECT count(DISTINCT result_id) FROM resnext101") == results
 
 
 def test_network_without_a_source_is_null(warehouse: Path) -> None:
     with changed(warehouse, "UPDATE results SET network = model") as database:
-        rows = database.query("SELECT DISTINCT network, network_source FROM resnext101 WHERE publisher = 'Graphcore'")
+        rows = database.query(
+            "SELECT DISTINCT network, network_source FROM resnext101 WHERE publisher = 'Graphcore'"
+        )
         frame = database.frame("resnext101")
     assert rows == [(None, None)]
-    assert "15 rows of a network that no source states" in resnext101.summarise({"resnext101": frame})
+    assert "15 rows of a network that no source states" in resnext101.summarise(
+        {"resnext101": frame}
+    )
 
 
 def test_emulated_points_are_hollow_dashed_and_labelled(frames: Frames) -> None:
@@ -105,17 +112,27 @@ def test_emulated_points_are_hollow_dashed_and_labelled(frames: Frames) -> None:
         assert word["encoding"]["text"]["field"] == "word"
         colors = lines["encoding"]["color"]["scale"]
         assert len(set(colors["range"])) == len(colors["domain"])
-    assert [point["origin"] for point in select_points(frames) if point["word"] == "EMULATED"] == ["emulated"]
+    assert [point["origin"] for point in select_points(frames) if point["word"] == "EMULATED"] == [
+        "emulated"
+    ]
     assert "EMULATED, not measured" in chart["title"]["subtitle"][0]
 
 
 def test_each_series_has_one_origin_and_suspect_points_are_marked(frames: Frames) -> None:
     points = select_points(frames)
-    assert len({(point["machine"], point["origin"]) for point in points}) == len({point["machine"] for point in points})
-    assert sum(point["suspect"] != "" for point in points) == frames["resnext101"]["suspect"].notna().sum() > 0
+    assert len({(point["machine"], point["origin"]) for point in points}) == len(
+        {point["machine"] for point in points}
+    )
+    assert (
+        sum(point["suspect"] != "" for point in points)
+        == frames["resnext101"]["suspect"].notna().sum()
+        > 0
+    )
 
 
-@pytest.mark.parametrize("origins", [("published",), ("published", "measured"), ("published", "emulated")])
+@pytest.mark.parametrize(
+    "origins", [("published",), ("published", "measured"), ("published", "emulated")]
+)
 def test_warehouse_without_some_local_runs(frames: Frames, origins: tuple[str, ...]) -> None:
     frame = frames["resnext101"]
     kept = {"resnext101": frame[frame["origin"].isin(origins)]}
@@ -152,7 +169,9 @@ def test_network_is_that_of_the_result_not_of_the_framework(warehouse: Path) -> 
         "UPDATE results SET network = CASE network WHEN 'ResNeXt101-32x4d' THEN 'ResNeXt101-32x8d' "
         "ELSE 'ResNeXt101-32x4d' END WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000'"
     )
-    sql = f"SELECT m2000_framework, ratio FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1"
+    sql = (
+        f"SELECT m2000_framework, ratio FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1"
+    )
     with changed(warehouse, swap) as database:
         assert database.query(sql) == [("PyTorch", pytest.approx((3395 / 4) / (1474.16 / 2)))]
     with changed(warehouse, "UPDATE results SET network = model") as database:
@@ -161,7 +180,9 @@ def test_network_is_that_of_the_result_not_of_the_framework(warehouse: Path) -> 
 
 def test_flagged_row_is_not_the_best(warehouse: Path) -> None:
     with changed(warehouse, flag_result("throughput = 17176")) as database:
-        assert database.query(f"SELECT m2000_throughput_per_chip FROM c2_to_m2000 WHERE {BEST}") == [(13693 / 4,)]
+        assert database.query(
+            f"SELECT m2000_throughput_per_chip FROM c2_to_m2000 WHERE {BEST}"
+        ) == [(13693 / 4,)]
         assert database.query("SELECT count(*) FROM c2_to_m2000 WHERE errors > 0") == [(1,)]
 
 

@@ -20,14 +20,15 @@ from ipu_results.store.query import open_warehouse
 from tests.analyses.analysis_support import make_warehouse
 from tests.conftest import Query
 
-COUNTS = tomllib.loads((SCHEMA / "vocabulary" / "operation_counts.toml").read_text(encoding="utf-8"))["network"]
+COUNTS = tomllib.loads(
+    (SCHEMA / "vocabulary" / "operation_counts.toml").read_text(encoding="utf-8")
+)["network"]
 
 # the committed rows
 
 
 FACTS = {
-    "SELECT chips, second_framework, ratio FROM replications WHERE counts AND first_publisher = 'Graphcore' "
-    "AND second_publisher = 'Texas A&M University' AND network = 'ResNet-50 v1.5' ORDER BY ALL": [
+    "SELECT chips, second_framework, ratio FROM replications WHERE counts AND first_publisher = 'Graphcore' AND second_publisher = 'Texas A&M University' AND network = 'ResNet-50 v1.5' ORDER BY ALL": [
         (4, "PyTorch", pytest.approx(7078.1 / 7303)),
         (4, "TensorFlow1", pytest.approx(7804 / 7864)),
         (16, "PyTorch", pytest.approx(18532.6 / 25534)),
@@ -36,35 +37,37 @@ FACTS = {
         (64, "TensorFlow1", pytest.approx(107535 / 108566)),
     ],
     # A faster time to train is a ratio above 1.
-    "SELECT count(*) FROM replications WHERE measure LIKE 'mlperf%' AND first_figure / second_figure <> ratio": [(0,)],
-    "SELECT chips FROM replications WHERE measure LIKE 'mlperf%' AND counts AND machines = 'IPU' ORDER BY chips": [
-        *((16,), (64,)),
+    "SELECT count(*) FROM replications WHERE measure LIKE 'mlperf%' AND first_figure / second_figure <> ratio": [
+        (0,)
     ],
-    # Issue 19 asks for 25 pairs, 12 of them with the vendor; IPUs alone have 12 with it and 4 of two others.
-    "SELECT machines, parties, sum(counted) FROM replication_summary WHERE vendor_part = 'all' GROUP BY ALL "
-    "ORDER BY ALL": [
+    "SELECT chips FROM replications WHERE measure LIKE 'mlperf%' AND counts AND machines = 'IPU' ORDER BY chips": [
+        *((16,), (64,))
+    ],
+    # Issue 19 asks for 25 pairs, 12 of them with the vendor; IPUs alone have 12 with it and 4 of
+    # two others.
+    "SELECT machines, parties, sum(counted) FROM replication_summary WHERE vendor_part = 'all' GROUP BY ALL ORDER BY ALL": [
         ("IPU", "two independent", 4),
         ("IPU", "vendor and independent", 12),
         ("other", "vendor and independent", 199),
     ],
     # Each counted pair on IPUs says what part the vendor had.
-    "SELECT parties, vendor_part, counted, within_5_percent FROM replication_summary "
-    "WHERE machines = 'IPU' AND vendor_part <> 'all' ORDER BY ALL": [
+    "SELECT parties, vendor_part, counted, within_5_percent FROM replication_summary WHERE machines = 'IPU' AND vendor_part <> 'all' ORDER BY ALL": [
         ("two independent", "author, code, machine", 1, 0),
         ("two independent", "none stated", 3, 3),
         ("vendor and independent", "author, code, machine", 7, 5),
         ("vendor and independent", "code", 5, 3),
     ],
     # Each pair counts or has a reason.
-    "SELECT count(*) FROM replications "
-    "WHERE counts <> (reason IS NULL) OR (counts AND match = 'explained') OR (counts AND errors > 0)": [(0,)],
+    "SELECT count(*) FROM replications WHERE counts <> (reason IS NULL) OR (counts AND match = 'explained') OR (counts AND errors > 0)": [
+        (0,)
+    ],
     # CARAML's GPUs ran ResNet-50 v2, which no vendor's row did.
     "SELECT count(*) FROM replications WHERE machines = 'other' AND second_publisher = 'Forschungszentrum Jülich'": [
         (0,)
     ],
-    # ALCF, Scaling-ResNet50.md on 16, and the spreadsheet on 64 IPUs; next to the vendor's, SDK 3.0 and 3.2
-    "SELECT chips, first_figure, second_figure, counts FROM replications WHERE chip = 'Bow' AND "
-    "second_figure IN (39057.447368421046, 114464.9, 51368.5) AND first_framework = 'PyTorch' ORDER BY ALL": [
+    # ALCF, Scaling-ResNet50.md on 16, and the spreadsheet on 64 IPUs; next to the vendor's, SDK 3.0
+    # and 3.2
+    "SELECT chips, first_figure, second_figure, counts FROM replications WHERE chip = 'Bow' AND second_figure IN (39057.447368421046, 114464.9, 51368.5) AND first_framework = 'PyTorch' ORDER BY ALL": [
         (16, 37061.0, 39057.447368421046, True),
         (16, 38036.0, 39057.447368421046, False),
         (64, 109232.0, 51368.5, False),
@@ -75,26 +78,33 @@ FACTS = {
         (False, "explained", "start-up included")
     ],
     # Half a chip draws no more than a whole one.
-    "SELECT batch_size, above_rating, rated_w FROM energy_per_item "
-    "WHERE chip = 'MI250 GCD' AND network = 'ResNet-50 v2' ORDER BY batch_size": [
+    "SELECT batch_size, above_rating, rated_w FROM energy_per_item WHERE chip = 'MI250 GCD' AND network = 'ResNet-50 v2' ORDER BY batch_size": [
         (batch, batch <= 64, None) for batch in (16, 32, 64, 128, 256, 512)
     ],
     "SELECT implied_power_w, above_rating FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64": [
         (pytest.approx(64.99 / 4.08 * 3600, rel=1e-3), True)
     ],
     # Energy above the rating names its rule, which needs a rating.
-    "SELECT count(*) FROM energy_per_item "
-    "WHERE rated_w IS NOT NULL AND above_rating <> (coalesce(error_rules, '') LIKE '%R29%')": [(0,)],
-    "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29, R35') FROM energy_ipu_gpu "
-    "WHERE gpu_above_rating AND gpu_rated_w IS NOT NULL": [(45, 45)],
+    "SELECT count(*) FROM energy_per_item WHERE rated_w IS NOT NULL AND above_rating <> (coalesce(error_rules, '') LIKE '%R29%')": [
+        (0,)
+    ],
+    "SELECT count(*), count(*) FILTER (gpu_error_rules = 'R29, R35') FROM energy_ipu_gpu WHERE gpu_above_rating AND gpu_rated_w IS NOT NULL": [
+        (45, 45)
+    ],
     # CARAML's code runs v2 on GPUs and v1.5 on the IPU.
-    "SELECT DISTINCT network, gpu_network FROM energy_ipu_gpu": [("ResNet-50 v1.5", "ResNet-50 v2")],
+    "SELECT DISTINCT network, gpu_network FROM energy_ipu_gpu": [
+        ("ResNet-50 v1.5", "ResNet-50 v2")
+    ],
     # No share is above the peak without an error flag.
-    "SELECT DISTINCT errors > 0, precision_doubtful FROM peak_shares "
-    "WHERE greatest(datasheet_share, measured_share) > 1": [(True, True)],
-    # ByteMLPerf's BERT-Base of 2023-05-24 was packed: at full length it would reach 75 % of the C600's peak.
+    "SELECT DISTINCT errors > 0, precision_doubtful FROM peak_shares WHERE greatest(datasheet_share, measured_share) > 1": [
+        (True, True)
+    ],
+    # ByteMLPerf's BERT-Base of 2023-05-24 was packed: at full length it would reach 75 % of the
+    # C600's peak.
     "SELECT packed FROM results WHERE throughput = 2958 AND network = 'BERT-Base'": [(True,)],
-    "SELECT count(*) FROM peak_shares WHERE result_id IN (SELECT result_id FROM results WHERE packed)": [(0,)],
+    "SELECT count(*) FROM peak_shares WHERE result_id IN (SELECT result_id FROM results WHERE packed)": [
+        (0,)
+    ],
     "SELECT max(datasheet_share) FROM peak_shares WHERE chip = 'C600' AND errors = 0 AND NOT precision_doubtful": [
         (pytest.approx(24962 * 2 * 4089184256 / 560e12),)
     ],
@@ -116,18 +126,29 @@ def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, 
 
 
 def test_official_entries_are_next_to_those_of_the_maker(query: Query) -> None:
-    makers = "SELECT DISTINCT first_publisher FROM replications WHERE machines = 'other' AND measure LIKE 'mlperf%'"
+    makers = (
+        "SELECT DISTINCT first_publisher FROM replications WHERE machines = 'other' AND measure"
+        " LIKE 'mlperf%'"
+    )
     assert query(f"{makers} ORDER BY ALL") == [("AMD",), ("Intel-HabanaLabs",), ("NVIDIA",)]
     others = "SELECT DISTINCT second_publisher FROM replications WHERE measure LIKE 'mlperf%'"
     names = {name for (name,) in query(others)}
-    assert not {name for name in names if re.search(r"nvidia|amd|habana|graphcore|[+&]", name, re.IGNORECASE)}
+    assert not {
+        name
+        for name in names
+        if re.search(r"nvidia|amd|habana|graphcore|[+&]", name, re.IGNORECASE)
+    }
 
 
-@pytest.mark.parametrize("machines", ["IPU", "other"])  # 9 works and 182: a table of quantiles, and an expansion
+@pytest.mark.parametrize(
+    "machines", ["IPU", "other"]
+)  # 9 works and 182: a table of quantiles, and an expansion
 def test_summary_is_the_mean_over_works(query: Query, machines: str) -> None:
     ratios = query(
-        "SELECT first_publisher, second_publisher, measure, network, test, chip, chips, ratio FROM replications "
-        "WHERE counts AND parties = 'vendor and independent' AND machines = '" + machines + "'"
+        "SELECT first_publisher, second_publisher, measure, network, test, chip, chips, ratio FROM"
+        " replications WHERE counts AND parties = 'vendor and independent' AND machines = '"
+        + machines
+        + "'"
     )
     works: dict[object, list[float]] = {}
     for *work, ratio in ratios:
@@ -141,15 +162,20 @@ def test_summary_is_the_mean_over_works(query: Query, machines: str) -> None:
         f"WHERE parties LIKE 'vendor%' AND machines = '{machines}' AND vendor_part = 'all'"
     )
     assert query(summary) == [
-        (len(ratios), len(logs), *(pytest.approx(math.exp(mean + sign * t * error)) for sign in (0, -1, 1)))
+        (
+            len(ratios),
+            len(logs),
+            *(pytest.approx(math.exp(mean + sign * t * error)) for sign in (0, -1, 1)),
+        )
     ]
 
 
 def test_energy_of_an_image_next_to_the_gpu(query: Query) -> None:
     """CARAML, tables III and figure 3: batch 256, 40,563.65 images/Wh on GC200, on A100 as printed."""
     (ratio, ipu, gpu, rating, throughput), *_ = query(
-        "SELECT energy_ratio, ipu_energy_per_item_j, gpu_energy_per_item_j, energy_ratio_at_gpu_rating, gpu_throughput "
-        "FROM energy_ipu_gpu WHERE item = 'image' AND batch_size = 256 AND gpu_chip = 'A100-40GB'"
+        "SELECT energy_ratio, ipu_energy_per_item_j, gpu_energy_per_item_j,"
+        " energy_ratio_at_gpu_rating, gpu_throughput FROM energy_ipu_gpu WHERE item = 'image' AND"
+        " batch_size = 256 AND gpu_chip = 'A100-40GB'"
     )
     assert ipu == pytest.approx(1 / 11.267681, rel=1e-6)
     assert ratio == pytest.approx(gpu / ipu)
@@ -159,39 +185,74 @@ def test_energy_of_an_image_next_to_the_gpu(query: Query) -> None:
 def test_rows_of_an_analysis_are_in_the_order_of_their_files(warehouse: Path) -> None:
     compared = 0
     with open_warehouse(warehouse) as connection:
-        for name, frame in (item for analysis in ANALYSES for item in load_frames(connection, analysis).items()):
+        for name, frame in (
+            item for analysis in ANALYSES for item in load_frames(connection, analysis).items()
+        ):
             if (file := warehouse / f"{name}.parquet").exists():
-                both = (rows.astype(object).where(rows.notna(), None) for rows in (frame, pd.read_parquet(file)))
+                both = (
+                    rows.astype(object).where(rows.notna(), None)
+                    for rows in (frame, pd.read_parquet(file))
+                )
                 pd.testing.assert_frame_equal(*both)
                 compared += 1
     assert compared >= len(ANALYSES)
 
 
 def test_shares_of_the_peak(query: Query) -> None:
-    """Qwant's C2 at batch 12: two chips, 124.5 TFLOP/s by the datasheet and 58.9 measured by Citadel."""
+    """Qwant's C2 at batch 12: two chips, 124.5 TFLOP/s by the datasheet and 58.9 measured by
+    Citadel.
+    """
     row = "chip = 'GC2' AND batch_size = 12"
     ((throughput, achieved, datasheet, measured),) = query(
-        f"SELECT throughput_per_chip, achieved_tflops, datasheet_share, measured_share FROM peak_shares WHERE {row}"
+        "SELECT throughput_per_chip, achieved_tflops, datasheet_share, measured_share FROM"
+        f" peak_shares WHERE {row}"
     )
     assert achieved == pytest.approx(throughput * 2 * 7969996800 / 1e12)
-    assert (datasheet, measured) == (pytest.approx(achieved / 124.5), pytest.approx(achieved / 58.9))
+    assert (datasheet, measured) == (
+        pytest.approx(achieved / 124.5),
+        pytest.approx(achieved / 58.9),
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", COUNTS, ids=lambda entry: f"{entry['network']}-{entry.get('sequence', '')}")
+@pytest.mark.parametrize(
+    "entry", COUNTS, ids=lambda entry: f"{entry['network']}-{entry.get('sequence', '')}"
+)
 def test_operation_counts_are_those_of_the_built_network(entry: dict[str, object]) -> None:
     options = {"sequence": entry["sequence"]} if "sequence" in entry else {}
     program = load_network(networks.build(entry["built"], **options))(1)  # type: ignore[arg-type]
     activations = sum(operator.elements for operator in program.operators)
-    assert (entry["macs"], entry["parameters"], entry["activations"]) == (program.macs, program.parameters, activations)
+    assert (entry["macs"], entry["parameters"], entry["activations"]) == (
+        program.macs,
+        program.parameters,
+        activations,
+    )
 
 
 # made-up rows
 
 VENDOR = {
-    **{"origin": "published", "publisher": "Graphcore", "model": "Net", "item": "image", "task": "training"},
-    **{"platform": "IPU-POD16", "chip": "GC200", "chip_count": 16, "framework": "PyTorch", "sdk_version": "2.4"},
-    **{"precision": "16.16", "batch_size": 64, "dataset": "ImageNet", "throughput": 100.0, "document_id": "page"},
+    **{
+        "origin": "published",
+        "publisher": "Graphcore",
+        "model": "Net",
+        "item": "image",
+        "task": "training",
+    },
+    **{
+        "platform": "IPU-POD16",
+        "chip": "GC200",
+        "chip_count": 16,
+        "framework": "PyTorch",
+        "sdk_version": "2.4",
+    },
+    **{
+        "precision": "16.16",
+        "batch_size": 64,
+        "dataset": "ImageNet",
+        "throughput": 100.0,
+        "document_id": "page",
+    },
 }
 OTHER = {**VENDOR, "publisher": "Lab", "document_id": "paper", "throughput": 90.0}
 DOCUMENTS = [{"document_id": "page"}, {"document_id": "paper"}]
@@ -203,14 +264,20 @@ def pair(*rows: dict[str, object]) -> list[tuple[object, ...]]:
 
 def pair_each(*changes: dict[str, object]) -> list[list[tuple[object, ...]]]:
     """Pair the vendor's row with the other one so changed, each two of a network of their own."""
-    rows = ({**row, "model": f"Net {at}"} for at, change in enumerate(changes) for row in (VENDOR, {**OTHER, **change}))
+    rows = (
+        {**row, "model": f"Net {at}"}
+        for at, change in enumerate(changes)
+        for row in (VENDOR, {**OTHER, **change})
+    )
     pairs = query_pairs(*rows)
     return [[row[1:] for row in pairs if int(row[0]) // 2 == at] for at in range(len(changes))]
 
 
 def query_pairs(*rows: dict[str, object]) -> list[tuple[Any, ...]]:
     columns = "second_result_id, ratio, counts, match, differs"
-    return make_warehouse(rows, documents=DOCUMENTS).query(f"SELECT {columns} FROM replications ORDER BY 1")
+    return make_warehouse(rows, documents=DOCUMENTS).query(
+        f"SELECT {columns} FROM replications ORDER BY 1"
+    )
 
 
 def test_equal_set_ups_count() -> None:
@@ -223,20 +290,32 @@ def test_set_up_that_explains_is_shown_and_not_counted() -> None:
         **{"batch": {"batch_size": 129}, "data": {"dataset": "generated"}},
         **{"start-up included": {"conditions": "1st epoch"}, "compiler": {"compiler": "XLA"}},
     }
-    assert pair_each(*changes.values()) == [[(0.9, False, "explained", differs)] for differs in changes]
+    assert pair_each(*changes.values()) == [
+        [(0.9, False, "explained", differs)] for differs in changes
+    ]
 
 
 @pytest.mark.parametrize(
     ("facts", "part"),
     [
         ([("paper", "none stated")], "none stated"),
-        ([("paper", "machine"), ("paper", "author"), ("page", "code")], "author, machine"),  # `page` is the vendor's
+        (
+            [("paper", "machine"), ("paper", "author"), ("page", "code")],
+            "author, machine",
+        ),  # `page` is the vendor's
         ([("paper: Lab", "code"), ("paper: Other lab", "author")], "code"),
     ],
 )
-def test_part_of_the_vendor_follows_from_facts(facts: list[tuple[str, str]], part: str | None) -> None:
+def test_part_of_the_vendor_follows_from_facts(
+    facts: list[tuple[str, str]], part: str | None
+) -> None:
     known = [
-        {"fact_id": str(at), "subject": subject, "property": "part of the vendor", "text_value": text}
+        {
+            "fact_id": str(at),
+            "subject": subject,
+            "property": "part of the vendor",
+            "text_value": text,
+        }
         for at, (subject, text) in enumerate(facts)
     ]
     machines = [{"platform": "IPU-POD16", "chip": "GC200", "family": "Classic"}]
@@ -257,7 +336,9 @@ def test_closest_batch_counts_whatever_its_figure() -> None:
 
 
 def test_nearer_batch_goes_before_the_larger_one() -> None:
-    rows = pair(VENDOR, {**OTHER, "batch_size": 128}, {**OTHER, "batch_size": 96, "throughput": 80.0})
+    rows = pair(
+        VENDOR, {**OTHER, "batch_size": 128}, {**OTHER, "batch_size": 96, "throughput": 80.0}
+    )
     assert [(ratio, counts) for ratio, counts, *_ in rows] == [(0.9, False), (0.8, True)]
 
 
@@ -269,43 +350,85 @@ def test_unstated_batch_does_not_count_against_a_sweep() -> None:
 
 
 def test_other_work_or_the_same_party_is_no_pair() -> None:
-    changes = {"chip_count": 4}, {"task": "inference"}, {"item": "token"}, {"publisher": "Graphcore"}, {}
+    changes = (
+        {"chip_count": 4},
+        {"task": "inference"},
+        {"item": "token"},
+        {"publisher": "Graphcore"},
+        {},
+    )
     assert [len(pairs) for pairs in pair_each(*changes)] == [0, 0, 0, 0, 1]
 
 
 def test_unstated_framework_does_not_explain() -> None:
-    assert pair(VENDOR, {**OTHER, "framework": None}) == [(0.9, True, "close as far as stated", None)]
+    assert pair(VENDOR, {**OTHER, "framework": None}) == [
+        (0.9, True, "close as far as stated", None)
+    ]
 
 
 def test_epoch_of_unstated_number_gives_way_to_a_row_that_states_it() -> None:
-    rows = pair(VENDOR, {**OTHER, "conditions": "one epoch of unstated number"}, {**OTHER, "throughput": 80.0})
+    rows = pair(
+        VENDOR,
+        {**OTHER, "conditions": "one epoch of unstated number"},
+        {**OTHER, "throughput": 80.0},
+    )
     assert [(ratio, counts) for ratio, counts, *_ in rows] == [(0.9, False), (0.8, True)]
 
 
 def test_nearest_release_goes_first() -> None:
-    rows = pair({**VENDOR, "sdk_version": "3.3"}, {**VENDOR, "sdk_version": "3.0"}, {**OTHER, "sdk_version": "3.1.0"})
-    assert sorted((counts, differs) for _, counts, _, differs in rows) == [(False, "SDK"), (True, "SDK")]
+    rows = pair(
+        {**VENDOR, "sdk_version": "3.3"},
+        {**VENDOR, "sdk_version": "3.0"},
+        {**OTHER, "sdk_version": "3.1.0"},
+    )
+    assert sorted((counts, differs) for _, counts, _, differs in rows) == [
+        (False, "SDK"),
+        (True, "SDK"),
+    ]
 
 
-OFFICIAL = {"origin": "official", "model": "Net", "task": "training", "platform": "S", "chip": "X H9"}
+OFFICIAL = {
+    "origin": "official",
+    "model": "Net",
+    "task": "training",
+    "platform": "S",
+    "chip": "X H9",
+}
 ENTRY = {
-    **{"round": "3.0", "benchmark": "net", "division": "closed", "accelerators": 8, "nodes": 1, "minutes": 10.0},
+    **{
+        "round": "3.0",
+        "benchmark": "net",
+        "division": "closed",
+        "accelerators": 8,
+        "nodes": 1,
+        "minutes": 10.0,
+    },
     **{"global_batch_size": 64, "host_processor": "cpu"},
 }
 MACHINES = [{"platform": "S", "chip": "X H9", "family": "Maker"}]
 
 
-def pair_entries(*others: dict[str, object], vendor: str = "Maker", log: str = "b") -> list[tuple[object, ...]]:
-    """Pair the entry of the maker, PyTorch in 10 minutes, with those of others; `log` is that of the first of them."""
+def pair_entries(
+    *others: dict[str, object], vendor: str = "Maker", log: str = "b"
+) -> list[tuple[object, ...]]:
+    """Pair the entry of the maker, PyTorch in 10 minutes, with those of others; `log` is that of
+    the first of them.
+    """
     rows = query_entries({"submitter": vendor, "framework": "PyTorch"}, *others, logs=("a", log))
     return [row[1:] for row in rows]
 
 
 def pair_each_entry(*others: dict[str, object]) -> list[list[tuple[object, ...]]]:
-    """Pair each of these entries with one of the maker, each two in a benchmark of their own if they name none."""
+    """Pair each of these entries with one of the maker, each two in a benchmark of their own if
+    they name none.
+    """
     maker = {"submitter": "Maker", "framework": "PyTorch"}
     pairs = query_entries(
-        *({"benchmark": f"net {at}", **own} for at, other in enumerate(others) for own in (maker, other))
+        *(
+            {"benchmark": f"net {at}", **own}
+            for at, other in enumerate(others)
+            for own in (maker, other)
+        )
     )
     return [[row[1:] for row in pairs if int(row[0]) // 2 == at] for at in range(len(others))]
 
@@ -365,4 +488,10 @@ def test_entry_of_the_maker_or_with_others_is_no_second_party() -> None:
 
 def test_other_round_benchmark_division_or_count_is_no_pair() -> None:
     changes = {"accelerators": 16}, {"benchmark": "ssd"}, {"round": "3.1"}, {"division": "open"}, {}
-    assert [len(own) for own in pair_each_entry(*({**LAB, **change} for change in changes))] == [0, 0, 0, 0, 1]
+    assert [len(own) for own in pair_each_entry(*({**LAB, **change} for change in changes))] == [
+        0,
+        0,
+        0,
+        0,
+        1,
+    ]

@@ -17,7 +17,14 @@ from benchmarks.mlperf import comparison
 from benchmarks.mlperf.comparison import compare_figures
 from benchmarks.mlperf.reading import decode_all_lines
 from benchmarks.processes import run_steps
-from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBenchmarkError, format_report
+from benchmarks.report import (
+    Options,
+    Report,
+    ReportTable,
+    ReportTarget,
+    SkipBenchmarkError,
+    format_report,
+)
 from tests.emulator.model_support import model
 
 SUMMARIZER = """#!{python}
@@ -34,9 +41,14 @@ def write_round(root: Path) -> Path:
     results = root / "Graphcore" / "results" / "POD16" / "resnet"
     results.mkdir(parents=True)
     (root / "Graphcore" / "systems").mkdir()
-    (root / "Graphcore" / "systems" / "POD16.json").write_text('{"division": "closed", "system_name": "POD16"}')
+    (root / "Graphcore" / "systems" / "POD16.json").write_text(
+        '{"division": "closed", "system_name": "POD16"}'
+    )
     keys = (("init_start", 0), ("init_stop", 1000), ("run_start", 1000), ("run_stop", 601_000))
-    lines = ({"key": key, "time_ms": at, "value": None, "metadata": {"status": "success"}} for key, at in keys)
+    lines = (
+        {"key": key, "time_ms": at, "value": None, "metadata": {"status": "success"}}
+        for key, at in keys
+    )
     text = "".join(f":::MLLOG {json.dumps(line)}\n" for line in lines)
     for run in range(5):
         (results / f"result_{run}.txt").write_text(text)
@@ -70,7 +82,9 @@ def run_quick(folder: Path, name: str, *options: str) -> dict[str, Any]:
         (["--loadgen", "/nowhere/python"], "/nowhere/python does not exist"),
     ],
 )
-def test_unusable_option_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_option_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(arguments)
     assert message in capsys.readouterr().err
@@ -78,16 +92,26 @@ def test_unusable_option_is_refused(arguments: list[str], message: str, capsys: 
 
 def test_report_shows_tables_targets_and_notes() -> None:
     targets = [ReportTarget("ratio", 3.21, 3.0), ReportTarget("share", 90.0, 90.0, at_least=True)]
-    report = Report("name", "title", [ReportTable("Times", ("way", "s"), [("ours", 1234567)])], targets, ["A note."])
-    assert format_report(report) == (
-        "### `name`: title\n\nTimes\n\n| way   |         s |\n|:------|----------:|\n| ours  | 1,234,567 |\n\n"
-        "- ratio: 3.21, target at most 3: MISSED\n- share: 90, target at least 90: met\n- A note."
+    report = Report(
+        "name",
+        "title",
+        [ReportTable("Times", ("way", "s"), [("ours", 1234567)])],
+        targets,
+        ["A note."],
+    )
+    assert (
+        format_report(report)
+        == "### `name`: title\n\nTimes\n\n| way   |         s |\n|:------|----------:|\n| ours  |"
+        " 1,234,567 |\n\n- ratio: 3.21, target at most 3: MISSED\n- share: 90, target at least"
+        " 90: met\n- A note."
     )
     assert [target["met"] for target in report.to_json()["targets"]] == [False, True]
 
 
 def test_failure_in_a_child_process_is_reported() -> None:
-    with pytest.raises(RuntimeError, match=r"decode_all_lines: .*FileNotFoundError.*/nowhere.*, after 0 steps"):
+    with pytest.raises(
+        RuntimeError, match=r"decode_all_lines: .*FileNotFoundError.*/nowhere.*, after 0 steps"
+    ):
         run_steps(decode_all_lines, logs="/nowhere", decoder="json")
 
 
@@ -108,12 +132,21 @@ def test_exports_are_skipped_without_torch(tmp_path: Path, monkeypatch: pytest.M
 def test_exported_graphs_are_counted_and_what_is_not_read_is_named(tmp_path: Path) -> None:
     bodies = {"a": "y = MatMul(x, w)", "b": "h = Relu(x) y = NonZero(h)"}
     records: list[dict[str, Any]] = [
-        {"name": name, "exporter": "legacy", "path": f"FOLDER/{name}.onnx", "shapes": [], "macs": 2 * 4, "error": None}
+        {
+            "name": name,
+            "exporter": "legacy",
+            "path": f"FOLDER/{name}.onnx",
+            "shapes": [],
+            "macs": 2 * 4,
+            "error": None,
+        }
         for name in bodies
     ]
     records.append({**records[0], "name": "c", "error": "it cannot"})
     for name, body in bodies.items():
-        onnx.save(model("(float[N,2] x) => (float[] y)", body, {"w": (2, 2)}), tmp_path / f"{name}.onnx")
+        onnx.save(
+            model("(float[N,2] x) => (float[] y)", body, {"w": (2, 2)}), tmp_path / f"{name}.onnx"
+        )
     lines = "".join(f"echo '{json.dumps(record)}' | sed s#FOLDER#$2#\n" for record in records)
     exporter = tmp_path / "python"
     exporter.write_text(f"#!/bin/sh\ncp {tmp_path}/*.onnx $2\n{lines}")
@@ -135,9 +168,15 @@ def test_exported_graphs_are_counted_and_what_is_not_read_is_named(tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [name for name in BENCHMARKS if name not in {"extract", "stages", "emulator", "emulator_networks", "mlperf"}],
+    [
+        name
+        for name in BENCHMARKS
+        if name not in {"extract", "stages", "emulator", "emulator_networks", "mlperf"}
+    ],
 )
-def test_benchmark_reports_figures(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_benchmark_reports_figures(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("IPU_RESULTS_LOCKS", str(tmp_path / "locks"))
     run_quick(tmp_path, name)
 
@@ -162,7 +201,9 @@ def test_emulator_benchmark_reports_times_and_searches(tmp_path: Path) -> None:
     times, searches = (table["rows"] for table in report["tables"])
     assert [row[0] for row in times] == ["the imports alone", "C2 sweep", "other machines"]
     assert all(row[6] > 0 and row[7] > 0 for row in times)
-    assert [row[:4] for row in searches] == [[name, QUICK_SHAPES, QUICK_SHAPES, 0] for name in ("c2", "m2000")]
+    assert [row[:4] for row in searches] == [
+        [name, QUICK_SHAPES, QUICK_SHAPES, 0] for name in ("c2", "m2000")
+    ]
     assert len(report["targets"]) == 3 + 2
     assert any("without the disk cache" in note for note in report["notes"])
 
@@ -172,7 +213,9 @@ def test_emulator_benchmark_reports_times_and_searches(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_missing_official_summarizer_is_reported(tmp_path: Path) -> None:
-    report = run_quick(tmp_path, "mlperf", "--mlperf", str(write_round(tmp_path / "training_results_v2.0")))
+    report = run_quick(
+        tmp_path, "mlperf", "--mlperf", str(write_round(tmp_path / "training_results_v2.0"))
+    )
     assert any(note.startswith("NOT COMPARED") for note in report["notes"])
     assert "One process and two workers wrote the same bytes." in report["notes"]
 
@@ -186,7 +229,10 @@ def test_official_scores_are_compared(tmp_path: Path, folder: str) -> None:
     checkout = write_round(tmp_path / "training_results_v2.0")
     report = run_quick(tmp_path, "mlperf", "--mlperf", str(checkout), "--official", str(stub))
     if folder == "resnet":
-        assert report["tables"][0]["rows"] == [["minutes", 1, 1, 0, 0.0], ["scaling_factor", 1, 1, 0, 0.0]]
+        assert report["tables"][0]["rows"] == [
+            ["minutes", 1, 1, 0, 0.0],
+            ["scaling_factor", 1, 1, 0, 0.0],
+        ]
     else:
         assert report["tables"][1]["rows"][:2] == [
             ["Graphcore/results/POD16/bert", "minutes", "10.0", "no such entry"],
@@ -196,8 +242,22 @@ def test_official_scores_are_compared(tmp_path: Path, folder: str) -> None:
 
 
 def test_figures_are_compared_entry_by_entry() -> None:
-    official = {"equal": 1.0, "near": 2.0, "off": 3.0, "no score": None, "only theirs": 4.0, "scored by us": None}
-    ours = {"equal": 1.0, "near": 2.0 + 1e-10, "off": 3.5, "no score": None, "only ours": None, "scored by us": 5.0}
+    official = {
+        "equal": 1.0,
+        "near": 2.0,
+        "off": 3.0,
+        "no score": None,
+        "only theirs": 4.0,
+        "scored by us": None,
+    }
+    ours = {
+        "equal": 1.0,
+        "near": 2.0 + 1e-10,
+        "off": 3.5,
+        "no score": None,
+        "only ours": None,
+        "scored by us": 5.0,
+    }
     result = compare_figures("minutes", official, ours)
     assert (result.entries, result.equal, result.empty, result.largest) == (7, 3, 1, 0.5)
     assert result.differences == (

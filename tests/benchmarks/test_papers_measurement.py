@@ -12,7 +12,9 @@ ENTRIES = tomllib.loads((ROOT / "benchmarks" / "papers.toml").read_text(encoding
 PRINTED = [{"IPU": "15.04", "V100": "6.26"}, {"IPU": "62.07"}, {"IPU": "15.04", "V100": "6.26"}]
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry['document']}, {entry['number']}")
+@pytest.mark.parametrize(
+    "entry", ENTRIES, ids=lambda entry: f"{entry['document']}, {entry['number']}"
+)
 def test_every_column_of_an_entry_is_in_the_transcription(entry: dict[str, object]) -> None:
     printed = list(list_printed_rows(str(entry["document"]), str(entry["number"])))
     figures = entry["figures"]
@@ -33,10 +35,16 @@ def test_every_column_of_an_entry_is_in_the_transcription(entry: dict[str, objec
         ([{}, PRINTED[0]], (2, 0)),
     ],
 )
-def test_only_rows_as_printed_and_in_their_order_count(rows: list[dict[str, str]], counts: tuple[int, int]) -> None:
+def test_only_rows_as_printed_and_in_their_order_count(
+    rows: list[dict[str, str]], counts: tuple[int, int]
+) -> None:
     assert compare(rows, PRINTED) == counts
 
 
 def test_figures_are_taken_with_their_units_and_ranges_are_not() -> None:
     cells = ("Conv1", "6,341.", "0.165 µs", "7,261 .. 12,420", "", "31.1 TFlops/s")
-    assert pick_figures(("", "a", "b", "c", "d", "e"), cells) == {"a": "6,341", "b": "0.165", "e": "31.1"}
+    assert pick_figures(("", "a", "b", "c", "d", "e"), cells) == {
+        "a": "6,341",
+        "b": "0.165",
+        "e": "31.1",
+    }

@@ -36,7 +36,13 @@ from benchmarks.runner.configurations import (
 )
 from benchmarks.runner.contenders import Contender, ContenderFactory
 from benchmarks.runner.loadgen import parse_summary
-from benchmarks.runner.real_sweeps import SweepTrial, compute_quiet_ms, count_marked, find_best_probe, judge_trial
+from benchmarks.runner.real_sweeps import (
+    SweepTrial,
+    compute_quiet_ms,
+    count_marked,
+    find_best_probe,
+    judge_trial,
+)
 
 MS, S = 1_000_000, 1_000_000_000
 
@@ -59,11 +65,18 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stamped(start: int, *ends: int) -> tuple[Stamps, ...]:
     """Return iterations without a gap between them."""
-    return tuple((begin, begin, begin, end, end) for begin, end in zip((start, *ends[:-1]), ends, strict=True))
+    return tuple(
+        (begin, begin, begin, end, end)
+        for begin, end in zip((start, *ends[:-1]), ends, strict=True)
+    )
 
 
-def block(start_s: float, ms: Sequence[int], kind: Kind = "amortised", number: int = 0, **seen: Any) -> Block:
-    """One session with a batch of two, from this second on, an iteration for each of these milliseconds."""
+def block(
+    start_s: float, ms: Sequence[int], kind: Kind = "amortised", number: int = 0, **seen: Any
+) -> Block:
+    """One session with a batch of two, from this second on, an iteration for each of these
+    milliseconds.
+    """
     start = int(start_s * S)
     ends = [start + sum(ms[: at + 1]) * MS for at in range(len(ms))]
     return Block(number, number, 2, kind, "", (stamped(start, *ends),), **seen)
@@ -76,7 +89,9 @@ def run_loop(ms: int = 100) -> tuple[tuple[Stamps, ...], ...]:
 
 def quiet_blocks(ms: int = 100) -> list[Block]:
     """Six rounds of ten iterations of this time, one second after the other for 100 ms."""
-    return [block(float(number), [ms] * 10, number=number, probe_ms=(5.0, 5.0)) for number in range(6)]
+    return [
+        block(float(number), [ms] * 10, number=number, probe_ms=(5.0, 5.0)) for number in range(6)
+    ]
 
 
 def check_report(report: Report) -> None:
@@ -110,7 +125,10 @@ def test_block_lasts_from_the_first_start_to_the_last_end_of_all_sessions() -> N
 def test_competitor_reports_its_spells_and_is_not_our_process() -> None:
     before = time.perf_counter_ns()
     with run_competitor(3, speedup=1000.0) as spells:
-        assert not any("runner.competitor" in " ".join(own.cmdline()) for own in psutil.Process().children(True))
+        assert not any(
+            "runner.competitor" in " ".join(own.cmdline())
+            for own in psutil.Process().children(True)
+        )
         time.sleep(0.2)
         assert spells == []
     after = time.perf_counter_ns()
@@ -125,7 +143,9 @@ def test_competitor_reports_its_spells_and_is_not_our_process() -> None:
 
 
 def test_naive_mean_counts_every_iteration_of_every_session() -> None:
-    mean = average_loop((stamped(5, 5 + MS, 5 + 4 * MS), stamped(7, 7 + 2 * MS, 7 + 6 * MS)))  # 1, 3, 2 and 4 ms
+    mean = average_loop(
+        (stamped(5, 5 + MS, 5 + 4 * MS), stamped(7, 7 + 2 * MS, 7 + 6 * MS))
+    )  # 1, 3, 2 and 4 ms
     assert mean.mean_ms == 2.5
     assert mean.error_ms == pytest.approx(1.96 * math.sqrt(5 / 3) / 2)
     assert LoopMean(2.5, 0.5).contains(3.0)
@@ -139,7 +159,9 @@ def test_loadgens_summary_is_read() -> None:
 
 
 def test_complaint_of_loadgen_is_reported() -> None:
-    complaining = SUMMARY.replace("is : VALID", "is : INVALID").replace("satisfied : Yes", "satisfied : NO")
+    complaining = SUMMARY.replace("is : VALID", "is : INVALID").replace(
+        "satisfied : Yes", "satisfied : NO"
+    )
     assert parse_summary(complaining, stamped(0, MS)).valid == "INVALID: min duration"
 
 
@@ -178,7 +200,11 @@ def test_interpreter_without_loadgen_is_reported(tmp_path: Path) -> None:
 
 
 def test_quiet_value_leaves_out_what_a_competitor_touched() -> None:
-    blocks = [*quiet_blocks(100)[:5], block(5.0, [200] * 10, number=5), block(8.0, [150] * 3, "isolated", 6)]
+    blocks = [
+        *quiet_blocks(100)[:5],
+        block(5.0, [200] * 10, number=5),
+        block(8.0, [150] * 3, "isolated", 6),
+    ]
     result = judge_trial(True, blocks, run_loop(), None, [(5 * S, 6 * S), (7 * S, int(7.5 * S))])
     assert result.shares == [0, 0, 0, 0, 0, 0.5, 0]
     assert compute_quiet_ms([result]) == pytest.approx(100)
@@ -188,7 +214,9 @@ def test_quiet_value_leaves_out_what_a_competitor_touched() -> None:
 def test_blocks_are_counted_by_what_is_known_of_them() -> None:
     slow = [block(float(number), [120] * 10, number=number, foreign_cpu=0.5) for number in (6, 8)]
     blocks = [*quiet_blocks(100), slow[0], slow[1]]
-    result = judge_trial(True, blocks, run_loop(), None, [(6 * S, 7 * S), (int(2.95 * S), int(3.05 * S))])
+    result = judge_trial(
+        True, blocks, run_loop(), None, [(6 * S, 7 * S), (int(2.95 * S), int(3.05 * S))]
+    )
     assert result.marked == [False] * 6 + [True] * 2
     counts = list(count_marked([result]).values())
     # at work, at work but less, not at work, not at work and slow all the same, slow
@@ -207,7 +235,9 @@ def test_probe_from_an_earlier_sweep_marks_blocks() -> None:
 def try_sweep(ms: int, competitor: bool = False, **seen: Any) -> SweepTrial:
     """Judge a sweep at this pace throughout, with a little spread."""
     blocks = [
-        block(10.0 * number, [ms + number % 2] * 10, number=number, **{"probe_ms": (5.0, 5.0), **seen})
+        block(
+            10.0 * number, [ms + number % 2] * 10, number=number, **{"probe_ms": (5.0, 5.0), **seen}
+        )
         for number in range(6)
     ]
     return judge_trial(competitor, blocks, run_loop(ms), None, [(0, 100 * S)] if competitor else [])
@@ -242,13 +272,20 @@ def test_targets_count_what_misleads_and_what_was_caught() -> None:
 # configurations
 
 
-def scan_point(backend: str, precision: str, throughput: float, plain: bool = False, batch: int = 2) -> ScannedPoint:
-    return ScannedPoint(Contender(backend, precision, 1, 1, plain), batch, throughput, 1.0, precision)
+def scan_point(
+    backend: str, precision: str, throughput: float, plain: bool = False, batch: int = 2
+) -> ScannedPoint:
+    return ScannedPoint(
+        Contender(backend, precision, 1, 1, plain), batch, throughput, 1.0, precision
+    )
 
 
 def test_fastest_of_each_sort_is_chosen() -> None:
     fast, fp32 = scan_point("openvino", "int8", 9.0), scan_point("openvino", "fp32", 5.0)
-    plain, torch = scan_point("onnxruntime", "fp32", 6.0, True, 8), scan_point("torch", "fp32", 3.0, True)
+    plain, torch = (
+        scan_point("onnxruntime", "fp32", 6.0, True, 8),
+        scan_point("torch", "fp32", 3.0, True),
+    )
     slower = [
         scan_point("onnxruntime", "fp32", 4.0),
         scan_point("onnxruntime", "fp32", 5.0, True),
@@ -273,7 +310,9 @@ def test_targets_are_ratios_and_a_share_of_the_peak() -> None:
     ]
     report = configurations.build_report([own.point for own in some], some, [300.0, 400.0], 16e9)
     check_report(report)
-    assert [own.value for own in report.targets] == pytest.approx([4.0, 2.5, 80.0])  # 20 img/s × 16 GFLOP of 400
+    assert [own.value for own in report.targets] == pytest.approx(
+        [4.0, 2.5, 80.0]
+    )  # 20 img/s × 16 GFLOP of 400
     rows = {row[0]: row for row in report.tables[0].rows}
     assert rows[BEST][-3:-1] == pytest.approx((640.0, 160.0))
     assert rows[EAGER][8:10] == pytest.approx((1.0, 0.625))
@@ -288,4 +327,6 @@ def test_refusing_backend_is_excluded_with_its_reason(tmp_path: Path) -> None:
     assert {point.contender.plain for point in points} == {True}
     assert all(point.cosine == pytest.approx(1) for point in points)
     assert excluded
-    assert all(line.startswith("onnxruntime bf16, 1 × ") and "has no bf16" in line for line in excluded)
+    assert all(
+        line.startswith("onnxruntime bf16, 1 × ") and "has no bf16" in line for line in excluded
+    )

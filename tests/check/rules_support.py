@@ -1,4 +1,5 @@
-"""Real rows of the committed dataset for the tests of the rules, and changes of their printed cells.
+"""Real rows of the committed dataset for the tests of the rules, and changes of their printed
+cells.
 
 That the committed dataset is what a build gives is the proof of test_ingest.
 """
@@ -70,7 +71,11 @@ def load_dataset() -> Dataset:
         for header in vocabulary.headers_of(document.reader)
         if header.strict
     )
-    texts = pd.read_parquet(folder / "contradictions.parquet").set_index("contradiction_id")["what"].to_dict()
+    texts = (
+        pd.read_parquet(folder / "contradictions.parquet")
+        .set_index("contradiction_id")["what"]
+        .to_dict()
+    )
     return build_dataset(frames, documents, printed, vocabulary, texts)
 
 
@@ -79,7 +84,9 @@ def change_vocabulary(data: Dataset, **values: Any) -> Dataset:
 
 
 def pick(*places: str, configured: bool = False) -> Dataset:
-    """Return the rows at places such as `bow_inference 34-37`; with `configured` also what their configurations say."""
+    """Return the rows at places such as `bow_inference 34-37`; with `configured` also what their
+    configurations say.
+    """
     data = load_dataset()
     results = _load_published()
     chosen = np.zeros(len(results), dtype=bool)
@@ -91,7 +98,9 @@ def pick(*places: str, configured: bool = False) -> Dataset:
     data = replace(data, results=results, **kept)
     if configured:
         return replace(data, configurations=_keep("configurations", results))
-    results = results.assign(latency_basis=pd.Series(None, index=results.index, dtype=results["latency_basis"].dtype))
+    results = results.assign(
+        latency_basis=pd.Series(None, index=results.index, dtype=results["latency_basis"].dtype)
+    )
     return replace(data, results=results, configurations=data.configurations[:0])
 
 
@@ -103,7 +112,9 @@ def _load_published() -> pd.DataFrame:
 
 @cache
 def _find_rows(name: str) -> dict[str, Any]:
-    """Find the positions of the rows of each result once: looking for a few among all takes longer than a rule."""
+    """Find the positions of the rows of each result once: looking for a few among all takes longer
+    than a rule.
+    """
     return getattr(load_dataset(), name).groupby("result_id").indices
 
 
@@ -153,11 +164,16 @@ def split_place(place: str) -> tuple[str, int, int]:
 
 def load_review() -> dict[str, dict[str, Any]]:
     """Load what reading every hit of the rules by hand doubtful, by rule."""
-    return {entry["id"]: entry for entry in tomllib.loads((ROOT / "schema" / "rule_review.toml").read_text())["rule"]}
+    return {
+        entry["id"]: entry
+        for entry in tomllib.loads((ROOT / "schema" / "rule_review.toml").read_text())["rule"]
+    }
 
 
 def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
-    """Return the hits (table, row, column) that an entry of the review names; KeyError for a place without one."""
+    """Return the hits (table, row, column) that an entry of the review names; KeyError for a place
+    without one.
+    """
     doubtful = []
     for place in entry["rows"]:
         table, first, last = split_place(place)
@@ -170,18 +186,27 @@ def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[
 
 
 def find(rule_id: str, data: Dataset) -> list[Flag]:
-    """Return the flags of one rule in printed order: severity, `table row`, column, message, suggestion."""
+    """Return the flags of one rule in printed order: severity, `table row`, column, message,
+    suggestion.
+    """
     rule = next(rule for rule in RULES if rule.id == rule_id)
-    flags = rule.find(data).merge(data.results[["result_id", "document_id", "table_name", "row_number"]])
+    flags = rule.find(data).merge(
+        data.results[["result_id", "document_id", "table_name", "row_number"]]
+    )
     assert set(flags["rule"]) <= {rule_id}
     flags = flags.sort_values(["document_id", "table_name", "row_number", "column_name"])
     places = flags["table_name"] + " " + flags["row_number"].astype("str")
-    columns = [flags[name].astype(object).where(flags[name].notna(), None) for name in ("message", "suggested")]
+    columns = [
+        flags[name].astype(object).where(flags[name].notna(), None)
+        for name in ("message", "suggested")
+    ]
     return list(zip(flags["severity"], places, flags["column_name"], *columns, strict=True))
 
 
 def find_brief(rule_id: str, data: Dataset) -> list[str]:
-    """Return the flags of one rule without their messages, which the flags of the committed rows pin."""
+    """Return the flags of one rule without their messages, which the flags of the committed rows
+    pin.
+    """
     return [
         f"{severity} {place} {column} {suggested or ''}".strip()
         for severity, place, column, _, suggested in find(rule_id, data)

@@ -18,13 +18,17 @@ from tests.check.rules_support import change, change_vocabulary, configure, find
 
 
 def test_batch_that_contradicts_the_configuration() -> None:
-    flags = find_brief("R13", pick(real.TGN, "bow_training 54", real.CLIP, real.GPT2_TRAINING, configured=True))
+    flags = find_brief(
+        "R13", pick(real.TGN, "bow_training 54", real.CLIP, real.GPT2_TRAINING, configured=True)
+    )
     assert flags == ["info bow_training 54 batch_size", "info bow_training 64 batch_size"]
 
 
 def test_exact_configuration_warns_and_suggests_its_batch() -> None:
     parts = dict.fromkeys(("micro_batch_size", "replicas", "gradient_accumulation", "note"))
-    exact = configure(pick(real.CLIP, configured=True), real.CLIP, match_confidence="exact", **parts)
+    exact = configure(
+        pick(real.CLIP, configured=True), real.CLIP, match_confidence="exact", **parts
+    )
     [(severity, _, _, message, suggested)] = find("R13", exact)
     assert message.endswith("(exact match) gives 690")
     assert (severity, suggested) == ("warn", "690")
@@ -55,7 +59,9 @@ def test_precision_that_contradicts_the_configuration() -> None:
         ("16.16", "model half; 16.32", ("16.32",)),
     ],
 )
-def test_settings_decide_which_precision_fits(printed: str, settings: str | None, suggested: tuple[Any, ...]) -> None:
+def test_settings_decide_which_precision_fits(
+    printed: str, settings: str | None, suggested: tuple[Any, ...]
+) -> None:
     data = change(pick(real.GPT2_TRAINING, configured=True), real.GPT2_TRAINING, precision=printed)
     flags = find("R23", configure(data, real.GPT2_TRAINING, precision_flags=settings))
     assert tuple(suggestion for *_, suggestion in flags) == suggested
@@ -72,8 +78,12 @@ def test_time_to_result_is_flagged_with_the_work_of_its_configuration() -> None:
     data = pick(place, configured=True)
     [(severity, at, column, message, suggested)] = find("R28", data)
     assert (severity, at, column, suggested) == ("info", place, "time_to_result_s", None)
-    assert message.startswith("the page does not say what was done in 49 s; MCMC TFP > 1 x IPU-M2000 of code_examples/")
-    assert "(exact match): 4 IPUs; the result is the script wall time of one sampling run" in message
+    assert message.startswith(
+        "the page does not say what was done in 49 s; MCMC TFP > 1 x IPU-M2000 of code_examples/"
+    )
+    assert (
+        "(exact match): 4 IPUs; the result is the script wall time of one sampling run" in message
+    )
     assert find("R28", configure(data, place, match_confidence="weak")) == []
     assert find("R28", configure(data, place, note=None)) == []
     assert find("R28", pick("mlperf_v2_training 1-11", configured=True)) == []
@@ -83,9 +93,14 @@ RESNET_POD = "pod_inference 19-26"
 
 
 def test_depth_unlike_that_of_the_same_configuration() -> None:
-    """Only batch 16 and 32 are flagged: with half the printed batch they have the depth of the other five."""
+    """Only batch 16 and 32 are flagged: with half the printed batch they have the depth of the
+    other five.
+    """
     data = pick("bow_inference 1-37", "pod_inference 1-71", configured=True)
-    assert find_brief("R24", data) == ["warn pod_inference 21 batch_size", "warn pod_inference 22 batch_size"]
+    assert find_brief("R24", data) == [
+        "warn pod_inference 21 batch_size",
+        "warn pod_inference 22 batch_size",
+    ]
     assert find("R05", pick(RESNET_POD, configured=True)) == []  # the next row is normal
     assert [place for _, place, *_ in find("R05", pick(RESNET_POD))] == ["pod_inference 23"]
 
@@ -106,7 +121,9 @@ def test_row_of_another_configuration_is_no_sibling(values: dict[str, Any]) -> N
 
 def test_two_siblings_are_too_few_to_judge_a_depth() -> None:
     assert find("R24", pick("pod_inference 22-24", configured=True)) == []
-    assert [place for _, place, *_ in find("R24", pick("pod_inference 22-25", configured=True))] == ["pod_inference 22"]
+    assert [
+        place for _, place, *_ in find("R24", pick("pod_inference 22-25", configured=True))
+    ] == ["pod_inference 22"]
 
 
 def test_latencies_of_an_item_have_no_depth() -> None:
@@ -122,7 +139,9 @@ def test_several_batches_in_flight_where_one_is_timed() -> None:
         *(f"info bow_inference {row} latency_basis" for row in rows),
         *(f"info pod_inference {row} latency_basis" for row in (35, *range(62, 70))),
     ]
-    assert find("R25", replace_basis(pick(real.YOLO_BOW, configured=True), "several-in-flight")) == []
+    assert (
+        find("R25", replace_basis(pick(real.YOLO_BOW, configured=True), "several-in-flight")) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +157,9 @@ def test_several_batches_in_flight_where_one_is_timed() -> None:
         ("R15", real.GPT2_TRAINING, {"match_confidence": "weak"}),
     ],
 )
-def test_configuration_without_evidence_flags_nothing(rule: str, row: str, values: dict[str, Any]) -> None:
+def test_configuration_without_evidence_flags_nothing(
+    rule: str, row: str, values: dict[str, Any]
+) -> None:
     data = pick(row, configured=True)
     assert find(rule, data) != []
     assert find(rule, configure(data, row, **values)) == []
@@ -154,7 +175,8 @@ def test_data_that_contradict_the_configuration() -> None:
 def test_configuration_makes_a_latency_per_item_a_fact() -> None:
     message = find("R01", pick(real.FASTSPEECH, configured=True))[0][3]
     assert (
-        "per item, as the script of speech/fastspeech2/tensorflow2/benchmarks.yml, graphcore/examples v3.1.0" in message
+        "per item, as the script of speech/fastspeech2/tensorflow2/benchmarks.yml,"
+        " graphcore/examples v3.1.0" in message
     )
     known = pick(real.FASTSPEECH, real.EFFICIENTDET, configured=True)
     for data in (pick(real.FASTSPEECH, real.EFFICIENTDET), replace_basis(known, "per-batch")):
@@ -169,9 +191,13 @@ def replace_basis(data: Any, basis: str) -> Any:
 
 def test_cell_of_another_document_is_not_a_printed_one() -> None:
     data = pick(real.FASTSPEECH)
-    own = data.cells["document_id"] == data.results["document_id"][0]  # the others: micro-batch and latency basis
+    own = (
+        data.cells["document_id"] == data.results["document_id"][0]
+    )  # the others: micro-batch and latency basis
     assert (len(data.printed_cells), len(data.cells)) == (own.sum(), own.sum() + 8)
-    pd.testing.assert_frame_equal(find_flags(replace(data, cells=data.cells[own])), find_flags(data))
+    pd.testing.assert_frame_equal(
+        find_flags(replace(data, cells=data.cells[own])), find_flags(data)
+    )
 
 
 # plausibility
@@ -180,31 +206,43 @@ PEAKS = [
     (
         real.RESNET_256[0],
         {"throughput": "461,740"},
-        "3780 TFLOP/s: throughput 461740 × 4.089 GMAC of ResNet-50 v1.5 × 2; the peak of 4 × Bow at 16.16 is 1394.24",
+        (
+            "3780 TFLOP/s: throughput 461740 × 4.089 GMAC of ResNet-50 v1.5 × 2; the peak of 4 ×"
+            " Bow at 16.16 is 1394.24"
+        ),
     ),
     (
         "bow_training 54",
         {"model": "ResNet-50 v1.5", "variant": "", "throughput": "380,360"},
-        "9330 TFLOP/s: throughput 380360 × 4.089 GMAC of ResNet-50 v1.5 × 2 × 3; the peak of 16 × Bow at 16.16 is "
-        "5576.96",
+        (
+            "9330 TFLOP/s: throughput 380360 × 4.089 GMAC of ResNet-50 v1.5 × 2 × 3; the peak of 16"
+            " × Bow at 16.16 is 5576.96"
+        ),
     ),
     (
         "pod_inference 35",
         {"throughput": "113,200"},
-        "3720 TFLOP/s: throughput 113200 × 16.414 GMAC of ResNeXt101-32x8d × 2; the peak of 4 × GC200 at 16.16 is "
-        "998.6",
+        (
+            "3720 TFLOP/s: throughput 113200 × 16.414 GMAC of ResNeXt101-32x8d × 2; the peak of 4 ×"
+            " GC200 at 16.16 is 998.6"
+        ),
     ),
     (
         "bow_inference 6",
         {"platform": "IPU-M2000", "precision": "32.32", "throughput": "3,303"},
-        "261 TFLOP/s: throughput 3303 × 39.46 GMAC of BERT-Large × 2; the peak of 4 × GC200 at 32.32 is 249.68",
+        (
+            "261 TFLOP/s: throughput 3303 × 39.46 GMAC of BERT-Large × 2; the peak of 4 × GC200 at"
+            " 32.32 is 249.68"
+        ),
     ),
 ]
 
 
 @pytest.mark.parametrize(("row", "texts", "message"), PEAKS)
 def test_flops_above_the_peak(row: str, texts: dict[str, str], message: str) -> None:
-    assert find("R21", change(pick(row), row, **texts)) == [("error", row, "throughput", message, None)]
+    assert find("R21", change(pick(row), row, **texts)) == [
+        ("error", row, "throughput", message, None)
+    ]
 
 
 def test_real_rows_stay_below_the_peak() -> None:
@@ -233,7 +271,9 @@ def test_without_identities_an_ambiguous_name_has_no_known_work() -> None:
     assert (
         find(
             "R21",
-            change_vocabulary(change(pick(real.RESNEXT), "pod_inference 35", throughput="113,200"), identities=()),
+            change_vocabulary(
+                change(pick(real.RESNEXT), "pod_inference 35", throughput="113,200"), identities=()
+            ),
         )
         == []
     )
@@ -243,8 +283,14 @@ def test_without_identities_an_ambiguous_name_has_no_known_work() -> None:
     ("texts", "messages"),
     [
         ({}, []),
-        ({"efficiency": "0.907"}, ["2656.9 W: throughput 2409.79 / efficiency 0.907; C2 is rated 300 W"]),
-        ({"efficiency": "8.03"}, ["300.1 W: throughput 2409.79 / efficiency 8.03; C2 is rated 300 W"]),
+        (
+            {"efficiency": "0.907"},
+            ["2656.9 W: throughput 2409.79 / efficiency 0.907; C2 is rated 300 W"],
+        ),
+        (
+            {"efficiency": "8.03"},
+            ["300.1 W: throughput 2409.79 / efficiency 8.03; C2 is rated 300 W"],
+        ),
         ({"efficiency": "8.04"}, []),
         ({"throughput": "2400", "efficiency": "8"}, []),  # 300 W, the rating itself
         ({"efficiency": "90.7"}, []),
@@ -257,8 +303,16 @@ def test_power_above_the_rating(texts: dict[str, str], messages: list[str]) -> N
     assert flags == [("warn", "qwant_c2 4", "efficiency", message, None) for message in messages]
 
 
-CHIPS = {"power_scope": "device", "chip": "GC200", "chip_count": 1, "throughput": 64.99, "efficiency": 4.08 / 3600}
-CHIP_MESSAGE = "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (power of device) are rated 300 W"
+CHIPS = {
+    "power_scope": "device",
+    "chip": "GC200",
+    "chip_count": 1,
+    "throughput": 64.99,
+    "efficiency": 4.08 / 3600,
+}
+CHIP_MESSAGE = (
+    "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (power of device) are rated 300 W"
+)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +323,10 @@ CHIP_MESSAGE = "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (pow
         (CHIPS | {"efficiency": 64.99 / 300.1}, [("efficiency", None)]),
         (CHIPS | {"efficiency": 64.99 / 299.9}, []),
         (CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2}, []),
-        (CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2, "conditions": "Wh per IPU"}, [("efficiency", None)]),
+        (
+            CHIPS | {"efficiency": 64.99 / 599, "chip_count": 2, "conditions": "Wh per IPU"},
+            [("efficiency", None)],
+        ),
         (CHIPS | {"chip": "a chip that no source rates"}, []),
         (CHIPS | {"power_scope": None}, []),
         (CHIPS | {"power_scope": "wall"}, []),
@@ -279,11 +336,17 @@ CHIP_MESSAGE = "57300 W: throughput 64.99 / efficiency 0.001133; 1 × GC200 (pow
         (CHIPS | {"power_w": 301.0, "energy_per_item_j": 9.0}, [("power_w", None)]),
     ],
 )
-def test_power_above_what_the_scope_names(values: dict[str, Any], flagged: list[tuple[str, str | None]]) -> None:
+def test_power_above_what_the_scope_names(
+    values: dict[str, Any], flagged: list[tuple[str, str | None]]
+) -> None:
     data = pick("qwant_c2 4")
-    data = replace(data, results=data.results.assign(**{name: [value] for name, value in values.items()}))
+    data = replace(
+        data, results=data.results.assign(**{name: [value] for name, value in values.items()})
+    )
     hits = find("R29", data)
-    assert [(severity, column) for severity, _, column, _, _ in hits] == [("error", column) for column, _ in flagged]
+    assert [(severity, column) for severity, _, column, _, _ in hits] == [
+        ("error", column) for column, _ in flagged
+    ]
     assert all(text in (None, flag[3]) for flag, (_, text) in zip(hits, flagged, strict=True))
 
 
@@ -308,7 +371,9 @@ def test_work_of_a_network_is_that_of_its_graph() -> None:
 
 
 def test_peak_is_that_of_tiles_and_clock() -> None:
-    """Check 32 multiply-accumulates of a tile and cycle in 16 bits on GC2, and 64 on the later chips."""
+    """Check 32 multiply-accumulates of a tile and cycle in 16 bits on GC2, and 64 on the later
+    chips.
+    """
     for platform, macs in (("C2", 32), ("IPU-M2000", 64), ("Bow-2000", 64)):
         entry = load_vocabulary().platforms[platform.replace("-", "").casefold()]
         peak = entry["tiles_per_chip"] * macs * entry["clock_ghz"] * 2 / 1000

@@ -15,27 +15,44 @@ from ipu_results.errors import DamagedDocumentError
 from tests.check.rules_support import load_dataset
 from tests.conftest import RAW, Query
 
-INPUTS = "recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
+INPUTS = (
+    "recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
+)
 
 
 def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -> None:
-    flag = "FROM flags f WHERE f.result_id = i.key AND f.rule = 'R35' AND contains(f.message, i.contradiction_id)"
-    assert query(f"SELECT count(DISTINCT key) > 100, count(*) FILTER (NOT EXISTS ({flag})) FROM {INPUTS}") == [
-        (True, 0)
-    ]
+    flag = (
+        "FROM flags f WHERE f.result_id = i.key AND f.rule = 'R35' AND contains(f.message,"
+        " i.contradiction_id)"
+    )
+    assert query(
+        f"SELECT count(DISTINCT key) > 100, count(*) FILTER (NOT EXISTS ({flag})) FROM {INPUTS}"
+    ) == [(True, 0)]
 
 
 def test_every_contradiction_of_independent_figures_names_figures_or_facts(query: Query) -> None:
     named = "contradiction_id IN (SELECT contradiction_id FROM contradicted)"
-    facts = "contradiction_id IN (SELECT contradiction_id FROM recomputation_inputs WHERE table_name = 'facts')"
+    facts = (
+        "contradiction_id IN (SELECT contradiction_id FROM recomputation_inputs WHERE table_name ="
+        " 'facts')"
+    )
     assert (
-        query(f"SELECT contradiction_id FROM contradictions WHERE claim_ids IS NULL AND NOT ({named} OR {facts})") == []
+        query(
+            f"SELECT contradiction_id FROM contradictions WHERE claim_ids IS NULL AND NOT ({named}"
+            f" OR {facts})"
+        )
+        == []
     )
 
 
 def test_every_condition_finds_rows(query: Query) -> None:
-    conditions = "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition FROM contradicted"
-    texts = [file.read_text(encoding="utf-8") for file in (RAW / "claims").glob("*contradicted.csv")]
+    conditions = (
+        "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition FROM"
+        " contradicted"
+    )
+    texts = [
+        file.read_text(encoding="utf-8") for file in (RAW / "claims").glob("*contradicted.csv")
+    ]
     rules = {tuple(row.values()) for text in texts for row in csv.DictReader(text.splitlines())}
     assert {*query(conditions)} == rules
 
@@ -61,7 +78,10 @@ def test_no_first_epoch_is_in_a_view_that_ranks_training(query: Query) -> None:
     first = "regexp_matches(conditions, '(?i)1st epoch|epoch 1 of|step 0')"
     assert query(f"SELECT count(*) FROM training WHERE {first}") == [(0,)]
     flagged = "result_id IN (SELECT result_id FROM flags WHERE rule = 'R36')"
-    kept = f"SELECT count(*) > 0, count(*) FILTER (NOT {flagged}) FROM results WHERE {first} AND throughput IS NOT NULL"
+    kept = (
+        f"SELECT count(*) > 0, count(*) FILTER (NOT {flagged}) FROM results WHERE {first} AND"
+        " throughput IS NOT NULL"
+    )
     assert query(kept) == [(True, 0)]
 
 
@@ -76,7 +96,8 @@ def test_curve_that_does_not_grow_with_the_chips_has_a_flag(query: Query) -> Non
             SELECT chip_count, max(throughput) AS best,
                 bool_and(result_id IN (SELECT result_id FROM flags WHERE rule = 'R37')) AS flagged
             FROM results
-            WHERE document_id = 'independent-caraml-2024' AND chip = 'GC200' AND network LIKE 'ResNet%'
+            WHERE document_id = 'independent-caraml-2024' AND chip = 'GC200' AND network LIKE
+            'ResNet%'
             GROUP BY chip_count
         )
         SELECT chip_count, flagged FROM best b
@@ -87,7 +108,10 @@ def test_curve_that_does_not_grow_with_the_chips_has_a_flag(query: Query) -> Non
 
 def change(**values: Any) -> Any:
     data = load_dataset()
-    rows = data.results[(data.results["document_id"] == "independent-caraml-2024") & data.results["efficiency"].notna()]
+    rows = data.results[
+        (data.results["document_id"] == "independent-caraml-2024")
+        & data.results["efficiency"].notna()
+    ]
     return replace(data, results=rows[rows["chip"] == "MI250 GCD"].head(1).assign(**values))
 
 
@@ -98,7 +122,8 @@ def test_die_is_compared_with_the_whole_chip(efficiency: float, flags: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("conditions", "flags"), [("1st epoch, 2 replicas", 1), ("epoch 1 of 2", 1), ("epoch 11 of 20", 0)]
+    ("conditions", "flags"),
+    [("1st epoch, 2 replicas", 1), ("epoch 1 of 2", 1), ("epoch 11 of 20", 0)],
 )
 def test_first_epoch_is_flagged_by_its_conditions(conditions: str, flags: int) -> None:
     assert len(placement.flag_start_up(change(throughput=1.0, conditions=conditions))) == flags
@@ -107,9 +132,13 @@ def test_first_epoch_is_flagged_by_its_conditions(conditions: str, flags: int) -
 @pytest.mark.parametrize(("throughput", "flagged"), [(109.0, [True]), (111.0, []), (200.0, [])])
 def test_growth_is_compared_on_twice_the_chips(throughput: float, flagged: list[bool]) -> None:
     row = change(throughput=100.0, chip_count=2)
-    other = row.results.assign(result_id="0" * 16, throughput=throughput, chip_count=4, row_number=9999)
+    other = row.results.assign(
+        result_id="0" * 16, throughput=throughput, chip_count=4, row_number=9999
+    )
     rows = replace(row, results=pd.concat([row.results, other], ignore_index=True))
-    assert [result_id == "0" * 16 for result_id in scaling.flag_no_growth(rows)["result_id"]] == flagged
+    assert [
+        result_id == "0" * 16 for result_id in scaling.flag_no_growth(rows)["result_id"]
+    ] == flagged
 
 
 class Rows:
@@ -117,7 +146,11 @@ class Rows:
 
     def __init__(self, *rows: tuple[str, dict[str, str]]) -> None:
         self.passthrough = [
-            type("Row", (), {"table": table, "values": {"document_id": "d", **values}, "locator": "line 2"})
+            type(
+                "Row",
+                (),
+                {"table": table, "values": {"document_id": "d", **values}, "locator": "line 2"},
+            )
             for table, values in rows
         ]
 
@@ -139,7 +172,9 @@ def test_rule_that_cannot_hold_names_its_place(changed: dict[str, str], message:
         "severity": "warn",
         **changed,
     }
-    document: Any = Rows(("contradictions", {"contradiction_id": "c", "what": "w"}), ("contradicted", rule))
+    document: Any = Rows(
+        ("contradictions", {"contradiction_id": "c", "what": "w"}), ("contradicted", rule)
+    )
     frames = {"results": data.results, "microbenchmarks": data.microbenchmarks}
     with pytest.raises(DamagedDocumentError, match=f"(?s){message}"):
         find_contradicted([document], frames)

@@ -24,13 +24,23 @@ def test_latency_below_the_period() -> None:
 def test_one_batch_in_flight_is_reached_within_the_printed_digits() -> None:
     data = pick("bow_inference 4-6")
     for row, throughput, latency in ((4, "1,000", "95"), (5, "1,000", "94.99"), (6, "0", "95")):
-        data = change(data, f"bow_inference {row}", batch_size="100", throughput=throughput, latency_ms=latency)
+        data = change(
+            data,
+            f"bow_inference {row}",
+            batch_size="100",
+            throughput=throughput,
+            latency_ms=latency,
+        )
     assert find_places("R01", data) == ["bow_inference 5"]
 
 
-@pytest.mark.parametrize(("latency", "severity"), [("1.32", "error"), ("1.34", "warn")])  # within the repeatability
+@pytest.mark.parametrize(
+    ("latency", "severity"), [("1.32", "error"), ("1.34", "warn")]
+)  # within the repeatability
 def test_latency_that_falls_with_the_batch(latency: str, severity: str) -> None:
-    data = change(pick("bow_inference 4-6"), "bow_inference 5", throughput="9,000", latency_ms=latency)
+    data = change(
+        pick("bow_inference 4-6"), "bow_inference 5", throughput="9,000", latency_ms=latency
+    )
     message = f"latency falls as the batch grows: {latency} ms at batch 8, 1.36 at 4"
     assert find("R02", data) == [(severity, "bow_inference 5", "latency_ms", message, None)]
     assert find("R02", pick(real.BERT_LARGE, real.EFFICIENTNET_B0, real.RESNEXT)) == []
@@ -39,7 +49,9 @@ def test_latency_that_falls_with_the_batch(latency: str, severity: str) -> None:
 
 
 def test_curve_ends_where_anything_but_the_batch_changes() -> None:
-    data = change(pick("bow_inference 4-5"), "bow_inference 5", throughput="2,700", latency_ms="1.2")
+    data = change(
+        pick("bow_inference 4-5"), "bow_inference 5", throughput="2,700", latency_ms="1.2"
+    )
     data = change(data, "bow_inference 4", throughput="9,000")
     data = change(data, "bow_inference 5", batch_size="5", latency_ms="1.90")
     falls = change(data, "bow_inference 4", latency_ms="2.00")
@@ -81,9 +93,13 @@ def test_batch_that_contradicts_its_siblings(rows: tuple[str, ...], flags: list[
 def test_median_of_others_leaves_out_each_value_itself() -> None:
     values = pd.Series([5.0, 1.0, 2.0, 8.0, 3.0, 7.0], index=[10, 4, 7, 1, 0, 3])
     groups = pd.Series(["a", "a", "a", "b", "a", "c"], index=values.index)
-    expected = [values[(groups == groups[row]) & (values.index != row)].median() for row in values.index]
+    expected = [
+        values[(groups == groups[row]) & (values.index != row)].median() for row in values.index
+    ]
     assert expected[:3] == [2.0, 3.0, 3.0]
-    pd.testing.assert_series_equal(find_median_of_others(values, groups), pd.Series(expected, index=values.index))
+    pd.testing.assert_series_equal(
+        find_median_of_others(values, groups), pd.Series(expected, index=values.index)
+    )
 
 
 def test_jump_of_the_pipeline_depth() -> None:
@@ -93,14 +109,18 @@ def test_jump_of_the_pipeline_depth() -> None:
 
 def test_newer_machine_that_is_slower() -> None:
     data = pick(*real.RESNET_256)
-    assert find_brief("R06", data) == ["warn bow_inference 12 latency_ms", "warn bow_inference 12 throughput"]
+    assert find_brief("R06", data) == [
+        "warn bow_inference 12 latency_ms",
+        "warn bow_inference 12 throughput",
+    ]
     assert find_brief("R07", data) == ["info bow_inference 12 throughput"]
     for rule in ("R06", "R07"):
         assert find(rule, pick(real.YOLO_BOW, real.YOLO_POD)) == []
 
 
 @pytest.mark.parametrize(
-    "texts", [{"batch_size": "128"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PopART"}]
+    "texts",
+    [{"batch_size": "128"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PopART"}],
 )
 def test_generations_are_compared_on_the_same_work_only(texts: dict[str, str]) -> None:
     data = change(pick(*real.RESNET_256), "pod_inference 25", **texts)
@@ -108,9 +128,19 @@ def test_generations_are_compared_on_the_same_work_only(texts: dict[str, str]) -
 
 
 def test_unknown_batches_are_not_the_same_batch() -> None:
-    gcn = {"model": "Cluster-GCN", "variant": "", "framework": "TensorFlow2", "dataset": "PPI", "precision": "16.16"}
+    gcn = {
+        "model": "Cluster-GCN",
+        "variant": "",
+        "framework": "TensorFlow2",
+        "dataset": "PPI",
+        "precision": "16.16",
+    }
     data = change(
-        pick(real.CLUSTER_GCN, "pod_training 1"), "pod_training 1", **gcn, batch_size="", throughput="784,439"
+        pick(real.CLUSTER_GCN, "pod_training 1"),
+        "pod_training 1",
+        **gcn,
+        batch_size="",
+        throughput="784,439",
     )
     data = change(data, "pod_training 1", platform="IPU-M2000")
     assert find("R06", data) == find("R07", data) == []
@@ -123,13 +153,23 @@ def test_throughput_per_chip_that_grows_with_the_machine() -> None:
 
 
 def test_framework_that_is_far_ahead_of_another() -> None:
-    data = pick("pod_inference 12-18", "pod_inference 21-35", real.EFFICIENTNET_B0, "pod_inference 38-61")
-    assert find_brief("R26", data) == [f"info pod_inference {row} throughput" for row in (38, 39, 40)]
+    data = pick(
+        "pod_inference 12-18", "pod_inference 21-35", real.EFFICIENTNET_B0, "pod_inference 38-61"
+    )
+    assert find_brief("R26", data) == [
+        f"info pod_inference {row} throughput" for row in (38, 39, 40)
+    ]
 
 
 @pytest.mark.parametrize(
     "texts",
-    [{"batch_size": "63"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PyTorch"}, {"dataset": "other"}],
+    [
+        {"batch_size": "63"},
+        {"batch_size": ""},
+        {"precision": "16.32"},
+        {"framework": "PyTorch"},
+        {"dataset": "other"},
+    ],
 )
 def test_frameworks_are_compared_in_the_same_row_only(texts: dict[str, str]) -> None:
     data = pick("pod_inference 39", "pod_inference 47")
@@ -146,6 +186,12 @@ def test_networks_under_one_name_are_not_the_same_row() -> None:
 def test_missing_text_is_a_group_of_its_own_and_has_no_parts() -> None:
     texts = pd.Series(["n=1", None, "n=2", None, "n=1"], dtype="str")
     parts = map_texts(texts, lambda distinct: distinct.str.extract(r"n=(\d)"))
-    assert parts[0].astype(object).where(parts[0].notna(), None).to_list() == ["1", None, "2", None, "1"]
+    assert parts[0].astype(object).where(parts[0].notna(), None).to_list() == [
+        "1",
+        None,
+        "2",
+        None,
+        "1",
+    ]
     groups = number_groups(texts, pd.Series([1, 1, 1, 2, 1]))
     assert (groups.tolist(), find_first(groups).tolist()) == ([0, 1, 2, 3, 0], [0, 1, 2, 3])

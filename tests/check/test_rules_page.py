@@ -1,4 +1,6 @@
-"""All rules together: over the whole dataset, single rows and no row at all; docs/reference/rules.md has the counts."""
+"""All rules together: over the whole dataset, single rows and no row at all;
+docs/reference/rules.md has the counts.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,13 @@ def flags() -> pd.DataFrame:
 
 
 def test_flags_with_their_messages_are_those_of_the_committed_dataset(flags: pd.DataFrame) -> None:
-    """Fail for a changed message, too. That a build gives the committed dataset is the proof of test_ingest."""
-    stored = pd.read_parquet(ROOT / "warehouse" / "flags.parquet").sort_values(list(FLAGS.key), ignore_index=True)
+    """Fail for a changed message, too.
+
+    That a build gives the committed dataset is the proof of test_ingest.
+    """
+    stored = pd.read_parquet(ROOT / "warehouse" / "flags.parquet").sort_values(
+        list(FLAGS.key), ignore_index=True
+    )
     pd.testing.assert_frame_equal(flags, stored[list(FLAGS.names)], check_dtype=False)
 
 
@@ -37,17 +44,27 @@ def test_flags_with_their_messages_are_those_of_the_committed_dataset(flags: pd.
         ("batch_size", "ResNet-50 v1.5", "360"),
     ],
 )
-def test_unusual_but_correct_cells_are_not_flagged(query: Query, column: str, model: str, text: str) -> None:
-    cells = f"FROM cells c JOIN results r USING (result_id) WHERE (column_name, raw_text) = ('{column}', '{text}')"
+def test_unusual_but_correct_cells_are_not_flagged(
+    query: Query, column: str, model: str, text: str
+) -> None:
+    cells = (
+        "FROM cells c JOIN results r USING (result_id) WHERE (column_name, raw_text) ="
+        f" ('{column}', '{text}')"
+    )
     assert query(f"SELECT count(*) > 0 {cells} AND model = '{model}'") == [(True,)]
-    flagged = f"SELECT severity FROM flags WHERE column_name = '{column}' AND result_id IN (SELECT r.result_id {cells}"
+    flagged = (
+        f"SELECT severity FROM flags WHERE column_name = '{column}' AND result_id IN (SELECT"
+        f" r.result_id {cells}"
+    )
     assert {severity for (severity,) in query(f"{flagged} AND model = '{model}')")} <= {"info"}
 
 
 def shuffle(data: Dataset, seed: int) -> Dataset:
     order = np.random.default_rng(seed)
     names = ("results", "cells", "platforms", "models", "official", "configurations")
-    return replace(data, **{name: getattr(data, name).sample(frac=1, random_state=order) for name in names})
+    return replace(
+        data, **{name: getattr(data, name).sample(frac=1, random_state=order) for name in names}
+    )
 
 
 AUDITED = {
@@ -56,27 +73,30 @@ AUDITED = {
         "AND match_confidence <> 'exact' AND (severity <> 'info' OR suggested IS NOT NULL)"
     ),
     "R02 on a row with R01": (
-        "SELECT count(*) FROM flags f JOIN flags o USING (result_id) WHERE f.rule = 'R02' AND o.rule = 'R01'"
+        "SELECT count(*) FROM flags f JOIN flags o USING (result_id) WHERE f.rule = 'R02' AND"
+        " o.rule = 'R01'"
     ),
     "R05 on the latency of an item": (
-        "SELECT count(*) FROM flags JOIN results USING (result_id) WHERE rule = 'R05' AND latency_basis = 'per-item'"
+        "SELECT count(*) FROM flags JOIN results USING (result_id) WHERE rule = 'R05' AND"
+        " latency_basis = 'per-item'"
     ),
     "R16 twice for one name": (
-        "SELECT count(*) FROM (SELECT message FROM flags WHERE rule = 'R16' GROUP BY ALL HAVING count(*) > 1)"
+        "SELECT count(*) FROM (SELECT message FROM flags WHERE rule = 'R16' GROUP BY ALL HAVING"
+        " count(*) > 1)"
     ),
     "one batch timed with more in flight, without a flag": (
-        "SELECT count(*) FROM results r WHERE latency_basis = 'per-batch' AND batches_in_flight >= 1.4 "
-        "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R25')"
+        "SELECT count(*) FROM results r WHERE latency_basis = 'per-batch' AND batches_in_flight >="
+        " 1.4 AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R25')"
     ),
     "a packed batch without a flag": (
         "SELECT count(*) FROM results r WHERE variant ILIKE '%packed%' AND batch_size IS NOT NULL "
         "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R27')"
     ),
     "EfficientNet-B0 that heads the analysis of latency far ahead of TensorFlow, without a flag": (
-        "SELECT count(*) FROM latency_bounded r JOIN results t USING (table_name, model, platform, batch_size) "
-        "WHERE r.model = 'EfficientNet-B0' AND r.platform = 'IPU-M2000' AND t.framework = 'TensorFlow1' "
-        "AND r.throughput > 1.4 * t.throughput "
-        "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R26')"
+        "SELECT count(*) FROM latency_bounded r JOIN results t USING (table_name, model, platform,"
+        " batch_size) WHERE r.model = 'EfficientNet-B0' AND r.platform = 'IPU-M2000' AND"
+        " t.framework = 'TensorFlow1' AND r.throughput > 1.4 * t.throughput AND NOT EXISTS (FROM"
+        " flags f WHERE f.result_id = r.result_id AND rule = 'R26')"
     ),
 }
 
@@ -86,7 +106,9 @@ def test_what_the_audit_disputed_has_no_rows(query: Query, sql: str) -> None:
     assert query(sql) == [(0,)]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 def test_order_of_rows_does_not_matter(flags: pd.DataFrame, seed: int) -> None:
     pd.testing.assert_frame_equal(find_flags(shuffle(load_dataset(), seed)), flags)
 
@@ -104,7 +126,9 @@ def test_no_rows_give_an_empty_table_of_flags() -> None:
     pandera_schema(FLAGS).validate(find_flags(nothing))
 
 
-@pytest.mark.parametrize("row", ["bow_inference 1", "bow_inference 37", "bow_training 35", "pod_inference 68"])
+@pytest.mark.parametrize(
+    "row", ["bow_inference 1", "bow_inference 37", "bow_training 35", "pod_inference 68"]
+)
 def test_single_row_is_compared_with_nothing(row: str) -> None:
     assert set(find_flags(pick(row))["rule"]) <= {"R01", "R09", "R10", "R11", "R35"}
 
@@ -112,7 +136,9 @@ def test_single_row_is_compared_with_nothing(row: str) -> None:
 def test_only_published_rows_are_checked() -> None:
     data = load_dataset()
     emulated = data.results.assign(origin="emulated")
-    assert set(find_flags(replace(data, results=emulated))["rule"]) >= {"R34"}  # of the microbenchmarks alone
+    assert set(find_flags(replace(data, results=emulated))["rule"]) >= {
+        "R34"
+    }  # of the microbenchmarks alone
     data = replace(data, results=emulated, microbenchmarks=data.microbenchmarks[:0])
     assert [rule.id for rule in RULES if len(data.compute_once(rule.find))] == []
     assert find_flags(data).empty
@@ -124,13 +150,21 @@ def test_rules_have_distinct_ids_in_order_and_a_description() -> None:
 
 
 def test_every_hit_of_every_rule_was_read_by_hand(query: Query) -> None:
-    """Fail when the dataset has another number of hits: read them, then bring schema/rule_review.toml up to date."""
+    """Fail when the dataset has another number of hits: read them, then bring
+    schema/rule_review.toml up to date.
+    """
     review = load_review()
     assert list(review) == [rule.id for rule in RULES]
     counts = dict(query("SELECT rule, count(*) FROM flags GROUP BY 1"))
-    assert {name: entry["hits"] for name, entry in review.items()} == {name: counts.get(name, 0) for name in review}
-    hits = query("SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)")
+    assert {name: entry["hits"] for name, entry in review.items()} == {
+        name: counts.get(name, 0) for name in review
+    }
+    hits = query(
+        "SELECT rule, table_name, row_number, column_name FROM flags JOIN results USING (result_id)"
+    )
     for name, rule in review.items():
         places = [place for rule_id, *place in hits if rule_id == name]
-        doubtful = [tuple(hit) for entry in rule.get("doubtful", []) for hit in list_doubtful(entry, places)]
+        doubtful = [
+            tuple(hit) for entry in rule.get("doubtful", []) for hit in list_doubtful(entry, places)
+        ]
         assert len(set(doubtful)) == len(doubtful), name

@@ -1,4 +1,6 @@
-"""Rules about what the cells print and what surrounds a row, on rows of the performance page of 2023-07-04."""
+"""Rules about what the cells print and what surrounds a row, on rows of the performance page of
+2023-07-04.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def test_blank_cell() -> None:
         "warn pod_time_to_result 1 batch_size",
         "info pod_time_to_result 1 variant",
     ]
-    assert find("R09", replace(data, printed_tables=frozenset())) == []  # a transcription of ours prints no header
+    assert (
+        find("R09", replace(data, printed_tables=frozenset())) == []
+    )  # a transcription of ours prints no header
     assert find("R09", pick(real.GPT2, OGB, real.MLPERF)) == []
 
 
@@ -135,13 +139,17 @@ def test_lost_trailing_zero_and_thousands_mark() -> None:
     assert find("R19", pick(BERT_BASE, real.FASTSPEECH)) == [
         ("info", "bow_inference 8", "latency_ms", f"0.6 {zero.format(1)}", "0.60")
     ]
-    bare = change(pick(BERT_BASE, real.FASTSPEECH), BERT_BASE, throughput="28069", latency_ms="1141")
+    bare = change(
+        pick(BERT_BASE, real.FASTSPEECH), BERT_BASE, throughput="28069", latency_ms="1141"
+    )
     mark = "28069 has no thousands mark, other figures of the column have one"
     assert find("R19", bare) == [
         ("info", "bow_inference 8", "latency_ms", f"1141 {zero.format(0)}", "1141.00"),
         ("info", "bow_inference 8", "throughput", mark, "28,069"),
     ]
-    assert find("R19", change(pick(BERT_BASE), BERT_BASE, throughput="28069", latency_ms="1141")) == []
+    assert (
+        find("R19", change(pick(BERT_BASE), BERT_BASE, throughput="28069", latency_ms="1141")) == []
+    )
     assert find("R19", replace(bare, printed_tables=frozenset())) == []
     assert find("R19", pick(real.MLPERF, OGB, real.EFFICIENTNET_B0)) == []
 
@@ -157,6 +165,14 @@ def test_network_behind_a_model_name() -> None:
 
 def test_batch_of_packs() -> None:
     data = pick("bow_training 1-3", "bow_training 13", "bow_training 42")
-    assert find_brief("R27", data) == ["info bow_training 1 batch_size", "info bow_training 3 batch_size"]
-    assert find_places("R27", change(pick("bow_training 1"), "bow_training 1", variant="SL128, unpacked")) == []
+    assert find_brief("R27", data) == [
+        "info bow_training 1 batch_size",
+        "info bow_training 3 batch_size",
+    ]
+    assert (
+        find_places(
+            "R27", change(pick("bow_training 1"), "bow_training 1", variant="SL128, unpacked")
+        )
+        == []
+    )
     assert find_places("R27", change(pick("bow_training 1"), "bow_training 1", batch_size="")) == []

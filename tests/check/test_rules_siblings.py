@@ -1,4 +1,6 @@
-"""Rules that compare a row with its siblings: each sees one planted error in rows that it does not flag as printed."""
+"""Rules that compare a row with its siblings: each sees one planted error in rows that it does not
+flag as printed.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,18 @@ CURVES = "independent_results 701-1600"  # YOLOv4 of Heidelberg, by batch and im
 BERT = ("bow_training 1-20", "pod_training 1-20", "bow_training_history 1-20")
 BATCH_OF_THE_SECOND = {"batch_size": 4, "micro_batch_size": 2}
 PLANTED = {
-    "a figure of the neighbour": ("R39", ("qwant_c2 1-6",), "qwant_c2 3", {"throughput": "2063.03"}),
-    "a digit among curves": ("R40", (CURVES,), "independent_results 736", {"throughput": "272.958"}),
+    "a figure of the neighbour": (
+        "R39",
+        ("qwant_c2 1-6",),
+        "qwant_c2 3",
+        {"throughput": "2063.03"},
+    ),
+    "a digit among curves": (
+        "R40",
+        (CURVES,),
+        "independent_results 736",
+        {"throughput": "272.958"},
+    ),
     "a digit of one curve": (
         "R40",
         ("independent_results 388-606",),
@@ -35,7 +47,9 @@ PLANTED = {
 
 
 @pytest.mark.parametrize(("rule", "rows", "place", "texts"), PLANTED.values(), ids=PLANTED)
-def test_planted_error_is_flagged(rule: str, rows: tuple[str, ...], place: str, texts: dict[str, str]) -> None:
+def test_planted_error_is_flagged(
+    rule: str, rows: tuple[str, ...], place: str, texts: dict[str, str]
+) -> None:
     printed = pick(*rows)
     changed = change(printed, place, **texts)
     before, after = ({flag[1:3] for flag in find(rule, data)} for data in (printed, changed))
@@ -45,18 +59,31 @@ def test_planted_error_is_flagged(rule: str, rows: tuple[str, ...], place: str, 
 def test_batch_of_the_neighbour_is_a_setup_with_two_figures() -> None:
     printed = pick("qwant_c2 1-6")
     is_third = printed.results["row_number"] == 3
-    twice = {name: printed.results[name].mask(is_third, value) for name, value in BATCH_OF_THE_SECOND.items()}
-    flagged = {flag[1:3] for flag in find("R38", replace(printed, results=printed.results.assign(**twice)))}
-    assert flagged == {(f"qwant_c2 {row}", column) for row in (2, 3) for column in ("throughput", "latency_ms")}
+    twice = {
+        name: printed.results[name].mask(is_third, value)
+        for name, value in BATCH_OF_THE_SECOND.items()
+    }
+    flagged = {
+        flag[1:3] for flag in find("R38", replace(printed, results=printed.results.assign(**twice)))
+    }
+    assert flagged == {
+        (f"qwant_c2 {row}", column) for row in (2, 3) for column in ("throughput", "latency_ms")
+    }
     assert find("R38", printed) == []
 
 
 def test_row_unlike_its_conditions_is_flagged() -> None:
     printed = pick(CURVES)
-    single = printed.results["compute_precision"].mask(printed.results["row_number"] == 736, "single")
-    message = "single, where the 17 other rows with the same conditions have half; read the cell again"
+    single = printed.results["compute_precision"].mask(
+        printed.results["row_number"] == 736, "single"
+    )
+    message = (
+        "single, where the 17 other rows with the same conditions have half; read the cell again"
+    )
     flag = ("warn", "independent_results 736", "compute_precision", message, None)
-    assert find("R43", replace(printed, results=printed.results.assign(compute_precision=single))) == [flag]
+    assert find(
+        "R43", replace(printed, results=printed.results.assign(compute_precision=single))
+    ) == [flag]
     assert find("R43", printed) == []
 
 
@@ -77,4 +104,7 @@ def test_digits_give_away_the_clock_of_a_column() -> None:
     rows = data.microbenchmarks
     [last] = rows.index[(rows["device"] == "Bow") & (rows["value"].round(6) == 353.088271)]
     values = rows["canonical_value"].mask(rows.index == last, rows["canonical_value"] * (1 + 1e-9))
-    assert find_messages(replace(data, microbenchmarks=rows.assign(canonical_value=values))) == [hits[0], hits[2]]
+    assert find_messages(replace(data, microbenchmarks=rows.assign(canonical_value=values))) == [
+        hits[0],
+        hits[2],
+    ]

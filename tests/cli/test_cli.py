@@ -20,10 +20,22 @@ from ipu_results.ground.sql import run_query
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import PAGE, PAPER, RAW, ROOT, get_error, query_rows, read_files, run_cli, run_process
+from tests.conftest import (
+    PAGE,
+    PAPER,
+    RAW,
+    ROOT,
+    get_error,
+    query_rows,
+    read_files,
+    run_cli,
+    run_process,
+)
 
 SOURCES = ROOT.parent / "shared" / "sources"
-needs_sources = pytest.mark.skipif(not SOURCES.exists(), reason="the source texts are not on this machine")
+needs_sources = pytest.mark.skipif(
+    not SOURCES.exists(), reason="the source texts are not on this machine"
+)
 
 
 @pytest.mark.parametrize("command", sorted(main.commands))
@@ -32,7 +44,9 @@ def test_every_command_has_help_with_an_example_and_is_documented(command: str) 
     assert done.returncode == 0
     assert f"  ipu-results {command} " in done.stdout
     assert re.search("Examples?:", done.stdout)
-    options = [param for param in main.commands[command].params if param.param_type_name == "option"]
+    options = [
+        param for param in main.commands[command].params if param.param_type_name == "option"
+    ]
     assert [option.opts for option in options if option.opts[0] not in done.stdout] == []
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     assert any(f"ipu-results {command}" in page.read_text(encoding="utf-8") for page in pages)
@@ -51,7 +65,9 @@ def test_help_lists_the_commands_in_working_order_with_whole_sentences() -> None
 def test_help_imports_no_heavy_library() -> None:
     heavy = "('pandas', 'duckdb', 'pyarrow', 'numpy', 'onnx')"
     code = f"import sys, ipu_results.cli; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
     assert done.stdout == "[]\n"
 
 
@@ -90,9 +106,22 @@ def test_error_is_one_line_and_with_debug_a_traceback(tmp_path: Path) -> None:
 
 def test_ingest_ends_with_a_table_of_documents(ingest_output: list[str]) -> None:
     assert ingest_output[0].split() == (
-        ["document", "extracted", "accepted", "quarantined", "duplicate", "results", "error", "warn", "info", "s"]
+        [
+            "document",
+            "extracted",
+            "accepted",
+            "quarantined",
+            "duplicate",
+            "results",
+            "error",
+            "warn",
+            "info",
+            "s",
+        ]
     )
-    page = next(line for line in ingest_output if line.split()[:1] == ["graphcore-performance-2023-07-04"])
+    page = next(
+        line for line in ingest_output if line.split()[:1] == ["graphcore-performance-2023-07-04"]
+    )
     assert page.split()[1:6] == ["248", "248", "0", "0", "248"]
     assert ingest_output[-2].split()[:6] == ["total", "34472", "34472", "0", "0", "3723"]
     assert ingest_output[-1].startswith("3723 results in ")
@@ -108,7 +137,10 @@ def query_json(warehouse: Path, sql: str) -> Any:
 
 
 def test_query_prints_a_table_csv_and_json(warehouse: Path) -> None:
-    sql = "SELECT model, throughput, variant FROM results WHERE table_name = 'ogb_lsc' ORDER BY row_number"
+    sql = (
+        "SELECT model, throughput, variant FROM results WHERE table_name = 'ogb_lsc' ORDER BY"
+        " row_number"
+    )
     table = run_cli("query", "--warehouse", warehouse, sql)
     assert [line.split() for line in table.stdout.splitlines()[2:]] == [
         ["GPS++", "17800", "NULL"],
@@ -116,7 +148,11 @@ def test_query_prints_a_table_csv_and_json(warehouse: Path) -> None:
     ]
     assert table.stderr == "2 rows\n"
     text = run_cli("query", "--warehouse", warehouse, "--format", "csv", sql).stdout
-    assert text.splitlines() == ["model,throughput,variant", "GPS++,17800.0,", "TransE (256),1260000.0,"]
+    assert text.splitlines() == [
+        "model,throughput,variant",
+        "GPS++,17800.0,",
+        "TransE (256),1260000.0,",
+    ]
     assert query_json(warehouse, sql) == [
         {"model": "GPS++", "throughput": 17800.0, "variant": None},
         {"model": "TransE (256)", "throughput": 1260000.0, "variant": None},
@@ -124,7 +160,10 @@ def test_query_prints_a_table_csv_and_json(warehouse: Path) -> None:
 
 
 def test_json_keeps_types_and_writes_what_it_cannot_hold_as_null_or_text(warehouse: Path) -> None:
-    values = "DATE '2023-07-04' AS d, 'nan'::DOUBLE AS n, 'infinity'::DOUBLE AS i, true AS b, [1, 2] AS l"
+    values = (
+        "DATE '2023-07-04' AS d, 'nan'::DOUBLE AS n, 'infinity'::DOUBLE AS i, true AS b, [1, 2]"
+        " AS l"
+    )
     assert query_json(warehouse, f"SELECT {values}") == [
         {"d": "2023-07-04", "n": None, "i": None, "b": True, "l": [1, 2]}
     ]
@@ -136,7 +175,10 @@ def test_json_keeps_types_and_writes_what_it_cannot_hold_as_null_or_text(warehou
 
 
 def test_query_prints_records(warehouse: Path) -> None:
-    sql = "SELECT model, variant, 'a\nb' AS note FROM results WHERE table_name = 'ogb_lsc' ORDER BY row_number"
+    sql = (
+        "SELECT model, variant, 'a\nb' AS note FROM results WHERE table_name = 'ogb_lsc' ORDER BY"
+        " row_number"
+    )
     done = run_cli("query", "--warehouse", warehouse, "--format", "record", sql)
     assert done.stdout.split("\n\n") == [
         "row 1 ---\nmodel    GPS++\nvariant  NULL\nnote     a\\nb",
@@ -149,12 +191,25 @@ def test_query_prints_records(warehouse: Path) -> None:
 def test_terminal_gets_colours_and_records_where_a_table_is_too_wide(warehouse: Path) -> None:
     def run_on_terminal(sql: str, *options: str) -> str:
         command = shlex.join(
-            [sys.executable, "-m", "ipu_results", "query", "--warehouse", str(warehouse), sql, *options]
+            [
+                sys.executable,
+                "-m",
+                "ipu_results",
+                "query",
+                "--warehouse",
+                str(warehouse),
+                sql,
+                *options,
+            ]
         )
         code = "import pty, sys; pty.spawn(['/bin/sh', '-c', sys.argv[1]])"
         environment = os.environ | {"COLUMNS": "60"}
         done = subprocess.run(
-            [sys.executable, "-c", code, command], capture_output=True, text=True, env=environment, check=True
+            [sys.executable, "-c", code, command],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
         )
         return done.stdout.replace("\r", "")
 
@@ -162,7 +217,9 @@ def test_terminal_gets_colours_and_records_where_a_table_is_too_wide(warehouse: 
     assert run_on_terminal("FROM results LIMIT 1").startswith("row 1 --")
     assert run_on_terminal("FROM results LIMIT 1", "--format", "csv").startswith("result_id,")
     assert "\x1b[31merror:\x1b[0m " in run_on_terminal("SELECT nonsense")
-    assert run_process("query", "--warehouse", warehouse, "SELECT nonsense").stderr.startswith("error: ")
+    assert run_process("query", "--warehouse", warehouse, "SELECT nonsense").stderr.startswith(
+        "error: "
+    )
 
 
 def test_query_without_rows_prints_the_header(warehouse: Path) -> None:
@@ -215,18 +272,29 @@ def test_examples_of_query_return_rows_without_error_flags(warehouse: Path) -> N
     examples = re.findall(r'ipu-results query "([^"]+)"', text)
     assert len(examples) == 2
     for sql in examples:
-        rows = json.loads(run_cli("query", sql, "--warehouse", warehouse, "--format", "json").stdout)
+        rows = json.loads(
+            run_cli("query", sql, "--warehouse", warehouse, "--format", "json").stdout
+        )
         assert rows
-        place = "model, platform, batch_size, latency_ms" if "latency_ms" in rows[0] else "result_id"
+        place = (
+            "model, platform, batch_size, latency_ms" if "latency_ms" in rows[0] else "result_id"
+        )
         known = run_cli(
-            "query", f"SELECT {place} FROM results WHERE errors = 0", "--warehouse", warehouse, "--format", "json"
+            "query",
+            f"SELECT {place} FROM results WHERE errors = 0",
+            "--warehouse",
+            warehouse,
+            "--format",
+            "json",
         )
         clean = json.loads(known.stdout)
         assert all({name: row[name] for name in place.split(", ")} in clean for row in rows)
 
 
 @pytest.mark.parametrize("fixture", ["warehouse", "parquet_only"])
-def test_query_refuses_to_write_and_to_leave_the_warehouse(request: pytest.FixtureRequest, fixture: str) -> None:
+def test_query_refuses_to_write_and_to_leave_the_warehouse(
+    request: pytest.FixtureRequest, fixture: str
+) -> None:
     folder = request.getfixturevalue(fixture)
     before = read_files(folder)
     with open_warehouse(folder) as connection:
@@ -238,12 +306,17 @@ def test_query_refuses_to_write_and_to_leave_the_warehouse(request: pytest.Fixtu
 
 
 def test_query_reads_the_committed_parquet_files(warehouse: Path, parquet_only: Path) -> None:
-    sql = "SELECT rule, count(*) AS n FROM flags JOIN inference USING (result_id) GROUP BY 1 ORDER BY 1"
+    sql = (
+        "SELECT rule, count(*) AS n FROM flags JOIN inference USING (result_id) GROUP BY 1 ORDER"
+        " BY 1"
+    )
     assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) != []
     assert len(read_files(parquet_only)) == len(TABLES) + 2 * len(FILE_VIEWS)
 
 
-def test_query_has_one_thread_so_that_ties_have_one_order_on_every_machine(warehouse: Path, parquet_only: Path) -> None:
+def test_query_has_one_thread_so_that_ties_have_one_order_on_every_machine(
+    warehouse: Path, parquet_only: Path
+) -> None:
     sql = "SELECT current_setting('threads')"
     assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) == [(1,)]
 
@@ -255,7 +328,9 @@ def test_query_without_a_warehouse_names_the_command_that_builds_it(tmp_path: Pa
     assert not (tmp_path / "none").exists()
 
 
-def test_query_falls_back_to_the_installed_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_falls_back_to_the_installed_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = run_cli("query", "SELECT count(*) AS n FROM results", "--format", "csv")
     assert (done.returncode, done.stdout) == (0, "n\n3723\n")
@@ -263,8 +338,13 @@ def test_query_falls_back_to_the_installed_dataset(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.slow
 def test_closed_pipe_is_not_an_error(warehouse: Path) -> None:
-    command = f"{sys.executable} -m ipu_results query --warehouse {warehouse} 'SELECT * FROM cells' | head -n 1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
+    command = (
+        f"{sys.executable} -m ipu_results query --warehouse {warehouse} 'SELECT * FROM cells' |"
+        " head -n 1"
+    )
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False
+    )
     assert "Traceback" not in done.stderr
     assert "error" not in done.stderr
 
@@ -289,7 +369,9 @@ def test_extract_prints_the_tables_of_the_page_as_json() -> None:
     assert tables[5]["rows"] == [
         ["MCMC TFP", "", "IPU-M2000", "SDK 2.4.0", "TensorFlow1", "Proprietary", "", "32.32", "49"]
     ]
-    assert [len(table["rows"]) for table in extract_tables(RAW / "graphcore/performance-2022-03.csv")] == [17]
+    assert [
+        len(table["rows"]) for table in extract_tables(RAW / "graphcore/performance-2022-03.csv")
+    ] == [17]
 
 
 def test_extract_prints_each_table_as_csv_with_its_name() -> None:
@@ -297,12 +379,15 @@ def test_extract_prints_each_table_as_csv_with_its_name() -> None:
     assert done.returncode == 0
     blocks = [list(csv.reader(io.StringIO(block))) for block in done.stdout.strip().split("\n\n")]
     assert [block[0] for block in blocks] == [
-        ["table_name", "Batch size", name] for name in ("Latency", "Throughput", "Energy efficiency")
+        ["table_name", "Batch size", name]
+        for name in ("Latency", "Throughput", "Energy efficiency")
     ]
     assert blocks[2][1:] == [
         ["qwant_table_3", batch, figure]
         for batch, figure in zip(
-            ["2", "4", "6", "8", "10", "12"], ["6.51", "7.80", "7.87", "9.07", "9.68", "9.49"], strict=True
+            ["2", "4", "6", "8", "10", "12"],
+            ["6.51", "7.80", "7.87", "9.07", "9.68", "9.49"],
+            strict=True,
         )
     ]
 
@@ -321,13 +406,16 @@ def test_extract_reads_the_source_texts() -> None:
 def test_extract_prints_the_readable_rows_and_names_the_others(tmp_path: Path) -> None:
     text = (RAW / PAGE).read_text(encoding="utf-8")
     broken = tmp_path / "page.html"
-    broken.write_text(text.replace("<td>Wikipedia</td><td>54,784</td>", "<td>54,784</td>", 1), encoding="utf-8")
+    broken.write_text(
+        text.replace("<td>Wikipedia</td><td>54,784</td>", "<td>54,784</td>", 1), encoding="utf-8"
+    )
     done = run_cli("extract", broken, "--format", "json")
     assert done.returncode == 1
     assert [len(table["rows"]) for table in json.loads(done.stdout)] == [2, 63, 37, 11, 62, 1, 71]
     [line] = done.stderr.splitlines()
     assert line.startswith(
-        "error: page.html: table 2, row 1, bow_training, row 1: 8 cells under a header of 9 (row-width)"
+        "error: page.html: table 2, row 1, bow_training, row 1: 8 cells under a header of 9"
+        " (row-width)"
     )
 
 
@@ -340,7 +428,9 @@ def test_extract_prints_the_readable_rows_and_names_the_others(tmp_path: Path) -
         ("none.html", None, "cannot be read: No such file or directory"),
     ],
 )
-def test_unreadable_document_is_one_line(tmp_path: Path, name: str, content: bytes | None, word: str) -> None:
+def test_unreadable_document_is_one_line(
+    tmp_path: Path, name: str, content: bytes | None, word: str
+) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     done = run_cli("extract", tmp_path / name)
@@ -359,7 +449,9 @@ def test_document_over_the_limit_is_refused() -> None:
 @needs_sources
 def test_line_lost_from_the_paper_never_gives_a_wrong_figure(tmp_path: Path) -> None:
     """Drop each line of the three tables in turn: the tables of the other metrics reveal a shift."""
-    lines = (SOURCES / "qwant-c2-report-arxiv-2002.11670.txt").read_text(encoding="utf-8").split("\n")
+    lines = (
+        (SOURCES / "qwant-c2-report-arxiv-2002.11670.txt").read_text(encoding="utf-8").split("\n")
+    )
     whole = {name: set(map(tuple, rows)) for name, rows in extract_paper(tmp_path, lines).items()}
     for number in [i for i, line in enumerate(lines) if re.fullmatch(r"\s?\d+(\.\d\d)?", line)]:
         for name, rows in extract_paper(tmp_path, lines[:number] + lines[number + 1 :]).items():

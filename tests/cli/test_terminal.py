@@ -1,4 +1,6 @@
-"""What a terminal shows: help in groups, completion, the step that a command is at, and figures without noise."""
+"""What a terminal shows: help in groups, completion, the step that a command is at, and figures
+without noise.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,22 @@ def test_command_alone_prints_its_help_as_lines() -> None:
     alone, shown = run_cli(), run_cli("--help")
     assert (alone.returncode, alone.stderr) == (2, shown.stdout)
     assert [line for line in shown.stdout.splitlines() if re.fullmatch(r"\S[^:]*:", line)][1:] == [
-        *("Use the dataset:", "Predict and measure:", "Hand figures in:", "Make the dataset:", "Release it:")
+        *(
+            "Use the dataset:",
+            "Predict and measure:",
+            "Hand figures in:",
+            "Make the dataset:",
+            "Release it:",
+        )
     ]
 
 
 def test_shell_completes_a_command() -> None:
-    env = {"_IPU_RESULTS_COMPLETE": "bash_complete", "COMP_WORDS": "ipu-results ver", "COMP_CWORD": "1"}
+    env = {
+        "_IPU_RESULTS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "ipu-results ver",
+        "COMP_CWORD": "1",
+    }
     done = CliRunner().invoke(main, [], prog_name="ipu-results", env=env)
     assert done.stdout == "plain,verify\n"
 
@@ -57,7 +69,9 @@ with common.show_step("read", "first") as update:
         ("SELECT 'nan'::DOUBLE AS x", "nan"),
     ],
 )
-def test_tables_have_no_float_noise_and_csv_has_every_digit(warehouse: Path, sql: str, shown: str) -> None:
+def test_tables_have_no_float_noise_and_csv_has_every_digit(
+    warehouse: Path, sql: str, shown: str
+) -> None:
     assert run_cli("query", sql, "--warehouse", warehouse).stdout.split()[2:] == shown.split()
     exact = run_cli("query", sql, "--warehouse", warehouse, "--format", "csv").stdout.split()[1:]
     assert (exact == [shown]) == (shown == "4076.631309287539")

@@ -1,4 +1,6 @@
-"""Compare runs from the command line: files that are read, formats that are written, and what is refused."""
+"""Compare runs from the command line: files that are read, formats that are written, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,16 @@ CLEAR = "\x1b[2J"
 def test_a_slip_of_the_unit_is_doubtful(warehouse: Path) -> None:
     [comparison] = compare(warehouse=warehouse, **RESNET, throughput=7.8)
     assert comparison.status == "doubtful"
-    done = run_cli("compare", "--strict", *to_options(RESNET), "--throughput", 7.8, "--warehouse", warehouse)
+    done = run_cli(
+        "compare", "--strict", *to_options(RESNET), "--throughput", 7.8, "--warehouse", warehouse
+    )
     assert (done.returncode, done.stderr) == (1, "")
 
 
 def to_options(figures: dict[str, Any]) -> list[Any]:
-    return [part for name, value in figures.items() for part in (f"--{name.replace('_', '-')}", value)]
+    return [
+        part for name, value in figures.items() for part in (f"--{name.replace('_', '-')}", value)
+    ]
 
 
 def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse: Path) -> None:
@@ -76,7 +82,9 @@ def test_folder_that_is_not_a_run_or_was_edited_is_refused(tmp_path: Path, wareh
 def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
     file = tmp_path / f"<script>alert(1)</script>{CLEAR}.csv".replace("/", "_")
     file.write_text(
-        f'model,platform,batch_size,throughput,variant\nresnet50,IPU-M2000,4,7800,"<img src=x>{CLEAR}"\n', "utf-8"
+        'model,platform,batch_size,throughput,variant\nresnet50,IPU-M2000,4,7800,"<img'
+        f' src=x>{CLEAR}"\n',
+        "utf-8",
     )
     page = run_cli("compare", file, "--format", "html", "--warehouse", warehouse).stdout
     assert "<script" not in page
@@ -84,7 +92,9 @@ def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
     assert "&lt;img src=x&gt;" in page
     text = run_cli("compare", file, "--warehouse", warehouse).stdout
     assert CLEAR not in text + page
-    (record,) = json.loads(run_cli("compare", file, "--format", "json", "--warehouse", warehouse).stdout)
+    (record,) = json.loads(
+        run_cli("compare", file, "--format", "json", "--warehouse", warehouse).stdout
+    )
     assert record["measurement"]["variant"] == f"<img src=x>{CLEAR}"
     assert record["matches"][0]["row"]["result_id"]
     assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7152
@@ -92,15 +102,28 @@ def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
 
 def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> None:
     pytest.importorskip("altair")
-    figures = ("--model", "resnext101-32x4d", "--platform", "c2", "--batch-size", 8, "--throughput", 2400)
+    figures = (
+        "--model",
+        "resnext101-32x4d",
+        "--platform",
+        "c2",
+        "--batch-size",
+        8,
+        "--throughput",
+        2400,
+    )
     done = run_cli("compare", *figures, "--plot", tmp_path / "a.svg", "--warehouse", warehouse)
     assert done.returncode == 0
     drawing = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert "your run: C2" in drawing
     marks = re.findall(r'<path aria-label="throughput[^>]*>', drawing)
     assert len(marks) == 5
-    assert ["(emulated, not measured)" in mark for mark in marks] == [" fill=" not in mark for mark in marks]
-    none = run_cli("compare", "--model", "resnet50", "--throughput", 1, "--plot", tmp_path / "b.svg")
+    assert ["(emulated, not measured)" in mark for mark in marks] == [
+        " fill=" not in mark for mark in marks
+    ]
+    none = run_cli(
+        "compare", "--model", "resnet50", "--throughput", 1, "--plot", tmp_path / "b.svg"
+    )
     assert (none.returncode, (tmp_path / "b.svg").exists()) == (1, False)
 
 
@@ -110,7 +133,12 @@ def test_wrong_usage_exits_with_2() -> None:
 
 
 def test_unknown_round_is_refused_and_not_called_incomparable() -> None:
-    stated = {"model": "resnet50", "platform": "Bow Pod16", "minutes": 18, "benchmark": "mlperf-training"}
+    stated = {
+        "model": "resnet50",
+        "platform": "Bow Pod16",
+        "minutes": 18,
+        "benchmark": "mlperf-training",
+    }
     done = run_cli("compare", *to_options({**stated, "division": "closed", "round": "banana"}))
     assert done.returncode == 1
     assert "mlperf_round 'banana' is unknown" in done.stderr
@@ -124,9 +152,16 @@ def test_variant_states_the_sequence_length(warehouse: Path) -> None:
         "throughput": 2000,
         "warehouse": warehouse,
     }
-    [named], [counted] = compare(variant="SL128", **stated), compare(sequence_length=128, packed=False, **stated)
+    [named], [counted] = (
+        compare(variant="SL128", **stated),
+        compare(sequence_length=128, packed=False, **stated),
+    )
     assert named.measurement.sequence_length == 128
-    assert [match.row["result_id"] for match in named.matches] == [match.row["result_id"] for match in counted.matches]
+    assert [match.row["result_id"] for match in named.matches] == [
+        match.row["result_id"] for match in counted.matches
+    ]
     assert named.matches
-    with pytest.raises(ComparisonError, match="variant SL128 and sequence length 384 contradict each other"):
+    with pytest.raises(
+        ComparisonError, match="variant SL128 and sequence length 384 contradict each other"
+    ):
         compare(variant="SL128", sequence_length=384, **stated)

@@ -1,4 +1,6 @@
-"""Compare figures with the record: ratios by hand, what is refused, what is implausible, and what is not known."""
+"""Compare figures with the record: ratios by hand, what is refused, what is implausible, and what
+is not known.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ RESNET = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4}
 EMULATED_RUN = ROOT / "raw" / "runs" / "20261121-141051-emulator-c2-0912"
 MEASURED_RUN = ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7"
 GMACS = 4.089184256  # of ResNet-50 v1.5, table operation_counts
-BERT_FP8 = {"model": "bert-base", "platform": "c600", "batch_size": 45, "precision": "fp8", "throughput": 4464}
+BERT_FP8 = {
+    "model": "bert-base",
+    "platform": "c600",
+    "batch_size": 45,
+    "precision": "fp8",
+    "throughput": 4464,
+}
 
 
 @cache
@@ -41,7 +49,9 @@ def load_record(warehouse: Path) -> tuple[KnownWords, dict[str, list[Row]]]:
 
 
 def compare_one(warehouse: Path, **figures: Any) -> Comparison:
-    """Compare as `compare` does, without what a third party would measure, which tests/comparison/test_expect has."""
+    """Compare as `compare` does, without what a third party would measure, which
+    tests/comparison/test_expect has.
+    """
     words, rows = load_record(warehouse)
     own = build_stated(figures, words)
     return compare_with_rows(own, rows[own.network], words)
@@ -54,30 +64,52 @@ def get_reasons(comparison: Comparison) -> str:
 def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
     figures = {**RESNET, "throughput": 7800, "precision": "16.16", "framework": "tensorflow1"}
     (comparison,) = compare(warehouse=warehouse, **figures)
-    assert replace(comparison, expected={}) == replace(compare_one(warehouse, **figures), expected={})
+    assert replace(comparison, expected={}) == replace(
+        compare_one(warehouse, **figures), expected={}
+    )
     match, *others = comparison.matches
     assert [other.group for other in others] == ["own", "emulated"]
-    assert (match.group, match.row["throughput"], match.row["platform"], match.row["batch_size"]) == (
-        *("vendor", 7152.0),
-        *("IPU-M2000", 4),
-    )
+    assert (
+        match.group,
+        match.row["throughput"],
+        match.row["platform"],
+        match.row["batch_size"],
+    ) == (*("vendor", 7152.0), *("IPU-M2000", 4))
     assert match.ratio.ratio == 7800 / 7152  # printed: 7,152 items/sec
     assert comparison.status == "plausible"
-    assert comparison.verdict.startswith("plausible: 1.09 × the nearest row measured by the chip's maker (Graphcore")
+    assert comparison.verdict.startswith(
+        "plausible: 1.09 × the nearest row measured by the chip's maker (Graphcore"
+    )
     assert comparison.peers == {"rows": 3, "throughput_low": 7152.0, "throughput_high": 9404.0}
-    pytorch = compare_one(warehouse, **RESNET, throughput=7800, framework="PyTorch", variant="higher throughput config")
+    pytorch = compare_one(
+        warehouse,
+        **RESNET,
+        throughput=7800,
+        framework="PyTorch",
+        variant="higher throughput config",
+    )
     assert pytorch.matches[0].row["throughput"] == 9404.0
 
 
-def test_same_machine_batch_and_precision_outweigh_everything_else(warehouse: Path, query: Query) -> None:
-    """Whatever framework, variant and SDK a row has, a row in the same set-up is nearer than any other."""
+def test_same_machine_batch_and_precision_outweigh_everything_else(
+    warehouse: Path, query: Query
+) -> None:
+    """Whatever framework, variant and SDK a row has, a row in the same set-up is nearer than any
+    other.
+    """
     for platform, batch, throughput in query("""
         SELECT platform, batch_size, throughput FROM results
-        WHERE network = 'ResNet-50 v1.5' AND task = 'inference' AND platform LIKE '%2000' AND errors = 0
+        WHERE network = 'ResNet-50 v1.5' AND task = 'inference' AND platform LIKE '%2000' AND errors
+        = 0
     """):
         figures = {"framework": "DGL", "sdk_version": "0", "variant": "?", "precision": "16.16"}
         own = compare_one(
-            warehouse, model="resnet50", platform=platform, batch_size=batch, throughput=throughput, **figures
+            warehouse,
+            model="resnet50",
+            platform=platform,
+            batch_size=batch,
+            throughput=throughput,
+            **figures,
         )
         vendor = own.matches[0].row
         assert (vendor["platform"], vendor["batch_size"]) == (platform, batch)
@@ -103,18 +135,24 @@ def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
         for match in comparison.matches:
             differs = {own.what: (own.ours, own.theirs) for own in match.differences}
             assert differs["figures"] == ("emulated, not measured", "measured")
-        assert not any(match.group == "emulated" for match in comparison.matches)  # its own rows do not count
+        assert not any(
+            match.group == "emulated" for match in comparison.matches
+        )  # its own rows do not count
 
 
 def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
     figures = {"model": "resnext101-32x4d", "platform": "c2", "batch_size": 2, "precision": "fp16"}
     comparison = compare_one(warehouse, **figures, throughput=1505)
-    assert [match.group for match in comparison.matches if match.row["effective_precision"] == "FP16"] == ["emulated"]
+    assert [
+        match.group for match in comparison.matches if match.row["effective_precision"] == "FP16"
+    ] == ["emulated"]
     assert comparison.status == "other-conditions"
 
 
 def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse: Path) -> None:
-    first = compare(ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7", warehouse=warehouse)[0]
+    first = compare(
+        ROOT / "raw" / "runs" / "20261121-130222-onnxruntime-cpu-fp32-97e7", warehouse=warehouse
+    )[0]
     own = next(match for match in first.matches if match.group == "own")
     assert first.measurement.platform == own.row["platform"] == "2 virtual CPUs (AMD EPYC host)"
     assert own.row["run_id"] != first.measurement.run_id
@@ -123,7 +161,10 @@ def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse:
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
-        ({"model": "resnet50", "minutes": 20}, "state --benchmark mlperf-training, --division and --round"),
+        (
+            {"model": "resnet50", "minutes": 20},
+            "state --benchmark mlperf-training, --division and --round",
+        ),
         (
             {"model": "resnet50", "task": "training", "throughput": 20000},
             "an MLPerf result may be compared with results",
@@ -135,13 +176,21 @@ def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse:
         (RESNET | {"throughput": 7000, "item": "sequence"}, "item: sequence / image"),
         (RESNET | {"batch_size": None, "throughput": 7000}, "your batch size is not stated"),
         (RESNET | {"throughput": 7000}, "training may not be compared with inference"),
-        ({"model": "bert-large", "batch_size": 4, "throughput": 1000}, "sequence length: not stated / 128"),
+        (
+            {"model": "bert-large", "batch_size": 4, "throughput": 1000},
+            "sequence length: not stated / 128",
+        ),
         (
             {"model": "bert-large", "task": "training", "sequence_length": 128, "throughput": 1000},
             "phase: not stated / pre-training phase 1",
         ),
         (
-            {"model": "bert-large", "task": "training", "minutes": 20, "benchmark": "mlperf-training"},
+            {
+                "model": "bert-large",
+                "task": "training",
+                "minutes": 20,
+                "benchmark": "mlperf-training",
+            },
             "the division or the round of your MLPerf run is not stated",
         ),
     ],
@@ -157,21 +206,54 @@ def test_what_may_not_be_compared_is_refused_with_the_reason(
         assert not any(ratio.figure == "minutes" for ratio in match.ratios)
 
 
-def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(warehouse: Path, query: Query) -> None:
-    figures = {"model": "resnet50", "task": "training", "benchmark": "mlperf-training", "platform": "bow pod16"}
+def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(
+    warehouse: Path, query: Query
+) -> None:
+    figures = {
+        "model": "resnet50",
+        "task": "training",
+        "benchmark": "mlperf-training",
+        "platform": "bow pod16",
+    }
     closed = compare_one(warehouse, **figures, division="closed", mlperf_round="2.0", minutes=21.0)
     (match,) = closed.matches
     assert match.row["division"] == "closed"
-    assert query(f"SELECT division FROM mlperf_entries WHERE result_id = '{match.row['result_id']}'") == [("closed",)]
+    assert query(
+        f"SELECT division FROM mlperf_entries WHERE result_id = '{match.row['result_id']}'"
+    ) == [("closed",)]
     assert match.ratio.ratio == 21.0 / match.row["minutes"]
     assert "MLPerf division: closed / open" in get_reasons(closed)
-    assert compare_one(warehouse, **figures, division="closed", mlperf_round="6.0", minutes=21.0).matches == ()
+    assert (
+        compare_one(
+            warehouse, **figures, division="closed", mlperf_round="6.0", minutes=21.0
+        ).matches
+        == ()
+    )
     for unknown in ("99", "banana"):  # MLCommons says nothing of it
         with pytest.raises(ComparisonError, match=r"is unknown.*--round"):
             compare_one(warehouse, **figures, division="closed", mlperf_round=unknown, minutes=21.0)
     done = run_cli(
-        *("compare", "--model", "resnet50", "--task", "training", "--benchmark", "mlperf-training", "--minutes", 21),
-        *("--division", "closed", "--round", "2.0", "--platform", "bow pod16", "--warehouse", warehouse),
+        *(
+            "compare",
+            "--model",
+            "resnet50",
+            "--task",
+            "training",
+            "--benchmark",
+            "mlperf-training",
+            "--minutes",
+            21,
+        ),
+        *(
+            "--division",
+            "closed",
+            "--round",
+            "2.0",
+            "--platform",
+            "bow pod16",
+            "--warehouse",
+            warehouse,
+        ),
     )
     assert "Unverified results have not been through an MLPerf® review" in done.stdout
     assert "cite as: MLPerf Training v2.0 closed resnet, Graphcore" in done.stdout
@@ -182,12 +264,16 @@ def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
     step = "minutes are MLPerf scores: state --benchmark mlperf-training, --division and --round"
     assert (own.refusals[0].reason, own.refusals[0].reason.code) == (step, "mlperf-with-other")
     assert step in own.verdict
-    own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18, benchmark="mlperf-training")
+    own = compare_one(
+        warehouse, model="resnet50", platform="Bow Pod16", minutes=18, benchmark="mlperf-training"
+    )
     assert "(--division, --round)" in own.verdict
 
 
 def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, query: Query) -> None:
-    for network, variant, macs in query("SELECT network, variant, macs FROM operation_counts WHERE macs > 0"):
+    for network, variant, macs in query(
+        "SELECT network, variant, macs FROM operation_counts WHERE macs > 0"
+    ):
         length = int(variant[2:]) if variant.startswith("SL") else None
         own = compare_one(
             warehouse,
@@ -208,10 +294,17 @@ def test_packed_rows_of_the_same_set_up_are_named(warehouse: Path) -> None:
     own = compare_one(warehouse, **BERT_FP8, sequence_length=384)
     assert own.status == "other-conditions"
     assert own.verdict.endswith(
-        "1 row of packed sequences has this machine, batch size and precision: state --packed if yours are packed"
+        "1 row of packed sequences has this machine, batch size and precision: state --packed if"
+        " yours are packed"
     )
-    assert "--packed" not in compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=False).verdict
-    assert compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=True).matches[0].ratio.ratio == 1
+    assert (
+        "--packed"
+        not in compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=False).verdict
+    )
+    assert (
+        compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=True).matches[0].ratio.ratio
+        == 1
+    )
 
 
 def test_figures_are_written_plainly(warehouse: Path) -> None:
@@ -220,8 +313,16 @@ def test_figures_are_written_plainly(warehouse: Path) -> None:
     assert "63791 TFLOP/s" in text
     assert "1950000 batches in flight" in text
     assert not re.search(r"\d[eE][+-]?\d\d\b(?!-)", re.sub(r"\b[0-9a-f]{16}\b", "", text))
-    figures = {"model": "resnet50", "benchmark": "mlperf-training", "division": "closed", "mlperf_round": "2.0"}
-    assert " × the nearest official MLPerf row (" in compare_one(warehouse, **figures, minutes=20).verdict
+    figures = {
+        "model": "resnet50",
+        "benchmark": "mlperf-training",
+        "division": "closed",
+        "mlperf_round": "2.0",
+    }
+    assert (
+        " × the nearest official MLPerf row ("
+        in compare_one(warehouse, **figures, minutes=20).verdict
+    )
 
 
 def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
@@ -229,7 +330,17 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
     assert (far.status, far.matches) == ("no-comparable-row", ())
     assert "the batch sizes differ by more than a factor of 2" in far.verdict
     done = run_cli(
-        *("compare", "--model", "resnet50", "--batch-size", 100_000, "--throughput", 5, "--warehouse", warehouse),
+        *(
+            "compare",
+            "--model",
+            "resnet50",
+            "--batch-size",
+            100_000,
+            "--throughput",
+            5,
+            "--warehouse",
+            warehouse,
+        )
     )
     assert done.returncode == 0
     assert "no comparable row" in done.stdout
@@ -238,15 +349,55 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
 @pytest.mark.parametrize(
     ("figures", "check", "outcome", "value"),
     [
-        ({"throughput": 7800, "latency_ms": 0.1}, "Little's law", "impossible", 7800 * 0.1 / 1000 / 4),
+        (
+            {"throughput": 7800, "latency_ms": 0.1},
+            "Little's law",
+            "impossible",
+            7800 * 0.1 / 1000 / 4,
+        ),
         ({"throughput": 7800, "latency_ms": 0.6}, "Little's law", "ok", 1.17),
-        ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"}, "Little's law", "ok", 0.78),
-        ({"throughput": 7800, "latency_ms": 4, "latency_basis": "per-item"}, "Little's law", "ok", 31.2),
-        ({"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"}, "Little's law", "ok", 0.195),
-        ({"throughput": 7800, "precision": "fp16"}, "peak of the chips", "ok", 7800 * GMACS * 2 / 1000),
-        ({"throughput": 150_000, "precision": "16.16"}, "peak of the chips", "impossible", 150_000 * GMACS * 2 / 1000),
-        ({"throughput": 7_800_000}, "peak of the chips", "impossible", 7_800_000 * GMACS * 2 / 1000),
-        ({"throughput": 7800, "power_w": 100}, "power rating", "ok", 100),  # of four GC200, rated 300 W each
+        (
+            {"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-item"},
+            "Little's law",
+            "ok",
+            0.78,
+        ),
+        (
+            {"throughput": 7800, "latency_ms": 4, "latency_basis": "per-item"},
+            "Little's law",
+            "ok",
+            31.2,
+        ),
+        (
+            {"throughput": 7800, "latency_ms": 0.1, "latency_basis": "per-batch"},
+            "Little's law",
+            "ok",
+            0.195,
+        ),
+        (
+            {"throughput": 7800, "precision": "fp16"},
+            "peak of the chips",
+            "ok",
+            7800 * GMACS * 2 / 1000,
+        ),
+        (
+            {"throughput": 150_000, "precision": "16.16"},
+            "peak of the chips",
+            "impossible",
+            150_000 * GMACS * 2 / 1000,
+        ),
+        (
+            {"throughput": 7_800_000},
+            "peak of the chips",
+            "impossible",
+            7_800_000 * GMACS * 2 / 1000,
+        ),
+        (
+            {"throughput": 7800, "power_w": 100},
+            "power rating",
+            "ok",
+            100,
+        ),  # of four GC200, rated 300 W each
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
         ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
     ],
@@ -263,8 +414,12 @@ def test_plausibility_by_hand(
         assert comparison.verdict.startswith(f"implausible: {check}: ")
 
 
-def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fits(warehouse: Path) -> None:
-    stated = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight")
+def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fits(
+    warehouse: Path,
+) -> None:
+    stated = compare_one(
+        warehouse, **RESNET, throughput=7800, latency_ms=4, latency_basis="several-in-flight"
+    )
     assert stated.status == "doubtful"
     assert "1.66 ms): more than a factor of 2" in stated.verdict
     slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
@@ -284,29 +439,51 @@ def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
             WHERE origin = 'published' AND benchmark IS NULL AND errors = 0 AND suspect IS NULL
                 AND throughput IS NOT NULL AND batch_size IS NOT NULL AND platform IS NOT NULL
             GROUP BY
-                publisher, task, network, phase, sequence_length, packed, variant, platform, chips, batch_size,
+                publisher, task, network, phase, sequence_length, packed, variant, platform, chips,
+                batch_size,
                 effective_precision
         )
     """)
     assert f"differ by up to {widest:.2f} " in page
 
 
-def test_sparse_network_is_compared_with_none_that_is_dense_and_wrong_figures_are_refused(warehouse: Path) -> None:
-    figures = {"model": "bert-base", "platform": "C600", "batch_size": 64, "throughput": 4000, "sequence_length": 384}
+def test_sparse_network_is_compared_with_none_that_is_dense_and_wrong_figures_are_refused(
+    warehouse: Path,
+) -> None:
+    figures = {
+        "model": "bert-base",
+        "platform": "C600",
+        "batch_size": 64,
+        "throughput": 4000,
+        "sequence_length": 384,
+    }
     assert "sparsity: dense / 0.9375" in get_reasons(compare_one(warehouse, **figures))
-    assert "sparsity: 0.9375 / dense" in get_reasons(compare_one(warehouse, **figures, sparsity=0.9375))
+    assert "sparsity: 0.9375 / dense" in get_reasons(
+        compare_one(warehouse, **figures, sparsity=0.9375)
+    )
     for wrong, message in (
         ({**figures, "sparsity": 93.75}, r"sparsity 93\.75"),
-        ({"model": "resnet50", "task": "inference", "minutes": 20}, "minutes are a time to train, and the task is inf"),
+        (
+            {"model": "resnet50", "task": "inference", "minutes": 20},
+            "minutes are a time to train, and the task is inf",
+        ),
     ):
         with pytest.raises(ComparisonError, match=message):
             compare_one(warehouse, **wrong)
 
 
-def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(warehouse: Path) -> None:
-    """0.52 ms is printed per batch (6013660a177dead0), 1.66 ms of the same set-up with several batches in flight."""
+def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_stated(
+    warehouse: Path,
+) -> None:
+    """0.52 ms is printed per batch (6013660a177dead0), 1.66 ms of the same set-up with several
+    batches in flight.
+    """
     own = compare_one(warehouse, **RESNET, latency_ms=0.52)
-    vendor = {match.row["latency_basis"]: match.row["result_id"] for match in own.matches if match.group == "vendor"}
+    vendor = {
+        match.row["latency_basis"]: match.row["result_id"]
+        for match in own.matches
+        if match.group == "vendor"
+    }
     assert vendor == {"per-batch": "6013660a177dead0", "several-in-flight": "9f9c88dbd0e35f60"}
     assert own.status == "depends"
     assert "1 × if per-batch" in own.verdict
@@ -314,7 +491,10 @@ def test_a_latency_is_compared_with_the_nearest_row_of_each_basis_where_none_is_
     assert own.peers["latency_ms"]["per-batch"] == {"rows": 1, "low": 0.52, "high": 0.52}
     assert own.peers["latency_ms"]["several-in-flight"]["low"] == 1.66
     assert "several-in-flight: 2 rows, 1.66 to 2.04 ms" in format_comparisons([own], "text")
-    assert compare_one(warehouse, **RESNET, latency_ms=0.52, latency_basis="per-batch").status == "plausible"
+    assert (
+        compare_one(warehouse, **RESNET, latency_ms=0.52, latency_basis="per-batch").status
+        == "plausible"
+    )
     assert compare_one(warehouse, **RESNET, latency_ms=1.0).status == "plausible"  # by either basis
     assert compare_one(warehouse, **RESNET, latency_ms=0.05).status == "doubtful"  # by neither
     assert compare_one(warehouse, **RESNET, latency_ms=520).status == "doubtful"  # µs taken for ms
@@ -325,35 +505,58 @@ WORD_COLUMNS = {
     "platform": ("platform",),
     "model": ("model", "network"),
     "precision": ("precision", "compute_precision", "effective_precision"),
-    **{name: (name,) for name in ("item", "task", "phase", "latency_kind", "latency_basis", "power_scope")},
+    **{
+        name: (name,)
+        for name in ("item", "task", "phase", "latency_kind", "latency_basis", "power_scope")
+    },
     **{name: (name,) for name in ("benchmark", "division", "origin")},
 }
 
 
-def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(query: Query, warehouse: Path) -> None:
+def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(
+    query: Query, warehouse: Path
+) -> None:
     with open_warehouse(warehouse) as connection:
         words, submitted = load_known_words(connection), load_submission_words(connection)
     for field, columns in WORD_COLUMNS.items():
         for column in columns:
-            values = [value for (value,) in query(f"SELECT DISTINCT {column} FROM results WHERE {column} IS NOT NULL")]
-            assert values
-            names = load_vocabulary().precision_names if column == "compute_precision" else {}  # its spellings are one
-            assert [(words.find(field, value), submitted.find(field, value)) for value in values] == [
-                (names.get(normalise_name(value), value),) * 2 for value in values
+            values = [
+                value
+                for (value,) in query(
+                    f"SELECT DISTINCT {column} FROM results WHERE {column} IS NOT NULL"
+                )
             ]
+            assert values
+            names = (
+                load_vocabulary().precision_names if column == "compute_precision" else {}
+            )  # its spellings are one
+            assert [
+                (words.find(field, value), submitted.find(field, value)) for value in values
+            ] == [(names.get(normalise_name(value), value),) * 2 for value in values]
 
 
 @pytest.mark.parametrize(
-    ("stated", "precision"), [("half", "FP16"), ("FP16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")]
+    ("stated", "precision"),
+    [("half", "FP16"), ("FP16", "FP16"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")],
 )
-def test_widespread_names_of_precisions_are_known(stated: str, precision: str, warehouse: Path) -> None:
-    assert compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision == precision
+def test_widespread_names_of_precisions_are_known(
+    stated: str, precision: str, warehouse: Path
+) -> None:
+    assert (
+        compare_one(warehouse, **RESNET, throughput=7800, precision=stated).measurement.precision
+        == precision
+    )
 
 
 def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -> None:
     with pytest.raises(ComparisonError) as caught:
         compare(
-            **{"model": "resnt50", "platform": "ipu-m3000", "precision": "fp17", "throughput": "7,800"},
+            **{
+                "model": "resnt50",
+                "platform": "ipu-m3000",
+                "precision": "fp17",
+                "throughput": "7,800",
+            },
             batch_size=0,
             warehouse=warehouse,
         )
@@ -366,7 +569,9 @@ def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -
         "batch_size 0 is not above 0; leave out what was not measured",
     ):
         assert text in message
-    with pytest.raises(ComparisonError, match="names several networks: ResNeXt101-32x4d, ResNeXt101-32x8d"):
+    with pytest.raises(
+        ComparisonError, match="names several networks: ResNeXt101-32x4d, ResNeXt101-32x8d"
+    ):
         compare(model="ResNeXt101", throughput=1, warehouse=warehouse)
     for figures in ({}, {"model": "resnet50"}, {"model": "resnet50", "trouput": 3}):
         with pytest.raises(ComparisonError):
@@ -375,12 +580,20 @@ def test_all_unknown_words_are_named_at_once_with_the_nearest(warehouse: Path) -
 
 def test_comparison_against_one_machine_names_it_alone(warehouse: Path) -> None:
     """A Bow-2000 next to an A100 on BERT-Large: what is timed agrees, and where does not."""
-    own = {"model": "bert-large", "sequence_length": 128, "platform": "bow-2000", "batch_size": 8, "precision": "fp16"}
+    own = {
+        "model": "bert-large",
+        "sequence_length": 128,
+        "platform": "bow-2000",
+        "batch_size": 8,
+        "precision": "fp16",
+    }
     own |= {"latency_ms": 1.94, "latency_basis": "per-batch", "latency_scope": "host"}
     [comparison] = compare(warehouse=warehouse, against="1x A100-40GB", **own)
     [match] = comparison.matches
     assert (match.row["platform"], match.row["latency_ms"]) == ("1x A100-40GB", 4.95)
-    differences = {(difference.what, difference.ours, difference.theirs) for difference in match.differences}
+    differences = {
+        (difference.what, difference.ours, difference.theirs) for difference in match.differences
+    }
     assert {("latency timed on", "host", "device"), ("chips", "4", "1")} <= differences
     with pytest.raises(ComparisonError, match=r"platform 'A100' is unknown; the nearest"):
         compare(warehouse=warehouse, against="A100", **own)
@@ -388,5 +601,7 @@ def test_comparison_against_one_machine_names_it_alone(warehouse: Path) -> None:
 
 @pytest.mark.parametrize(("chip", "known"), [("GC200", True), ("h200", True), ("banana", False)])
 def test_chip_without_a_peak_has_a_remark(chip: str, known: bool, warehouse: Path) -> None:
-    own = compare_one(warehouse, model="resnet50", chip=chip, batch_size=4, throughput=7800).measurement
+    own = compare_one(
+        warehouse, model="resnet50", chip=chip, batch_size=4, throughput=7800
+    ).measurement
     assert any(f"chip {chip}: unknown here" in remark for remark in own.remarks) != known

@@ -19,7 +19,12 @@ from tests.analyses.analysis_support import make_warehouse
 from tests.conftest import Query
 
 SQL = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
-ROW = {"result_id": "0" * 16, "origin": "published", "publisher": "Graphcore", "document_id": "page"}
+ROW = {
+    "result_id": "0" * 16,
+    "origin": "published",
+    "publisher": "Graphcore",
+    "document_id": "page",
+}
 ROW |= {"task": "inference", "model": "Net", "platform": "Bow-2000", "chip": "Bow"}
 
 
@@ -27,7 +32,9 @@ def derive(
     *rows: Mapping[str, Any], definition: Table | None = None, sql: str | None = None, **values: Any
 ) -> list[dict[str, Any]]:
     """Derive the columns of rows, or of the one with these values."""
-    rows = tuple({**ROW, "result_id": f"{at:016x}", **row} for at, row in enumerate(rows or [values]))
+    rows = tuple(
+        {**ROW, "result_id": f"{at:016x}", **row} for at, row in enumerate(rows or [values])
+    )
     frames = {"results": build_frame(table("results").without_derived(), rows)}
     inputs = collect_inputs(definition or table("results"))
     frames |= {name: build_frame(table(name), []) for name in inputs if name not in frames}
@@ -38,15 +45,23 @@ def derive(
             "kind": ["transcription", "submission"],
         }
     )
-    derived = derive_results(frames, load_vocabulary(), definition, sql).set_index("result_id", drop=False)
+    derived = derive_results(frames, load_vocabulary(), definition, sql).set_index(
+        "result_id", drop=False
+    )
     values_of = (derived.loc[row["result_id"]].to_dict() for row in rows)
-    return [{name: None if pd.isna(value) else value for name, value in own.items()} for own in values_of]
+    return [
+        {name: None if pd.isna(value) else value for name, value in own.items()}
+        for own in values_of
+    ]
 
 
 # the committed rows
 
 
-RELATIONSHIPS = "SELECT relationship, count(*) FROM results WHERE origin <> 'official' AND {} GROUP BY ALL ORDER BY ALL"
+RELATIONSHIPS = (
+    "SELECT relationship, count(*) FROM results WHERE origin <> 'official' AND {} GROUP BY ALL"
+    " ORDER BY ALL"
+)
 SAME = "SELECT {} FROM results p JOIN results o ON o.result_id = p.same_as"
 ENTRY = "FROM results r JOIN mlperf_entries e USING (result_id) WHERE"
 COMMITTED: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
@@ -56,12 +71,17 @@ COMMITTED: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
     ),
     ("SELECT count(*) FROM results WHERE network IS NULL", [(0,)]),
     (
-        "SELECT count(*) FROM results WHERE phase IS NULL AND task = 'training' AND variant ILIKE '%p%-t%aining%'",
+        (
+            "SELECT count(*) FROM results WHERE phase IS NULL AND task = 'training' AND variant"
+            " ILIKE '%p%-t%aining%'"
+        ),
         [(0,)],
     ),
     (
-        "SELECT count(*), count(*) FILTER (result_id IN (SELECT result_id FROM flags WHERE rule = 'R27')) "
-        "FROM results WHERE packed AND network <> 'SchNet'",  # whose batches are of packs, as printed
+        (  # whose batches are of packs, as printed
+            "SELECT count(*), count(*) FILTER (result_id IN (SELECT result_id FROM flags WHERE rule"
+            " = 'R27')) FROM results WHERE packed AND network <> 'SchNet'"
+        ),
         [(36, 36)],
     ),
     (
@@ -69,51 +89,75 @@ COMMITTED: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
         [("ImageNet",), ("ImageNet1k",), ("ImageNet2012",), (None,)],
     ),
     (
-        f"SELECT count(*) {ENTRY} r.submitter <> e.submitter OR r.minutes <> e.minutes OR r.relationship <> 'official' "
-        "OR r.chips IS DISTINCT FROM nullif(e.accelerators, 0)",
+        (
+            f"SELECT count(*) {ENTRY} r.submitter <> e.submitter OR r.minutes <> e.minutes OR"
+            " r.relationship <> 'official' OR r.chips IS DISTINCT FROM nullif(e.accelerators, 0)"
+        ),
         [(0,)],
     ),
     ("SELECT count(*) FROM results WHERE submitter IS NULL AND origin = 'official'", [(0,)]),
     # All eleven printed rows of MLPerf are the same as official ones.
     (f"{SAME.format('count(*)')} WHERE o.origin = 'official'", [(11,)]),
     (
-        f"{SAME.format('p.minutes, round(o.minutes, 4)')} WHERE o.origin = 'official' ORDER BY 1 LIMIT 3",
+        (
+            f"{SAME.format('p.minutes, round(o.minutes, 4)')} WHERE o.origin = 'official' ORDER BY"
+            " 1 LIMIT 3"
+        ),
         [(2.67, 2.6721), (3.19, 3.1849), (4.19, 4.1853)],
     ),
     (
-        f"{SAME.format('p.document_id, o.document_id AS newer, count(*)')} "
-        "AND o.origin = 'published' AND o.throughput = p.throughput GROUP BY ALL ORDER BY 1",
+        (
+            f"{SAME.format('p.document_id, o.document_id AS newer, count(*)')} "
+            "AND o.origin = 'published' AND o.throughput = p.throughput GROUP BY ALL ORDER BY 1"
+        ),
         [
             ("graphcore-performance-2022-h2", "graphcore-performance-2023-07-04", 5),
             ("graphcore-performance-2023-h1", "graphcore-performance-2023-07-04", 7),
         ],
     ),
-    # Printed MLPerf times and repeated rows, emulated ones, and those of sparse networks are left out.
-    ("SELECT (SELECT count(*) FROM results) - count(*), count(same_as) FROM measurements", [(11 + 5 + 7 + 16 + 5, 0)]),
-    # Makers who measured for another publisher are vendors: ByteMLPerf's reports of 4 chips are their makers' own.
+    # Printed MLPerf times and repeated rows, emulated ones, and those of sparse networks are left
+    # out.
+    (
+        "SELECT (SELECT count(*) FROM results) - count(*), count(same_as) FROM measurements",
+        [(11 + 5 + 7 + 16 + 5, 0)],
+    ),
+    # Makers who measured for another publisher are vendors: ByteMLPerf's reports of 4 chips are
+    # their makers' own.
     (RELATIONSHIPS.format("publisher = 'local'"), [("own", 56)]),
     (RELATIONSHIPS.format("publisher = 'Graphcore'"), [("vendor", 298 + 132 + 48 + 13)]),
     (RELATIONSHIPS.format("publisher = 'ByteDance'"), [("vendor", 71)]),
     (RELATIONSHIPS.format("relationship IS NULL"), []),
-    # NVIDIA prints rows with and without XLA, which differ in the compiler alone: views keep them apart.
+    # NVIDIA prints rows with and without XLA, which differ in the compiler alone: views keep them
+    # apart.
     *(
         (
-            f"SELECT count(DISTINCT compiler), count(*) > count(compiler) FROM {view} WHERE publisher = 'NVIDIA'",
+            (
+                f"SELECT count(DISTINCT compiler), count(*) > count(compiler) FROM {view} WHERE"
+                " publisher = 'NVIDIA'"
+            ),
             [(1, True)],
         )
         for view in ("inference", "training", "latest")
     ),
-    (f"SELECT r.framework, count(*) {ENTRY} e.framework LIKE 'PopART Poplar SDK%' GROUP BY 1", [("PopART", 15)]),
+    (
+        f"SELECT r.framework, count(*) {ENTRY} e.framework LIKE 'PopART Poplar SDK%' GROUP BY 1",
+        [("PopART", 15)],
+    ),
 )
 
 
 @pytest.mark.parametrize(("sql", "expected"), COMMITTED)
-def test_derived_columns_of_committed_rows(sql: str, expected: list[tuple[Any, ...]], query: Query) -> None:
+def test_derived_columns_of_committed_rows(
+    sql: str, expected: list[tuple[Any, ...]], query: Query
+) -> None:
     assert query(sql) == expected
 
 
 def test_flags_are_counted(query: Query) -> None:
-    sql = "SELECT severity, count(*) FROM flags SEMI JOIN results USING (result_id) GROUP BY severity ORDER BY 1"
+    sql = (
+        "SELECT severity, count(*) FROM flags SEMI JOIN results USING (result_id) GROUP BY severity"
+        " ORDER BY 1"
+    )
     [counts] = query("SELECT sum(errors), sum(remarks), sum(warnings) FROM results")
     assert [int(count) for count in counts] == [count for _, count in query(sql)]
 
@@ -128,7 +172,10 @@ def test_official_frameworks_are_canonical(query: Query) -> None:
 
 
 def test_rounds_have_their_day_of_publication(query: Query) -> None:
-    sql = "SELECT mlperf_round, min(published_on)::VARCHAR FROM results WHERE origin = 'official' GROUP BY 1"
+    sql = (
+        "SELECT mlperf_round, min(published_on)::VARCHAR FROM results WHERE origin = 'official'"
+        " GROUP BY 1"
+    )
     days: dict[str, str | None] = dict(query(sql))
     assert (days["0.7"], days["2.0"], days["5.1"]) == ("2020-07-29", "2022-06-29", "2025-11-12")
     assert sorted(name for name, day in days.items() if day is None) == ["3.0", "3.1", "4.0"]
@@ -139,8 +186,16 @@ def test_rounds_have_their_day_of_publication(query: Query) -> None:
 
 VALUES: tuple[tuple[dict[str, Any], str, object], ...] = (
     ({"batch_size": 8, "latency_ms": 2.0}, "throughput_implied", 4000.0),
-    ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-batch"}, "throughput_implied", 4000.0),
-    ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "several-in-flight"}, "throughput_implied", None),
+    (
+        {"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-batch"},
+        "throughput_implied",
+        4000.0,
+    ),
+    (
+        {"batch_size": 8, "latency_ms": 2.0, "latency_basis": "several-in-flight"},
+        "throughput_implied",
+        None,
+    ),
     ({"batch_size": 8, "latency_ms": 2.0, "latency_basis": "per-item"}, "throughput_implied", None),
     ({"batch_size": 8, "latency_ms": 2.0, "throughput": 6000.0}, "batches_in_flight", 1.5),
     (
@@ -173,7 +228,13 @@ def test_value_of_one_row() -> None:
 
 
 def test_another_figure_or_sdk_is_another_measurement() -> None:
-    new = {**ROW, "result_id": "1", "document_id": "page-2", "sdk_version": "3.0", "throughput": 5.0}
+    new = {
+        **ROW,
+        "result_id": "1",
+        "document_id": "page-2",
+        "sdk_version": "3.0",
+        "throughput": 5.0,
+    }
     old = {**new, "result_id": "2", "document_id": "page-1"}
     sql = "SELECT result_id, same_as FROM results ORDER BY 1"
     assert make_warehouse([new, old]).query(sql) == [("1", None), ("2", "1")]
@@ -203,7 +264,10 @@ def test_input_that_is_not_declared_cannot_be_read() -> None:
 
 def test_value_without_its_input() -> None:
     wrong = SQL.replace("r.throughput / chips", "1.0::DOUBLE")
-    message = "results.sql: 0000000000000000: throughput_per_chip has a value without its input throughput"
+    message = (
+        "results.sql: 0000000000000000: throughput_per_chip has a value without its input"
+        " throughput"
+    )
     with pytest.raises(GateError, match=message):
         derive(sql=wrong, latency_ms=1.0)
 

@@ -22,17 +22,40 @@ MIN_NAMED, MAX_DOUBTED = 36, 2
 BOW = {"model": "resnet50", "platform": "bow-2000", "batch_size": 4, "precision": "16.16"}
 M2000 = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 16, "precision": "16.16"}
 C2 = {"model": "resnext101-32x4d", "platform": "c2", "batch_size": 4}
-A100 = {"model": "resnet50", "platform": "1x A100-40GB (DGX A100)", "batch_size": 16, "precision": "mixed"}
-BERT = {"model": "bert-large", "platform": "bow-2000", "batch_size": 4, "precision": "16.16", "sequence_length": 128}
+A100 = {
+    "model": "resnet50",
+    "platform": "1x A100-40GB (DGX A100)",
+    "batch_size": 16,
+    "precision": "mixed",
+}
+BERT = {
+    "model": "bert-large",
+    "platform": "bow-2000",
+    "batch_size": 4,
+    "precision": "16.16",
+    "sequence_length": 128,
+}
 MLPERF = {
-    **{"model": "resnet50", "platform": "bow pod16", "benchmark": "mlperf-training", "division": "closed"},
+    **{
+        "model": "resnet50",
+        "platform": "bow pod16",
+        "benchmark": "mlperf-training",
+        "division": "closed",
+    },
     "mlperf_round": "2.0",
 }
 
 
 def new(chip: str, chips: int = 1, **conditions: Any) -> dict[str, Any]:
     """Return the conditions of a machine that the record has never seen."""
-    return {"model": "resnet50", "batch_size": 16, "precision": "fp16", "chip": chip, "chips": chips, **conditions}
+    return {
+        "model": "resnet50",
+        "batch_size": 16,
+        "precision": "fp16",
+        "chip": chip,
+        "chips": chips,
+        **conditions,
+    }
 
 
 H200 = new("H200")
@@ -121,7 +144,12 @@ HONEST: list[dict[str, Any]] = [
     {**H200, "precision": "int8", "batch_size": 128, "throughput": 45000},
     {**H200, "precision": "fp32", "batch_size": 128, "throughput": 3600},
     {**new("H200", 8, batch_size=128), "throughput": 30000},
-    {**new("H200", 8, batch_size=2048), "throughput": 165000, "power_w": 5100, "power_scope": "device"},
+    {
+        **new("H200", 8, batch_size=2048),
+        "throughput": 165000,
+        "power_w": 5100,
+        "power_scope": "device",
+    },
     {**new("L4", batch_size=32), "throughput": 2300, "power_w": 71, "power_scope": "board"},
     {**new("L40S"), "throughput": 5200, "latency_ms": 3.1},
     {**new("MI300X", batch_size=64), "throughput": 9000},
@@ -132,7 +160,13 @@ HONEST: list[dict[str, Any]] = [
     {**new("TPU v5e", precision="bf16", batch_size=64), "latency_ms": 11},
     {**new("Gaudi2", precision="bf16"), "throughput": 5500, "latency_ms": 2.9},
     {**new("H100 PCIe", model="efficientnet-b0"), "throughput": 4100, "latency_ms": 3.9},
-    {"model": "resnet50", "batch_size": 16, "precision": "fp32", "throughput": 51, "latency_ms": 313},  # a processor
+    {
+        "model": "resnet50",
+        "batch_size": 16,
+        "precision": "fp32",
+        "throughput": 51,
+        "latency_ms": 313,
+    },  # a processor
 ]
 
 
@@ -162,7 +196,10 @@ def test_mistakes_are_refused_or_doubted_by_name(doors: Doors) -> None:
     missed = []
     for figures, name in MISTAKES:
         comparison = doors.compare(figures)
-        messages = [comparison.verdict, *(check.message for check in comparison.checks if check.outcome in REFUSED)]
+        messages = [
+            comparison.verdict,
+            *(check.message for check in comparison.checks if check.outcome in REFUSED),
+        ]
         if comparison.status not in REFUSED or not any(name in message for message in messages):
             missed.append(f"{name}: {figures}: {comparison.verdict}")
     assert len(MISTAKES) >= 40
@@ -172,13 +209,19 @@ def test_mistakes_are_refused_or_doubted_by_name(doors: Doors) -> None:
 def test_honest_runs_are_not_refused(doors: Doors) -> None:
     comparisons = [(figures, doors.compare(figures)) for figures in HONEST]
     assert len(HONEST) >= 40
-    assert [f"{figures}: {own.verdict}" for figures, own in comparisons if own.status == "implausible"] == []
-    doubted = [f"{figures}: {own.verdict}" for figures, own in comparisons if own.status == "doubtful"]
+    assert [
+        f"{figures}: {own.verdict}" for figures, own in comparisons if own.status == "implausible"
+    ] == []
+    doubted = [
+        f"{figures}: {own.verdict}" for figures, own in comparisons if own.status == "doubtful"
+    ]
     assert len(doubted) <= MAX_DOUBTED, "\n".join(doubted)
 
 
 @pytest.mark.parametrize(("chips", "named"), [(3, False), (4, True)])
-def test_figure_may_be_that_of_one_chip_from_four_chips(doors: Doors, chips: int, named: bool) -> None:
+def test_figure_may_be_that_of_one_chip_from_four_chips(
+    doors: Doors, chips: int, named: bool
+) -> None:
     verdict = doors.compare({**new("H200", chips, batch_size=128), "throughput": 4500}).verdict
     assert (OF_CHIP in verdict) == named
 
@@ -213,5 +256,8 @@ def test_nearest_words_have_the_parts_of_a_word() -> None:
     assert find_nearest_words("h200", machines) == ["NVIDIA H200-SXM5-141GB"]
     assert find_nearest_words("a100", machines) == ["A100-80GB"]
     assert find_nearest_words("c2", machines) == ["C2"]
-    assert find_nearest_words("BERT", ["ALBERT-Base", "BERT-Large", "BERT-Base"]) == ["BERT-Base", "BERT-Large"]
+    assert find_nearest_words("BERT", ["ALBERT-Base", "BERT-Large", "BERT-Base"]) == [
+        "BERT-Base",
+        "BERT-Large",
+    ]
     assert find_nearest_words("resnet5O", ["UNet", "ResNet-50 v1.5"], 1) == ["ResNet-50 v1.5"]

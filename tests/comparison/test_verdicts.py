@@ -1,6 +1,8 @@
-"""Golden verdicts: every result of the record against each other row of its network, as at commit 0e168c0.
+"""Golden verdicts: every result of the record against each other row of its network, as at commit
+0e168c0.
 
-`python -m tests.comparison.test_verdicts` writes verdicts.json again, in a commit of its own that says what changed.
+`python -m tests.comparison.test_verdicts` writes verdicts.json again, in a commit of its own that
+says what changed.
 """
 
 from __future__ import annotations
@@ -44,18 +46,24 @@ BASES = ("same", "per-chip", "whole-machine")
 
 
 def judge_pair(ours: Measurement, row: Row) -> tuple[str, list[str]]:
-    """Return `not`, `depends` or `comparable`, and the reasons or the figures with distance and differences."""
+    """Return `not`, `depends` or `comparable`, and the reasons or the figures with distance and
+    differences.
+    """
     if obstacle := find_obstacle(ours, row):
         return "not", [f"{obstacle.code}{' !' if obstacle.has_next_step else ''}: {obstacle}"]
     shared = [name for name in FIGURES if getattr(ours, name) is not None and row[name] is not None]
     obstacles = {name: find_figure_obstacle(name, ours, row) for name in shared}
-    texts = [f"{name}: {f'{own.code}: {own}' if own else 'comparable'}" for name, own in obstacles.items()]
+    texts = [
+        f"{name}: {f'{own.code}: {own}' if own else 'comparable'}"
+        for name, own in obstacles.items()
+    ]
     allowed = [name for name, own in obstacles.items() if own is None]
     if not allowed:
         return "not", texts or ["no figure in common"]
     is_open = None in (ours.stated_basis, get_latency_basis(row))
     differences = [
-        f"{own.what}: {own.ours} / {own.theirs}{'' if own.known else ' ?'}" for own in list_differences(ours, row)
+        f"{own.what}: {own.ours} / {own.theirs}{'' if own.known else ' ?'}"
+        for own in list_differences(ours, row)
     ]
     texts += [f"distance {compute_distance(ours, row, row['family']):.9g}", *differences]
     return "depends" if allowed == ["latency_ms"] and is_open else "comparable", texts
@@ -63,7 +71,9 @@ def judge_pair(ours: Measurement, row: Row) -> tuple[str, list[str]]:
 
 def list_pairs(rows: list[Row]) -> Iterator[tuple[Measurement, Row, Row]]:
     measured = [(build_from_row(row), row) for row in rows]
-    return ((ours, first, second) for ours, first in measured for second in rows if first is not second)
+    return (
+        (ours, first, second) for ours, first in measured for second in rows if first is not second
+    )
 
 
 def digest(lines: Iterator[str] | list[str]) -> str:
@@ -74,7 +84,9 @@ def digest(lines: Iterator[str] | list[str]) -> str:
 
 
 def judge_network(rows: list[Row], samples: dict[str, list[tuple[str, Any]]]) -> dict[str, Any]:
-    """Count the verdicts of a network, digest them, and offer each pair as a sample of its first reason."""
+    """Count the verdicts of a network, digest them, and offer each pair as a sample of its first
+    reason.
+    """
     counts: Counter[str] = Counter()
     hasher = hashlib.sha256()
     for ours, first, second in list_pairs(rows):
@@ -89,17 +101,35 @@ def judge_network(rows: list[Row], samples: dict[str, list[tuple[str, Any]]]) ->
             own.append((order, (first, second, verdict, reasons)))
             own.sort(key=lambda sample: sample[0])
             del own[SAMPLED:]
-    return {"rows": len(rows), "digest": hasher.hexdigest()[:16], "counts": dict(sorted(counts.items()))}
+    return {
+        "rows": len(rows),
+        "digest": hasher.hexdigest()[:16],
+        "counts": dict(sorted(counts.items())),
+    }
 
 
 def describe_sample(first: Row, second: Row, verdict: str, reasons: list[str]) -> dict[str, Any]:
-    """Return a pair in full: what compare says, and what MCP says of each figure by each basis of the chips."""
+    """Return a pair in full: what compare says, and what MCP says of each figure by each basis of
+    the chips.
+    """
     figures = [name for name in FIGURES if first[name] is not None and second[name] is not None]
     obstacles = {
-        f"{name}, {basis}": find_pair_obstacle(first, second, name, basis) for name in figures for basis in BASES
+        f"{name}, {basis}": find_pair_obstacle(first, second, name, basis)
+        for name in figures
+        for basis in BASES
     }
-    pair = {"first": first["result_id"], "second": second["result_id"], "verdict": verdict, "reasons": reasons}
-    return {**pair, "mcp": {name: f"{own.code}: {own}" if own else "comparable" for name, own in obstacles.items()}}
+    pair = {
+        "first": first["result_id"],
+        "second": second["result_id"],
+        "verdict": verdict,
+        "reasons": reasons,
+    }
+    return {
+        **pair,
+        "mcp": {
+            name: f"{own.code}: {own}" if own else "comparable" for name, own in obstacles.items()
+        },
+    }
 
 
 def group_by_network(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row]]:
@@ -108,16 +138,27 @@ def group_by_network(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Ro
 
 
 def compare_networks(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return a digest of whole comparisons by network: verdicts, matches, refusals, checks and peers."""
+    """Return a digest of whole comparisons by network: verdicts, matches, refusals, checks and
+    peers.
+    """
     words, digests = load_known_words(connection), {}
     for name, rows in group_by_network(connection).items():
         rows.sort(
-            key=lambda row: (str(row["document_id"]), str(row["table_name"]), row["row_number"] or 0, row["result_id"])
+            key=lambda row: (
+                str(row["document_id"]),
+                str(row["table_name"]),
+                row["row_number"] or 0,
+                row["result_id"],
+            )
         )
         candidates = [row for row in rows if row["same_as"] is None]
         chosen = [row for row in rows if int(row["result_id"], 16) % EVERY == 0]
-        records = (compare_with_rows(build_from_row(row), candidates, words).to_record() for row in chosen)
-        digests[name] = digest([json.dumps(round_floats(record), sort_keys=True) for record in records])
+        records = (
+            compare_with_rows(build_from_row(row), candidates, words).to_record() for row in chosen
+        )
+        digests[name] = digest(
+            [json.dumps(round_floats(record), sort_keys=True) for record in records]
+        )
     return digests
 
 
@@ -127,21 +168,31 @@ def round_floats(value: Any) -> Any:
         return f"{value:.12g}"
     if isinstance(value, Mapping):
         return {name: round_floats(own) for name, own in value.items()}
-    return [round_floats(own) for own in value] if isinstance(value, list | tuple) else to_json_value(value)
+    return (
+        [round_floats(own) for own in value]
+        if isinstance(value, list | tuple)
+        else to_json_value(value)
+    )
 
 
 def refer_runs(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return a digest by run, and by network of published rows, of the reference row of each point and what differs."""
+    """Return a digest by run, and by network of published rows, of the reference row of each point
+    and what differs.
+    """
     digests = {}
     for folder in sorted((ROOT / "raw" / "runs").iterdir()):
         with (folder / "points.csv").open(encoding="utf-8", newline="") as file:
-            points = [{**point, "batch_size": int(point["batch_size"])} for point in csv.DictReader(file)]
+            points = [
+                {**point, "batch_size": int(point["batch_size"])} for point in csv.DictReader(file)
+            ]
         rows = reference_rows.query_reference_rows(connection, points[0]["model"])
         digests[folder.name] = digest([describe_reference(point, rows) for point in points])
     for name, rows in group_by_network(connection).items():
         published = reference_rows.query_reference_rows(connection, name)
         points = [
-            {**row, "compute_precision": row["effective_precision"]} for row in rows if row["task"] == "inference"
+            {**row, "compute_precision": row["effective_precision"]}
+            for row in rows
+            if row["task"] == "inference"
         ]
         if published and points:
             digests[name] = digest([describe_reference(point, published) for point in points])
@@ -156,7 +207,9 @@ def describe_reference(point: Mapping[str, Any], rows: list[Any]) -> str:
 
 def build_golden(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     samples: dict[str, list[tuple[str, Any]]] = {}
-    networks = {name: judge_network(rows, samples) for name, rows in group_by_network(connection).items()}
+    networks = {
+        name: judge_network(rows, samples) for name, rows in group_by_network(connection).items()
+    }
     pairs = [describe_sample(*sample) for _, own in sorted(samples.items()) for _, sample in own]
     whole, runs = compare_networks(connection), refer_runs(connection)
     return {"networks": networks, "comparisons": whole, "reference_rows": runs, "pairs": pairs}
@@ -174,36 +227,54 @@ def golden() -> dict[str, Any]:
     return golden
 
 
-def test_verdicts_of_sampled_pairs_are_as_before(connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]) -> None:
+def test_verdicts_of_sampled_pairs_are_as_before(
+    connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]
+) -> None:
     rows = {row["result_id"]: row for row in load_rows(connection)}
     for expected in golden["pairs"]:
         first, second = rows[expected["first"]], rows[expected["second"]]
-        assert describe_sample(first, second, *judge_pair(build_from_row(first), second)) == expected
+        assert (
+            describe_sample(first, second, *judge_pair(build_from_row(first), second)) == expected
+        )
 
 
 def test_both_ends_of_a_span_of_rounds_are_comparable() -> None:
     inside = [("0.7", "0.7-2.1"), ("2.1", "0.7-2.1"), ("2.0", "2.0")]
-    outside = [("0.6", "0.7-2.1"), ("3.0", "0.7-2.1"), ("2.1", "2.0"), ("next", "2.0"), ("2.0", None)]
+    outside = [
+        ("0.6", "0.7-2.1"),
+        ("3.0", "0.7-2.1"),
+        ("2.1", "2.0"),
+        ("next", "2.0"),
+        ("2.0", None),
+    ]
     assert all(is_comparable_round(*pair) for pair in inside)
     assert not any(is_comparable_round(*pair) for pair in outside)
 
 
-def test_reference_rows_are_as_before(connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]) -> None:
+def test_reference_rows_are_as_before(
+    connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]
+) -> None:
     assert refer_runs(connection) == golden["reference_rows"]
 
 
 @pytest.mark.slow
-def test_verdicts_of_all_pairs_are_as_before(connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]) -> None:
+def test_verdicts_of_all_pairs_are_as_before(
+    connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]
+) -> None:
     samples: dict[str, list[tuple[str, Any]]] = {}
     for name, rows in group_by_network(connection).items():
         assert judge_network(rows, samples) == golden["networks"][name], name
 
 
 @pytest.mark.slow
-def test_comparisons_are_as_before(connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]) -> None:
+def test_comparisons_are_as_before(
+    connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]
+) -> None:
     assert compare_networks(connection) == golden["comparisons"]
 
 
 if __name__ == "__main__":
     with open_warehouse(COMMITTED) as opened:
-        GOLDEN.write_text(json.dumps(build_golden(opened), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        GOLDEN.write_text(
+            json.dumps(build_golden(opened), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )

@@ -1,4 +1,6 @@
-"""`ipu-results add`: a drafted sidecar, all unknown words at once, and a dry run that writes nothing."""
+"""`ipu-results add`: a drafted sidecar, all unknown words at once, and a dry run that writes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,11 @@ def add(path: Path, *options: object) -> tuple[int, str, str]:
 
 def list_files(path: Path) -> dict[str, bytes]:
     root = path.parents[2]
-    return {file.relative_to(root).as_posix(): file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    return {
+        file.relative_to(root).as_posix(): file.read_bytes()
+        for file in root.rglob("*")
+        if file.is_file()
+    }
 
 
 def fill_in(path: Path) -> None:
@@ -73,7 +79,9 @@ def fill_in(path: Path) -> None:
 # the draft
 
 
-def test_drafted_sidecar_has_digest_kind_and_tables_and_is_refused_until_filled_in(put: Put) -> None:
+def test_drafted_sidecar_has_digest_kind_and_tables_and_is_refused_until_filled_in(
+    put: Put,
+) -> None:
     path = put("page.html", training_page(GPT2, RESNET))
     status, output, errors = add(path)
     assert (status, errors) == (0, "")
@@ -89,7 +97,8 @@ def test_drafted_sidecar_has_digest_kind_and_tables_and_is_refused_until_filled_
     unfilled = "title, publisher, url, published_on, retrieved_on, licence, note"
     assert f"fill in {unfilled}\n" in output
     with pytest.raises(
-        CatalogueError, match=f"html.toml: the sidecar is a draft: fill in {unfilled}, which begin with TODO"
+        CatalogueError,
+        match=f"html.toml: the sidecar is a draft: fill in {unfilled}, which begin with TODO",
     ):
         load_catalogue(path.parents[1])
     fill_in(path)
@@ -109,7 +118,11 @@ def test_existing_sidecar_is_kept_unless_forced_and_then_keeps_what_was_filled_i
     assert list_files(path) == before
     assert add(path, "--force", "--url", "https://example.org/2")[0] == 0
     [document] = load_catalogue(path.parents[1])
-    assert (document.title, document.url, document.tables["bow_training"].rows) == ("t", "https://example.org/2", 2)
+    assert (document.title, document.url, document.tables["bow_training"].rows) == (
+        "t",
+        "https://example.org/2",
+        2,
+    )
     assert document.read_bytes() == path.read_bytes()
 
 
@@ -146,8 +159,12 @@ def test_unknown_header_gives_an_entry_to_complete_and_no_sidecar(
     assert list(list_files(path)) == [f"raw/somebody/{name}"]
 
 
-@pytest.mark.parametrize(("name", "data"), [("a.txt", b"Only words.\n"), ("a.html", b""), ("a.pdf", b"%PDF-1.4\n")])
-def test_file_without_a_table_is_one_line_and_writes_nothing(put: Put, name: str, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.txt", b"Only words.\n"), ("a.html", b""), ("a.pdf", b"%PDF-1.4\n")]
+)
+def test_file_without_a_table_is_one_line_and_writes_nothing(
+    put: Put, name: str, data: bytes
+) -> None:
     path = put(name, data)
     status, output, errors = add(path)
     assert (status, output, len(errors.splitlines())) == (1, "", 1)
@@ -156,7 +173,10 @@ def test_file_without_a_table_is_one_line_and_writes_nothing(put: Put, name: str
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     done = run_cli("add", tmp_path / "none.html")
-    assert (done.returncode, done.stderr) == (1, "error: none.html: cannot be read: No such file or directory\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error: none.html: cannot be read: No such file or directory\n",
+    )
 
 
 # unknown words
@@ -165,7 +185,8 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 def test_every_unknown_word_of_all_rows_is_named_at_once_with_the_nearest(put: Put) -> None:
     path = put("page.html", training_page(RESNET_51, BERT_JAX))
     expected = [
-        f"unknown {kind} {text!r} for {kind} in {rows}; nearest known: {nearest!r} (schema/vocabulary/{kind}s.toml)"
+        f"unknown {kind} {text!r} for {kind} in {rows}; nearest known: {nearest!r}"
+        f" (schema/vocabulary/{kind}s.toml)"
         for kind, text, rows, nearest in (
             ("framework", "PyTorrch", "1 row", "PyTorch"),
             ("model", "BERT-Larger", "1 row", "BERT-Large"),
@@ -180,15 +201,21 @@ def test_every_unknown_word_of_all_rows_is_named_at_once_with_the_nearest(put: P
     add(path)
     fill_in(path)
     done = run_ingest(path.parents[1])
-    assert (done.returncode, [line for line in done.stderr.splitlines() if "finding: unknown" in line]) == (
-        0,
-        [f"finding: {line}" for line in expected],
+    assert (
+        done.returncode,
+        [line for line in done.stderr.splitlines() if "finding: unknown" in line],
+    ) == (0, [f"finding: {line}" for line in expected])
+    assert (
+        "unknown model 'BERT-Larger' in model; unknown platform 'Bow Pod17' in platform; unknown fr"
+        in done.stderr
     )
-    assert "unknown model 'BERT-Larger' in model; unknown platform 'Bow Pod17' in platform; unknown fr" in done.stderr
 
 
 def test_unknown_words_of_a_table_that_is_not_strict_are_kept_as_printed(put: Put) -> None:
-    header = b"model,variant,platform,sdk_version,framework,dataset,batch_size,precision,throughput (widgets/s)\n"
+    header = (
+        b"model,variant,platform,sdk_version,framework,dataset,batch_size,precision,throughput"
+        b" (widgets/s)\n"
+    )
     path = put("a.csv", header + b"Foo-9,,Bar 7,SDK 3.3,PyTorch,,8,16.16,5\n")
     draft = add_source(AddConfig(path, path.parents[1]))
     assert [line.split(" for ")[0] for line in draft.words.refused] == ["unknown unit 'widgets/s'"]
@@ -202,11 +229,16 @@ def test_unknown_words_of_a_table_that_is_not_strict_are_kept_as_printed(put: Pu
 
 
 def test_dry_run_shows_rows_quarantine_and_flags_and_writes_nothing(put: Put) -> None:
-    path = put("page.html", training_page(GPT2, RESNET_51, [*RESNET[:-1], "4,4O7"], [*GPT2[:6], "4", "", "9.5"]))
+    path = put(
+        "page.html",
+        training_page(GPT2, RESNET_51, [*RESNET[:-1], "4,4O7"], [*GPT2[:6], "4", "", "9.5"]),
+    )
     before = list_files(path)
     status, output, errors = add(path, "--dry-run")
     assert (status, errors) == (0, "")
-    assert output.startswith("somebody-page: 4 rows, 2 accepted, 2 quarantined, 0 duplicates; 2 results, ")
+    assert output.startswith(
+        "somebody-page: 4 rows, 2 accepted, 2 quarantined, 0 duplicates; 2 results, "
+    )
     results, quarantine = output.split("\nquarantine:\n")
     assert "8192" in results
     assert "'4,4O7' is not a figure" in quarantine
@@ -215,7 +247,9 @@ def test_dry_run_shows_rows_quarantine_and_flags_and_writes_nothing(put: Put) ->
     assert list_files(path) == before
 
 
-def test_dry_run_gives_the_rows_and_flags_of_the_build_that_follows(tmp_path: Path, put: Put) -> None:
+def test_dry_run_gives_the_rows_and_flags_of_the_build_that_follows(
+    tmp_path: Path, put: Put
+) -> None:
     raw = copy_documents(tmp_path / "raw", "graphcore/performance-2023-07-04.html")
     path = put("page.html", training_page(GPT2, TRAINING_ROW))
     add(path)
@@ -246,7 +280,10 @@ def test_dry_run_refuses_a_document_that_is_already_there(put: Put) -> None:
 
 
 def with_tokens() -> dict[str, dict[str, Unit]]:
-    return {**WORDS.units, "throughput": {**WORDS.units["throughput"], "tokens/s": Unit(Decimal(1), "token")}}
+    return {
+        **WORDS.units,
+        "throughput": {**WORDS.units["throughput"], "tokens/s": Unit(Decimal(1), "token")},
+    }
 
 
 def test_unit_that_counts_another_item_than_the_model_rejects_the_row() -> None:
@@ -262,29 +299,44 @@ def test_unit_that_counts_another_item_than_the_model_rejects_the_row() -> None:
 
 def test_unit_that_counts_another_item_than_the_model_of_the_document_rejects_its_rows() -> None:
     words = replace(WORDS, units=with_tokens())
-    throughput = make_table("qwant_table_2", ["Batch size", "Throughput (tokens/s)"], [["2", "5.5"]])
+    throughput = make_table(
+        "qwant_table_2", ["Batch size", "Throughput (tokens/s)"], [["2", "5.5"]]
+    )
     metadata = (MetadataItem("Model", "ResNeXt101", "line 1"),)
     parsed = ParsedDocument((throughput,), metadata=metadata)
     [(_, reason, message)] = rejections(normalise(make_document("inference-paper"), parsed, words))
-    assert (reason, message.split(", but ")[1]) == ("item-contradicts-model", "an item of ResNeXt101 is image")
+    assert (reason, message.split(", but ")[1]) == (
+        "item-contradicts-model",
+        "an item of ResNeXt101 is image",
+    )
 
 
 def test_header_that_fills_no_known_field_is_an_error_that_names_the_nearest() -> None:
     header = WORDS.header_of("performance-page", "bow_training")
     typo = replace(
-        header, fields=tuple((name, "thruput" if field == "throughput" else field) for name, field in header.fields)
+        header,
+        fields=tuple(
+            (name, "thruput" if field == "throughput" else field) for name, field in header.fields
+        ),
     )
-    with pytest.raises(CatalogueError, match=r"bow_training: 'thruput' is not a field; nearest: throughput"):
+    with pytest.raises(
+        CatalogueError, match=r"bow_training: 'thruput' is not a field; nearest: throughput"
+    ):
         TableConverter(make_table("bow_training", TRAINING, [GPT2]), typo, WORDS, {})
 
 
 def test_gate_accepts_exactly_the_precisions_of_the_vocabulary() -> None:
     assert table("results").choices("precision") == tuple(WORDS.precision_bits)
-    assert [name for name in WORDS.precision_bits if SHAPES["precision"].fullmatch(name) is None] == []
+    assert [
+        name for name in WORDS.precision_bits if SHAPES["precision"].fullmatch(name) is None
+    ] == []
 
 
 def test_file_of_a_kind_that_is_not_ingested_is_refused(put: Put) -> None:
-    path = put("a.log", b':::MLLOG {"namespace": "", "time_ms": 1, "event_type": "POINT_IN_TIME", "key": "x"}\n')
+    path = put(
+        "a.log",
+        b':::MLLOG {"namespace": "", "time_ms": 1, "event_type": "POINT_IN_TIME", "key": "x"}\n',
+    )
     with pytest.raises(UnrecognisedDocumentError):
         add_source(AddConfig(path, path.parents[1]))
     assert list(list_files(path)) == ["raw/somebody/a.log"]

@@ -43,8 +43,13 @@ def test_public_name_is_callable_and_documented(name: str) -> None:
 
 def test_import_is_lazy() -> None:
     heavy = "('pandas', 'duckdb', 'pyarrow', 'numpy')"
-    code = f"import sys, ipu_results; print([name for name in {heavy} if name in sys.modules], dir(ipu_results)[-1])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    code = (
+        f"import sys, ipu_results; print([name for name in {heavy} if name in sys.modules],"
+        " dir(ipu_results)[-1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
     assert done.stdout == "[] score_mlperf\n"
 
 
@@ -77,12 +82,20 @@ def test_load_reads_another_warehouse(warehouse: Path) -> None:
     ("name", "filters", "where"),
     [
         ("results", {"platform": "IPU-M2000"}, "platform = 'IPU-M2000'"),
-        ("results", {"platform": "IPU-M2000", "batch_size": [4, 8]}, "platform = 'IPU-M2000' AND batch_size IN (4, 8)"),
+        (
+            "results",
+            {"platform": "IPU-M2000", "batch_size": [4, 8]},
+            "platform = 'IPU-M2000' AND batch_size IN (4, 8)",
+        ),
         ("results", {"batch_size": None}, "batch_size IS NULL"),
         ("results", {"batch_size": (4, None)}, "batch_size = 4 OR batch_size IS NULL"),
         ("results", {"throughput": 4354.0}, "throughput = 4354"),
         ("results", {"model": []}, "false"),
-        ("inference", {"model": {"ResNeXt101", "FastSpeech2"}}, "model IN ('ResNeXt101', 'FastSpeech2')"),
+        (
+            "inference",
+            {"model": {"ResNeXt101", "FastSpeech2"}},
+            "model IN ('ResNeXt101', 'FastSpeech2')",
+        ),
         ("flags", {"rule": "R01", "severity": "error"}, "rule = 'R01' AND severity = 'error'"),
     ],
 )
@@ -102,12 +115,32 @@ def test_load_selects_columns() -> None:
     ("args", "kwargs", "error", "message"),
     [
         (["reslts"], {}, QueryError, "there is no table or view 'reslts'; the nearest: results"),
-        (["results"], {"columns": ["modle"]}, QueryError, "results has no column 'modle'; the nearest: model"),
-        (["inference"], {"zzz": 1}, QueryError, "inference has no column 'zzz'; choose from: result_id, "),
-        (["results"], {"platform": "M2000"}, QueryError, "no row has platform 'M2000'; the nearest: IPU-M2000"),
+        (
+            ["results"],
+            {"columns": ["modle"]},
+            QueryError,
+            "results has no column 'modle'; the nearest: model",
+        ),
+        (
+            ["inference"],
+            {"zzz": 1},
+            QueryError,
+            "inference has no column 'zzz'; choose from: result_id, ",
+        ),
+        (
+            ["results"],
+            {"platform": "M2000"},
+            QueryError,
+            "no row has platform 'M2000'; the nearest: IPU-M2000",
+        ),
         (["results"], {"batch_size": "4"}, QueryError, "batch_size holds Int64; '4' is a str"),
         (["results"], {"model": 50}, QueryError, "model holds str; 50 is a int"),
-        (["results"], {"warehouse": "no-such-folder"}, WarehouseError, "no-such-folder: contains no dataset"),
+        (
+            ["results"],
+            {"warehouse": "no-such-folder"},
+            WarehouseError,
+            "no-such-folder: contains no dataset",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(
@@ -122,17 +155,24 @@ def test_wrong_arguments_are_named(
 
 def test_connection_is_read_only_and_has_the_views() -> None:
     with connect() as connection:
-        assert connection.sql("SELECT count(*) FROM inference WHERE latency_ms < 5").fetchall() != [(0,)]
+        assert connection.sql("SELECT count(*) FROM inference WHERE latency_ms < 5").fetchall() != [
+            (0,)
+        ]
         with pytest.raises(duckdb.Error):
             connection.sql("FROM '/etc/passwd'")
 
 
 def test_connection_has_cursors_and_refuses_to_write(warehouse: Path, tmp_path: Path) -> None:
-    shutil.copytree(warehouse, parquet_only := tmp_path / "warehouse", ignore=shutil.ignore_patterns("*.duckdb"))
+    shutil.copytree(
+        warehouse, parquet_only := tmp_path / "warehouse", ignore=shutil.ignore_patterns("*.duckdb")
+    )
     for folder in (warehouse, parquet_only):
         with connect(folder) as connection, connection.cursor() as cursor:
             assert cursor.sql("FROM inference LIMIT 1").fetchall() != []
-        with connect(folder) as connection, pytest.raises(duckdb.Error, match=r"read-only|only update base table"):
+        with (
+            connect(folder) as connection,
+            pytest.raises(duckdb.Error, match=r"read-only|only update base table"),
+        ):
             connection.execute("UPDATE results SET throughput = 1")
 
 
@@ -177,4 +217,6 @@ def test_missing_package_is_named_with_its_extra() -> None:
     assert issubclass(MissingExtraError, IpuResultsError)
     message = str(explain_missing(ModuleNotFoundError(name="altair.vegalite")))
     assert message == "altair is not installed; install it with: pip install 'ipu-results[plots]'"
-    assert "ipu-results[ingest]" in str(explain_missing(ModuleNotFoundError(name="msgspec"), "ingest"))
+    assert "ipu-results[ingest]" in str(
+        explain_missing(ModuleNotFoundError(name="msgspec"), "ingest")
+    )

@@ -1,4 +1,6 @@
-"""Figures of papers by others than the maker: they agree with the rest of their row, or a contradiction says so."""
+"""Figures of papers by others than the maker: they agree with the rest of their row, or a
+contradiction says so.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ CARAML = "independent-caraml-2024"
 
 def test_figures_and_relationship_of_each_paper(query: Query) -> None:
     rows = query("""
-        SELECT document_id, count(DISTINCT s.row_number), list(DISTINCT status), list(DISTINCT d.relationship)
+        SELECT document_id, count(DISTINCT s.row_number), list(DISTINCT status), list(DISTINCT
+        d.relationship)
         FROM source_rows s
         JOIN (
             SELECT result_id, relationship FROM results
@@ -35,17 +38,23 @@ def test_figures_and_relationship_of_each_paper(query: Query) -> None:
 
 
 def test_unit_of_the_gpt_table_is_that_of_its_code(query: Query) -> None:
-    """The table heads the rate tokens; README and code of the benchmark count sequences of 1,024 tokens."""
+    """The table heads the rate tokens; README and code of the benchmark count sequences of 1,024
+    tokens.
+    """
     cells = query(f"""
         SELECT column_name, raw_text, unit, source_locator FROM cells
-        WHERE document_id = '{CARAML}' AND raw_text IN ('64.99', '15.68', '4.08') ORDER BY cell_number
+        WHERE document_id = '{CARAML}' AND raw_text IN ('64.99', '15.68', '4.08') ORDER BY
+        cell_number
     """)
     assert cells == [
         ("throughput", "64.99", "sequences/s", "page 8, table II, row 1, column Tokens/Time"),
         ("run_energy_j", "15.68", "Wh", "page 8, table II, row 1, column Energy/Epoch/IPU"),
         ("efficiency", "4.08", "sequences/Wh", "page 8, table II, row 1, column Tokens/Energy"),
     ]
-    row = "SELECT throughput, item, run_energy_j, power_scope, chip_count, framework, sdk_version FROM results"
+    row = (
+        "SELECT throughput, item, run_energy_j, power_scope, chip_count, framework, sdk_version"
+        " FROM results"
+    )
     [hits] = query(f"{row} WHERE model = 'GPT-117M' AND batch_size = 64")
     assert hits == (64.99, "sequence", 15.68 * 3600, "device", 4, "PyTorch", "3.3")
 
@@ -58,9 +67,12 @@ def test_unit_of_the_gpt_table_is_that_of_its_code(query: Query) -> None:
         ("model = 'GPT-800M'", "throughput * 3600", 61),
     ],
 )
-def test_energy_and_efficiency_agree_within_the_printed_digits(query: Query, where: str, items: str, rows: int) -> None:
+def test_energy_and_efficiency_agree_within_the_printed_digits(
+    query: Query, where: str, items: str, rows: int
+) -> None:
     hits = query(f"""
-        SELECT {items} / (run_energy_j / 3600), efficiency * 3600, run_energy_j / 3600, conditions FROM results
+        SELECT {items} / (run_energy_j / 3600), efficiency * 3600, run_energy_j / 3600, conditions
+        FROM results
         WHERE document_id = '{CARAML}' AND run_energy_j IS NOT NULL AND {where}
     """)
     assert len(hits) == rows
@@ -73,7 +85,8 @@ def test_energy_and_efficiency_agree_within_the_printed_digits(query: Query, whe
 def test_scaling_of_one_chip_to_many_is_that_of_the_paper(query: Query) -> None:
     hits = query("""
         SELECT chip_count, platform, throughput, time_to_result_s FROM results
-        WHERE document_id = 'independent-tamu-aces-2022' AND framework = 'TensorFlow1' AND micro_batch_size = 20
+        WHERE document_id = 'independent-tamu-aces-2022' AND framework = 'TensorFlow1' AND
+        micro_batch_size = 20
         ORDER BY chip_count
     """)
     assert hits == [
@@ -89,8 +102,10 @@ def test_scaling_of_one_chip_to_many_is_that_of_the_paper(query: Query) -> None:
 def test_measured_peaks_and_memory_bandwidths_are_microbenchmarks(query: Query) -> None:
     hits = query("""
         SELECT device, precision, canonical_value, canonical_unit, place FROM microbenchmarks
-        WHERE document_id IN ('independent-heidelberg-matmul-2023', 'independent-bristol-stencils-2021')
-            AND metric IN ('arithmetic throughput', 'bandwidth') AND device IN ('GC200', 'A30', 'GC2')
+        WHERE document_id IN ('independent-heidelberg-matmul-2023',
+        'independent-bristol-stencils-2021')
+            AND metric IN ('arithmetic throughput', 'bandwidth') AND device IN ('GC200', 'A30',
+            'GC2')
         ORDER BY document_id, row_number
     """)
     assert [row[:4] for row in hits] == [
@@ -120,7 +135,8 @@ def test_contradictions_within_papers_show_every_reading(query: Query) -> None:
     hits = dict(
         query("""
             SELECT contradiction_id, json_array_length(recomputed) FROM contradictions
-            WHERE claim_ids IS NULL AND contradiction_id SIMILAR TO '(caraml|aces|gc200|heidelberg)-.*'
+            WHERE claim_ids IS NULL AND contradiction_id SIMILAR TO
+            '(caraml|aces|gc200|heidelberg)-.*'
         """)
     )
     assert hits == {
@@ -147,16 +163,23 @@ def test_contradictions_within_papers_show_every_reading(query: Query) -> None:
 
 
 def test_unit_of_gpt_is_a_sequence_and_its_energy_that_of_an_epoch(query: Query) -> None:
-    """CARAML: README, 2,048 in 11.17 s; table II, 15.68 Wh of one IPU at batch 64, of an epoch of four steps."""
+    """CARAML: README, 2,048 in 11.17 s; table II, 15.68 Wh of one IPU at batch 64, of an epoch of
+    four steps.
+    """
     row = "network = 'GPT-117M' AND batch_size = 2048 AND throughput IS NOT NULL"
     rates = query(f"SELECT DISTINCT item, throughput FROM results WHERE {row}")
     assert rates == [("sequence", 183.37)]
     assert rates[0][1] == pytest.approx(2048 / 11.17, rel=2e-4)
     columns = "energy_chips, rated_w, implied_power_w, error_rules, item"
-    rows = query(f"SELECT {columns} FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64")
-    assert rows == [(1, 300, pytest.approx(15.68 * 3600 / (64 / 64.99), rel=1e-3), "R29, R35", "sequence")]
+    rows = query(
+        f"SELECT {columns} FROM energy_per_item WHERE network = 'GPT-117M' AND batch_size = 64"
+    )
+    assert rows == [
+        (1, 300, pytest.approx(15.68 * 3600 / (64 / 64.99), rel=1e-3), "R29, R35", "sequence")
+    ]
     added = query(
-        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own FROM contradictions "
-        "WHERE contradiction_id = 'caraml-gpt-unit') WHERE contains(own ->> 'baseline', 'add to')"
+        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own FROM"
+        " contradictions WHERE contradiction_id = 'caraml-gpt-unit') WHERE contains(own ->>"
+        " 'baseline', 'add to')"
     )
     assert [150 < watts < 180 for (watts,) in added] == [True] * 5

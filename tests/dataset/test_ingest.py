@@ -76,7 +76,9 @@ def parse_page() -> list[list[list[str]]]:
 
 
 def test_every_table_of_the_page_has_its_rows(query: Query) -> None:
-    counts = query(f"SELECT table_name, count(*) FROM results WHERE document_id = '{PAGE_ID}' GROUP BY ALL")
+    counts = query(
+        f"SELECT table_name, count(*) FROM results WHERE document_id = '{PAGE_ID}' GROUP BY ALL"
+    )
     assert dict(counts) == COUNTS
     assert sum(COUNTS.values()) == 248
 
@@ -90,23 +92,46 @@ def test_every_printed_figure_of_the_page_is_in_results_once_and_exact(query: Qu
             where = f"document_id = '{PAGE_ID}' AND table_name = '{name}'"
             stored = query(f"SELECT {field} FROM results WHERE {where} ORDER BY row_number")
             texts = [row[header.index(column)].replace(",", "") for row in rows]
-            assert [value for (value,) in stored] == [float(Decimal(text) * factor) if text else None for text in texts]
+            assert [value for (value,) in stored] == [
+                float(Decimal(text) * factor) if text else None for text in texts
+            ]
             figures += sum(map(bool, texts))
     assert figures == 236 + 104 + 228 + 11 + 1  # throughput, latency, batch, minutes, seconds
 
 
 def test_challenge_results_are_exact(query: Query) -> None:
-    columns = "model, dataset, item, throughput, time_to_train_s, quality_metric, quality_value, ranking, benchmark"
-    assert query(f"SELECT {columns} FROM results WHERE table_name = 'ogb_lsc' ORDER BY row_number") == [
+    columns = (
+        "model, dataset, item, throughput, time_to_train_s, quality_metric, quality_value, ranking,"
+        " benchmark"
+    )
+    assert query(
+        f"SELECT {columns} FROM results WHERE table_name = 'ogb_lsc' ORDER BY row_number"
+    ) == [
         ("GPS++", "PCQM4Mv2", "graph", 17800.0, 85380.0, "MAE", 0.0719, "First", "ogb-lsc"),
-        ("TransE (256)", "WikiKG90Mv2", "triple", 1260000.0, 42600.0, "MRR", 0.2562, "First", "ogb-lsc"),
+        (
+            "TransE (256)",
+            "WikiKG90Mv2",
+            "triple",
+            1260000.0,
+            42600.0,
+            "MRR",
+            0.2562,
+            "First",
+            "ogb-lsc",
+        ),
     ]
 
 
 def test_paper_makes_six_results_with_eighteen_figures(query: Query) -> None:
     rows = "FROM results WHERE table_name = 'qwant_c2'"
-    assert query(f"SELECT batch_size, latency_ms, throughput, efficiency {rows} ORDER BY row_number") == PAPER_ROWS
-    setup = "platform, chip, chip_count, sdk_version, framework, compute_precision, item, model, precision"
+    assert (
+        query(f"SELECT batch_size, latency_ms, throughput, efficiency {rows} ORDER BY row_number")
+        == PAPER_ROWS
+    )
+    setup = (
+        "platform, chip, chip_count, sdk_version, framework, compute_precision, item, model,"
+        " precision"
+    )
     assert query(f"SELECT DISTINCT {setup}, batch_size / micro_batch_size {rows}") == [
         ("C2", "GC2", 2, "1.0.136", "PopART", "mixed", "image", "ResNeXt101", None, 2.0)
     ]
@@ -122,24 +147,48 @@ def test_blank_is_not_unknown(query: Query) -> None:
 
 def test_older_pages_and_comparators_are_results_of_their_publishers(query: Query) -> None:
     others = "table_name <> 'independent_results'"
-    assert query(f"SELECT publisher, count(*) FROM results WHERE {others} GROUP BY ALL ORDER BY 1") == [
-        ("Graphcore", 298),
-        ("MLCommons", 2117),
-        ("NVIDIA", 242),
-        ("Qwant", 6),
-        ("local", 56),
-    ]
-    lines = "SELECT count(*), count(DISTINCT result_id) FROM source_rows WHERE document_id = 'nvidia-a100-comparators'"
+    assert query(
+        f"SELECT publisher, count(*) FROM results WHERE {others} GROUP BY ALL ORDER BY 1"
+    ) == [("Graphcore", 298), ("MLCommons", 2117), ("NVIDIA", 242), ("Qwant", 6), ("local", 56)]
+    lines = (
+        "SELECT count(*), count(DISTINCT result_id) FROM source_rows WHERE document_id ="
+        " 'nvidia-a100-comparators'"
+    )
     assert query(lines) == [(330, 242)]
-    assert query("SELECT count(*) FROM results WHERE table_name = 'bow_training_history'") == [(50,)]
-    printed = "SELECT DISTINCT sdk_version FROM results WHERE document_id = 'graphcore-performance-2022-03'"
+    assert query("SELECT count(*) FROM results WHERE table_name = 'bow_training_history'") == [
+        (50,)
+    ]
+    printed = (
+        "SELECT DISTINCT sdk_version FROM results WHERE document_id ="
+        " 'graphcore-performance-2022-03'"
+    )
     assert query(printed) == [("Pre-SDK2.5",)]
 
 
 def test_every_source_row_is_accounted_for(query: Query) -> None:
     assert query("SELECT count(*) FROM source_rows WHERE status <> 'accepted'") == [(0,)]
     assert query("SELECT count(*) FROM source_rows") == [
-        (248 + 18 + 58 + 330 + 2145 + 20_746 + 498 + 17 + 6 + 11 + 48 + 326 + 143 + 16 + 83 + 95 + 184 + 2862 + 6638,)
+        (
+            248
+            + 18
+            + 58
+            + 330
+            + 2145
+            + 20_746
+            + 498
+            + 17
+            + 6
+            + 11
+            + 48
+            + 326
+            + 143
+            + 16
+            + 83
+            + 95
+            + 184
+            + 2862
+            + 6638,
+        )
     ]
     without = "FROM source_rows s ANTI JOIN results r USING (result_id) GROUP BY ALL ORDER BY 1"
     assert query(f"SELECT table_name, count(*) {without}") == [
@@ -158,11 +207,21 @@ def test_every_source_row_is_accounted_for(query: Query) -> None:
 
 
 def test_every_figure_of_results_is_a_cell_times_its_factor(query: Query) -> None:
-    figures = ("throughput", "latency_ms", "efficiency", "time_to_train_s", "time_to_result_s", "quality_value")
+    figures = (
+        "throughput",
+        "latency_ms",
+        "efficiency",
+        "time_to_train_s",
+        "time_to_result_s",
+        "quality_value",
+    )
     for column in (*figures, "batch_size"):
         join = f"results r JOIN cells c ON r.result_id = c.result_id AND c.column_name = '{column}'"
         [(stored,)] = query(f"SELECT count({column}) FROM results")
-        cited = f"SELECT count(DISTINCT r.result_id) FROM {join} WHERE c.value IS NOT NULL AND r.{column} IS NOT NULL"
+        cited = (
+            f"SELECT count(DISTINCT r.result_id) FROM {join} WHERE c.value IS NOT NULL AND"
+            f" r.{column} IS NOT NULL"
+        )
         assert query(cited) == [(stored,)] > [(0,)]
         apart = f"c.value IS NOT NULL AND abs(r.{column} - c.value * c.factor) > 1e-9 * r.{column}"
         assert query(f"SELECT r.{column}, c.raw_text FROM {join} WHERE {apart}") == []
@@ -170,8 +229,12 @@ def test_every_figure_of_results_is_a_cell_times_its_factor(query: Query) -> Non
 
 def test_conversion_is_recorded_with_unit_and_factor(query: Query) -> None:
     columns = "c.raw_text, c.value, c.unit, c.factor, r.time_to_train_s, c.locator"
-    where = "r.origin = 'published' AND r.mlperf_id = '2.0-2047' AND c.column_name = 'time_to_train_s'"
-    assert query(f"SELECT {columns} FROM cells c JOIN results r USING (result_id) WHERE {where}") == [
+    where = (
+        "r.origin = 'published' AND r.mlperf_id = '2.0-2047' AND c.column_name = 'time_to_train_s'"
+    )
+    assert query(
+        f"SELECT {columns} FROM cells c JOIN results r USING (result_id) WHERE {where}"
+    ) == [
         ("19.64", 19.64, "mins", 60.0, 1178.4, "table 4, row 1, column 10 (Time to Train (mins))")
     ]
 
@@ -214,7 +277,12 @@ def test_same_documents_give_the_same_bytes_anywhere(warehouse: Path, tmp_path: 
 # rows that are not accepted
 
 REFUSED = [  # each in a row of its own: old text, new text, reason, what the message must quote
-    ("<td>Bow Pod64</td><td>SDK 3.0</td>", "<td>Bow Pod65</td><td>SDK 3.0</td>", "unknown-platform", "Bow Pod65"),
+    (
+        "<td>Bow Pod64</td><td>SDK 3.0</td>",
+        "<td>Bow Pod65</td><td>SDK 3.0</td>",
+        "unknown-platform",
+        "Bow Pod65",
+    ),
     (
         "<td>PyTorch</td><td>Wikipedia</td><td>65,536",
         "<td>Torch7</td><td>Wikipedia</td><td>65,536",
@@ -224,43 +292,61 @@ REFUSED = [  # each in a row of its own: old text, new text, reason, what the me
     ("<td>BERT Base</td>", "<td>BERT Huge</td>", "unknown-model", "BERT Huge"),
     ("<td>4,387</td>", "<td>4,3Z7</td>", "unreadable-figure", "4,3Z7"),
     ("<td>65,280</td>", "<td>652,80</td>", "unreadable-figure", "652,80"),
-    ("<th>Time To Result (secs)</th>", "<th>Time To Result (fortnights)</th>", "unknown-unit", "fortnights"),
+    (
+        "<th>Time To Result (secs)</th>",
+        "<th>Time To Result (fortnights)</th>",
+        "unknown-unit",
+        "fortnights",
+    ),
     ("<td>22,759</td>", "<td>0</td>", "throughput-out-of-range", "throughput is '0.0'"),
-    ("<td>Wikipedia</td><td>54,784</td>", "<td>54,784</td>", "row-width", "8 cells under a header of 9"),
+    (
+        "<td>Wikipedia</td><td>54,784</td>",
+        "<td>54,784</td>",
+        "row-width",
+        "8 cells under a header of 9",
+    ),
 ]
 
 
 def test_refused_row_is_quarantined_for_its_reason_and_no_other(page: Path) -> None:
     for old, new, *_ in REFUSED:
         edit(page, PAGE, old, new)
-    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)  # the table's last
+    line = next(
+        line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line
+    )  # the table's last
     edit(page, PAGE, line, f"{line}\n{line}")
-    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>31,617</td>" in line)
+    line = next(
+        line for line in (page / PAGE).read_text().splitlines() if "<td>31,617</td>" in line
+    )
     edit(page, PAGE, line, f"{line}\n{line.replace('31,617', '31,618')}")
     sidecar = page / f"{PAGE}.toml"
-    sidecar.write_text(sidecar.read_text().replace("rows = 37,", "rows = 38,").replace("rows = 64", "rows = 65"))
+    sidecar.write_text(
+        sidecar.read_text().replace("rows = 37,", "rows = 38,").replace("rows = 64", "rows = 65")
+    )
     (page / "graphcore" / "stray.html").write_text("<html></html>")
 
     done = run_ingest(page, "--strict")
     assert done.returncode == 1
     assert (page.parent / "warehouse" / "results.parquet").exists(), done.stderr
-    quarantine = query_rows(page.parent / "warehouse", "SELECT reason, message, raw, locator FROM quarantine")
+    quarantine = query_rows(
+        page.parent / "warehouse", "SELECT reason, message, raw, locator FROM quarantine"
+    )
     expected = [*(reason for _, _, reason, *_ in REFUSED), "conflicting-rows", "conflicting-rows"]
     assert sorted(reason for reason, *_ in quarantine) == sorted(expected)
     for _, _, reason, *words in REFUSED:
         for word in words:
             assert [row[0] for row in quarantine if word in row[1]] == [reason]
             assert word in done.stderr
-    assert {f"finding: quarantined: {PAGE_ID}: {row[3]}: {row[1]} ({row[0]})" for row in quarantine} < {
-        *done.stderr.splitlines()
-    }
+    assert {
+        f"finding: quarantined: {PAGE_ID}: {row[3]}: {row[1]} ({row[0]})" for row in quarantine
+    } < {*done.stderr.splitlines()}
     assert "finding: not ingested: graphcore/stray.html has no sidecar" in done.stderr.splitlines()
     words = [line for line in done.stderr.splitlines() if line.startswith("finding: unknown ")]
     assert len(words) == sum(reason.startswith("unknown-") for reason, *_ in quarantine)
     assert len(done.stderr.splitlines()) == len(words) + len(quarantine) + 1
     status = "SELECT status, count(*) FROM source_rows GROUP BY 1 ORDER BY 1"
     assert query_rows(page.parent / "warehouse", status) == [
-        *(("accepted", 250 - 1 - len(expected)), ("duplicate", 1), ("quarantined", len(expected))),
+        *(("accepted", 250 - 1 - len(expected)), ("duplicate", 1), ("quarantined", len(expected)))
     ]
 
 
@@ -277,18 +363,44 @@ def drop_line(text: str, word: str) -> str:
 
 
 [LAST_ROW] = [
-    line for line in (RAW / PAGE).read_text(encoding="utf-8").splitlines(keepends=True) if "<td>31,617</td>" in line
+    line
+    for line in (RAW / PAGE).read_text(encoding="utf-8").splitlines(keepends=True)
+    if "<td>31,617</td>" in line
 ]
 BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
-    "a renamed header": (lambda text: text.replace("<th>Precision</th>", "<th>Format</th>", 1), "'Format'"),
-    "a header short of a name": (lambda text: text.replace("<th>Precision</th>", "", 1), "lacks 'Precision'"),
-    "a header twice": (lambda text: text.replace("<th>Dataset</th>", "<th>Model</th>", 1), "repeats 'Model'"),
-    "a lost table": (lambda text: drop_table(text, 5), "pod_time_to_result: is missing, the sidecar expects 1"),
-    "a table without rows": (lambda text: drop_line(text, "<td>MCMC TFP</td>"), "the table has no row"),
-    "a lost row": (lambda text: drop_line(text, "<td>31,617</td>"), "has 63 rows, the sidecar expects 64"),
-    "a row more": (lambda text: text.replace(LAST_ROW, 2 * LAST_ROW), "has 65 rows, the sidecar expects 64"),
+    "a renamed header": (
+        lambda text: text.replace("<th>Precision</th>", "<th>Format</th>", 1),
+        "'Format'",
+    ),
+    "a header short of a name": (
+        lambda text: text.replace("<th>Precision</th>", "", 1),
+        "lacks 'Precision'",
+    ),
+    "a header twice": (
+        lambda text: text.replace("<th>Dataset</th>", "<th>Model</th>", 1),
+        "repeats 'Model'",
+    ),
+    "a lost table": (
+        lambda text: drop_table(text, 5),
+        "pod_time_to_result: is missing, the sidecar expects 1",
+    ),
+    "a table without rows": (
+        lambda text: drop_line(text, "<td>MCMC TFP</td>"),
+        "the table has no row",
+    ),
+    "a lost row": (
+        lambda text: drop_line(text, "<td>31,617</td>"),
+        "has 63 rows, the sidecar expects 64",
+    ),
+    "a row more": (
+        lambda text: text.replace(LAST_ROW, 2 * LAST_ROW),
+        "has 65 rows, the sidecar expects 64",
+    ),
     "a truncated page": (lambda text: text[: len(text) // 2], "ends in the middle"),
-    "a page without its end": (lambda text: text.replace("</body>", "").replace("</html>", ""), "ends in the middle"),
+    "a page without its end": (
+        lambda text: text.replace("</body>", "").replace("</html>", ""),
+        "ends in the middle",
+    ),
 }
 
 
@@ -321,7 +433,11 @@ def test_document_without_a_new_checksum_stops_the_build(page: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "word"),
-    [(b"", "empty"), (b"<html><body>502 Bad Gateway</body></html>", "not a PDF"), (bytes(range(256)), "not a PDF")],
+    [
+        (b"", "empty"),
+        (b"<html><body>502 Bad Gateway</body></html>", "not a PDF"),
+        (bytes(range(256)), "not a PDF"),
+    ],
 )
 def test_paper_that_is_not_a_pdf_stops_the_build(page: Path, content: bytes, word: str) -> None:
     copy_documents(page, PAPER)
@@ -375,4 +491,7 @@ def test_document_too_large_for_the_memory_is_named_with_the_stage(
 
     write_document(tmp_path / "raw", LARGE_ROWS // 100)
     monkeypatch.setattr(build, function, fail)
-    assert get_error(tmp_path / "raw") == f"error: {place}: MemoryError: free memory, or divide the document"
+    assert (
+        get_error(tmp_path / "raw")
+        == f"error: {place}: MemoryError: free memory, or divide the document"
+    )

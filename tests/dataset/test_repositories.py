@@ -1,4 +1,6 @@
-"""Figures of public repositories: whole rows looked up by hand, who measured, what a latency times, what is flagged."""
+"""Figures of public repositories: whole rows looked up by hand, who measured, what a latency times,
+what is flagged.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,13 @@ FILES = {
 def test_every_line_becomes_a_figure(query: Query, name: str, rows: int) -> None:
     sidecar = tomllib.loads((ROOT / "raw" / f"{name}.csv.toml").read_text(encoding="utf-8"))
     document = sidecar["document_id"]
-    lines = list(csv.DictReader((ROOT / "raw" / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+    lines = list(
+        csv.DictReader((ROOT / "raw" / f"{name}.csv").read_text(encoding="utf-8").splitlines())
+    )
     assert len(lines) == rows
     read = query(
-        f"SELECT raw_text, source_locator FROM cells WHERE document_id = '{document}' AND header = 'value' ORDER BY ALL"
+        f"SELECT raw_text, source_locator FROM cells WHERE document_id = '{document}' AND header ="
+        " 'value' ORDER BY ALL"
     )
     assert read == sorted((line["value"], line["place"]) for line in lines)
     assert query(f"SELECT count(*) FROM quarantine WHERE document_id = '{document}'") == [(0,)]
@@ -54,7 +59,9 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
     paths = {source["path"] for source in sidecar["sources"]}
     assert all(re.fullmatch("[0-9a-f]{40}", source["commit"]) for source in sidecar["sources"])
     with (ROOT / "raw" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        assert {re.split(", | at commit ", line["place"])[0] for line in csv.DictReader(file)} == paths
+        assert {
+            re.split(", | at commit ", line["place"])[0] for line in csv.DictReader(file)
+        } == paths
     assert sidecar["measured_by"]
     assert sidecar["measured_on"]
     assert sidecar["verified"]
@@ -64,7 +71,10 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
     ("where", "row"),
     [
         (
-            "document_id = 'bytemlperf-c600' AND model LIKE 'ResNet%' AND compute_precision = 'FP8' AND batch_size > 4",
+            (
+                "document_id = 'bytemlperf-c600' AND model LIKE 'ResNet%' AND compute_precision ="
+                " 'FP8' AND batch_size > 4"
+            ),
             ("C600", 1, "vendor", 18851.0, 6.7, 8.54, "several-in-flight", "Top-1", 0.7682),
         ),
         (
@@ -72,8 +82,10 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
             ("Gaudi2", 1, "vendor", 8279.0, 7.73, 9.0, None, "Top-1", 0.7674),
         ),
         (
-            "document_id = 'independent-yolov4-heidelberg' AND chip = 'GC200' AND variant = '896x896' AND "
-            "conditions LIKE '1 %'",
+            (
+                "document_id = 'independent-yolov4-heidelberg' AND chip = 'GC200' AND variant ="
+                " '896x896' AND conditions LIKE '1 %'"
+            ),
             ("GC200", 1, "independent", 115.331, 6.564, None, "per-batch", None, None),
         ),
         (
@@ -82,16 +94,31 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
         ),
         (
             "document_id = 'graphcore-poprt-1.5' AND model LIKE 'ResNet%' AND batch_size = 80",
-            (None, 1, "vendor", 15541.249202255634, 25.618734779777948, None, "several-in-flight", None, None),
+            (
+                None,
+                1,
+                "vendor",
+                15541.249202255634,
+                25.618734779777948,
+                None,
+                "several-in-flight",
+                None,
+                None,
+            ),
         ),
         (
-            "document_id = 'graphcore-poprt-1.5' AND batch_size = 90 AND dataset = 'ImageNet' AND throughput > 23400",
+            (
+                "document_id = 'graphcore-poprt-1.5' AND batch_size = 90 AND dataset = 'ImageNet'"
+                " AND throughput > 23400"
+            ),
             ("C600", 1, "vendor", 23500.0, None, None, None, "Top-1 (%)", 75.89),
         ),
     ],
 )
 def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[object, ...]) -> None:
-    columns = "chip, chip_count, relationship, throughput, latency_ms, latency_p99_ms, latency_basis"
+    columns = (
+        "chip, chip_count, relationship, throughput, latency_ms, latency_p99_ms, latency_basis"
+    )
     [printed] = query(f"SELECT {columns}, quality_metric, quality_value FROM results WHERE {where}")
     assert printed == row
 
@@ -99,25 +126,40 @@ def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[ob
 @pytest.mark.parametrize(
     ("where", "row"),
     [
-        ("document_id LIKE '%simehaa%' AND shape LIKE 'mesh=806%' AND metric = 'bandwidth'", ("GC200", 16, 48.0, 48e3)),
         (
-            "document_id LIKE '%devito%' AND device_count = 4 AND shape LIKE '%508%' AND metric = 'time'",
+            "document_id LIKE '%simehaa%' AND shape LIKE 'mesh=806%' AND metric = 'bandwidth'",
+            ("GC200", 16, 48.0, 48e3),
+        ),
+        (
+            (
+                "document_id LIKE '%devito%' AND device_count = 4 AND shape LIKE '%508%' AND metric"
+                " = 'time'"
+            ),
             ("GC200", 4, 0.26, 0.26),
         ),
-        ("document_id LIKE '%arcelin%' AND shape = 'images=5000' AND device = 'V100'", ("V100", 1, 3.3849, 3.3849)),
+        (
+            "document_id LIKE '%arcelin%' AND shape = 'images=5000' AND device = 'V100'",
+            ("V100", 1, 3.3849, 3.3849),
+        ),
         (
             "document_id LIKE '%lbm%' AND shape LIKE 'strategy=implicit%' AND statistic = 'total'",
             ("GC2", None, 21010.0, 21010.0),
         ),
     ],
 )
-def test_microbenchmark_as_its_source_prints_it(query: Query, where: str, row: tuple[object, ...]) -> None:
-    printed = query(f"SELECT device, device_count, value, canonical_value FROM microbenchmarks WHERE {where}")
+def test_microbenchmark_as_its_source_prints_it(
+    query: Query, where: str, row: tuple[object, ...]
+) -> None:
+    printed = query(
+        f"SELECT device, device_count, value, canonical_value FROM microbenchmarks WHERE {where}"
+    )
     assert printed == [row]
 
 
 def test_two_reports_that_contradict_their_settings_are_flagged(query: Query) -> None:
-    """ALBERT and BERT of 2023-05-24 ran with one thread by their settings, and have nearly two batches in flight."""
+    """ALBERT and BERT of 2023-05-24 ran with one thread by their settings, and have nearly two
+    batches in flight.
+    """
     sql = (
         "SELECT model, round(batches_in_flight, 2) FROM flags JOIN results USING (result_id) "
         "WHERE rule = 'R25' AND document_id = 'bytemlperf-c600' ORDER BY 1"
@@ -126,10 +168,13 @@ def test_two_reports_that_contradict_their_settings_are_flagged(query: Query) ->
 
 
 def test_batches_in_flight_of_bytemlperf_are_its_threads(query: Query) -> None:
-    """Little's law gives the number of client threads that the settings name, but for a few percent between calls."""
+    """Little's law gives the number of client threads that the settings name, but for a few percent
+    between calls.
+    """
     sql = (
-        "SELECT TRY_CAST(regexp_extract(conditions, '([0-9]+) client threads with', 1) AS INTEGER) AS threads, "
-        "batches_in_flight FROM results WHERE document_id = 'bytemlperf-c600' AND threads < 10"
+        "SELECT TRY_CAST(regexp_extract(conditions, '([0-9]+) client threads with', 1) AS INTEGER)"
+        " AS threads, batches_in_flight FROM results WHERE document_id = 'bytemlperf-c600' AND"
+        " threads < 10"
     )
     depths = query(sql)
     assert len(depths) == 22
@@ -145,9 +190,13 @@ def test_throughput_that_counts_more_than_the_latency_is_a_remark(query: Query) 
 
 
 def test_unit_of_the_throughput_per_core_is_flagged(query: Query) -> None:
-    """0.87 TFLOPS a core and 1.28 TFLOPS on 1472 cores: every row of an IPU prints the wrong unit, none of the CPU."""
+    """0.87 TFLOPS a core and 1.28 TFLOPS on 1472 cores: every row of an IPU prints the wrong unit,
+    none of the CPU.
+    """
     flags = "flags JOIN microbenchmarks ON microbenchmark_id = result_id"
     where = "rule = 'R33' AND document_id = 'independent-simehaa-pde'"
-    [flagged] = query(f"SELECT device, severity, count(*), min(message) FROM {flags} WHERE {where} GROUP BY ALL")
+    [flagged] = query(
+        f"SELECT device, severity, count(*), min(message) FROM {flags} WHERE {where} GROUP BY ALL"
+    )
     assert flagged[:3] == ("GC200", "warn", 13)
     assert "TFLOPS ×" in flagged[3]

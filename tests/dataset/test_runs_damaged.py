@@ -95,23 +95,47 @@ DAMAGES: list[tuple[Damage, str, str]] = [
     (replace("record.json", '"seed": 0', '"seed": 1'), RECORD_ID, CHANGED),
     (replace("blocks.jsonl", "0", "1"), POINTS_ID, "blocks.jsonl: sha256 is"),
     (remove("stamps.parquet"), POINTS_ID, "stamps.parquet: cannot be read: No such file"),
-    (remove("points.csv", "points.csv.toml"), RECORD_ID, f"the run {RUN_ID} has no points document"),
-    (remove("record.json", "record.json.toml"), POINTS_ID, f"the run {RUN_ID} has no record document"),
+    (
+        remove("points.csv", "points.csv.toml"),
+        RECORD_ID,
+        f"the run {RUN_ID} has no points document",
+    ),
+    (
+        remove("record.json", "record.json.toml"),
+        POINTS_ID,
+        f"the run {RUN_ID} has no record document",
+    ),
     (with_sidecars(truncate), POINTS_ID, "truncated"),
     (with_sidecars(drop_last_line), POINTS_ID, "has 2 rows, the sidecar expects 3"),
-    (with_sidecars(replace("points.csv", ",steal", ",theft")), POINTS_ID, "lacks 'steal' and has unknown 'theft'"),
+    (
+        with_sidecars(replace("points.csv", ",steal", ",theft")),
+        POINTS_ID,
+        "lacks 'steal' and has unknown 'theft'",
+    ),
     (
         with_sidecars(replace("points.csv", "1e-05", "few")),
         POINTS_ID,
         "line 2, column 52 (foreign_cpu): 'few' is not of type double",
     ),
     (write_points({**POINTS[0], "steal": 1.5}), POINTS_ID, "run_points, row 0: "),
-    (write_points(POINTS[0], {**POINTS[1], "device": "gpu"}), POINTS_ID, "'gpu' is not the device of the run"),
+    (
+        write_points(POINTS[0], {**POINTS[1], "device": "gpu"}),
+        POINTS_ID,
+        "'gpu' is not the device of the run",
+    ),
     (write_points(POINTS[0], MIXED), POINTS_ID, "mixes"),
     (with_sidecars(write("record.json", "[]\n")), RECORD_ID, "$: "),
-    (with_sidecars(replace("record.json", RUN_ID, EMULATED_ID)), RECORD_ID, "$.run_id: is the record of another run"),
+    (
+        with_sidecars(replace("record.json", RUN_ID, EMULATED_ID)),
+        RECORD_ID,
+        "$.run_id: is the record of another run",
+    ),
     (with_sidecars(replace("record.json", '"notes"', '"remarks"')), RECORD_ID, "notes"),
-    (with_sidecars(replace("record.json", "T13:45:01Z", " 13:45")), RECORD_ID, "$.started_at: '2026-11-21 13:45' is"),
+    (
+        with_sidecars(replace("record.json", "T13:45:01Z", " 13:45")),
+        RECORD_ID,
+        "$.started_at: '2026-11-21 13:45' is",
+    ),
     (
         with_sidecars(replace("record.json", "T13:46:31Z", "T13:45:00Z")),
         RECORD_ID,
@@ -119,13 +143,23 @@ DAMAGES: list[tuple[Damage, str, str]] = [
     ),
     (copy, RECORD_ID, "is the id of both runs/"),
     (rename_in_sidecars, RECORD_ID, "is the record of another run"),
-    (replace("points.csv.toml", POINTS_ID, "sweep-x-points"), "sweep-x-points", "must be called sweep-<run_id>-points"),
-    (replace("record.json.toml", "local", "Graphcore"), "", "publisher 'Graphcore' does not go with kind 'run'"),
+    (
+        replace("points.csv.toml", POINTS_ID, "sweep-x-points"),
+        "sweep-x-points",
+        "must be called sweep-<run_id>-points",
+    ),
+    (
+        replace("record.json.toml", "local", "Graphcore"),
+        "",
+        "publisher 'Graphcore' does not go with kind 'run'",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("damage", "document", "message"), DAMAGES)
-def test_damaged_run_stops_the_build_and_is_named(runs: Path, damage: Damage, document: str, message: str) -> None:
+def test_damaged_run_stops_the_build_and_is_named(
+    runs: Path, damage: Damage, document: str, message: str
+) -> None:
     damage(runs / "runs" / RUN_ID)
     line = find_error(runs)
     assert line.startswith(f"error: {document}")

@@ -13,7 +13,16 @@ import pytest
 from ipu_results.build import IngestConfig, IngestSummary, ingest
 from ipu_results.schema import FILE_VIEWS, TABLES, table
 
-from tests.conftest import PAGE, PAPER, Query, copy_documents, query_rows, read_files, run_cli, run_ingest
+from tests.conftest import (
+    PAGE,
+    PAPER,
+    Query,
+    copy_documents,
+    query_rows,
+    read_files,
+    run_cli,
+    run_ingest,
+)
 from tests.runner.runs_support import (
     EMULATED,
     EMULATED_ID,
@@ -67,7 +76,9 @@ def test_run_column_by_column(local: Query) -> None:
     written = record()
     [row] = local(f"SELECT * FROM runs WHERE {MINE}")
     stored = dict(zip(table("runs").names, row, strict=True))
-    texts = {name: json.loads(stored.pop(name)) for name in ("environment", "setup", "plan", "model")}
+    texts = {
+        name: json.loads(stored.pop(name)) for name in ("environment", "setup", "plan", "model")
+    }
     assert texts == {name: written[name] for name in texts}
     assert stored.pop("versions") == '{"numpy": "2.4.0", "onnxruntime": "1.31.0"}'
     assert stored.pop("images") == json.dumps(written["images"], sort_keys=True)
@@ -88,7 +99,9 @@ def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
     """The other columns are those of points.csv."""
     [row] = local(f"SELECT * FROM results WHERE {MINE} AND row_number = 2")
     derived = {column.name for column in RESULTS.columns if column.is_derived}
-    stored = {name: value for name, value in zip(RESULTS.names, row, strict=True) if value is not None}
+    stored = {
+        name: value for name, value in zip(RESULTS.names, row, strict=True) if value is not None
+    }
     stored = {name: value for name, value in stored.items() if name not in derived}
     assert len(stored.pop("result_id")) == 16
     assert {name: value for name, value in stored.items() if name not in POINT_COLUMNS} == {
@@ -103,10 +116,19 @@ def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
 
 
 def test_emulated_point_has_its_origin_and_calibration(local: Query) -> None:
-    columns = "origin, calibration_id, platform, chip, chip_count, sdk_version, framework, micro_batch_size, power_w"
-    rows = local(f"SELECT {columns}, power_scope, efficiency FROM results WHERE run_id = '{EMULATED_ID}' ORDER BY ALL")
+    columns = (
+        "origin, calibration_id, platform, chip, chip_count, sdk_version, framework,"
+        " micro_batch_size, power_w"
+    )
+    rows = local(
+        f"SELECT {columns}, power_scope, efficiency FROM results WHERE run_id = '{EMULATED_ID}'"
+        " ORDER BY ALL"
+    )
     same = ("emulated", "a-calibration", "C2", "GC2", 2, "1.0.136", "PopART")
-    assert rows == [(*same, 1, 225.0, "board", 1480.0 / 225.0), (*same, 2, 225.0, "board", 2050.5 / 225.0)]
+    assert rows == [
+        (*same, 1, 225.0, "board", 1480.0 / 225.0),
+        (*same, 2, 225.0, "board", 2050.5 / 225.0),
+    ]
     assert local(f"SELECT origin FROM runs WHERE run_id = '{EMULATED_ID}'") == [("emulated",)]
 
 
@@ -123,7 +145,10 @@ def test_every_cell_of_points_csv_is_in_results_or_run_points(
     for header in POINT_COLUMNS:
         owner = "results" if header in RESULTS.names else "run_points"
         stored = [row[table(owner).names.index(header)] for row in rows[owner]]
-        written = [line.get(header, implied.get(header) if line["platform"] == "C2" else None) for line in points]
+        written = [
+            line.get(header, implied.get(header) if line["platform"] == "C2" else None)
+            for line in points
+        ]
         if header in ("framework", "model"):
             written = [canonical.get(value, value) for value in written]
         assert stored == written, header
@@ -131,7 +156,10 @@ def test_every_cell_of_points_csv_is_in_results_or_run_points(
 
 def test_every_cell_is_cited_with_its_figure_and_place(local: Query) -> None:
     columns = "column_name, raw_text, value, unit, factor, locator"
-    cells = local(f"SELECT {columns} FROM cells JOIN results USING (result_id) WHERE {MINE} ORDER BY cell_number, 6")
+    cells = local(
+        f"SELECT {columns} FROM cells JOIN results USING (result_id) WHERE {MINE} ORDER BY"
+        " cell_number, 6"
+    )
     assert len(cells) == 3 * len(POINT_COLUMNS)
     assert cells[3 * POINT_COLUMNS.index("throughput")] == (
         *("throughput", "17.6", 17.6, "items/s", 1.0, "line 2, column 4 (throughput)"),
@@ -142,22 +170,38 @@ def test_every_cell_is_cited_with_its_figure_and_place(local: Query) -> None:
     assert by_name["latency_p99_ms", "line 4"] == ["", None, None, None]
     for name in [column.name for column in RESULTS.columns if column.kind == "double"]:
         join = "results r JOIN cells c USING (result_id)"
-        wrong = f"column_name = '{name}' AND r.{name} IS DISTINCT FROM c.value * c.factor AND r.publisher = 'local'"
+        wrong = (
+            f"column_name = '{name}' AND r.{name} IS DISTINCT FROM c.value * c.factor AND"
+            " r.publisher = 'local'"
+        )
         assert local(f"SELECT count(*) FROM {join} WHERE {wrong}") == [(0,)], name
 
 
 def test_point_joins_its_run_and_its_result(local: Query) -> None:
-    apart = "p.run_id <> r.run_id OR p.batch_size <> r.batch_size OR p.backend <> u.backend OR p.device <> u.device"
+    apart = (
+        "p.run_id <> r.run_id OR p.batch_size <> r.batch_size OR p.backend <> u.backend OR p.device"
+        " <> u.device"
+    )
     joined = "FROM run_points p JOIN results r USING (result_id) JOIN runs u ON u.run_id = p.run_id"
     assert local(f"SELECT count(*), count(*) FILTER ({apart}) {joined}") == [(5, 0)]
-    assert local("SELECT run_id, count(*), min(batch_size) FROM local_runs GROUP BY 1 ORDER BY 1") == [
-        (RUN_ID, 3, 1),
-        (EMULATED_ID, 2, 2),
-    ]
-    columns = "backend, device, started_at, provider, compute_precision, model_precision, threads, pipeline, suspect"
+    assert local(
+        "SELECT run_id, count(*), min(batch_size) FROM local_runs GROUP BY 1 ORDER BY 1"
+    ) == [(RUN_ID, 3, 1), (EMULATED_ID, 2, 2)]
+    columns = (
+        "backend, device, started_at, provider, compute_precision, model_precision, threads,"
+        " pipeline, suspect"
+    )
     assert local(f"SELECT {columns} FROM local_runs WHERE {MINE} AND batch_size = 4") == [
         (
-            *("onnxruntime", "cpu", datetime(2026, 11, 21, 13, 45, 1), "CPUExecutionProvider", "fp32", "fp32", 2),
+            *(
+                "onnxruntime",
+                "cpu",
+                datetime(2026, 11, 21, 13, 45, 1),
+                "CPUExecutionProvider",
+                "fp32",
+                "fp32",
+                2,
+            ),
             *("serial", "interval of 12 %; probe 1.4 times slower"),
         )
     ]
@@ -180,10 +224,14 @@ def test_published_rows_and_their_flags_are_unchanged(local: Query, tmp_path: Pa
 
 def test_inference_marks_unpublished_rows(local: Query) -> None:
     columns = "origin, latency_kind, count(*), count(run_id), count(suspect)"
-    rows = local(f"SELECT {columns} FROM inference WHERE origin <> 'published' GROUP BY ALL ORDER BY ALL")
+    rows = local(
+        f"SELECT {columns} FROM inference WHERE origin <> 'published' GROUP BY ALL ORDER BY ALL"
+    )
     assert rows == [("measured", "amortised", 3, 3, 1)]
     assert local("SELECT count(*), count(run_id) FROM emulated") == [(2, 2)]
-    assert local("SELECT count(*) FROM inference WHERE origin = 'published' AND run_id IS NOT NULL") == [(0,)]
+    assert local(
+        "SELECT count(*) FROM inference WHERE origin = 'published' AND run_id IS NOT NULL"
+    ) == [(0,)]
 
 
 def test_unknown_platform_is_kept_as_printed(local: Query) -> None:
@@ -201,9 +249,18 @@ def test_no_source_row_is_lost_and_two_runs_alike_are_two_runs(runs: Path) -> No
         *((1, 1, 0), (3, 3, 3)),
         *((1, 1, 0), (2, 2, 2)) * 2,
     ]
-    status = "SELECT table_name, status, count(*), count(result_id) FROM source_rows GROUP BY ALL ORDER BY 1"
-    assert select(runs, status)[:2] == [("runs", "accepted", 3, 0), ("sweep_points", "accepted", 7, 7)]
-    alike = "SELECT count(DISTINCT run_id), count(DISTINCT result_id), count(DISTINCT throughput) FROM results"
+    status = (
+        "SELECT table_name, status, count(*), count(result_id) FROM source_rows GROUP BY ALL ORDER"
+        " BY 1"
+    )
+    assert select(runs, status)[:2] == [
+        ("runs", "accepted", 3, 0),
+        ("sweep_points", "accepted", 7, 7),
+    ]
+    alike = (
+        "SELECT count(DISTINCT run_id), count(DISTINCT result_id), count(DISTINCT throughput) FROM"
+        " results"
+    )
     assert select(runs, f"{alike} WHERE origin = 'emulated'") == [(2, 4, 2)]
 
 
@@ -238,7 +295,10 @@ def test_unfinished_run_is_one_finding_without_rows(runs: Path) -> None:
     folder.rename(folder.with_name(f"{RUN_ID}.unfinished"))
     done = run_ingest(runs, "--strict")
     resume = f"resume it with `ipu-results sweep --resume {RUN_ID}`, or delete its folder"
-    assert (done.returncode, done.stderr) == (1, f"finding: sweep {RUN_ID} is unfinished: {resume}\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"finding: sweep {RUN_ID} is unfinished: {resume}\n",
+    )
     assert select(runs, "SELECT count(*) FROM runs") == [(2,)]
 
 
@@ -274,11 +334,22 @@ def test_invalid_point_is_quarantined_for_its_reason_and_no_other(tmp_path: Path
     raw = tmp_path / "raw"
     computed = ({key: change[key] for key in change if key not in FIGURES} for change, _ in REFUSED)
     lines = [point(size, 17.6 * size, **change) for size, change in enumerate(computed, start=1)]
-    put_run(raw, [*(line | change for line, (change, _) in zip(lines, REFUSED, strict=True)), point(99, 19.1)])
+    put_run(
+        raw,
+        [
+            *(line | change for line, (change, _) in zip(lines, REFUSED, strict=True)),
+            point(99, 19.1),
+        ],
+    )
     build(raw)
-    reasons = [reason for (reason,) in select(raw, "SELECT reason FROM quarantine ORDER BY row_number")]
+    reasons = [
+        reason for (reason,) in select(raw, "SELECT reason FROM quarantine ORDER BY row_number")
+    ]
     assert reasons == [reason for _, reason in REFUSED]
-    status = "SELECT status, count(*) FROM source_rows WHERE table_name = 'sweep_points' GROUP BY ALL ORDER BY 1"
+    status = (
+        "SELECT status, count(*) FROM source_rows WHERE table_name = 'sweep_points' GROUP BY ALL"
+        " ORDER BY 1"
+    )
     assert select(raw, status) == [("accepted", 1), ("quarantined", len(REFUSED))]
     assert select(raw, "SELECT batch_size FROM run_points") == [(99,)]
     assert select(raw, "SELECT origin FROM runs") == [("measured",)]
@@ -301,7 +372,9 @@ def test_two_points_of_one_batch_are_both_refused(tmp_path: Path) -> None:
     assert select(raw, "SELECT DISTINCT reason FROM quarantine") == [("conflicting-rows",)]
 
 
-@pytest.mark.parametrize(("file", "table_name"), [("record.json", "runs"), ("points.csv", "sweep_points")])
+@pytest.mark.parametrize(
+    ("file", "table_name"), [("record.json", "runs"), ("points.csv", "sweep_points")]
+)
 def test_extract_prints_the_files_of_a_run(tmp_path: Path, file: str, table_name: str) -> None:
     done = run_cli("extract", put_run(tmp_path) / file)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,6 @@
-"""The wheel holds one package with schema and dataset, and does every command with the extra that its help names."""
+"""The wheel holds one package with schema and dataset, and does every command with the extra that
+its help names.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,17 @@ MCP_CALLS = {
         "capabilities": {},
         "clientInfo": {"name": "a test", "version": "1"},
     },
-    "tools/call": {"name": "sql", "arguments": {"statement": "SELECT count(*) AS rows FROM results"}},
+    "tools/call": {
+        "name": "sql",
+        "arguments": {"statement": "SELECT count(*) AS rows FROM results"},
+    },
 }
 
 
 class Call(NamedTuple):
-    """A command as a user types it, with a text that it must print, and the extras of options of its own."""
+    """A command as a user types it, with a text that it must print, and the extras of options of
+    its own.
+    """
 
     line: str
     output: str
@@ -51,11 +58,17 @@ CALLS = (
     Call("claims sdk14-mcmc-speedup-17 --format csv", "sdk14-mcmc-speedup-17"),
     Call("analyse generations", "bow_platform"),
     Call("analyse generations --plot generations.svg", "bow_platform", PLOTS),
-    Call("compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800", "plausible"),
+    Call(
+        "compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800",
+        "plausible",
+    ),
     Call("compare runs/{RUN} --plot run.svg", "plausib", PLOTS),
     Call("expect --model llama2_70b_lora --round 5.1", "rests on"),
     Call("cite {ID} --format bibtex", "@misc"),
-    Call("table \"SELECT result_id, batch_size, latency_ms FROM inference WHERE platform = 'C2'\"", "Qwant"),
+    Call(
+        "table \"SELECT result_id, batch_size, latency_ms FROM inference WHERE platform = 'C2'\"",
+        "Qwant",
+    ),
     Call("mlperf rounds/training_results_v2.0 --format csv", "ACME"),
     Call("publish --warehouse {WAREHOUSE} --out published", "publish from a clone", status=1),
     Call("verify {RELEASE}", "OK "),
@@ -64,7 +77,10 @@ CALLS = (
     Call("predict --target c2", "throughput"),
     Call("predict --target c2 --batch-sizes 2 --plot predicted.png", "throughput", PLOTS),
     Call("validate-emulator --help", "Example:"),
-    Call("sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json", '"throughput"'),
+    Call(
+        "sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json",
+        '"throughput"',
+    ),
     Call("sweep --list-devices", "onnxruntime"),
     Call("sweep --list-devices", "openvino     CPU", ("openvino",)),
     Call("extract {PAGE} --format json", "bow_training"),
@@ -74,10 +90,18 @@ CALLS = (
     Call("fetch nothing", "choose from", status=2),
     Call("collect runs --into collected", "added"),
     Call("collect file://{FOLDER}/runs --into collected", "present", ("remote",)),
-    Call("submit runs/{RUN} --who 'Ada Example' --licence CC-BY-4.0 --how idle", "is emulated", status=1),
+    Call(
+        "submit runs/{RUN} --who 'Ada Example' --licence CC-BY-4.0 --how idle",
+        "is emulated",
+        status=1,
+    ),
     Call("check-submission nothing.zip", "does not exist", status=2),
 )
-NEEDS = {(command.extra or "", *call.extras) for call in CALLS if (command := main.commands[call.line.split()[0]])}
+NEEDS = {
+    (command.extra or "", *call.extras)
+    for call in CALLS
+    if (command := main.commands[call.line.split()[0]])
+}
 
 
 def list_source_files() -> Iterator[str]:
@@ -96,7 +120,15 @@ def list_source_files() -> Iterator[str]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with once(tmp_path_factory, "wheel") as (folder, first):
         if first:
-            pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "wheel",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-deps",
+            ]
             command = [*pip, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
@@ -109,24 +141,44 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         names = archive.namelist()
     metadata = f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"ipu_results", metadata}
-    assert sorted(name for name in names if not name.startswith(metadata)) == sorted(list_source_files())
+    assert sorted(name for name in names if not name.startswith(metadata)) == sorted(
+        list_source_files()
+    )
 
 
 @pytest.fixture(scope="module")
 def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Make an environment for each combination of extras, of the pinned versions and the Python WHEEL_PYTHON."""
+    """Make an environment for each combination of extras, of the pinned versions and the Python
+    WHEEL_PYTHON.
+    """
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     require(uv is not None, "uv is not installed")
-    root, interpreter = tmp_path_factory.mktemp("environments"), os.environ.get("WHEEL_PYTHON", sys.executable)
+    root, interpreter = (
+        tmp_path_factory.mktemp("environments"),
+        os.environ.get("WHEEL_PYTHON", sys.executable),
+    )
     python = {}
     for extras in sorted({",".join(filter(None, needs)) for needs in NEEDS}):
         python[extras] = root / (extras or "core") / "bin" / "python"
         make = [uv, "venv", "--quiet", "--python", interpreter, str(python[extras].parents[1])]
         package = f"ipu-results[{extras}] @ file://{wheel}"
-        install = [uv, "pip", "install", "--quiet", "--python", str(python[extras]), "--constraint", str(PINS), package]
+        install = [
+            uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            str(python[extras]),
+            "--constraint",
+            str(PINS),
+            package,
+        ]
         for command in (make, install):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
-            require(done.returncode == 0, f"[{extras}] cannot be installed here: {done.stderr.strip()[-300:]}")
+            require(
+                done.returncode == 0,
+                f"[{extras}] cannot be installed here: {done.stderr.strip()[-300:]}",
+            )
     return python
 
 
@@ -140,7 +192,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run_installed(python: Path, folder: Path, line: str, **words: object) -> subprocess.CompletedProcess[str]:
+def run_installed(
+    python: Path, folder: Path, line: str, **words: object
+) -> subprocess.CompletedProcess[str]:
     """Run a command of an environment, with no other packages in sight."""
     command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", FOLDER=folder, **words)
     process = subprocess.Popen(
@@ -159,13 +213,20 @@ def run_installed(python: Path, folder: Path, line: str, **words: object) -> sub
 
 
 def _call_server(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Ask all of MCP_CALLS, and yield what is answered; the server ends with its input, whatever it works on."""
+    """Ask all of MCP_CALLS, and yield what is answered; the server ends with its input, whatever it
+    works on.
+    """
     assert process.stdin is not None
     assert process.stdout is not None
-    messages = [{"id": at, "method": name, "params": params} for at, (name, params) in enumerate(MCP_CALLS.items())]
+    messages = [
+        {"id": at, "method": name, "params": params}
+        for at, (name, params) in enumerate(MCP_CALLS.items())
+    ]
     messages.insert(1, {"method": "notifications/initialized"})
     with suppress(BrokenPipeError):  # without its extra the command ends at once
-        process.stdin.writelines(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+        process.stdin.writelines(
+            json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages
+        )
         process.stdin.flush()
     for text in process.stdout:
         yield text
@@ -178,7 +239,9 @@ def test_every_command_runs_with_the_extra_that_its_help_names(
 ) -> None:
     assert {call.line.split()[0] for call in CALLS} == set(main.commands)
     core = environments[""]
-    first = run_installed(core, folder, "query 'SELECT min(result_id) FROM inference' --format csv").stdout
+    first = run_installed(
+        core, folder, "query 'SELECT min(result_id) FROM inference' --format csv"
+    ).stdout
     words = {"ID": first.split()[-1], "WAREHOUSE": warehouse, "RELEASE": small_release}
     failed = []
     for call in CALLS:
@@ -186,10 +249,17 @@ def test_every_command_runs_with_the_extra_that_its_help_names(
         needs = [*filter(None, (extra, *call.extras))]
         done = run_installed(environments[",".join(needs)], folder, call.line, **words)
         if done.returncode != call.status or call.output not in done.stdout + done.stderr:
-            failed.append((call.line, needs, done.returncode, done.stdout[-300:], done.stderr[-500:]))
-        for missing in needs[-1:]:  # without its last extra a command names that one, or does with what is there
+            failed.append(
+                (call.line, needs, done.returncode, done.stdout[-300:], done.stderr[-500:])
+            )
+        for missing in needs[
+            -1:
+        ]:  # without its last extra a command names that one, or does with what is there
             lacking = run_installed(environments[",".join(needs[:-1])], folder, call.line, **words)
-            if "is not installed" in lacking.stderr and format_install(missing) not in lacking.stderr:
+            if (
+                "is not installed" in lacking.stderr
+                and format_install(missing) not in lacking.stderr
+            ):
                 failed.append((call.line, needs[:-1], lacking.stderr[-300:]))
             assert "Traceback" not in lacking.stderr, lacking.stderr[-2000:]
     assert not failed, "\n".join(map(str, failed))
@@ -198,20 +268,27 @@ def test_every_command_runs_with_the_extra_that_its_help_names(
 def test_help_of_a_command_names_its_extra(environments: dict[str, Path], folder: Path) -> None:
     for name, command in main.commands.items():
         shown = run_installed(environments[""], folder, f"{name} --help").stdout
-        assert re.findall(r"Needs: (.+)", shown) == ([format_install(command.extra)] if command.extra else [])
+        assert re.findall(r"Needs: (.+)", shown) == (
+            [format_install(command.extra)] if command.extra else []
+        )
 
 
-def test_wheel_loads_and_queries_in_an_empty_folder(environments: dict[str, Path], tmp_path: Path) -> None:
+def test_wheel_loads_and_queries_in_an_empty_folder(
+    environments: dict[str, Path], tmp_path: Path
+) -> None:
     code = """
 import ipu_results
 frame = ipu_results.load("results", platform="IPU-M2000")
-print(len(ipu_results.load()), set(frame["platform"]), len(ipu_results.load("inference", latency_ms=1.53)))
+print(len(ipu_results.load()), set(frame["platform"]), len(ipu_results.load("inference",
+latency_ms=1.53)))
 print(len(ipu_results.provenance(frame["result_id"][0])) > 0, len(ipu_results.claims()))
 print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
 """
     (tmp_path / "script.py").write_text(code)
     command = [environments[""], "script.py"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env={}, check=False
+    )
     assert done.stderr == ""
     assert done.stdout.splitlines() == ["3723 {'IPU-M2000'} 1", "True 143", "[(3723,)]"]
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

@@ -27,4 +27,9 @@ def check_part(page: Path, name: str, expected: str) -> None:
     """Compare the generated part `name` of a page in the same way."""
     text = page.read_text(encoding="utf-8")
     assert [part for _, part, _, _ in PART.findall(text)].count(name) == 1
-    check_page(page, PART.sub(lambda match: match[1] + (expected if match[2] == name else match[3]) + match[4], text))
+    check_page(
+        page,
+        PART.sub(
+            lambda match: match[1] + (expected if match[2] == name else match[3]) + match[4], text
+        ),
+    )

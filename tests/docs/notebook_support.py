@@ -1,4 +1,7 @@
-"""Run the code cells of a notebook in one plain Python process, without Jupyter. Prints their outputs as JSON."""
+"""Run the code cells of a notebook in one plain Python process, without Jupyter.
+
+Prints their outputs as JSON.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ SVG = "image/svg+xml"
 
 
 def run_cells(cells: list[str]) -> list[list[dict[str, Any]]]:
-    """Return the outputs of each cell in nbformat 4: what it prints, and the value of its last expression."""
+    """Return the outputs of each cell in nbformat 4: what it prints, and the value of its last
+    expression.
+    """
     names: dict[str, object] = {"__name__": "__main__"}
     return [run_cell(cell, names, number) for number, cell in enumerate(cells, 1)]
 
@@ -25,17 +30,30 @@ def run_cell(source: str, names: dict[str, object], number: int) -> list[dict[st
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(module, f"cell {number}", "exec"), names)
-        value = None if last is None else eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
+        value = (
+            None
+            if last is None
+            else eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
+        )
     outputs: list[dict[str, Any]] = []
     if out.getvalue():
-        outputs.append({"name": "stdout", "output_type": "stream", "text": split_lines(out.getvalue())})
+        outputs.append(
+            {"name": "stdout", "output_type": "stream", "text": split_lines(out.getvalue())}
+        )
     if value is not None:
         data = {"text/plain": split_lines(repr(value))}
         if hasattr(value, "_repr_mimebundle_"):
             bundle = value._repr_mimebundle_(include=None, exclude=None)
             if SVG in bundle:
                 data[SVG] = split_lines(bundle[SVG])
-        outputs.append({"data": data, "execution_count": number, "metadata": {}, "output_type": "execute_result"})
+        outputs.append(
+            {
+                "data": data,
+                "execution_count": number,
+                "metadata": {},
+                "output_type": "execute_result",
+            }
+        )
     return outputs
 
 

@@ -1,4 +1,6 @@
-"""The guide on adding a source and the pages of two more vendors are followed in a copy of the checkout."""
+"""The guide on adding a source and the pages of two more vendors are followed in a copy of the
+checkout.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ VENDORS = ROOT / "tests" / "data" / "vendors"
 def checkout(tmp_path: Path) -> Path:
     """Copy what the guide changes or reads: schema, code and examples; `raw` is empty."""
     for folder in ("schema", "pipeline", "tests/data/vendors"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     (tmp_path / "raw").mkdir()
     return tmp_path
 
@@ -36,13 +40,21 @@ def run_shell(checkout: Path, commands: str) -> str:
     script = f'ipu-results() {{ "{sys.executable}" -m ipu_results "$@"; }}\n{commands}'
     env = {**os.environ, "PYTHONPATH": str(checkout / "pipeline")}
     done = subprocess.run(
-        ["bash", "-c", script], stdout=-1, stderr=subprocess.STDOUT, text=True, cwd=checkout, env=env, check=False
+        ["bash", "-c", script],
+        stdout=-1,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=checkout,
+        env=env,
+        check=False,
     )
     return done.stdout
 
 
 def edit_file(checkout: Path, block: str) -> None:
-    """Do what a block says: add lines at the end of the file it names, or under a section, or replace drafted keys."""
+    """Do what a block says: add lines at the end of the file it names, or under a section, or
+    replace drafted keys.
+    """
     place = PLACE.match(block)
     assert place is not None
     path, lines = checkout / place[1], block[place.end() :]
@@ -81,7 +93,11 @@ def test_guide_is_what_happens_when_it_is_followed(checkout: Path) -> None:
         "SELECT precision, activation_bits, weight_bits, throughput, latency_ms "
         "FROM results WHERE document_id = 'lumen-l2-2026' ORDER BY row_number",
     )
-    assert rows == [("fp8", 8, 8, 81920, 0.78125), ("fp8", 8, 8, 90112, 1.4205), ("fp8", 8, 8, 12288, 1.302)]
+    assert rows == [
+        ("fp8", 8, 8, 81920, 0.78125),
+        ("fp8", 8, 8, 90112, 1.4205),
+        ("fp8", 8, 8, 12288, 1.302),
+    ]
 
 
 FIELDS = {
@@ -108,7 +124,9 @@ def test_page_of_another_layout_becomes_rows_with_data_only(checkout: Path, name
     file = f"raw/{Path(name).stem}/a-page{Path(name).suffix}"
     (checkout / file).parent.mkdir()
     shutil.copyfile(VENDORS / name, checkout / file)
-    draft = run_shell(checkout, f"ipu-results add {file}").split("run again:\n")[1].split("error: ")[0]
+    draft = (
+        run_shell(checkout, f"ipu-results add {file}").split("run again:\n")[1].split("error: ")[0]
+    )
     for column, field in FIELDS[name].items():
         draft, count = re.subn(rf'(?m)^("?{column}"?) = "TODO.*$', rf'\1 = "{field}"', draft)
         assert count == 1
@@ -124,9 +142,13 @@ def test_page_of_another_layout_becomes_rows_with_data_only(checkout: Path, name
     output = run_shell(checkout, "ipu-results ingest")
     assert (
         query_rows(
-            checkout / "warehouse", "SELECT model, platform, batch_size, throughput, item, latency_ms FROM results"
+            checkout / "warehouse",
+            "SELECT model, platform, batch_size, throughput, item, latency_ms FROM results",
         )
         == ROWS[name]
     )
-    refused = "the unit of throughput counts token, but an item of ResNet-50 v1.5 is image (item-contradicts-model)"
+    refused = (
+        "the unit of throughput counts token, but an item of ResNet-50 v1.5 is image"
+        " (item-contradicts-model)"
+    )
     assert (refused in output) is (name == "orbit.txt")

@@ -1,4 +1,6 @@
-"""Examples in the docs are run, their outputs are the real ones (`make docs` writes them), and links lead somewhere."""
+"""Examples in the docs are run, their outputs are the real ones (`make docs` writes them), and
+links lead somewhere.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,21 @@ from tests.docs.docs_support import DOCS, PAGES, README, check_page
 
 BLOCK = re.compile(r"```(console|pycon)\n(.*?)```", re.S)
 PYTHON = re.compile(r"```python\n(.*?)```", re.S)
-GLOSSARY = re.compile(r"\b(IPU|quarantine|olympic mean|latency basis)s?\b(?!-)(\]\(\S*glossary\.md\))?")
-NOT_PROSE = re.compile(r"^```.*?^```|^<!-- generated.*?^<!-- end -->|^[#|<].*?$|`[^`]*`", re.MULTILINE | re.DOTALL)
+GLOSSARY = re.compile(
+    r"\b(IPU|quarantine|olympic mean|latency basis)s?\b(?!-)(\]\(\S*glossary\.md\))?"
+)
+NOT_PROSE = re.compile(
+    r"^```.*?^```|^<!-- generated.*?^<!-- end -->|^[#|<].*?$|`[^`]*`", re.MULTILINE | re.DOTALL
+)
 # The glossary itself, an appendix of emulator.md, and pages that a visitor does not read.
 FOR_MAINTAINERS = {
-    *("glossary.md", "emulator-training.md", "add-a-source.md", "publish.md", "remake-the-mlperf-rounds.md"),
+    *(
+        "glossary.md",
+        "emulator-training.md",
+        "add-a-source.md",
+        "publish.md",
+        "remake-the-mlperf-rounds.md",
+    ),
     *("architecture.md", "runner.md", "site.md"),
 }
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
@@ -55,11 +67,15 @@ RUNNERS = {"console": run_console, "pycon": run_pycon}
 
 
 @pytest.mark.docs
-@pytest.mark.parametrize("page", [page for page in PAGES if BLOCK.search(page.read_text())], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if BLOCK.search(page.read_text())], ids=lambda page: page.name
+)
 def test_examples_print_what_the_docs_show(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = page.read_text(encoding="utf-8")
-    check_page(page, BLOCK.sub(lambda match: f"```{match[1]}\n{RUNNERS[match[1]](match[2])}```", text))
+    check_page(
+        page, BLOCK.sub(lambda match: f"```{match[1]}\n{RUNNERS[match[1]](match[2])}```", text)
+    )
 
 
 def test_docs_have_examples_of_command_and_python() -> None:
@@ -80,24 +96,38 @@ def test_names_that_python_examples_import_exist() -> None:
 
 
 FINDINGS = {  # sentences of the README and of the findings with the query that gives their figures
-    "{} results from {} source rows of {} documents, no row lost, {} quarantined": """
-        SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*) FROM documents),
-               (SELECT count(*) FROM quarantine)""",
+    "{} results from {} source rows of {} documents, no row lost, {} quarantined": (
+        """
+        SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM source_rows), (SELECT count(*)
+        FROM documents),
+               (SELECT count(*) FROM quarantine)"""
+    ),
     "A further {} figures are microbenchmarks": "SELECT count(*) FROM microbenchmarks",
-    "Of {} public documents that a search of {} found, {} are in the record": """
-        SELECT count(*), (SELECT max(searched_on) FROM register_searches), count(*) FILTER (documents IS NOT NULL)
-        FROM register""",
-    "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": """
+    "Of {} public documents that a search of {} found, {} are in the record": (
+        """
+        SELECT count(*), (SELECT max(searched_on) FROM register_searches), count(*) FILTER
+        (documents IS NOT NULL)
+        FROM register"""
+    ),
+    "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": (
+        """
         SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
-               count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM results""",
-    "{} times without XLA, {} with it: one IPU row, two A100 rows": """
+               count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM
+               results"""
+    ),
+    "{} times without XLA, {} with it: one IPU row, two A100 rows": (
+        """
         SELECT round(min(value), 2), round(max(value), 2) FROM recomputations
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL HAVING count(*) = 2""",
-    "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023 a median of {} "
-    "({} pairs, {} to {})": """
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL HAVING
+        count(*) = 2"""
+    ),
+    "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023 a median of {} ({} pairs, {} to {})": (
+        """
         WITH late AS (
-            SELECT throughput_ratio FROM generations_naive n JOIN results r ON r.result_id = bow_result_id
-            WHERE same_test AND same_framework AND same_precision AND same_batch AND n.chip_count = 16
+            SELECT throughput_ratio FROM generations_naive n JOIN results r ON r.result_id =
+            bow_result_id
+            WHERE same_test AND same_framework AND same_precision AND same_batch AND n.chip_count =
+            16
                 AND r.document_id = 'graphcore-performance-2023-07-04'
         )
         SELECT round(geomean(g.throughput_ratio), 2), count(*), count(DISTINCT g.model),
@@ -106,88 +136,123 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
             (SELECT round(min(n.throughput_ratio), 2) FROM late n),
             (SELECT round(max(n.throughput_ratio), 1) FROM late n)
         FROM generations g JOIN results r ON r.result_id = g.bow_result_id
-        WHERE g.chip_count = 16 HAVING bool_and(r.document_id = 'graphcore-performance-2022-03')""",
-    "{:.0f} % per chip with a fixed global batch (median of {} networks; of {} tests {:.0f} %), {:.0f} % with a "
-    "grown one (ResNet-50 alone)": """
+        WHERE g.chip_count = 16 HAVING bool_and(r.document_id = 'graphcore-performance-2022-03')"""
+    ),
+    "{:.0f} % per chip with a fixed global batch (median of {} networks; of {} tests {:.0f} %), {:.0f} % with a grown one (ResNet-50 alone)": (
+        """
         WITH tests AS (
             SELECT batch_growth, model, efficiency FROM scaling
             WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
-        ), networks AS (SELECT batch_growth, model, median(efficiency) AS efficiency FROM tests GROUP BY ALL)
-        SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed'), count(*) FILTER (batch_growth = 'fixed'),
+        ), networks AS (SELECT batch_growth, model, median(efficiency) AS efficiency FROM tests
+        GROUP BY ALL)
+        SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed'), count(*) FILTER
+        (batch_growth = 'fixed'),
                (SELECT count(*) FROM tests WHERE batch_growth = 'fixed'),
                (SELECT 100 * median(t.efficiency) FROM tests t WHERE batch_growth = 'fixed'),
                100 * median(efficiency) FILTER (batch_growth = 'grown')
-        FROM networks HAVING bool_and(model = 'ResNet-50 v1.5') FILTER (batch_growth = 'grown')""",
-    "{} for {:.4f} minutes, {} for {:.4f}": """
-        WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags f USING (result_id)
+        FROM networks HAVING bool_and(model = 'ResNet-50 v1.5') FILTER (batch_growth = 'grown')"""
+    ),
+    "{} for {:.4f} minutes, {} for {:.4f}": (
+        """
+        WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags
+        f USING (result_id)
                        JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')
-        SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) = 2""",
-    "{:.0f} % of {:,} pairs, and {:.0f} % of all pairs, v0.7 to v5.1; wrong order with a probability of {:.0f} %": """
+        SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) =
+        2"""
+    ),
+    "{:.0f} % of {:,} pairs, and {:.0f} % of all pairs, v0.7 to v5.1; wrong order with a probability of {:.0f} %": (
+        """
         SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)), sum(tested_pairs)::BIGINT,
                100 * (1 - sum(all_separable_pairs) / sum(all_pairs)),
                sum(wrong_order_percent * tested_pairs) / sum(tested_pairs)
-        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'""",
-    "{} of {} pairs, {} of {} works of {} networks, all run with the vendor's code and {} with its authors and cloud; "
-    "lowest ratio {}, disputed": """
-        SELECT any_value(s.within_5_percent), any_value(s.counted), any_value(s.works_within_5_percent),
+        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'"""
+    ),
+    "{} of {} pairs, {} of {} works of {} networks, all run with the vendor's code and {} with its authors and cloud; lowest ratio {}, disputed": (
+        """
+        SELECT any_value(s.within_5_percent), any_value(s.counted),
+        any_value(s.works_within_5_percent),
             any_value(s.works), count(DISTINCT r.network),
             count(*) FILTER (r.vendor_part = 'author, code, machine'), round(min(r.ratio), 2)
         FROM replications r JOIN replication_summary s USING (machines, parties)
-        WHERE r.counts AND (machines, parties, s.vendor_part) = ('IPU', 'vendor and independent', 'all')
+        WHERE r.counts AND (machines, parties, s.vendor_part) = ('IPU', 'vendor and independent',
+        'all')
         HAVING bool_and(r.vendor_part LIKE '%code%')
-    """,
-    "each counted once for a party ({} distinct works, of {} networks)": """
+    """
+    ),
+    "each counted once for a party ({} distinct works, of {} networks)": (
+        """
         SELECT count(DISTINCT (network, chip, chips)), count(DISTINCT network)
-        FROM replications WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'""",
-    "In {} of the {} the second party states no batch size, and in {} no precision": """
-        SELECT count(*) FILTER (unstated LIKE '%batch%'), count(*), count(*) FILTER (unstated LIKE '%precision%')
-        FROM replications WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'""",
-    "The PyTorch row has one in flight, and gives {} times the throughput and {} times the speed in latency of the "
-    "A100 with XLA": """
+        FROM replications WHERE counts AND machines = 'IPU' AND parties =
+        'vendor and independent'"""
+    ),
+    "In {} of the {} the second party states no batch size, and in {} no precision": (
+        """
+        SELECT count(*) FILTER (unstated LIKE '%batch%'), count(*), count(*) FILTER (unstated LIKE
+        '%precision%')
+        FROM replications WHERE counts AND machines = 'IPU' AND parties =
+        'vendor and independent'"""
+    ),
+    "The PyTorch row has one in flight, and gives {} times the throughput and {} times the speed in latency of the A100 with XLA": (
+        """
         WITH pytorch AS (
             FROM recomputations
-            WHERE claim_id LIKE 'sdk14-resnext101-inference-%' AND baseline LIKE '%mixed + XLA%PyTorch%'
+            WHERE claim_id LIKE 'sdk14-resnext101-inference-%' AND baseline LIKE
+            '%mixed + XLA%PyTorch%'
         )
         SELECT round(max(value) FILTER (claim_id LIKE '%throughput'), 2),
             round(max(value) FILTER (claim_id LIKE '%latency'), 2)
-        FROM pytorch HAVING count(*) = 2""",
-    "{} times on BERT, {} on ResNet-50, on 64 chips": """
+        FROM pytorch HAVING count(*) = 2"""
+    ),
+    "{} times on BERT, {} on ResNet-50, on 64 chips": (
+        """
         SELECT round(max(value) FILTER (claim_id LIKE '%bert%'), 2),
             round(max(value) FILTER (claim_id LIKE '%resnet%'), 2)
-        FROM recomputations WHERE claim_id LIKE 'tpuv4-%-over-bow' AND baseline LIKE '64 chips%'""",
-    "Six latencies on the vendor's page are too short for the batch in their row (throughput × latency is less than "
-    "one batch) | {} to {} of a batch": """
+        FROM recomputations WHERE claim_id LIKE 'tpuv4-%-over-bow' AND baseline LIKE '64 chips%'"""
+    ),
+    "Six latencies on the vendor's page are too short for the batch in their row (throughput × latency is less than one batch) | {} to {} of a batch": (
+        """
         SELECT round(min(throughput * latency_ms / 1000 / batch_size), 3),
                round(max(throughput * latency_ms / 1000 / batch_size), 2)
         FROM results JOIN flags USING (result_id) 
-        WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04' HAVING count(*) = 6""",
-    "Of {} claims that Graphcore and others made, {} are confirmed by figures outside their document, {} at least in "
-    "part by the same document or another claim, and {} only by arithmetic over claims. {} rest on another baseline "
-    "than they name, {} depend on it, {} on how their words are read, and {} are not supported. {} are contradicted, "
-    "{} cannot be recomputed, {} have only figures of a later SDK that reach or exceed them, and {} differ in the last "
-    "digit": """
+        WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04' HAVING count(*) =
+        6"""
+    ),
+    "Of {} claims that Graphcore and others made, {} are confirmed by figures outside their document, {} at least in part by the same document or another claim, and {} only by arithmetic over claims. {} rest on another baseline than they name, {} depend on it, {} on how their words are read, and {} are not supported. {} are contradicted, {} cannot be recomputed, {} have only figures of a later SDK that reach or exceed them, and {} differ in the last digit": (
+        """
         WITH counts AS (SELECT verdict, count(*) AS claims FROM claims GROUP BY ALL)
         SELECT sum(claims)::INT, max(claims) FILTER (verdict = 'confirmed'),
-            max(claims) FILTER (verdict = 'confirmed-internally'), max(claims) FILTER (verdict = 'circular'),
-            max(claims) FILTER (verdict = 'swapped-baseline'), max(claims) FILTER (verdict = 'depends-on-baseline'),
-            max(claims) FILTER (verdict = 'depends-on-reading'), max(claims) FILTER (verdict = 'not-supported'),
-            max(claims) FILTER (verdict = 'contradicted'), max(claims) FILTER (verdict = 'not-recomputable'),
-            (sum(claims) FILTER (verdict IN ('reached-by-later-sdk', 'exceeded-by-later-sdk')))::INT,
+            max(claims) FILTER (verdict = 'confirmed-internally'), max(claims) FILTER (verdict =
+            'circular'),
+            max(claims) FILTER (verdict = 'swapped-baseline'), max(claims) FILTER (verdict =
+            'depends-on-baseline'),
+            max(claims) FILTER (verdict = 'depends-on-reading'), max(claims) FILTER (verdict =
+            'not-supported'),
+            max(claims) FILTER (verdict = 'contradicted'), max(claims) FILTER (verdict =
+            'not-recomputable'),
+            (sum(claims) FILTER (verdict IN ('reached-by-later-sdk',
+            'exceeded-by-later-sdk')))::INT,
             max(claims) FILTER (verdict = 'last-digit-differs')
-        FROM counts""",
-    "Of the {} claims of performance, {} are confirmed by figures outside their document, all of them MLPerf minutes: "
-    "none of the {} of throughput, latency or other times is": """
-        SELECT count(*), count(*) FILTER (verdict = 'confirmed'), count(*) FILTER (metric <> 'MLPerf time to train')
+        FROM counts"""
+    ),
+    "Of the {} claims of performance, {} are confirmed by figures outside their document, all of them MLPerf minutes: none of the {} of throughput, latency or other times is": (
+        """
+        SELECT count(*), count(*) FILTER (verdict = 'confirmed'), count(*) FILTER (metric <>
+        'MLPerf time to train')
         FROM claims WHERE kind = 'performance'
-        HAVING bool_and(metric = 'MLPerf time to train') FILTER (verdict = 'confirmed')""",
-    "There are {} flags, {} of them errors": "SELECT count(*), count(*) FILTER (severity = 'error') FROM flags",
+        HAVING bool_and(metric = 'MLPerf time to train') FILTER (verdict = 'confirmed')"""
+    ),
+    "There are {} flags, {} of them errors": (
+        "SELECT count(*), count(*) FILTER (severity = 'error') FROM flags"
+    ),
 }
 
 
 @pytest.mark.parametrize("sentence", FINDINGS)
 def test_figures_of_findings_are_those_of_the_dataset(sentence: str, query: Query) -> None:
     [figures] = query(FINDINGS[sentence])
-    text = README.read_text(encoding="utf-8") + (DOCS / "explanation" / "findings.md").read_text(encoding="utf-8")
+    text = README.read_text(encoding="utf-8") + (DOCS / "explanation" / "findings.md").read_text(
+        encoding="utf-8"
+    )
     assert sentence.format(*figures) in " ".join(text.split())
 
 
@@ -213,22 +278,35 @@ def test_links_between_our_files_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("folder", ["tutorials", "how-to", "explanation"])
 def test_words_of_the_glossary_link_to_it_where_they_come_first(folder: str) -> None:
-    pages = [page for page in sorted((DOCS / folder).glob("*.md")) if page.name not in FOR_MAINTAINERS]
+    pages = [
+        page for page in sorted((DOCS / folder).glob("*.md")) if page.name not in FOR_MAINTAINERS
+    ]
     texts = [(page.name, NOT_PROSE.sub("", page.read_text(encoding="utf-8"))) for page in pages]
-    links = [(name, word, link) for name, text in texts for word, link in dict(GLOSSARY.findall(text)[::-1]).items()]
+    links = [
+        (name, word, link)
+        for name, text in texts
+        for word, link in dict(GLOSSARY.findall(text)[::-1]).items()
+    ]
     assert links
     assert [(name, word) for name, word, link in links if not link] == []
 
 
 def test_every_page_is_in_the_index() -> None:
     index = DOCS / "index.md"
-    linked = {(index.parent / target).resolve() for target, _ in LINK.findall(index.read_text(encoding="utf-8"))}
+    linked = {
+        (index.parent / target).resolve()
+        for target, _ in LINK.findall(index.read_text(encoding="utf-8"))
+    }
     assert linked >= {page.resolve() for page in DOCS.rglob("*.md")} - {index.resolve()}
 
 
 def test_lock_holds_pins_with_hashes_and_no_index() -> None:
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    pins = [line.removesuffix("\\").strip() for line in text.splitlines() if not line.startswith((" ", "#"))]
+    pins = [
+        line.removesuffix("\\").strip()
+        for line in text.splitlines()
+        if not line.startswith((" ", "#"))
+    ]
     assert all("==" in pin for pin in pins)
     assert len(set(pins)) == len(pins)  # in one section only
     assert text.count("--hash=sha256:") >= len(pins) > 0
@@ -237,7 +315,9 @@ def test_lock_holds_pins_with_hashes_and_no_index() -> None:
 
 
 def test_sections_of_the_lock_hold_what_their_extras_name() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     assert re.findall(r"(?m)^#.*", text) == ["# end of ingest", "# end of user", "# end of dev"]
     for section, names in {
@@ -256,16 +336,23 @@ def test_lock_of_the_page_holds_versions_and_hashes_and_no_address() -> None:
     text = (ROOT / "site" / "package-lock.json").read_text(encoding="utf-8")
     entries = {name: entry for name, entry in json.loads(text)["packages"].items() if name}
     assert entries
-    assert all("version" in entry and entry["integrity"].startswith("sha512-") for entry in entries.values())
+    assert all(
+        "version" in entry and entry["integrity"].startswith("sha512-")
+        for entry in entries.values()
+    )
     assert "://" not in text
     assert "resolved" not in text
 
 
 def test_no_file_names_this_machine() -> None:
-    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=False).stdout.split()
+    listed = subprocess.run(
+        ["git", "ls-files"], capture_output=True, text=True, cwd=ROOT, check=False
+    ).stdout.split()
     paths = [ROOT / name for name in listed if Path(name).suffix not in {".parquet", ".pdf"}]
     here = str(ROOT).encode()
-    assert [path for path in paths if path.exists() and here in path.read_bytes() and len(here) > 3] == []
+    assert [
+        path for path in paths if path.exists() and here in path.read_bytes() and len(here) > 3
+    ] == []
 
 
 @pytest.mark.slow
@@ -274,7 +361,10 @@ def test_commands_of_predict_your_own_network_run_as_pasted(tmp_path: Path) -> N
     text = (DOCS / "how-to" / "predict-your-own-network.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```bash\n(.*?)```", text, re.S)
     assert len(blocks) >= 5
-    shell = f'set -e; python3() {{ \'{sys.executable}\' "$@"; }}; ipu-results() {{ python3 -m ipu_results "$@"; }}\n'
+    shell = (
+        f"set -e; python3() {{ '{sys.executable}' \"$@\"; }}; ipu-results() {{ python3 -m"
+        ' ipu_results "$@"; }\n'
+    )
     done = subprocess.run(
         ["bash", "-c", shell + "\n".join(blocks)],
         check=False,

@@ -1,4 +1,6 @@
-"""Version, address and names agree in every file that states them; `make docs` writes them from pyproject.toml."""
+"""Version, address and names agree in every file that states them; `make docs` writes them from
+pyproject.toml.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,16 @@ from ipu_results.release.version import parse_version
 from tests.conftest import ROOT
 from tests.docs.docs_support import REFERENCE, check_page, check_part
 
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 CITATION = ROOT / "CITATION.cff"
 REPOSITORY = PROJECT["urls"]["Repository"]
 AUTHOR = PROJECT["authors"][0]["name"]
 DESCRIPTION = (
-    "Published, official, measured and emulated results of Graphcore IPUs and what they were compared with. Each "
-    "figure is exactly as printed, with the place where it stands; what looks wrong is flagged, not repaired."
+    "Published, official, measured and emulated results of Graphcore IPUs and what they were"
+    " compared with. Each figure is exactly as printed, with the place where it stands; what looks"
+    " wrong is flagged, not repaired."
 )
 
 
@@ -48,7 +53,12 @@ def describe_deposit(citation: dict[str, Any]) -> dict[str, Any]:
         "version": PROJECT["version"],
         "keywords": citation["keywords"],
         "related_identifiers": [
-            {"identifier": REPOSITORY, "relation": "isSupplementTo", "resource_type": "software", "scheme": "url"}
+            {
+                "identifier": REPOSITORY,
+                "relation": "isSupplementTo",
+                "resource_type": "software",
+                "scheme": "url",
+            }
         ],
     }
 
@@ -62,7 +72,9 @@ def describe_software() -> dict[str, Any]:
         "description": PROJECT["description"],
         "version": PROJECT["version"],
         "author": [{"type": "Organization", "name": AUTHOR}],
-        "license": [f"https://spdx.org/licenses/{name}" for name in PROJECT["license"].split(" AND ")],
+        "license": [
+            f"https://spdx.org/licenses/{name}" for name in PROJECT["license"].split(" AND ")
+        ],
         "url": REPOSITORY,
         "codeRepository": REPOSITORY,
         "issueTracker": PROJECT["urls"]["Issues"],
@@ -90,13 +102,25 @@ def test_citation_deposit_and_code_description_state_the_version_of_the_project(
 
 READERS = (  # package, list of pins, what it reads
     ("duckdb", "requirements.lock", "every table and view of the DuckDB file, Parquet and CSV"),
-    ("duckdb", "tests/duckdb-1.2.2.txt", "every table and view of the DuckDB file, Parquet and CSV"),
+    (
+        "duckdb",
+        "tests/duckdb-1.2.2.txt",
+        "every table and view of the DuckDB file, Parquet and CSV",
+    ),
     ("pandas", "requirements.lock", "Parquet and CSV, with default options"),
     ("pyarrow", "requirements.lock", "Parquet"),
     ("polars", "requirements.lock", "Parquet and CSV, with default options"),
-    ("frictionless", "tests/readers.txt", "datapackage.json, with every CSV file, and bytes and hash of Parquet"),
+    (
+        "frictionless",
+        "tests/readers.txt",
+        "datapackage.json, with every CSV file, and bytes and hash of Parquet",
+    ),
     ("datasets", "tests/readers.txt", "the folder, each configuration of the card"),
-    ("mlcroissant", "tests/readers.txt", "croissant.json, with records of tables and views, in any order"),
+    (
+        "mlcroissant",
+        "tests/readers.txt",
+        "croissant.json, with records of tables and views, in any order",
+    ),
     ("sqlite-utils", "tests/readers.txt", "every CSV file"),
 )
 
@@ -125,7 +149,12 @@ INDIRECT = {
     "torch",  # of PopTorch
     "urllib3",
 }
-DISTRIBUTIONS = {"bs4": "beautifulsoup4", "PIL": "pillow", "pynvml": "nvidia-ml-py", "vl_convert": "vl-convert-python"}
+DISTRIBUTIONS = {
+    "bs4": "beautifulsoup4",
+    "PIL": "pillow",
+    "pynvml": "nvidia-ml-py",
+    "vl_convert": "vl-convert-python",
+}
 DISTRIBUTIONS |= {"mlperf_loadgen": "mlcommons-loadgen", "pandera": "pandera[pandas]"}
 DISTRIBUTIONS["confusable_homoglyphs"] = "confusable-homoglyphs"
 
@@ -140,12 +169,16 @@ def list_packages(extra: str) -> set[str]:
 def test_every_extra_that_a_message_may_name_brings_the_package() -> None:
     for module, extras in EXTRAS.items():
         for extra in extras.split():
-            assert DISTRIBUTIONS.get(module, module) in {name.removesuffix("[http]") for name in list_packages(extra)}
+            assert DISTRIBUTIONS.get(module, module) in {
+                name.removesuffix("[http]") for name in list_packages(extra)
+            }
 
 
 def test_every_imported_package_belongs_to_the_core_or_to_an_extra() -> None:
     """Numpy comes with pandas."""
-    core = {re.split(r"[<>=]", item)[0].replace("-", "_") for item in PROJECT["dependencies"]} | {"numpy"}
+    core = {re.split(r"[<>=]", item)[0].replace("-", "_") for item in PROJECT["dependencies"]} | {
+        "numpy"
+    }
     imported = set()
     for path in (ROOT / "pipeline").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -162,18 +195,24 @@ def test_package_has_the_version_of_the_project() -> None:
 
 
 def test_no_release_is_newer_than_the_project() -> None:
-    changelog = re.findall(r"(?m)^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    changelog = re.findall(
+        r"(?m)^## \[?(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    )
     records = [path.stem for path in (ROOT / "docs" / "releases").glob("*.json")]
     assert changelog
     assert max(map(parse_version, changelog + records)) <= parse_version(PROJECT["version"])
 
 
 @pytest.mark.parametrize(("has_release", "folder"), [(True, "release"), (False, "warehouse")])
-def test_make_site_takes_the_release_at_hand(has_release: bool, folder: str, tmp_path: Path) -> None:
+def test_make_site_takes_the_release_at_hand(
+    has_release: bool, folder: str, tmp_path: Path
+) -> None:
     for name in ("Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copyfile(ROOT / name, tmp_path / name)
     if has_release:
         (tmp_path / "release").mkdir()
         (tmp_path / "release" / "release.json").touch()
-    plan = subprocess.run(["make", "--dry-run", "site"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    plan = subprocess.run(
+        ["make", "--dry-run", "site"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert f'-m ipu_results.site "{folder}" site/build/new/data' in plan.stdout

@@ -1,4 +1,6 @@
-"""The notebook of the docs is run without Jupyter, and its outputs are the real ones (`make docs` writes them)."""
+"""The notebook of the docs is run without Jupyter, and its outputs are the real ones (`make docs`
+writes them).
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,23 @@ NOTEBOOK = DOCS / "how-to" / "notebook.ipynb"
 
 def run_notebook() -> list[list[dict[str, Any]]]:
     command = [sys.executable, ROOT / "tests/docs/notebook_support.py", NOTEBOOK]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     outputs: list[list[dict[str, Any]]] = json.loads(done.stdout)
     return outputs
 
 
 def list_texts(outputs: list[dict[str, Any]]) -> list[str]:
-    """Return the texts of outputs without the build of the dataset. Images depend on the fonts of the machine."""
-    texts = ("".join(output["text"] if "text" in output else output["data"]["text/plain"]) for output in outputs)
+    """Return the texts of outputs without the build of the dataset.
+
+    Images depend on the fonts of the machine.
+    """
+    texts = (
+        "".join(output["text"] if "text" in output else output["data"]["text/plain"])
+        for output in outputs
+    )
     return [BUILD.sub("build", text) for text in texts]
 
 
@@ -42,7 +52,9 @@ def test_the_notebook_prints_what_it_shows() -> None:
     if UPDATE:
         for number, (cell, own) in enumerate(zip(code, outputs, strict=True), 1):
             cell["execution_count"], cell["outputs"] = number, own
-        NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        NOTEBOOK.write_text(
+            json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     assert [list_texts(cell["outputs"]) for cell in code] == [list_texts(own) for own in outputs]
     assert all(cell["outputs"] for cell in code)
     assert any(SVG in output.get("data", {}) for cell in code for output in cell["outputs"])

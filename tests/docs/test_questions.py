@@ -16,7 +16,8 @@ from tests.docs.docs_support import DOCS
 
 PAGE = DOCS / "how-to" / "questions.md"
 QUESTION = re.compile(
-    r"## (\d+)\. .+?\n.*?```console\n\$ ipu-results (query .+?)\n.*?```python\n(pd\..+?)```.*?```python\n(pl\..+?)```"
+    r"## (\d+)\. .+?\n.*?```console\n\$ ipu-results (query"
+    r" .+?)\n.*?```python\n(pd\..+?)```.*?```python\n(pl\..+?)```"
     r".*?\*\*Caveat\.\*\* (.+?)(?=\n\n|\Z)",
     re.S,
 )
@@ -30,7 +31,9 @@ def test_there_are_fifteen_questions_each_with_a_short_caveat() -> None:
         assert 10 < len(caveat.split()) < 70
 
 
-@pytest.mark.parametrize(("number", "command", "in_pandas", "in_polars", "_"), QUESTIONS, ids=lambda part: part[:2])
+@pytest.mark.parametrize(
+    ("number", "command", "in_pandas", "in_polars", "_"), QUESTIONS, ids=lambda part: part[:2]
+)
 def test_statements_agree(
     number: str, command: str, in_pandas: str, in_polars: str, _: str, query: Query, warehouse: Path
 ) -> None:
@@ -38,7 +41,11 @@ def test_statements_agree(
     assert expected
     pandas_rows = evaluate(in_pandas, warehouse).itertuples(index=False, name=None)
     assert_same_rows(normalise_rows(pandas_rows), expected, ordered=number not in UNORDERED)
-    assert_same_rows(normalise_rows(evaluate(in_polars, warehouse).rows()), expected, ordered=number not in UNORDERED)
+    assert_same_rows(
+        normalise_rows(evaluate(in_polars, warehouse).rows()),
+        expected,
+        ordered=number not in UNORDERED,
+    )
 
 
 def evaluate(statement: str, warehouse: Path):  # type: ignore[no-untyped-def]
@@ -52,13 +59,20 @@ def normalise_rows(rows) -> list[tuple[object, ...]]:  # type: ignore[no-untyped
 
 
 def _normalise(value: object) -> object:
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+    if (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, float) and math.isnan(value))
+    ):
         return None
     plain = value.item() if hasattr(value, "item") else value
     return float(plain) if isinstance(plain, int) and not isinstance(plain, bool) else plain
 
 
-def assert_same_rows(rows: list[tuple[object, ...]], expected: list[tuple[object, ...]], *, ordered: bool) -> None:
+def assert_same_rows(
+    rows: list[tuple[object, ...]], expected: list[tuple[object, ...]], *, ordered: bool
+) -> None:
     if not ordered:
         rows, expected = sorted(rows, key=str), sorted(expected, key=str)
     assert len(rows) == len(expected)

@@ -1,4 +1,6 @@
-"""The register of known documents: every document of raw/ is in it, and each entry can be traced to a search."""
+"""The register of known documents: every document of raw/ is in it, and each entry can be traced to
+a search.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ def test_every_document_of_others_is_in_the_register(query: Query) -> None:
 
 
 def test_entries_in_the_record_and_only_they_name_documents(query: Query) -> None:
-    assert query("SELECT register_id FROM register WHERE (status = 'in the record') <> (documents IS NOT NULL)") == []
+    assert (
+        query(
+            "SELECT register_id FROM register WHERE (status = 'in the record') <> (documents IS NOT"
+            " NULL)"
+        )
+        == []
+    )
     assert query("SELECT count(*) >= 90 FROM register") == [(True,)]
 
 

@@ -44,10 +44,17 @@ def test_exact_rows_return_the_numbers_they_were_made_with(start: float, host: f
 
 
 def test_two_rows_are_solved_by_hand() -> None:
-    rows = [Observation(1e-3, 1e-6, 1, 1e-3 + 700e-6 + 8e-4), Observation(2e-3, 2e-6, 4, 2e-3 + 1400e-6 + 17e-4)]
+    rows = [
+        Observation(1e-3, 1e-6, 1, 1e-3 + 700e-6 + 8e-4),
+        Observation(2e-3, 2e-6, 4, 2e-3 + 1400e-6 + 17e-4),
+    ]
     fit = fit_observations(rows, 700)
-    assert (fit.superstep, fit.per_batch, fit.per_image) == pytest.approx((700, 5e-4, 3e-4), rel=1e-9)
-    assert [predict_seconds(row, fit) for row in rows] == pytest.approx([row.seconds for row in rows], rel=1e-12)
+    assert (fit.superstep, fit.per_batch, fit.per_image) == pytest.approx(
+        (700, 5e-4, 3e-4), rel=1e-9
+    )
+    assert [predict_seconds(row, fit) for row in rows] == pytest.approx(
+        [row.seconds for row in rows], rel=1e-12
+    )
 
 
 def test_fit_minimises_relative_errors_and_each_variant_is_fitted_again() -> None:
@@ -60,7 +67,9 @@ def test_fit_minimises_relative_errors_and_each_variant_is_fitted_again() -> Non
     start, host = calibration.fit.per_batch, calibration.fit.per_image
     moved = [(start * 1.1, host), (start * 0.9, host), (start, host * 1.02), (start, host * 0.98)]
     assert all(sum_squares(calibration.fit) < sum_squares(Fit(KAPPA, *fit)) for fit in moved)
-    expected = tuple(fit_observations([row for row in rows if row is not excluded], KAPPA) for excluded in rows)
+    expected = tuple(
+        fit_observations([row for row in rows if row is not excluded], KAPPA) for excluded in rows
+    )
     assert calibration.jackknife == expected
     assert calibration.ends == tuple(fit_observations(rows, end) for end in (400, 770))
     assert len({calibration.fit, *expected, *calibration.ends}) == 9
@@ -81,7 +90,10 @@ def test_id_depends_on_fit_and_constants() -> None:
 def test_committed_calibration_is_of_the_present_constants() -> None:
     calibration = load_calibration()
     assert (calibration.id, calibration.constants) == ("c2-a60a0d4c68cc", MK1.digest)
-    assert (len(calibration.jackknife), [fit.superstep for fit in calibration.ends]) == (6, [400, 770])
+    assert (len(calibration.jackknife), [fit.superstep for fit in calibration.ends]) == (
+        6,
+        [400, 770],
+    )
     for name in ("per_batch", "per_image"):
         values = [getattr(fit, name) for fit in calibration.jackknife]
         assert min(values) <= getattr(calibration.fit, name) <= max(values)

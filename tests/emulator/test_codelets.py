@@ -1,11 +1,20 @@
-"""Cycles of the vertices against the equations of the design, worked out by hand, and the constants of the machines."""
+"""Cycles of the vertices against the equations of the design, worked out by hand, and the constants
+of the machines.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from ipu_results.emulator import codelets
-from ipu_results.emulator.operators import Elementwise, Operator, Program, Rearrangement, Reduction, SlidingWindow
+from ipu_results.emulator.operators import (
+    Elementwise,
+    Operator,
+    Program,
+    Rearrangement,
+    Reduction,
+    SlidingWindow,
+)
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS, Target, load_target
 from ipu_results.errors import UnrecognisedModelError
@@ -22,7 +31,12 @@ def array(*values: float) -> codelets.Array:
 
 @pytest.mark.parametrize(
     ("elements", "worker", "zeroing"),
-    [(6, 41 + 2, 2 + 2 * 1), (7, 42 + 2, 2 + 2 * 2), (18, 43 + 4 * 0 + 2, 2 + 2 * 3), (31, 43 + 4 * 3 + 2, 2 + 2 * 6)],
+    [
+        (6, 41 + 2, 2 + 2 * 1),
+        (7, 42 + 2, 2 + 2 * 2),
+        (18, 43 + 4 * 0 + 2, 2 + 2 * 3),
+        (31, 43 + 4 * 3 + 2, 2 + 2 * 6),
+    ],
 )
 def test_amp_1x1_on_mk1(elements: int, worker: int, zeroing: int) -> None:
     load, w, w0 = 32 * 8 // 8, 6 * worker, 6 * (worker + zeroing)
@@ -31,12 +45,18 @@ def test_amp_1x1_on_mk1(elements: int, worker: int, zeroing: int) -> None:
     assert cycles.tolist() == [50 + 2 * (11 + (4 - 1) * later + first)]
 
 
-@pytest.mark.parametrize(("elements", "worker", "zeroing"), [(6, 36, 0), (12, 37, 0), (60, 38 + 4 * 7, 0)])
-def test_amp_1x1_on_mk2_keeps_the_state_of_the_workers(elements: int, worker: int, zeroing: int) -> None:
+@pytest.mark.parametrize(
+    ("elements", "worker", "zeroing"), [(6, 36, 0), (12, 37, 0), (60, 38 + 4 * 7, 0)]
+)
+def test_amp_1x1_on_mk2_keeps_the_state_of_the_workers(
+    elements: int, worker: int, zeroing: int
+) -> None:
     load, w, w0 = 32 * 16 // 8, 6 * worker, 6 * (worker + zeroing)
     later, first = 14 + 3 * (19 + 7 + load + w), 12 + 3 * (19 + 7 + load + w0)
     expected = 50 + 6 * (7 + 3 * (2 * 4 - 1)) + 2 * (12 + (4 - 1) * later + first)
-    assert codelets.estimate_amp_1x1(MK2, array(elements), array(2), array(4), array(3)).tolist() == [expected]
+    assert codelets.estimate_amp_1x1(
+        MK2, array(elements), array(2), array(4), array(3)
+    ).tolist() == [expected]
 
 
 ROWS = [  # field rows and columns of a tile, cycles of the pieces of the slowest worker
@@ -57,17 +77,25 @@ def test_amp_nx1(height: int, more: int) -> None:
     w, taps = 6 * (20 + pieces), (3, array(2), height)
     load = 32 * 8 // 8 + more
     expected = 95 + 2 * (16 + 5 * (23 + 4 * (23 + 3 * (15 + 2 * (20 + load + w)))))
-    assert codelets.estimate_amp_nx1(MK1, rows, columns, array(2), array(5), array(4), taps).tolist() == list(expected)
+    assert codelets.estimate_amp_nx1(
+        MK1, rows, columns, array(2), array(5), array(4), taps
+    ).tolist() == list(expected)
     load = 32 * 16 // 8 + more
     expected = 109 + 114 + 2 * 5 * 4 * (14 + 3 * (12 + 2 * (load + 3)) + w * 2 * 3)
-    assert codelets.estimate_amp_nx1(MK2, rows, columns, array(2), array(5), array(4), taps).tolist() == list(expected)
+    assert codelets.estimate_amp_nx1(
+        MK2, rows, columns, array(2), array(5), array(4), taps
+    ).tolist() == list(expected)
 
 
 # SLIC, VMAC, reduction
 
 
-def estimate_slic(rows: int, columns: int, blocks: int, windows: int, stride: int, kind: tuple[int, int]) -> float:
-    (cycles,) = codelets.estimate_slic(MK2, array(rows), array(columns), array(blocks), windows, stride, kind)
+def estimate_slic(
+    rows: int, columns: int, blocks: int, windows: int, stride: int, kind: tuple[int, int]
+) -> float:
+    (cycles,) = codelets.estimate_slic(
+        MK2, array(rows), array(columns), array(blocks), windows, stride, kind
+    )
     return float(cycles)
 
 
@@ -76,13 +104,21 @@ def estimate_slic(rows: int, columns: int, blocks: int, windows: int, stride: in
     [
         (12, 8, 1, 2 * (11 + 15 + 3), 2 * (10 + 15 + 3)),  # 16 elements a worker: two whole rows
         (12, 8, 2, 2 * (11 + 15 + 10), 2 * (10 + 15 + 10)),
-        (9, 4, 1, 11 + 13 + 4 + 11 + 13 + 2, 10 + 17 + 4 + 10 + 17 + 2),  # 6 elements: a row of 4 and a part of 2
+        (
+            9,
+            4,
+            1,
+            11 + 13 + 4 + 11 + 13 + 2,
+            10 + 17 + 4 + 10 + 17 + 2,
+        ),  # 6 elements: a row of 4 and a part of 2
         (3, 2, 1, 11 + 13, 10 + 13),  # one element a worker
         (6, 2, 2, 11 + 15, 10 + 15),
     ],
 )
 def test_slic_of_one_stride(rows: int, columns: int, stride: int, zero: int, later: int) -> None:
-    """Five blocks of three windows of 4 channels: 28 + B·15 + 6(B−1)+1 + B[W·body + 6(W−1)+1 + 6·workers]."""
+    """Five blocks of three windows of 4 channels: 28 + B·15 + 6(B−1)+1 + B[W·body + 6(W−1)+1 +
+    6·workers].
+    """
     workers = 6 * ((17 + zero) + 2 * (17 + later))
     expected = 28 + 5 * 15 + 6 * 4 + 1 + 5 * (3 * (34 + 20) + 6 * 2 + 1 + workers)
     assert estimate_slic(rows, columns, 5, 3, stride, (4, 1)) == expected
@@ -90,7 +126,9 @@ def test_slic_of_one_stride(rows: int, columns: int, stride: int, zero: int, lat
 
 @pytest.mark.parametrize(("kind", "load"), [((2, 2), 109), ((1, 4), 97)])
 def test_slic_of_few_channels_loads_longer(kind: tuple[int, int], load: int) -> None:
-    assert estimate_slic(12, 8, 5, 3, 1, kind) - estimate_slic(12, 8, 5, 3, 1, (4, 1)) == 5 * 3 * (load - 34)
+    assert estimate_slic(12, 8, 5, 3, 1, kind) - estimate_slic(12, 8, 5, 3, 1, (4, 1)) == 5 * 3 * (
+        load - 34
+    )
 
 
 @pytest.mark.parametrize(("groups", "strides"), [(8, 2), (16, 4)])
@@ -116,15 +154,23 @@ def test_reductions_of_one_to_three_stages() -> None:
         (124, 24, 2, 2 * (32 + 6 * 1 * (3 * 12 + 7)), 2 * 12 + 1 * 12),
         (125, 1000, 3, 3 * 32 + 6 * (9 + 2 + 1) * (3 * 5 + 7), 200 * 5 + 40 * 5 + 8 * 5),
     ]
-    depth, partials, stages, cycles, received = (array(*values) for values in zip(*cases, strict=True))
+    depth, partials, stages, cycles, received = (
+        array(*values) for values in zip(*cases, strict=True)
+    )
     results = codelets.estimate_reduction(MK1, depth, partials)
-    assert [result.tolist() for result in results] == [cycles.tolist(), stages.tolist(), received.tolist()]
+    assert [result.tolist() for result in results] == [
+        cycles.tolist(),
+        stages.tolist(),
+        received.tolist(),
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 6, 7, 1216, 99_999, 2**26 - 1])
 def test_ceil_div_of_arrays_is_that_of_integers(size: int) -> None:
     divisors = np.arange(1, 2_000, dtype=np.float64)
-    assert codelets.ceil_div(size, divisors).tolist() == [-(-size // divisor) for divisor in range(1, 2_000)]
+    assert codelets.ceil_div(size, divisors).tolist() == [
+        -(-size // divisor) for divisor in range(1, 2_000)
+    ]
 
 
 # Operators without a split
@@ -145,9 +191,13 @@ def test_elementwise_operators_spread_evenly(kind: str, cycles: int, supersteps:
 
 
 def test_pools_and_rearrangements() -> None:
-    pool = SlidingWindow("p", "max pool", 1216 * 24, 9)  # 24 results a tile: 6 vectors, one a worker
+    pool = SlidingWindow(
+        "p", "max pool", 1216 * 24, 9
+    )  # 24 results a tile: 6 vectors, one a worker
     assert cost(MK1, pool) == (6 * 1 * 2 * 9, 1)
-    mean = Reduction("g", "global pool", 1216 * 49, 1216)  # 49 a tile: 13 vectors, 3 for the slowest worker
+    mean = Reduction(
+        "g", "global pool", 1216 * 49, 1216
+    )  # 49 a tile: 13 vectors, 3 for the slowest worker
     assert cost(MK1, mean) == (6 * 3 * 2, 2)
     assert cost(MK1, Rearrangement("t", "transpose", 1216 * 10)) == (10 * 2 / 4, 1)
 
@@ -157,20 +207,32 @@ def test_pools_and_rearrangements() -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_constant_has_unit_and_source_or_is_assumed(name: str) -> None:
-    hints = ("as add", "as swish", "as sigmoid", "as batch-norm", "as the AMP", "structure of", "the middle", "6 to 9")
+    hints = (
+        "as add",
+        "as swish",
+        "as sigmoid",
+        "as batch-norm",
+        "as the AMP",
+        "structure of",
+        "the middle",
+        "6 to 9",
+    )
     for key, constant in load_target(name).constants:
         assert constant.unit, key
         assert len(constant.source) > 5, key
         assert constant.assumed or not constant.source.startswith(hints), key
         assert constant.assumed or not constant.source.endswith(hints), key
-        assert constant.range is None or constant.range[0] < constant.value <= constant.range[1], key
+        assert constant.range is None or constant.range[0] < constant.value <= constant.range[1], (
+            key
+        )
 
 
 def test_central_vertex_takes_24_cycles_for_six_rows() -> None:
     """128 runs on a chip take 24 ⌈n / 6⌉ + 323 cycles within 9, by the notebook IPU Peak Flops."""
     single = array(1)
     first, last = (
-        float(codelets.estimate_amp_1x1(MK2, array(rows), single, single, single)[0]) for rows in (600, 1200)
+        float(codelets.estimate_amp_1x1(MK2, array(rows), single, single, single)[0])
+        for rows in (600, 1200)
     )
     assert last - first == 24 * 100
     assert first == pytest.approx(24 * 100 + 323, rel=0.02)
@@ -180,7 +242,11 @@ def test_machines_by_their_digests() -> None:
     """Predictions name these digests: a constant that changes by accident is noticed here."""
     digests = ["2c9fd0acd668f6c3", "ab09da5e3decf6c7", "c53f4804b0743acc", "fa13acd544d93429"]
     assert [load_target(name).digest for name in TARGETS] == digests
-    assert [(target.chip, target.chips) for target in (MK1, MK2, BOW)] == [("GC2", 2), ("GC200", 4), ("Bow", 4)]
+    assert [(target.chip, target.chips) for target in (MK1, MK2, BOW)] == [
+        ("GC2", 2),
+        ("GC200", 4),
+        ("Bow", 4),
+    ]
     assert tuple(DEFAULT_BATCH_SIZES) == TARGETS
     assert not [name for name, _ in MK1.constants if name.startswith(("slic.", "vmac."))]
 
@@ -194,5 +260,7 @@ def test_target_with_other_constants_is_another_target() -> None:
 
 
 def test_unknown_target_is_refused() -> None:
-    with pytest.raises(UnrecognisedModelError, match="is not a target: choose one of c2, m2000, bow-2000"):
+    with pytest.raises(
+        UnrecognisedModelError, match="is not a target: choose one of c2, m2000, bow-2000"
+    ):
         load_target("c3")

@@ -1,4 +1,6 @@
-"""`Emulator`: outputs computed in fp16 by onnxruntime, time predicted, every result marked as emulated."""
+"""`Emulator`: outputs computed in fp16 by onnxruntime, time predicted, every result marked as
+emulated.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def images(batch: int, shape: tuple[int, ...] = (4, 8, 8)) -> Array:
 
 
 def run_in_fp32(model: onnx.ModelProto, x: Array) -> Array:
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     outputs: Array = session.run(None, {session.get_inputs()[0].name: x})[0]
     return outputs
 
@@ -80,7 +84,9 @@ def test_outputs_are_those_of_fp32_rounded_to_fp16() -> None:
 
 def test_run_carries_the_prediction_and_is_marked_as_emulated() -> None:
     compiled = Emulator("m2000", "lowest-latency").compile(tiny(), 8)
-    assert [compiled.timing] == predict(load_network(tiny()), load_target("m2000"), [8], "lowest-latency")
+    assert [compiled.timing] == predict(
+        load_network(tiny()), load_target("m2000"), [8], "lowest-latency"
+    )
     assert len(repr(compiled)) < 1500
     run = compiled.run(images(8))
     assert run.timing == compiled.timing
@@ -95,19 +101,28 @@ def test_every_intermediate_result_is_rounded_to_fp16() -> None:
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in names[:-1])
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
     for values in session.run(None, {"x": images(2)}):
         assert np.array_equal(values, round_trip(values))
 
 
 def test_fp16_rounding_by_hand() -> None:
-    """1/3 in fp16 is 1365/4096; its product with 3 rounds back to 1 only when it was not rounded before."""
+    """1/3 in fp16 is 1365/4096; its product with 3 rounds back to 1 only when it was not rounded
+    before.
+    """
     model = parse_model("(float[N,1] x) => (float[N,1] y)", "h = Mul (x, third) y = Sub (h, third)")
-    model.graph.initializer.append(numpy_helper.from_array(np.array([1 / 3], dtype=np.float32), "third"))
+    model.graph.initializer.append(
+        numpy_helper.from_array(np.array([1 / 3], dtype=np.float32), "third")
+    )
     outputs, _ = Emulator("c2").compile(model, 2).run(np.array([[1.0], [2048.5]], dtype=np.float32))
     third = np.float16(1365 / 4096)
     wide = np.float16(np.float32(np.float16(2048.5)) * np.float32(third))
-    assert outputs["y"].tolist() == [[0.0], [float(np.float16(np.float32(wide) - np.float32(third)))]]
+    assert outputs["y"].tolist() == [
+        [0.0],
+        [float(np.float16(np.float32(wide) - np.float32(third)))],
+    ]
 
 
 def test_overflow_of_fp16_is_infinite() -> None:
@@ -117,7 +132,9 @@ def test_overflow_of_fp16_is_infinite() -> None:
 
 
 def test_batch_is_shared_by_the_chips() -> None:
-    """A model that is fixed at the batch of one chip runs on four of them, each image as it would alone."""
+    """A model that is fixed at the batch of one chip runs on four of them, each image as it would
+    alone.
+    """
     x = images(8)
     fixed, free = Emulator("m2000").compile(tiny("2"), 8), Emulator("m2000").compile(tiny(), 8)
     np.testing.assert_array_equal(fixed.run(x).outputs["y"], free.run({"x": x}).outputs["y"])
@@ -129,7 +146,9 @@ def test_file_with_external_weights(tmp_path: Path) -> None:
     onnx.save(tiny(), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     assert (tmp_path / "weights.bin").exists()
     x = images(2)
-    outside, inside = (Emulator("c2").compile(model, 2).run(x).outputs["y"] for model in (path, tiny()))
+    outside, inside = (
+        Emulator("c2").compile(model, 2).run(x).outputs["y"] for model in (path, tiny())
+    )
     np.testing.assert_array_equal(outside, inside)
 
 

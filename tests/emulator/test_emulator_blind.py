@@ -1,4 +1,6 @@
-"""Predictions that were committed before their figures were read stay as they are; the present model may differ."""
+"""Predictions that were committed before their figures were read stay as they are; the present
+model may differ.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +58,22 @@ def test_present_model_is_compared_and_may_differ() -> None:
 
 
 def test_yolov4_has_the_parameters_and_operations_of_its_paper() -> None:
-    """70.8 million parameters, and 166 thousand million operations at 896 pixels counted as multiply-accumulates."""
+    """70.8 million parameters, and 166 thousand million operations at 896 pixels counted as
+    multiply-accumulates.
+    """
     model = build_yolov4(896)
     assert round(count_parameters(model) / 1e6, 1) == 70.8
     assert read_program(model, 1).macs / 1e9 == pytest.approx(166, rel=0.02)
 
 
 def test_padding_gives_the_input_of_the_next_layer() -> None:
-    cases = {(3, 299, 2, 149): 0, (3, 147, 1, 147): 1, (7, 224, 2, 112): 3, (11, 227, 4, 55): 0, (3, 8, 1, None): 1}
+    cases = {
+        (3, 299, 2, 149): 0,
+        (3, 147, 1, 147): 1,
+        (7, 224, 2, 112): 3,
+        (11, 227, 4, 55): 0,
+        (3, 8, 1, None): 1,
+    }
     for (kernel, size, stride, following), padding in cases.items():
         assert choose_padding(kernel, size, stride, following) == padding
     (convolution,) = read_program(build_layer("Conv1", 3, 299, 3, 32, 2, 1, 0), 4).operators

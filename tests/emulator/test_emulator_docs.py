@@ -1,4 +1,6 @@
-"""The page about the emulator holds the figures of the validation; `python -m benchmarks.emulator page` writes it."""
+"""The page about the emulator holds the figures of the validation; `python -m benchmarks.emulator
+page` writes it.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,17 @@ def test_a_line_of_the_sensitivity_is_recomputed() -> None:
     name = "elementwise.mul"
     assert name in list_assumed_of(load_rows())
     lines = page.read_parts()[page.SENSITIVITY].splitlines()
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"]
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"
+    ]
     for change in measure_changes(load_rows(), [name]):
         constant = [name, f"{change.usual:g}", f"{change.value:g}", f"{change.superstep:.0f}"]
         [moved] = [[float(cell) for cell in line[4:]] for line in cells if line[:4] == constant]
         points = zip(SETS, change.means, strict=True)
         expected = [PERCENT * (mean - load_validation().score(set_).mean) for set_, mean in points]
-        assert moved == pytest.approx(expected, abs=0.006)  # 0 may have another sign on another processor
+        assert moved == pytest.approx(
+            expected, abs=0.006
+        )  # 0 may have another sign on another processor
 
 
 def test_ranges_are_as_stated_or_half_less_and_half_more() -> None:
@@ -55,7 +61,12 @@ def test_misses_and_shares() -> None:
     scores = [load_validation().score(name) for name in ("honest", "honest", LATENCY)]
     figures = [scores[0].mean, scores[1].max, scores[2].max]
     assert len(misses) == 3
-    assert all(f"{PERCENT * figure:.1f} % against" in line for figure, line in zip(figures, misses, strict=True))
+    assert all(
+        f"{PERCENT * figure:.1f} % against" in line
+        for figure, line in zip(figures, misses, strict=True)
+    )
     for scored in load_validation().scored:
-        assert sum(compute_shares(scored, load_validation().calibration).values()) == pytest.approx(1)
+        assert sum(compute_shares(scored, load_validation().calibration).values()) == pytest.approx(
+            1
+        )
     assert load_validation().score(FIT).mean < load_validation().score(EXCLUDED).mean

@@ -1,4 +1,6 @@
-"""`predict --set KEY=VALUE` and `--target FILE.toml`: another machine, another host path, and what is refused."""
+"""`predict --set KEY=VALUE` and `--target FILE.toml`: another machine, another host path, and what
+is refused.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ from typing import Any
 import pytest
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import predict as predict_batches
-from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
+from ipu_results.emulator.settings import (
+    apply_settings,
+    load_target_file,
+    parse_pairs,
+    select_protocol,
+)
 from ipu_results.emulator.target import load_target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
@@ -25,9 +32,16 @@ def apply(target: str = "m2000", **settings: Any) -> Any:
 
 def test_settings_change_the_machine_and_its_host_path() -> None:
     machine, path = apply_settings(
-        M2000, select_protocol(None, M2000), parse_pairs(("clock=1.5e9", "tiles=1000", "io_tiles=0", "prefetch=off"))
+        M2000,
+        select_protocol(None, M2000),
+        parse_pairs(("clock=1.5e9", "tiles=1000", "io_tiles=0", "prefetch=off")),
     )
-    assert (machine["clock"], machine.tiles, path.io_tiles, path.prefetch) == (1.5e9, 1000, 0, False)
+    assert (machine["clock"], machine.tiles, path.io_tiles, path.prefetch) == (
+        1.5e9,
+        1000,
+        0,
+        False,
+    )
     assert machine.settings == "clock=1.5e9, tiles=1000, io_tiles=0, prefetch=off"
     assert (M2000.settings, machine == M2000) == ("", False)
     assert apply(instances=2, replicas=2, input_bits=16, threads=1)[1].replicas == 2
@@ -72,8 +86,15 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_machine_of_a_file_extends_a_known_one(tmp_path: Path) -> None:
     text = 'name = "fast"\nchips = 2\nextends = "m2000"\n[constants]\nclock = 2e9\n'
-    machine = load_target_file(write(tmp_path, f'{text}"host.link" = {{ value = 5e9, source = "mine" }}\n'))
-    assert (machine.name, machine.chips, machine.base, machine.chip) == ("fast", 2, "m2000", "GC200")
+    machine = load_target_file(
+        write(tmp_path, f'{text}"host.link" = {{ value = 5e9, source = "mine" }}\n')
+    )
+    assert (machine.name, machine.chips, machine.base, machine.chip) == (
+        "fast",
+        2,
+        "m2000",
+        "GC200",
+    )
     assert (machine["clock"], machine["host.link"], machine.tiles) == (2e9, 5e9, 1472)
     assert dict(machine.constants)["host.link"].source == "mine"
 
@@ -89,12 +110,18 @@ def test_machine_of_a_file_extends_a_known_one(tmp_path: Path) -> None:
         ('extends = "c2"\nclock = 1', "clock is not a key of a machine"),
         ('extends = "c2"\nconstants = 1', "`constants` must be a table"),
         ('extends = "c2"\n[constants]\nclok = 1', "clok is not a constant of c2; similar: clock"),
-        ('extends = "c2"\n[constants]\nclock = "x"', "clock must be a number from 1.6e+06 to 1.6e+12, not x"),
+        (
+            'extends = "c2"\n[constants]\nclock = "x"',
+            "clock must be a number from 1.6e+06 to 1.6e+12, not x",
+        ),
         (
             'extends = "c2"\n[constants]\nclock = {source = "x"}',
             "clock must be a number from 1.6e+06 to 1.6e+12, not None",
         ),
-        ('extends = "c2"\n[constants]\ntiles = 0', "tiles must be a whole number from 1 to 10000, not 0"),
+        (
+            'extends = "c2"\n[constants]\ntiles = 0',
+            "tiles must be a whole number from 1 to 10000, not 0",
+        ),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -107,11 +134,16 @@ def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     done = run_cli("predict", "--target", tmp_path / "none.toml")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: {tmp_path / 'none.toml'}: cannot be read: No such file or directory\n"
+    assert (
+        done.stderr
+        == f"error: {tmp_path / 'none.toml'}: cannot be read: No such file or directory\n"
+    )
 
 
 def predict(*args: object) -> Any:
-    done = run_cli("predict", "--model", "efficientnet-b0", "--format", "json", "--batch-sizes", "4", *args)
+    done = run_cli(
+        "predict", "--model", "efficientnet-b0", "--format", "json", "--batch-sizes", "4", *args
+    )
     assert (done.returncode, done.stderr) == (0, "")
     (record,) = json.loads(done.stdout)
     return record
@@ -119,7 +151,10 @@ def predict(*args: object) -> Any:
 
 def test_predictions_follow_the_settings_and_say_so(tmp_path: Path) -> None:
     """Twice the clock halves the time on the chip; a file that says the same predicts the same."""
-    usual, fast = predict("--target", "m2000"), predict("--target", "m2000", "--set", "clock=2.66e9")
+    usual, fast = (
+        predict("--target", "m2000"),
+        predict("--target", "m2000", "--set", "clock=2.66e9"),
+    )
     assert fast["device_ms"] == pytest.approx(usual["device_ms"] / 2, rel=1e-12)
     assert (usual["settings"], fast["settings"]) == (None, "clock=2.66e9")
     slow = predict("--target", "m2000", "--set", "superstep.cycles=1200")
@@ -132,7 +167,15 @@ def test_predictions_follow_the_settings_and_say_so(tmp_path: Path) -> None:
     alone = predict("--target", "m2000", "--set", "replicas=1", "--set", "instances=1")
     assert (alone["micro_batch_size"], alone["throughput"] < usual["throughput"]) == (4, True)
     last = run_cli(
-        "predict", "--target", path, "--batch-sizes", "4", "--model", "efficientnet-b0", "--set", "threads=2"
+        "predict",
+        "--target",
+        path,
+        "--batch-sizes",
+        "4",
+        "--model",
+        "efficientnet-b0",
+        "--set",
+        "threads=2",
     )
     assert last.stdout.splitlines()[-1].endswith("changed: machine of machine.toml, threads=2")
 
@@ -146,7 +189,12 @@ def test_unknown_constants_are_refused() -> None:
 def test_inference_reads_the_superstep_of_the_machine() -> None:
     usual, free = (
         predict_batches(load_network("resnet50"), target, [4])[0]
-        for target in (load_target("m2000"), load_target("m2000").with_constants({"superstep.cycles": 0}))
+        for target in (
+            load_target("m2000"),
+            load_target("m2000").with_constants({"superstep.cycles": 0}),
+        )
     )
     assert free.superstep_share == 0
-    assert usual.device_ms - free.device_ms == pytest.approx(usual.schedule.supersteps * 600 / 1.33e9 * 1000)
+    assert usual.device_ms - free.device_ms == pytest.approx(
+        usual.schedule.supersteps * 600 / 1.33e9 * 1000
+    )

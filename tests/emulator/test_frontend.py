@@ -48,7 +48,9 @@ def conv(name: str = "y", **sizes: Any) -> Convolution:
 
 def scalars(source: onnx.ModelProto, **values: float) -> onnx.ModelProto:
     for name, value in values.items():
-        source.graph.initializer.append(numpy_helper.from_array(np.array(value, dtype=np.float32), name))
+        source.graph.initializer.append(
+            numpy_helper.from_array(np.array(value, dtype=np.float32), name)
+        )
     return source
 
 
@@ -106,8 +108,14 @@ def test_whole_graph() -> None:
         ("dilations=[2,1]", conv(dilation_h=2)),
         ('auto_pad="VALID"', conv()),
         ('auto_pad="SAME_UPPER"', conv(**PADDED)),
-        ('auto_pad="SAME_UPPER", strides=[2,2]', conv(stride_h=2, stride_w=2, pad_bottom=1, pad_right=1)),
-        ('auto_pad="SAME_LOWER", strides=[2,2]', conv(stride_h=2, stride_w=2, pad_top=1, pad_left=1)),
+        (
+            'auto_pad="SAME_UPPER", strides=[2,2]',
+            conv(stride_h=2, stride_w=2, pad_bottom=1, pad_right=1),
+        ),
+        (
+            'auto_pad="SAME_LOWER", strides=[2,2]',
+            conv(stride_h=2, stride_w=2, pad_top=1, pad_left=1),
+        ),
     ],
 )
 def test_convolution_attributes(attributes: str, expected: Convolution) -> None:
@@ -129,8 +137,12 @@ def test_convolution_attributes(attributes: str, expected: Convolution) -> None:
 def test_matrix_products(
     left: tuple[int, ...], right: tuple[int, ...], weight: bool, expected: tuple[int, int, int, int]
 ) -> None:
-    inputs = f"float[{','.join(map(str, left))}] x" + ("" if weight else f", float[{','.join(map(str, right))}] w")
-    source = model(f"({inputs}) => (float[] y)", "y = MatMul(x, w)", {"w": right} if weight else None)
+    inputs = f"float[{','.join(map(str, left))}] x" + (
+        "" if weight else f", float[{','.join(map(str, right))}] w"
+    )
+    source = model(
+        f"({inputs}) => (float[] y)", "y = MatMul(x, w)", {"w": right} if weight else None
+    )
     (operator,) = operators(source)
     assert operator == Gemm("y", *expected, constant=weight)
     shape = np.matmul(np.zeros(left), np.zeros(right)).shape
@@ -147,22 +159,33 @@ def test_matrix_products(
         ("a, y = Split<axis=1, num_outputs=2>(x)", [Rearrangement("a", "split", 2 * FIELD)]),
         ("y = DepthToSpace<blocksize=2>(x)", [Rearrangement("y", "transpose", 2 * FIELD)]),
         ("y = ReduceMean<axes=[2,3]>(x)", [Reduction("y", "global pool", 2 * FIELD, 8)]),
-        ("y = ReduceMax<axes=[-1,-2], keepdims=0>(x)", [Reduction("y", "global pool", 2 * FIELD, 8)]),
+        (
+            "y = ReduceMax<axes=[-1,-2], keepdims=0>(x)",
+            [Reduction("y", "global pool", 2 * FIELD, 8)],
+        ),
         ("y = ReduceMean<axes=[1]>(x)", [Reduction("y", "reduction", 2 * FIELD, 2 * 64)]),
         ("y = ReduceMean(x)", [Reduction("y", "reduction", 2 * FIELD, 1)]),
         ("y = GlobalMaxPool(x)", [Reduction("y", "global pool", 2 * FIELD, 8)]),
         ("y = Sum(x, x)", [Elementwise("y", "add", 2 * FIELD)]),
-        ("a = Identity(x) b = Flatten(a) c = Cast<to=10>(b) y = Relu(c)", [Elementwise("y", "relu", 2 * FIELD)]),
+        (
+            "a = Identity(x) b = Flatten(a) c = Cast<to=10>(b) y = Relu(c)",
+            [Elementwise("y", "relu", 2 * FIELD)],
+        ),
         # a transposition of axes of size 1 moves nothing
         (
             "a = GlobalAveragePool(x) b = Transpose<perm=[0,2,3,1]>(a) y = Relu(b)",
             [Reduction("a", "global pool", 2 * FIELD, 8), Elementwise("y", "relu", 8)],
         ),
-        ("a = Constant<value = int64[2] {2, 3}>() y = ReduceSum(x, a)", [Reduction("y", "reduction", 2 * FIELD, 8)]),
+        (
+            "a = Constant<value = int64[2] {2, 3}>() y = ReduceSum(x, a)",
+            [Reduction("y", "reduction", 2 * FIELD, 8)],
+        ),
         # parts of a shape are computed and left out
         (
-            "m = Constant<value = int64[1] {-1}>() s = Shape<start=1, end=3>(x) z = Size(x) t = Concat<axis=0>(s, m) "
-            "r = Reshape(x, t) y = Relu(r)",
+            (
+                "m = Constant<value = int64[1] {-1}>() s = Shape<start=1, end=3>(x) z = Size(x) t ="
+                " Concat<axis=0>(s, m) r = Reshape(x, t) y = Relu(r)"
+            ),
             [Elementwise("y", "relu", 2 * FIELD)],
         ),
         # a node that no output needs is left out
@@ -179,7 +202,12 @@ CONV1D = Convolution("y", 2, 1, 4, 6, 1, 10, 1, 3, 1, 2, 0, 2, 0, 1, 1, 2)
 @pytest.mark.parametrize(
     ("inputs", "body", "weights", "expected"),
     [
-        ("[N,4,10]", "y = Conv<pads=[2,1], strides=[2], dilations=[2]>(x, w)", {"w": (6, 4, 3)}, CONV1D),
+        (
+            "[N,4,10]",
+            "y = Conv<pads=[2,1], strides=[2], dilations=[2]>(x, w)",
+            {"w": (6, 4, 3)},
+            CONV1D,
+        ),
         # a weight on the left is constant too
         ("[N,7,5]", "y = MatMul(w, x)", {"w": (3, 7)}, Gemm("y", 1, 10, 7, 3, constant=True)),
         ("[2,7]", "y = Gemm(x, w)", {"w": (7, 5)}, Gemm("y", 1, 2, 7, 5)),
@@ -187,7 +215,12 @@ CONV1D = Convolution("y", 2, 1, 4, 6, 1, 10, 1, 3, 1, 2, 0, 2, 0, 1, 1, 2)
         ("[2,7]", "y = Gemm<transA=1>(x, w)", {"w": (2, 5)}, Gemm("y", 1, 7, 2, 5)),
         ("[?,4]", "y = Relu(x)", {}, Elementwise("y", "relu", 8)),
         # what depends on weights alone is left out
-        ("[N,4,8,8]", "a = Transpose<perm=[1,0,2,3]>(w) b = Neg(a) y = Conv(x, b)", {"w": (4, 8, 3, 3)}, conv()),
+        (
+            "[N,4,8,8]",
+            "a = Transpose<perm=[1,0,2,3]>(w) b = Neg(a) y = Conv(x, b)",
+            {"w": (4, 8, 3, 3)},
+            conv(),
+        ),
     ],
 )
 def test_one_operator_with_weights(
@@ -203,10 +236,13 @@ def test_one_dimensional_convolution_has_height_1() -> None:
 @pytest.mark.parametrize("opset", [7, 11, 13, 17, 25])
 def test_opsets(opset: int) -> None:
     weights = {**W, "s": (8,)}
-    body = "a = Conv(x, w) b = BatchNormalization(a, s, s, s, s) c = Relu(b) d = GlobalAveragePool(c) y = Softmax(d)"
-    assert [type(operator).__name__ for operator in operators(image(body, weights, opset=opset))] == [
-        *("Convolution", "Elementwise", "Elementwise", "Reduction", "Elementwise")
-    ]
+    body = (
+        "a = Conv(x, w) b = BatchNormalization(a, s, s, s, s) c = Relu(b) d = GlobalAveragePool(c)"
+        " y = Softmax(d)"
+    )
+    assert [
+        type(operator).__name__ for operator in operators(image(body, weights, opset=opset))
+    ] == [*("Convolution", "Elementwise", "Elementwise", "Reduction", "Elementwise")]
 
 
 # What is computed on the way
@@ -242,12 +278,19 @@ def test_names_are_made_unique() -> None:
 
 def test_local_functions_are_inlined() -> None:
     inner = helper.make_function(
-        "own", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], [helper.make_opsetid("", 17)]
+        "own",
+        "Twice",
+        ["a"],
+        ["b"],
+        [helper.make_node("Add", ["a", "a"], ["b"])],
+        [helper.make_opsetid("", 17)],
     )
     source = image("y = own.Twice(x)")
     source.opset_import.append(helper.make_opsetid("own", 1))
     source.functions.append(inner)
-    assert [(type(operator), operator.elements) for operator in operators(source)] == [(Elementwise, 2 * FIELD)]
+    assert [(type(operator), operator.elements) for operator in operators(source)] == [
+        (Elementwise, 2 * FIELD)
+    ]
 
 
 # Fusion
@@ -261,10 +304,14 @@ GELUS = (
 )
 # GPT-2's, and with its first three parts in other orders
 TANH_GELUS = (
-    "p = Pow(x, three) q = Mul(p, cubic) s = Add(x, q) t = Mul(s, slope) b = Tanh(t) c = Add(b, one) "
-    "h = Mul(x, half) y = Mul(h, c)",
-    "p = Pow(x, three) q = Mul(cubic, p) s = Add(q, x) t = Mul(slope, s) b = Tanh(t) c = Add(one, b) "
-    "d = Mul(x, c) y = Mul(d, half)",
+    (
+        "p = Pow(x, three) q = Mul(p, cubic) s = Add(x, q) t = Mul(s, slope) b = Tanh(t) c = Add(b,"
+        " one) h = Mul(x, half) y = Mul(h, c)"
+    ),
+    (
+        "p = Pow(x, three) q = Mul(cubic, p) s = Add(q, x) t = Mul(slope, s) b = Tanh(t) c ="
+        " Add(one, b) d = Mul(x, c) y = Mul(d, half)"
+    ),
 )
 SCALARS = {"root": sqrt(2), "shrink": 1 / sqrt(2), "one": 1.0, "half": 0.5}
 TANH_PARTS = ["pow", "mul", "add", "mul", "tanh", "add", "mul", "mul"]
@@ -300,7 +347,10 @@ def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> Non
         (gelu(GELUS[0], half=0.4), ["div", "erf", "add", "mul", "mul"]),
         (gelu(GELUS[0], root=1.5), ["div", "erf", "add", "mul", "mul"]),
         (gelu(GELUS[1], one=2.0), ["mul", "erf", "add", "mul", "mul"]),
-        (gelu(GELUS[0].replace("Div(x, root)", "Div(root, x)")), ["div", "erf", "add", "mul", "mul"]),
+        (
+            gelu(GELUS[0].replace("Div(x, root)", "Div(root, x)")),
+            ["div", "erf", "add", "mul", "mul"],
+        ),
         (gelu(TANH_GELUS[0], three=2.0), TANH_PARTS),
         (gelu(TANH_GELUS[0], cubic=0.05), TANH_PARTS),
         (gelu(TANH_GELUS[0], slope=0.7), TANH_PARTS),
@@ -308,7 +358,9 @@ def test_activation_in_parts_is_fused(source: onnx.ModelProto, kind: str) -> Non
         (gelu(GELUS[2].replace("Mul(x, d)", "Mul(a, d)")), ["div", "erf", "add", "mul", "mul"]),
     ],
 )
-def test_what_only_resembles_an_activation_is_not_fused(source: onnx.ModelProto, kinds: list[str]) -> None:
+def test_what_only_resembles_an_activation_is_not_fused(
+    source: onnx.ModelProto, kinds: list[str]
+) -> None:
     assert sorted(getattr(operator, "kind", "") for operator in operators(source)) == sorted(kinds)
 
 
@@ -324,8 +376,14 @@ def test_fused_operator_reads_its_source_alone() -> None:
 def test_batch_multiplies_what_depends_on_it() -> None:
     source = image("a = Conv(x, w) y = Relu(a)", W)
     single, five = (read_program(source, batch) for batch in (1, 5))
-    assert (five.macs, five.weights, five.parameters) == (5 * single.macs, single.weights, single.parameters)
-    assert [each.elements for each in five.operators] == [5 * each.elements for each in single.operators]
+    assert (five.macs, five.weights, five.parameters) == (
+        5 * single.macs,
+        single.weights,
+        single.parameters,
+    )
+    assert [each.elements for each in five.operators] == [
+        5 * each.elements for each in single.operators
+    ]
 
 
 def test_model_of_a_fixed_batch_needs_no_batch() -> None:
@@ -335,7 +393,9 @@ def test_model_of_a_fixed_batch_needs_no_batch() -> None:
 
 
 def test_other_dimensions_are_set_by_name() -> None:
-    source = model("(float[N,S,4] x, float[N,S] m) => (float[] y)", "a = Unsqueeze(m, z) y = Mul(x, a)")
+    source = model(
+        "(float[N,S,4] x, float[N,S] m) => (float[] y)", "a = Unsqueeze(m, z) y = Mul(x, a)"
+    )
     source.graph.initializer.append(numpy_helper.from_array(np.array([2]), "z"))
     assert read_program(source, 2, dimensions={"S": 6}).operators == (Elementwise("y", "mul", 48),)
     with pytest.raises(UnknownShapeError, match=r"^tiny: input x: dimension 1 \(S\) has no size$"):
@@ -352,7 +412,9 @@ def test_external_weights_are_not_needed(tmp_path: Path) -> None:
     path = tmp_path / "tiny.onnx"
     source = image("y = Conv(x, w)", {"w": (64, 4, 9, 9), "b": (1,)})
     source.graph.node[0].attribute.append(helper.make_attribute("pads", [4] * 4))
-    onnx.save_model(source, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    onnx.save_model(
+        source, path, save_as_external_data=True, location="weights.bin", size_threshold=0
+    )
     (tmp_path / "weights.bin").unlink()
     before = path.read_bytes()
     assert load_network(path)(1).weights == 64 * 4 * 81

@@ -27,7 +27,9 @@ from tests.emulator.model_support import image, model
 W = {"w": (8, 4, 3, 3)}
 SWISH = "s = Sigmoid(x) y = Mul(x, s)"
 HYPERVOLUME = "(float[N,4,4,4,4,4] x) => (float[] y)"
-BRANCHES = "then_branch = g () => (float a) {a = Relu(x)}, else_branch = h () => (float b) {b = Tanh(x)}"
+BRANCHES = (
+    "then_branch = g () => (float a) {a = Relu(x)}, else_branch = h () => (float b) {b = Tanh(x)}"
+)
 
 
 def edit(source: onnx.ModelProto, change: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
@@ -36,7 +38,9 @@ def edit(source: onnx.ModelProto, change: Callable[[onnx.ModelProto], object]) -
 
 
 def edit_weight(change: Callable[[onnx.TensorProto], object]) -> onnx.ModelProto:
-    return edit(image("y = Add(x, w)", {"w": (8,)}), lambda source: change(source.graph.initializer[0]))
+    return edit(
+        image("y = Add(x, w)", {"w": (8,)}), lambda source: change(source.graph.initializer[0])
+    )
 
 
 UNSUPPORTED = [
@@ -46,14 +50,24 @@ UNSUPPORTED = [
         image("a = Sigmoid(x) y = ConvTranspose(x, a)"),
         "ConvTranspose y: a convolution whose weights or bias are computed is not supported",
     ),
-    (image('y = Einsum<equation = "aacd,aecd->ae">(x, x)'), "Einsum y: the equation aacd,aecd->ae is not supported"),
+    (
+        image('y = Einsum<equation = "aacd,aecd->ae">(x, x)'),
+        "Einsum y: the equation aacd,aecd->ae is not supported",
+    ),
     (
         image('y = Einsum<equation = "abcd,ec->ae">(x, w)', {"w": (8, 8)}),
         "Einsum y: the equation abcd,ec->ae, which sums over one operand, is not supported",
     ),
-    (image("y = DeformConv(x, w, x)", {"w": (8, 4, 1, 1)}), "DeformConv y: DeformConv is not supported"),
     (
-        model("(float[N,6,4] x) => (float[] y)", "r = Sigmoid(w) y = LSTM<hidden_size=3>(x, w, x)", {"w": (1, 12, 4)}),
+        image("y = DeformConv(x, w, x)", {"w": (8, 4, 1, 1)}),
+        "DeformConv y: DeformConv is not supported",
+    ),
+    (
+        model(
+            "(float[N,6,4] x) => (float[] y)",
+            "r = Sigmoid(w) y = LSTM<hidden_size=3>(x, w, x)",
+            {"w": (1, 12, 4)},
+        ),
         "LSTM y: LSTM whose weights are computed is not supported",
     ),
     (image("y = com.microsoft.FusedGelu(x)"), "FusedGelu y: domain com.microsoft is not supported"),
@@ -66,7 +80,10 @@ UNSUPPORTED = [
         model(HYPERVOLUME, "y = Conv(x, w)", {"w": (8, 4, 1, 1, 1, 1)}),
         "Conv y: a convolution over 4 dimensions is not supported",
     ),
-    (model(HYPERVOLUME, "y = GlobalMaxPool(x)"), "GlobalMaxPool y: a pool over 4 dimensions is not supported"),
+    (
+        model(HYPERVOLUME, "y = GlobalMaxPool(x)"),
+        "GlobalMaxPool y: a pool over 4 dimensions is not supported",
+    ),
     (
         model(HYPERVOLUME, "y = MaxPool<kernel_shape=[2,2,2,2]>(x)"),
         "MaxPool y: a pool over 4 dimensions is not supported",
@@ -80,7 +97,10 @@ UNSUPPORTED = [
         "BatchNormalization y: a batch-norm in training mode is not supported",
     ),
     (
-        image("a = ReduceMean<axes=[0,2,3], keepdims=0>(x) y = BatchNormalization(x, s, s, a, s)", {"s": (4,)}),
+        image(
+            "a = ReduceMean<axes=[0,2,3], keepdims=0>(x) y = BatchNormalization(x, s, s, a, s)",
+            {"s": (4,)},
+        ),
         "BatchNormalization y: a norm whose scale or shift is computed is not supported",
     ),
     (
@@ -88,7 +108,10 @@ UNSUPPORTED = [
         "Dropout y: a dropout in training mode is not supported",
     ),
     (
-        image("t = Constant<value = bool {1}>() r = Constant<value = float {0.5}>() y = Dropout(x, r, t)"),
+        image(
+            "t = Constant<value = bool {1}>() r = Constant<value = float {0.5}>() y = Dropout(x,"
+            " r, t)"
+        ),
         "Dropout y: a dropout in training mode is not supported",
     ),
     (
@@ -96,7 +119,10 @@ UNSUPPORTED = [
         "If y: a node with a subgraph is not supported",
     ),
     (
-        edit(image("y = Relu(x)"), lambda source: setattr(source.graph.input[0].type.tensor_type, "elem_type", 77)),
+        edit(
+            image("y = Relu(x)"),
+            lambda source: setattr(source.graph.input[0].type.tensor_type, "elem_type", 77),
+        ),
         "input x has an unsupported element type",
     ),
 ]
@@ -107,23 +133,47 @@ INCONSISTENT = [
     (image("y = Relu(x) y = Tanh(x)"), "Tanh y#2: y already comes from Relu y"),
     (image("a = Relu(x)"), "no node produces the output y"),
     (image("y = Relu(w)", {"w": (4,)}), "output y does not depend on any input"),
-    (image("y = Conv(x, w)", {"w": (8, 5, 3, 3)}), "Conv y: 1 groups of 5 → 8 channels do not fit an input of 4"),
+    (
+        image("y = Conv(x, w)", {"w": (8, 5, 3, 3)}),
+        "Conv y: 1 groups of 5 → 8 channels do not fit an input of 4",
+    ),
     (
         image("y = Conv<group=2>(x, w)", {"w": (7, 2, 3, 3)}),
         "Conv y: 2 groups of 2 → 7 channels do not fit an input of 4",
     ),
-    (image("y = Conv<kernel_shape=[5,5]>(x, w)", W), "Conv y: the kernel does not fit the weights or the padding"),
-    (image("y = Conv(x, w)", {"w": (8, 4, 9, 9)}), "Conv y: y would be empty, as 2×8×0×0"),
-    (image("y = Conv<strides=[0,0]>(x, w)", W), "Conv y: Attribute strides must only contain positive values"),
-    (image("y = Transpose<perm=[0,1]>(x)"), "Transpose y: perm does not name every axis once"),
-    (image("y = MatMul(x, w)", {"w": (9, 9)}), "MatMul y: Incompatible dimensions for matrix multiplication"),
-    (image("y = Relu(x, x)"), "Relu y: Node with schema(::Relu:14) has input size 2 not in range [min=1, max=1]."),
-    (model("(float[3,4] x) => (float[] y)", "y = Relu(x)"), "input x is fixed at a batch of 3, not 2"),
     (
-        edit(image("y = Conv(x, w)", W), lambda source: source.graph.initializer[0].dims.__setitem__(0, 10**12)),
+        image("y = Conv<kernel_shape=[5,5]>(x, w)", W),
+        "Conv y: the kernel does not fit the weights or the padding",
+    ),
+    (image("y = Conv(x, w)", {"w": (8, 4, 9, 9)}), "Conv y: y would be empty, as 2×8×0×0"),
+    (
+        image("y = Conv<strides=[0,0]>(x, w)", W),
+        "Conv y: Attribute strides must only contain positive values",
+    ),
+    (image("y = Transpose<perm=[0,1]>(x)"), "Transpose y: perm does not name every axis once"),
+    (
+        image("y = MatMul(x, w)", {"w": (9, 9)}),
+        "MatMul y: Incompatible dimensions for matrix multiplication",
+    ),
+    (
+        image("y = Relu(x, x)"),
+        "Relu y: Node with schema(::Relu:14) has input size 2 not in range [min=1, max=1].",
+    ),
+    (
+        model("(float[3,4] x) => (float[] y)", "y = Relu(x)"),
+        "input x is fixed at a batch of 3, not 2",
+    ),
+    (
+        edit(
+            image("y = Conv(x, w)", W),
+            lambda source: source.graph.initializer[0].dims.__setitem__(0, 10**12),
+        ),
         "the data of initializer w do not match its shape and type",
     ),
-    (edit_weight(lambda tensor: tensor.dims.__setitem__(0, -8)), "initializer w has an invalid shape or element type"),
+    (
+        edit_weight(lambda tensor: tensor.dims.__setitem__(0, -8)),
+        "initializer w has an invalid shape or element type",
+    ),
     (
         edit_weight(lambda tensor: setattr(tensor, "raw_data", b"1")),
         "the data of initializer w do not match its shape and type",
@@ -134,7 +184,10 @@ INCONSISTENT = [
     ),
 ]
 UNKNOWN_SHAPE = [
-    (model("(float[N,4,H,8] x) => (float[] y)", "y = Relu(x)"), "input x: dimension 2 (H) has no size"),
+    (
+        model("(float[N,4,H,8] x) => (float[] y)", "y = Relu(x)"),
+        "input x: dimension 2 (H) has no size",
+    ),
     (model("(float[N,4,?,8] x) => (float[] y)", "y = Relu(x)"), "input x: dimension 2 has no size"),
     (model("(float[] x) => (float[] y)", "y = Relu(x)"), "input x has no shape"),
     (
@@ -147,8 +200,14 @@ UNKNOWN_SHAPE = [
     ),
 ]
 UNRECOGNISED = [
-    (image("y = Relu(x)", opset=99), f"opset 99 is newer than {onnx.defs.onnx_opset_version()}, the last known"),
-    (image("y = Relu(x)", ir=99), f"IR version 99 is newer than {int(onnx.IR_VERSION)}, the last known"),
+    (
+        image("y = Relu(x)", opset=99),
+        f"opset 99 is newer than {onnx.defs.onnx_opset_version()}, the last known",
+    ),
+    (
+        image("y = Relu(x)", ir=99),
+        f"IR version 99 is newer than {int(onnx.IR_VERSION)}, the last known",
+    ),
     (
         edit(image("y = Relu(x)"), lambda source: source.ClearField("opset_import")),
         "does not name a version of the ONNX operators",
@@ -171,7 +230,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("source", "kind", "message"), CASES, ids=[case[2][:60] for case in CASES])
-def test_error_is_one_line_that_names_the_node(source: onnx.ModelProto, kind: type[ModelError], message: str) -> None:
+def test_error_is_one_line_that_names_the_node(
+    source: onnx.ModelProto, kind: type[ModelError], message: str
+) -> None:
     with pytest.raises(ModelError) as caught:
         read_program(source, 2)
     assert type(caught.value) is kind
@@ -188,7 +249,9 @@ def test_missing_or_impossible_batch_is_refused() -> None:
 WHOLE = image("y = Conv(x, w)", W).SerializeToString()
 
 
-@pytest.mark.parametrize("data", [b"", b"\x00", b"no model\n" * 99, bytes(range(256)) * 9, WHOLE[: len(WHOLE) // 2]])
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00", b"no model\n" * 99, bytes(range(256)) * 9, WHOLE[: len(WHOLE) // 2]]
+)
 def test_file_that_is_not_a_model_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "photo.onnx"
     path.write_bytes(data)
@@ -197,7 +260,9 @@ def test_file_that_is_not_a_model_is_refused(tmp_path: Path, data: bytes) -> Non
 
 
 def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnrecognisedModelError, match=r"gone\.onnx: is not a file and not a built-in network"):
+    with pytest.raises(
+        UnrecognisedModelError, match=r"gone\.onnx: is not a file and not a built-in network"
+    ):
         load_network(tmp_path / "gone.onnx")
     with pytest.raises(UnrecognisedModelError, match=r"cannot be read: Is a directory$"):
         load_network(tmp_path)

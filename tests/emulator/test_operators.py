@@ -1,4 +1,6 @@
-"""Work of every operator by hand, that of random graphs by other arithmetic, and the frozen list of what is read."""
+"""Work of every operator by hand, that of random graphs by other arithmetic, and the frozen list of
+what is read.
+"""
 
 from __future__ import annotations
 
@@ -50,16 +52,30 @@ def read(
     opset: int = 18,
     **attributes: Any,
 ) -> Program:
-    """Read the graph of one node. A weight is an array, or zeros of a shape; `order` are the node's inputs."""
-    node = helper.make_node(kind, order or [*inputs, *weights], list(outputs), kind.lower(), **attributes)
-    sources = [helper.make_tensor_value_info(name, types.get(name, 1), shape) for name, shape in inputs.items()]
-    results = [helper.make_tensor_value_info(name, types.get(name, 1), None) for name in outputs if name]
+    """Read the graph of one node.
+
+    A weight is an array, or zeros of a shape; `order` are the node's inputs.
+    """
+    node = helper.make_node(
+        kind, order or [*inputs, *weights], list(outputs), kind.lower(), **attributes
+    )
+    sources = [
+        helper.make_tensor_value_info(name, types.get(name, 1), shape)
+        for name, shape in inputs.items()
+    ]
+    results = [
+        helper.make_tensor_value_info(name, types.get(name, 1), None) for name in outputs if name
+    ]
     constants = [
-        numpy_helper.from_array(value if isinstance(value, np.ndarray) else np.zeros(value, np.float32), name)
+        numpy_helper.from_array(
+            value if isinstance(value, np.ndarray) else np.zeros(value, np.float32), name
+        )
         for name, value in weights.items()
     ]
     graph = helper.make_graph([node], "one", sources, results, constants)
-    return read_program(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10))
+    return read_program(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    )
 
 
 def count_elements(program: Program) -> list[int]:
@@ -81,9 +97,18 @@ SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
     ("program", "macs", "elements"),
     [
         # 2 images × 4·8 channels × 3·3 taps × 8·8 places of the input, whatever the stride
-        (read("ConvTranspose", X, {"w": (4, 8, 3, 3)}, pads=[1, 1, 1, 1]), 2 * 4 * 8 * 9 * 64, [2 * 8 * 64]),
-        # k = 2, s = 2: four places with one tap each, as 32 channels; then 2 × 8 × 16 × 16 results are interleaved
-        (read("ConvTranspose", X, {"w": (4, 8, 2, 2)}, strides=[2, 2]), 2 * 4 * 8 * 4 * 64, [4096, 4096]),
+        (
+            read("ConvTranspose", X, {"w": (4, 8, 3, 3)}, pads=[1, 1, 1, 1]),
+            2 * 4 * 8 * 9 * 64,
+            [2 * 8 * 64],
+        ),
+        # k = 2, s = 2: four places with one tap each, as 32 channels; then 2 × 8 × 16 × 16 results
+        # are interleaved
+        (
+            read("ConvTranspose", X, {"w": (4, 8, 2, 2)}, strides=[2, 2]),
+            2 * 4 * 8 * 4 * 64,
+            [4096, 4096],
+        ),
         # k = 3, s = 2: kernels of 2×2, 2×1, 1×2 and 1×1
         (
             read("ConvTranspose", X, {"w": (4, 8, 3, 3)}, strides=[2, 2], pads=[1, 1, 0, 0]),
@@ -91,7 +116,11 @@ SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
             [1024, 1024, 1024, 1024, 2 * 8 * 16 * 16],
         ),
         # 2 groups of 2 → 3 channels; k = 1 at s = 2 leaves three of four places without a tap
-        (read("ConvTranspose", X, {"w": (4, 3, 1, 1)}, group=2, strides=[2, 2]), 2 * 4 * 3 * 64, [768, 2 * 6 * 225]),
+        (
+            read("ConvTranspose", X, {"w": (4, 3, 1, 1)}, group=2, strides=[2, 2]),
+            2 * 4 * 3 * 64,
+            [768, 2 * 6 * 225],
+        ),
         (read("ConvTranspose", {"x": (2, 4, 8)}, {"w": (4, 8, 3)}), 2 * 4 * 8 * 3 * 8, [2 * 8 * 8]),
         # 2 images of 4 depths × 8 channels × 6 × 6; each sees 4 channels × 3 × 3 × 3
         (read("Conv", V, {"w": (8, 4, 3, 3, 3)}), 2 * 8 * 4 * 36 * 108, [2 * 8 * 4 * 36]),
@@ -101,42 +130,107 @@ SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
             [2 * 8 * 3 * 16],
         ),
         # inputs of all steps: 5·2 rows × 7 × 4·3; state: 5 steps × 2 rows × 3 × 12
-        (read("LSTM", SEQUENCE, {"w": (1, 12, 7), "r": (1, 12, 3)}, hidden_size=3), 840 + 360, [120, 30]),
         (
-            read("LSTM", SEQUENCE, {"w": (2, 12, 7), "r": (2, 12, 3)}, hidden_size=3, direction="bidirectional"),
+            read("LSTM", SEQUENCE, {"w": (1, 12, 7), "r": (1, 12, 3)}, hidden_size=3),
+            840 + 360,
+            [120, 30],
+        ),
+        (
+            read(
+                "LSTM",
+                SEQUENCE,
+                {"w": (2, 12, 7), "r": (2, 12, 3)},
+                hidden_size=3,
+                direction="bidirectional",
+            ),
             2 * (840 + 360),
             [240, 60],
         ),
-        (read("GRU", SEQUENCE, {"w": (1, 9, 7), "r": (1, 9, 3)}, hidden_size=3), 630 + 270, [90, 30]),
-        (read("RNN", SEQUENCE, {"w": (1, 3, 7), "r": (1, 3, 3)}, hidden_size=3), 210 + 90, [30, 30]),
-        # the product of b × k × m and b × k × n over k
-        (read("Einsum", {"a": (2, 3, 5), "b": (2, 3, 7)}, equation="bkm,bkn->bmn"), 2 * 3 * 5 * 7, [70]),
-        (read("Einsum", {"a": (2, 3, 5)}, {"w": (5, 6, 7)}, equation="abc, cde -> abde"), 6 * 5 * 42, [252]),
-        (read("Gemm", {"a": (3, 5), "c": (3, 7)}, {"w": (5, 7)}, order=["a", "w", "c"]), 105, [21, 21]),
-        # vector code and moved data
-        (read("Resize", X, {"s": np.array([1, 1, 2, 2], np.float32)}, order=["x", "", "s"]), 0, [2048]),
         (
-            read("Resize", X, {"s": np.array([1, 1, 2, 3], np.float32)}, order=["x", "", "s"], mode="linear"),
+            read("GRU", SEQUENCE, {"w": (1, 9, 7), "r": (1, 9, 3)}, hidden_size=3),
+            630 + 270,
+            [90, 30],
+        ),
+        (
+            read("RNN", SEQUENCE, {"w": (1, 3, 7), "r": (1, 3, 3)}, hidden_size=3),
+            210 + 90,
+            [30, 30],
+        ),
+        # the product of b × k × m and b × k × n over k
+        (
+            read("Einsum", {"a": (2, 3, 5), "b": (2, 3, 7)}, equation="bkm,bkn->bmn"),
+            2 * 3 * 5 * 7,
+            [70],
+        ),
+        (
+            read("Einsum", {"a": (2, 3, 5)}, {"w": (5, 6, 7)}, equation="abc, cde -> abde"),
+            6 * 5 * 42,
+            [252],
+        ),
+        (
+            read("Gemm", {"a": (3, 5), "c": (3, 7)}, {"w": (5, 7)}, order=["a", "w", "c"]),
+            105,
+            [21, 21],
+        ),
+        # vector code and moved data
+        (
+            read("Resize", X, {"s": np.array([1, 1, 2, 2], np.float32)}, order=["x", "", "s"]),
+            0,
+            [2048],
+        ),
+        (
+            read(
+                "Resize",
+                X,
+                {"s": np.array([1, 1, 2, 3], np.float32)},
+                order=["x", "", "s"],
+                mode="linear",
+            ),
             0,
             [2 * 4 * 16 * 24],
         ),
-        (read("Resize", X, {"s": longs(2, 4, 5, 6)}, order=["x", "", "", "s"], mode="cubic"), 0, [2 * 4 * 30]),
+        (
+            read("Resize", X, {"s": longs(2, 4, 5, 6)}, order=["x", "", "", "s"], mode="cubic"),
+            0,
+            [2 * 4 * 30],
+        ),
         (read("Resize", X, {"s": longs(2, 4, 8, 8)}, order=["x", "", "", "s"]), 0, []),
         (read("Upsample", X, {"s": np.array([1, 1, 2, 2], np.float32)}, opset=9), 0, [2048]),
-        (read("GridSample", {"x": (2, 4, 8, 8), "g": (2, 3, 5, 2)}, mode="linear", opset=20), 0, [120]),
+        (
+            read("GridSample", {"x": (2, 4, 8, 8), "g": (2, 3, 5, 2)}, mode="linear", opset=20),
+            0,
+            [120],
+        ),
         (read("Gather", {"i": (2, 7)}, {"w": (9, 3)}, order=["w", "i"], types={"i": INT}), 0, [42]),
         (read("GatherElements", {"x": (2, 5), "i": (2, 3)}, axis=1, types={"i": INT}), 0, [6]),
         (read("GatherND", {"x": (2, 5), "i": (4, 1)}, types={"i": INT}), 0, [20]),
-        (read("ScatterND", {"x": (4, 5), "u": (1, 5)}, {"i": np.array([[2]])}, order=["x", "i", "u"]), 0, [20]),
+        (
+            read(
+                "ScatterND",
+                {"x": (4, 5), "u": (1, 5)},
+                {"i": np.array([[2]])},
+                order=["x", "i", "u"],
+            ),
+            0,
+            [20],
+        ),
         (read("Sum", {"a": (3, 4), "b": (3, 4), "c": (3, 4)}), 0, [12, 12]),
         (read("Max", {"a": (3, 4)}), 0, []),
         (read("LRN", X, size=5), 0, [512, 512]),
         (read("MaxPool", V, kernel_shape=[2, 2, 2], strides=[2, 2, 2]), 0, [2 * 4 * 3 * 16]),
         (read("GlobalAveragePool", V), 0, [8]),
         (read("ArgMax", {"x": (3, 8)}, axis=1, types={"y": INT}), 0, [3]),
-        (read("TopK", {"x": (3, 8)}, {"k": longs(2)}, outputs=("y", "z"), types={"z": INT}), 0, [12]),
+        (
+            read("TopK", {"x": (3, 8)}, {"k": longs(2)}, outputs=("y", "z"), types={"z": INT}),
+            0,
+            [12],
+        ),
         *[
-            (read(kind, {"a": (3, 4), "b": (3, 4)}, types={"a": BOOL, "b": BOOL, "y": BOOL}), 0, [12])
+            (
+                read(kind, {"a": (3, 4), "b": (3, 4)}, types={"a": BOOL, "b": BOOL, "y": BOOL}),
+                0,
+                [12],
+            )
             for kind in ("And", "Or", "Xor")
         ],
         *[
@@ -146,11 +240,15 @@ SEQUENCE = {"x": (5, 2, 7)}  # 5 steps, batch 2, 7 features
         (read("Not", {"a": (3, 4)}, types={"a": BOOL, "y": BOOL}), 0, [12]),
         (read("IsNaN", {"a": (3, 4)}, types={"y": BOOL}), 0, [12]),
     ],
-    ids=lambda value: value.operators[0].name if isinstance(value, Program) and value.operators else None,
+    ids=lambda value: (
+        value.operators[0].name if isinstance(value, Program) and value.operators else None
+    ),
 )
 def test_work_by_hand(program: Program, macs: int, elements: list[int]) -> None:
     assert (program.macs, count_elements(program)) == (macs, elements)
-    assert program.weights == sum(part.weights for part in program.operators if isinstance(part, PRODUCTS))
+    assert program.weights == sum(
+        part.weights for part in program.operators if isinstance(part, PRODUCTS)
+    )
     # every operator can be costed, and only products multiply
     steps = schedule(program, load_target("m2000")).steps
     assert sum(step.macs for step in steps) == macs
@@ -169,7 +267,9 @@ def test_linear_resize_reads_two_elements_along_each_resized_axis() -> None:
 def test_topk_takes_a_pass_for_each_result_until_sorting_is_cheaper() -> None:
     # 8 elements a row are sorted in 3·4/2 = 6 passes
     counts = [
-        read("TopK", {"x": (3, 8)}, {"k": longs(k)}, outputs=("y", "z"), types={"z": INT}).operators[0].in_elements  # type: ignore[union-attr]
+        read("TopK", {"x": (3, 8)}, {"k": longs(k)}, outputs=("y", "z"), types={"z": INT})
+        .operators[0]
+        .in_elements  # type: ignore[union-attr]
         for k in (1, 2, 8)
     ]
     assert counts == [24, 48, 144]
@@ -195,7 +295,9 @@ def test_recurrence_repeats_one_step() -> None:
 
 
 def test_outputs_of_a_recurrence_may_all_be_read() -> None:
-    program = read("LSTM", SEQUENCE, {"w": (1, 12, 7), "r": (1, 12, 3)}, hidden_size=3, outputs=("y", "h", "c"))
+    program = read(
+        "LSTM", SEQUENCE, {"w": (1, 12, 7), "r": (1, 12, 3)}, hidden_size=3, outputs=("y", "h", "c")
+    )
     assert program.results == (1, 1, 1)
 
 
@@ -210,18 +312,28 @@ def test_operator_of_the_standard_without_a_cost_is_replaced_by_its_definition()
 def read_reshape(*nodes: onnx.NodeProto, **weights: np.ndarray[Any, Any]) -> Program:
     """Read a reshape of x, 2 × 6 elements, to what the nodes compute as `shape`."""
     graph = helper.make_graph(
-        [*nodes, helper.make_node("Reshape", ["x", "shape"], ["r"], "reshape"), helper.make_node("Relu", ["r"], ["y"])],
+        [
+            *nodes,
+            helper.make_node("Reshape", ["x", "shape"], ["r"], "reshape"),
+            helper.make_node("Relu", ["r"], ["y"]),
+        ],
         "one",
         [helper.make_tensor_value_info("x", 1, [2, 6])],
         [helper.make_tensor_value_info("y", 1, None)],
         [numpy_helper.from_array(value, name) for name, value in weights.items()],
     )
-    return read_program(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+    return read_program(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    )
 
 
 @pytest.mark.parametrize(
     ("sizes", "indices", "expected"),
-    [(longs(3, 4), longs(1, 0), (4, 3)), (longs(3, 4, 9), longs(-2, -3), (4, 3)), (longs(12, 5), longs(0), (12,))],
+    [
+        (longs(3, 4), longs(1, 0), (4, 3)),
+        (longs(3, 4, 9), longs(-2, -3), (4, 3)),
+        (longs(12, 5), longs(0), (12,)),
+    ],
 )
 def test_gathered_elements_of_a_constant_are_computed(
     sizes: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], expected: tuple[int, ...]
@@ -231,7 +343,10 @@ def test_gathered_elements_of_a_constant_are_computed(
 
 
 def test_shape_from_the_places_of_a_constant_is_computed() -> None:
-    nodes = [helper.make_node("NonZero", ["mask"], ["places"]), helper.make_node("Squeeze", ["places"], ["shape"])]
+    nodes = [
+        helper.make_node("NonZero", ["mask"], ["places"]),
+        helper.make_node("Squeeze", ["places"], ["shape"]),
+    ]
     mask = np.zeros(13, dtype=np.int64)
     mask[[1, 12]] = 1
     assert read_reshape(*nodes, mask=mask).outputs[0].shape == (1, 12)
@@ -269,11 +384,18 @@ BYTES = {"w": np.zeros((8, 4, 1, 1), np.uint8)}
     [
         lambda: read("NonMaxSuppression", {"b": (1, 9, 4), "s": (1, 2, 9)}, types={"y": INT}),
         lambda: read("DeformConv", OFFSETS, {"w": (8, 4, 1, 1)}, order=["x", "w", "o"], opset=19),
-        lambda: read("ConvInteger", {"x": (1, 4, 8, 8)}, BYTES, types={"x": TensorProto.UINT8, "y": TensorProto.INT32}),
+        lambda: read(
+            "ConvInteger",
+            {"x": (1, 4, 8, 8)},
+            BYTES,
+            types={"x": TensorProto.UINT8, "y": TensorProto.INT32},
+        ),
     ],
 )
 def test_what_is_not_read_is_named_with_its_node(program: Callable[[], Program]) -> None:
-    with pytest.raises(UnsupportedOperatorError, match=r"^one: (\w+) (?i:\1): \1 is not supported$"):
+    with pytest.raises(
+        UnsupportedOperatorError, match=r"^one: (\w+) (?i:\1): \1 is not supported$"
+    ):
         program()
 
 
@@ -282,11 +404,17 @@ def test_what_is_not_read_is_named_with_its_node(program: Callable[[], Program])
 
 def test_live_elements_by_hand() -> None:
     source = image(
-        "a = Conv<pads=[1,1,1,1]>(x, w) r = Relu(a) p = GlobalAveragePool(r) y = Mul(r, p)", {"w": (8, 4, 3, 3)}
+        "a = Conv<pads=[1,1,1,1]>(x, w) r = Relu(a) p = GlobalAveragePool(r) y = Mul(r, p)",
+        {"w": (8, 4, 3, 3)},
     )
     program = read_program(source, 1)
     x, field, pooled = FIELD, 8 * 64, 8
-    assert count_live_elements(program, in_place=False) == (x + field, 2 * field, field + pooled, 2 * field + pooled)
+    assert count_live_elements(program, in_place=False) == (
+        x + field,
+        2 * field,
+        field + pooled,
+        2 * field + pooled,
+    )
     assert count_live_elements(program) == (x + field, field, field + pooled, field + pooled)
     assert count_peak_elements(program) == x + field
 
@@ -298,7 +426,10 @@ def test_live_elements_by_hand() -> None:
         (image("a = Relu(x) b = Tanh(a) y = Add(a, b)"), (FIELD, 2 * FIELD, 2 * FIELD)),
         # outputs live to the end, unread inputs not at all
         (
-            model("(float[N,4] x, float[N,9] z) => (float[] a, float[] y)", "a = Relu(x) b = Tanh(a) y = Neg(b)"),
+            model(
+                "(float[N,4] x, float[N,9] z) => (float[] a, float[] y)",
+                "a = Relu(x) b = Tanh(a) y = Neg(b)",
+            ),
             (4, 8, 8),
         ),
         # a view is not held twice
@@ -319,7 +450,9 @@ def test_view_of_the_input_takes_no_memory() -> None:
 
 @st.composite
 def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, int]]]:
-    """Draw a chain of nodes, its batch, and for each node (type, elements, macs) by the usual formulas."""
+    """Draw a chain of nodes, its batch, and for each node (type, elements, macs) by the usual
+    formulas.
+    """
     batch, channels = draw(st.integers(1, 4)), draw(st.integers(1, 6))
     size = [draw(st.integers(5, 12)), draw(st.integers(5, 12))]
     header = f"(float[N,{channels},{size[0]},{size[1]}] x) => (float[] y)"
@@ -329,16 +462,25 @@ def chains(draw: st.DrawFn) -> tuple[onnx.ModelProto, int, list[tuple[str, int, 
         name = f"t{number}"
         macs = 0
         if kind in {"Conv", "MaxPool"}:
-            kernel, stride, pad = draw(st.integers(1, 3)), draw(st.integers(1, 2)), draw(st.integers(0, 1))
+            kernel, stride, pad = (
+                draw(st.integers(1, 3)),
+                draw(st.integers(1, 2)),
+                draw(st.integers(0, 1)),
+            )
             pad = min(pad, kernel - 1)
             if min(size) + 2 * pad < kernel:
                 continue
             attributes = (
-                f"kernel_shape=[{kernel},{kernel}], strides=[{stride},{stride}], pads=[{pad},{pad},{pad},{pad}]"
+                f"kernel_shape=[{kernel},{kernel}], strides=[{stride},{stride}],"
+                f" pads=[{pad},{pad},{pad},{pad}]"
             )
             size = [len(range(0, length + 2 * pad - kernel + 1, stride)) for length in size]
         if kind == "Conv":
-            groups = draw(st.sampled_from([count for count in range(1, channels + 1) if channels % count == 0]))
+            groups = draw(
+                st.sampled_from(
+                    [count for count in range(1, channels + 1) if channels % count == 0]
+                )
+            )
             out = groups * draw(st.integers(1, 3))
             weights[f"w{number}"] = (out, channels // groups, kernel, kernel)
             macs = batch * prod(size) * out * (channels // groups) * kernel**2
@@ -364,7 +506,11 @@ def test_random_chains(chain: tuple[onnx.ModelProto, int, list[tuple[str, int, i
         (types.get(kind, Elementwise), elements) for kind, elements, _ in expected
     ]
     assert program.macs == sum(macs for _, _, macs in expected)
-    assert program.parameters == program.weights == sum(prod(tensor.dims) for tensor in source.graph.initializer)
+    assert (
+        program.parameters
+        == program.weights
+        == sum(prod(tensor.dims) for tensor in source.graph.initializer)
+    )
     sizes = [program.inputs[0].elements, *(operator.elements for operator in program.operators)]
     assert count_live_elements(program, in_place=False) == tuple(map(sum, pairwise(sizes)))
     assert count_peak_elements(program) <= count_peak_elements(program, in_place=False)

@@ -15,13 +15,22 @@ from filelock import FileLock
 from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.schedule import schedule
-from ipu_results.emulator.split import ConvolutionShape, PlanCache, SplitPlan, compute_search_version, open_plan_cache
+from ipu_results.emulator.split import (
+    ConvolutionShape,
+    PlanCache,
+    SplitPlan,
+    compute_search_version,
+    open_plan_cache,
+)
 from ipu_results.emulator.target import Target, load_target
 
 from tests.conftest import ROOT
 
 C2 = load_target("c2")
-SHAPES = [ConvolutionShape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size) for size in (7, 14, 28)]
+SHAPES = [
+    ConvolutionShape(1, 1, 64, 64, size, size, in_rows=size, in_columns=size)
+    for size in (7, 14, 28)
+]
 WRITER = """
 import sys
 from pathlib import Path
@@ -49,7 +58,9 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[ConvolutionShape]:
     return shapes
 
 
-def test_plans_from_memory_and_disk_equal_those_of_the_search(tmp_path: Path, searched: list[ConvolutionShape]) -> None:
+def test_plans_from_memory_and_disk_equal_those_of_the_search(
+    tmp_path: Path, searched: list[ConvolutionShape]
+) -> None:
     program = load_network("resnet50")(1)
     expected = schedule(program, C2)
     plans = PlanCache(tmp_path)
@@ -62,7 +73,9 @@ def test_plans_from_memory_and_disk_equal_those_of_the_search(tmp_path: Path, se
     assert len(searched) == count
     files = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     again.save()
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == files, "nothing new, nothing written"
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == files, (
+        "nothing new, nothing written"
+    )
 
 
 def prepend_checksum(data: bytes) -> bytes:
@@ -75,7 +88,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "changed": lambda data: data.replace(b"amp", b"imp", 1),
     "not text": lambda data: b"\xff" + data,
     "no plans": lambda data: prepend_checksum(data[:0]),
-    "other contents": lambda data: prepend_checksum(data.partition(b"\n")[2].replace(b'"vertex"', b'"corner"')),
+    "other contents": lambda data: prepend_checksum(
+        data.partition(b"\n")[2].replace(b'"vertex"', b'"corner"')
+    ),
 }
 
 
@@ -115,8 +130,13 @@ def test_other_constants_and_another_search_are_other_files(
 
 @pytest.mark.slow
 def test_two_processes_keep_the_plans_of_both(tmp_path: Path) -> None:
-    commands = [[sys.executable, "-c", WRITER, str(tmp_path), *map(str, range(at, 30, 2))] for at in (4, 5)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, ("pipeline", os.environ.get("PYTHONPATH"))))}
+    commands = [
+        [sys.executable, "-c", WRITER, str(tmp_path), *map(str, range(at, 30, 2))] for at in (4, 5)
+    ]
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, ("pipeline", os.environ.get("PYTHONPATH")))),
+    }
     processes = [subprocess.Popen(command, cwd=ROOT, env=env) for command in commands]
     assert [process.wait(60) for process in processes] == [0, 0]
     (path,) = tmp_path.glob("*.json")
@@ -154,7 +174,9 @@ def test_held_lock_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_folder_is_the_users_unless_the_variable_names_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_folder_is_the_users_unless_the_variable_names_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv(split.CACHE_VARIABLE, str(tmp_path))
     assert split.get_cache_folder() == tmp_path
     monkeypatch.delenv(split.CACHE_VARIABLE)

@@ -22,7 +22,14 @@ from tests.conftest import run_cli
 from tests.emulator.model_support import image
 
 CONTRACT = [
-    *("batch_size", "micro_batch_size", "throughput", "latency_ms", "latency_ms_low", "latency_ms_high"),
+    *(
+        "batch_size",
+        "micro_batch_size",
+        "throughput",
+        "latency_ms",
+        "latency_ms_low",
+        "latency_ms_high",
+    ),
     *("device_ms", "protocol_ms", "power_w", "memory_verdict"),
 ]
 
@@ -72,14 +79,24 @@ def test_defaults_of_the_other_machines() -> None:
     assert [record["batch_size"] for record in sweep] == [4, 8, 16, 32, 64]
     assert {(record["protocol"], record["power_w"]) for record in sweep} == {("tensorflow", None)}
     for record in sweep:
-        assert record["latency_ms"] == pytest.approx(3 * (record["device_ms"] + record["protocol_ms"]))
+        assert record["latency_ms"] == pytest.approx(
+            3 * (record["device_ms"] + record["protocol_ms"])
+        )
 
 
 def test_table_ends_with_what_the_figures_are() -> None:
     last = run_cli("predict", "--target", "c2", "--batch-sizes", "2").stdout.splitlines()[-1]
-    for word in ("emulated, not measured", load_calibration().id, "straight line", "± 10 %", "not validated"):
+    for word in (
+        "emulated, not measured",
+        load_calibration().id,
+        "straight line",
+        "± 10 %",
+        "not validated",
+    ):
         assert word in last
-    last = run_cli("predict", "--target", "m2000", "--batch-sizes", "4", "--model", "resnet50").stdout.splitlines()[-1]
+    last = run_cli(
+        "predict", "--target", "m2000", "--batch-sizes", "4", "--model", "resnet50"
+    ).stdout.splitlines()[-1]
     assert last.startswith("emulated, not measured: resnet50 on m2000")
     assert "straight line" not in last
 
@@ -89,17 +106,29 @@ def test_csv_and_json_agree(tmp_path: Path) -> None:
     done = run_cli("predict", *args, "--format", "csv", "--out", tmp_path / "a.csv")
     assert (done.returncode, done.stdout) == (0, "")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text(encoding="utf-8"))))
-    assert [float(row["latency_ms"]) for row in rows] == [record["latency_ms"] for record in predict_json(*args)]
+    assert [float(row["latency_ms"]) for row in rows] == [
+        record["latency_ms"] for record in predict_json(*args)
+    ]
     assert list(rows[0]) == list(Prediction.FIELDS)
 
 
 def test_memory_verdicts() -> None:
     """The published sizes are tested with the published rows."""
     sweep = predict_points("resnext101-32x4d", "c2", 2, 12, 18, 48)
-    assert [point.memory_verdict for point in sweep] == ["FITS", "UNCERTAIN", "DOES-NOT-FIT", "DOES-NOT-FIT"]
+    assert [point.memory_verdict for point in sweep] == [
+        "FITS",
+        "UNCERTAIN",
+        "DOES-NOT-FIT",
+        "DOES-NOT-FIT",
+    ]
     assert sweep[-1].throughput > 0
-    assert [point.memory_verdict for point in predict_points("resnext101-32x8d", "c2", 2)] == ["DOES-NOT-FIT"]
-    assert [point.memory_verdict for point in predict_points("resnet50", "m2000", 4, 64)] == ["FITS", "FITS"]
+    assert [point.memory_verdict for point in predict_points("resnext101-32x8d", "c2", 2)] == [
+        "DOES-NOT-FIT"
+    ]
+    assert [point.memory_verdict for point in predict_points("resnet50", "m2000", 4, 64)] == [
+        "FITS",
+        "FITS",
+    ]
 
 
 def test_layers_are_those_of_the_network() -> None:
@@ -107,8 +136,13 @@ def test_layers_are_those_of_the_network() -> None:
     assert list(layers[0]) == list(LAYER_FIELDS)
     assert sum(layer["kind"] == "convolution" for layer in layers) == 104
     assert {(layer["batch_size"], layer["origin"]) for layer in layers} == {(2, "emulated")}
-    assert all((layer["vertex"] is None) == (layer["kind"] not in {"convolution", "gemm"}) for layer in layers)
-    lines = run_cli("predict", "--target", "c2", "--batch-sizes", "2", "--layers").stdout.splitlines()
+    assert all(
+        (layer["vertex"] is None) == (layer["kind"] not in {"convolution", "gemm"})
+        for layer in layers
+    )
+    lines = run_cli(
+        "predict", "--target", "c2", "--batch-sizes", "2", "--layers"
+    ).stdout.splitlines()
     assert len(lines) == 2 + len(layers) + 1
     assert lines[2].split()[0] == layers[0]["operator"] == "stem"
     assert lines[-1].startswith("emulated, not measured")
@@ -120,7 +154,9 @@ def test_plot_shows_the_parts_of_the_time_between_batches(tmp_path: Path) -> Non
     for prediction in predictions:
         period = 1000 * prediction.batch_size / prediction.throughput
         assert sum(compute_parts(prediction).values()) == pytest.approx(period)
-    assert render_parts(predictions, "resnet50", ".svg") == render_parts(predictions, "resnet50", ".svg")
+    assert render_parts(predictions, "resnet50", ".svg") == render_parts(
+        predictions, "resnet50", ".svg"
+    )
     svg, png = tmp_path / "a.svg", tmp_path / "a.PNG"
     for path in (svg, png):
         done = run_cli("predict", "--target", "c2", "--batch-sizes", "2,4", "--plot", path)
@@ -131,7 +167,9 @@ def test_plot_shows_the_parts_of_the_time_between_batches(tmp_path: Path) -> Non
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_plot_without_the_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_plot_without_the_extra_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     line = get_error("--target", "c2", "--batch-sizes", "2", "--plot", tmp_path / "a.svg")
     assert line.endswith("pip install 'ipu-results[plots]'")
@@ -141,8 +179,9 @@ def test_plot_without_the_extra_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp
 def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
     unsupported = tmp_path / "odd.onnx"
     onnx.save(image("h = Relu (x) y = NonZero (h)"), unsupported)
-    assert get_error("--target", "c2", "--model", unsupported) == (
-        f"error: {unsupported}: NonZero y: NonZero is not supported"
+    assert (
+        get_error("--target", "c2", "--model", unsupported)
+        == f"error: {unsupported}: NonZero y: NonZero is not supported"
     )
 
 
@@ -150,7 +189,10 @@ def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
     ("args", "message"),
     [
         (("--batch-sizes", "2"), "Missing option '--target'"),
-        (("--target", "gc3"), "'gc3' is not one of 'c2', 'm2000', 'bow-2000', 'c600' or a .toml file."),
+        (
+            ("--target", "gc3"),
+            "'gc3' is not one of 'c2', 'm2000', 'bow-2000', 'c600' or a .toml file.",
+        ),
         (("--target", "c2", "--batch-sizes", "2;4"), "2;4"),
         (("--target", "c2", "--batch-sizes", "2,0"), "1 to 100,000"),
         (("--target", "c2", "--batch-sizes", "2000000"), "1 to 100,000"),

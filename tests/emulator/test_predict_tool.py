@@ -22,7 +22,11 @@ from ipu_results.emulator.target import Target, load_target
 from tests.conftest import run_cli
 from tests.emulator.model_support import image, model
 
-TEXT = model("(int64[N,L] ids) => (float[N,L,8] y)", "e = Gather(w, ids) y = MatMul(e, v)", {"w": (9, 4), "v": (4, 8)})
+TEXT = model(
+    "(int64[N,L] ids) => (float[N,L,8] y)",
+    "e = Gather(w, ids) y = MatMul(e, v)",
+    {"w": (9, 4), "v": (4, 8)},
+)
 SMALL = image("h = Conv<pads=[1,1,1,1]>(x, w) y = Relu(h)", {"w": (8, 4, 3, 3)})
 
 
@@ -54,7 +58,9 @@ def predict_json(*args: object) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("shape", ["ids=N,32", "ids=1,32", "ids=-1,32", "L=32"])
 def test_shape_sizes_all_but_the_batch(text: Path, shape: str) -> None:
-    layers = predict_json("--target", "c2", "--model", text, "--shape", shape, "--batch-sizes", "4", "--layers")
+    layers = predict_json(
+        "--target", "c2", "--model", text, "--shape", shape, "--batch-sizes", "4", "--layers"
+    )
     assert [layer["macs"] for layer in layers] == [0, 2 * 32 * 4 * 8]  # two images a chip
 
 
@@ -63,14 +69,19 @@ def test_first_size_is_the_batch_unless_batch_sizes_are_given(text: Path) -> Non
     assert (record["batch_size"], record["micro_batch_size"]) == (6, 3)
     args = ("--target", "c2", "--model", text, "--shape", "ids=6,32", "--batch-sizes")
     assert predict_json(*args, "6") == [record]
-    assert "--shape begins with 6, but --batch-sizes decides the batch" in predict(*args, "8", status=2)
+    assert "--shape begins with 6, but --batch-sizes decides the batch" in predict(
+        *args, "8", status=2
+    )
 
 
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
         (["ids=4"], "input ids has 2 dimensions, not 1"),
-        (["idx=N,4"], "idx is not an input: the model has the inputs ids and the free dimensions L, N"),
+        (
+            ["idx=N,4"],
+            "idx is not an input: the model has the inputs ids and the free dimensions L, N",
+        ),
         (["ids=N,4", "L=5"], "dimension L cannot be 4 and 5"),
         (["ids=N,x"], "ids=N,x: is not NAME=SIZES, for example input=1,3,224,224"),
         (["ids=N,0"], "ids=N,0: is not NAME=SIZES, for example input=1,3,224,224"),
@@ -96,7 +107,10 @@ def test_fixed_dimension_cannot_be_changed(small: Path) -> None:
 def test_sweep_predicts_every_combination_as_set_does(small: Path, tmp_path: Path) -> None:
     common = ("--target", "m2000", "--model", small, "--batch-sizes", "4,8")
     out = tmp_path / "designs.csv"
-    assert predict(*common, "--sweep", "tiles=100,1472", "--sweep", "clock=1e9,1.33e9", "--out", out) == ""
+    assert (
+        predict(*common, "--sweep", "tiles=100,1472", "--sweep", "clock=1e9,1.33e9", "--out", out)
+        == ""
+    )
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     assert [(row["tiles"], row["clock"], row["batch_size"]) for row in rows[:3]] == [
         ("100", "1000000000", "4"),
@@ -111,16 +125,31 @@ def test_sweep_predicts_every_combination_as_set_does(small: Path, tmp_path: Pat
 
 def test_sweep_to_parquet(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "designs.parquet"
-    predict("--target", "c2", "--model", small, "--batch-sizes", "2", "--sweep", "clock=1e9,1.6e9", "--out", out)
+    predict(
+        "--target",
+        "c2",
+        "--model",
+        small,
+        "--batch-sizes",
+        "2",
+        "--sweep",
+        "clock=1e9,1.6e9",
+        "--out",
+        out,
+    )
     assert pq.read_table(out).column("clock").to_pylist() == [10**9, 1_600_000_000]
 
 
 def make_sweep(*pairs: str) -> Sweep:
     target = load_target("m2000")
-    return Sweep(load_network(SMALL), target, select_protocol(None, target), [4], parse_sweeps(pairs))
+    return Sweep(
+        load_network(SMALL), target, select_protocol(None, target), [4], parse_sweeps(pairs)
+    )
 
 
-def test_interrupted_sweep_continues_and_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_sweep_continues_and_leaves_no_half_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out, calls = tmp_path / "designs.csv", []
     run_sweep(make_sweep("clock=1e9,2e9,3e9"), tmp_path / "whole.csv", plan_split)
     predict_design = Sweep.predict_design
@@ -151,7 +180,9 @@ def test_journal_of_another_sweep_is_not_continued(tmp_path: Path) -> None:
     assert "1000000000,4" in out.read_text()
 
 
-def test_designs_that_differ_in_the_clock_share_their_plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_designs_that_differ_in_the_clock_share_their_plans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     searched = set()
 
     def search(shape: ConvolutionShape, target: Target) -> SplitPlan:
@@ -169,21 +200,36 @@ def test_designs_that_differ_in_the_clock_share_their_plans(tmp_path: Path, monk
 def test_search_is_given_the_constants_that_it_reads_and_no_other() -> None:
     searched = load_target("m2000").searched
     assert {"tiles", "sram", "amp1.worker_more"} <= dict(searched.constants).keys()
-    assert not {"clock", "host.link", "elementwise.add", "superstep.cycles"} & dict(searched.constants).keys()
+    assert (
+        not {"clock", "host.link", "elementwise.add", "superstep.cycles"}
+        & dict(searched.constants).keys()
+    )
 
 
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
         (("--sweep", "clock=1e9"), 2, "--sweep needs --out FILE.csv or FILE.parquet"),
-        (("--sweep", "clock=1e9", "--out", "a.txt"), 2, "--sweep needs --out FILE.csv or FILE.parquet"),
+        (
+            ("--sweep", "clock=1e9", "--out", "a.txt"),
+            2,
+            "--sweep needs --out FILE.csv or FILE.parquet",
+        ),
         (("--sweep", "clock=1e9,,2e9", "--out", "a.csv"), 1, "is not KEY=a,b,c"),
-        (("--sweep", "clocks=1e9", "--out", "a.csv"), 1, "clocks: is not a setting of c2; similar: clock"),
+        (
+            ("--sweep", "clocks=1e9", "--out", "a.csv"),
+            1,
+            "clocks: is not a setting of c2; similar: clock",
+        ),
         (("--sweep", "clock=1e9,fast", "--out", "a.csv"), 1, "clock: must be a number"),
     ],
 )
 def test_wrong_sweep_predicts_nothing(
-    args: tuple[str, ...], status: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    args: tuple[str, ...],
+    status: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert message in predict("--target", "c2", *args, status=status)
@@ -199,10 +245,16 @@ def test_trace_adds_up_to_the_time_on_the_chip(tmp_path: Path) -> None:
     (record,) = predict_json(*args, "--trace", out)
     trace = json.loads(out.read_text())
     spans = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-    chip = sorted((event for event in spans if event["cat"] != "host"), key=lambda event: event["ts"])
+    chip = sorted(
+        (event for event in spans if event["cat"] != "host"), key=lambda event: event["ts"]
+    )
     assert {event["cat"] for event in spans} == {"compute", "exchange", "sync", "host"}
-    assert sum(event["dur"] for event in chip) / 1000 == pytest.approx(record["device_ms"], rel=1e-9)
-    assert sum(event["dur"] for event in spans if event["cat"] == "host") / 1000 == pytest.approx(record["protocol_ms"])
+    assert sum(event["dur"] for event in chip) / 1000 == pytest.approx(
+        record["device_ms"], rel=1e-9
+    )
+    assert sum(event["dur"] for event in spans if event["cat"] == "host") / 1000 == pytest.approx(
+        record["protocol_ms"]
+    )
     # one thing at a time: each span begins where the one before ends
     assert chip[0]["ts"] == 0
     assert all(old["ts"] + old["dur"] == pytest.approx(new["ts"]) for old, new in pairwise(chip))
@@ -212,7 +264,9 @@ def test_trace_adds_up_to_the_time_on_the_chip(tmp_path: Path) -> None:
         assert isinstance(event["tid"], int)
         assert event["ph"] == "M" or event["ts"] >= 0
     assert trace["otherData"]["origin"] == "emulated"
-    tracks = {event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"}
+    tracks = {
+        event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "thread_name"
+    }
     assert tracks == {"compute", "exchange", "sync", "host"}
 
 
@@ -222,7 +276,8 @@ def test_profile_of_operators_adds_up() -> None:
     assert sum(layer["us"] for layer in layers) / 1000 == pytest.approx(record["device_ms"])
     target, macs = load_target("c2"), load_network("resnet50")(2).macs
     assert sum(layer["macs"] for layer in layers) == macs
-    # the share of peak, by hand: 8 units × 16 channels ÷ 4 cycles = 32 multiply-accumulates a cycle on 1216 tiles
+    # the share of peak, by hand: 8 units × 16 channels ÷ 4 cycles = 32 multiply-accumulates a cycle
+    # on 1216 tiles
     peak = 32 * 1216 * 1.6e9
     first = layers[0]
     assert first["peak_share"] == pytest.approx(first["macs"] / (first["us"] / 1e6) / peak)
@@ -235,16 +290,32 @@ def test_profile_of_operators_adds_up() -> None:
 
 
 def test_memory_of_an_operator_by_hand(small: Path) -> None:
-    conv, relu = predict_json("--target", "m2000", "--model", small, "--batch-sizes", "4", "--layers")
-    # 4·8·8 elements of input and 8·8·8 of output, 2 bytes each; the activation overwrites its source
+    conv, relu = predict_json(
+        "--target", "m2000", "--model", small, "--batch-sizes", "4", "--layers"
+    )
+    # 4·8·8 elements of input and 8·8·8 of output, 2 bytes each; the activation overwrites its
+    # source
     assert (conv["live_bytes"], relu["live_bytes"]) == (2 * (256 + 512), 2 * 512)
     assert relu["energy_j"] is None
-    args = ("--target", "m2000", "--model", small, "--batch-sizes", "4", "--layers", "--set", "io_tiles=1372")
+    args = (
+        "--target",
+        "m2000",
+        "--model",
+        small,
+        "--batch-sizes",
+        "4",
+        "--layers",
+        "--set",
+        "io_tiles=1372",
+    )
     few = predict_json(*args)[1]
-    # the same 8 × 8 × 8 results, weights and supersteps on 100 tiles: only code does not depend on the tiles
+    # the same 8 × 8 × 8 results, weights and supersteps on 100 tiles: only code does not depend on
+    # the tiles
     code = load_target("m2000")["memory.superstep"] * (conv["supersteps"] + relu["supersteps"])
     assert relu["tile_bytes"] == pytest.approx(2 * (512 + 288) / 1472 + code)
-    code = load_target("m2000")["memory.superstep"] * sum(layer["supersteps"] for layer in predict_json(*args))
+    code = load_target("m2000")["memory.superstep"] * sum(
+        layer["supersteps"] for layer in predict_json(*args)
+    )
     assert few["tile_bytes"] == pytest.approx(2 * (512 + 288) / 100 + code)
 
 
@@ -253,23 +324,56 @@ def test_memory_of_an_operator_by_hand(small: Path) -> None:
 
 def test_comparison_shows_what_changed_and_the_ratio(tmp_path: Path) -> None:
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
-    args = ("--target", "m2000", "--model", "resnet50", "--batch-sizes", "4,8", "--format", "json", "--out")
+    args = (
+        "--target",
+        "m2000",
+        "--model",
+        "resnet50",
+        "--batch-sizes",
+        "4,8",
+        "--format",
+        "json",
+        "--out",
+    )
     predict(*args, paths[0])
     predict(*args, paths[1], "--set", "clock=2.66e9")
     rows = predict_json("--compare", *paths)
     device = [row for row in rows if row["field"] == "device_ms"]
     assert [(row["batch_size"], round(row["ratio"], 9)) for row in device] == [(4, 0.5), (8, 0.5)]
     assert {row["after"] for row in rows if row["field"] == "settings"} == {"clock=2.66e9"}
-    assert not {row["field"] for row in rows} & {"batch_size", "origin", "memory_verdict", "protocol_ms"}
+    assert not {row["field"] for row in rows} & {
+        "batch_size",
+        "origin",
+        "memory_verdict",
+        "protocol_ms",
+    }
     assert predict("--compare", paths[0], paths[0]) == "no difference\n"
 
 
 def test_comparison_names_records_that_one_side_lacks(tmp_path: Path, small: Path) -> None:
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, sizes in zip(paths, ("4,8", "4"), strict=True):
-        predict("--target", "m2000", "--model", small, "--batch-sizes", sizes, "--format", "json", "--out", path)
+        predict(
+            "--target",
+            "m2000",
+            "--model",
+            small,
+            "--batch-sizes",
+            sizes,
+            "--format",
+            "json",
+            "--out",
+            path,
+        )
     assert predict_json("--compare", *paths) == [
-        {"batch_size": 8, "operator": None, "field": "record", "before": "present", "after": "absent", "ratio": None}
+        {
+            "batch_size": 8,
+            "operator": None,
+            "field": "record",
+            "before": "present",
+            "after": "absent",
+            "ratio": None,
+        }
     ]
 
 
@@ -282,7 +386,9 @@ def test_comparison_names_records_that_one_side_lacks(tmp_path: Path, small: Pat
         ('[{"batch_size": 4}]', "was not saved by `ipu-results predict --format json`"),
     ],
 )
-def test_comparison_of_another_file_is_one_line(tmp_path: Path, text: str | None, message: str) -> None:
+def test_comparison_of_another_file_is_one_line(
+    tmp_path: Path, text: str | None, message: str
+) -> None:
     path = tmp_path / "a.json"
     if text is not None:
         path.write_text(text)

@@ -6,11 +6,24 @@ from dataclasses import replace
 
 import pytest
 from ipu_results.emulator.operators import Program, Tensor
-from ipu_results.emulator.settings import compute_timing, count_replicas, load_protocols, select_protocol
+from ipu_results.emulator.settings import (
+    compute_timing,
+    count_replicas,
+    load_protocols,
+    select_protocol,
+)
 from ipu_results.emulator.target import Fit, load_target
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
-IMAGES = Program("two", (), (), (Tensor("image", (2, 3, 224, 224), 32),), (Tensor("classes", (2, 1000), 32),), (), 0)
+IMAGES = Program(
+    "two",
+    (),
+    (),
+    (Tensor("image", (2, 3, 224, 224), 32),),
+    (Tensor("classes", (2, 1000), 32),),
+    (),
+    0,
+)
 PIXELS, CLASSES = 2 * 3 * 224 * 224, 2 * 1000
 DEVICE, BATCH, IMAGE = 1e-3, 5e-5, 3e-4
 FIT = Fit(600, BATCH, IMAGE)
@@ -27,7 +40,9 @@ FIT = Fit(600, BATCH, IMAGE)
         ("pytorch", "m2000", (PIXELS + 2 * CLASSES) / 7e9 + BATCH, 1.8),
     ],
 )
-def test_transfers_add_to_the_time_on_the_chip(name: str, target: str, host: float, in_flight: float) -> None:
+def test_transfers_add_to_the_time_on_the_chip(
+    name: str, target: str, host: float, in_flight: float
+) -> None:
     machine = load_target(target)
     timing = compute_timing(DEVICE, IMAGES, machine, select_protocol(name, machine), FIT)
     assert timing.device == DEVICE
@@ -38,12 +53,16 @@ def test_transfers_add_to_the_time_on_the_chip(name: str, target: str, host: flo
 
 @pytest.mark.parametrize(("target", "chips"), [("m2000", 1), ("bow-2000", 2)])
 @pytest.mark.parametrize("name", ["tensorflow", "pytorch", "io-tiles"])
-def test_batch_is_not_faster_than_a_host_process_feeds_its_chips(name: str, target: str, chips: int) -> None:
+def test_batch_is_not_faster_than_a_host_process_feeds_its_chips(
+    name: str, target: str, chips: int
+) -> None:
     machine = load_target(target)
     timing = compute_timing(1e-6, IMAGES, machine, select_protocol(name, machine), FIT)
     assert timing.period == pytest.approx(chips * PIXELS / 3.1e9, rel=1e-12)
     wide = replace(select_protocol(name, machine), input_bits=32, instances=1)
-    assert compute_timing(1e-6, IMAGES, machine, wide, FIT).period == pytest.approx(4 * 4 * PIXELS / 3.1e9, rel=1e-12)
+    assert compute_timing(1e-6, IMAGES, machine, wide, FIT).period == pytest.approx(
+        4 * 4 * PIXELS / 3.1e9, rel=1e-12
+    )
 
 
 def test_io_tiles_overlap_the_transfers() -> None:
@@ -59,7 +78,9 @@ def test_io_tiles_overlap_the_transfers() -> None:
 
 def test_latency_without_prefetch_counts_the_transfers_of_all_chips_of_a_process() -> None:
     machine = load_target("bow-2000")
-    timing = compute_timing(DEVICE, IMAGES, machine, select_protocol("lowest-latency", machine), FIT)
+    timing = compute_timing(
+        DEVICE, IMAGES, machine, select_protocol("lowest-latency", machine), FIT
+    )
     assert timing.latency - timing.period == pytest.approx((PIXELS + 2 * CLASSES) / 3.1e9, rel=1e-9)
 
 
@@ -67,14 +88,18 @@ def test_time_after_a_call_counts_in_the_period_alone() -> None:
     machine = load_target("m2000")
     path = select_protocol("poptorch-call", machine)
     timing = compute_timing(DEVICE, IMAGES, machine, path, FIT)
-    without = compute_timing(DEVICE, IMAGES, machine, replace(path, after_call=0.0, after_byte=0.0), FIT)
+    without = compute_timing(
+        DEVICE, IMAGES, machine, replace(path, after_call=0.0, after_byte=0.0), FIT
+    )
     assert timing.period - without.period == pytest.approx(0.00098 + 4.5e-10 * PIXELS)
     assert timing.latency == without.latency
 
 
 def test_fit_with_a_negative_time_of_a_batch_makes_no_host_time_negative() -> None:
     machine = load_target("m2000")
-    timing = compute_timing(DEVICE, IMAGES, machine, select_protocol("tensorflow", machine), Fit(600, -1.0, 0.0))
+    timing = compute_timing(
+        DEVICE, IMAGES, machine, select_protocol("tensorflow", machine), Fit(600, -1.0, 0.0)
+    )
     assert timing.protocol == pytest.approx((PIXELS + 2 * CLASSES) / 7e9, rel=1e-9)
 
 
@@ -86,7 +111,9 @@ def test_fit_with_a_negative_time_of_a_batch_makes_no_host_time_negative() -> No
         ({"io_tiles": 1472}, "1472 I/O tiles leave none of the 1472 tiles"),
     ],
 )
-def test_settings_that_a_machine_cannot_have_are_refused(changes: dict[str, int], message: str) -> None:
+def test_settings_that_a_machine_cannot_have_are_refused(
+    changes: dict[str, int], message: str
+) -> None:
     machine = load_target("m2000")
     with pytest.raises(InconsistentModelError, match=message):
         count_replicas(replace(select_protocol("tensorflow", machine), **changes), machine)
@@ -94,7 +121,9 @@ def test_settings_that_a_machine_cannot_have_are_refused(changes: dict[str, int]
 
 def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:
     protocols = load_protocols()
-    assert all(len(protocol.source) > 20 and protocol.name == name for name, protocol in protocols.items())
+    assert all(
+        len(protocol.source) > 20 and protocol.name == name for name, protocol in protocols.items()
+    )
     assert [name for name, protocol in protocols.items() if protocol.per_image] == ["paper"]
     assert [name for name, protocol in protocols.items() if protocol.overlapped] == ["io-tiles"]
 
@@ -105,7 +134,10 @@ def test_every_protocol_names_its_source_and_one_is_calibrated() -> None:
         (
             "pigeon",
             "c2",
-            "is not a protocol: choose one of paper, tensorflow, pytorch, lowest-latency, io-tiles, poptorch-call",
+            (
+                "is not a protocol: choose one of paper, tensorflow, pytorch, lowest-latency,"
+                " io-tiles, poptorch-call"
+            ),
         ),
         ("tensorflow", "c2", "is not a protocol of c2"),
         ("paper", "m2000", "is not a protocol of m2000"),

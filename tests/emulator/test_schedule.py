@@ -19,14 +19,18 @@ from ipu_results.networks import build
 
 MK1, MK2, BOW = (load_target(name) for name in TARGETS[:3])
 CONV = Convolution("c", 2, 4, 16, 32, 14, 12, 3, 5, 2, 1, 1, 2, 1, 2)
-CALIBRATION = Calibration(Fit(700.0, 5e-5, 3e-4), (Fit(500.0, 6e-5, 3.5e-4),), MK1.digest, (Fit(800.0, 4e-5, 2.5e-4),))
+CALIBRATION = Calibration(
+    Fit(700.0, 5e-5, 3e-4), (Fit(500.0, 6e-5, 3.5e-4),), MK1.digest, (Fit(800.0, 4e-5, 2.5e-4),)
+)
 TRANSFER = (2 * 3 * 224 * 224 * 2 + 2 * 1000 * 2) / 6e9  # of two images, on C2
 
 resnet = load_network("resnet50")
 
 
 def chain(*operators: Operator) -> Program:
-    return Program("tiny", operators, tuple((at - 1,) for at in range(len(operators))), (), (), (), 0)
+    return Program(
+        "tiny", operators, tuple((at - 1,) for at in range(len(operators))), (), (), (), 0
+    )
 
 
 # The schedule
@@ -35,7 +39,9 @@ def chain(*operators: Operator) -> Program:
 def test_shapes_of_convolutions_and_matrix_products() -> None:
     assert to_convolution_shape(CONV) == ConvolutionShape(2, 4, 16, 32, 7, 12, 3, 5, 2, 14, 12)
     product = Gemm("g", 3, 128, 64, 32)
-    assert to_convolution_shape(product) == ConvolutionShape(1, 3, 64, 32, 128, 1, in_rows=128, in_columns=1)
+    assert to_convolution_shape(product) == ConvolutionShape(
+        1, 3, 64, 32, 128, 1, in_rows=128, in_columns=1
+    )
     for operator in (CONV, product):
         assert to_convolution_shape(operator).macs == operator.macs
 
@@ -48,7 +54,9 @@ def test_rows_of_whole_words_are_copied_faster() -> None:
 
 
 def test_products_of_activations_are_laid_out_again() -> None:
-    weights, activations = (Gemm("g", 12, 128, 64, 128, constant=constant) for constant in (True, False))
+    weights, activations = (
+        Gemm("g", 12, 128, 64, 128, constant=constant) for constant in (True, False)
+    )
     fixed, moved = (schedule(chain(each), MK2).steps[0] for each in (weights, activations))
     copied = estimate_copy(12 * 128, 64, MK2) + estimate_copy(12 * 64, 128, MK2)
     assert moved.cycles - fixed.cycles == pytest.approx(copied)
@@ -61,11 +69,19 @@ def test_program_is_the_sum_of_its_operators() -> None:
     plans = [plan_split(to_convolution_shape(operator), MK2) for operator in (CONV, gemm)]
     assert [step.kind for step in result.steps] == ["convolution", "relu", "gemm"]
     # The convolution reads the network's input, which is copied from the order of the host.
-    copied = estimate_copy(CONV.batch * CONV.in_height * CONV.in_width, CONV.groups * CONV.in_channels_per_group, MK2)
+    copied = estimate_copy(
+        CONV.batch * CONV.in_height * CONV.in_width, CONV.groups * CONV.in_channels_per_group, MK2
+    )
     assert copied > 0
-    assert result.cycles == pytest.approx(plans[0].cycles + copied + result.steps[1].cycles + plans[1].cycles)
+    assert result.cycles == pytest.approx(
+        plans[0].cycles + copied + result.steps[1].cycles + plans[1].cycles
+    )
     assert result.supersteps == plans[0].supersteps + 1 + plans[1].supersteps
-    assert [step.temporary for step in result.steps] == [plans[0].temporary, 0.0, plans[1].temporary]
+    assert [step.temporary for step in result.steps] == [
+        plans[0].temporary,
+        0.0,
+        plans[1].temporary,
+    ]
     assert [step.macs for step in result.steps] == [CONV.macs, 0, 8 * 64 * 32]
     empty = schedule(chain(), MK1)
     assert (empty.cycles, empty.supersteps) == (0, 0)
@@ -110,13 +126,18 @@ def predict_resnet(target: Target, *batches: int, protocol: str | None = None) -
 def test_figures_of_a_prediction_are_consistent(name: str) -> None:
     target = load_target(name)
     for prediction in predict_resnet(target, target.chips, 4 * target.chips):
-        assert prediction.throughput * prediction.timing.period == pytest.approx(prediction.batch_size, rel=1e-12)
+        assert prediction.throughput * prediction.timing.period == pytest.approx(
+            prediction.batch_size, rel=1e-12
+        )
         assert prediction.micro_batch_size * target.chips == prediction.batch_size
         assert prediction.latency_ms_low <= prediction.latency_ms <= prediction.latency_ms_high
-        assert prediction.compute_share + prediction.exchange_share + prediction.superstep_share == pytest.approx(
-            1, rel=1e-12
+        assert (
+            prediction.compute_share + prediction.exchange_share + prediction.superstep_share
+            == pytest.approx(1, rel=1e-12)
         )
-        assert min(prediction.compute_share, prediction.exchange_share, prediction.superstep_share) > 0
+        assert (
+            min(prediction.compute_share, prediction.exchange_share, prediction.superstep_share) > 0
+        )
         assert prediction.device_ms + prediction.protocol_ms == pytest.approx(
             1000 * prediction.timing.period, rel=1e-12
         )
@@ -126,22 +147,31 @@ def test_figures_of_a_prediction_are_consistent(name: str) -> None:
 def test_time_and_band_by_hand() -> None:
     (prediction,) = predict_resnet(MK1, 4)
     plan = schedule(resnet(2), MK1)
-    assert prediction.device_ms == pytest.approx(1000 * (plan.cycles + 600 * plan.supersteps) / 1.6e9, rel=1e-12)
+    assert prediction.device_ms == pytest.approx(
+        1000 * (plan.cycles + 600 * plan.supersteps) / 1.6e9, rel=1e-12
+    )
     assert prediction.protocol_ms == pytest.approx(1000 * (TRANSFER + 5e-5 + 2 * 3e-4), rel=1e-12)
     band = (prediction.latency_ms_low, prediction.latency_ms_high)
-    assert band == pytest.approx([prediction.latency_ms * end for end in load_band("inference")], rel=1e-12)
+    assert band == pytest.approx(
+        [prediction.latency_ms * end for end in load_band("inference")], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(("target", "batch"), [(MK1, 0), (MK1, -4), (MK1, 7), (MK2, 6), (BOW, 7)])
 def test_batch_that_the_chips_cannot_share_is_refused(target: Target, batch: int) -> None:
     with pytest.raises(InconsistentModelError) as caught:
         predict_resnet(target, batch)
-    assert str(caught.value) == f"batch {batch} is not a multiple of the {target.chips} chips of {target.name}"
+    assert (
+        str(caught.value)
+        == f"batch {batch} is not a multiple of the {target.chips} chips of {target.name}"
+    )
 
 
 def test_power_is_predicted_on_c2_alone() -> None:
     (prediction,) = predict_resnet(MK1, 4)
-    assert prediction.power_w == pytest.approx(184 + 4.2e-12 * resnet(2).macs * 2 / prediction.timing.period, rel=1e-12)
+    assert prediction.power_w == pytest.approx(
+        184 + 4.2e-12 * resnet(2).macs * 2 / prediction.timing.period, rel=1e-12
+    )
     assert [predict_resnet(target, 4)[0].power_w for target in (MK2, BOW)] == [None, None]
 
 
@@ -156,7 +186,9 @@ def test_io_tiles_are_taken_from_the_compute_tiles() -> None:
 
 IMPROVEMENTS: dict[str, Callable[[Target], Target]] = {
     "clock": lambda target: target.with_constants(clock=target["clock"] * 1.2),
-    "exchange": lambda target: target.with_constants({"exchange.bytes": 6, "exchange.pair_bytes": 12}),
+    "exchange": lambda target: target.with_constants(
+        {"exchange.bytes": 6, "exchange.pair_bytes": 12}
+    ),
     "host": lambda target: target.with_constants({"host.link": target["host.link"] * 2}),
     "memory": lambda target: target.with_constants(sram=target["sram"] * 2),
 }

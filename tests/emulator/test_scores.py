@@ -42,7 +42,9 @@ def test_bias_is_the_share_of_predictions_that_are_too_fast() -> None:
 def test_reason_stands_for_every_one_sided_set_that_chance_does_not_explain() -> None:
     known, one_sided = bias.read_reasons(), bias.list_one_sided(scores.read_rows())
     sure = {
-        name for name, rows in one_sided.items() if bias.compute_sign_test([each.error < 0 for each in rows]) < 0.05
+        name
+        for name, rows in one_sided.items()
+        if bias.compute_sign_test([each.error < 0 for each in rows]) < 0.05
     }
     assert sure <= set(known) <= set(one_sided)
     assert {"train", "yolov4 latency"}.isdisjoint(one_sided)
@@ -51,14 +53,26 @@ def test_reason_stands_for_every_one_sided_set_that_chance_does_not_explain() ->
 def test_rows_of_a_reason_are_counted_apart() -> None:
     rows = [make("a", 110, "vertex"), make("b", 120, "vertex")]
     [line] = bias.tabulate_bias(rows)
-    assert line[1:6] == ("100 (34 to 100)", "0.5", "2 of 2", "2: 100 % too fast, median -12.9 %", "")
+    assert line[1:6] == (
+        "100 (34 to 100)",
+        "0.5",
+        "2 of 2",
+        "2: 100 % too fast, median -12.9 %",
+        "",
+    )
     assert bias.compute_sign_test([True] * 6) == pytest.approx(2 / 64)
 
 
 @pytest.mark.slow
 def test_exported_rows_are_those_of_the_present_model() -> None:
-    now = [(*astuple(each)[:4], f"{each.measured:.6g}", f"{each.predicted:.6g}") for each in scores.score_all()]
-    assert [(*astuple(each)[:4], f"{each.measured:.6g}", f"{each.predicted:.6g}") for each in scores.read_rows()] == now
+    now = [
+        (*astuple(each)[:4], f"{each.measured:.6g}", f"{each.predicted:.6g}")
+        for each in scores.score_all()
+    ]
+    assert [
+        (*astuple(each)[:4], f"{each.measured:.6g}", f"{each.predicted:.6g}")
+        for each in scores.read_rows()
+    ] == now
 
 
 def test_vertex_runs_are_within_two_percent() -> None:
@@ -78,7 +92,10 @@ def test_fp8_products_take_half_of_the_time_of_fp16() -> None:
 @pytest.mark.parametrize("name", ["decoding.csv", "decoding-2.csv"])
 def test_decoding_was_predicted_before_it_was_scored(name: str) -> None:
     sidecar = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    assert (sidecar["sha256"], sidecar["shapes_sha256"]) == (hash_file(FOLDER / name), hash_file(SHAPES))
+    assert (sidecar["sha256"], sidecar["shapes_sha256"]) == (
+        hash_file(FOLDER / name),
+        hash_file(SHAPES),
+    )
 
 
 def test_exported_rows_give_the_bands() -> None:

@@ -1,4 +1,6 @@
-"""The split search against every split and against a search in plain Python, and what holds for every split."""
+"""The split search against every split and against a search in plain Python, and what holds for
+every split.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ from math import ceil, inf, prod
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, plan_split, search_splits
+from ipu_results.emulator.split import (
+    DIMENSIONS,
+    ConvolutionShape,
+    SplitPlan,
+    plan_split,
+    search_splits,
+)
 from ipu_results.emulator.target import Target, load_target
 
 search_every_split = partial(search_splits, every=True)
@@ -27,12 +35,24 @@ targets = st.sampled_from([MK1, MK2])
 @st.composite
 def shapes(draw: st.DrawFn, field: int = 6) -> ConvolutionShape:
     rows, columns = draw(st.integers(1, field)), draw(st.integers(1, field))
-    kernel, stride = draw(st.sampled_from([(1, 1), (1, 1), (3, 3), (5, 5), (1, 3)])), draw(st.integers(1, 3))
+    kernel, stride = (
+        draw(st.sampled_from([(1, 1), (1, 1), (3, 3), (5, 5), (1, 3)])),
+        draw(st.integers(1, 3)),
+    )
     depthwise = draw(st.integers(0, 4)) == 0
     groups, ins, outs = draw(st.sampled_from([1, 2, 7, 32])), draw(channels), draw(channels)
     ins, outs = (1, 1) if depthwise else (ins, outs)
     return ConvolutionShape(
-        draw(st.integers(1, 3)), groups, ins, outs, rows, columns, *kernel, stride, rows * stride, columns * stride
+        draw(st.integers(1, 3)),
+        groups,
+        ins,
+        outs,
+        rows,
+        columns,
+        *kernel,
+        stride,
+        rows * stride,
+        columns * stride,
     )
 
 
@@ -56,12 +76,20 @@ def test_one_pass_on_one_tile_of_mk1() -> None:
 
 def test_tile_pair_receives_shared_inputs_twice_as_fast() -> None:
     compute = 50 + 11 + 10 + 18 + 6 + 32 + 6 * (41 + 2 + 2 + 2)
-    expected = SplitPlan("amp 1x1", (1, 1, 1, 1, 1, 2, 1), compute, 0.0, 16 * 2 / 8, 1, 16 * 2 + 8 * 2, 8)
-    assert plan_split(ConvolutionShape(1, 1, 16, 16, 1, 1, in_rows=1, in_columns=1), MK1) == expected
+    expected = SplitPlan(
+        "amp 1x1", (1, 1, 1, 1, 1, 2, 1), compute, 0.0, 16 * 2 / 8, 1, 16 * 2 + 8 * 2, 8
+    )
+    assert (
+        plan_split(ConvolutionShape(1, 1, 16, 16, 1, 1, in_rows=1, in_columns=1), MK1) == expected
+    )
 
 
-def mk1_by_hand(field: int, ins: int, outs: int, groups: int, tiles: int) -> tuple[float, tuple[int, ...]]:
-    """Return the cheapest split of a 1×1 convolution, straight from the equations and without a memory limit."""
+def mk1_by_hand(
+    field: int, ins: int, outs: int, groups: int, tiles: int
+) -> tuple[float, tuple[int, ...]]:
+    """Return the cheapest split of a 1×1 convolution, straight from the equations and without a
+    memory limit.
+    """
     best: tuple[float, tuple[int, ...]] = (inf, ())
     all_ins, all_outs = ceil(ins / 16), ceil(outs / 8)
     for f, i, o, g in product(*(range(1, size + 1) for size in (field, all_ins, all_outs, groups))):
@@ -71,7 +99,9 @@ def mk1_by_hand(field: int, ins: int, outs: int, groups: int, tiles: int) -> tup
         k = ceil(n / 6)
         worker = {1: 41, 2: 42}.get(k, 43 + 4 * (k - 3)) + 2
         load, w, w0 = 32, 6 * worker, 6 * (worker + 2 + 2 * k)
-        compute = 50 + ng * (11 + (ni - 1) * (13 + no * (18 + 6 + load + w)) + 10 + no * (18 + 6 + load + w0))
+        compute = 50 + ng * (
+            11 + (ni - 1) * (13 + no * (18 + 6 + load + w)) + 10 + no * (18 + 6 + load + w0)
+        )
         inputs, weights = n * min(ni * 16, ins) * ng * 2, ng * no * 8 * ni * 16 * 2 * (1 - 1 / f)
         exchange = inputs / (8 if o % 2 == 0 else 4) + weights / 4
         stages = 0 if i == 1 else 1 if i < 16 else 2
@@ -87,12 +117,20 @@ def mk1_by_hand(field: int, ins: int, outs: int, groups: int, tiles: int) -> tup
 
 
 @settings(derandomize=True)
-@given(field=st.integers(1, 24), ins=channels, outs=channels, groups=st.integers(1, 4), tiles=st.integers(1, 24))
+@given(
+    field=st.integers(1, 24),
+    ins=channels,
+    outs=channels,
+    groups=st.integers(1, 4),
+    tiles=st.integers(1, 24),
+)
 def test_exhaustive_search_equals_a_search_in_plain_python(
     field: int, ins: int, outs: int, groups: int, tiles: int
 ) -> None:
     target = MK1.with_constants({"plan.memory": 100}, tiles=tiles)
-    plan = search_every_split(ConvolutionShape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target)
+    plan = search_every_split(
+        ConvolutionShape(1, groups, ins, outs, field, 1, in_rows=field, in_columns=1), target
+    )
     expected, split = mk1_by_hand(field, ins, outs, groups, tiles)
     assert cost(plan, target) == pytest.approx(expected, rel=1e-12)
     assert prod(split) <= tiles
@@ -110,13 +148,17 @@ def test_search_equals_exhaustive_search(shape: ConvolutionShape, target: Target
 
 @settings(max_examples=25, derandomize=True)
 @given(shape=shapes(4), target=targets)
-def test_search_equals_exhaustive_search_on_a_whole_machine(shape: ConvolutionShape, target: Target) -> None:
+def test_search_equals_exhaustive_search_on_a_whole_machine(
+    shape: ConvolutionShape, target: Target
+) -> None:
     assume(shape.groups * shape.ins * shape.outs < 100_000)
     assert plan_split(shape, target) == search_every_split(shape, target)
 
 
 @pytest.mark.parametrize(
-    ("shape", "dimension", "best"), [(PARITY, "outs", 6), (DEPTH, "ins", 12)], ids=["parity", "depth"]
+    ("shape", "dimension", "best"),
+    [(PARITY, "outs", 6), (DEPTH, "ins", 12)],
+    ids=["parity", "depth"],
 )
 def test_more_parts_of_an_equal_share_are_chosen_where_they_cost_less(
     shape: ConvolutionShape, dimension: str, best: int
@@ -135,7 +177,13 @@ def count_units(shape: ConvolutionShape, plan: SplitPlan, target: Target) -> dic
     """Return the sizes of the dimensions in units of what the vertex computes at once."""
     units, width = int(target["conv.units"]), 16
     first, _, second = plan.vertex.partition(" ")[2].partition("x")
-    sizes = {"rows": shape.rows, "columns": shape.columns, "batch": shape.batch, "groups": shape.groups, "taps": 1}
+    sizes = {
+        "rows": shape.rows,
+        "columns": shape.columns,
+        "batch": shape.batch,
+        "groups": shape.groups,
+        "taps": 1,
+    }
     if plan.vertex == "vmac":
         return {**sizes, "groups": ceil(shape.groups / 8), "ins": 1, "outs": 1}
     if plan.vertex.startswith("slic"):
@@ -144,13 +192,21 @@ def count_units(shape: ConvolutionShape, plan: SplitPlan, target: Target) -> dic
     height = int(plan.vertex.rpartition(" ")[2]) if plan.vertex.startswith("amp nx1") else 1
     amp = {"ins": ceil(shape.ins / (width // height)), "outs": ceil(shape.outs / units)}
     if shape.kernel_rows == shape.kernel_columns == 1:
-        return {**sizes, **amp, "rows": shape.rows * shape.columns * shape.batch, "columns": 1, "batch": 1}
+        return {
+            **sizes,
+            **amp,
+            "rows": shape.rows * shape.columns * shape.batch,
+            "columns": 1,
+            "batch": 1,
+        }
     return {**sizes, **amp, "taps": ceil(shape.kernel_rows / height)}
 
 
 @settings(derandomize=True)
 @given(shape=shapes(30), target=targets)
-def test_split_covers_the_work_and_no_tile_exceeds_its_share(shape: ConvolutionShape, target: Target) -> None:
+def test_split_covers_the_work_and_no_tile_exceeds_its_share(
+    shape: ConvolutionShape, target: Target
+) -> None:
     plan = plan_split(shape, target)
     whole, parts = count_units(shape, plan, target), dict(zip(DIMENSIONS, plan.split, strict=True))
     assert prod(plan.split) <= target.tiles
@@ -173,9 +229,14 @@ def test_no_split_is_faster_than_the_peak_rate(shape: ConvolutionShape, target: 
 
 @settings(derandomize=True)
 @given(shape=shapes(), target=targets, memory=st.sampled_from([0.3, 0.01, 0.001]))
-def test_memory_limit_holds_where_any_split_can_keep_it(shape: ConvolutionShape, target: Target, memory: float) -> None:
+def test_memory_limit_holds_where_any_split_can_keep_it(
+    shape: ConvolutionShape, target: Target, memory: float
+) -> None:
     few = target.with_constants({"plan.memory": memory}, tiles=FEW)
-    plan, roomy = plan_split(shape, few), plan_split(shape, few.with_constants({"plan.memory": 100}))
+    plan, roomy = (
+        plan_split(shape, few),
+        plan_split(shape, few.with_constants({"plan.memory": 100})),
+    )
     if not fits(plan, few):
         every = search_every_split(shape, few)
         assert not fits(every, few)
@@ -184,7 +245,9 @@ def test_memory_limit_holds_where_any_split_can_keep_it(shape: ConvolutionShape,
 
 @settings(derandomize=True)
 @given(shape=shapes(20), target=targets, factor=st.sampled_from([1.1, 2, 8]))
-def test_better_machine_is_not_slower(shape: ConvolutionShape, target: Target, factor: float) -> None:
+def test_better_machine_is_not_slower(
+    shape: ConvolutionShape, target: Target, factor: float
+) -> None:
     now = plan_split(shape, target)
     assume(fits(now, target))
     speeds = {name: target[name] * factor for name in ("exchange.bytes", "exchange.pair_bytes")}

@@ -36,12 +36,16 @@ from tests.conftest import run_cli
 GRADIENTS = 64e6  # bytes of a chip
 LINK, MACHINES, GATEWAY, START = 64e9, 48e9, 25e9, 2e-6  # bytes per second, seconds
 M2000 = load_training_target("m2000")
-UNEVEN = M2000.with_constants({"link.machine": MACHINES})  # those of the M2000 are equal, and hide a mixture
+UNEVEN = M2000.with_constants(
+    {"link.machine": MACHINES}
+)  # those of the M2000 are equal, and hide a mixture
 CHAIN = tuple(Stage(at, at + 1, at) for at in range(4))
 
 
 def build_chain() -> Program:
-    """Return two products with an activation after each: 10 inputs, results of 20, 20, 30 and 30 elements."""
+    """Return two products with an activation after each: 10 inputs, results of 20, 20, 30 and 30
+    elements.
+    """
     operators = (
         Gemm("layer0.product", 1, 1, 10, 20),
         Elementwise("layer0.gelu", "gelu", 20),
@@ -65,18 +69,27 @@ def time_ring(parts: int, size: float, rate: float) -> float:
     [
         (1, 4, ReplicaLayout(1, 1, 1), 0.0),
         (4, 1, ReplicaLayout(4, 1, 1), time_ring(4, GRADIENTS, LINK)),
-        (16, 1, ReplicaLayout(4, 4, 1), time_ring(4, GRADIENTS, LINK) + time_ring(4, GRADIENTS, MACHINES)),
+        (
+            16,
+            1,
+            ReplicaLayout(4, 4, 1),
+            time_ring(4, GRADIENTS, LINK) + time_ring(4, GRADIENTS, MACHINES),
+        ),
         # A replica fills the machine, whose link carries the gradients of all four chips.
         (16, 4, ReplicaLayout(1, 16, 1), time_ring(16, 4 * GRADIENTS, MACHINES)),
         (2, 8, ReplicaLayout(1, 2, 1), time_ring(2, 4 * GRADIENTS, MACHINES)),
         # Two pods: each machine sends its sixteenth over its own gateway.
         (
             *(128, 1, ReplicaLayout(4, 16, 2)),
-            time_ring(4, GRADIENTS, LINK) + time_ring(16, GRADIENTS, MACHINES) + time_ring(2, GRADIENTS / 16, GATEWAY),
+            time_ring(4, GRADIENTS, LINK)
+            + time_ring(16, GRADIENTS, MACHINES)
+            + time_ring(2, GRADIENTS / 16, GATEWAY),
         ),
     ],
 )
-def test_all_reduce_by_hand(replicas: int, chips: int, layout: ReplicaLayout, seconds: float) -> None:
+def test_all_reduce_by_hand(
+    replicas: int, chips: int, layout: ReplicaLayout, seconds: float
+) -> None:
     assert arrange_replicas(replicas, chips, UNEVEN) == layout
     assert estimate_all_reduce(GRADIENTS, replicas, chips, UNEVEN) == pytest.approx(seconds)
 
@@ -84,11 +97,18 @@ def test_all_reduce_by_hand(replicas: int, chips: int, layout: ReplicaLayout, se
 # The backward pass
 
 
-@pytest.mark.parametrize("name", ["resnet50", "resnext101-32x4d", "efficientnet-b4-g16", "bert-base", "unet"])
+@pytest.mark.parametrize(
+    "name", ["resnet50", "resnext101-32x4d", "efficientnet-b4-g16", "bert-base", "unet"]
+)
 def test_gradients_have_twice_the_macs(name: str) -> None:
     """Only the first operator has no data to find a gradient for."""
     program = load_network(name)(2)
-    products = [step for steps in derive_gradients(program) for step in steps if isinstance(step, GradientProduct)]
+    products = [
+        step
+        for steps in derive_gradients(program)
+        for step in steps
+        if isinstance(step, GradientProduct)
+    ]
     first = next(operator for operator in program.operators if hasattr(operator, "macs"))
     spared = 0 if name == "bert-base" else first.macs
     assert sum(product.macs for product in products) == 2 * program.macs - spared
@@ -98,10 +118,17 @@ def test_gradients_have_twice_the_macs(name: str) -> None:
 def test_gradients_of_shared_results_are_added() -> None:
     """A residual block reads its input twice; a split's parts are not the same tensor."""
     program = load_network("resnet50")(1)
-    steps = [step for each in derive_gradients(program) for step in each if isinstance(step, Elementwise)]
+    steps = [
+        step for each in derive_gradients(program) for step in each if isinstance(step, Elementwise)
+    ]
     assert sum(step.kind == "sum" for step in steps) == 16
     bert = load_network("bert-base")(1)
-    sums = [step.name for each in derive_gradients(bert) for step in each if getattr(step, "kind", "") == "sum"]
+    sums = [
+        step.name
+        for each in derive_gradients(bert)
+        for step in each
+        if getattr(step, "kind", "") == "sum"
+    ]
     assert len(sums) == 24
     assert not any("qkv" in name for name in sums)
 
@@ -118,10 +145,13 @@ def test_stages_of_one_chip_are_all_computed_again() -> None:
 
 def test_host_time_and_norm_span_are_added_to_a_step() -> None:
     network = load_network("resnet50")
-    plain, spanned = (predict_training(network, M2000, TrainingSetup(1, 2, norm_span=span)) for span in (1, 2))
+    plain, spanned = (
+        predict_training(network, M2000, TrainingSetup(1, 2, norm_span=span)) for span in (1, 2)
+    )
     assert spanned.round_s - plain.round_s == pytest.approx(3 * 5.5e-6 * 53)
     moved, hosted = (
-        predict_training(network, M2000, TrainingSetup(1, offchip=True, framework=name)) for name in ("", "PyTorch")
+        predict_training(network, M2000, TrainingSetup(1, offchip=True, framework=name))
+        for name in ("", "PyTorch")
     )
     assert hosted.step_s - moved.step_s == pytest.approx(0.6)
     assert plain.step_ms_low < plain.step_s * 1000 < plain.step_ms_high
@@ -172,7 +202,8 @@ def test_recomputation_keeps_inputs_alone() -> None:
 def test_recomputation_takes_a_forward_pass_and_saves_memory() -> None:
     network = load_network("resnet50")
     kept, again = (
-        predict_training(network, M2000, TrainingSetup(8, 1, 2, recompute)).loads[0] for recompute in (None, "layer")
+        predict_training(network, M2000, TrainingSetup(8, 1, 2, recompute)).loads[0]
+        for recompute in (None, "layer")
     )
     assert (kept.recompute, again.recompute) == (0.0, kept.forward)
     assert again.memory < 0.8 * kept.memory
@@ -181,9 +212,15 @@ def test_recomputation_takes_a_forward_pass_and_saves_memory() -> None:
 
 def test_less_memory_for_products_is_slower_and_state_off_chip_is_moved() -> None:
     network = load_network("resnet50")
-    rich, poor = (predict_training(network, M2000, TrainingSetup(20, 1, 1, "layer", (share,))) for share in (0.6, 0.05))
+    rich, poor = (
+        predict_training(network, M2000, TrainingSetup(20, 1, 1, "layer", (share,)))
+        for share in (0.6, 0.05)
+    )
     assert poor.round_s > 1.05 * rich.round_s
-    held, moved = (predict_training(network, M2000, TrainingSetup(4, 4, 1, offchip=off)) for off in (False, True))
+    held, moved = (
+        predict_training(network, M2000, TrainingSetup(4, 4, 1, offchip=off))
+        for off in (False, True)
+    )
     parameters = held.loads[0].parameters
     assert moved.offload_s == pytest.approx(2 * 8 * parameters / 4 / 7e9)
     assert held.memory_share > moved.memory_share
@@ -199,13 +236,22 @@ def test_rows_are_those_of_the_configurations(warehouse: Path) -> None:
     assert sum(row.set == AIMED for row in rows) >= 40
     assert all(row.set == LARGE for row in rows if row.setup.replicas * row.setup.chips > 64)
     assert {
-        row.setup.proportions for row in rows if (row.name, row.framework) == ("bert-large-pretraining-split", "PopART")
+        row.setup.proportions
+        for row in rows
+        if (row.name, row.framework) == ("bert-large-pretraining-split", "PopART")
     } == {*((0.15, 0.25, 0.25, 0.25), (0.15, 0.4, 0.4, 0.4), (0.16, 0.21, 0.21, 0.21))}
-    known = {*(each.name for each in fields(TrainingSetup)), *"rows model variants frameworks platforms".split()}
+    known = {
+        *(each.name for each in fields(TrainingSetup)),
+        *"rows model variants frameworks platforms".split(),
+    }
     entries = read_toml("training_rows.toml")["rows"]
     assert {key for entry in entries for key in entry} <= known | {"network", "source", "set"}
     (squad,) = (row for row in rows if row.throughput == 884)
-    assert (squad.setup.layers, squad.setup.accumulation, squad.setup.offchip) == ((2, 3, 3, 3, 3, 3, 3, 4), 32, False)
+    assert (squad.setup.layers, squad.setup.accumulation, squad.setup.offchip) == (
+        (2, 3, 3, 3, 3, 3, 3, 4),
+        32,
+        False,
+    )
 
 
 @pytest.mark.slow
@@ -215,11 +261,15 @@ def test_training_rows_are_scored(warehouse: Path) -> None:
     errors = [each.error for each in scores if each.row.set == AIMED]
     assert 0.02 < summarise_errors(errors).median < 0.04
     record = add_training_json({"rows": []}, scores)
-    assert {row["set"] for row in record["rows"]} == {each["set"] for each in record["training"]["sets"]}
+    assert {row["set"] for row in record["rows"]} == {
+        each["set"] for each in record["training"]["sets"]
+    }
     assert all("train" in row["set"] for row in record["rows"])
     row = record["rows"][0]
     assert row["error"] == pytest.approx(row["emulated_ms"] / row["published_ms"] - 1)
-    assert row["error"] == pytest.approx(row["published_throughput"] / row["emulated_throughput"] - 1)
+    assert row["error"] == pytest.approx(
+        row["published_throughput"] / row["emulated_throughput"] - 1
+    )
 
 
 @pytest.mark.slow
@@ -234,12 +284,46 @@ def test_page_has_the_scores() -> None:
 
 
 def test_command_predicts_a_step() -> None:
-    options = ("--training", "--model", "bert-base-pretraining", "--layers-per-ipu", "0,4,4,4", "--head", "first")
-    more = ("--replicas", 4, "--accumulation", 510, "--micro-batch", 8, "--sequence", 384, "--recompute", "layer")
-    done = run_cli("predict", "--target", "m2000", *options, *more, "--available-memory", 0.28, "--format", "json")
+    options = (
+        "--training",
+        "--model",
+        "bert-base-pretraining",
+        "--layers-per-ipu",
+        "0,4,4,4",
+        "--head",
+        "first",
+    )
+    more = (
+        "--replicas",
+        4,
+        "--accumulation",
+        510,
+        "--micro-batch",
+        8,
+        "--sequence",
+        384,
+        "--recompute",
+        "layer",
+    )
+    done = run_cli(
+        "predict",
+        "--target",
+        "m2000",
+        *options,
+        *more,
+        "--available-memory",
+        0.28,
+        "--format",
+        "json",
+    )
     assert (done.returncode, done.stderr) == (0, "")
     (record,) = json.loads(done.stdout)
-    assert (record["chips"], record["stages"], record["batch_size"], record["rounds"]) == (16, 5, 16320, 514)
+    assert (record["chips"], record["stages"], record["batch_size"], record["rounds"]) == (
+        16,
+        5,
+        16320,
+        514,
+    )
     assert record["origin"] == "emulated"
     assert 3000 < record["throughput"] < 4500
 
@@ -250,13 +334,27 @@ def test_command_predicts_a_step() -> None:
         (("--target", "m2000", "--replicas", 2), 2, "--replicas needs --training"),
         (("--target", "m2000", "--training", "--layers"), 2, "not with --batch-sizes"),
         (("--target", "c2", "--training"), 1, "training is predicted for m2000 and bow-2000"),
-        (("--target", "m2000", "--training", "--available-memory", "2"), 2, "is not a list of numbers"),
-        (("--target", "m2000", "--training", "--available-memory", "0.1,0.2"), 1, "2 proportions of memory"),
+        (
+            ("--target", "m2000", "--training", "--available-memory", "2"),
+            2,
+            "is not a list of numbers",
+        ),
+        (
+            ("--target", "m2000", "--training", "--available-memory", "0.1,0.2"),
+            1,
+            "2 proportions of memory",
+        ),
         (("--target", "m2000", "--training", "--sequence", 64), 2, "--sequence is for"),
-        (("--target", "m2000", "--training", "--model", "bert-base", "--stages", 500), 1, "more than its"),
+        (
+            ("--target", "m2000", "--training", "--model", "bert-base", "--stages", 500),
+            1,
+            "more than its",
+        ),
     ],
 )
-def test_wrong_options_are_one_line(arguments: tuple[object, ...], status: int, message: str) -> None:
+def test_wrong_options_are_one_line(
+    arguments: tuple[object, ...], status: int, message: str
+) -> None:
     done = run_cli("predict", *arguments)
     assert done.returncode == status
     assert message in done.stderr

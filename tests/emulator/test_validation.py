@@ -1,4 +1,6 @@
-"""The emulator against the published rows: which rows, the committed calibration and predictions, and the errors."""
+"""The emulator against the published rows: which rows, the committed calibration and predictions,
+and the errors.
+"""
 
 from __future__ import annotations
 
@@ -82,12 +84,27 @@ def validation() -> Validation:
 
 def test_rows_of_each_set() -> None:
     rows = load_rows()
-    assert Counter(row.set for row in rows) == {"calibration": 6, "resnext": 9, "ten": 10, "honest": 57}
-    assert len({row.result_id for row in rows}) == len(rows) == sum(selector.rows for selector in load_selectors())
-    ten = [(row.selector.network, row.selector.target, row.batch_size) for row in rows if row.set == "ten"]
+    assert Counter(row.set for row in rows) == {
+        "calibration": 6,
+        "resnext": 9,
+        "ten": 10,
+        "honest": 57,
+    }
+    assert (
+        len({row.result_id for row in rows})
+        == len(rows)
+        == sum(selector.rows for selector in load_selectors())
+    )
+    ten = [
+        (row.selector.network, row.selector.target, row.batch_size)
+        for row in rows
+        if row.set == "ten"
+    ]
     networks = ("resnet50", "efficientnet-b0", "efficientnet-b4")
     prefetched = [("efficientnet-b4", "m2000", batch) for batch in (16, 24, 32, 40)]
-    lowest_latency = [[(network, target, 4) for network in networks] for target in ("m2000", "bow-2000")]
+    lowest_latency = [
+        [(network, target, 4) for network in networks] for target in ("m2000", "bow-2000")
+    ]
     assert ten == [*lowest_latency[0], *prefetched, *lowest_latency[1]]
     assert all(selector.source for selector in load_selectors())
 
@@ -96,17 +113,21 @@ def test_every_covered_row_of_the_page_is_in_a_set() -> None:
     ids = {row.result_id for row in load_rows() if row.set != "calibration"}
     with duckdb.connect() as connection:
         covered = connection.execute(
-            "SELECT result_id FROM read_parquet(?) WHERE task = 'inference' AND list_contains(?, model) "
-            "AND platform IN ('IPU-M2000', 'Bow-2000') AND document_id = 'graphcore-performance-2023-07-04'",
+            "SELECT result_id FROM read_parquet(?) WHERE task = 'inference' AND list_contains(?,"
+            " model) AND platform IN ('IPU-M2000', 'Bow-2000') AND document_id ="
+            " 'graphcore-performance-2023-07-04'",
             [str(RESULTS), [*COVERED]],
         ).fetchall()
     assert ids == {result_id for (result_id,) in covered}
 
 
 def test_host_path_of_a_row_is_its_public_configuration() -> None:
-    """Bits, host processes, replicas, I/O tiles and prefetch, as the configurations of the page state them."""
+    """Bits, host processes, replicas, I/O tiles and prefetch, as the configurations of the page
+    state them.
+    """
     paths = {
-        (row.selector.network, row.selector.target, row.batch_size, row.variant): row.protocol for row in load_rows()
+        (row.selector.network, row.selector.target, row.batch_size, row.variant): row.protocol
+        for row in load_rows()
     }
     expected = {
         ("resnext101-32x4d", "c2", 2, ""): (16, None, None, 0, False),
@@ -121,11 +142,19 @@ def test_host_path_of_a_row_is_its_public_configuration() -> None:
 
 
 def test_changed_configuration_changes_the_host_path(edited: Edit) -> None:
-    row = next(row for row in load_rows() if row.selector.target == "bow-2000" and row.protocol.overlapped)
+    row = next(
+        row for row in load_rows() if row.selector.target == "bow-2000" and row.protocol.overlapped
+    )
     changes = "instances = 1, precision_flags = '16.16', note = '16 I/O tiles'"
     statement = f"UPDATE configurations SET {changes} WHERE result_id = '{row.result_id}'"
-    (changed,) = [each for each in load_published_rows(edited(statement)) if each.result_id == row.result_id]
-    assert (changed.protocol.instances, changed.protocol.input_bits, changed.protocol.io_tiles) == (1, 16, 16)
+    (changed,) = [
+        each for each in load_published_rows(edited(statement)) if each.result_id == row.result_id
+    ]
+    assert (changed.protocol.instances, changed.protocol.input_bits, changed.protocol.io_tiles) == (
+        1,
+        16,
+        16,
+    )
 
 
 def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
@@ -135,7 +164,10 @@ def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
     for row in load_rows():
         if row.second_reading:
             assert row.second_reading.seconds == pytest.approx(row.seconds / 2)
-            assert (row.second_reading.latency, row.second_reading.protocol) == (row.latency, row.protocol)
+            assert (row.second_reading.latency, row.second_reading.protocol) == (
+                row.latency,
+                row.protocol,
+            )
     without = load_published_rows(edited("DELETE FROM flags WHERE rule = 'R24'"))
     assert [row for row in without if row.second_reading] == []
 
@@ -143,9 +175,18 @@ def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("DELETE FROM configurations WHERE result_id = '{1}'", "row {1} has no public configuration"),
-        ("DELETE FROM results WHERE result_id = '{0}'", r"ResNeXt101, PopART, C2, .*: .* holds 5 of the 6 rows"),
-        ("UPDATE results SET throughput = NULL WHERE result_id = '{1}'", "row {1} lacks its batch size or its"),
+        (
+            "DELETE FROM configurations WHERE result_id = '{1}'",
+            "row {1} has no public configuration",
+        ),
+        (
+            "DELETE FROM results WHERE result_id = '{0}'",
+            r"ResNeXt101, PopART, C2, .*: .* holds 5 of the 6 rows",
+        ),
+        (
+            "UPDATE results SET throughput = NULL WHERE result_id = '{1}'",
+            "row {1} lacks its batch size or its",
+        ),
     ],
 )
 def test_incomplete_row_is_an_error(edited: Edit, statement: str, message: str) -> None:
@@ -156,7 +197,10 @@ def test_incomplete_row_is_an_error(edited: Edit, statement: str, message: str) 
 
 def test_too_many_rows_are_not_too_few(edited: Edit) -> None:
     name = load_rows()[0].result_id
-    twice = f"INSERT INTO results SELECT * REPLACE ('again' AS result_id) FROM results WHERE result_id = '{name}'"
+    twice = (
+        "INSERT INTO results SELECT * REPLACE ('again' AS result_id) FROM results WHERE result_id"
+        f" = '{name}'"
+    )
     with pytest.raises(WarehouseError, match="selects 7 rows, and 6 are stated") as error:
         load_published_rows(edited(twice))
     assert not isinstance(error.value, TooFewRowsError)
@@ -176,7 +220,9 @@ def test_calibration_is_recomputed_from_the_six_rows(edited: Edit) -> None:
     assert recomputed.fit.superstep == 600
     assert recomputed.fit.per_batch == pytest.approx(4.5457525520754126e-05, rel=1e-6)
     assert recomputed.fit.per_image == pytest.approx(0.00032005686621970354, rel=1e-6)
-    changed = edited(f"UPDATE results SET latency_ms = 1.5 WHERE result_id = '{load_rows()[0].result_id}'")
+    changed = edited(
+        f"UPDATE results SET latency_ms = 1.5 WHERE result_id = '{load_rows()[0].result_id}'"
+    )
     assert calibrations_differ(recalibrate(load_published_rows(changed)), load_calibration())
 
 
@@ -184,13 +230,20 @@ def test_other_calibrations_differ() -> None:
     known = load_calibration()
     moved = Fit(known.fit.superstep, known.fit.per_batch * 1.001, known.fit.per_image)
     assert not calibrations_differ(known, known)
-    for change in ({"fit": moved}, {"jackknife": known.jackknife[1:]}, {"ends": ()}, {"constants": "other"}):
+    for change in (
+        {"fit": moved},
+        {"jackknife": known.jackknife[1:]},
+        {"ends": ()},
+        {"constants": "other"},
+    ):
         assert calibrations_differ(replace(known, **change), known)
 
 
 def test_quickest_predictions_are_the_committed_ones() -> None:
     """The rows whose splits are searched in a second; the others are slow."""
-    rows = [row for row in load_rows() if row.set == BLIND and row.selector.network == "bert-base"][:4]
+    rows = [row for row in load_rows() if row.set == BLIND and row.selector.network == "bert-base"][
+        :4
+    ]
     scored = predict_rows(rows, load_calibration())
     assert list_changed_predictions(scored) == []
     text = freezing.DATA.joinpath("predictions.csv").read_text(encoding="utf-8")
@@ -205,14 +258,22 @@ def test_all_predictions_are_the_committed_ones(validation: Validation, tmp_path
     blind = [scored for scored in validation.scored if scored.row.set == BLIND]
     assert validation.changed_predictions == []
     assert set(load_predictions()) == {scored.row.result_id for scored in blind}
-    assert {scored.prediction.memory_verdict for scored in validation.scored} <= {"FITS", "UNCERTAIN"}
+    assert {scored.prediction.memory_verdict for scored in validation.scored} <= {
+        "FITS",
+        "UNCERTAIN",
+    }
     for path in freezing.freeze(load_rows(), tmp_path):
         new, committed = (
-            file.read_text(encoding="utf-8").splitlines()[1:] for file in (path, freezing.DATA / path.name)
+            file.read_text(encoding="utf-8").splitlines()[1:]
+            for file in (path, freezing.DATA / path.name)
         )
-        numbers = [re.findall(r"(?<![\w.])\d+\.\d+", "\n".join(lines)) for lines in (new, committed)]
+        numbers = [
+            re.findall(r"(?<![\w.])\d+\.\d+", "\n".join(lines)) for lines in (new, committed)
+        ]
         assert len(new) == len(committed)
-        assert [float(text) for text in numbers[0]] == pytest.approx([float(text) for text in numbers[1]], rel=1e-6)
+        assert [float(text) for text in numbers[0]] == pytest.approx(
+            [float(text) for text in numbers[1]], rel=1e-6
+        )
 
 
 # Errors
@@ -238,12 +299,17 @@ def test_simpler_models_have_larger_errors(validation: Validation) -> None:
     ratios = validation.compute_ratios()
     assert [(ratio.target, ratio.met) for ratio in ratios] == [(4.0, True), (1.3, True)]
     for ratio, model in zip(ratios, ("C2 line, scaled by peak", GRID), strict=True):
-        assert ratio.blind == pytest.approx(validation.score_baseline(model, BLIND).mean / validation.score(BLIND).mean)
+        assert ratio.blind == pytest.approx(
+            validation.score_baseline(model, BLIND).mean / validation.score(BLIND).mean
+        )
         assert 1 < ratio.blind < ratio.development
     for name in SETS[1:]:
         best = min(validation.score_baseline(model, name).mean for model in validation.baselines)
         assert validation.score(name).mean < best
-    assert validation.score_baseline(GRID, *DEVELOPMENT).mean < validation.score_baseline(PERFECT, *DEVELOPMENT).mean
+    assert (
+        validation.score_baseline(GRID, *DEVELOPMENT).mean
+        < validation.score_baseline(PERFECT, *DEVELOPMENT).mean
+    )
 
 
 @pytest.mark.slow
@@ -252,23 +318,39 @@ def test_straight_line_is_as_good_on_c2(validation: Validation) -> None:
     assert inside.mean < validation.score(FIT).mean
     assert outside.mean < validation.score(EXCLUDED).mean
     means = [validation.score_baseline(name, "calibration").mean for name in SCALED]
-    assert means == pytest.approx([inside.mean] * len(SCALED))  # the last bit depends on the processor
+    assert means == pytest.approx(
+        [inside.mean] * len(SCALED)
+    )  # the last bit depends on the processor
 
 
 def test_simple_models_by_hand() -> None:
-    """A matrix product of 1472 × 64 × 1: a row to each tile, 64 cycles' worth of weights at 64 a cycle."""
-    shape, target = ConvolutionShape(1, 1, 64, 1, 1472, 1, in_rows=1472, in_columns=1), load_target("m2000")
+    """A matrix product of 1472 × 64 × 1: a row to each tile, 64 cycles' worth of weights at 64 a
+    cycle.
+    """
+    shape, target = (
+        ConvolutionShape(1, 1, 64, 1, 1472, 1, in_rows=1472, in_columns=1),
+        load_target("m2000"),
+    )
     assert estimate_grid(shape, target) == 64 / 64 + (64 + 64) * 2 / 4
     assert estimate_perfect(shape, target) == pytest.approx(64 / 64 + (64 + 64 / 1472) * 2 / 4)
-    assert [compute_mac_rate(load_target(name)) for name in ("c2", "m2000", "bow-2000")] == [32, 64, 64]
+    assert [compute_mac_rate(load_target(name)) for name in ("c2", "m2000", "bow-2000")] == [
+        32,
+        64,
+        64,
+    ]
 
 
 @pytest.mark.slow
 def test_changed_figure_changes_its_error_alone(edited: Edit, validation: Validation) -> None:
     changed = load_rows()[10].result_id
     statement = f"UPDATE results SET throughput = throughput * 2 WHERE result_id = '{changed}'"
-    errors = {each.row.result_id: each.error for each in validate(load_published_rows(edited(statement))).scored}
-    assert {each.row.result_id for each in validation.scored if errors[each.row.result_id] != each.error} == {changed}
+    errors = {
+        each.row.result_id: each.error
+        for each in validate(load_published_rows(edited(statement))).scored
+    }
+    assert {
+        each.row.result_id for each in validation.scored if errors[each.row.result_id] != each.error
+    } == {changed}
 
 
 # The command
@@ -288,13 +370,28 @@ def test_command_prints_scores_and_json(validation: Validation) -> None:
     record["rows"] = [row for row in record["rows"] if "train" not in row["set"]]
     assert record == json.loads(json.dumps(to_json(validation)))
     assert sum(each["rows"] for each in training["sets"]) == len(trained) >= 40
-    assert set(trained[0]) >= set(record["rows"][0]) - {"emulated_device_ms", "emulated_protocol_ms"}
+    assert set(trained[0]) >= set(record["rows"][0]) - {
+        "emulated_device_ms",
+        "emulated_protocol_ms",
+    }
     assert set(record["rows"][0]) >= {
-        *("set", "network", "target", "batch_size", "published_ms", "emulated_ms", "error", "second_reading"),
+        *(
+            "set",
+            "network",
+            "target",
+            "batch_size",
+            "published_ms",
+            "emulated_ms",
+            "error",
+            "second_reading",
+        ),
         *("published_latency_ms", "emulated_latency_ms", "latency_error"),
     }
     doubtful = [row for row in json.loads(done.stdout)["rows"] if row["second_reading"]]
-    assert [abs(row["error"]) > 0.2 > abs(row["second_reading"]["error"]) for row in doubtful] == [True, True]
+    assert [abs(row["error"]) > 0.2 > abs(row["second_reading"]["error"]) for row in doubtful] == [
+        True,
+        True,
+    ]
 
 
 @pytest.mark.slow
@@ -308,7 +405,10 @@ def test_command_refuses_another_calibration(tmp_path: Path) -> None:
     times = table["latency_ms"].to_pylist()
     times[table["result_id"].to_pylist().index(load_rows()[0].result_id)] = 1.5
     at = table.schema.get_field_index("latency_ms")
-    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(times, pa.float64())), folder / RESULTS.name)
+    pq.write_table(
+        table.set_column(at, table.schema.field(at), pa.array(times, pa.float64())),
+        folder / RESULTS.name,
+    )
     done = run_cli("validate-emulator", "--warehouse", folder)
     assert done.returncode == 1
     assert done.stderr == "error: the warehouse gives another calibration than calibration.toml\n"

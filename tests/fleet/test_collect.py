@@ -1,4 +1,6 @@
-"""Runs of many machines merged into one folder: nothing lost, nothing half-written, nothing unverified."""
+"""Runs of many machines merged into one folder: nothing lost, nothing half-written, nothing
+unverified.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,14 @@ from ipu_results.fleet import collect, folders
 from ipu_results.sources.catalogue import COLLECTING
 
 from tests.conftest import check_raw, read_files, run_cli
-from tests.fleet.conftest import EMULATED, OTHER_ID, assert_nothing_staged, count, explain, list_runs
+from tests.fleet.conftest import (
+    EMULATED,
+    OTHER_ID,
+    assert_nothing_staged,
+    count,
+    explain,
+    list_runs,
+)
 from tests.runner.runs_support import POINTS, RUN_ID, point, put_run
 
 # --- merging
@@ -54,12 +63,16 @@ def test_digest_is_that_of_sha256sum(lab: Path, tmp_path: Path) -> None:
     (outcome,) = collect([str(lab / "host-2")], tmp_path / "into")
     folder = tmp_path / "into" / EMULATED
     names = sorted(path.name for path in folder.iterdir())
-    printed = subprocess.run(["sha256sum", *names], cwd=folder, capture_output=True, check=True).stdout
+    printed = subprocess.run(
+        ["sha256sum", *names], cwd=folder, capture_output=True, check=True
+    ).stdout
     assert outcome.digest == hashlib.sha256(printed).hexdigest()
     assert outcome.size == sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_other_run_of_the_same_id_is_a_conflict_and_both_are_kept(lab: Path, tmp_path: Path) -> None:
+def test_other_run_of_the_same_id_is_a_conflict_and_both_are_kept(
+    lab: Path, tmp_path: Path
+) -> None:
     put_run(tmp_path / "mine", [point(1, 99.0)], run_id=RUN_ID)
     into, apart = tmp_path / "into", tmp_path / "apart"
     collect([str(tmp_path / "mine")], into)
@@ -68,7 +81,9 @@ def test_other_run_of_the_same_id_is_a_conflict_and_both_are_kept(lab: Path, tmp
         outcomes = collect([str(lab)], into, conflicts=apart)
         (conflict,) = [own for own in outcomes if own.status == "conflict"]
         assert conflict.run_id == RUN_ID
-        assert "points.csv, points.csv.toml differ; the source keeps its own; kept in" in str(conflict.reason)
+        assert "points.csv, points.csv.toml differ; the source keeps its own; kept in" in str(
+            conflict.reason
+        )
         assert read_files(into / RUN_ID) == before
     (kept,) = apart.iterdir()
     assert kept.name == f"{RUN_ID}-{str(conflict.digest)[:12]}"
@@ -77,7 +92,9 @@ def test_other_run_of_the_same_id_is_a_conflict_and_both_are_kept(lab: Path, tmp
 
 
 PLACES: dict[str, Callable[[Path, Path], object]] = {
-    "damaged": lambda run, target: (shutil.copytree(run, target) / "blocks.jsonl").write_text("changed\n"),
+    "damaged": (
+        lambda run, target: (shutil.copytree(run, target) / "blocks.jsonl").write_text("changed\n")
+    ),
     "half": lambda run, target: (shutil.copytree(run, target) / "stamps.parquet").unlink(),
     "link": lambda run, target: target.symlink_to(run),
     "dangling link": lambda run, target: target.symlink_to(run / "gone"),
@@ -116,7 +133,10 @@ def keep_journal(run: Path) -> None:
         (make_unfinished, "its journal has no end"),
         (keep_journal, "its journal has no end"),
         (lambda run: (run / "stamps.parquet").unlink(), "is incomplete: it has no stamps.parquet"),
-        (lambda run: (run / "points.csv.toml").unlink(), "is incomplete: it has no points.csv.toml"),
+        (
+            lambda run: (run / "points.csv.toml").unlink(),
+            "is incomplete: it has no points.csv.toml",
+        ),
     ],
 )
 def test_unfinished_run_is_skipped_and_named(
@@ -135,15 +155,21 @@ def test_source_that_cannot_be_listed_does_not_stop_the_others(
     sources = [str(tmp_path / "absent"), str(tmp_path / "empty"), "nope://host/runs", str(lab)]
     outcomes = collect(sources, tmp_path / "into")
     assert [own.status for own in outcomes] == ["failed"] * 3 + ["added"] * 3
-    for own, reason in zip(outcomes, ("No such file", "holds no run", "cannot be opened"), strict=False):
+    for own, reason in zip(
+        outcomes, ("No such file", "holds no run", "cannot be opened"), strict=False
+    ):
         assert reason in str(own.reason)
     monkeypatch.setattr(folders, "MAX_RUN_FOLDERS", 7)  # eight are below it
-    assert "has more than 7 folders below it" in str(collect([str(lab)], tmp_path / "into")[-1].reason)
+    assert "has more than 7 folders below it" in str(
+        collect([str(lab)], tmp_path / "into")[-1].reason
+    )
     monkeypatch.setattr(folders, "MAX_RUN_FOLDERS", 8)
     assert count(collect([str(lab)], tmp_path / "into")) == {"present": 3}
     monkeypatch.undo()
     monkeypatch.setattr(folders, "MAX_RUN_DEPTH", 2)
-    assert "more than 2 folders below the source" in explain(collect([str(lab)], tmp_path / "into"), "refused")
+    assert "more than 2 folders below the source" in explain(
+        collect([str(lab)], tmp_path / "into"), "refused"
+    )
 
 
 # --- URLs
@@ -187,16 +213,23 @@ class QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
-def test_names_of_a_server_lead_nowhere_else(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_a_server_lead_nowhere_else(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listed = bucket.ls
     run = f"/bucket/host-1/runs/{RUN_ID}"
 
     def list_hostile(path: str, detail: bool = True, **more: Any) -> list[dict[str, Any]]:
         entries = listed(path, detail=detail, **more)
         if path.rstrip("/") == "/bucket":
-            entries += [{"name": "/bucket/..", "type": "directory"}, {"name": "/bucket/a\\b", "type": "directory"}]
+            entries += [
+                {"name": "/bucket/..", "type": "directory"},
+                {"name": "/bucket/a\\b", "type": "directory"},
+            ]
             entries += [{"name": "/elsewhere/20261122-100000-x-00cc", "type": "directory"}]
-            entries += [{"name": "/bucket/20261122-110000-x-00dd", "type": "directory", "islink": True}]
+            entries += [
+                {"name": "/bucket/20261122-110000-x-00dd", "type": "directory", "islink": True}
+            ]
         if path.rstrip("/") == run:
             entries += [{"name": f"{run}/../../{OTHER_ID}/points.csv", "type": "file"}]
         return list(entries)
@@ -221,7 +254,10 @@ def test_server_that_fails_in_the_middle_loses_one_run_only(
     monkeypatch.setattr(bucket, "open", fail)
     outcomes = collect(["memory://bucket"], tmp_path / "into")
     assert count(outcomes) == {"failed": 1, "added": 2}
-    assert explain(outcomes, "failed") == "stamps.parquet cannot be read: https://lab.example/x timed out"
+    assert (
+        explain(outcomes, "failed")
+        == "stamps.parquet cannot be read: https://lab.example/x timed out"
+    )
     monkeypatch.undo()
     assert count(collect(["memory://bucket"], tmp_path / "into")) == {"added": 1, "present": 2}
 
@@ -249,7 +285,15 @@ def test_threads_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_processes_at_once_lose_nothing(tmp_path: Path) -> None:
     names = put_many(tmp_path / "lab", 12)
     into = tmp_path / "into"
-    command = [sys.executable, "-m", "ipu_results", "collect", str(tmp_path / "lab"), "--into", str(into)]
+    command = [
+        sys.executable,
+        "-m",
+        "ipu_results",
+        "collect",
+        str(tmp_path / "lab"),
+        "--into",
+        str(into),
+    ]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     running = [subprocess.Popen([*command, "--format", "json"], **pipes) for _ in range(3)]
     replies = [process.communicate() for process in running]
@@ -276,7 +320,9 @@ collect([sys.argv[1]], __import__("pathlib").Path(sys.argv[2]), workers=1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("where", "at"), [("fsync", 3), ("fsync", 20), ("rename", 1), ("rename", 3)])
+@pytest.mark.parametrize(
+    ("where", "at"), [("fsync", 3), ("fsync", 20), ("rename", 1), ("rename", 3)]
+)
 def test_killed_collector_leaves_nothing_half_written(tmp_path: Path, where: str, at: int) -> None:
     names = put_many(tmp_path / "lab", 5)
     into = tmp_path / "raw" / "runs"
@@ -288,9 +334,12 @@ def test_killed_collector_leaves_nothing_half_written(tmp_path: Path, where: str
         assert read_files(into / name) == read_files(tmp_path / "lab" / "runs" / name)
     assert [path for path in (into / COLLECTING).iterdir() if path.is_dir()] != []
     if there:  # what was staged is not ingested
-        assert ingest(IngestConfig(into.parent, tmp_path / "warehouse")).results == len(there) * len(POINTS)
+        assert ingest(IngestConfig(into.parent, tmp_path / "warehouse")).results == len(
+            there
+        ) * len(POINTS)
     assert (
-        count(collect([str(tmp_path / "lab")], into)) == Counter(added=5 - len(there), present=len(there)) - Counter()
+        count(collect([str(tmp_path / "lab")], into))
+        == Counter(added=5 - len(there), present=len(there)) - Counter()
     )
     assert list_runs(into) == names
     assert_nothing_staged(into)
@@ -327,7 +376,10 @@ def test_command_reports_each_run_and_its_exit_status(lab: Path, tmp_path: Path)
         RUN_ID: "added", OTHER_ID: "added", EMULATED: "unfinished",
     }  # fmt: skip
     assert done.returncode == 0
-    assert f"finding: unfinished: {lab}/host-2/data/runs/{EMULATED}.unfinished: is unfinished" in done.stderr
+    assert (
+        f"finding: unfinished: {lab}/host-2/data/runs/{EMULATED}.unfinished: is unfinished"
+        in done.stderr
+    )
     assert done.stderr.endswith(f"{into}: 2 added, 1 unfinished\n")
     assert run_cli("collect", str(lab), "--into", into, "--strict").returncode == 1
     (lab / "host-1" / "runs" / RUN_ID / "run.sh").touch()

@@ -89,7 +89,9 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.fixture(scope="module")
-def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[CollectedRun]], Path]:
+def collected(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[dict[str, list[CollectedRun]], Path]:
     """Collect a hostile run of each case at once, each in a folder of its own, next to another run."""
     root = tmp_path_factory.mktemp("hostile")
     folders = {case: root / str(number) / "lab" for number, case in enumerate(HOSTILE)}
@@ -98,7 +100,10 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[
         HOSTILE[case][0](folder / "host-1" / "runs" / RUN_ID)
     put_run(folders["link to a file"] / "host-1", run_id=OTHER_ID)
     outcomes = collect(list(map(str, folders.values())), root / "into")
-    by_case = {case: [own for own in outcomes if f"{place}/" in own.source] for case, place in folders.items()}
+    by_case = {
+        case: [own for own in outcomes if f"{place}/" in own.source]
+        for case, place in folders.items()
+    }
     return by_case, root / "into"
 
 
@@ -107,7 +112,9 @@ def test_hostile_run_is_refused_and_nothing_of_it_is_written(
     collected: tuple[dict[str, list[CollectedRun]], Path], case: str
 ) -> None:
     outcomes, into = collected
-    assert count(outcomes[case]) == Counter({"refused": 1} | ({"added": 1} if case == "link to a file" else {}))
+    assert count(outcomes[case]) == Counter(
+        {"refused": 1} | ({"added": 1} if case == "link to a file" else {})
+    )
     assert HOSTILE[case][1] in (reason := explain(outcomes[case], "refused"))
     assert "\n" not in reason
     assert list_runs(into) == [OTHER_ID]
@@ -122,18 +129,25 @@ def test_folder_that_becomes_a_link_after_it_was_listed_is_not_read(lab: Path) -
 
 
 def test_mixed_origins_are_refused(tmp_path: Path) -> None:
-    put_run(tmp_path / "lab", [point(1, 99.0), emulated_point(2, 99.0, backend="onnxruntime", device="cpu")])
+    put_run(
+        tmp_path / "lab",
+        [point(1, 99.0), emulated_point(2, 99.0, backend="onnxruntime", device="cpu")],
+    )
     assert "mixes origins: emulated, measured" in explain(
         collect([str(tmp_path / "lab")], tmp_path / "into"), "refused"
     )
 
 
-@pytest.mark.parametrize(("name", "limit"), [("stamps.parquet", "MAX_RUN_FILE_BYTES"), ("points.csv", "MAX_BYTES")])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("stamps.parquet", "MAX_RUN_FILE_BYTES"), ("points.csv", "MAX_BYTES")]
+)
 def test_oversized_file_is_refused(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: str
 ) -> None:
     run = lab / "host-1" / "runs" / RUN_ID
-    monkeypatch.setattr(fleet, limit, max((run / own).stat().st_size for own in folders.FILES) + 100)
+    monkeypatch.setattr(
+        fleet, limit, max((run / own).stat().st_size for own in folders.FILES) + 100
+    )
     with (run / name).open("ab") as file:
         file.truncate(2**24)
     assert f"{name}: is larger than" in explain(collect([str(lab)], tmp_path / "into"), "refused")
@@ -161,10 +175,22 @@ def send_file_without_end(handler: Handler, _: int) -> None:
 WEB: dict[str, tuple[Callable[[Handler, int], object], str]] = {
     "endless listing": (list_without_end, "larger than the limit of 5000000 bytes"),
     "packed listing": (list_packed, "larger than the limit of 5000000 bytes"),
-    "other place": (lambda own, _: own.send(b"", status=302, Location="http://169.254.169.254/"), "to another place"),
-    "other port": (lambda own, _: own.send(b"", status=302, Location="http://127.0.0.1:1/"), "to another place"),
-    "not a page": (lambda own, _: own.send(LISTING, kind="application/json"), "came as application/json"),
-    "other encoding": (lambda own, _: own.send(LISTING, Content_Encoding="br"), "came in the encoding br"),
+    "other place": (
+        lambda own, _: own.send(b"", status=302, Location="http://169.254.169.254/"),
+        "to another place",
+    ),
+    "other port": (
+        lambda own, _: own.send(b"", status=302, Location="http://127.0.0.1:1/"),
+        "to another place",
+    ),
+    "not a page": (
+        lambda own, _: own.send(LISTING, kind="application/json"),
+        "came as application/json",
+    ),
+    "other encoding": (
+        lambda own, _: own.send(LISTING, Content_Encoding="br"),
+        "came in the encoding br",
+    ),
 }
 
 
@@ -177,7 +203,9 @@ def test_web_server_is_read_by_the_rules_of_fetch(tmp_path: Path, case: str) -> 
     assert_nothing_staged(tmp_path / "into")
 
 
-def test_endless_file_of_a_web_server_ends_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_file_of_a_web_server_ends_at_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fleet, "MAX_BYTES", 200_000)
     links = "".join(f"<a href='{name}'>{name}</a>" for name in folders.FILES)
     with run_server() as server:
@@ -205,7 +233,9 @@ def test_links_of_a_web_server_lead_nowhere_else(tmp_path: Path) -> None:
     ]
     with run_server() as server:
         body = "<html>" + "".join(f"<a href='{link}'>x</a>" for link in links)
-        outcomes = collect([server.on(lambda own, _: own.send(body.encode()), "/runs/")], tmp_path / "into")
+        outcomes = collect(
+            [server.on(lambda own, _: own.send(body.encode()), "/runs/")], tmp_path / "into"
+        )
         assert dict(server.hits) == {"/runs/": 1}
     assert [own.reason for own in outcomes] == ["has a hostile name"] * 2
 

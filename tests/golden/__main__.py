@@ -1,4 +1,6 @@
-"""Compare what a user sees with the goldens: `python -m tests.golden check|write|dump [SUBJECT ...]`."""
+"""Compare what a user sees with the goldens: `python -m tests.golden check|write|dump [SUBJECT
+...]`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def main() -> int:
     parser.add_argument("action", choices=("check", "write", "dump"))
     parser.add_argument("subject", nargs="*", help=f"default all: {', '.join(SUBJECTS)}")
     parser.add_argument("--fast", action="store_true", help="make a part of the longest subjects")
-    parser.add_argument("--warehouse", type=Path, help="a warehouse of this code; default: one is built from raw/")
+    parser.add_argument(
+        "--warehouse", type=Path, help="a warehouse of this code; default: one is built from raw/"
+    )
     parser.add_argument("--out", type=Path, default=Path("build/golden"), help="folder of `dump`")
     args = parser.parse_args()
     if unknown := sorted(set(args.subject) - set(SUBJECTS)):
@@ -38,7 +42,12 @@ def main() -> int:
                 dump(texts, args.out / name)
             failed |= bool(differences)
             print(
-                "\n".join([f"{name}: {len(texts)} items, {time.perf_counter() - start:.0f} s", *differences]),
+                "\n".join(
+                    [
+                        f"{name}: {len(texts)} items, {time.perf_counter() - start:.0f} s",
+                        *differences,
+                    ]
+                ),
                 flush=True,
             )
     return int(failed)

@@ -1,4 +1,6 @@
-"""The only place of the goldens that knows how the package is made: adapt this file when modules are renamed."""
+"""The only place of the goldens that knows how the package is made: adapt this file when modules
+are renamed.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,13 @@ ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 1800  # of the site on a busy machine; 90 s on an idle one
 # The modules of docs/reference/python-api.md and the names that it documents in each
 PUBLIC = {
-    "ipu_results.add": ("AddConfig", "SourceDraft", "SourcePreview", "add_source", "preview_source"),
+    "ipu_results.add": (
+        "AddConfig",
+        "SourceDraft",
+        "SourcePreview",
+        "add_source",
+        "preview_source",
+    ),
     "ipu_results.build": ("IngestConfig", "IngestSummary", "ingest"),
     "ipu_results.release": ("ReleaseRequest", "diff_releases", "publish", "verify_release"),
     "ipu_results.runner": ("Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"),
@@ -42,8 +50,14 @@ PUBLIC = {
 def run_cli(*args: str) -> str:
     """Run the command in this process; return its exit status, stdout and stderr as one text."""
     done = CliRunner().invoke(main, list(args), prog_name="ipu-results")
-    parts = [f"exit {done.exit_code}", done.stdout, *(["--- stderr", done.stderr] if done.stderr else [])]
-    if done.exception and not isinstance(done.exception, SystemExit):  # with --debug, for a traceback
+    parts = [
+        f"exit {done.exit_code}",
+        done.stdout,
+        *(["--- stderr", done.stderr] if done.stderr else []),
+    ]
+    if done.exception and not isinstance(
+        done.exception, SystemExit
+    ):  # with --debug, for a traceback
         parts.append(f"{type(done.exception).__name__}: {done.exception}")
     return "\n".join(part.rstrip("\n") for part in parts)
 
@@ -53,16 +67,28 @@ def run_module(*args: str) -> str:
     command = [sys.executable, "-m", *args]
     paths = {"PYTHONPATH": os.pathsep.join([str(ROOT / "pipeline"), str(ROOT)])}
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **paths}, timeout=TIMEOUT_S, check=False
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **paths},
+        timeout=TIMEOUT_S,
+        check=False,
     )
     return f"exit {done.returncode}\n{done.stdout}{done.stderr}"
 
 
-def list_commands(group: Any = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+def list_commands(
+    group: Any = main, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], list[str]]]:
     """Yield every command and subcommand with its options."""
     yield (
         path,
-        sorted(name for option in group.params for name in (*option.opts, *option.secondary_opts) if name[0] == "-"),
+        sorted(
+            name
+            for option in group.params
+            for name in (*option.opts, *option.secondary_opts)
+            if name[0] == "-"
+        ),
     )
     if isinstance(group, Group):
         for name in group.list_commands(Context(group)):
@@ -70,17 +96,24 @@ def list_commands(group: Any = main, path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def read_generated(every: int) -> Iterator[tuple[str, str]]:
-    """Read each n-th of the generated documents; yield a name that holds the digest of the input, and a text."""
+    """Read each n-th of the generated documents; yield a name that holds the digest of the input,
+    and a text.
+    """
     random = Random(SEED)
     # In the order of the benchmark, but without the typesetters that a machine may or may not have
     dialects = [
-        name for name in DIALECTS if "weasyprint" not in name and "typst" not in name and "chromium" not in name
+        name
+        for name in DIALECTS
+        if "weasyprint" not in name and "typst" not in name and "chromium" not in name
     ]
     for number in range(DOCUMENTS):
         recipe = draw_recipe(random, dialects)
         if number % every == 0:
             data, tables = build_document(recipe)
-            yield f"{number:04} {recipe.dialect} {hash_short(data)}", read_bytes(data, tables[0].header.reader)
+            yield (
+                f"{number:04} {recipe.dialect} {hash_short(data)}",
+                read_bytes(data, tables[0].header.reader),
+            )
 
 
 def hash_short(data: bytes) -> str:
@@ -90,7 +123,9 @@ def hash_short(data: bytes) -> str:
 
 
 def read_bytes(data: bytes, kind: str) -> str:
-    """Read a document as `ingest` does: its tables, problems, cells and quarantined rows as JSON, or its refusal."""
+    """Read a document as `ingest` does: its tables, problems, cells and quarantined rows as JSON,
+    or its refusal.
+    """
     vocabulary = load_vocabulary()
     try:
         parsed = read_document(data, vocabulary.table_headers, kind)
@@ -98,15 +133,26 @@ def read_bytes(data: bytes, kind: str) -> str:
         return f"refused, {type(error).__name__}: {error}"
     rows = normalise(describe_document(kind), parsed, vocabulary)
     content = {
-        "tables": [[table.name, *table.columns, *(row.cells for row in table.rows)] for table in parsed.tables],
-        "problems": [[own.table_name, own.row_number, own.reason, own.message] for own in parsed.problems],
-        "cells": [list(cell) for result in rows.results for own in result.fragments for cell in own.cells],
-        "quarantine": [[own.table_name, own.row_number, own.reason, own.message] for own in rows.rejected],
+        "tables": [
+            [table.name, *table.columns, *(row.cells for row in table.rows)]
+            for table in parsed.tables
+        ],
+        "problems": [
+            [own.table_name, own.row_number, own.reason, own.message] for own in parsed.problems
+        ],
+        "cells": [
+            list(cell) for result in rows.results for own in result.fragments for cell in own.cells
+        ],
+        "quarantine": [
+            [own.table_name, own.row_number, own.reason, own.message] for own in rows.rejected
+        ],
     }
     return json.dumps(content, ensure_ascii=False, indent=1, default=str)
 
 
-async def _ask_all(warehouse: str, calls: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
+async def _ask_all(
+    warehouse: str, calls: Sequence[Mapping[str, Any]]
+) -> tuple[list[Any], list[Any]]:
     from mcp import Client  # noqa: PLC0415  (an extra)
     from mcp.client.stdio import StdioServerParameters  # noqa: PLC0415
 
@@ -114,11 +160,16 @@ async def _ask_all(warehouse: str, calls: Sequence[Mapping[str, Any]]) -> tuple[
     env = {**os.environ, "PYTHONPATH": str(ROOT / "pipeline")}
     async with Client(StdioServerParameters(command=sys.executable, args=args, env=env)) as client:
         tools = [tool.model_dump(mode="json") for tool in (await client.list_tools()).tools]
-        return tools, [(await client.call_tool(own["tool"], own["arguments"])).structured_content for own in calls]
+        return tools, [
+            (await client.call_tool(own["tool"], own["arguments"])).structured_content
+            for own in calls
+        ]
 
 
 def ask_all(warehouse: str, calls: Sequence[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
-    """Ask the MCP server over its stdin and stdout; return the tools that it lists, and the answers."""
+    """Ask the MCP server over its stdin and stdout; return the tools that it lists, and the
+    answers.
+    """
     return asyncio.run(_ask_all(warehouse, calls))
 
 
@@ -130,20 +181,31 @@ def list_names() -> Iterator[tuple[str, str]]:
     errors = import_module("ipu_results.errors")
     for name, error in sorted(vars(errors).items()):
         if inspect.isclass(error) and issubclass(error, Exception):
-            yield f"ipu_results.errors.{name}", " < ".join(own.__name__ for own in error.__mro__[:-2])
+            yield (
+                f"ipu_results.errors.{name}",
+                " < ".join(own.__name__ for own in error.__mro__[:-2]),
+            )
 
 
 def _describe(value: Any) -> str:
-    public = [name for name in dir(value) if not name.startswith("_")] if inspect.isclass(value) else []
-    return "\n".join([str(inspect.signature(value)), (inspect.getdoc(value) or "").split("\n")[0], *public])
+    public = (
+        [name for name in dir(value) if not name.startswith("_")] if inspect.isclass(value) else []
+    )
+    return "\n".join(
+        [str(inspect.signature(value)), (inspect.getdoc(value) or "").split("\n")[0], *public]
+    )
 
 
 def list_routes() -> Iterator[tuple[str, str]]:
     """Yield the views of the browser, and the parameters that its addresses carry."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "site/src").rglob("*.ts*"))]
+    texts = [
+        path.read_text(encoding="utf-8") for path in sorted((ROOT / "site/src").rglob("*.ts*"))
+    ]
     (views,) = re.findall(r"VIEWS: Record<string, string> = \{(.*?)\}", "\n".join(texts), re.DOTALL)
     yield "views", "\n".join(line.strip() for line in views.strip().splitlines())
     links = {name for text in texts for name in re.findall(r"#/[a-z]+", text)}
-    names = {name for text in texts for name in re.findall(r'query\.(?:get|getAll|has)\("(\w+)"\)', text)}
+    names = {
+        name for text in texts for name in re.findall(r'query\.(?:get|getAll|has)\("(\w+)"\)', text)
+    }
     yield "links of the source", "\n".join(sorted(links))
     yield "parameters", "\n".join(sorted(names))

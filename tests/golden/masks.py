@@ -54,10 +54,12 @@ class Masks:
         text = re.sub(rf"{self.build_id}|\b{self.build_id[:12]}\b", "<build>", text)
         # Digests of files that were built, of code and of docs; those of sources are facts.
         text = HASH.sub(lambda own: own[0] if own[0] in self.sources else "<sha256>", text)
-        # A release raises the version. Only where a text calls it a version: data hold such numbers, too.
+        # A release raises the version. Only where a text calls it a version: data hold such
+        # numbers, too.
         version = re.escape(self.version)
         text = re.sub(
-            rf'((?:[vV]ersion|VERSION|ipu-results|ipu_results|emulator|\bv)["\'}}>:=, {{/]*){version}',
+            r'((?:[vV]ersion|VERSION|ipu-results|ipu_results|emulator|\bv)["\'}>:=,'
+            rf" {{/]*){version}",
             r"\1<version>",
             text,
         )
@@ -75,7 +77,9 @@ class Masks:
 
 
 def _mask_today(text: str) -> str:
-    for day in (datetime.now(UTC) + timedelta(days=own) for own in (0, -1, 1)):  # midnight, time zones
+    for day in (
+        datetime.now(UTC) + timedelta(days=own) for own in (0, -1, 1)
+    ):  # midnight, time zones
         text = re.sub(rf"{day:%Y%m%d}-\d{{6}}-[\w-]+?-[0-9a-f]{{4}}\b", "<run>", text)
         text = re.sub(rf"{day:%Y-%m-%d}(T[\d:.]+Z?)?", "<today>", text)
     return re.sub(
@@ -99,25 +103,38 @@ class _Texts(HTMLParser):
 
 
 def read_drawing(path: Path) -> str:
-    """Return the words of an SVG: positions depend on the fonts of a machine, and so do all pixels of a PNG."""
+    """Return the words of an SVG: positions depend on the fonts of a machine, and so do all pixels
+    of a PNG.
+    """
     parser = _Texts()
     parser.feed(path.read_text(encoding="utf-8") if path.suffix == ".svg" else "")
     return "\n".join(sorted(parser.found))
 
 
 def read_rows(path: Path) -> str:
-    """Return columns, types and rows of a Parquet file without the id of the build: its bytes hold that id."""
+    """Return columns, types and rows of a Parquet file without the id of the build: its bytes hold
+    that id.
+    """
     table = pq.read_table(path)
-    if path.name == "stamps.parquet":  # times in nanoseconds, of which only form and number are the same everywhere
+    if (
+        path.name == "stamps.parquet"
+    ):  # times in nanoseconds, of which only form and number are the same everywhere
         return f"{table.schema.names}\n{table.num_rows}"
     kept = table.drop_columns([name for name in ("build_id",) if name in table.column_names])
     lines = (repr(tuple(row.values())) for row in kept.to_pylist())
     return "\n".join([*map(str, kept.schema.remove_metadata()), *lines])
 
 
-READERS: dict[str, Callable[[Path], str]] = {".parquet": read_rows, ".svg": read_drawing, ".png": read_drawing}
-# Files that hold docs, the licence, the changes, or the digests of other files. Only their names are compared.
-CHANGING = frozenset({"CHANGELOG.md", "LICENSE", "SHA256SUMS", "build.csv", "build.parquet", "environment.json"})
+READERS: dict[str, Callable[[Path], str]] = {
+    ".parquet": read_rows,
+    ".svg": read_drawing,
+    ".png": read_drawing,
+}
+# Files that hold docs, the licence, the changes, or the digests of other files. Only their names
+# are compared.
+CHANGING = frozenset(
+    {"CHANGELOG.md", "LICENSE", "SHA256SUMS", "build.csv", "build.parquet", "environment.json"}
+)
 
 
 def read_file(path: Path) -> str:

@@ -12,7 +12,11 @@ from typing import Any
 
 DATA = Path(__file__).resolve().parent / "data"
 MAX_TEXT = 2_000  # characters that are kept whole
-MAX_LINE, HEAD, BLOCKS = 160, 4, 24  # of a longer text: cut lines, first lines, digests of equal parts
+MAX_LINE, HEAD, BLOCKS = (
+    160,
+    4,
+    24,
+)  # of a longer text: cut lines, first lines, digests of equal parts
 MAX_SHOWN = 12  # items that a failure describes
 Texts = Mapping[str, str]
 
@@ -24,23 +28,37 @@ def digest(text: str, length: int = 64) -> str:
 def split(text: str) -> list[str]:
     """Return lines; one long line of JSON is cut after its brackets, to find a difference in it."""
     lines = text.splitlines()
-    return re.sub(r"(?<=[}\]]),", ",\n", text).splitlines() if len(text) > MAX_TEXT * max(1, len(lines)) else lines
+    return (
+        re.sub(r"(?<=[}\]]),", ",\n", text).splitlines()
+        if len(text) > MAX_TEXT * max(1, len(lines))
+        else lines
+    )
 
 
 def shorten(text: str, compact: bool = False) -> Any:
-    """Return what is kept of a text: a digest if `compact`, all lines of a short one, digests of a long one's parts."""
+    """Return what is kept of a text: a digest if `compact`, all lines of a short one, digests of a
+    long one's parts.
+    """
     if compact:
         return digest(text, 16)
     lines = split(text)
     if len(text) <= MAX_TEXT:
         return lines
     head = [line[:MAX_LINE] for line in lines[:HEAD]]
-    return {"sha256": digest(text), "size": len(text), "lines": len(lines), "head": head, "blocks": cut(lines)}
+    return {
+        "sha256": digest(text),
+        "size": len(text),
+        "lines": len(lines),
+        "head": head,
+        "blocks": cut(lines),
+    }
 
 
 def cut(lines: list[str]) -> list[str]:
     step = -(-len(lines) // BLOCKS)
-    return [digest("\n".join(lines[start : start + step]), 8) for start in range(0, len(lines), step)]
+    return [
+        digest("\n".join(lines[start : start + step]), 8) for start in range(0, len(lines), step)
+    ]
 
 
 def load(subject: str) -> dict[str, Any]:
@@ -58,7 +76,11 @@ def compare(subject: str, texts: Texts, compact: bool, partial: bool = False) ->
     """Return what differs from the golden, item by item; `partial` allows items that were not made."""
     golden = load(subject)
     names = sorted(texts if partial else {*golden, *texts})
-    lines = [line for name in names for line in _compare(name, golden.get(name), texts.get(name), compact)]
+    lines = [
+        line
+        for name in names
+        for line in _compare(name, golden.get(name), texts.get(name), compact)
+    ]
     more = len(lines) - MAX_SHOWN
     return lines[:MAX_SHOWN] + ([f"and {more} more items"] if more > 0 else [])
 
@@ -73,13 +95,17 @@ def _compare(name: str, expected: Any, text: str | None, compact: bool) -> Itera
 def _describe(expected: Any, actual: Any, lines: list[str]) -> str:
     if isinstance(expected, str):
         return (
-            f"  other digest; begins: {lines[0][:MAX_LINE] if lines else ''!r}; use `dump` in both trees and `diff -r`"
+            f"  other digest; begins: {lines[0][:MAX_LINE] if lines else ''!r}; use `dump` in both"
+            " trees and `diff -r`"
         )
     if isinstance(expected, dict) and isinstance(actual, dict):
         pairs = enumerate(zip_longest(expected["blocks"], actual["blocks"]))
         first = next((number for number, (old, new) in pairs if old != new), 0)
         start = first * -(-len(lines) // BLOCKS)
-        sizes = f"{expected['size']} → {actual['size']} characters, {expected['lines']} → {actual['lines']} lines"
+        sizes = (
+            f"{expected['size']} → {actual['size']} characters, {expected['lines']} →"
+            f" {actual['lines']} lines"
+        )
         shown = "\n".join(f"  + {line[:MAX_LINE]}" for line in lines[start : start + 3])
         return f"  {sizes}; differs from line {start + 1} on, which reads now:\n{shown}"
     old, new = (own if isinstance(own, list) else own["head"] for own in (expected, actual))

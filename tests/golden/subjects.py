@@ -1,4 +1,6 @@
-"""What is compared: each subject makes texts by name, in a folder of its own in which paths are relative."""
+"""What is compared: each subject makes texts by name, in a folder of its own in which paths are
+relative.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ from tests.golden.store import DATA
 COMMANDS = Path(__file__).with_name("commands.txt")
 EVERY, FAST_EVERY = 1, 40
 DAY = "2026-11-21"
-# Of the terminal, of the language and of the time zone: error boxes and tables are as wide as the terminal
+# Of the terminal, of the language and of the time zone: error boxes and tables are as wide as the
+# terminal
 SETTINGS = {"COLUMNS": "120", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
 PREDICTED = ("predict", "sweep", "validate-emulator")
 DATED = ("sweep", "submit", "add", "collect", "mlperf", "ingest")
@@ -45,20 +48,32 @@ Pairs = Iterator[tuple[str, str]]
 
 @contextmanager
 def workspace(warehouse: Path) -> Iterator[Path]:
-    """Enter a folder with the inputs, with links to the documents and the warehouse, and with settings of its own."""
-    here, outer = Path.cwd(), {name: os.environ.get(name) for name in (*SETTINGS, "IPU_RESULTS_LOCKS")}
+    """Enter a folder with the inputs, with links to the documents and the warehouse, and with
+    settings of its own.
+    """
+    here, outer = (
+        Path.cwd(),
+        {name: os.environ.get(name) for name in (*SETTINGS, "IPU_RESULTS_LOCKS")},
+    )
     with tempfile.TemporaryDirectory(prefix="golden-") as name:
         folder = Path(name)
-        with tarfile.open(DATA / "inputs.tar.xz") as archive:  # ours: links and a pipe are among the hostile bundles
+        with tarfile.open(
+            DATA / "inputs.tar.xz"
+        ) as archive:  # ours: links and a pipe are among the hostile bundles
             archive.extractall(folder, filter="fully_trusted")
         (folder / "raw").symlink_to(ROOT / "raw")
         (folder / "corpus").symlink_to(ROOT / "tests/corpus")
         (folder / "warehouse").symlink_to(warehouse)
-        for source in ("graphcore/performance-2023-07-04.html", "qwant/resnext101-c2-2020-02-28.pdf"):
+        for source in (
+            "graphcore/performance-2023-07-04.html",
+            "qwant/resnext101-c2-2020-02-28.pdf",
+        ):
             for own in (source, f"{source}.toml"):
                 (folder / "few" / own).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / "raw" / own, folder / "few" / own)
-        os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})  # of concurrent sweeps
+        os.environ.update(
+            SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")}
+        )  # of concurrent sweeps
         os.chdir(folder)
         try:
             yield folder
@@ -70,7 +85,9 @@ def workspace(warehouse: Path) -> Iterator[Path]:
 
 
 def run_line(line: str, masks: Masks) -> Pairs:
-    """Run one command line; yield its output and each file that it wrote under `out`, which is removed."""
+    """Run one command line; yield its output and each file that it wrote under `out`, which is
+    removed.
+    """
     name = line.split(maxsplit=1)[0]
     Path("out").mkdir()
     options: dict[str, Any] = {"emulated": name in PREDICTED, "today": name in DATED}
@@ -93,7 +110,11 @@ def make_documents(_: Masks, fast: bool) -> Pairs:
 
 
 def make_cli(masks: Masks, fast: bool) -> Pairs:
-    lines = [line for line in COMMANDS.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    lines = [
+        line
+        for line in COMMANDS.read_text(encoding="utf-8").splitlines()
+        if line and line[0] != "#"
+    ]
     words = [line.removeprefix("~ ").split() for line in lines]
     unused = []
     for path, options in list_commands():
@@ -107,7 +128,9 @@ def make_cli(masks: Masks, fast: bool) -> Pairs:
 
 
 def make_mcp(masks: Masks, _: bool) -> Pairs:
-    questions = tomllib.loads((DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8"))
+    questions = tomllib.loads(
+        (DATA.parents[1] / "data/mcp_questions.toml").read_text(encoding="utf-8")
+    )
     calls = [*questions["question"], *questions["trap"]]
     tools, answers = ask_all("warehouse", calls)
     named = [
@@ -123,14 +146,21 @@ def make_submission(masks: Masks, fast: bool) -> Pairs:
     for path in paths[::8] if fast else paths:
         yield from run_line(f"check-submission {path} --raw few --warehouse warehouse", masks)
     for path in sorted(Path("files").iterdir())[:: 8 if fast else 1]:
-        options = "--who Ada --licence CC-BY-4.0 --how idle --raw few --warehouse warehouse --out out"
+        options = (
+            "--who Ada --licence CC-BY-4.0 --how idle --raw few --warehouse warehouse --out out"
+        )
         yield from run_line(f"submit {path} {options}", masks)
 
 
 def make_sweep(masks: Masks, _: bool) -> Pairs:
-    shared = "sweep --backend emulator --model tiny.onnx --images images --out out --no-ingest --warehouse warehouse"
+    shared = (
+        "sweep --backend emulator --model tiny.onnx --images images --out out --no-ingest"
+        " --warehouse warehouse"
+    )
     yield from run_line(f"{shared} --batch-sizes 2,4 --plot out/a.svg", masks)
-    yield from run_line(f"{shared} --batch-sizes 4 --target m2000 --sessions 4 --format json", masks)
+    yield from run_line(
+        f"{shared} --batch-sizes 4 --target m2000 --sessions 4 --format json", masks
+    )
 
 
 def make_release(masks: Masks, _: bool) -> Pairs:
@@ -142,13 +172,18 @@ def make_release(masks: Masks, _: bool) -> Pairs:
     ):
         yield line, masks.apply(run_cli(*line.split()))
     for name, text in list_files(Path("release")):
-        if name.endswith((".csv", ".parquet")):  # a build writes the same rows on every machine; 100 MB take minutes
+        if name.endswith(
+            (".csv", ".parquet")
+        ):  # a build writes the same rows on every machine; 100 MB take minutes
             yield name, text
         else:
             yield name, masks.apply(mask_sizes(text) if name.endswith(".json") else text)
     change_warehouse(Path("release"), Path("changed"))
     for kind in ("text", "json", "html"):
-        yield f"diff --format {kind}", masks.apply(run_cli(*f"diff release changed --limit 5 --format {kind}".split()))
+        yield (
+            f"diff --format {kind}",
+            masks.apply(run_cli(*f"diff release changed --limit 5 --format {kind}".split())),
+        )
     yield "verify changed", masks.apply(run_cli("verify", "changed"))
 
 
@@ -160,7 +195,9 @@ def mask_sizes(text: str) -> str:
 
 
 def change_warehouse(release: Path, target: Path) -> None:
-    """Copy the tables of a release without two results, with one changed figure and one word more in a title."""
+    """Copy the tables of a release without two results, with one changed figure and one word more
+    in a title.
+    """
     target.mkdir()
     for path in release.glob("*.parquet"):
         shutil.copyfile(path, target / path.name)
@@ -172,7 +209,9 @@ def change_warehouse(release: Path, target: Path) -> None:
 
 def _change_results(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     first = next(number for number, row in enumerate(rows) if row["throughput"])
-    return [{**row, "throughput": 1.5} if number == first else row for number, row in enumerate(rows)][:-2]
+    return [
+        {**row, "throughput": 1.5} if number == first else row for number, row in enumerate(rows)
+    ][:-2]
 
 
 def _change_documents(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -183,7 +222,9 @@ def make_pages(masks: Masks, _: bool) -> Pairs:
     options = ["warehouse", "site/data", "--pages", "site", "--base-url", "https://example.org/x"]
     yield "stdout", masks.apply(run_module("ipu_results.site", *options).split(": ")[0])
     # Copies of the Parquet files are compared as tables of a release.
-    for name, text in list_files(Path("site"), lambda path: path.suffix != ".parquet" and path.name not in CHANGING):
+    for name, text in list_files(
+        Path("site"), lambda path: path.suffix != ".parquet" and path.name not in CHANGING
+    ):
         yield name, masks.apply(text, emulated=name.startswith("data/"))
     yield from (("route: " + name, text) for name, text in list_routes())
 
@@ -195,10 +236,12 @@ def make_names(masks: Masks, _: bool) -> Pairs:
 
 @dataclass(frozen=True)
 class Subject:
-    """How a subject is made, and whether only digests of its items are kept, because there are thousands.
+    """How a subject is made, and whether only digests of its items are kept, because there are
+    thousands.
 
-    The suite holds the subjects with a `tier`, its quick or its slow one. The others take minutes, and other tests
-    hold their parts: run them with `python -m tests.golden check` before and after code is moved.
+    The suite holds the subjects with a `tier`, its quick or its slow one. The others take minutes,
+    and other tests hold their parts: run them with `python -m tests.golden check` before and after
+    code is moved.
     """
 
     make: Callable[[Masks, bool], Pairs]

@@ -1,4 +1,6 @@
-"""What a user sees is what it was: see `python -m tests.golden --help`, and UPDATE_GOLDEN=1 to renew the data."""
+"""What a user sees is what it was: see `python -m tests.golden --help`, and UPDATE_GOLDEN=1 to
+renew the data.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ def explain_other_process(pid: int) -> str:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     """Two worker processes."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as running:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as running:
         yield running
 
 
@@ -68,7 +70,9 @@ def pool(request: pytest.FixtureRequest) -> TaskPool:
 
 
 def test_every_task_has_a_result(pool: TaskPool) -> None:
-    assert sorted(pool.map_unordered(square, range(20))) == [number * number for number in range(20)]
+    assert sorted(pool.map_unordered(square, range(20))) == [
+        number * number for number in range(20)
+    ]
     assert list(pool.map_unordered(square, [])) == []
 
 
@@ -84,7 +88,9 @@ def test_one_task_needs_no_other_process() -> None:
 
 @pytest.mark.slow
 def test_a_killed_process_is_an_error() -> None:
-    with pytest.raises(WorkerLostError, match="a worker process was killed, perhaps for lack of memory"):
+    with pytest.raises(
+        WorkerLostError, match="a worker process was killed, perhaps for lack of memory"
+    ):
         list(ProcessPool(2).map_unordered(kill_worker, [1, 2]))
 
 
@@ -112,7 +118,9 @@ except KeyboardInterrupt:
 def test_ctrl_c_reaches_this_process_alone(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED, tmp_path / "begun"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=ROOT, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, cwd=ROOT, text=True, start_new_session=True
+    ) as process:
         while not (tmp_path / "begun").exists() and process.poll() is None:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
@@ -142,10 +150,14 @@ def test_tasks_of_a_killed_cluster_worker_go_to_another(cluster: LocalCluster) -
 
 def test_cluster_workers_are_checked_first(cluster: LocalCluster) -> None:
     check = partial(explain_other_process, os.getpid())
-    with pytest.raises(ClusterError, match=r"worker tcp://\S+ cannot do the work: it is another process"):
+    with pytest.raises(
+        ClusterError, match=r"worker tcp://\S+ cannot do the work: it is another process"
+    ):
         list(DaskCluster(cluster.scheduler_address).map_unordered(square, [1], check))
     fails_here = partial(explain_other_process, 0)
-    assert list(DaskCluster(cluster.scheduler_address).map_unordered(square, [3], fails_here)) == [9]
+    assert list(DaskCluster(cluster.scheduler_address).map_unordered(square, [3], fails_here)) == [
+        9
+    ]
 
 
 def closed_port() -> int:
@@ -176,5 +188,7 @@ def test_a_scheduler_without_workers_is_an_error() -> None:
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match=r"needs dask: pip install 'ipu-results\[distributed\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"needs dask: pip install 'ipu-results\[distributed\]'"
+    ):
         list(DaskCluster("tcp://127.0.0.1:1").map_unordered(square, [1]))

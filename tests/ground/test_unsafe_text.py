@@ -30,7 +30,19 @@ from tests.conftest import run_cli
 
 CLEAR, TITLE, CSI, OVERRIDE = "\x1b[2J", "\x1b]0;x\x07", "\x9b2J", "\u202e"
 UNSAFE = (CLEAR, TITLE, CSI, OVERRIDE, "\x00", "\x7f", "\r")
-FORMULAS = ["=1+1", "+1+1", "-1+1|cmd", "@SUM(A1)", "\t=1", "\r=1", "=cmd|' /C calc'!A0", "-e5", "'=1", "--", "+e"]
+FORMULAS = [
+    "=1+1",
+    "+1+1",
+    "-1+1|cmd",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "=cmd|' /C calc'!A0",
+    "-e5",
+    "'=1",
+    "--",
+    "+e",
+]
 FIGURES = ["-0.5", "+3", "-1,024.5", "-1e-5", "-", "+", "-5%", "-.5", "5", "", "a=b", "'a", " =1"]
 
 
@@ -49,7 +61,7 @@ def test_query_prints_no_control_characters(output: str, warehouse: Path) -> Non
 @pytest.mark.parametrize("output", ["csv", "json"])
 def test_extract_prints_no_control_characters(output: str, tmp_path: Path) -> None:
     (tmp_path / f"{CLEAR}a.txt").write_text(
-        f"Model | Variant | Platform | SDK Version | Framework | Dataset | Precision | Throughput\n"
+        "Model | Variant | Platform | SDK Version | Framework | Dataset | Precision | Throughput\n"
         f"ResNet{CLEAR}{CSI} | =cmd | -5 | 1 | 2 | 3 | 4{OVERRIDE} | 5\n{CLEAR} | x\n",
         encoding="utf-8",
     )
@@ -89,23 +101,35 @@ def test_figure_and_harmless_text_are_unchanged_in_csv(text: str) -> None:
 
 
 def test_query_decides_by_the_type_of_the_column(warehouse: Path) -> None:
-    sql = "SELECT '=1+1' AS \"=a\", -1.5 AS b, -2 AS c, '-2' AS d, '-2+3' AS e, DATE '2020-01-01' AS f"
+    sql = (
+        "SELECT '=1+1' AS \"=a\", -1.5 AS b, -2 AS c, '-2' AS d, '-2+3' AS e, DATE '2020-01-01'"
+        " AS f"
+    )
     done = run_cli("query", sql, "--format", "csv", "--warehouse", warehouse)
     assert done.stdout == "'=a,b,c,d,e,f\n'=1+1,-1.5,-2,-2,'-2+3,2020-01-01\n"
     done = run_cli("query", sql, "--format", "json", "--warehouse", warehouse)
     assert json.loads(done.stdout)[0]["=a"] == "=1+1"
 
 
-@given(st.lists(st.one_of(st.none(), st.text(alphabet="'=+-@\t\r\n,\"a1.e", max_size=5)), max_size=6))
+@given(
+    st.lists(st.one_of(st.none(), st.text(alphabet="'=+-@\t\r\n,\"a1.e", max_size=5)), max_size=6)
+)
 def test_released_csv_gives_every_text_back(texts: list[str | None]) -> None:
-    rows = pa.table({"text": pa.array(texts, pa.string()), "figure": pa.array([-1.5] * len(texts), pa.float64())})
+    rows = pa.table(
+        {
+            "text": pa.array(texts, pa.string()),
+            "figure": pa.array([-1.5] * len(texts), pa.float64()),
+        }
+    )
     buffer = io.BytesIO()
     write_csv(rows, buffer)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         path.write_bytes(buffer.getvalue())
         assert read_csv(path, rows.schema).equals(rows)
-    assert count_formulas(rows) == sum(text is not None and mark_formula(text) != text for text in texts)
+    assert count_formulas(rows) == sum(
+        text is not None and mark_formula(text) != text for text in texts
+    )
 
 
 def test_csv_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,12 +138,26 @@ def test_csv_of_many_rows_is_that_of_a_few_at_once(monkeypatch: pytest.MonkeyPat
     write_csv(rows, whole)
     monkeypatch.setattr(files, "MAX_ROWS", 2)
     write_csv(rows, pieces)
-    assert whole.getvalue() == pieces.getvalue() == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
+    assert (
+        whole.getvalue()
+        == pieces.getvalue()
+        == b'"a","b"\n"x",1.0\n,2.5\n"\'=1",\n"",4.0\n"\n",5.0\n'
+    )
 
 
-@given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9999, 9999), min_size=1))
+@given(
+    st.lists(
+        st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9999, 9999),
+        min_size=1,
+    )
+)
 def test_released_csv_shows_decimals_and_loses_no_bit(numbers: list[float | None]) -> None:
-    rows = pa.table({"figure": pa.array(numbers, pa.float64()), "key": pa.array(range(len(numbers)), pa.int64())})
+    rows = pa.table(
+        {
+            "figure": pa.array(numbers, pa.float64()),
+            "key": pa.array(range(len(numbers)), pa.int64()),
+        }
+    )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         write_csv(rows, path)
@@ -137,7 +175,18 @@ def test_json_is_unchanged_but_for_escapes() -> None:
 
 
 LOOKALIKES = "Bоw-2000 Вow-2000 С2 А100 IPU-М2000 Gяaphcоre Zürichа 1०0 ꓐow Οxford".split()
-HONEST = ["GPU-память", "Тест с IPU", "β-VAE", "10 μs", "32×4d", "AIモデル", "Zürich", "память", "日本語GPU", "Δt"]
+HONEST = [
+    "GPU-память",
+    "Тест с IPU",
+    "β-VAE",
+    "10 μs",
+    "32×4d",
+    "AIモデル",
+    "Zürich",
+    "память",
+    "日本語GPU",
+    "Δt",
+]
 
 
 @pytest.mark.parametrize("text", LOOKALIKES)

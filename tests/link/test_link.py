@@ -1,4 +1,6 @@
-"""Link and gate return new results and change none of their input; conservation notices every lost row and cell."""
+"""Link and gate return new results and change none of their input; conservation notices every lost
+row and cell.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
 
 @pytest.fixture
 def page(documents: Documents) -> NormalisedDocument:
-    [document] = [document for document in documents if document.document.reader == "performance-page"]
+    [document] = [
+        document for document in documents if document.document.reader == "performance-page"
+    ]
     return document
 
 
@@ -54,7 +58,11 @@ def link(documents: Documents) -> list[NormalisedDocument]:
 
 
 def list_values(documents: Documents) -> dict[str, dict[str, Any]]:
-    return {result.result_id: dict(result.values) for document in documents for result in document.results}
+    return {
+        result.result_id: dict(result.values)
+        for document in documents
+        for result in document.results
+    }
 
 
 def change_result(document: NormalisedDocument, number: int, **values: Any) -> NormalisedDocument:
@@ -70,9 +78,9 @@ def test_link_changes_none_of_its_input(documents: Documents) -> None:
     linked = link(documents)
     assert documents == before
     assert linked != documents
-    assert [(document.document, document.rejected, document.passthrough) for document in linked] == [
-        (document.document, document.rejected, document.passthrough) for document in documents
-    ]
+    assert [
+        (document.document, document.rejected, document.passthrough) for document in linked
+    ] == [(document.document, document.rejected, document.passthrough) for document in documents]
 
 
 def test_link_adds_ids_micro_batches_and_latency_bases_and_cites_them(documents: Documents) -> None:
@@ -83,15 +91,25 @@ def test_link_adds_ids_micro_batches_and_latency_bases_and_cites_them(documents:
     for result_id, values in after.items():
         assert values.items() >= before[result_id].items()
         added.update(values.keys() - before[result_id].keys())
-    assert added == {"mlperf_id": 13, "micro_batch_size": 176, "latency_basis": 104, "latency_scope": 95}
+    assert added == {
+        "mlperf_id": 13,
+        "micro_batch_size": 176,
+        "latency_basis": 104,
+        "latency_scope": 95,
+    }
     cited = [cited for document in linked for result in document.results for cited in result.cited]
     assert {document_id for document_id, _ in cited} == {"graphcore-public-configurations"}
-    assert Counter(cell.column_name for _, cell in cited) == {"micro_batch_size": 176, "latency_basis": 104}
+    assert Counter(cell.column_name for _, cell in cited) == {
+        "micro_batch_size": 176,
+        "latency_basis": 104,
+    }
 
 
 def test_system_with_two_ids_is_refused(documents: Documents) -> None:
     [ids] = [document for document in documents if document.document.reader == "mlperf-ids"]
-    others = [row._replace(values={**row.values, "mlperf_id": "2.0-9999"}) for row in ids.passthrough]
+    others = [
+        row._replace(values={**row.values, "mlperf_id": "2.0-9999"}) for row in ids.passthrough
+    ]
     with pytest.raises(ConservationError, match=r"has two ids, .* and 2\.0-9999"):
         collect_links([ids, dataclasses.replace(ids, passthrough=others)], load_vocabulary())
 
@@ -109,18 +127,34 @@ def test_gate_accepts_valid_results_unchanged(documents: Documents) -> None:
     linked = link(documents)
     frame, accepted = gate_results(linked)
     assert accepted == linked
-    assert list(frame["result_id"]) == [result.result_id for document in linked for result in document.results]
+    assert list(frame["result_id"]) == [
+        result.result_id for document in linked for result in document.results
+    ]
     check_tables({**build_source_frames(accepted), "cells": join_cells([*build_cells(accepted)])})
 
 
-def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(page: NormalisedDocument) -> None:
+def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(
+    page: NormalisedDocument,
+) -> None:
     changed = change_result(change_result(page, 0, throughput=0.0), 3, task="baking")
     before = copy.deepcopy(changed)
     frame, [accepted] = gate_results([changed])
     assert changed == before
-    assert [(row.table_name, row.row_number, row.reason, row.message) for row in accepted.rejected] == [
-        ("ogb_lsc", 1, "throughput-out-of-range", "throughput is '0.0', which throughput-out-of-range refuses"),
-        ("bow_training", 2, "task-not-a-choice", "task is 'baking', which is not one of training, inference"),
+    assert [
+        (row.table_name, row.row_number, row.reason, row.message) for row in accepted.rejected
+    ] == [
+        (
+            "ogb_lsc",
+            1,
+            "throughput-out-of-range",
+            "throughput is '0.0', which throughput-out-of-range refuses",
+        ),
+        (
+            "bow_training",
+            2,
+            "task-not-a-choice",
+            "task is 'baking', which is not one of training, inference",
+        ),
     ]
     assert list(frame["result_id"]) == [result.result_id for result in accepted.results]
     assert len(accepted.results) == len(page.results) - 2
@@ -140,22 +174,38 @@ def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(
     cells = join_cells([*build_cells(documents)])
     repeated = pa.array([1] * cells.num_rows, pa.int64())
     with pytest.raises(GateError, match=r"cells, row 0: .* are also those of another row"):
-        check_tables({"cells": cells.set_column(cells.schema.get_field_index("cell_number"), "cell_number", repeated)})
+        check_tables(
+            {
+                "cells": cells.set_column(
+                    cells.schema.get_field_index("cell_number"), "cell_number", repeated
+                )
+            }
+        )
     at, name = cells.schema.get_field_index("column_name"), "column_name"
     texts = cells[name].to_pylist()
     monkeypatch.setattr(gate, "PIECE_ROWS", 10)
     with pytest.raises(GateError, match=r"cells, row 25: column_name is blank or missing"):
-        check_tables({"cells": cells.set_column(at, name, pa.array([*texts[:25], None, *texts[26:]], pa.string()))})
+        check_tables(
+            {
+                "cells": cells.set_column(
+                    at, name, pa.array([*texts[:25], None, *texts[26:]], pa.string())
+                )
+            }
+        )
 
 
-def test_batches_give_the_rows_of_one_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_give_the_rows_of_one_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The last batch is of a document that has no results, and so no cells."""
     loaded = load_documents(copy_documents(tmp_path, PAGE))
     without = [
         dataclasses.replace(
             own,
             parsed=ParsedDocument(()),
-            normalised=dataclasses.replace(own.normalised, results=Results(), passthrough=[], rejected=[]),
+            normalised=dataclasses.replace(
+                own.normalised, results=Results(), passthrough=[], rejected=[]
+            ),
         )
         for own in loaded
     ]
@@ -177,9 +227,13 @@ def test_conservation_counts_rows_and_notices_lost_or_added_ones(tmp_path: Path)
     [loaded] = load_documents(copy_documents(tmp_path, PAGE))
     results = loaded.normalised.results
     assert check_rows(loaded) == RowCounts(extracted=248, accepted=248, quarantined=0, duplicates=0)
-    with pytest.raises(ConservationError, match=r"source rows lost \[\('ogb_lsc', 1\)\], without source \[\]"):
+    with pytest.raises(
+        ConservationError, match=r"source rows lost \[\('ogb_lsc', 1\)\], without source \[\]"
+    ):
         check_rows(loaded, results=results[1:])
-    with pytest.raises(ConservationError, match=r"source rows lost \[\], without source \[\('ogb_lsc', 1\)\]"):
+    with pytest.raises(
+        ConservationError, match=r"source rows lost \[\], without source \[\('ogb_lsc', 1\)\]"
+    ):
         check_rows(loaded, results=results.take([*range(len(results)), 0]))
     refused = [fragment.reject("reason", "message") for fragment in results[0].fragments]
     assert check_rows(loaded, results=results[1:], rejected=refused) == RowCounts(248, 247, 1, 0)
@@ -192,5 +246,7 @@ def test_conservation_notices_a_lost_cell(tmp_path: Path) -> None:
     narrow = dataclasses.replace(first, fields=first.fields[1:], converted=first.converted[1:])
     cells = sum(len(table.columns) for table in loaded.parsed.tables for _ in table.rows)
     lost = len(first.rows)
-    with pytest.raises(ConservationError, match=f"{cells} cells in accepted rows, {cells - lost} of them cited"):
+    with pytest.raises(
+        ConservationError, match=f"{cells} cells in accepted rows, {cells - lost} of them cited"
+    ):
         check_rows(loaded, results=dataclasses.replace(results, parts=[narrow, *results.parts[1:]]))

@@ -1,4 +1,6 @@
-"""A small checkout of official results, as a folder or an archive, and trees that fail while they are read."""
+"""A small checkout of official results, as a folder or an archive, and trees that fail while they
+are read.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,13 @@ FOLDER = "v2.0/Acme/results/pod/resnet"
 
 def line(key: str, at: float = 0, value: object = None, metadata: object = None) -> bytes:
     """Write one line; `at` is in minutes from the start of the run."""
-    fields = {"namespace": "", "time_ms": T0 + at * MINUTE, "key": key, "value": value, "metadata": metadata or {}}
+    fields = {
+        "namespace": "",
+        "time_ms": T0 + at * MINUTE,
+        "key": key,
+        "value": value,
+        "metadata": metadata or {},
+    }
     return f":::MLLOG {json.dumps(fields)}\n".encode()
 
 
@@ -62,16 +70,30 @@ def stop(at: float = 10, status: object = "success") -> bytes:
 BEGIN = line("init_start", -2) + line("init_stop") + line("run_start")
 
 
-def evaluation(at: float, value: object = 0.76, key: str = "eval_accuracy", **metadata: object) -> bytes:
+def evaluation(
+    at: float, value: object = 0.76, key: str = "eval_accuracy", **metadata: object
+) -> bytes:
     return line(key, at, value, metadata)
 
 
 def log(
-    minutes: float = 10, *, status: object = "success", init: float = 2, gbs: object = 256, inner: bytes | None = None
+    minutes: float = 10,
+    *,
+    status: object = "success",
+    init: float = 2,
+    gbs: object = 256,
+    inner: bytes | None = None,
 ) -> bytes:
-    """Write a log of one run, with `inner` between its start and its end, or else an evaluation without a value."""
+    """Write a log of one run, with `inner` between its start and its end, or else an evaluation
+    without a value.
+    """
     inner = evaluation(minutes / 2, None, epoch_num=1) if inner is None else inner
-    start = line("init_start", -init) + line("global_batch_size", -init, gbs) + line("init_stop") + line("run_start")
+    start = (
+        line("init_start", -init)
+        + line("global_batch_size", -init, gbs)
+        + line("init_stop")
+        + line("run_start")
+    )
     return start + inner + stop(minutes, status)
 
 

@@ -1,4 +1,6 @@
-"""A round in a tar archive is scored as the folder that it would unpack to, and nothing in it is followed."""
+"""A round in a tar archive is scored as the folder that it would unpack to, and nothing in it is
+followed.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,26 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.errors import (
+    DamagedDocumentError,
+    DocumentError,
+    DocumentTooLargeError,
+    UnrecognisedDocumentError,
+)
 from ipu_results.mlperf import archive
 from ipu_results.mlperf.round import ScoredRound, score_path
 
 from tests.conftest import run_cli
-from tests.mlperf.mlperf_support import FOLDER, Member, as_archive, as_folder, log, member, members, texts
+from tests.mlperf.mlperf_support import (
+    FOLDER,
+    Member,
+    as_archive,
+    as_folder,
+    log,
+    member,
+    members,
+    texts,
+)
 
 LOG = f"{FOLDER}/result_0.txt"
 UNREAD_LINK = "is a link to a file that is not read"
@@ -32,7 +48,9 @@ def score_with(tmp_path: Path, *more: Member) -> ScoredRound:
 
 def new_findings(tmp_path: Path, scored: ScoredRound) -> set[str]:
     """Return the findings that the checkout itself does not have."""
-    return set(texts(scored)) - set(texts(score_path(str(as_archive(tmp_path / "usual.tar", members())))))
+    return set(texts(scored)) - set(
+        texts(score_path(str(as_archive(tmp_path / "usual.tar", members()))))
+    )
 
 
 @pytest.mark.parametrize("kind", ["", "gz", "xz"])
@@ -52,7 +70,9 @@ def test_paths_may_begin_with_a_dot(tmp_path: Path) -> None:
     assert score_path(str(path)) == score_path(str(as_archive(tmp_path / "other.tar", members())))
 
 
-@pytest.mark.parametrize(("name", "round_"), [("training_v1.1_results.tar", "1.1"), ("a.tar", None)])
+@pytest.mark.parametrize(
+    ("name", "round_"), [("training_v1.1_results.tar", "1.1"), ("a.tar", None)]
+)
 def test_the_archive_may_name_the_round(tmp_path: Path, name: str, round_: str | None) -> None:
     inner = [member(info.name.removeprefix("v2.0/"), data) for info, data in members()]
     scored = score_path(str(as_archive(tmp_path / name, inner)))
@@ -68,7 +88,10 @@ def test_a_benchmark_folder_without_logs_is_an_entry(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "target"),
     [
-        *((tarfile.SYMTYPE, target) for target in ("/etc/passwd", "../../../../../secret", "no.txt", "result_9.txt")),
+        *(
+            (tarfile.SYMTYPE, target)
+            for target in ("/etc/passwd", "../../../../../secret", "no.txt", "result_9.txt")
+        ),
         (tarfile.LNKTYPE, "/etc/passwd"),
         (tarfile.CHRTYPE, ""),
         (tarfile.BLKTYPE, ""),
@@ -91,13 +114,17 @@ def test_a_link_to_an_unread_file_does_not_count(tmp_path: Path, kind: bytes, ta
     ],
 )
 def test_a_link_to_a_log_is_that_log(tmp_path: Path, kind: bytes, target: str) -> None:
-    [scored, *_] = score_with(tmp_path, member(f"{FOLDER}/result_9.txt", type=kind, linkname=target)).entries
+    [scored, *_] = score_with(
+        tmp_path, member(f"{FOLDER}/result_9.txt", type=kind, linkname=target)
+    ).entries
     assert (scored.runs[-1].file, scored.runs[-1].log) == ("result_9.txt", scored.runs[1].log)
     assert scored.n_success == 6
 
 
 def test_a_linked_scaling_file_makes_no_score(tmp_path: Path) -> None:
-    scored = score_with(tmp_path, member(f"{FOLDER}/scaling.json", type=tarfile.SYMTYPE, linkname="/etc/passwd"))
+    scored = score_with(
+        tmp_path, member(f"{FOLDER}/scaling.json", type=tarfile.SYMTYPE, linkname="/etc/passwd")
+    )
     assert (scored.entries[0].minutes, scored.entries[0].scaling_factor) == (None, None)
 
 
@@ -106,10 +133,14 @@ def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
     link = member("v2.0/Initech", type=tarfile.SYMTYPE, linkname=str(outside / "v2.0" / "Acme"))
     scored = score_with(tmp_path, link)
     assert {each.entry.submitter for each in scored.entries} == {"Acme", "Globex"}
-    assert new_findings(tmp_path, scored) == {"v2.0/Initech: is a link or not a folder; not followed"}
+    assert new_findings(tmp_path, scored) == {
+        "v2.0/Initech: is a link or not a folder; not followed"
+    }
 
 
-@pytest.mark.parametrize("name", [f"/{FOLDER}/result_9.txt", f"v2.0/../{FOLDER}/result_9.txt", f"../{LOG}", "/etc/x"])
+@pytest.mark.parametrize(
+    "name", [f"/{FOLDER}/result_9.txt", f"v2.0/../{FOLDER}/result_9.txt", f"../{LOG}", "/etc/x"]
+)
 def test_a_path_out_of_the_archive_is_not_read(tmp_path: Path, name: str) -> None:
     scored = score_with(tmp_path, member(name, log(1)))
     assert new_findings(tmp_path, scored) == {f"{name}: leads out of the archive; not read"}
@@ -128,7 +159,10 @@ def test_the_last_of_two_members_is_used(tmp_path: Path, name: str) -> None:
 def test_a_description_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     scored = score_with(tmp_path, member("v2.0/Acme/systems/pod.json", b" " * 1_000_001))
     assert scored.entries[0].system.division is None
-    assert any("pod.json: cannot be read" in text and "larger than 1,000,000 bytes" in text for text in texts(scored))
+    assert any(
+        "pod.json: cannot be read" in text and "larger than 1,000,000 bytes" in text
+        for text in texts(scored)
+    )
 
 
 def sparse_header(name: str, size: int, extended: bytes = b"") -> bytes:
@@ -155,7 +189,11 @@ def raw_archive(tmp_path: Path, headers: bytes) -> str:
 
 def test_a_sparse_log_does_not_count(tmp_path: Path) -> None:
     scored = score_path(raw_archive(tmp_path, sparse_header(f"{FOLDER}/result_9.txt", 2**60)))
-    pax = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(2**60), "GNU.sparse.name": f"{FOLDER}/result_9.txt"}
+    pax = {
+        "GNU.sparse.map": "0,0",
+        "GNU.sparse.size": str(2**60),
+        "GNU.sparse.name": f"{FOLDER}/result_9.txt",
+    }
     for each in (scored, score_with(tmp_path, member("x", pax_headers=pax))):
         assert each.entries[0].runs[-1].reason == "is a sparse file; not read"
         assert len(each.entries) == 3
@@ -176,7 +214,8 @@ def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 2**22)
     monkeypatch.setattr(archive, "MAX_RATIO", 100)
     with pytest.raises(
-        DocumentTooLargeError, match=r"bomb\.tar\.gz: at its start: decompresses to more than .*: a bomb"
+        DocumentTooLargeError,
+        match=r"bomb\.tar\.gz: at its start: decompresses to more than .*: a bomb",
     ):
         score_path(bomb(tmp_path, tarfile.TarInfo(LOG), 2**25))
     zeros_after_the_end = as_archive(tmp_path / "round.tar", members()).read_bytes() + bytes(2**25)
@@ -209,7 +248,9 @@ def test_odd_headers_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", ["MAX_MEMBERS", "MAX_KEPT"])
-def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_too_many_members_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
     monkeypatch.setattr(archive, limit, 10)
     with pytest.raises(DocumentTooLargeError, match="members"):
         score_with(tmp_path)
@@ -233,7 +274,9 @@ def test_a_changed_byte_is_damage_and_not_the_end(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[data.index(b"v2.0/Globex/results")] ^= 1
     path.write_bytes(data)
-    with pytest.raises(DamagedDocumentError, match=r"after v2\.0/Acme/results/pod/resnet/result_4\.txt: is damaged"):
+    with pytest.raises(
+        DamagedDocumentError, match=r"after v2\.0/Acme/results/pod/resnet/result_4\.txt: is damaged"
+    ):
         score_path(str(path))
     packed = bytearray(as_archive(tmp_path / "round.tar.xz", members(), "xz").read_bytes())
     packed[len(packed) // 2] ^= 0xFF
@@ -243,7 +286,8 @@ def test_a_changed_byte_is_damage_and_not_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"text\n", b"PK\x03\x04" + b"x" * 4000, b"\x1f\x8bx", b"\xfd7zXZ\x00", b"<" * 9999]
+    "data",
+    [b"", b"text\n", b"PK\x03\x04" + b"x" * 4000, b"\x1f\x8bx", b"\xfd7zXZ\x00", b"<" * 9999],
 )
 def test_other_files_are_damaged_archives(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "round.tar.gz").write_bytes(data)
@@ -255,7 +299,9 @@ def test_an_archive_without_entries_is_refused(tmp_path: Path) -> None:
     for held in ([], [member("README.md", b"text")]):
         with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
             score_path(str(as_archive(tmp_path / "round.tar", held)))
-    with pytest.raises(UnrecognisedDocumentError, match=r"none\.tar: cannot be opened: No such file or directory"):
+    with pytest.raises(
+        UnrecognisedDocumentError, match=r"none\.tar: cannot be opened: No such file or directory"
+    ):
         score_path(str(tmp_path / "none.tar"))
 
 
@@ -272,7 +318,9 @@ def test_data_after_the_end_is_a_finding(tmp_path: Path) -> None:
 def test_all_streams_of_an_xz_file_are_read(tmp_path: Path) -> None:
     path = as_archive(tmp_path / "round.tar", members())
     data, packed = path.read_bytes(), tmp_path / "round.tar.xz"
-    packed.write_bytes(lzma.compress(data[:5000]) + bytes(8) + lzma.compress(data[5000:]) + bytes(4))
+    packed.write_bytes(
+        lzma.compress(data[:5000]) + bytes(8) + lzma.compress(data[5000:]) + bytes(4)
+    )
     assert score_path(str(packed)) == score_path(str(path))
 
 
@@ -298,7 +346,9 @@ def test_any_changed_archive_is_scored_or_refused(
         assert score_path(str(path)).entries
 
 
-def test_progress_counts_up_to_the_size_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_up_to_the_size_of_the_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archive, "MEGABYTE", 1)
     path, seen = as_archive(tmp_path / "round.tar", members()), []
     score_path(str(path), progress=lambda *pair: seen.append(pair))

@@ -21,10 +21,30 @@ from ipu_results.mlperf.round import COLUMNS, format_scores
 from ipu_results.schema import table
 
 from tests.conftest import ROOT, run_cli, run_process
-from tests.mlperf.mlperf_support import FIVE, SYSTEM, T0, V1, V2, entry, graphcore_scores, log, logs, put
+from tests.mlperf.mlperf_support import (
+    FIVE,
+    SYSTEM,
+    T0,
+    V1,
+    V2,
+    entry,
+    graphcore_scores,
+    log,
+    logs,
+    put,
+)
 
 CONTRACT = (
-    *("round", "submitter", "division", "system", "benchmark", "accelerators", "accelerator", "framework"),
+    *(
+        "round",
+        "submitter",
+        "division",
+        "system",
+        "benchmark",
+        "accelerators",
+        "accelerator",
+        "framework",
+    ),
     *("n_runs", "n_success", "minutes", "path"),
 )
 FINDINGS = [
@@ -38,7 +58,13 @@ def tree(tmp_path: Path) -> Path:
     """Three entries of two submitters, one of them without logs, and one run that does not count."""
     root = tmp_path / "training_results_v2.0"
     entry(root, [*FIVE[:4], log(9, status="aborted")])
-    entry(root, logs(*range(30, 40)), "bert", submitter="Other", described=SYSTEM | {"division": "open"})
+    entry(
+        root,
+        logs(*range(30, 40)),
+        "bert",
+        submitter="Other",
+        described=SYSTEM | {"division": "open"},
+    )
     entry(root, [], "ssd", name="acme2")
     put(root, "ACME/results/acme1/summary.csv", "resnet\n1.0\n")
     put(root, "README.md", "results")
@@ -50,7 +76,10 @@ def run(path: Path, *args: object) -> subprocess.CompletedProcess[str]:
 
 
 def scores(path: Path) -> dict[str, float | None]:
-    return {record["path"]: record["minutes"] for record in json.loads(run(path, "--format", "json").stdout)}
+    return {
+        record["path"]: record["minutes"]
+        for record in json.loads(run(path, "--format", "json").stdout)
+    }
 
 
 def error_line(done: subprocess.CompletedProcess[str]) -> str:
@@ -62,7 +91,10 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
 def test_stdout_is_json_and_nothing_else(tree: Path) -> None:
     done = run_process("mlperf", tree, "--format", "json", "--workers", "1")
     records = json.loads(done.stdout)
-    assert (done.returncode, done.stderr.splitlines()) == (0, [f"finding: {text}" for text in FINDINGS])
+    assert (done.returncode, done.stderr.splitlines()) == (
+        0,
+        [f"finding: {text}" for text in FINDINGS],
+    )
     assert [tuple(record) for record in records] == [COLUMNS["mlperf_entries"]] * 3
     acme = ("ACME-1 x8", 16, "ACME-1", "PyTorch 1.11")
     rows = [
@@ -84,7 +116,9 @@ def test_csv_table_and_parquet_have_the_same_entries(tree: Path, tmp_path: Path)
     assert "not verified by MLCommons Association" in shown[-1]
     done = run(tree, "--format", "parquet", "--out", tmp_path / "scores.parquet")
     assert (done.returncode, done.stdout) == (0, "")
-    assert pq.read_table(tmp_path / "scores.parquet").to_pylist() == json.loads(run(tree, "--format", "json").stdout)
+    assert pq.read_table(tmp_path / "scores.parquet").to_pylist() == json.loads(
+        run(tree, "--format", "json").stdout
+    )
 
 
 @pytest.mark.parametrize("kind", ["table", "csv", "json"])
@@ -101,12 +135,18 @@ def test_score_mlperf_has_the_records_of_the_command(tree: Path) -> None:
     )
     assert frame.attrs["findings"] == FINDINGS
     dtypes = frame.dtypes.astype(str)
-    assert [dtypes[name] for name in ("accelerators", "minutes", "path")] == ["Int64", "float64", "str"]
+    assert [dtypes[name] for name in ("accelerators", "minutes", "path")] == [
+        "Int64",
+        "float64",
+        "str",
+    ]
     other = tree.rename(tree.with_name("results"))
     assert set(ipu_results.score_mlperf(str(other), round="v1.1", workers=2)["round"]) == {"1.1"}
 
 
-def test_score_mlperf_refuses_what_it_cannot_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_score_mlperf_refuses_what_it_cannot_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
         ipu_results.score_mlperf(tmp_path)
     with pytest.raises(ValueError, match="round 'latest' is not a version such as 2"):
@@ -118,7 +158,14 @@ def test_score_mlperf_refuses_what_it_cannot_score(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize(
     "args",
-    [["--format", "parquet"], ["--format", "xml"], ["--workers", "0"], ["--round", "latest"], ["--out", "."], ["more"]],
+    [
+        ["--format", "parquet"],
+        ["--format", "xml"],
+        ["--workers", "0"],
+        ["--round", "latest"],
+        ["--out", "."],
+        ["more"],
+    ],
 )
 def test_wrong_usage_is_exit_2(tree: Path, args: list[str]) -> None:
     done = run_cli("mlperf", tree, *args)
@@ -129,7 +176,11 @@ def test_runs_are_one_record_each(tree: Path) -> None:
     records = json.loads(run(tree, "--runs", "--format", "json").stdout)
     assert [tuple(record) for record in records] == [COLUMNS["mlperf_runs"]] * 15
     digest = hashlib.sha256(log(9, status="aborted")).hexdigest()
-    assert (records[4]["file"], records[4]["counted"], records[4]["sha256"]) == ("result_4.txt", False, digest)
+    assert (records[4]["file"], records[4]["counted"], records[4]["sha256"]) == (
+        "result_4.txt",
+        False,
+        digest,
+    )
 
 
 def test_the_round_is_that_of_the_folder_or_the_option(tree: Path) -> None:
@@ -153,15 +204,25 @@ def test_findings_are_exit_1_only_when_strict(tree: Path, tmp_path: Path) -> Non
 
 def state(root: Path) -> dict[str, tuple[int, int, bytes]]:
     return {
-        str(path): (path.lstat().st_mtime_ns, path.lstat().st_mode, path.read_bytes() if path.is_file() else b"")
+        str(path): (
+            path.lstat().st_mtime_ns,
+            path.lstat().st_mode,
+            path.read_bytes() if path.is_file() else b"",
+        )
         for path in [root, *root.rglob("*")]
     }
 
 
 def test_more_workers_change_neither_output_nor_input(tree: Path) -> None:
     before = state(tree)
-    alone, shared = (run_process("mlperf", tree, "--format", "json", "--runs", "--workers", n) for n in (1, 2))
-    assert (alone.returncode, alone.stdout, alone.stderr) == (shared.returncode, shared.stdout, shared.stderr)
+    alone, shared = (
+        run_process("mlperf", tree, "--format", "json", "--runs", "--workers", n) for n in (1, 2)
+    )
+    assert (alone.returncode, alone.stdout, alone.stderr) == (
+        shared.returncode,
+        shared.stdout,
+        shared.stderr,
+    )
     assert len(json.loads(alone.stdout)) == 15
     assert state(tree) == before
 
@@ -184,8 +245,20 @@ def test_a_read_only_input_is_enough(tree: Path) -> None:
     [
         ("nowhere", "does not exist"),
         ("README.md", "is a file that is not a tar archive; pass a folder"),
-        ("round.zip", "a zip archive cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"),
-        ("-", "standard input cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"),
+        (
+            "round.zip",
+            (
+                "a zip archive cannot be read; pass a folder, a tar archive (.tar, .tar.gz,"
+                " .tar.xz) or a URL"
+            ),
+        ),
+        (
+            "-",
+            (
+                "standard input cannot be read; pass a folder, a tar archive (.tar, .tar.gz,"
+                " .tar.xz) or a URL"
+            ),
+        ),
         ("ACME", "is the folder of one submitter; pass the one above it"),
         ("ACME/systems", "has no entry <submitter>/results/<system>/<benchmark>"),
         ("ACME/results/acme1/resnet", "has no entry <submitter>/results/<system>/<benchmark>"),
@@ -199,8 +272,10 @@ def test_terminal_codes_do_not_reach_the_terminal(tmp_path: Path) -> None:
     written = [*FIVE[:4], log(9, status="\x1b[31m\nerror: no")]
     entry(tmp_path / "v2.0", written, described=SYSTEM | {"system_name": "\x1b[31mA\nB"})
     done = run(tmp_path / "v2.0")
-    assert done.stderr == (
-        "finding: ACME/results/acme1/resnet/result_4.txt: does not count: its status is \\x1b[31m\\nerror: no\n"
+    assert (
+        done.stderr
+        == "finding: ACME/results/acme1/resnet/result_4.txt: does not count: its status is"
+        " \\x1b[31m\\nerror: no\n"
     )
     shown = done.stdout.splitlines()
     assert (len(shown), r"\x1b[31mA\nB" in shown[2]) == (4, True)
@@ -213,12 +288,16 @@ def test_texts_that_are_not_unicode_are_written(tmp_path: Path, kind: str) -> No
     os.rename(root / "ACME", os.fsencode(root) + b"/A\xff")
     done = run(root, "--format", kind, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
-    written = pq.read_table(out).to_pylist() if kind == "parquet" else out.read_text(encoding="utf-8")
+    written = (
+        pq.read_table(out).to_pylist() if kind == "parquet" else out.read_text(encoding="utf-8")
+    )
     assert r"A\ud800" in str(written).replace("\\\\", "\\")
     assert ipu_results.score_mlperf(root)["system"][0] == r"A\ud800"
 
 
-def test_a_file_is_complete_or_absent(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_complete_or_absent(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = put(tmp_path, "scores.json", b"old")
     assert error_line(run(tree, "--out", tmp_path / "none" / "x")).endswith(
         "cannot be written: No such file or directory"
@@ -230,7 +309,9 @@ def test_a_file_is_complete_or_absent(tree: Path, tmp_path: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", fill_disk)
-    assert error_line(run(tree, "--out", out)) == f"{out}: cannot be written: No space left on device"
+    assert (
+        error_line(run(tree, "--out", out)) == f"{out}: cannot be written: No space left on device"
+    )
     monkeypatch.undo()
 
     def interrupt(*_: object) -> None:
@@ -240,7 +321,10 @@ def test_a_file_is_complete_or_absent(tree: Path, tmp_path: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         write_atomically(out, b"[]")
     assert out.read_bytes() == b"old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "training_results_v2.0"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "scores.json",
+        "training_results_v2.0",
+    ]
 
 
 def test_pipes_and_links_are_written_to_and_stay(tmp_path: Path) -> None:
@@ -257,14 +341,38 @@ def test_pipes_and_links_are_written_to_and_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns_are_those_of_the_warehouse(name: str) -> None:
-    joined = {"document_id", "result_id", "mlperf_id", "mlperf_id_confidence", "comparable_rounds", "comparable_model"}
-    joined |= {"minutes_low", "minutes_high", "interval_method", "interval_coverage", "interval_runs"}
+    joined = {
+        "document_id",
+        "result_id",
+        "mlperf_id",
+        "mlperf_id_confidence",
+        "comparable_rounds",
+        "comparable_model",
+    }
+    joined |= {
+        "minutes_low",
+        "minutes_high",
+        "interval_method",
+        "interval_coverage",
+        "interval_runs",
+    }
     joined |= {"no_interval_reason"}
     joined |= {"company", "accelerator_canonical", "same_as"}
     joined |= {"normalised", "reference_to_converge", "reference_method", "expected_scaling_factor"}
     if name == "mlperf_entries":  # summed up from its runs
-        joined |= {"minutes_per_sample", "minutes_per_sample_low", "minutes_per_sample_high", "speed_runs"}
-        joined |= {"startup_minutes", "wait_minutes", "no_speed_reason", "minutes_published", "published_in"}
+        joined |= {
+            "minutes_per_sample",
+            "minutes_per_sample_low",
+            "minutes_per_sample_high",
+            "speed_runs",
+        }
+        joined |= {
+            "startup_minutes",
+            "wait_minutes",
+            "no_speed_reason",
+            "minutes_published",
+            "published_in",
+        }
     joined |= {"distinct_logs", "shared_logs", "rcp_mean", "rcp_unit", "copies"}
     assert COLUMNS[name] == tuple(column for column in table(name).names if column not in joined)
     assert format_scores("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"
@@ -283,17 +391,23 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory figures of Linux")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs the memory figures of Linux"
+)
 @pytest.mark.parametrize("is_archive", [False, True])
 def test_a_worker_is_small_whatever_the_size_of_a_log(tmp_path: Path, is_archive: bool) -> None:
-    fields = json.dumps({"key": "tracked_stats", "time_ms": T0, "value": {"loss": 0.1}, "metadata": {}})
+    fields = json.dumps(
+        {"key": "tracked_stats", "time_ms": T0, "value": {"loss": 0.1}, "metadata": {}}
+    )
     inner = f":::MLLOG {fields}\n".encode() * 60_000 + b"noise\n" * 10_000_000
     folder = entry(tmp_path / "v2.0", [log(10, inner=inner), *logs(11, 12, 13, 20)])
     if is_archive:
         with tarfile.open(tmp_path / "v2.0.tar", "w") as tar:
             tar.add(folder.parents[3], "v2.0")
     command = [sys.executable, "-c", PEAK, tmp_path / ("v2.0.tar" if is_archive else "v2.0")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=600)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=600
+    )
     minutes, modules, peak = done.stdout.splitlines()
     assert (minutes, modules) == ("[12.0]", "[]")
     assert int(peak) < 60_000  # kB
@@ -309,4 +423,6 @@ def test_official_figures() -> None:
         assert minutes == pytest.approx(graphcore_scores(round_), abs=6e-7)
     assert (len(frame), frame["n_runs"].sum(), frame["submitter"].nunique()) == (262, 2760, 21)
     scaled = frame.loc[frame["scaling_factor"] != 1, ["path", "scaling_factor", "division"]]
-    assert scaled.to_numpy().tolist() == [["Google/results/cloud-tpu-v4-4096-TF/ssd", 1.023, "closed"]]
+    assert scaled.to_numpy().tolist() == [
+        ["Google/results/cloud-tpu-v4-4096-TF/ssd", 1.023, "closed"]
+    ]

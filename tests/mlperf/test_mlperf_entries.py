@@ -25,7 +25,13 @@ DESCRIPTION = "ACME/systems/acme1.json"
 
 
 def test_round_in_a_name() -> None:
-    for name in ("training_results_v2.0", "2.0", "mlperf-1.1/v2.0", "v2.0.1", "training_results_v2.0-cuda11.6"):
+    for name in (
+        "training_results_v2.0",
+        "2.0",
+        "mlperf-1.1/v2.0",
+        "v2.0.1",
+        "training_results_v2.0-cuda11.6",
+    ):
         assert parse_round(name) == "2.0"
     for name in ("mlperf-2.0-py3.11", "v2.0-v3.0", "v20", "results", "٢.٠"):
         assert parse_round(name) is None
@@ -49,7 +55,10 @@ def test_paths_make_entries_in_order() -> None:
     assert inventory.findings == ()
     last = inventory.entries[-1]
     assert (last.path, last.full_path) == ("B/results/s/bert", "v2.0/B/results/s/bert")
-    assert (last.system_path, last.scaling_path) == ("v2.0/B/systems/s.json", "v2.0/B/results/s/bert/scaling.json")
+    assert (last.system_path, last.scaling_path) == (
+        "v2.0/B/systems/s.json",
+        "v2.0/B/results/s/bert/scaling.json",
+    )
 
 
 def test_paths_without_an_entry_are_findings() -> None:
@@ -68,7 +77,9 @@ def test_paths_without_an_entry_are_findings() -> None:
     assert inventory.findings == (
         FileFinding("A/code", "is in a submitter's folder; ignored"),
         FileFinding("A/benchmarks/resnet", "is in a submitter's folder; ignored"),
-        FileFinding("A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"),
+        FileFinding(
+            "A/results/s/notes", "has no result_*.txt and is not a known benchmark; ignored"
+        ),
         FileFinding("A/results/empty", "has no benchmark folder"),
         FileFinding("A/systems/unused.json", "describes a system without results"),
     )
@@ -90,7 +101,20 @@ def test_path_that_leads_elsewhere_is_ignored(path: str) -> None:
 
 
 PARTS = st.sampled_from(
-    ["results", "systems", "A", "B", "bert", "v2.0", "v0.6", "", "..", ".", "result_0.txt", "s.json"]
+    [
+        "results",
+        "systems",
+        "A",
+        "B",
+        "bert",
+        "v2.0",
+        "v0.6",
+        "",
+        "..",
+        ".",
+        "result_0.txt",
+        "s.json",
+    ]
 )
 PATHS = st.lists(PARTS | st.text(max_size=3), min_size=1, max_size=8).map("/".join)
 LAID_OUT = st.tuples(PARTS, st.just("results"), PARTS, PARTS, PARTS).map("/".join)
@@ -106,10 +130,16 @@ def test_any_paths_make_an_inventory(paths: list[str], name: str) -> None:
         for each in inventory.entries
     ]
     assert order == sorted(set(order))
-    submitters = {(*filter(None, each.round_folder.split("/")), each.submitter) for each in inventory.entries}
+    submitters = {
+        (*filter(None, each.round_folder.split("/")), each.submitter) for each in inventory.entries
+    }
     roots = {submitter[:-1] for submitter in submitters}
-    assert not any(root[: len(submitter)] == submitter for submitter in submitters for root in roots)
-    assert {f"{each.full_path}/{log}" for each in inventory.entries for log in each.logs} <= set(paths)
+    assert not any(
+        root[: len(submitter)] == submitter for submitter in submitters for root in roots
+    )
+    assert {f"{each.full_path}/{log}" for each in inventory.entries for log in each.logs} <= set(
+        paths
+    )
     assert all(escape_unprintable(str(finding)) == str(finding) for finding in inventory.findings)
 
 
@@ -133,16 +163,32 @@ def test_files_linked_from_outside_are_not_read(tree: Path, outside: Path) -> No
     (tree / "ACME/systems").symlink_to(outside / "ACME/systems")
     record, runs, findings = score_one(tree)
     assert [run["counted"] for run in runs] == [True] * 5 + [False]
-    assert (record["minutes"], record["system"], record["system_sha256"]) == ((11 + 12 + 13 + 20) / 4, None, None)
-    assert f"{PLACE}/result_5.txt: does not count: cannot be read: leads out of the folder; not followed" in findings
-    assert f"{DESCRIPTION}: cannot be read; the system is unknown: leads out of the folder; not followed" in findings
+    assert (record["minutes"], record["system"], record["system_sha256"]) == (
+        (11 + 12 + 13 + 20) / 4,
+        None,
+        None,
+    )
+    assert (
+        f"{PLACE}/result_5.txt: does not count: cannot be read: leads out of the folder; not"
+        " followed" in findings
+    )
+    assert (
+        f"{DESCRIPTION}: cannot be read; the system is unknown: leads out of the folder; not"
+        " followed" in findings
+    )
     put(outside, "scaling.json", {"scaling_factor": 2})
     (tree / PLACE / "scaling.json").symlink_to(outside / "scaling.json")
     record, _, _ = score_one(tree)
-    assert (record["minutes"], record["scaling_factor"], record["scaling_sha256"]) == (None, None, None)
+    assert (record["minutes"], record["scaling_factor"], record["scaling_sha256"]) == (
+        None,
+        None,
+        None,
+    )
 
 
-@pytest.mark.parametrize("place", ["Other", "ACME/results/acme2", "ACME/results/acme1/bert", "Other/results"])
+@pytest.mark.parametrize(
+    "place", ["Other", "ACME/results/acme2", "ACME/results/acme1/bert", "Other/results"]
+)
 def test_folder_linked_from_outside_is_not_read(tree: Path, outside: Path, place: str) -> None:
     (tree / place).parent.mkdir(exist_ok=True)
     (tree / place).symlink_to(outside / "ACME/results/acme1", target_is_directory=True)
@@ -151,7 +197,9 @@ def test_folder_linked_from_outside_is_not_read(tree: Path, outside: Path, place
     assert f"{place}: is a link out of the folder; not followed" in texts(scored)
 
 
-@pytest.mark.parametrize("path", ["../outside/file.txt", "ACME/../../outside/file.txt", "/etc/hostname", ".."])
+@pytest.mark.parametrize(
+    "path", ["../outside/file.txt", "ACME/../../outside/file.txt", "/etc/hostname", ".."]
+)
 def test_no_path_leads_out_of_the_tree(tree: Path, outside: Path, path: str) -> None:
     put(outside, "file.txt", b"secret")
     with pytest.raises(OSError, match=r"leads out of the folder|is not a regular file"):
@@ -163,7 +211,10 @@ def test_links_within_the_tree_are_read(tree: Path) -> None:
     (tree / PLACE / "result_4.txt").symlink_to("../../../kept.txt")
     (tree / "Other").symlink_to("ACME", target_is_directory=True)
     scored = score(tree)
-    assert [(each.entry.submitter, each.minutes) for each in scored.entries] == [("ACME", 12.0), ("Other", 12.0)]
+    assert [(each.entry.submitter, each.minutes) for each in scored.entries] == [
+        ("ACME", 12.0),
+        ("Other", 12.0),
+    ]
     assert texts(scored) == []
 
 
@@ -202,7 +253,9 @@ def test_pipe_is_not_waited_for(tree: Path, place: str, message: str) -> None:
     assert f"{place}: {message}" in texts(score(tree))
 
 
-@pytest.mark.parametrize(("data", "code"), [(b"", errno.ENOENT), (b"", errno.EACCES), (log()[:100], errno.EIO)])
+@pytest.mark.parametrize(
+    ("data", "code"), [(b"", errno.ENOENT), (b"", errno.EACCES), (log()[:100], errno.EIO)]
+)
 def test_log_that_cannot_be_read_does_not_count(
     tree: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, code: int
 ) -> None:
@@ -216,11 +269,16 @@ def test_log_that_cannot_be_read_does_not_count(
 
     monkeypatch.setattr(LocalTree, "chunks", fail)
     record, runs, _ = score_one(tree)
-    assert [run["reason"] for run in runs] == [None] * 3 + [f"cannot be read: {os.strerror(code)}", None]
+    assert [run["reason"] for run in runs] == [None] * 3 + [
+        f"cannot be read: {os.strerror(code)}",
+        None,
+    ]
     assert (record["minutes"], record["n_success"]) == ((11 + 12 + 20) / 3, 4)
 
 
-def test_folder_that_cannot_be_listed_is_a_finding(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_cannot_be_listed_is_a_finding(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = os.scandir
 
     def scandir(path: str) -> object:
@@ -238,19 +296,24 @@ def test_small_file_that_is_large_is_refused(tree: Path) -> None:
     record, _, findings = score_one(tree)
     assert (record["system"], record["minutes"]) == (None, 12.0)
     assert findings == [
-        "ACME/systems/acme1.json: cannot be read; the system is unknown: is larger than 1,000,000 bytes"
+        "ACME/systems/acme1.json: cannot be read; the system is unknown: is larger than 1,000,000"
+        " bytes"
     ]
     assert read_small_file(LocalTree(str(tree)), "ACME/systems/none.json") is None
 
 
 def test_old_round_is_refused_by_name(tmp_path: Path) -> None:
     entry(tmp_path / "v0.6", FIVE)
-    with pytest.raises(UnrecognisedDocumentError, match=r"round 0\.6 is refused: its logs use an older syntax"):
+    with pytest.raises(
+        UnrecognisedDocumentError, match=r"round 0\.6 is refused: its logs use an older syntax"
+    ):
         score(tmp_path / "v0.6", None)
     entry(tmp_path / "v2.0", FIVE)
     scored = score(tmp_path, None)
     assert [each.entry.full_path for each in scored.entries] == [f"v2.0/{PLACE}"]
-    assert texts(scored) == ["v0.6: round 0.6 is refused: its logs use an older syntax; v0.7 and later are scored"]
+    assert texts(scored) == [
+        "v0.6: round 0.6 is refused: its logs use an older syntax; v0.7 and later are scored"
+    ]
 
 
 def test_benchmark_folder_without_logs_is_an_entry(tmp_path: Path) -> None:
@@ -264,7 +327,13 @@ def test_benchmark_folder_without_logs_is_an_entry(tmp_path: Path) -> None:
 
 def test_logs_are_files_with_the_name_of_a_result(tmp_path: Path) -> None:
     folder = entry(tmp_path, FIVE[:4])
-    for name in ("result.txt", "Result_9.txt", "result_9.log", "old_result_9.txt", "result_9.txt.bak"):
+    for name in (
+        "result.txt",
+        "Result_9.txt",
+        "result_9.log",
+        "old_result_9.txt",
+        "result_9.txt.bak",
+    ):
         put(folder, name, b"nonsense")
     (folder / "result_8.txt").mkdir()
     put(folder, "result_run10.txt", FIVE[4])
@@ -282,6 +351,10 @@ def test_rounds_are_at_the_top_or_one_below(tmp_path: Path) -> None:
     entry(top / "training_results_v2.0", FIVE)
     for root, round_folder in ((top, "training_results_v2.0"), (top / "training_results_v2.0", "")):
         [scored] = score(root).entries
-        assert (scored.entry.round_folder, scored.entry.round, scored.minutes) == (round_folder, "2.0", 12.0)
+        assert (scored.entry.round_folder, scored.entry.round, scored.minutes) == (
+            round_folder,
+            "2.0",
+            12.0,
+        )
     with pytest.raises(UnrecognisedDocumentError, match="has no entry"):
         score(tmp_path)

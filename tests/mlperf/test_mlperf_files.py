@@ -19,7 +19,9 @@ from ipu_results.store.query import open_warehouse
 from tests.conftest import PAGE, RAW, copy_documents, edit, find_error, get_error, reseal, run_cli
 from tests.mlperf.mlperf_support import V2, put
 
-ENTRIES, RUNS, IDS = (f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids"))
+ENTRIES, RUNS, IDS = (
+    f"mlperf/{name}.csv" for name in ("training-v2.0-entries", "training-v2.0-runs", "ids")
+)
 EARLIER = tuple(f"mlperf/training-v1.0-{name}.csv" for name in ("entries", "runs"))
 
 
@@ -40,14 +42,20 @@ def write_lines(raw: Path, file: str, lines: list[str]) -> None:
 @pytest.mark.slow
 def test_an_entry_without_a_score_is_not_a_result(raw: Path) -> None:
     runs = read_lines(raw, RUNS)
-    place = next(path for path in (line.split(",")[1] for line in runs) if path.startswith("Fujitsu/"))
+    place = next(
+        path for path in (line.split(",")[1] for line in runs) if path.startswith("Fujitsu/")
+    )
     lost = (",success,True,,", ",aborted,False,its status is aborted,")
     write_lines(raw, RUNS, [line.replace(*lost) if f",{place}," in line else line for line in runs])
     out = io.StringIO()
     header = read_lines(raw, ENTRIES)[0].split(",")
     for cells in csv.reader(read_lines(raw, ENTRIES)):
         if place in cells:
-            for name, text in {"n_success": "0", "minutes": "", "no_score_reason": "no run counts"}.items():
+            for name, text in {
+                "n_success": "0",
+                "minutes": "",
+                "no_score_reason": "no run counts",
+            }.items():
                 cells[header.index(name)] = text
         csv.writer(out, lineterminator="\n").writerow(cells)
     write_lines(raw, ENTRIES, [out.getvalue()])
@@ -55,8 +63,12 @@ def test_an_entry_without_a_score_is_not_a_result(raw: Path) -> None:
     done = run_cli("ingest", "--raw", raw, "--warehouse", target)
     assert (done.returncode, done.stderr) == (0, "")
     with open_warehouse(target) as connection:
-        entry = run_query(connection, f"SELECT minutes, result_id FROM mlperf_entries WHERE path = '{place}'")
-        results = run_query(connection, "SELECT count(*) AS n FROM results WHERE origin = 'official'")
+        entry = run_query(
+            connection, f"SELECT minutes, result_id FROM mlperf_entries WHERE path = '{place}'"
+        )
+        results = run_query(
+            connection, "SELECT count(*) AS n FROM results WHERE origin = 'official'"
+        )
         assert entry.to_pylist() == [{"minutes": None, "result_id": None}]
         assert results.to_pylist() == [{"n": 399}]
 
@@ -65,7 +77,9 @@ def drop_last_row(raw: Path, file: str) -> None:
     lines = read_lines(raw, file)
     write_lines(raw, file, lines[:-1])
     sidecar = raw / f"{file}.toml"
-    sidecar.write_text(sidecar.read_text().replace(f"rows = {len(lines) - 1}", f"rows = {len(lines) - 2}"))
+    sidecar.write_text(
+        sidecar.read_text().replace(f"rows = {len(lines) - 1}", f"rows = {len(lines) - 2}")
+    )
 
 
 def swap_two_scores(raw: Path) -> None:
@@ -86,22 +100,42 @@ def count_an_aborted_run(raw: Path) -> None:
         (lambda raw: drop_last_row(raw, ENTRIES), "have no entry"),
         (swap_two_scores, "minutes, the entry "),
         (count_an_aborted_run, "counted; the entry "),
-        (lambda raw: edit(raw, ENTRIES, "19.635155555555556", "19.635155555555"), "minutes, the entry "),
+        (
+            lambda raw: edit(raw, ENTRIES, "19.635155555555556", "19.635155555555"),
+            "minutes, the entry ",
+        ),
         (lambda raw: edit(raw, ENTRIES, ",1.023,", ",1.0,"), "minutes, the entry "),
-        (lambda raw: edit(raw, ENTRIES, ",minutes,", ",hours,"), "the header lacks 'minutes' and has unknown 'hours'"),
-        (lambda raw: edit(raw, RUNS, ",counted,", ",valid,"), "the header lacks 'counted' and has unknown 'valid'"),
+        (
+            lambda raw: edit(raw, ENTRIES, ",minutes,", ",hours,"),
+            "the header lacks 'minutes' and has unknown 'hours'",
+        ),
+        (
+            lambda raw: edit(raw, RUNS, ",counted,", ",valid,"),
+            "the header lacks 'counted' and has unknown 'valid'",
+        ),
         (lambda raw: edit(raw, RUNS, ",True,", ",yes,"), "line 2, column 6 (counted): 'yes' is "),
         (lambda raw: edit(raw, RUNS, "24.411783333333332", '"24,4"'), "'24,4' is "),
-        (lambda raw: edit(raw, RUNS, "24.411783333333332", "nan"), "line 2, column 4 (minutes): 'nan' is "),
-        (lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod17"), "2.0-2047 names Graphcore/results/ipu-pod17"),
-        (lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod64-TF1-closed"), " 2.0-2047 and 2.0-2050"),
+        (
+            lambda raw: edit(raw, RUNS, "24.411783333333332", "nan"),
+            "line 2, column 4 (minutes): 'nan' is ",
+        ),
+        (
+            lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod17"),
+            "2.0-2047 names Graphcore/results/ipu-pod17",
+        ),
+        (
+            lambda raw: edit(raw, IDS, "ipu-pod16-TF1-closed", "ipu-pod64-TF1-closed"),
+            " 2.0-2047 and 2.0-2050",
+        ),
         (lambda raw: edit(raw, IDS, ",printed,", ",guessed,"), "confidence is 'guessed'"),
         (lambda raw: edit(raw, IDS, "2.0-2046,", "2.0-2045,"), "mlperf_ids"),
         (lambda raw: write_lines(raw, RUNS, read_lines(raw, RUNS)[:99]), "2760"),
         (lambda raw: write_lines(raw, RUNS, [*read_lines(raw, RUNS)[:-1], "2.0,x"]), "truncated"),
     ],
 )
-def test_a_changed_record_stops_the_build(raw: Path, change: Callable[[Path], None], message: str) -> None:
+def test_a_changed_record_stops_the_build(
+    raw: Path, change: Callable[[Path], None], message: str
+) -> None:
     change(raw)
     line = find_error(raw)
     assert line.startswith("error: mlperf")
@@ -149,20 +183,31 @@ def test_incomplete_repository_is_exported_with_a_list_of_its_missing_files(tmp_
     git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "Add"]):
         subprocess.run([*git, *command], check=True)
-    listed = subprocess.run([*git, "rev-parse", f"HEAD:{lost}"], check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        [*git, "rev-parse", f"HEAD:{lost}"], check=True, capture_output=True, text=True
+    )
     digest = listed.stdout.strip()
     (clone / ".git/objects" / digest[:2] / digest[2:]).unlink()
     target = tmp_path / "target"
     assert list(load_script("export_round").export_round(clone, target)) == [lost]
-    written = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file())
+    written = sorted(
+        path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()
+    )
     assert written == [kept, "ACME/systems/acme1.json"]
     assert (target / kept).read_text() == kept
 
 
 def test_each_round_has_its_commit_and_missing_logs() -> None:
-    sidecars = {path.name: tomllib.loads(path.read_text()) for path in (RAW / "mlperf").glob("training-*.toml")}
+    sidecars = {
+        path.name: tomllib.loads(path.read_text())
+        for path in (RAW / "mlperf").glob("training-*.toml")
+    }
     assert len(sidecars) == 22
     assert all(len(sidecar["commit"]) == 40 for sidecar in sidecars.values())
     assert sum(len(sidecar.get("missing", ())) for sidecar in sidecars.values()) == 200
-    unlicensed = {name for name, sidecar in sidecars.items() if not sidecar["licence"].startswith("Apache-2.0")}
+    unlicensed = {
+        name
+        for name, sidecar in sidecars.items()
+        if not sidecar["licence"].startswith("Apache-2.0")
+    }
     assert unlicensed == {f"training-v4.1-{name}.csv.toml" for name in ("entries", "runs")}

@@ -44,7 +44,14 @@ COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
 @pytest.mark.parametrize(
     ("coverage", "df", "expected"),
     # From the table of Student's t in NIST/SEMATECH e-Handbook, section 1.3.6.7.2.
-    [(0.95, 2, 4.303), (0.95, 4, 2.776), (0.95, 9, 2.262), (0.95, 39, 2.023), (0.99, 4, 4.604), (0.998, 2, 22.327)],
+    [
+        (0.95, 2, 4.303),
+        (0.95, 4, 2.776),
+        (0.95, 9, 2.262),
+        (0.95, 39, 2.023),
+        (0.99, 4, 4.604),
+        (0.998, 2, 22.327),
+    ],
 )
 def test_t_quantile_is_that_of_the_tables(coverage: float, df: int, expected: float) -> None:
     assert compute_t_quantile(coverage, df) == pytest.approx(expected, abs=5e-4)
@@ -53,7 +60,9 @@ def test_t_quantile_is_that_of_the_tables(coverage: float, df: int, expected: fl
 @pytest.mark.parametrize("df", [1, 2, 5, 30, 200])
 @pytest.mark.parametrize("coverage", [0.5, 0.95, 0.9999, 1 - 1e-9])
 def test_t_quantile_inverts_the_distribution(coverage: float, df: int) -> None:
-    assert compute_two_sided_p(compute_t_quantile(coverage, df), df) == pytest.approx(1 - coverage, rel=1e-6)
+    assert compute_two_sided_p(compute_t_quantile(coverage, df), df) == pytest.approx(
+        1 - coverage, rel=1e-6
+    )
 
 
 def test_yuens_error_is_that_of_the_winsorised_runs() -> None:
@@ -66,7 +75,9 @@ def test_yuens_error_is_that_of_the_winsorised_runs() -> None:
 
 
 def estimate_one(minutes: Values, counts: Values | None, ratio: float) -> tuple[float, float, str]:
-    """Return the relative ends of the interval of one entry without comparable ones, and its method."""
+    """Return the relative ends of the interval of one entry without comparable ones, and its
+    method.
+    """
     known = counts or (math.nan,) * len(minutes)
     result = estimate_intervals(make_runs([minutes], [known], [(1, 1)], [ratio]), [["own"]])
     return float(result.low[0]), float(result.high[0]), result.methods[0]
@@ -81,7 +92,9 @@ def test_interval_of_minutes_alone_is_the_larger_of_two_errors() -> None:
 
 
 def test_luck_of_convergence_cancels_far_below_the_reference() -> None:
-    """Minutes follow samples, and all that count are those of the reference: the speed of the runs hardly differs."""
+    """Minutes follow samples, and all that count are those of the reference: the speed of the runs
+    hardly differs.
+    """
     counts = tuple(minutes * (1 + 1e-5 * number) for number, minutes in enumerate(TEN))
     normalised = estimate_one(TEN, counts, 1.3)
     unnormalised = estimate_one(TEN, counts, 0.0)
@@ -98,7 +111,9 @@ def test_score_at_the_reference_cannot_become_much_lower() -> None:
 def test_expectation_of_a_score_is_that_of_the_larger_of_two() -> None:
     """One end at the reference itself: the mean of max(X, R) is R plus 0.4 standard errors."""
     runs = make_runs([TEN], [TEN], [(1, 1)], [0.0])
-    plain, yuen = (float(each[0]) / fmean(sorted(TEN)[1:-1]) for each in estimate_errors(runs.minutes, runs))
+    plain, yuen = (
+        float(each[0]) / fmean(sorted(TEN)[1:-1]) for each in estimate_errors(runs.minutes, runs)
+    )
     error = max(plain, yuen)
     ratio = 1 + max(compute_t_quantile(0.95, 9) * plain, compute_t_quantile(0.95, 7) * yuen)
     _, high, _ = estimate_one(TEN, TEN, ratio)
@@ -120,7 +135,9 @@ def deal_by_hand(first: tuple[float, ...], second: tuple[float, ...]) -> float:
 
     def subtract(chosen: tuple[int, ...]) -> float:
         runs = (*first, *second)
-        sides = [[runs[at] for at in range(len(runs)) if (at in chosen) is own] for own in (True, False)]
+        sides = [
+            [runs[at] for at in range(len(runs)) if (at in chosen) is own] for own in (True, False)
+        ]
         return abs(fmean(sorted(sides[0])[1:-1]) - fmean(sorted(sides[1])[1:-1]))
 
     deals = list(combinations(range(len(first) + len(second)), len(first)))
@@ -157,7 +174,9 @@ def test_p_beyond_the_last_deal_is_students_and_has_a_floor() -> None:
 
 
 def test_random_deals_agree_with_an_exact_test() -> None:
-    """Ten runs against ten have 184,756 deals; the normal approximation is close to the share of them."""
+    """Ten runs against ten have 184,756 deals; the normal approximation is close to the share of
+    them.
+    """
     slower = tuple(minutes + 0.35 for minutes in TEN)
     p, _ = check_two(make_runs([TEN, slower], [TEN, slower], [(0, 0)] * 2, [0.0] * 2))
     pooled = stdev(TEN) * math.sqrt(2 / 10)
@@ -170,7 +189,8 @@ def test_equal_scores_of_unequal_speed_are_separable_below_the_reference_only() 
     noise = [1 + 0.001 * (number % 3) for number in range(10)]
     minutes = [tuple(count * each for count, each in zip(TEN, noise, strict=True))] * 2
     plain, normalised = (
-        check_two(make_runs(minutes, counts, [(1, 1)] * 2, ratios)) for ratios in ([0.0, 0.0], [1.2, 1.2 * 1.03])
+        check_two(make_runs(minutes, counts, [(1, 1)] * 2, ratios))
+        for ratios in ([0.0, 0.0], [1.2, 1.2 * 1.03])
     )
     assert plain[0] == 1.0
     assert normalised[0] < 1e-3
@@ -182,12 +202,20 @@ def test_correction_is_that_of_benjamini_and_hochberg() -> None:
 
 
 def make_entry(path: str, minutes: float | None, **values: Any) -> dict[str, Any]:
-    base = {"round": "2.0", "division": "closed", "benchmark": "resnet", "accelerators": 8, "global_batch_size": 64}
+    base = {
+        "round": "2.0",
+        "division": "closed",
+        "benchmark": "resnet",
+        "accelerators": 8,
+        "global_batch_size": 64,
+    }
     counts = {"n_runs": 5, "n_success": 5, "submitter": path}
     return {**base, **counts, "path": path, "minutes": minutes, "scaling_factor": 1.0, **values}
 
 
-def make_rows(path: str, minutes: tuple[float, ...], digests: str = "", round_: str = "2.0") -> list[tuple[Any, ...]]:
+def make_rows(
+    path: str, minutes: tuple[float, ...], digests: str = "", round_: str = "2.0"
+) -> list[tuple[Any, ...]]:
     """Make runs; `digests` has a letter for each log, different for every path unless given."""
     names = digests or [f"{round_}{path}{number}" for number in range(len(minutes))]
     return [
@@ -196,14 +224,22 @@ def make_rows(path: str, minutes: tuple[float, ...], digests: str = "", round_: 
     ]
 
 
-def assess(*entries: tuple[str, float, tuple[float, ...], str]) -> tuple[list[dict[str, Any]], RunEvidence]:
+def assess(
+    *entries: tuple[str, float, tuple[float, ...], str],
+) -> tuple[list[dict[str, Any]], RunEvidence]:
     records = [make_entry(path, score) for path, score, _, _ in entries]
-    runs = [run for path, _, minutes, digests in entries for run in make_rows(path, minutes, digests)]
-    return records, assess_runs(records, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules())
+    runs = [
+        run for path, _, minutes, digests in entries for run in make_rows(path, minutes, digests)
+    ]
+    return records, assess_runs(
+        records, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules()
+    )
 
 
 def test_log_that_is_in_the_folder_twice_is_one_run() -> None:
-    records, evidence = assess(("a", 10.0, (9.9, 10.1, 10.1, 10.1, 10.2), "pqqqr"), ("b", 10.0, FIVE, "sssst"))
+    records, evidence = assess(
+        ("a", 10.0, (9.9, 10.1, 10.1, 10.1, 10.2), "pqqqr"), ("b", 10.0, FIVE, "sssst")
+    )
     assert describe_interval(records[0], evidence)["interval_runs"] == 3
     assert describe_interval(records[1], evidence) == {
         "no_interval_reason": "fewer than 3 counted runs with different logs"
@@ -213,7 +249,9 @@ def test_log_that_is_in_the_folder_twice_is_one_run() -> None:
 def test_entry_without_score_has_a_reason_and_lower_end_is_never_negative() -> None:
     records, evidence = assess(("a", 10.0, (0.1, 10.0, 10.0, 10.0, 60.0), ""))
     assert describe_interval(records[0], evidence)["minutes_low"] == 0
-    assert describe_interval(make_entry("x", None), evidence) == {"no_interval_reason": "it has no score"}
+    assert describe_interval(make_entry("x", None), evidence) == {
+        "no_interval_reason": "it has no score"
+    }
 
 
 def shift(distance: float) -> tuple[float, ...]:
@@ -244,12 +282,23 @@ def test_ranking_counts_pairs_ties_and_shared_logs() -> None:
     }
     assert {name: every[name] for name in counts} == counts
     assert (every["scope"], every["accelerators"]) == (ALL_SIZES, None)
-    assert (eight["scope"], eight["accelerators"], eight["entries"], eight["untested_pairs"]) == (SAME_SIZE, 8, 5, 1)
-    assert (sixteen["accelerators"], sixteen["entries"], sixteen["neighbouring_pairs"]) == (16, 1, 0)
+    assert (eight["scope"], eight["accelerators"], eight["entries"], eight["untested_pairs"]) == (
+        SAME_SIZE,
+        8,
+        5,
+        1,
+    )
+    assert (sixteen["accelerators"], sixteen["entries"], sixteen["neighbouring_pairs"]) == (
+        16,
+        1,
+        0,
+    )
 
 
 def test_correction_needs_more_where_most_other_pairs_are_equal() -> None:
-    """One gap among as many ties: p alone calls it separable, the correction for ten pairs does not."""
+    """One gap among as many ties: p alone calls it separable, the correction for ten pairs does
+    not.
+    """
     gap, ties = ("z", 10.3, shift(0.3), ""), 10
     entries, evidence = assess(*((f"e{i:02}", 10.0, FIVE, "") for i in range(ties)), gap)
     every = resolve_rankings(entries, evidence)[0]
@@ -260,7 +309,11 @@ def test_overlapping_groups_of_ties_are_counted_once_each() -> None:
     """Of four equidistant entries only neighbours are tied: three groups of two."""
     entries, evidence = assess(*((f"e{i}", 10 + 0.2 * i, shift(0.2 * i), "") for i in range(4)))
     every = resolve_rankings(entries, evidence)[0]
-    assert (every["separable_pairs"], every["tied_groups"], every["largest_tied_group"]) == (0, 3, 2)
+    assert (every["separable_pairs"], every["tied_groups"], every["largest_tied_group"]) == (
+        0,
+        3,
+        2,
+    )
 
 
 def test_submitters_entries_of_successive_rounds_are_tested() -> None:
@@ -273,20 +326,30 @@ def test_submitters_entries_of_successive_rounds_are_tested() -> None:
         make_entry("d", 10.3, round="1.1", **{**base, "company": "T"}),
         make_entry("e", 10.4, round="2.0", **{**base, "accelerators": 16}),
     ]
-    runs = [row for entry in entries for row in make_rows(entry["path"], FIVE, round_=entry["round"])]
-    columns = list_pair_tests(assess_runs(entries, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules()))
-    named = list(zip(columns["path"], columns["other_path"], columns["p_value_corrected"], strict=True))
+    runs = [
+        row for entry in entries for row in make_rows(entry["path"], FIVE, round_=entry["round"])
+    ]
+    columns = list_pair_tests(
+        assess_runs(entries, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules())
+    )
+    named = list(
+        zip(columns["path"], columns["other_path"], columns["p_value_corrected"], strict=True)
+    )
     assert [row for row in named if row[2] is None] == [("a", "b", None), ("b", "c", None)]
     assert {row[:2] for row in named} == {("a", "b"), ("b", "c"), ("b", "d"), ("c", "e")}
 
 
 def test_groups_of_another_division_are_not_comparable() -> None:
     steps = tuple(40.0 + 4 * (number == 0) for number in range(5))
-    runs = [("2.0", f"g{i}", f"g{i}{n}", 20.0, True, None, steps[n]) for i in range(6) for n in range(5)] + [
-        ("2.0", "x", f"x{n}", 20.0 + 0.01 * n, True, None, 40.0) for n in range(5)
-    ]
+    runs = [
+        ("2.0", f"g{i}", f"g{i}{n}", 20.0, True, None, steps[n]) for i in range(6) for n in range(5)
+    ] + [("2.0", "x", f"x{n}", 20.0 + 0.01 * n, True, None, 40.0) for n in range(5)]
     runs_by_entry = group_runs(pd.DataFrame(runs, columns=COLUMNS))
-    for values, method in (({}, GROUP), ({"global_batch_size": 128}, GROUP), ({"division": "open"}, ALONE)):
+    for values, method in (
+        ({}, GROUP),
+        ({"global_batch_size": 128}, GROUP),
+        ({"division": "open"}, ALONE),
+    ):
         entries = [make_entry(f"g{i}", 20.0) for i in range(6)] + [make_entry("x", 20.0, **values)]
         evidence = assess_runs(entries, runs_by_entry, load_rules())
         assert describe_interval(entries[-1], evidence)["interval_method"] == method
@@ -304,5 +367,9 @@ def test_reference_of_an_entry_is_had_from_its_factor_else_from_the_round() -> N
         ({"reference_to_converge": 38.0, **known, "normalised": False}, 0.0),
     ):
         units = {("2.0", "resnet"): "epochs"}
-        evidence = assess_runs([make_entry("a", 10.0, **values)], runs_by_entry, load_rules(), units)
-        assert evidence.runs.reference[0] == pytest.approx(ratio * fmean(sorted([40.0, 41.0, 40.0, 41.0, 40.0])[1:-1]))
+        evidence = assess_runs(
+            [make_entry("a", 10.0, **values)], runs_by_entry, load_rules(), units
+        )
+        assert evidence.runs.reference[0] == pytest.approx(
+            ratio * fmean(sorted([40.0, 41.0, 40.0, 41.0, 40.0])[1:-1])
+        )

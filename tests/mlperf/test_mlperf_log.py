@@ -1,4 +1,6 @@
-"""Logs as the official parser reads them, whatever is between their lines; and logs as tables of their lines."""
+"""Logs as the official parser reads them, whatever is between their lines; and logs as tables of
+their lines.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,14 @@ GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_bat
 
 
 def test_all_of_a_log() -> None:
-    inner = line("train_samples", 0, 1000) + evaluation(9, 0.7, epoch_num=3) + evaluation(10, 0.76, epoch_num=4)
-    inner += line("opt_learning_rate_training_steps", 0, 700) + b"".join(line("seed", 0, seed) for seed in (42, 43, 42))
+    inner = (
+        line("train_samples", 0, 1000)
+        + evaluation(9, 0.7, epoch_num=3)
+        + evaluation(10, 0.76, epoch_num=4)
+    )
+    inner += line("opt_learning_rate_training_steps", 0, 700) + b"".join(
+        line("seed", 0, seed) for seed in (42, 43, 42)
+    )
     assert read(log(inner=inner)) == Log(
         lines=12,
         status="success",
@@ -60,10 +68,14 @@ NOISE_BEFORE += [b":::MLL 1.0 run_stop\n", b"[1,3]<stdout>:", b":::MLLOG {broken
 
 @pytest.mark.parametrize("noise", NOISE_BEFORE)
 def test_noise_before_the_mark_changes_nothing(noise: bytes) -> None:
-    assert read(b"".join(noise + piece for piece in log(inner=b"").splitlines(keepends=True))) == GOOD
+    assert (
+        read(b"".join(noise + piece for piece in log(inner=b"").splitlines(keepends=True))) == GOOD
+    )
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r", b"\n\r", b" \t\r\n", b"\x85\n", b"\xa0\x1c\n"])
+@pytest.mark.parametrize(
+    "end", [b"\n", b"\r\n", b"\r", b"\n\r", b" \t\r\n", b"\x85\n", b"\xa0\x1c\n"]
+)
 def test_line_ends_of_the_official_parser(end: bytes) -> None:
     assert read(log(inner=b"").replace(b"\n", end)) == GOOD
     assert read(log(inner=b"").replace(b"\n", end).rstrip()) == GOOD
@@ -80,7 +92,10 @@ def test_line_ends_of_the_official_parser(end: bytes) -> None:
         (b'{"key": "epoch", "time_ms": "1.2.3"}', "has no time_ms"),
         (b'{"key": "epoch", "time_ms": NaN}', "has no time_ms"),
         (b'{"key": "epoch", "time_ms": ' + b"1" * 400 + b"}", "has no time_ms"),
-        (b'{"key": "epoch", "time_ms": 1, "value": ' + b"[" * 100_000, "is not JSON: nested too deeply"),
+        (
+            b'{"key": "epoch", "time_ms": 1, "value": ' + b"[" * 100_000,
+            "is not JSON: nested too deeply",
+        ),
         (
             b'{"key": "global_batch_size", "time_ms": 1, "value": ' + b"9" * 5000 + b"}",
             "is not JSON: Exceeds the limit",
@@ -110,10 +125,16 @@ def test_odd_lines_of_the_official_parser_are_read() -> None:
     assert (parsed.lines, parsed.problem, parsed.minutes) == (8, None, 10.0)
 
 
-STATUSES = [({"status": "success"}, "success"), ({"status": 1.5}, "1.5"), ({"status": {"code": 0}}, '{"code": 0}')]
+STATUSES = [
+    ({"status": "success"}, "success"),
+    ({"status": 1.5}, "1.5"),
+    ({"status": {"code": 0}}, '{"code": 0}'),
+]
 
 
-@pytest.mark.parametrize(("metadata", "status"), [*STATUSES, ({"status": None}, None), (None, None), ([""], None)])
+@pytest.mark.parametrize(
+    ("metadata", "status"), [*STATUSES, ({"status": None}, None), (None, None), ([""], None)]
+)
 def test_the_status_is_in_the_metadata_only(metadata: object, status: str | None) -> None:
     for value in (None, {"status": "success"}, "success"):
         fields = {"key": "run_stop", "time_ms": T0 + 600_000, "value": value, "metadata": metadata}
@@ -126,7 +147,11 @@ def test_the_status_is_in_the_metadata_only(metadata: object, status: str | None
     [
         ([line("run_start"), line("run_start", 2), stop(10)], 8.0, "success"),
         ([line("run_start"), stop(10), stop(20, "aborted")], 10.0, "success"),
-        ([line("run_start"), stop(10, "aborted"), line("run_start", 11), stop(20)], 10.0, "aborted"),
+        (
+            [line("run_start"), stop(10, "aborted"), line("run_start", 11), stop(20)],
+            10.0,
+            "aborted",
+        ),
         ([stop(10), line("run_start", 11)], None, "success"),
         ([line("run_start")], None, None),
         ([line("run_start", 12), stop(10)], -2.0, "success"),
@@ -140,7 +165,12 @@ def test_a_run_is_from_the_last_start_before_the_first_stop(
 
 
 def test_initialisation_is_from_the_first_start_to_the_last_stop() -> None:
-    pieces = [line("init_start", -5), line("init_start", -9), line("init_stop", -2), line("init_stop", -1)]
+    pieces = [
+        line("init_start", -5),
+        line("init_start", -9),
+        line("init_stop", -2),
+        line("init_stop", -1),
+    ]
     assert read(*pieces).init_minutes == 8.0
 
 
@@ -158,7 +188,9 @@ def test_the_batch_size_is_a_whole_number_or_unknown(values: list[object]) -> No
 
 @pytest.mark.parametrize("other", [512, None])
 def test_several_batch_sizes_are_a_finding(other: object) -> None:
-    parsed = read(BEGIN, line("global_batch_size", 0, 256), line("global_batch_size", 0, other), stop())
+    parsed = read(
+        BEGIN, line("global_batch_size", 0, 256), line("global_batch_size", 0, other), stop()
+    )
     assert (parsed.global_batch_size, parsed.problem) == (None, None)
     assert parsed.findings == ("logs several global batch sizes; none is used",)
 
@@ -174,15 +206,27 @@ def test_train_samples_are_a_number_or_unknown(value: object) -> None:
     [
         ([evaluation(5, step_num=200)], (Evaluation(None, 0.76, "steps", 200.0),)),
         ([evaluation(5, samples_count=9, epoch_num=2)], (Evaluation(None, 0.76, "samples", 9.0),)),
-        ([evaluation(5, {"BBOX": 0.38}, epoch_num=13)], (Evaluation(None, {"BBOX": 0.38}, "epochs", 13.0),)),
+        (
+            [evaluation(5, {"BBOX": 0.38}, epoch_num=13)],
+            (Evaluation(None, {"BBOX": 0.38}, "epochs", 13.0),),
+        ),
         ([stop(), evaluation(11, epoch_num=2)], ()),
         (  # of a stored model: written before the end and timed after it
             [evaluation(11, 0.5, epoch_num=2), evaluation(5, 0.4, epoch_num=1)],
             (Evaluation(None, 0.4, "epochs", 1.0), Evaluation(None, 0.5, "epochs", 2.0)),
         ),
-        ([evaluation(5, epoch_num=1, step_num=9, metric="FID")], (Evaluation("FID", 0.76, "steps", 9.0),)),
-        ([evaluation(5, epoch_num=1, train_samples_since_beginning=99)], (Evaluation(None, 0.76, "samples", 99.0),)),
-        ([stop(), evaluation(10, epoch_num=4)], (Evaluation(None, 0.76, "epochs", 4.0),)),  # written after the end
+        (
+            [evaluation(5, epoch_num=1, step_num=9, metric="FID")],
+            (Evaluation("FID", 0.76, "steps", 9.0),),
+        ),
+        (
+            [evaluation(5, epoch_num=1, train_samples_since_beginning=99)],
+            (Evaluation(None, 0.76, "samples", 99.0),),
+        ),
+        (
+            [stop(), evaluation(10, epoch_num=4)],
+            (Evaluation(None, 0.76, "epochs", 4.0),),
+        ),  # written after the end
         ([evaluation(5, epoch_num="1")], ()),
         ([evaluation(5, epoch_num=10**400)], ()),
         ([line("eval_accuracy", 5, 0.7, "none")], ()),
@@ -236,18 +280,45 @@ def test_a_long_file_is_not_a_long_line(end: bytes) -> None:
     assert read_log(chunks).minutes == 10.0
 
 
-KEYS = ["run_start", "run_stop", "init_start", "init_stop", "global_batch_size", "train_samples", "eval_accuracy", "x"]
-TIMES = st.integers(0, 10**7) | st.floats(-1e12, 1e12) | st.integers(0, 99).map(str) | st.sampled_from([None, [], "a"])
-SMALL = st.none() | st.integers() | st.floats() | st.text(max_size=4) | st.lists(st.integers(), max_size=3)
+KEYS = [
+    "run_start",
+    "run_stop",
+    "init_start",
+    "init_stop",
+    "global_batch_size",
+    "train_samples",
+    "eval_accuracy",
+    "x",
+]
+TIMES = (
+    st.integers(0, 10**7)
+    | st.floats(-1e12, 1e12)
+    | st.integers(0, 99).map(str)
+    | st.sampled_from([None, [], "a"])
+)
+SMALL = (
+    st.none()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=4)
+    | st.lists(st.integers(), max_size=3)
+)
 STATUS = st.sampled_from(["success", "aborted", None, 1.5])
 VALID = st.fixed_dictionaries(
     {"key": st.sampled_from(KEYS), "time_ms": TIMES},
     optional={
         "value": SMALL,
-        "metadata": SMALL | st.fixed_dictionaries({}, optional={"status": STATUS, "epoch_num": SMALL, "metric": SMALL}),
+        "metadata": (
+            SMALL
+            | st.fixed_dictionaries(
+                {}, optional={"status": STATUS, "epoch_num": SMALL, "metric": SMALL}
+            )
+        ),
     },
 ).map(lambda fields: MARK + json.dumps(fields).encode())
-NOISE = st.binary(max_size=12) | st.sampled_from([MARK, b":::MLLOG", MARK * 2, b"{", b"\xc3", b"\xe2\x80\xa8", b"\x85"])
+NOISE = st.binary(max_size=12) | st.sampled_from(
+    [MARK, b":::MLLOG", MARK * 2, b"{", b"\xc3", b"\xe2\x80\xa8", b"\x85"]
+)
 ENDS = st.sampled_from([b"\n", b"\r", b"\r\n", b"\n\r", b"", b" ", b"\x0b", b"\x1c\n"])
 
 
@@ -284,7 +355,9 @@ def official(data: bytes) -> tuple[list[tuple[str, float, dict[str, object]]], l
     return parsed, refused
 
 
-def official_run(parsed: Iterable[tuple[str, float, dict[str, object]]]) -> tuple[float | None, str | None]:
+def official_run(
+    parsed: Iterable[tuple[str, float, dict[str, object]]],
+) -> tuple[float | None, str | None]:
     start = None
     for key, at, fields in parsed:
         if key == "run_start":
@@ -304,7 +377,9 @@ def test_lines_are_those_of_the_official_parser(data: bytes) -> None:
     assert parsed.lines == len(expected)
     named = re.findall(r"line (\d+) (?:is|has)", parsed.problem or "")
     assert named == [str(number) for number in refused[:MAX_NAMED]]
-    assert (parsed.minutes, parsed.status if parsed.status == "success" else None) == official_run(expected)
+    assert (parsed.minutes, parsed.status if parsed.status == "success" else None) == official_run(
+        expected
+    )
 
 
 @given(DATA, st.lists(st.integers(0, 400), max_size=12))
@@ -314,7 +389,13 @@ def test_chunks_may_end_anywhere(data: bytes, cuts: list[int]) -> None:
     assert repr(read_log(chunks, digest=True)) == repr(read_log([data], digest=True))
 
 
-START = {"namespace": "", "time_ms": 1624000000000, "event_type": "INTERVAL_START", "key": "run_start", "value": None}
+START = {
+    "namespace": "",
+    "time_ms": 1624000000000,
+    "event_type": "INTERVAL_START",
+    "key": "run_start",
+    "value": None,
+}
 STOP = START | {"event_type": "INTERVAL_END", "key": "run_stop", "metadata": {"status": "success"}}
 
 
@@ -324,12 +405,18 @@ def lines(*entries: object) -> bytes:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_each_line_is_a_row_of_the_table(end: bytes) -> None:
-    document = read_mlperf_log((b"noise\n0: " + lines(START) + b"more noise\n" + lines(STOP)).replace(b"\n", end))
+    document = read_mlperf_log(
+        (b"noise\n0: " + lines(START) + b"more noise\n" + lines(STOP)).replace(b"\n", end)
+    )
     [table] = document.tables
     assert table.columns == COLUMNS
     assert [(row.number, row.locator, row.cells) for row in table.rows] == [
         (1, "line 2", ("1624000000000", "", "INTERVAL_START", "run_start", "", "")),
-        (2, "line 4", ("1624000000000", "", "INTERVAL_END", "run_stop", "", '{"status": "success"}')),
+        (
+            2,
+            "line 4",
+            ("1624000000000", "", "INTERVAL_END", "run_stop", "", '{"status": "success"}'),
+        ),
     ]
     assert document.problems == ()
 
@@ -337,14 +424,22 @@ def test_each_line_is_a_row_of_the_table(end: bytes) -> None:
 @pytest.mark.parametrize("text", [b'{"key": ', b"7", b"", b'{"key": "a\tb"}', b"[" * 100_000])
 def test_a_broken_line_is_a_problem_of_the_table(text: bytes) -> None:
     document = read_mlperf_log(lines(START) + MARK + text + b"\n" + lines(STOP))
-    assert [(row.number, row.cells[3]) for row in document.tables[0].rows] == [(1, "run_start"), (3, "run_stop")]
-    assert [(problem.row_number, problem.locator, problem.reason) for problem in document.problems] == [
-        (2, "line 2", "broken-log-line")
+    assert [(row.number, row.cells[3]) for row in document.tables[0].rows] == [
+        (1, "run_start"),
+        (3, "run_stop"),
     ]
+    assert [
+        (problem.row_number, problem.locator, problem.reason) for problem in document.problems
+    ] == [(2, "line 2", "broken-log-line")]
 
 
 def test_values_in_any_encoding_are_cells() -> None:
-    values = {b'"caf\xc3\xa9"': "café", b'"caf\xe9"': "café", b'"\\ud800"': "\\ud800", b"[1, null]": "[1, null]"}
+    values = {
+        b'"caf\xc3\xa9"': "café",
+        b'"caf\xe9"': "café",
+        b'"\\ud800"': "\\ud800",
+        b"[1, null]": "[1, null]",
+    }
     document = read_mlperf_log(b"".join(b':::MLLOG {"value": %b}\n' % value for value in values))
     assert [row.cells[4] for row in document.tables[0].rows] == list(values.values())
     assert document.problems == ()

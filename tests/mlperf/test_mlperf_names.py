@@ -20,18 +20,43 @@ def entry(round_: str, path: str, benchmark: str = "bert", **changed: Any) -> di
 
 def find_same(entries: list[dict[str, Any]], minutes: dict[str, list[float]]) -> list[str | None]:
     """Return `same_as` of the entries; `minutes` are those of the counted runs by path."""
-    rows = [(each["round"], each["path"], True, value) for each in entries for value in minutes[each["path"]]]
-    rows += [(each["round"], each["path"], False, 7.0 + number) for number, each in enumerate(entries)]
+    rows = [
+        (each["round"], each["path"], True, value)
+        for each in entries
+        for value in minutes[each["path"]]
+    ]
+    rows += [
+        (each["round"], each["path"], False, 7.0 + number) for number, each in enumerate(entries)
+    ]
     runs = group_runs(pd.DataFrame(rows, columns=["round", "path", "counted", "minutes"]))
     add_names(entries, runs, load_rules())
     return [each.get("same_as") for each in entries]
 
 
 def test_the_first_entry_with_the_same_minutes_is_the_measurement() -> None:
-    entries = [entry("10.0", "c"), entry("3.0", "b"), entry("2.1", "d"), entry("3.0", "a"), entry("3.0", "e", "ssd")]
+    entries = [
+        entry("10.0", "c"),
+        entry("3.0", "b"),
+        entry("2.1", "d"),
+        entry("3.0", "a"),
+        entry("3.0", "e", "ssd"),
+    ]
     entries.append(entry("2.0", "f", result_id=None))  # without a score there is no result to name
-    minutes = {"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0], "c": [2.0, 3.0, 1.0], "d": [1.0, 2.0], "e": [1.0, 2.0, 3.0]}
-    assert find_same(entries, minutes | {"f": [1.0, 2.0, 3.0]}) == ["3.0-a", "3.0-a", None, None, None, None]
+    minutes = {
+        "a": [1.0, 2.0, 3.0],
+        "b": [3.0, 1.0, 2.0],
+        "c": [2.0, 3.0, 1.0],
+        "d": [1.0, 2.0],
+        "e": [1.0, 2.0, 3.0],
+    }
+    assert find_same(entries, minutes | {"f": [1.0, 2.0, 3.0]}) == [
+        "3.0-a",
+        "3.0-a",
+        None,
+        None,
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +78,11 @@ def test_a_company_has_one_name(submitter: str, company: str) -> None:
 
 def test_no_spelling_stands_for_two_names() -> None:
     rules = load_rules()
-    assert rules.accelerators["NVIDIA A100-SXM4-80GB(400W)"] == rules.accelerators["A100-SXM4-80GB"] == "A100-80GB"
+    assert (
+        rules.accelerators["NVIDIA A100-SXM4-80GB(400W)"]
+        == rules.accelerators["A100-SXM4-80GB"]
+        == "A100-80GB"
+    )
     assert rules.accelerators["NVIDIA A100-PCIE-80GB (300W)"] == "A100-PCIe-80GB"
     assert "N/A" not in rules.accelerators
 
@@ -63,8 +92,7 @@ FACTS = {
         ("N/A",),
         (None,),
     ],
-    "SELECT accelerator_canonical, count(DISTINCT accelerator) FROM mlperf_entries "
-    "WHERE accelerator_canonical LIKE 'A100%' GROUP BY 1 ORDER BY 1": [
+    "SELECT accelerator_canonical, count(DISTINCT accelerator) FROM mlperf_entries WHERE accelerator_canonical LIKE 'A100%' GROUP BY 1 ORDER BY 1": [
         ("A100", 1),
         ("A100-40GB", 5),
         ("A100-80GB", 9),
@@ -72,17 +100,20 @@ FACTS = {
         ("A100-PCIe-80GB", 5),
     ],
     # As `results` names the chip, where it knows one.
-    "SELECT count(*) FROM mlperf_entries e JOIN results r USING (result_id) "
-    "WHERE r.chip <> e.accelerator AND r.chip <> e.accelerator_canonical": [(0,)],
-    "SELECT count(same_as), count(*) FILTER (shared_logs = 0 AND same_as IS NOT NULL) FROM mlperf_entries": [(225, 48)],
+    "SELECT count(*) FROM mlperf_entries e JOIN results r USING (result_id) WHERE r.chip <> e.accelerator AND r.chip <> e.accelerator_canonical": [
+        (0,)
+    ],
+    "SELECT count(same_as), count(*) FILTER (shared_logs = 0 AND same_as IS NOT NULL) FROM mlperf_entries": [
+        (225, 48)
+    ],
     # CoreWeave's ResNet-50 is one measurement of three rounds, and so is the BERT of NVIDIA's Eos.
-    "SELECT min(e.round), count(*) FROM mlperf_entries e WHERE path LIKE '%coreweave_hgxh100_n448%/resnet' "
-    "OR path LIKE '%/eos_n434_ngc23.09_pytorch/bert' GROUP BY coalesce(same_as, result_id) ORDER BY 1": [
+    "SELECT min(e.round), count(*) FROM mlperf_entries e WHERE path LIKE '%coreweave_hgxh100_n448%/resnet' OR path LIKE '%/eos_n434_ngc23.09_pytorch/bert' GROUP BY coalesce(same_as, result_id) ORDER BY 1": [
         ("3.0", 3),
         ("3.1", 3),
     ],
-    "SELECT count(*) FROM mlperf_entries e JOIN mlperf_entries f ON f.result_id = e.same_as "
-    "WHERE f.same_as IS NOT NULL OR f.benchmark <> e.benchmark": [(0,)],
+    "SELECT count(*) FROM mlperf_entries e JOIN mlperf_entries f ON f.result_id = e.same_as WHERE f.same_as IS NOT NULL OR f.benchmark <> e.benchmark": [
+        (0,)
+    ],
 }
 
 

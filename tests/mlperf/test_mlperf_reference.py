@@ -1,4 +1,6 @@
-"""The official reference: points are pruned and interpolated, and the factor that follows for an entry."""
+"""The official reference: points are pruned and interpolated, and the factor that follows for an
+entry.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def points(*pairs: tuple[int, float]) -> list[ReferencePoint]:
         ([(10, 3.0), (20, 2.0), (30, 4.0)], [20, 30]),  # smaller batches than the fastest one
         ([(30, 4.0), (20, 3.1), (10, 2.0)], [10, 30]),  # above the line, in any order
         ([(10, 2.0), (20, 3.0), (30, 4.0)], [10, 20, 30]),  # on the line
-        # 20 goes, then 30 is above the line from 10; 15 was passed and stays above the line that is left.
+        # 20 goes, then 30 is above the line from 10; 15 was passed and stays above the line that is
+        # left.
         ([(10, 1.0), (20, 9.0), (30, 8.0), (40, 4.0)], [10, 40]),
         ([(10, 1.0), (15, 2.4), (20, 4.0), (30, 4.5)], [10, 15, 30]),
     ],
@@ -51,15 +54,33 @@ def test_the_reference_at_a_batch_size(batch: int, reference: tuple[float, str] 
 
 
 def rcp(batch: int, mean: float, unit: str = "samples", **changed: Any) -> dict[str, Any]:
-    row = {"round": "2.1", "benchmark": "resnet", "global_batch_size": batch, "rcp_mean": mean, "rcp_unit": unit}
+    row = {
+        "round": "2.1",
+        "benchmark": "resnet",
+        "global_batch_size": batch,
+        "rcp_mean": mean,
+        "rcp_unit": unit,
+    }
     return row | {"at_round": True} | changed
 
 
-def refer(rcps: list[dict[str, Any]], counts: list[float], unit: str = "samples", **changed: Any) -> dict[str, Any]:
+def refer(
+    rcps: list[dict[str, Any]], counts: list[float], unit: str = "samples", **changed: Any
+) -> dict[str, Any]:
     """Return the columns of an entry whose counted runs need `counts`."""
-    entry = {"round": "2.1", "path": "p", "benchmark": "resnet", "division": "closed", "global_batch_size": 10}
+    entry = {
+        "round": "2.1",
+        "path": "p",
+        "benchmark": "resnet",
+        "division": "closed",
+        "global_batch_size": 10,
+    }
     entry |= {"scaling_factor": 1.0, "minutes": 9.0, "findings": None} | changed
-    run = dict.fromkeys(("samples", "tokens", "epochs")) | {"round": entry["round"], "path": "p", "counted": True}
+    run = dict.fromkeys(("samples", "tokens", "epochs")) | {
+        "round": entry["round"],
+        "path": "p",
+        "counted": True,
+    }
     runs = [run | {unit: count, "counted": count is not None} for count in counts]
     add_references([entry], group_runs(pd.DataFrame(runs)), rcps, load_rules())
     return entry
@@ -70,7 +91,10 @@ def test_the_factor_is_that_of_the_olympic_mean() -> None:
     assert (entry["reference_to_converge"], entry["expected_scaling_factor"]) == (120.0, 1.2)
     assert entry["findings"] == "scaling_factor is 1; its logs and the reference give 1.2"
     assert refer([rcp(10, 120.0)], [10, 90, 100, 110, 900], scaling_factor=1.2)["findings"] is None
-    assert refer([rcp(10, 120.0)], [100] * 5, scaling_factor=1.200001, findings="odd")["findings"] == "odd"
+    assert (
+        refer([rcp(10, 120.0)], [100] * 5, scaling_factor=1.200001, findings="odd")["findings"]
+        == "odd"
+    )
     assert refer([rcp(10, 90.0)], [100] * 5)["expected_scaling_factor"] == 1.0
     # A run that does not count is one of the slowest.
     assert refer([rcp(10, 120.0)], [10, 100, 100, 100, None])["expected_scaling_factor"] == 1.2
@@ -104,19 +128,22 @@ def test_later_points_are_no_reference() -> None:
 
 
 FACTS = {
-    # Of the submitted factors all but six follow from the logs and the reference of the round's time.
-    "SELECT scaling_factor <> 1, abs(scaling_factor / expected_scaling_factor - 1) < 1e-6, count(*) "
-    "FROM mlperf_entries WHERE minutes IS NOT NULL AND expected_scaling_factor IS NOT NULL GROUP BY ALL ORDER BY ALL": [
+    # Of the submitted factors all but six follow from the logs and the reference of the round's
+    # time.
+    "SELECT scaling_factor <> 1, abs(scaling_factor / expected_scaling_factor - 1) < 1e-6, count(*) FROM mlperf_entries WHERE minutes IS NOT NULL AND expected_scaling_factor IS NOT NULL GROUP BY ALL ORDER BY ALL": [
         (False, False, 25),
         (False, True, 869),
         (True, False, 6),
         (True, True, 488),
     ],
     "SELECT count(*) FROM mlperf_entries WHERE findings LIKE '%reference give%'": [(31,)],
-    "SELECT min(round), bool_or(division = 'open') FROM mlperf_entries WHERE normalised": [("2.1", False)],
+    "SELECT min(round), bool_or(division = 'open') FROM mlperf_entries WHERE normalised": [
+        ("2.1", False)
+    ],
     # The rate is of the minutes before they are normalised.
-    "SELECT round(best_samples_per_accelerator_minute, 2) FROM mlperf_trends WHERE round = '5.0' "
-    "AND comparable_model = 'Llama3.1 405b' AND division = 'closed' AND scope = 'all-sizes'": [(5.24,)],
+    "SELECT round(best_samples_per_accelerator_minute, 2) FROM mlperf_trends WHERE round = '5.0' AND comparable_model = 'Llama3.1 405b' AND division = 'closed' AND scope = 'all-sizes'": [
+        (5.24,)
+    ],
     "SELECT at_round, pruned, count(*) FROM mlperf_rcp GROUP BY ALL ORDER BY ALL": [
         (False, None, 8),
         (True, False, 287),

@@ -21,7 +21,15 @@ from ipu_results.mlperf.round import score_tree
 from ipu_results.mlperf.tree import LocalTree, RemoteTree, open_tree
 
 from tests.conftest import run_cli, run_process
-from tests.mlperf.mlperf_support import FOLDER, as_archive, as_folder, checkout, member, members, texts
+from tests.mlperf.mlperf_support import (
+    FOLDER,
+    as_archive,
+    as_folder,
+    checkout,
+    member,
+    members,
+    texts,
+)
 
 UNSENDABLE = "is visible to one process only; use --workers 1"
 
@@ -69,7 +77,9 @@ def test_the_inside_of_an_archive_is_scored_like_the_folder(folder: Path, tmp_pa
     assert run(f"tar://v2.0::file://{path}")[1].count('"round": "2.0"') == 15
 
 
-def test_an_archive_at_a_url_is_read_as_one_stream(folder: Path, tmp_path: Path, memory: MemoryFileSystem) -> None:
+def test_an_archive_at_a_url_is_read_as_one_stream(
+    folder: Path, tmp_path: Path, memory: MemoryFileSystem
+) -> None:
     path = as_archive(tmp_path / "round.tar.xz", members(), "xz")
     memory.pipe_file("/round.tar.xz", path.read_bytes())
     assert run("memory://round.tar.xz") == run(f"file://{path}") == run(folder)
@@ -77,7 +87,11 @@ def test_an_archive_at_a_url_is_read_as_one_stream(folder: Path, tmp_path: Path,
 
 @pytest.mark.usefixtures("memory")
 def test_memory_cannot_be_sent_to_another_process() -> None:
-    assert run("memory://rounds", "--workers", 2) == (1, "", f"error: memory://rounds: {UNSENDABLE}\n")
+    assert run("memory://rounds", "--workers", 2) == (
+        1,
+        "",
+        f"error: memory://rounds: {UNSENDABLE}\n",
+    )
     tree = RemoteTree("zip://v2.0::file:///a.zip")
     assert pickle.loads(pickle.dumps(tree)) == tree
     with pytest.raises(ClusterError, match="one process"):
@@ -108,7 +122,9 @@ def test_files_and_folders_that_cannot_be_read_are_findings(
     monkeypatch.setattr(MemoryFileSystem, "ls", refuse_folder)
     scored = score_tree(RemoteTree("memory://rounds"))
     assert f"{FOLDER}/result_0.txt: does not count: cannot be read: denied" in texts(scored)
-    assert "v2.0/Acme/systems/pod.json: cannot be read; the system is unknown: denied" in texts(scored)
+    assert "v2.0/Acme/systems/pod.json: cannot be read; the system is unknown: denied" in texts(
+        scored
+    )
     assert "v2.0/Globex: cannot be listed: denied" in texts(scored)
     assert [each.entry.submitter for each in scored.entries] == ["Acme"]
 
@@ -120,7 +136,9 @@ def test_a_link_out_of_an_archive_is_not_followed(tmp_path: Path) -> None:
     assert str(scored.entries[0].runs[-1].reason).startswith("cannot be read: ")
 
 
-def test_links_and_special_files_are_findings(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_and_special_files_are_findings(
+    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listed = memory.ls
 
     def list_oddly(_: object, path: str, **kwargs: object) -> list[dict[str, Any]]:
@@ -132,7 +150,11 @@ def test_links_and_special_files_are_findings(memory: MemoryFileSystem, monkeypa
 
     monkeypatch.setattr(MemoryFileSystem, "ls", list_oddly)
     scored = score_tree(RemoteTree("memory://rounds"))
-    assert [run.file for run in scored.entries[0].runs] == ["result_0.txt", "result_3.txt", "result_4.txt"]
+    assert [run.file for run in scored.entries[0].runs] == [
+        "result_0.txt",
+        "result_3.txt",
+        "result_4.txt",
+    ]
     for name in ("result_1.txt", "result_2.txt"):
         assert f"{FOLDER}/{name}: is a link or not a regular file; not read" in texts(scored)
 
@@ -174,17 +196,27 @@ class HereOnly(LocalTree):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("memory")
-def test_a_cluster_scores_like_this_machine(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_scores_like_this_machine(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = run(folder)
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as cluster:
         address = cluster.scheduler_address
         for path in (folder, f"file://{folder}"):
             done = run_process("mlperf", path, "--format", "json", "--runs", "--dask", address)
             assert (done.returncode, done.stdout, done.stderr) == expected
         monkeypatch.chdir(tmp_path)
         assert run(folder.name, "--dask", address) == expected
-        assert run("memory://rounds", "--dask", address) == (1, "", f"error: memory://rounds: {UNSENDABLE}\n")
-        with pytest.raises(ClusterError, match=r"worker tcp://\S+ cannot do the work: it does not see the data: "):
+        assert run("memory://rounds", "--dask", address) == (
+            1,
+            "",
+            f"error: memory://rounds: {UNSENDABLE}\n",
+        )
+        with pytest.raises(
+            ClusterError, match=r"worker tcp://\S+ cannot do the work: it does not see the data: "
+        ):
             score_tree(HereOnly(str(folder), os.getpid()), DaskCluster(address))
 
 

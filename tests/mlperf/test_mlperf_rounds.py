@@ -33,7 +33,14 @@ PROGRESS = ("convergence_unit", "samples_to_converge", "tokens_to_converge", "ep
 
 
 def measure(
-    root: Path, inner: bytes, benchmark: str, round_: str, *, gbs: int = 256, runs: int = 10, open_: bool = False
+    root: Path,
+    inner: bytes,
+    benchmark: str,
+    round_: str,
+    *,
+    gbs: int = 256,
+    runs: int = 10,
+    open_: bool = False,
 ) -> dict[str, Any]:
     """Score an entry of equal runs and return its record."""
     described = SYSTEM | {"division": "open"} if open_ else SYSTEM
@@ -86,7 +93,12 @@ def seen(value: object, at: float = 9, **metadata: object) -> bytes:
     ],
 )  # fmt: skip
 def test_progress_is_in_one_unit_with_its_name(
-    tmp_path: Path, benchmark: str, round_: str, gbs: int, inner: bytes, expected: tuple[object, ...]
+    tmp_path: Path,
+    benchmark: str,
+    round_: str,
+    gbs: int,
+    inner: bytes,
+    expected: tuple[object, ...],
 ) -> None:
     runs = load_rules().benchmark(benchmark).runs or 10
     record = measure(tmp_path, inner, benchmark, round_, gbs=gbs, runs=runs)
@@ -94,10 +106,15 @@ def test_progress_is_in_one_unit_with_its_name(
 
 
 @pytest.mark.parametrize(
-    ("progress", "gbs"), [({"samples_count": 2_560_000}, 256), ({"epoch_num": 5, "step_num": 5000}, 512)]
+    ("progress", "gbs"),
+    [({"samples_count": 2_560_000}, 256), ({"epoch_num": 5, "step_num": 5000}, 512)],
 )
-def test_stored_models_are_evaluated_after_the_run(tmp_path: Path, progress: dict[str, int], gbs: int) -> None:
-    """Their results are written before the line that ends the run, with later times; the first that passes counts."""
+def test_stored_models_are_evaluated_after_the_run(
+    tmp_path: Path, progress: dict[str, int], gbs: int
+) -> None:
+    """Their results are written before the line that ends the run, with later times; the first that
+    passes counts.
+    """
     later = {name: value + 1000 for name, value in progress.items()}
     inner = b"".join(
         evaluation(90, value, key, metric=metric, **at)
@@ -106,7 +123,13 @@ def test_stored_models_are_evaluated_after_the_run(tmp_path: Path, progress: dic
     )
     record = measure(tmp_path, inner, "stable_diffusion", "3.1", gbs=gbs)
     assert record["samples_to_converge"] == 2_560_000
-    quality = ("quality_metric", "quality_reached", "quality_target", "second_quality_reached", "quality_check")
+    quality = (
+        "quality_metric",
+        "quality_reached",
+        "quality_target",
+        "second_quality_reached",
+        "quality_check",
+    )
     assert tuple(record[name] for name in quality) == ("FID", 89.0, 90.0, 0.16, "reached")
 
 
@@ -144,7 +167,11 @@ def test_quality_targets_are_checked(
 def test_an_earlier_evaluation_may_have_reached_the_target(tmp_path: Path) -> None:
     inner = seen(0.7600, 8, epoch_num=1) + seen(0.7580, 9, epoch_num=2)
     record = measure(tmp_path, inner, "resnet", "2.0", runs=5)
-    assert (record["quality_check"], record["quality_reached"], record["n_success"]) == ("reached", 0.76, 5)
+    assert (record["quality_check"], record["quality_reached"], record["n_success"]) == (
+        "reached",
+        0.76,
+        5,
+    )
 
 
 def test_a_missed_target_is_named_and_does_not_matter_in_the_open_division(tmp_path: Path) -> None:
@@ -152,7 +179,10 @@ def test_a_missed_target_is_named_and_does_not_matter_in_the_open_division(tmp_p
     entry(tmp_path, [*FIVE[:4], missed])
     _, runs, findings = score_one(tmp_path)
     reason = "did not reach the quality target: top-1 accuracy 0.7, the target is 0.759"
-    assert (runs[4]["reason"], findings) == (reason, [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"])
+    assert (runs[4]["reason"], findings) == (
+        reason,
+        [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"],
+    )
     put(tmp_path, "ACME/systems/acme1.json", SYSTEM | {"division": "open"})
     record, runs, _ = score_one(tmp_path)
     assert (runs[4]["counted"], record["quality_check"]) == (True, "missed")
@@ -169,13 +199,28 @@ def test_submitter_as_printed_and_as_folder(tmp_path: Path) -> None:
 
 def test_host_software_memory_and_links_of_a_system(tmp_path: Path) -> None:
     stack = {"other_software_stack": ["NCCL 2.9", "cuDNN  8"], "host_processors_per_node": 2.0}
-    memory = {"accelerator_memory_capacity": "80 GB", "accelerator_memory_configuration": "HBM2e", "sw_notes": ""}
-    links = {"accelerator_interconnect": "NVLINK\n600GB/s", "host_networking": "N/A", "hw_notes": "GPU TDP:400W"}
-    entry(tmp_path, FIVE, described=SYSTEM | stack | memory | links | {"host_memory_capacity": "2 TB"})
+    memory = {
+        "accelerator_memory_capacity": "80 GB",
+        "accelerator_memory_configuration": "HBM2e",
+        "sw_notes": "",
+    }
+    links = {
+        "accelerator_interconnect": "NVLINK\n600GB/s",
+        "host_networking": "N/A",
+        "hw_notes": "GPU TDP:400W",
+    }
+    entry(
+        tmp_path, FIVE, described=SYSTEM | stack | memory | links | {"host_memory_capacity": "2 TB"}
+    )
     record, _, _ = score_one(tmp_path)
     names = ("host_processor", "host_processors_per_node", "operating_system", "other_software")
     assert [record[name] for name in names] == ["ACME Xenon", 2, "Linux 5.4", "NCCL 2.9, cuDNN 8"]
-    names = ("accelerator_memory", "accelerator_memory_type", "accelerator_interconnect", "host_memory")
+    names = (
+        "accelerator_memory",
+        "accelerator_memory_type",
+        "accelerator_interconnect",
+        "host_memory",
+    )
     assert [record[name] for name in names] == ["80 GB", "HBM2e", "NVLINK 600GB/s", "2 TB"]
     names = ("host_network", "hardware_notes", "software_notes")
     assert [record[name] for name in names] == ["N/A", "GPU TDP:400W", None]
@@ -190,7 +235,9 @@ def test_host_software_memory_and_links_of_a_system(tmp_path: Path) -> None:
         ("tiny_results_v1.0", "novel", "MLPerf Tiny"),
     ],
 )
-def test_other_suites_are_refused_by_name(tmp_path: Path, name: str, benchmark: str, suite: str) -> None:
+def test_other_suites_are_refused_by_name(
+    tmp_path: Path, name: str, benchmark: str, suite: str
+) -> None:
     entry(tmp_path / name, FIVE, benchmark)
     message = f"is refused: it holds {suite} results; only MLPerf Training is scored"
     with pytest.raises(UnrecognisedDocumentError, match=message):
@@ -210,7 +257,10 @@ def test_benchmarks_of_two_suites_are_those_of_training(tmp_path: Path) -> None:
 def test_identical_logs_are_findings(tmp_path: Path) -> None:
     entry(tmp_path, [*FIVE[:4], FIVE[0]])
     entry(tmp_path, [FIVE[1], *logs(14, 15, 16, 17)], submitter="Other")
-    findings = [str(finding) for finding in score_tree(LocalTree(str(tmp_path)), digests=True, round_="2.0").findings]
+    findings = [
+        str(finding)
+        for finding in score_tree(LocalTree(str(tmp_path)), digests=True, round_="2.0").findings
+    ]
     assert findings == [
         f"{PLACE}/resnet: has 1 logs twice: result_4.txt has the bytes of result_0.txt",
         f"Other/results/acme1/resnet: 1 of its logs are also those of {PLACE}/resnet",
@@ -223,7 +273,13 @@ def test_finding_of_a_system_is_listed_once(tmp_path: Path) -> None:
     entry(tmp_path, FIVE, "ssd", name="acme1b", described=described)
     (tmp_path / "ACME/results/acme1b/ssd").rename(tmp_path / "ACME/results/acme1/ssd")
     findings = [str(finding) for finding in score(tmp_path).findings]
-    assert sum(text == "ACME/systems/acme1.json: status is not a known availability: 'soon'" for text in findings) == 1
+    assert (
+        sum(
+            text == "ACME/systems/acme1.json: status is not a known availability: 'soon'"
+            for text in findings
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize("place", ["result_0.txt", "resnet/raw/result_0.txt"])
@@ -231,27 +287,51 @@ def test_logs_at_other_depths_are_findings(tmp_path: Path, place: str) -> None:
     entry(tmp_path, FIVE)
     put(tmp_path, f"ACME/results/other/{place}", log(10))
     record, _, findings = (
-        score_one(tmp_path) if "/" not in place else (None, None, [str(f) for f in score(tmp_path).findings])
+        score_one(tmp_path)
+        if "/" not in place
+        else (None, None, [str(f) for f in score(tmp_path).findings])
     )
-    assert f"ACME/results/other: 1 logs are not directly in a benchmark's folder; ignored: {place}" in findings
+    assert (
+        f"ACME/results/other: 1 logs are not directly in a benchmark's folder; ignored: {place}"
+        in findings
+    )
     assert "ACME/results/other: has no benchmark folder" not in findings
     assert record is None or record["minutes"] == 12.0
 
 
 def test_an_entry_with_missing_logs_has_no_score(tmp_path: Path) -> None:
-    """The same with the files and without them: a complete checkout gives what an incomplete one gave."""
+    """The same with the files and without them: a complete checkout gives what an incomplete one
+    gave.
+    """
     entry(tmp_path, FIVE)
     missing = (f"{PLACE}/resnet/result_4.txt", "ACME/results/acme2/bert/result_0.txt")
     complete = score_tree(LocalTree(str(tmp_path)), round_="2.0", missing=missing)
     (tmp_path / missing[0]).unlink()
     assert score_tree(LocalTree(str(tmp_path)), round_="2.0", missing=missing) == complete
-    names = ("minutes", "no_score_reason", "n_runs", "logs_present", "logs_missing", "logs_expected")
+    names = (
+        "minutes",
+        "no_score_reason",
+        "n_runs",
+        "logs_present",
+        "logs_missing",
+        "logs_expected",
+    )
     records = [[entry_record(each)[name] for name in names] for each in complete.entries]
-    assert records == [[None, "logs missing in our copy", 4, 4, 1, 5], [None, "logs missing in our copy", 0, 0, 1, 10]]
-    assert f"{PLACE}/resnet: logs missing in our copy: 1; it has no score" in [str(each) for each in complete.findings]
+    assert records == [
+        [None, "logs missing in our copy", 4, 4, 1, 5],
+        [None, "logs missing in our copy", 0, 0, 1, 10],
+    ]
+    assert f"{PLACE}/resnet: logs missing in our copy: 1; it has no score" in [
+        str(each) for each in complete.findings
+    ]
 
 
-def node(*readings: tuple[float, float], start: float = 0, stop_: float | None = 60, efficiency: float = 1) -> bytes:
+def node(
+    *readings: tuple[float, float],
+    start: float = 0,
+    stop_: float | None = 60,
+    efficiency: float = 1,
+) -> bytes:
     """Write a power log; times are in seconds."""
 
     def write(key: str, at: float, value: object) -> bytes:
@@ -259,7 +339,12 @@ def node(*readings: tuple[float, float], start: float = 0, stop_: float | None =
 
     ends = b"" if stop_ is None else write("power_measurement_stop", stop_, None)
     measured = b"".join(write("power_reading", at, watts) for at, watts in readings)
-    return write("conversion_eff", -1, efficiency) + write("power_measurement_start", start, None) + measured + ends
+    return (
+        write("conversion_eff", -1, efficiency)
+        + write("power_measurement_start", start, None)
+        + measured
+        + ends
+    )
 
 
 @pytest.mark.parametrize(
@@ -268,7 +353,8 @@ def node(*readings: tuple[float, float], start: float = 0, stop_: float | None =
         ({"node_0.txt": node((30, 1000), (60, 2000))}, 1500, None),
         ({"node_0.txt": node((30, 1000), (60, 2000), efficiency=0.5), "node_1.txt": node((60, 100))}, 850, None),
         ({"node_0.txt": node((60, 100)), "sw_0.txt": line("interconnect_power_est", 0, 7)}, 107, None),
-        ({"node_0.txt": node((30, 300), (90, 100))}, 150, None),  # readings after the stop are not part of it
+        # readings after the stop are not part of it
+        ({"node_0.txt": node((30, 300), (90, 100))}, 150, None),
         ({"node_0.txt": node((30, 300), (60, 100), stop_=None)}, 200, None),
         ({"node_0.txt": node((30, 300), stop_=0)}, None, f"node_0.txt: {STOPPED}"),
         ({"node_0.txt": line("power_reading", 1, 7)}, None, "node_0.txt: has no power_measurement_start"),
@@ -276,13 +362,17 @@ def node(*readings: tuple[float, float], start: float = 0, stop_: float | None =
         ({"sw_0.txt": line("interconnect_power_est", 0, 7)}, None, "has no power log of a node"),
     ],
 )  # fmt: skip
-def test_power_by_the_official_rule(files: dict[str, bytes], watts: float | None, problem: str | None) -> None:
+def test_power_by_the_official_rule(
+    files: dict[str, bytes], watts: float | None, problem: str | None
+) -> None:
     power = read_power((name, [data]) for name, data in files.items())
     assert (power.watts, power.problem) == (pytest.approx(watts) if watts else None, problem)
 
 
 def test_energy_is_averaged_over_the_runs_of_the_score(tmp_path: Path) -> None:
-    """By hand: 600, 660, 720, 780 and 1200 s at 1 to 5 kW; the kept ones are 1.32, 2.16 and 3.12 MJ."""
+    """By hand: 600, 660, 720, 780 and 1200 s at 1 to 5 kW; the kept ones are 1.32, 2.16 and 3.12
+    MJ.
+    """
     folder = entry(tmp_path, FIVE, scaling={"scaling_factor": 1.5})
     for run in range(5):
         put(folder, f"power/result_{run}/node_0.txt", node((60, 1000 * (run + 1))))
@@ -293,7 +383,9 @@ def test_energy_is_averaged_over_the_runs_of_the_score(tmp_path: Path) -> None:
     (folder / "power/result_2/node_0.txt").write_bytes(node((30, 300), stop_=0))
     record, _, findings = score_one(tmp_path)
     assert (record["energy_j"], record["minutes"]) == (None, 18.0)
-    assert findings == [f"{PLACE}/resnet/result_2.txt: its energy is unknown: node_0.txt: {STOPPED}"]
+    assert findings == [
+        f"{PLACE}/resnet/result_2.txt: its energy is unknown: node_0.txt: {STOPPED}"
+    ]
 
 
 def test_a_tree_of_scored_entries_keeps_no_evaluations(tmp_path: Path) -> None:
@@ -305,10 +397,14 @@ def test_a_tree_of_scored_entries_keeps_no_evaluations(tmp_path: Path) -> None:
 
 def test_paths_of_power_logs_are_found() -> None:
     paths = [
-        f"{PLACE}/bert/{name}" for name in ("result_0.txt", "power/result_0/node_0.txt", "power/result_0/sw_0.txt")
+        f"{PLACE}/bert/{name}"
+        for name in ("result_0.txt", "power/result_0/node_0.txt", "power/result_0/sw_0.txt")
     ]
     [only] = find_entries(paths, load_rules(), "2.0").entries
-    assert (only.logs, only.power) == (("result_0.txt",), ("result_0/node_0.txt", "result_0/sw_0.txt"))
+    assert (only.logs, only.power) == (
+        ("result_0.txt",),
+        ("result_0/node_0.txt", "result_0/sw_0.txt"),
+    )
 
 
 def test_every_target_and_size_is_of_a_known_benchmark() -> None:

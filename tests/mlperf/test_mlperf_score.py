@@ -17,7 +17,18 @@ from ipu_results.mlperf.round import COLUMNS
 from ipu_results.mlperf.rules import load_rules, olympic_mean
 from ipu_results.mlperf.score import score_entry
 
-from tests.mlperf.mlperf_support import FIVE, SYSTEM, entry, evaluation, line, log, logs, put, score_one, stop
+from tests.mlperf.mlperf_support import (
+    FIVE,
+    SYSTEM,
+    entry,
+    evaluation,
+    line,
+    log,
+    logs,
+    put,
+    score_one,
+    stop,
+)
 
 RULES = load_rules()
 PLACE = "ACME/results/acme1"
@@ -40,9 +51,10 @@ def test_a_whole_record(tmp_path: Path) -> None:
     record, _, findings = score_one(tmp_path)
     description = digest(json.dumps(SYSTEM).encode())
     cite = (
-        "MLPerf Training v2.0 closed resnet, ACME, https://github.com/mlcommons/training_results_v2.0, "
-        "ACME/results/acme1/resnet; MLPerf ID not known; day of retrieval not known; computed from the logs by "
-        "ipu-results, result not verified by MLCommons Association"
+        "MLPerf Training v2.0 closed resnet, ACME,"
+        " https://github.com/mlcommons/training_results_v2.0, ACME/results/acme1/resnet; MLPerf ID"
+        " not known; day of retrieval not known; computed from the logs by ipu-results, result not"
+        " verified by MLCommons Association"
     )
     assert tuple(record) == COLUMNS["mlperf_entries"]
     assert tuple(record.values()) == (
@@ -58,7 +70,19 @@ def test_a_whole_record(tmp_path: Path) -> None:
             43.0 * 1_281_168,
             None,
         ),
-        *("top-1 accuracy", 0.759, 0.76, "reached", None, None, None, "ACME Xenon", 2, "Linux 5.4", "NCCL 2.9"),
+        *(
+            "top-1 accuracy",
+            0.759,
+            0.76,
+            "reached",
+            None,
+            None,
+            None,
+            "ACME Xenon",
+            2,
+            "Linux 5.4",
+            "NCCL 2.9",
+        ),
         *[None] * 8,  # memory, links, notes and energy
         *(DESCRIPTION, description, digest(scaling), None, cite),
     )
@@ -116,7 +140,12 @@ def test_olympic_mean(values: list[float], missing: int, drop: int, mean: float 
     ],
 )
 def test_an_invalid_run_counts_as_one_of_the_slowest(
-    tmp_path: Path, benchmark: str, minutes: list[float], aborted: int, expected: float | None, reason: str | None
+    tmp_path: Path,
+    benchmark: str,
+    minutes: list[float],
+    aborted: int,
+    expected: float | None,
+    reason: str | None,
 ) -> None:
     entry(tmp_path, [log(1, status="aborted")] * aborted + logs(*minutes), benchmark)
     record, _, _ = score_one(tmp_path)
@@ -132,7 +161,10 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         (log(10, status="Success"), "its status is Success"),
         (log(10, status={"a": 1}), 'its status is {"a": 1}'),
         (log(10, status=None), "its run_stop has no status"),
-        (line("init_start", -1) + line("init_stop") + line("run_start"), "has run_start and no run_stop"),
+        (
+            line("init_start", -1) + line("init_stop") + line("run_start"),
+            "has run_start and no run_stop",
+        ),
         (line("init_start", -1) + line("init_stop"), "has no run_start and no run_stop"),
         (stop(5), "has no run_start before its run_stop"),
         (stop(5, None), "has no run_start before its run_stop"),
@@ -142,13 +174,19 @@ def test_an_invalid_run_counts_as_one_of_the_slowest(
         (b"", "holds no :::MLLOG line"),
         (b":::MLLOG", "holds no :::MLLOG line"),
         (b":::MLPv0.5.0 resnet 1 run_start\n", "has the syntax of v0.5"),
-        (log(10) + b':::MLLOG {"key": \n', "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)"),
+        (
+            log(10) + b':::MLLOG {"key": \n',
+            "line 7 is not JSON: Expecting value: line 1 column 8 (char 7)",
+        ),
     ],
 )
 def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -> None:
     entry(tmp_path, [*FIVE[:4], written])
     record, runs, findings = score_one(tmp_path)
-    assert [(run["counted"], run["reason"]) for run in runs] == [*[(True, None)] * 4, (False, reason)]
+    assert [(run["counted"], run["reason"]) for run in runs] == [
+        *[(True, None)] * 4,
+        (False, reason),
+    ]
     assert record["minutes"] == 12.0
     assert findings == [f"{PLACE}/resnet/result_4.txt: does not count: {reason}"]
 
@@ -163,15 +201,21 @@ def test_why_a_run_does_not_count(tmp_path: Path, written: bytes, reason: str) -
         ("ajar", 30, "its initialisation took 30.0 minutes, the limit is 30"),
     ],
 )
-def test_initialisation_has_a_limit(tmp_path: Path, division: str, init: float, reason: str | None) -> None:
+def test_initialisation_has_a_limit(
+    tmp_path: Path, division: str, init: float, reason: str | None
+) -> None:
     entry(tmp_path, [*FIVE[:4], log(13, init=init)], described=SYSTEM | {"division": division})
     assert score_one(tmp_path)[1][4]["reason"] == reason
 
 
-BROKEN_FACTORS: list[Any] = [{"scaling_factor": factor} for factor in (True, "1.5", 0, math.nan, 10**400)]
+BROKEN_FACTORS: list[Any] = [
+    {"scaling_factor": factor} for factor in (True, "1.5", 0, math.nan, 10**400)
+]
 
 
-@pytest.mark.parametrize("scaling", [None, {"scaling_factor": 1.023}, {"scaling_factor": 2, "reason": "review"}])
+@pytest.mark.parametrize(
+    "scaling", [None, {"scaling_factor": 1.023}, {"scaling_factor": 2, "reason": "review"}]
+)
 def test_scores_are_scaled(tmp_path: Path, scaling: dict[str, float] | None) -> None:
     entry(tmp_path, FIVE, scaling=scaling)
     record, _, findings = score_one(tmp_path)
@@ -180,11 +224,17 @@ def test_scores_are_scaled(tmp_path: Path, scaling: dict[str, float] | None) -> 
     assert record["run_minutes_min"] == 10.0
 
 
-@pytest.mark.parametrize("scaling", [*BROKEN_FACTORS, {}, "[1]", '{"scaling_factor": 1.5', "[" * 100_000, b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "scaling", [*BROKEN_FACTORS, {}, "[1]", '{"scaling_factor": 1.5', "[" * 100_000, b"\xff\xfe"]
+)
 def test_an_unreadable_scaling_factor_makes_no_score(tmp_path: Path, scaling: Any) -> None:
     entry(tmp_path, FIVE, scaling=scaling)
     record, _, [finding] = score_one(tmp_path)
-    assert (record["scaling_factor"], record["minutes"], record["run_minutes_min"]) == (None, None, 10.0)
+    assert (record["scaling_factor"], record["minutes"], record["run_minutes_min"]) == (
+        None,
+        None,
+        10.0,
+    )
     assert record["no_score_reason"] == "its scaling factor cannot be read"
     assert finding.startswith(f"{PLACE}/resnet/scaling.json: ")
 
@@ -199,7 +249,9 @@ def test_an_unreadable_scaling_factor_makes_no_score(tmp_path: Path, scaling: An
         ("mask", 4, "has 4 logs, the rules require 5"),
     ],
 )
-def test_another_number_of_logs_is_a_finding(tmp_path: Path, benchmark: str, count: int, finding: str | None) -> None:
+def test_another_number_of_logs_is_a_finding(
+    tmp_path: Path, benchmark: str, count: int, finding: str | None
+) -> None:
     entry(tmp_path, logs(*range(10, 10 + count)), benchmark)
     record, _, findings = score_one(tmp_path)
     assert record["minutes"] == 10 + (count - 1) / 2
@@ -212,7 +264,9 @@ def test_runs_that_the_rules_require() -> None:
     expected = {3: ["gpt3", "llama31_405b"], 40: ["unet3d"]}
     expected[5] = ["dlrm", "mask", "maskrcnn", "resnet", "retinanet", "ssd"]
     for name, benchmark in RULES.benchmarks.items():
-        assert benchmark.runs == next((runs for runs, names in expected.items() if name in names), 10)
+        assert benchmark.runs == next(
+            (runs for runs, names in expected.items() if name in names), 10
+        )
         assert benchmark.drop == (4 if name == "unet3d" else 1)
     assert len(RULES.benchmarks) == 21
     assert sum(map(len, expected.values())) == 9
@@ -226,9 +280,15 @@ def test_runs_that_the_rules_require() -> None:
         (3, (1, 1, 1, 1, 1), None),
     ],
 )
-def test_samples_of_bert(tmp_path: Path, train_samples: object, epochs: tuple[int, ...], samples: float | None) -> None:
+def test_samples_of_bert(
+    tmp_path: Path, train_samples: object, epochs: tuple[int, ...], samples: float | None
+) -> None:
     inner = line("train_samples", 9, train_samples)
-    entry(tmp_path, [log(10, inner=evaluation(9, epoch_num=count) + inner) for count in epochs], "bert")
+    entry(
+        tmp_path,
+        [log(10, inner=evaluation(9, epoch_num=count) + inner) for count in epochs],
+        "bert",
+    )
     record, _, _ = score_one(tmp_path)
     assert (record["epochs_to_converge"], record["samples_to_converge"]) == (None, samples)
 
@@ -236,7 +296,9 @@ def test_samples_of_bert(tmp_path: Path, train_samples: object, epochs: tuple[in
 def test_epochs_of_unknown_size_have_no_samples(tmp_path: Path) -> None:
     sizes: list[object] = [[1000, 2000], "1000", None, None, None]
     inner = evaluation(9, epoch_num=40)
-    entry(tmp_path, [log(10, inner=inner + line("train_samples", 0, size)) for size in sizes], "gnmt")
+    entry(
+        tmp_path, [log(10, inner=inner + line("train_samples", 0, size)) for size in sizes], "gnmt"
+    )
     record, _, _ = score_one(tmp_path)
     assert (record["epochs_to_converge"], record["samples_to_converge"]) == (40.0, None)
     (tmp_path / PLACE / "gnmt/result_4.txt").write_bytes(log(10, inner=b""))
@@ -246,7 +308,17 @@ def test_epochs_of_unknown_size_have_no_samples(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("measured", "samples"),
     [
-        ([("FID", 95, 1), ("CLIP", 0.16, 1), ("FID", 89, 2), ("CLIP", 0.16, 2), ("FID", 80, 3), ("CLIP", 0.2, 3)], 2.0),
+        (
+            [
+                ("FID", 95, 1),
+                ("CLIP", 0.16, 1),
+                ("FID", 89, 2),
+                ("CLIP", 0.16, 2),
+                ("FID", 80, 3),
+                ("CLIP", 0.2, 3),
+            ],
+            2.0,
+        ),
         ([("FID", 90, 1), ("CLIP", 0.15, 1)], 1.0),
         ([("CLIP", 0.2, 1), ("CLIP", 0.2, 2), ("FID", 80, 2), ("FID", 80, 1)], 1.0),
         ([("FID", 80, 1), ("FID", 70, 1)], None),
@@ -258,18 +330,28 @@ def test_epochs_of_unknown_size_have_no_samples(tmp_path: Path) -> None:
 def test_two_metrics_converge_together(
     tmp_path: Path, measured: list[tuple[str, object, int]], samples: float | None
 ) -> None:
-    inner = b"".join(evaluation(5, value, metric=metric, samples_count=count) for metric, value, count in measured)
+    inner = b"".join(
+        evaluation(5, value, metric=metric, samples_count=count)
+        for metric, value, count in measured
+    )
     entry(tmp_path, [log(10, inner=inner)] * 10, "stable_diffusion")
     assert score_one(tmp_path)[0]["samples_to_converge"] == samples
 
 
 def test_batch_size_of_an_entry(tmp_path: Path) -> None:
-    for number, (sizes, expected) in enumerate([([256] * 5, 256), ([256] * 4 + [None], 256), ([None] * 5, None)]):
+    for number, (sizes, expected) in enumerate(
+        [([256] * 5, 256), ([256] * 4 + [None], 256), ([None] * 5, None)]
+    ):
         entry(tmp_path / str(number), [log(10, gbs=size) for size in sizes])
         assert score_one(tmp_path / str(number))[0]["global_batch_size"] == expected
-    entry(tmp_path / "two", [*FIVE[:4], log(20, inner=evaluation(9, epoch_num=4) + line("global_batch_size", 1, 512))])
+    entry(
+        tmp_path / "two",
+        [*FIVE[:4], log(20, inner=evaluation(9, epoch_num=4) + line("global_batch_size", 1, 512))],
+    )
     record, _, findings = score_one(tmp_path / "two")
-    assert findings == [f"{PLACE}/resnet/result_4.txt: logs several global batch sizes; none is used"]
+    assert findings == [
+        f"{PLACE}/resnet/result_4.txt: logs several global batch sizes; none is used"
+    ]
     assert (record["global_batch_size"], record["minutes"]) == (256, 12.0)
 
 
@@ -281,7 +363,9 @@ def test_only_path_and_description_are_sources(tmp_path: Path) -> None:
     for place in (folder, folder.parent, tmp_path, tmp_path / "ACME", tmp_path / "ACME/results"):
         put(place, "summary.csv", "system,resnet\nacme1,1.0\n")
     record, _, findings = score_one(tmp_path)
-    kept = [record[name] for name in ("submitter", "division", "availability", "benchmark", "minutes")]
+    kept = [
+        record[name] for name in ("submitter", "division", "availability", "benchmark", "minutes")
+    ]
     assert kept == ["ACME", "closed", "onprem", "resnet", 12.0]
     other = "is a log of bert by its submission_benchmark"
     assert findings == [f"{PLACE}/resnet/result_{number}.txt: {other}" for number in range(5)]
@@ -293,7 +377,14 @@ def describe(**changed: object) -> System:
 
 
 SPELLINGS = {
-    "onprem": ["on-prem", "on-premise", "Available", "available on-premise", "available onpremise", " onprem "],
+    "onprem": [
+        "on-prem",
+        "on-premise",
+        "Available",
+        "available on-premise",
+        "available onpremise",
+        " onprem ",
+    ],
     "cloud": ["cloud", "available cloud", "Available in cloud", "available-cloud"],
     "preview": ["Preview"],
     "research": ["Research", "RDI", "rdo", "internal", "Research, Development, or Internal (RDI)"],
@@ -311,7 +402,10 @@ def test_spellings_of_an_availability(availability: str | None) -> None:
 
 
 def test_spellings_of_a_division() -> None:
-    divisions = {spelling: describe(division=spelling).division for spelling in ("closed", "close", "OPEN ", "ajar")}
+    divisions = {
+        spelling: describe(division=spelling).division
+        for spelling in ("closed", "close", "OPEN ", "ajar")
+    }
     assert divisions == {"closed": "closed", "close": "closed", "OPEN ": "open", "ajar": None}
 
 
@@ -327,7 +421,9 @@ def test_numbers_of_accelerators() -> None:
 @pytest.mark.parametrize("name", ["Bow-Pod16", "NVIDIA A100-SXM4-80GB (400W)", "Größe\t1"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
 def test_names_are_kept_as_printed(name: str, encoding: str) -> None:
-    text = json.dumps(SYSTEM | {"system_name": name, "accelerator_model_name": f" {name} "}, ensure_ascii=False)
+    text = json.dumps(
+        SYSTEM | {"system_name": name, "accelerator_model_name": f" {name} "}, ensure_ascii=False
+    )
     system = read_system(text.encode(encoding), RULES)
     assert (system.name, system.accelerator) == (name, name)
 
@@ -345,14 +441,21 @@ def test_names_are_kept_as_printed(name: str, encoding: str) -> None:
 def test_an_unknown_system_has_a_score(tmp_path: Path, described: str | None, finding: str) -> None:
     entry(tmp_path, FIVE, described=described)
     record, _, findings = score_one(tmp_path)
-    assert [record[name] for name in ("minutes", "system", "division", "accelerators")] == [12.0, None, None, None]
+    assert [record[name] for name in ("minutes", "system", "division", "accelerators")] == [
+        12.0,
+        None,
+        None,
+        None,
+    ]
     assert len(findings) == 1
     assert findings[0].startswith(f"{DESCRIPTION}: {finding}")
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 FIELDS = st.dictionaries(st.sampled_from(sorted(SYSTEM)), JSON)
@@ -376,7 +479,13 @@ LOGS = st.builds(
     global_batch_size=st.none() | st.integers(1, 2**62),
     train_samples=st.none() | AMOUNTS,
     evaluations=st.lists(
-        st.builds(Evaluation, METRICS, st.none() | AMOUNTS, st.sampled_from(["epochs", "samples"]), AMOUNTS)
+        st.builds(
+            Evaluation,
+            METRICS,
+            st.none() | AMOUNTS,
+            st.sampled_from(["epochs", "samples"]),
+            AMOUNTS,
+        )
     ).map(tuple),
 )
 
@@ -384,14 +493,22 @@ LOGS = st.builds(
 @given(
     st.lists(LOGS, max_size=8),
     st.sampled_from(["resnet", "unet3d", "stable_diffusion", "bert", "novel"]),
-    st.none() | st.binary(max_size=5) | st.floats().map(lambda factor: json.dumps({"scaling_factor": factor}).encode()),
+    st.none()
+    | st.binary(max_size=5)
+    | st.floats().map(lambda factor: json.dumps({"scaling_factor": factor}).encode()),
 )
 def test_any_logs_are_scored(read: list[Log], benchmark: str, scaling: bytes | None) -> None:
     files = {f"result_{number}.txt": each for number, each in enumerate(read)}
-    scored = score_entry(Entry("", "2.0", "ACME", "acme1", benchmark), files, System(), scaling, RULES)
+    scored = score_entry(
+        Entry("", "2.0", "ACME", "acme1", benchmark), files, System(), scaling, RULES
+    )
     assert (scored.minutes is None) == (scored.reason is not None)
     assert len(scored.runs) == len(read)
     if scored.minutes is not None and scored.scaling_factor == 1.0:
         assert scored.run_minutes_min is not None
         assert scored.run_minutes_max is not None
-        assert scored.run_minutes_min * (1 - 1e-12) <= scored.minutes <= scored.run_minutes_max * (1 + 1e-12)
+        assert (
+            scored.run_minutes_min * (1 - 1e-12)
+            <= scored.minutes
+            <= scored.run_minutes_max * (1 + 1e-12)
+        )

@@ -1,4 +1,6 @@
-"""Speed apart from convergence: the parts of a run's minutes, and their sums over the runs of an entry."""
+"""Speed apart from convergence: the parts of a run's minutes, and their sums over the runs of an
+entry.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ RULES = load_rules()
 def measure(*pieces: bytes, benchmark: str = "llama31_8b", stopped: float = 10) -> Speed:
     log = read(BEGIN, *pieces, stop(stopped))
     return measure_speed(
-        log, measure_run(log, RULES.benchmark(benchmark), "5.1")[0], RULES.benchmark(benchmark).first_epoch
+        log,
+        measure_run(log, RULES.benchmark(benchmark), "5.1")[0],
+        RULES.benchmark(benchmark).first_epoch,
     )
 
 
@@ -35,9 +39,13 @@ def approximate(*values: float) -> tuple[Any, ...]:
 
 
 def test_minutes_are_startup_training_and_wait() -> None:
-    """By hand: 2 minutes per 1,000 samples between the evaluations; the first comes half a minute late."""
+    """By hand: 2 minutes per 1,000 samples between the evaluations; the first comes half a minute
+    late.
+    """
     speed = measure(at(2.5, 1000), at(4.4, 2000), at(8.5, 4000))
-    slope, error, startup, wait = approximate(0.002, math.sqrt((0.1**2 / 1000 + 0.1**2 / 2000) / 3000), 0.5, 1.5)
+    slope, error, startup, wait = approximate(
+        0.002, math.sqrt((0.1**2 / 1000 + 0.1**2 / 2000) / 3000), 0.5, 1.5
+    )
     assert speed == Speed(3, slope, error, startup, wait)
 
 
@@ -52,9 +60,13 @@ def test_minutes_are_startup_training_and_wait() -> None:
         ("unet3d", [{"epoch_num": 16_800}, {"epoch_num": 33_600}], 4 / 16_800),
     ],
 )
-def test_counts_of_any_unit_are_samples(benchmark: str, counts: list[dict[str, float]], slope: float) -> None:
+def test_counts_of_any_unit_are_samples(
+    benchmark: str, counts: list[dict[str, float]], slope: float
+) -> None:
     pieces = [evaluation(at_, 0.1, **count) for at_, count in zip((5, 9), counts, strict=True)]
-    assert measure(*pieces, benchmark=benchmark).minutes_per_sample == pytest.approx(slope, rel=1e-12)
+    assert measure(*pieces, benchmark=benchmark).minutes_per_sample == pytest.approx(
+        slope, rel=1e-12
+    )
 
 
 def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
@@ -68,9 +80,19 @@ def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
     [
         ([], "llama31_8b", 0, None, "its log holds no readable evaluation"),
         ([at(9, 1000)], "llama31_8b", 1, 1, "it has a single evaluation"),
-        ([at(4, 2000), at(9, 1000)], "llama31_8b", 2, 1, "the samples of its evaluations do not grow with time"),
         (
-            [evaluation(4, epoch_num=1), evaluation(9, epoch_num=1), line("train_samples", 9, 900_000)],
+            [at(4, 2000), at(9, 1000)],
+            "llama31_8b",
+            2,
+            1,
+            "the samples of its evaluations do not grow with time",
+        ),
+        (
+            [
+                evaluation(4, epoch_num=1),
+                evaluation(9, epoch_num=1),
+                line("train_samples", 9, 900_000),
+            ],
             *("bert", 1, 1, "its evaluations do not say how many samples were trained"),
         ),
         (
@@ -78,11 +100,32 @@ def test_what_is_written_twice_or_before_the_start_is_one_point() -> None:
             *("minigo", 2, 1, "its evaluations do not say how many samples were trained"),
         ),
         # Stored models that are evaluated after training, and counts that begin long before.
-        ([at(9.8, 1000), at(9.9, 2000)], "llama31_8b", 2, 0.1, "its evaluations are not spread over its training"),
-        ([at(1, 9000), at(9, 9900)], "llama31_8b", 2, 1, "its evaluations are not spread over its training"),
-        ([at(5, 1000), at(10.1, 2000)], "llama31_8b", 2, None, "its last evaluation is after its run_stop"),
         (
-            [evaluation(5, 80, metric="FID", samples_count=9), evaluation(5, 0.2, metric="CLIP", samples_count=9)],
+            [at(9.8, 1000), at(9.9, 2000)],
+            "llama31_8b",
+            2,
+            0.1,
+            "its evaluations are not spread over its training",
+        ),
+        (
+            [at(1, 9000), at(9, 9900)],
+            "llama31_8b",
+            2,
+            1,
+            "its evaluations are not spread over its training",
+        ),
+        (
+            [at(5, 1000), at(10.1, 2000)],
+            "llama31_8b",
+            2,
+            None,
+            "its last evaluation is after its run_stop",
+        ),
+        (
+            [
+                evaluation(5, 80, metric="FID", samples_count=9),
+                evaluation(5, 0.2, metric="CLIP", samples_count=9),
+            ],
             *("stable_diffusion", 1, None, "its evaluations are of stored models"),
         ),
     ],
@@ -96,17 +139,26 @@ def test_why_a_run_has_no_speed(
 
 
 def test_a_run_without_start_has_no_speed() -> None:
-    assert measure_speed(Log(), Convergence(), 0) == Speed(no_speed_reason="its log has no run_start before a run_stop")
+    assert measure_speed(Log(), Convergence(), 0) == Speed(
+        no_speed_reason="its log has no run_start before a run_stop"
+    )
 
 
 def test_the_standard_error_is_the_spread_of_the_slope() -> None:
-    """Draw runs whose steps are independent: the slopes differ as the mean of their standard errors says."""
+    """Draw runs whose steps are independent: the slopes differ as the mean of their standard errors
+    says.
+    """
     draw = random.Random(7)
     slopes, errors = [], []
     for _ in range(4000):
         points = [(100.0, 0.0)]
         for samples in (100, 300, 200, 400):
-            points.append((points[-1][0] + samples, points[-1][1] + draw.gauss(2 * samples, 3 * math.sqrt(samples))))
+            points.append(
+                (
+                    points[-1][0] + samples,
+                    points[-1][1] + draw.gauss(2 * samples, 3 * math.sqrt(samples)),
+                )
+            )
         slopes.append((points[-1][1] - points[0][1]) / 1000)
         errors.append(estimate_error(points) or 0)
     assert stdev(slopes) == pytest.approx(3 / math.sqrt(1000), rel=0.05)
@@ -116,15 +168,29 @@ def test_the_standard_error_is_the_spread_of_the_slope() -> None:
 def run(sha256: str | None, slope: float | None, **changed: Any) -> LoggedRun:
     reason = None if slope else "it has a single evaluation"
     known = {"round": "2.0", "path": "p", "sha256": sha256, "counted": True, "wait_minutes": 1.0}
-    known |= {"minutes_per_sample": slope, "startup_minutes": slope and 0.5, "no_speed_reason": reason}
+    known |= {
+        "minutes_per_sample": slope,
+        "startup_minutes": slope and 0.5,
+        "no_speed_reason": reason,
+    }
     return LoggedRun(**dict.fromkeys(LoggedRun._fields) | known | changed)
 
 
 def test_an_entry_has_the_mean_of_its_different_counted_runs() -> None:
-    runs = [run("a", 1.0), run("b", 2.0), run("c", 3.0), run("c", 3.0), run("d", 9.0, counted=False)]
+    runs = [
+        run("a", 1.0),
+        run("b", 2.0),
+        run("c", 3.0),
+        run("c", 3.0),
+        run("d", 9.0, counted=False),
+    ]
     entry: dict[str, Any] = {"round": "2.0", "path": "p", "scaling_factor": 1.0}
     add_speeds([entry], {("2.0", "p"): runs})
-    assert (entry["minutes_per_sample"], entry["speed_runs"], entry["startup_minutes"]) == (2.0, 3, 0.5)
+    assert (entry["minutes_per_sample"], entry["speed_runs"], entry["startup_minutes"]) == (
+        2.0,
+        3,
+        0.5,
+    )
     half = 4.302652729911275 / math.sqrt(3)  # Student's t at 95 % with two degrees of freedom
     assert entry["minutes_per_sample_high"] == pytest.approx(2 + half, rel=1e-9)
     assert entry["minutes_per_sample_low"] == 0.0  # and not below
@@ -140,20 +206,34 @@ def test_few_runs_have_no_interval_and_none_a_reason() -> None:
 
 PARTS = "startup_minutes + minutes_per_sample * samples + wait_minutes"
 FACTS = {
-    f"SELECT count(*) > 18000, max(abs({PARTS} - minutes) / minutes) < 1e-9 FROM mlperf_runs "
-    "WHERE minutes_per_sample IS NOT NULL": [(True, True)],
-    "SELECT count(*) FROM mlperf_runs WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [(0,)],
-    "SELECT count(*) FROM mlperf_entries WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [(0,)],
+    f"SELECT count(*) > 18000, max(abs({PARTS} - minutes) / minutes) < 1e-9 FROM mlperf_runs WHERE minutes_per_sample IS NOT NULL": [
+        (True, True)
+    ],
+    "SELECT count(*) FROM mlperf_runs WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [
+        (0,)
+    ],
+    "SELECT count(*) FROM mlperf_entries WHERE (minutes_per_sample IS NULL) = (no_speed_reason IS NULL)": [
+        (0,)
+    ],
     # The gain of POD16 from v1.0 to v1.1, and what the runs of v1.1 waited for.
-    "SELECT round, 1e6 * minutes_per_sample, 0.5e6 * (minutes_per_sample_high - minutes_per_sample_low), "
-    "wait_minutes FROM mlperf_entries WHERE path = 'Graphcore/results/ipu-pod16-POPART-closed/bert' AND round < '2' "
-    "ORDER BY round": [
-        ("1.0", pytest.approx(12.582, abs=5e-4), pytest.approx(0.021, abs=5e-4), pytest.approx(0, abs=1e-3)),
-        ("1.1", pytest.approx(11.752, abs=5e-4), pytest.approx(0.059, abs=5e-4), pytest.approx(2.93, abs=5e-3)),
+    "SELECT round, 1e6 * minutes_per_sample, 0.5e6 * (minutes_per_sample_high - minutes_per_sample_low), wait_minutes FROM mlperf_entries WHERE path = 'Graphcore/results/ipu-pod16-POPART-closed/bert' AND round < '2' ORDER BY round": [
+        (
+            "1.0",
+            pytest.approx(12.582, abs=5e-4),
+            pytest.approx(0.021, abs=5e-4),
+            pytest.approx(0, abs=1e-3),
+        ),
+        (
+            "1.1",
+            pytest.approx(11.752, abs=5e-4),
+            pytest.approx(0.059, abs=5e-4),
+            pytest.approx(2.93, abs=5e-3),
+        ),
     ],
     # Four logs of one entry evaluate after their run_stop.
-    "SELECT round, path, count(*) FROM mlperf_runs WHERE no_speed_reason LIKE '%after its run_stop' "
-    "AND path NOT LIKE '%/minigo' GROUP BY ALL": [("3.1", "xFusion/results/G5500V7x8xL40S/bert", 4)],
+    "SELECT round, path, count(*) FROM mlperf_runs WHERE no_speed_reason LIKE '%after its run_stop' AND path NOT LIKE '%/minigo' GROUP BY ALL": [
+        ("3.1", "xFusion/results/G5500V7x8xL40S/bert", 4)
+    ],
 }
 
 

@@ -10,7 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from ipu_results.analyses import mlperf, mlperf_order
-from ipu_results.link.mlperf_ranking import assess_runs, describe_interval, list_pair_tests, resolve_rankings
+from ipu_results.link.mlperf_ranking import (
+    assess_runs,
+    describe_interval,
+    list_pair_tests,
+    resolve_rankings,
+)
 from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.rules import load_rules, round_key
 
@@ -19,7 +24,8 @@ from tests.conftest import Query
 
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
 COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
-# Path, minutes, number of accelerators, first log: a and b share one, b and c are tied, d is far, e has two runs.
+# Path, minutes, number of accelerators, first log: a and b share one, b and c are tied, d is far, e
+# has two runs.
 ENTRIES = (
     ("Graphcore/a", 10.0, 16, "x"),
     ("Baidu/b", 10.1, 8, "x"),
@@ -32,40 +38,76 @@ ENTRIES = (
 def make_database(
     entries: tuple[tuple[str, float, int, str | None], ...] = ENTRIES, **changes: dict[str, Any]
 ) -> Database:
-    """Make a warehouse of one ranking through the functions of a build; `changes` are of entries, by folder."""
+    """Make a warehouse of one ranking through the functions of a build; `changes` are of entries,
+    by folder.
+    """
     runs: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
     for path, score, accelerators, digest in entries:
         submitter = path.split("/")[0]
         records.append(
             {
-                **{"round": "2.0", "division": "closed", "benchmark": "bert", "path": path, "minutes": score},
-                **{"submitter": submitter, "accelerators": accelerators, "scaling_factor": 1.0, "attribution": path},
+                **{
+                    "round": "2.0",
+                    "division": "closed",
+                    "benchmark": "bert",
+                    "path": path,
+                    "minutes": score,
+                },
+                **{
+                    "submitter": submitter,
+                    "accelerators": accelerators,
+                    "scaling_factor": 1.0,
+                    "attribution": path,
+                },
                 "accelerator": "Graphcore IPU" if submitter in {"Graphcore", "Baidu"} else "A100",
                 "accelerator_canonical": "GC200" if submitter in {"Graphcore", "Baidu"} else "A100",
-                **{"company": submitter, "minutes_per_sample": score / 160, "energy_j": 3.6e6 * accelerators},
+                **{
+                    "company": submitter,
+                    "minutes_per_sample": score / 160,
+                    "energy_j": 3.6e6 * accelerators,
+                },
                 **{"n_runs": 5, "n_success": 5},
-                **{"comparable_model": "BERT", "comparable_rounds": "1.0-5.0", "samples_to_converge": 160.0},
+                **{
+                    "comparable_model": "BERT",
+                    "comparable_rounds": "1.0-5.0",
+                    "samples_to_converge": 160.0,
+                },
                 **changes.get(path.split("/")[1], {}),
             }
         )
         minutes = RUNS[:2] if submitter == "Dell" else RUNS
         for number, value in enumerate(minutes):
             name = digest if digest and number == 0 else f"{path}{number}"
-            run = {"round": "2.0", "path": path, "sha256": name, "minutes": value + score - 10, "counted": True}
+            run = {
+                "round": "2.0",
+                "path": path,
+                "sha256": name,
+                "minutes": value + score - 10,
+                "counted": True,
+            }
             runs.append({**run, "copies": 2 if name == digest else 1})
     evidence = assess_runs(records, group_runs(pd.DataFrame(runs, columns=COLUMNS)), load_rules())
     completed = [{**record, **describe_interval(record, evidence)} for record in records]
     tests = pd.DataFrame(list_pair_tests(evidence)).to_dict("records")
     resolution = resolve_rankings(completed, evidence)
     return make_warehouse(
-        (), mlperf_entries=completed, mlperf_runs=runs, rank_resolution=resolution, mlperf_pair_tests=tests
+        (),
+        mlperf_entries=completed,
+        mlperf_runs=runs,
+        rank_resolution=resolution,
+        mlperf_pair_tests=tests,
     )
 
 
 def test_every_pair_has_an_outcome() -> None:
-    rows = make_database().query("SELECT path, other_path, shared_logs, outcome FROM mlperf_pairs ORDER BY ALL")
-    short = {(path.split("/")[1], other.split("/")[1]): (logs, outcome) for path, other, logs, outcome in rows}
+    rows = make_database().query(
+        "SELECT path, other_path, shared_logs, outcome FROM mlperf_pairs ORDER BY ALL"
+    )
+    short = {
+        (path.split("/")[1], other.split("/")[1]): (logs, outcome)
+        for path, other, logs, outcome in rows
+    }
     assert short == {
         ("a", "b"): (1, "shared-logs"),
         ("a", "c"): (0, "tied"),
@@ -79,7 +121,9 @@ def test_every_pair_has_an_outcome() -> None:
 
 def test_ranking_has_the_ranks_that_the_intervals_allow() -> None:
     columns = "path, rank, best_rank, worst_rank, tied_with, tied_ranks, outcome"
-    rows = make_database().query(f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank")
+    rows = make_database().query(
+        f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank"
+    )
     assert rows == [
         ("Graphcore/a", 1, 1, 4, 2, "2, 3", None),
         ("Baidu/b", 2, 1, 4, 2, "1, 3", "shared-logs"),
@@ -91,7 +135,8 @@ def test_ranking_has_the_ranks_that_the_intervals_allow() -> None:
 
 def test_ranking_of_one_size_has_entries_of_that_size() -> None:
     rows = make_database().query(
-        "SELECT ranking, rank, path, round(gap_percent, 1) FROM mlperf_ranking WHERE scope = 'same-size' ORDER BY ALL"
+        "SELECT ranking, rank, path, round(gap_percent, 1) FROM mlperf_ranking WHERE scope ="
+        " 'same-size' ORDER BY ALL"
     )
     assert rows == [
         ("2.0/bert/closed/same-size/16", 1, "Graphcore/a", None),
@@ -112,18 +157,23 @@ def test_entry_on_ipus_is_next_to_every_other_entry() -> None:
     slower = make_database((("Baidu/b", 10.2, 8, None), ("NVIDIA/c", 5.0, 8, None)))
     assert slower.query("SELECT outcome FROM mlperf_ipu") == [("ipu-slower",)]
     alone = make_database((("Baidu/b", 10.2, 8, None),))
-    assert alone.query("SELECT ipu_path, path, outcome FROM mlperf_ipu") == [("Baidu/b", None, None)]
+    assert alone.query("SELECT ipu_path, path, outcome FROM mlperf_ipu") == [
+        ("Baidu/b", None, None)
+    ]
 
 
 def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
     columns = "accelerators, entries, best_minutes, median_minutes, best_accelerator_minutes"
-    assert make_database().query(f"SELECT {columns} FROM mlperf_trends WHERE scope <> 'same-chip'") == [
+    assert make_database().query(
+        f"SELECT {columns} FROM mlperf_trends WHERE scope <> 'same-chip'"
+    ) == [
         (None, 5, 10.0, 10.15, pytest.approx(80.8)),
         (8, 2, 10.1, 10.125, pytest.approx(80.8)),
         (16, 3, 10.0, 14.0, 160.0),
     ]
     rates = (
-        "SELECT best_samples_per_accelerator_minute FROM mlperf_trends WHERE accelerators = 16 AND scope = 'same-size'"
+        "SELECT best_samples_per_accelerator_minute FROM mlperf_trends WHERE accelerators = 16 AND"
+        " scope = 'same-size'"
     )
     assert make_database().query(rates) == [(1.0,)]
 
@@ -131,11 +181,17 @@ def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
 def test_progress_is_that_of_one_chip_and_of_all_apart() -> None:
     database = make_database((("NVIDIA/c", 20.0, 8, None), ("NVIDIA/d", 12.0, 8, None)))
     database.execute("UPDATE mlperf_entries SET round = '2.1' WHERE path = 'NVIDIA/d'")
-    rows = database.query("SELECT scope, round, round(progress, 3), round(speed_progress, 3) FROM mlperf_trends")
+    rows = database.query(
+        "SELECT scope, round, round(progress, 3), round(speed_progress, 3) FROM mlperf_trends"
+    )
     scopes = ("all-sizes", "same-chip", "same-size")
-    assert sorted(rows) == sorted((s, *row) for s in scopes for row in (("2.0", 1.0, 1.0), ("2.1", 1.667, 1.667)))
+    assert sorted(rows) == sorted(
+        (s, *row) for s in scopes for row in (("2.0", 1.0, 1.0), ("2.1", 1.667, 1.667))
+    )
     database.execute("UPDATE mlperf_entries SET accelerator_canonical = 'H100' WHERE round = '2.1'")
-    rows = database.query("SELECT scope, progress FROM mlperf_trends WHERE round = '2.1' ORDER BY scope")
+    rows = database.query(
+        "SELECT scope, progress FROM mlperf_trends WHERE round = '2.1' ORDER BY scope"
+    )
     assert [(scope, round(progress, 3)) for scope, progress in rows] == [
         ("all-sizes", 1.667),
         ("same-chip", 1.0),
@@ -145,9 +201,12 @@ def test_progress_is_that_of_one_chip_and_of_all_apart() -> None:
 
 def test_scaling_efficiency_is_against_the_smallest_system_of_a_company_and_chip() -> None:
     database = make_database(
-        (("NVIDIA/a", 40.0, 8, None), ("NVIDIA/b", 25.0, 16, None), ("Google/c", 10.0, 16, None)),
+        (("NVIDIA/a", 40.0, 8, None), ("NVIDIA/b", 25.0, 16, None), ("Google/c", 10.0, 16, None))
     )
-    columns = "path, base_accelerators, base_minutes, round(scaling_efficiency, 3), round(rate_efficiency, 3)"
+    columns = (
+        "path, base_accelerators, base_minutes, round(scaling_efficiency, 3),"
+        " round(rate_efficiency, 3)"
+    )
     assert database.query(f"SELECT {columns}, energy_kwh FROM mlperf_per_chip ORDER BY path") == [
         ("Google/c", 16, 10.0, 1.0, 1.0, 16.0),
         ("NVIDIA/a", 8, 40.0, 1.0, 1.0, 8.0),
@@ -162,18 +221,33 @@ def test_measurement_that_was_entered_again_is_ranked_once() -> None:
         ("Azure/c", 10.1, 8, None),
         ("Dell/d", 14.0, 8, None),
     )
-    database = make_database(entries, b={"result_id": "r2", "same_as": "r1"}, c={"result_id": "r3", "same_as": "r1"})
+    database = make_database(
+        entries, b={"result_id": "r2", "same_as": "r1"}, c={"result_id": "r3", "same_as": "r1"}
+    )
     columns = "path, rank, repeats, tied_ranks, worst_rank, outcome, same_machine, speed_rank"
-    assert database.query(f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY minutes, path") == [
+    assert database.query(
+        f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY minutes, path"
+    ) == [
         ("NVIDIA/a", 1, False, "2", 3, None, None, 1),
         ("Azure/c", 2, False, "1", 3, "tied", True, 2),
         ("Google/b", 2, True, "1", 3, None, None, 2),
         ("Dell/d", 3, False, None, 3, "untested", True, 3),
     ]
-    counts = "entries, measurements, neighbouring_pairs, separable_pairs + untested_pairs, tied_groups"
-    assert database.query(f"SELECT {counts} FROM rank_resolution WHERE scope = 'same-size'") == [(4, 3, 2, 1, 1)]
-    assert database.query("SELECT count(*) FILTER ('Google/b' IN (path, other_path)) FROM mlperf_pairs") == [(0,)]
-    assert database.query("SELECT rank FROM mlperf_comparable ORDER BY path") == [(None,), (2,), (None,), (1,)]
+    counts = (
+        "entries, measurements, neighbouring_pairs, separable_pairs + untested_pairs, tied_groups"
+    )
+    assert database.query(f"SELECT {counts} FROM rank_resolution WHERE scope = 'same-size'") == [
+        (4, 3, 2, 1, 1)
+    ]
+    assert database.query(
+        "SELECT count(*) FILTER ('Google/b' IN (path, other_path)) FROM mlperf_pairs"
+    ) == [(0,)]
+    assert database.query("SELECT rank FROM mlperf_comparable ORDER BY path") == [
+        (None,),
+        (2,),
+        (None,),
+        (1,),
+    ]
 
 
 def test_unscored_entry_makes_ranks_bounds() -> None:
@@ -193,8 +267,9 @@ def test_unscored_entry_makes_ranks_bounds() -> None:
 def test_published_ranks_are_within_the_bounds(query: Query) -> None:
     """By the public table, IPU-POD64 is 9th of 21 and 9th of 36."""
     rows = query(
-        "SELECT benchmark, 9 BETWEEN rank AND rank_at_most, entries + unscored FROM mlperf_ranking "
-        "WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes' AND path LIKE '%ipu-pod64%' ORDER BY 1"
+        "SELECT benchmark, 9 BETWEEN rank AND rank_at_most, entries + unscored FROM mlperf_ranking"
+        " WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes' AND path LIKE"
+        " '%ipu-pod64%' ORDER BY 1"
     )
     assert rows == [("bert", True, 21), ("resnet", True, 36)]
 
@@ -202,15 +277,21 @@ def test_published_ranks_are_within_the_bounds(query: Query) -> None:
 def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
     entries = (("Intel/a", 10.0, 0, None), ("Intel/b", 10.1, 0, None), ("Intel/c", 10.2, 0, None))
     database = make_database(entries, a={"nodes": 4}, b={"nodes": 1}, c={"nodes": 1})
-    ranks = "SELECT ranking, nodes, rank, path FROM mlperf_ranking WHERE scope = 'same-size' ORDER BY ALL"
+    ranks = (
+        "SELECT ranking, nodes, rank, path FROM mlperf_ranking WHERE scope = 'same-size' ORDER"
+        " BY ALL"
+    )
     assert database.query(ranks) == [
         ("2.0/bert/closed/same-size/1-nodes", 1, 1, "Intel/b"),
         ("2.0/bert/closed/same-size/1-nodes", 1, 2, "Intel/c"),
         ("2.0/bert/closed/same-size/4-nodes", 4, 1, "Intel/a"),
     ]
-    assert database.query("SELECT path, other_path FROM mlperf_pairs WHERE same_size") == [("Intel/b", "Intel/c")]
+    assert database.query("SELECT path, other_path FROM mlperf_pairs WHERE same_size") == [
+        ("Intel/b", "Intel/c")
+    ]
     trends = (
-        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM mlperf_trends WHERE scope = 'same-size'"
+        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM mlperf_trends WHERE"
+        " scope = 'same-size'"
     )
     assert database.query(f"{trends} ORDER BY 1") == [(1, 2, 10.1, None), (4, 1, 10.0, None)]
 
@@ -224,7 +305,9 @@ def test_neighbours_with_the_same_accelerators_of_another_company_are_marked() -
             ("Intel/d", 11.0, 16, None),
         )
     )
-    rows = database.query("SELECT path, same_machine FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank")
+    rows = database.query(
+        "SELECT path, same_machine FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY rank"
+    )
     assert rows == [("NVIDIA/a", None), ("NVIDIA/b", False), ("Google/c", True), ("Intel/d", False)]
 
 
@@ -243,22 +326,31 @@ def test_entry_that_is_slower_a_sample_with_a_lower_score_is_reversed() -> None:
 def test_views_and_table_agree_on_every_ranking_of_the_dataset(query: Query) -> None:
     """The table is computed in Python, the view in SQL."""
     counts = ", ".join(
-        f"count(*) FILTER (outcome = '{outcome}')" for outcome in ("separable", "shared-logs", "untested")
+        f"count(*) FILTER (outcome = '{outcome}')"
+        for outcome in ("separable", "shared-logs", "untested")
     )
-    own = "ranking, count(*), count(*) FILTER (NOT repeats), max(rank) <= count(*) FILTER (NOT repeats)"
+    own = (
+        "ranking, count(*), count(*) FILTER (NOT repeats), max(rank) <= count(*) FILTER (NOT"
+        " repeats)"
+    )
     view = query(f"SELECT {own}, {counts} FROM mlperf_ranking GROUP BY 1 ORDER BY 1")
-    columns = "ranking, entries, measurements, true, separable_pairs, shared_log_pairs, untested_pairs"
+    columns = (
+        "ranking, entries, measurements, true, separable_pairs, shared_log_pairs, untested_pairs"
+    )
     assert view == query(f"SELECT {columns} FROM rank_resolution ORDER BY 1")
     assert len(view) > 100
 
 
 def test_interval_contains_the_score_and_has_a_method_or_a_reason(query: Query) -> None:
     wrong = (
-        "(minutes_low IS NULL) <> (no_interval_reason IS NOT NULL) OR (minutes_low IS NULL) <> (interval_runs IS NULL) "
-        "OR NOT coalesce(minutes_low <= minutes AND minutes <= minutes_high, true)"
+        "(minutes_low IS NULL) <> (no_interval_reason IS NOT NULL) OR (minutes_low IS NULL) <>"
+        " (interval_runs IS NULL) OR NOT coalesce(minutes_low <= minutes AND minutes <="
+        " minutes_high, true)"
     )
     assert query(f"SELECT count(*) FROM mlperf_entries WHERE {wrong}") == [(0,)]
-    assert query("SELECT count(*) > 200 FROM mlperf_entries WHERE minutes_high > minutes_low") == [(True,)]
+    assert query("SELECT count(*) > 200 FROM mlperf_entries WHERE minutes_high > minutes_low") == [
+        (True,)
+    ]
 
 
 # Which rounds may be compared.
@@ -269,7 +361,10 @@ NO_SOURCE = {("bert", "0.7")}
 def list_blocks() -> Iterator[tuple[str, list[tuple[tuple[int, ...], tuple[int, ...]]]]]:
     for name in {block.benchmark for block in load_rules().comparable}:
         blocks = [block for block in load_rules().comparable if block.benchmark == name]
-        yield name, sorted((round_key(block.first_round), round_key(block.last_round)) for block in blocks)
+        yield (
+            name,
+            sorted((round_key(block.first_round), round_key(block.last_round)) for block in blocks),
+        )
 
 
 def test_blocks_of_one_benchmark_do_not_overlap() -> None:
@@ -279,7 +374,9 @@ def test_blocks_of_one_benchmark_do_not_overlap() -> None:
 
 
 def test_every_entry_has_comparable_rounds_or_no_source(query: Query) -> None:
-    covered = query("SELECT DISTINCT benchmark, round FROM mlperf_entries WHERE comparable_model IS NULL")
+    covered = query(
+        "SELECT DISTINCT benchmark, round FROM mlperf_entries WHERE comparable_model IS NULL"
+    )
     assert set(covered) <= NO_SOURCE
     assert all("commit" in block.source for block in load_rules().comparable)
 
@@ -318,10 +415,14 @@ def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> N
     text = mlperf_order.NOISE.summarise(load(warehouse, mlperf_order.NOISE))
     for scope in ("all-sizes", "same-size"):
         [(pairs, separable)] = query(
-            "SELECT sum(neighbouring_pairs - shared_log_pairs - untested_pairs), sum(separable_pairs) "
-            f"FROM rank_resolution WHERE division = 'closed' AND scope = '{scope}'"
+            "SELECT sum(neighbouring_pairs - shared_log_pairs - untested_pairs),"
+            " sum(separable_pairs) FROM rank_resolution WHERE division = 'closed' AND scope ="
+            f" '{scope}'"
         )
-        assert f"cannot separate {100 * (1 - separable / pairs):.0f} % of {pairs:,.0f} neighbouring pairs" in text
+        assert (
+            f"cannot separate {100 * (1 - separable / pairs):.0f} % of {pairs:,.0f} neighbouring"
+            " pairs" in text
+        )
 
 
 def test_ipu_is_compared_with_the_node_of_its_own_round(warehouse: Path) -> None:

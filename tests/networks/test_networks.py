@@ -26,14 +26,20 @@ def load_weights(model: onnx.ModelProto) -> dict[str, Array]:
 
 def run(model: onnx.ModelProto, **inputs: Array) -> list[Array]:
     """Return all outputs, in the order of the graph."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     outputs: list[Array] = session.run(None, inputs)
     return outputs
 
 
 def draw_image(resolution: int, batch: int = 1) -> Array:
     """Draw pixels as they are after normalisation: mean 0, variance 1."""
-    return np.random.default_rng(7).standard_normal((batch, 3, resolution, resolution)).astype(np.float32)
+    return (
+        np.random.default_rng(7)
+        .standard_normal((batch, 3, resolution, resolution))
+        .astype(np.float32)
+    )
 
 
 def round_weights(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -60,7 +66,9 @@ def round_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         ("bert-large", 334_094_338, 0, 39_460),
     ],
 )
-def test_counts_are_the_published_ones(name: str, parameters: int, convolutions: int, megamacs: int) -> None:
+def test_counts_are_the_published_ones(
+    name: str, parameters: int, convolutions: int, megamacs: int
+) -> None:
     model = build(name)
     program = read_program(model, 1)
     assert count_parameters(model) == parameters
@@ -68,13 +76,19 @@ def test_counts_are_the_published_ones(name: str, parameters: int, convolutions:
     assert round(program.macs / 1e6) == megamacs
 
 
-@pytest.mark.parametrize(("name", "layers", "hidden"), [("bert-base", 12, 768), ("bert-large", 24, 1024)])
+@pytest.mark.parametrize(
+    ("name", "layers", "hidden"), [("bert-base", 12, 768), ("bert-large", 24, 1024)]
+)
 def test_bert_products_by_hand(name: str, layers: int, hidden: int) -> None:
     sequence = 384
     program = read_program(build(name, sequence=sequence), 3)
     dense = 3 * sequence * layers * 12 * hidden**2 + 3 * sequence * hidden * 2
     assert program.macs == dense + 3 * layers * 2 * sequence**2 * hidden
-    assert [tensor.bytes for tensor in program.inputs] == [3 * sequence * 8, 3 * sequence * 8, 3 * sequence * 4]
+    assert [tensor.bytes for tensor in program.inputs] == [
+        3 * sequence * 8,
+        3 * sequence * 8,
+        3 * sequence * 4,
+    ]
 
 
 def test_first_and_last_layers_of_resnext() -> None:
@@ -107,9 +121,15 @@ def test_first_and_last_layers_of_resnext() -> None:
 
 
 def test_stride_of_resnet50_is_in_the_3x3() -> None:
-    convolutions = [each for each in read_program(build("resnet50"), 1).operators if isinstance(each, Convolution)]
+    convolutions = [
+        each
+        for each in read_program(build("resnet50"), 1).operators
+        if isinstance(each, Convolution)
+    ]
     strided = [convolution.name for convolution in convolutions if convolution.stride_h == 2]
-    assert strided == ["stem"] + [f"stage{stage}.0.{part}" for stage in (2, 3, 4) for part in ("conv", "project")]
+    assert strided == ["stem"] + [
+        f"stage{stage}.0.{part}" for stage in (2, 3, 4) for part in ("conv", "project")
+    ]
 
 
 @pytest.mark.parametrize("name", ["efficientnet-b0", "efficientnet-b4"])
@@ -117,9 +137,13 @@ def test_efficientnet_has_depthwise_kernels_and_gates(name: str) -> None:
     program = read_program(build(name), 1)
     convolutions = [operator for operator in program.operators if isinstance(operator, Convolution)]
     depthwise = [convolution for convolution in convolutions if convolution.groups > 1]
-    assert {(each.in_channels_per_group, each.out_channels_per_group) for each in depthwise} == {(1, 1)}
+    assert {(each.in_channels_per_group, each.out_channels_per_group) for each in depthwise} == {
+        (1, 1)
+    }
     assert {convolution.kernel_height for convolution in depthwise} == {3, 5}
-    assert sum(isinstance(operator, Reduction) for operator in program.operators) == len(depthwise) + 1
+    assert (
+        sum(isinstance(operator, Reduction) for operator in program.operators) == len(depthwise) + 1
+    )
     assert convolutions[-1].out_height == -(-program.inputs[0].shape[2] // 32)
     kinds = [operator.kind for operator in program.operators if isinstance(operator, Elementwise)]
     assert kinds.count("sigmoid") == len(depthwise)
@@ -138,7 +162,9 @@ def test_graph_by_shapes_alone_is_valid_and_small_with_unique_names(name: str) -
 
 
 def test_seeded_weights_are_the_same_bytes_on_every_machine() -> None:
-    """PCG64's raw draws are fixed by numpy's policy; a change here changes every recorded hash of a model."""
+    """PCG64's raw draws are fixed by numpy's policy; a change here changes every recorded hash of a
+    model.
+    """
     zero, again, other = (build("efficientnet-b0", weights=seed) for seed in (0, True, 4))
     assert zero.SerializeToString() == again.SerializeToString() != other.SerializeToString()
     stem = load_weights(zero)["stem.weight"]
@@ -151,7 +177,8 @@ def test_weights_are_he_scaled_and_fill_every_parameter() -> None:
     drawn, bare = build("resnet50", weights=True), build("resnet50")
     shapes = {name: values.shape for name, values in load_weights(drawn).items()}
     inputs = {
-        value.name: tuple(axis.dim_value for axis in value.type.tensor_type.shape.dim) for value in bare.graph.input
+        value.name: tuple(axis.dim_value for axis in value.type.tensor_type.shape.dim)
+        for value in bare.graph.input
     }
     assert shapes == {name: shape for name, shape in inputs.items() if name != "image"}
     assert count_parameters(drawn) == count_parameters(bare) == 25_557_032
@@ -176,7 +203,9 @@ def test_network_runs_in_fp32_with_fp16_weights_and_folded(name: str) -> None:
     plain, folded = (build(name, weights=5, folded=flag) for flag in (False, True))
     onnx.checker.check_model(plain)
     image = draw_image(224, batch=2)
-    (full,), (rounded,), (merged,) = (run(model, image=image) for model in (plain, round_weights(plain), folded))
+    (full,), (rounded,), (merged,) = (
+        run(model, image=image) for model in (plain, round_weights(plain), folded)
+    )
     assert full.shape == (2, 1000)
     assert np.isfinite(full).all()
     assert full.std() > 0.1
@@ -186,7 +215,9 @@ def test_network_runs_in_fp32_with_fp16_weights_and_folded(name: str) -> None:
 
 def test_folding_leaves_no_batch_norm_and_gives_every_convolution_a_bias() -> None:
     operators = read_program(build("resnet50", folded=True), 1).operators
-    assert "batchnorm" not in {operator.kind for operator in operators if isinstance(operator, Elementwise)}
+    assert "batchnorm" not in {
+        operator.kind for operator in operators if isinstance(operator, Elementwise)
+    }
     assert all(operator.bias for operator in operators if isinstance(operator, Convolution))
 
 
@@ -214,7 +245,10 @@ def test_popart_accepts_the_versions_of_the_image_networks() -> None:
 
 
 def test_unknown_name_or_sequence_is_refused() -> None:
-    message = r"^resnet-50: is not a built-in network: choose one of resnext101-32x4d, .*gpt2-large-split$"
+    message = (
+        r"^resnet-50: is not a built-in network: choose one of resnext101-32x4d,"
+        r" .*gpt2-large-split$"
+    )
     with pytest.raises(UnrecognisedModelError, match=message):
         build("resnet-50")
     for sequence in (0, 513):

@@ -1,4 +1,6 @@
-"""What one cell fills: columns of `results`, figures with their units, and words that the vocabulary must know."""
+"""What one cell fills: columns of `results`, figures with their units, and words that the
+vocabulary must know.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +45,18 @@ def convert(field: str, text: str, unit: str | None = None) -> dict[str, Any]:
     ("field", "text", "values"),
     [
         ("platform", "bow-pod 16", {"platform": "Bow Pod16", "chip": "Bow", "chip_count": 16}),
-        ("platform", "IPU-POD16 Classic", {"platform": "IPU-POD16", "chip": "GC200", "chip_count": 16}),
+        (
+            "platform",
+            "IPU-POD16 Classic",
+            {"platform": "IPU-POD16", "chip": "GC200", "chip_count": 16},
+        ),
         ("platform", "1x GC200 IPU", {"platform": "GC200 IPU", "chip": "GC200", "chip_count": 1}),
         ("model", "BERT Large", {"model": "BERT-Large", "item": "sequence"}),
-        ("model", "BERT Large SL128", {"model": "BERT-Large", "item": "sequence", "variant": "SL128"}),
+        (
+            "model",
+            "BERT Large SL128",
+            {"model": "BERT-Large", "item": "sequence", "variant": "SL128"},
+        ),
         ("model", "resnext101-32x8d", {"model": "ResNeXt101-32x8d", "item": "image"}),
         ("model", "resnet50", {"model": "ResNet-50 v1.5", "item": "image"}),
         ("framework", "TF2 w/Keras", {"framework": "TensorFlow2"}),
@@ -64,7 +74,9 @@ def test_word_gets_its_canonical_name(field: str, text: str, values: dict[str, A
     assert convert(field, text) == values
 
 
-@pytest.mark.parametrize("field", ["platform", "model", "framework", "sdk_version", "chip", "variant", "precision"])
+@pytest.mark.parametrize(
+    "field", ["platform", "model", "framework", "sdk_version", "chip", "variant", "precision"]
+)
 def test_name_with_a_cyrillic_letter_is_refused_where_any_word_is_kept(field: str) -> None:
     with pytest.raises(UnreadableCellError, match=r"has U\+0421, which looks like a Latin letter"):
         convert_cell(field, "С2", CellContext(WORDS, None, False))
@@ -73,7 +85,12 @@ def test_name_with_a_cyrillic_letter_is_refused_where_any_word_is_kept(field: st
 def test_blank_and_not_given_fill_nothing() -> None:
     for field in CONVERTERS:
         for text in ("", *WORDS.not_given["any"], *WORDS.not_given.get(field, ())):
-            assert convert_cell(field, text, CellContext(WORDS, None, True)) == ((), None, None, None), (field, text)
+            assert convert_cell(field, text, CellContext(WORDS, None, True)) == (
+                (),
+                None,
+                None,
+                None,
+            ), (field, text)
 
 
 UNKNOWN = [
@@ -86,19 +103,39 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("column", "kind", "text", "message"), UNKNOWN)
-def test_unknown_word_rejects_its_row_on_the_vendors_page_only(column: int, kind: str, text: str, message: str) -> None:
+def test_unknown_word_rejects_its_row_on_the_vendors_page_only(
+    column: int, kind: str, text: str, message: str
+) -> None:
     row = [*GPT2[:column], text, *GPT2[column + 1 :]]
     normalised = normalise_page(row, GPT2)
     [rejected] = normalised.rejected
-    assert (rejected.reason, rejected.message, rejected.row_number) == (f"unknown-{kind}", message, 1)
+    assert (rejected.reason, rejected.message, rejected.row_number) == (
+        f"unknown-{kind}",
+        message,
+        1,
+    )
     assert rejected.locator == f"bow_training, row 1, column {column + 1} ({TRAINING[column]})"
     assert rejected.raw == dict(zip(TRAINING, row, strict=True))
     assert [result.values["row_number"] for result in normalised.results] == [2]
 
-    header = ["model", "variant", "platform", "sdk_version", "framework", "dataset", "batch_size", "precision"]
-    older = normalise_table("performance-csv", "bow_training_history", [*header, "throughput (items/s)"], row)
+    header = [
+        "model",
+        "variant",
+        "platform",
+        "sdk_version",
+        "framework",
+        "dataset",
+        "batch_size",
+        "precision",
+    ]
+    older = normalise_table(
+        "performance-csv", "bow_training_history", [*header, "throughput (items/s)"], row
+    )
     assert older.rejected == []
-    assert older.results[0].values["compute_precision" if kind == "precision" else header[column]] == text
+    assert (
+        older.results[0].values["compute_precision" if kind == "precision" else header[column]]
+        == text
+    )
 
 
 @pytest.mark.parametrize("key", ["platform", "model"])
@@ -107,7 +144,8 @@ def test_no_printed_name_has_two_meanings(key: str) -> None:
         name
         for entry in WORDS.list_entries(key)
         for name in {
-            normalise_name(name) for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
+            normalise_name(name)
+            for name in [entry[key], *entry.get("spellings", []), *entry.get("variants", {})]
         }
     ]
     assert len(set(names)) == len(names)
@@ -136,7 +174,11 @@ def test_figure_is_exact_after_a_recorded_factor(
     field: str, text: str, unit: str | None, value: float, figure: float, factor: float
 ) -> None:
     converted = convert_cell(field, text, CellContext(WORDS, unit, True))
-    assert (dict(converted.values)[field], converted.figure, converted.factor) == (value, figure, factor)
+    assert (dict(converted.values)[field], converted.figure, converted.factor) == (
+        value,
+        figure,
+        factor,
+    )
 
 
 def test_unit_of_a_rate_names_the_item() -> None:
@@ -153,7 +195,11 @@ def test_unit_of_a_rate_names_the_item() -> None:
         ("latency_ms", "Ms", "'Ms'"),  # megaseconds
         ("latency_ms", "MS", "'MS'"),
         ("throughput", "ms", "'ms'"),
-        ("energy_per_item_j", "MJ/image", "unknown unit 'MJ/image'"),  # not mJ/image, a billionth of it
+        (
+            "energy_per_item_j",
+            "MJ/image",
+            "unknown unit 'MJ/image'",
+        ),  # not mJ/image, a billionth of it
     ],
 )
 def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, message: str) -> None:
@@ -164,7 +210,9 @@ def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, messag
 
 def test_unit_of_the_header_is_recorded_with_the_cell() -> None:
     row = [*UNET[:9], "1,360"]
-    [result] = normalise_page(row, header=[*INFERENCE[:9], "Latency (us)"], name="bow_inference").results
+    [result] = normalise_page(
+        row, header=[*INFERENCE[:9], "Latency (us)"], name="bow_inference"
+    ).results
     cell = list_cells(result)[9]
     assert result.values["latency_ms"] == 1.36
     assert (cell.column_name, cell.raw_text, cell.value, cell.unit, cell.factor) == (
@@ -189,7 +237,8 @@ def test_unknown_unit_in_the_header_rejects_every_row(header: str, message: str)
 
 
 @pytest.mark.parametrize(
-    ("column", "text"), [(8, "4,4O7"), (8, "1,590 (est.)"), (8, "9" * 400), (6, "16.16"), (6, "0"), (6, "4 x 2")]
+    ("column", "text"),
+    [(8, "4,4O7"), (8, "1,590 (est.)"), (8, "9" * 400), (6, "16.16"), (6, "0"), (6, "4 x 2")],
 )
 def test_unreadable_figure_rejects_its_row_and_names_the_cell(column: int, text: str) -> None:
     normalised = normalise_page(GPT2, [*GPT2[:column], text, *GPT2[column + 1 :]])
@@ -204,9 +253,16 @@ def test_unreadable_figure_rejects_its_row_and_names_the_cell(column: int, text:
 
 
 def test_whole_row_of_the_mlperf_table() -> None:
-    row = "Closed|ResNet50 v1.5|75.90% classification|Bow Pod16|SDK 2.5.1|TensorFlow|2.0-2047|ImageNet2012|16.16|19.64"
+    row = (
+        "Closed|ResNet50 v1.5|75.90% classification|Bow Pod16|SDK"
+        " 2.5.1|TensorFlow|2.0-2047|ImageNet2012|16.16|19.64"
+    )
     [result] = normalise_page(row.split("|"), header=MLPERF, name="mlperf_v2_training").results
-    values = {name: value for name, value in result.values.items() if name not in ("result_id", "published_on")}
+    values = {
+        name: value
+        for name, value in result.values.items()
+        if name not in ("result_id", "published_on")
+    }
     assert values == {
         "origin": "published",
         "publisher": "Somebody",
@@ -240,7 +296,10 @@ def test_whole_row_of_the_mlperf_table() -> None:
 def test_row_with_a_duration_and_a_quality() -> None:
     row = "PCQM4Mv2|GPS++|Bow Pod16|SDK 3.0|TensorFlow2|17,800|23h 43m|0.0719 MAE|First"
     [result] = normalise_page(row.split("|"), header=OGB, name="ogb_lsc").results
-    values = [result.values[name] for name in ("time_to_train_s", "throughput", "quality_value", "quality_metric")]
+    values = [
+        result.values[name]
+        for name in ("time_to_train_s", "throughput", "quality_value", "quality_metric")
+    ]
     assert values == [85_380.0, 17_800.0, 0.0719, "MAE"]
 
 
@@ -270,7 +329,14 @@ NAN = float("nan")
 
 
 @pytest.mark.parametrize(
-    "lost", [None, NAN, CellValues((("batch_size", None),)), CellValues((), NAN), CellValues((("power_w", NAN),), 1.0)]
+    "lost",
+    [
+        None,
+        NAN,
+        CellValues((("batch_size", None),)),
+        CellValues((), NAN),
+        CellValues((("power_w", NAN),), 1.0),
+    ],
 )
 def test_converter_that_loses_a_text_is_stopped_for_every_kind_of_document(lost: Any) -> None:
     converted = convert_texts(TextColumn((0, 1), ("", "8x4")), lambda _: lost)
@@ -282,13 +348,22 @@ def test_converter_that_loses_a_text_is_stopped_for_every_kind_of_document(lost:
     "text", ["NaN", "nan", "inf", "1e400", "1_000", "١٢", "１２", "٣.٥", " 12", "0x10", "½", "TBD"]
 )
 @pytest.mark.parametrize("kind", ["integer", "double"])
-def test_only_plain_digits_are_figures_of_a_table_that_is_published_as_it_is(kind: Any, text: str) -> None:
+def test_only_plain_digits_are_figures_of_a_table_that_is_published_as_it_is(
+    kind: Any, text: str
+) -> None:
     with pytest.raises(UnreadableCellError, match="is not"):
         parse_text(kind, text)
 
 
-@given(st.sampled_from(sorted(CONVERTERS)), st.text(max_size=20), st.booleans(), st.sampled_from([None, "ms", "mins"]))
-def test_any_text_is_converted_or_refused(field: str, text: str, strict: bool, unit: str | None) -> None:
+@given(
+    st.sampled_from(sorted(CONVERTERS)),
+    st.text(max_size=20),
+    st.booleans(),
+    st.sampled_from([None, "ms", "mins"]),
+)
+def test_any_text_is_converted_or_refused(
+    field: str, text: str, strict: bool, unit: str | None
+) -> None:
     with suppress(UnreadableCellError):
         converted = convert_cell(field, text, CellContext(WORDS, unit, strict))
         assert all(value is not None for name, value in converted.values if name != "division")
@@ -298,4 +373,7 @@ def test_figure_with_thousands_points_does_not_prove_a_decimal_point() -> None:
     names = ("Batch Size", "Throughput (items/sec)")
     table = make_table("bow_training", names, [["1.234", "0,920"]])
     marks = find_decimal_marks([(table, WORDS.header_of("performance-page", "bow_training"))])
-    assert [marks["bow_training", name] for name in names] == [DecimalMark.UNCLEAR, DecimalMark.COMMA]
+    assert [marks["bow_training", name] for name in names] == [
+        DecimalMark.UNCLEAR,
+        DecimalMark.COMMA,
+    ]

@@ -1,4 +1,6 @@
-"""From rows to results: which belong together, which are duplicates, which contradict each other, and their ids."""
+"""From rows to results: which belong together, which are duplicates, which contradict each other,
+and their ids.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,13 @@ LATENCY = ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75")
 THROUGHPUT = ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35")
 EFFICIENCY = ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49")
 PAPER = (
-    make_table("qwant_table_1", ["Batch size", "Latency (ms)"], list(zip(BATCHES, LATENCY, strict=True))),
     make_table(
-        "qwant_table_2", ["Batch size", "Throughput (images/second)"], list(zip(BATCHES, THROUGHPUT, strict=True))
+        "qwant_table_1", ["Batch size", "Latency (ms)"], list(zip(BATCHES, LATENCY, strict=True))
+    ),
+    make_table(
+        "qwant_table_2",
+        ["Batch size", "Throughput (images/second)"],
+        list(zip(BATCHES, THROUGHPUT, strict=True)),
     ),
     make_table(
         "qwant_table_3",
@@ -53,14 +59,18 @@ METADATA = (
 )
 
 
-def normalise_paper(*parts: SourceTable, **metadata: tuple[MetadataItem, ...]) -> NormalisedDocument:
+def normalise_paper(
+    *parts: SourceTable, **metadata: tuple[MetadataItem, ...]
+) -> NormalisedDocument:
     return normalise(make_document("inference-paper"), ParsedDocument(parts, **metadata), WORDS)
 
 
 def count_fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
     """Count the fates of every source row."""
     places = [fragment.place[:2] for result in normalised.results for fragment in result.fragments]
-    return Counter([*places, *((rejected.table_name, rejected.row_number) for rejected in normalised.rejected)])
+    return Counter(
+        [*places, *((rejected.table_name, rejected.row_number) for rejected in normalised.rejected)]
+    )
 
 
 # the paper's three tables
@@ -73,12 +83,21 @@ def test_three_tables_make_six_results_with_eighteen_figures() -> None:
         [result.values[name] for name in ("batch_size", "latency_ms", "throughput", "efficiency")]
         for result in normalised.results
     ]
-    assert figures == [list(map(float, row)) for row in zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)]
+    assert figures == [
+        list(map(float, row)) for row in zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)
+    ]
     assert {result.values["table_name"] for result in normalised.results} == {"qwant_c2"}
-    assert [[fragment.table.name for fragment in result.accepted] for result in normalised.results] == [
-        ["qwant_table_1", "qwant_table_2", "qwant_table_3"]
-    ] * 6
-    assert sum(cell.column_name != "batch_size" for result in normalised.results for cell in list_cells(result)) == 18
+    assert [
+        [fragment.table.name for fragment in result.accepted] for result in normalised.results
+    ] == [["qwant_table_1", "qwant_table_2", "qwant_table_3"]] * 6
+    assert (
+        sum(
+            cell.column_name != "batch_size"
+            for result in normalised.results
+            for cell in list_cells(result)
+        )
+        == 18
+    )
 
 
 def test_setup_holds_for_every_result_and_is_cited() -> None:
@@ -100,24 +119,34 @@ def test_odd_batch_has_no_micro_batch() -> None:
 
 
 def test_unreadable_setup_stops_the_document() -> None:
-    with pytest.raises(DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"):
+    with pytest.raises(
+        DamagedDocumentError, match=r"a-document: line 9: Chips: 'two' is not a figure"
+    ):
         normalise_paper(*PAPER, metadata=(MetadataItem("Chips", "two", "line 9"),))
 
 
 def test_row_without_a_batch_is_rejected_and_the_others_are_joined() -> None:
-    rows = [[batch if batch != "10" else "", text] for batch, text in zip(BATCHES, EFFICIENCY, strict=True)]
+    rows = [
+        [batch if batch != "10" else "", text]
+        for batch, text in zip(BATCHES, EFFICIENCY, strict=True)
+    ]
     third = make_table("qwant_table_3", ["Batch size", "Energy efficiency"], rows, PAPER[2].caption)
     normalised = normalise_paper(*PAPER[:2], third)
     assert rejections(normalised) == [(5, "missing-batch", "no batch size to join the tables on")]
-    assert [("efficiency" in result.values) for result in normalised.results] == [True] * 4 + [False, True]
+    assert [("efficiency" in result.values) for result in normalised.results] == [True] * 4 + [
+        False,
+        True,
+    ]
 
 
 def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
     rows = [*zip(BATCHES, LATENCY, strict=True), ("4", "9")]
-    normalised = normalise_paper(make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows), *PAPER[1:])
-    assert sorted((rejected.table_name, rejected.row_number) for rejected in normalised.rejected) == [
-        *(("qwant_table_1", 2), ("qwant_table_1", 7), ("qwant_table_2", 2), ("qwant_table_3", 2)),
-    ]
+    normalised = normalise_paper(
+        make_table("qwant_table_1", ["Batch size", "Latency (ms)"], rows), *PAPER[1:]
+    )
+    assert sorted(
+        (rejected.table_name, rejected.row_number) for rejected in normalised.rejected
+    ) == [*(("qwant_table_1", 2), ("qwant_table_1", 7), ("qwant_table_2", 2), ("qwant_table_3", 2))]
     assert {rejected.reason for rejected in normalised.rejected} == {"conflicting-rows"}
     assert [result.values["batch_size"] for result in normalised.results] == [2, 6, 8, 10, 12]
 
@@ -143,44 +172,77 @@ def test_one_configuration_with_different_figures_is_rejected(rows: list[int]) -
     assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
     [message] = {message for _, _, message in rejections(normalised)}
     place = r"bow_training row \d"
-    assert re.fullmatch(rf"{place} and {place} have one configuration and different figures", message)
+    assert re.fullmatch(
+        rf"{place} and {place} have one configuration and different figures", message
+    )
 
 
 def test_rows_with_different_figures_of_a_page_are_not_joined() -> None:
-    """A throughput in one row and a latency in another make one result of the paper, but not of a page."""
+    """A throughput in one row and a latency in another make one result of the paper, but not of a
+    page.
+    """
     cells = ["GPT2", "GPT2-Small", "Bow-2000", "SDK 3.3", "PyTorch", "", "4", "16.16"]
-    normalised = normalise_page([*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference")
+    normalised = normalise_page(
+        [*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference"
+    )
     assert normalised.results == []
     assert [reason for _, reason, _ in rejections(normalised)] == ["conflicting-rows"] * 2
 
 
 def test_unreadable_rows_are_rejected() -> None:
     problems = (
-        ReadProblem("bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")),
-        ReadProblem("bow_training", None, "line 1", "duplicate-table", "a problem of a table, which `ingest` reports"),
+        ReadProblem(
+            "bow_training", 2, "line 9", "row-width", "8 cells under a header of 9", ("a", "b")
+        ),
+        ReadProblem(
+            "bow_training",
+            None,
+            "line 1",
+            "duplicate-table",
+            "a problem of a table, which `ingest` reports",
+        ),
     )
     parsed = ParsedDocument((make_table("bow_training", TRAINING, [GPT2]),), problems)
     normalised = normalise(make_document("performance-page"), parsed, WORDS)
-    assert [(row.table_name, row.row_number, row.locator, row.reason, row.raw) for row in normalised.rejected] == [
-        ("bow_training", 2, "line 9", "row-width", ["a", "b"])
+    assert [
+        (row.table_name, row.row_number, row.locator, row.reason, row.raw)
+        for row in normalised.rejected
+    ] == [("bow_training", 2, "line 9", "row-width", ["a", "b"])]
+
+
+ROW = st.sampled_from(
+    [
+        GPT2,
+        RESNET,
+        TGN,
+        [*GPT2[:8], "7"],
+        [*TGN[:8], "4,4O7"],
+        ["GPT5", *GPT2[1:]],
+        [""] * 8 + ["1"],
     ]
-
-
-ROW = st.sampled_from([GPT2, RESNET, TGN, [*GPT2[:8], "7"], [*TGN[:8], "4,4O7"], ["GPT5", *GPT2[1:]], [""] * 8 + ["1"]])
+)
 
 
 @given(st.lists(ROW, max_size=9))
 def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
-    assert count_fates(normalise_page(*rows)) == {("bow_training", number): 1 for number in range(1, len(rows) + 1)}
+    assert count_fates(normalise_page(*rows)) == {
+        ("bow_training", number): 1 for number in range(1, len(rows) + 1)
+    }
 
 
 # ids
 
 
 def test_ids_depend_on_neither_order_nor_figures() -> None:
-    before = {result.values["model"]: result.result_id for result in normalise_page(GPT2, RESNET, TGN).results}
+    before = {
+        result.values["model"]: result.result_id
+        for result in normalise_page(GPT2, RESNET, TGN).results
+    }
     other_figures = [[*row[:8], "77"] for row in (TGN, GPT2, RESNET)]
-    after = {result.values["model"]: result.result_id for result in normalise_page(*other_figures).results}
+    after = {
+        result.values["model"]: result.result_id
+        for result in normalise_page(*other_figures).results
+    }
     assert after == before
     assert len(set(before.values())) == 3
 
@@ -188,20 +250,34 @@ def test_ids_depend_on_neither_order_nor_figures() -> None:
 @settings(max_examples=25)
 @given(st.permutations(range(len(INFERENCE))))
 def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int]) -> None:
-    rows = [UNET, ["BERT-Large SL128", "SL128 packed", *UNET[2:]], ["FastPitch", "frames/s", *UNET[2:]]]
+    rows = [
+        UNET,
+        ["BERT-Large SL128", "SL128 packed", *UNET[2:]],
+        ["FastPitch", "frames/s", *UNET[2:]],
+    ]
     before = normalise_page(*rows, header=INFERENCE, name="bow_inference").results
     shuffled = [[row[i] for i in order] for row in rows]
-    after = normalise_page(*shuffled, header=[INFERENCE[i] for i in order], name="bow_inference").results
+    after = normalise_page(
+        *shuffled, header=[INFERENCE[i] for i in order], name="bow_inference"
+    ).results
     assert [result.values for result in after] == [result.values for result in before]
 
 
 def test_ids_differ_by_printed_word_table_and_document() -> None:
-    rows = [[*GPT2[:i], text, *GPT2[i + 1 :]] for i, text in ((1, ""), (2, "Bow Pod64"), (5, "x"), (6, "8,193"))]
-    tables = [make_table("bow_training", TRAINING, [GPT2, *rows]), make_table("pod_training", TRAINING, [GPT2])]
+    rows = [
+        [*GPT2[:i], text, *GPT2[i + 1 :]]
+        for i, text in ((1, ""), (2, "Bow Pod64"), (5, "x"), (6, "8,193"))
+    ]
+    tables = [
+        make_table("bow_training", TRAINING, [GPT2, *rows]),
+        make_table("pod_training", TRAINING, [GPT2]),
+    ]
     ids = [
         result.result_id
         for name in ("one", "other")
-        for result in normalise(make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS).results
+        for result in normalise(
+            make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS
+        ).results
     ]
     assert len(set(ids)) == len(ids) == 12
     assert all(re.fullmatch(r"[0-9a-f]{16}", result_id) for result_id in ids)

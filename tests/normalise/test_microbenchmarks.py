@@ -1,4 +1,6 @@
-"""Figures that others measured, one a line: microbenchmarks and networks, with hostile lines between them."""
+"""Figures that others measured, one a line: microbenchmarks and networks, with hostile lines
+between them.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def flag(rule: str, *changes: dict[str, str]) -> list[tuple[int, str, str]]:
 
 
 def test_line_is_a_row_with_printed_and_canonical_value() -> None:
-    frame, [document] = gate_results([normalise_micro({"unit": "GFlops/s", "value": "58,200"})], "microbenchmarks")
+    frame, [document] = gate_results(
+        [normalise_micro({"unit": "GFlops/s", "value": "58,200"})], "microbenchmarks"
+    )
     row = frame.iloc[0]
     assert (row["value"], row["unit"], row["canonical_value"], row["canonical_unit"]) == (
         *(58200, "GFlops/s"),
@@ -82,7 +86,11 @@ def test_line_is_a_row_with_printed_and_canonical_value() -> None:
     )
     assert (row["device"], row["relationship"], row["device_count"]) == ("GC2", "independent", 1)
     cells = to_pandas(*build_cells([document])).set_index("column_name")
-    assert (cells["raw_text"]["value"], cells["value"]["value"], cells["factor"]["value"]) == ("58,200", 58200, 0.001)
+    assert (cells["raw_text"]["value"], cells["value"]["value"], cells["factor"]["value"]) == (
+        "58,200",
+        58200,
+        0.001,
+    )
     assert set(cells["source_locator"]) == {MICRO["place"]}
 
 
@@ -117,7 +125,10 @@ def test_repeated_key_with_another_value_is_refused_twice_and_a_copy_is_a_duplic
 
 def test_units_are_exact() -> None:
     bandwidth = load_vocabulary().microbenchmarks["bandwidth"]
-    assert (bandwidth.factors["GiB/s"], bandwidth.factors["Gb/s"]) == (Decimal(2**30) / 10**9, Decimal("0.125"))
+    assert (bandwidth.factors["GiB/s"], bandwidth.factors["Gb/s"]) == (
+        Decimal(2**30) / 10**9,
+        Decimal("0.125"),
+    )
     capacity = load_vocabulary().microbenchmarks["capacity"]
     assert capacity.factors["GB"] * 2**20 == 10**9
     for quantity in load_vocabulary().microbenchmarks.values():
@@ -125,14 +136,19 @@ def test_units_are_exact() -> None:
 
 
 def test_throughput_above_the_peak_is_an_error() -> None:
-    """The peak of a GC2 is 124.5 TFLOP/s at 16 bits: GFLOP/s that are printed as TFLOP/s are above it."""
+    """The peak of a GC2 is 124.5 TFLOP/s at 16 bits: GFLOP/s that are printed as TFLOP/s are above
+    it.
+    """
     assert flag("R30", {"value": "124.5"}, {"value": "58,200", "shape": "n=1"}) == [
         (2, "error", "58200 TFLOP/s; the peak of 1 × GC2 at half is 124.5")
     ]
     assert flag("R30", {"value": "125", "device_count": "2"}) == []
     printed = {"statistic": "theoretical", "device": "V100", "value": "125.0"}
     [(number, _, message)] = flag("R30", printed, {"device": "V100", "value": "126"})
-    assert (number, message) == (2, "126 TFLOP/s; the printed theoretical peak of 1 × V100 at half is 125")
+    assert (number, message) == (
+        2,
+        "126 TFLOP/s; the printed theoretical peak of 1 × V100 at half is 125",
+    )
 
 
 def test_figure_a_thousand_times_its_neighbours_is_flagged() -> None:
@@ -140,19 +156,31 @@ def test_figure_a_thousand_times_its_neighbours_is_flagged() -> None:
     assert flag("R31", *sweep) == []
     hits = flag("R31", *sweep[:2], {**sweep[2], "value": "4,000"}, sweep[3])
     assert [(number, severity) for number, severity, _ in hits] == [(3, "warn")]
-    far = [{"shape": "transfers=1", "value": "6.34"}, {"shape": "transfers=1216", "value": "7679.01"}]
+    far = [
+        {"shape": "transfers=1", "value": "6.34"},
+        {"shape": "transfers=1216", "value": "7679.01"},
+    ]
     assert flag("R31", *far) == []
 
 
 def test_two_figures_of_one_work_are_flagged() -> None:
     other = {"value": "58.9", "place": "page 72, table 5.1"}
-    assert [(number, severity) for number, severity, _ in flag("R32", {}, other)] == [(1, "warn"), (2, "warn")]
+    assert [(number, severity) for number, severity, _ in flag("R32", {}, other)] == [
+        (1, "warn"),
+        (2, "warn"),
+    ]
     assert flag("R32", {}, {"value": "58.24", "place": "page 72"}) == []
     assert flag("R32", {}, {**other, "conditions": "two mappings"}) == []
 
 
 def test_share_times_number_is_the_total() -> None:
-    total = {"operation": "gather", "metric": "latency", "unit": "us", "shape": "transfers=1216", "value": "1.361"}
+    total = {
+        "operation": "gather",
+        "metric": "latency",
+        "unit": "us",
+        "shape": "transfers=1216",
+        "value": "1.361",
+    }
     share = {**total, "unit": "ns", "statistic": "per transfer", "value": "1.119"}
     assert flag("R33", total, share) == []
     [(number, severity, message)] = flag("R33", total, {**share, "value": "1.361"})
@@ -163,7 +191,10 @@ def test_share_times_number_is_the_total() -> None:
 
 
 def test_peak_is_the_largest_of_its_series() -> None:
-    series = [{"shape": f"n=512 batch={size}", "value": value} for size, value in ((1, "7.45"), (64, "17.82"))]
+    series = [
+        {"shape": f"n=512 batch={size}", "value": value}
+        for size, value in ((1, "7.45"), (64, "17.82"))
+    ]
     peak = {"statistic": "peak over batches"}
     assert flag("R34", *series, {**peak, "value": "17.82"}) == []
     [(number, severity, message)] = flag("R34", *series, {**peak, "value": "15.04"})
@@ -172,7 +203,13 @@ def test_peak_is_the_largest_of_its_series() -> None:
 
 
 def test_network_lines_of_one_configuration_are_one_result() -> None:
-    energy = {"metric": "energy per item", "unit": "Wh", "value": "0.001", "power_scope": "card", "place": "page 6"}
+    energy = {
+        "metric": "energy per item",
+        "unit": "Wh",
+        "value": "0.001",
+        "power_scope": "card",
+        "place": "page 6",
+    }
     top1 = {"metric": "quality Top-1 accuracy", "unit": "%", "value": "75.9"}
     p99 = {"metric": "latency p99", "unit": "us", "value": "1500"}
     normalised = normalise_networks({}, energy, top1, p99, {"batch_size": "512"})
@@ -195,7 +232,9 @@ def test_network_lines_of_one_configuration_are_one_result() -> None:
     frame, [document] = gate_results([normalised])
     assert len(frame) == 2
     cells = to_pandas(*build_cells([document]))
-    assert cells.loc[cells["column_name"] == "energy_per_item_j", "source_locator"].tolist() == ["page 6"]
+    assert cells.loc[cells["column_name"] == "energy_per_item_j", "source_locator"].tolist() == [
+        "page 6"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +257,10 @@ def test_hostile_network_line_is_quarantined_alone(change: dict[str, str], reaso
 def test_scope_that_no_one_knows_is_refused() -> None:
     line = {"metric": "power", "unit": "W", "value": "300", "power_scope": "rack row"}
     frame, [document] = gate_results([normalise_networks({"batch_size": "1"}, line)])
-    assert (len(frame), [row.reason for row in document.rejected]) == (1, ["power-scope-not-a-choice"])
+    assert (len(frame), [row.reason for row in document.rejected]) == (
+        1,
+        ["power-scope-not-a-choice"],
+    )
 
 
 def test_one_metric_printed_twice_with_two_values_is_refused() -> None:

@@ -1,4 +1,6 @@
-"""What is particular to one kind of document: comparators print one figure a line, older pages words of their own."""
+"""What is particular to one kind of document: comparators print one figure a line, older pages
+words of their own.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,16 @@ LINE = {
     "value": "371",
 }
 LATENCY = {"metric": "avg latency ms", "value": "8.5"}
-HISTORY = ["model", "variant", "platform", "sdk_version", "framework", "dataset", "batch_size", "precision"]
+HISTORY = [
+    "model",
+    "variant",
+    "platform",
+    "sdk_version",
+    "framework",
+    "dataset",
+    "batch_size",
+    "precision",
+]
 
 
 def normalise_comparators(*changes: dict[str, str]) -> NormalisedDocument:
@@ -31,7 +42,9 @@ def normalise_comparators(*changes: dict[str, str]) -> NormalisedDocument:
 
 
 def normalise_history(*row: str) -> NormalisedDocument:
-    return normalise_table("performance-csv", "bow_training_history", [*HISTORY, "throughput (items/s)"], row)
+    return normalise_table(
+        "performance-csv", "bow_training_history", [*HISTORY, "throughput (items/s)"], row
+    )
 
 
 def test_line_of_comparators_is_one_result() -> None:
@@ -53,7 +66,9 @@ def test_line_of_comparators_is_one_result() -> None:
 
 
 def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
-    normalised = normalise_comparators({}, {"batch": "256", "value": "400"}, LATENCY, {**LATENCY, "batch": "512"})
+    normalised = normalise_comparators(
+        {}, {"batch": "256", "value": "400"}, LATENCY, {**LATENCY, "batch": "512"}
+    )
     figures = [
         [result.values.get(name) for name in ("batch_size", "throughput", "latency_ms")]
         for result in normalised.results
@@ -66,7 +81,9 @@ def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
 def test_two_throughputs_of_one_configuration_are_rejected() -> None:
     normalised = normalise_comparators({}, {"value": "372"}, LATENCY)
     assert normalised.results == []
-    assert [row[:2] for row in rejections(normalised)] == [(number, "conflicting-rows") for number in (1, 2, 3)]
+    assert [row[:2] for row in rejections(normalised)] == [
+        (number, "conflicting-rows") for number in (1, 2, 3)
+    ]
 
 
 def test_line_printed_twice_is_a_duplicate() -> None:
@@ -84,7 +101,9 @@ def test_line_printed_twice_is_a_duplicate() -> None:
         ({"commit_date": "3 Nov"}, "unreadable-date", "'3 Nov' is not a date"),
     ],
 )
-def test_unplaceable_line_is_rejected_and_the_word_named(change: dict[str, str], reason: str, message: str) -> None:
+def test_unplaceable_line_is_rejected_and_the_word_named(
+    change: dict[str, str], reason: str, message: str
+) -> None:
     normalised = normalise_comparators(change, {})
     assert rejections(normalised) == [(1, reason, message)]
     assert len(normalised.results) == 1
@@ -104,7 +123,9 @@ def test_unplaceable_line_is_rejected_and_the_word_named(change: dict[str, str],
         ({"task": "training (TF2)"}, "task", "training"),
     ],
 )
-def test_words_of_comparators_are_kept_as_printed(change: dict[str, str], column: str, value: str | None) -> None:
+def test_words_of_comparators_are_kept_as_printed(
+    change: dict[str, str], column: str, value: str | None
+) -> None:
     [result] = normalise_comparators(change).results
     assert result.values.get(column) == value
     assert list({**LINE, **change}.values()) == [cell.raw_text for cell in list_cells(result)]
@@ -120,5 +141,7 @@ def test_older_page_keeps_its_own_words() -> None:
 
 
 def test_figure_of_an_older_page_must_be_readable() -> None:
-    normalised = normalise_history("GPT2", "", "Bow Pod16", "SDK 3.3", "PyTorch", "W", "8", "16.16", "42,02")
+    normalised = normalise_history(
+        "GPT2", "", "Bow Pod16", "SDK 3.3", "PyTorch", "W", "8", "16.16", "42,02"
+    )
     assert rejections(normalised) == [(1, "unreadable-figure", "'42,02' is not a figure")]

@@ -22,8 +22,37 @@ from ipu_results.normalise.values import (
 )
 
 NOT_FIGURES = (
-    *("600,00", "60,0000", "1234,567", "4,4O7", "1,,000", ",100", "100,", "1.2.3", "1.", ".5", "-5", "+5", "1e5"),
-    *("10^6", "10⁶", "1 590", "1'590", "~100", "inf", "nan", "0x10", "1_000", "٣٧", "１２", "5\n", "", " 5"),
+    *(
+        "600,00",
+        "60,0000",
+        "1234,567",
+        "4,4O7",
+        "1,,000",
+        ",100",
+        "100,",
+        "1.2.3",
+        "1.",
+        ".5",
+        "-5",
+        "+5",
+        "1e5",
+    ),
+    *(
+        "10^6",
+        "10⁶",
+        "1 590",
+        "1'590",
+        "~100",
+        "inf",
+        "nan",
+        "0x10",
+        "1_000",
+        "٣٧",
+        "１２",
+        "5\n",
+        "",
+        " 5",
+    ),
     *("9" * (MAX_DIGITS + 1), "0." + "3" * (MAX_DIGITS + 2)),
 )
 
@@ -80,7 +109,20 @@ def test_whole_number_starts_at_one() -> None:
         ("90 s", 90),
         ("1.5s", Decimal("1.5")),
         ("100h", 360_000),
-        *((text, None) for text in ("", "19.64", "43m 23h", "h", "23h43", "-1h", "1.5h", "1h 1h", "9999999999h")),
+        *(
+            (text, None)
+            for text in (
+                "",
+                "19.64",
+                "43m 23h",
+                "h",
+                "23h43",
+                "-1h",
+                "1.5h",
+                "1h 1h",
+                "9999999999h",
+            )
+        ),
     ],
 )
 def test_duration_needs_units_in_order(text: str, seconds: Decimal | int | None) -> None:
@@ -95,7 +137,10 @@ def test_duration_needs_units_in_order(text: str, seconds: Decimal | int | None)
         ("SDK2.5", "2.5"),
         ("Poplar SDK 1.4", "1.4"),
         ("1.2.3", "1.2.3"),
-        *((text, None) for text in ("Pre-SDK2.5", "SDK", "3", "SDK 3.3 beta", "SDK 3.", "SDK ３.３")),
+        *(
+            (text, None)
+            for text in ("Pre-SDK2.5", "SDK", "3", "SDK 3.3 beta", "SDK 3.", "SDK ３.３")
+        ),
     ],
 )
 def test_sdk_version_keeps_its_zeros(text: str, version: str | None) -> None:
@@ -111,7 +156,11 @@ def test_quality_is_split_into_figure_and_metric() -> None:
 
 @pytest.mark.parametrize(
     ("text", "metric"),
-    [("75.90% classification", "classification"), ("0.72 Mask-LM accuracy", "Mask-LM accuracy"), ("75.90%", None)],
+    [
+        ("75.90% classification", "classification"),
+        ("0.72 Mask-LM accuracy", "Mask-LM accuracy"),
+        ("75.90%", None),
+    ],
 )
 def test_metric_of_a_quality_target(text: str, metric: str | None) -> None:
     assert parse_target_metric(text) == metric
@@ -119,7 +168,16 @@ def test_metric_of_a_quality_target(text: str, metric: str | None) -> None:
 
 def test_round_of_an_mlperf_id() -> None:
     assert parse_mlperf_round("2.0-2047") == "2.0"
-    for text in ("2.0", "2.0-", "-2047", "2-2047", "SDK 2.0-2047", "2.0-20a7", "2.0-2047-1", "2.0-２０"):
+    for text in (
+        "2.0",
+        "2.0-",
+        "-2047",
+        "2-2047",
+        "SDK 2.0-2047",
+        "2.0-20a7",
+        "2.0-2047-1",
+        "2.0-２０",
+    ):
         with pytest.raises(UnreadableCellError, match="is not an MLPerf id") as caught:
             parse_mlperf_round(text)
         assert caught.value.reason == "unknown-mlperf-id"
@@ -130,7 +188,9 @@ def test_computed_double_is_read_back_unchanged(value: float) -> None:
     assert float(parse_derived_number(repr(abs(value)))) == abs(value)
 
 
-@pytest.mark.parametrize("text", ["", "-1.0", "nan", "inf", "1e999", "1,000", "1_0", " 1", "1.", ".5", "٣", "9" * 26])
+@pytest.mark.parametrize(
+    "text", ["", "-1.0", "nan", "inf", "1e999", "1,000", "1_0", " 1", "1.", ".5", "٣", "9" * 26]
+)
 def test_computed_figure_in_another_form_is_refused(text: str) -> None:
     with pytest.raises(UnreadableCellError, match="is not a figure"):
         parse_derived_number(text)

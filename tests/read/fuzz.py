@@ -1,7 +1,8 @@
 """Feed broken documents to every reader: `python -m tests.read.fuzz --seconds 60`.
 
-A reader may return a document or raise a DocumentError, in bounded time and memory. Anything else is made smaller,
-saved and reported. Move a saved file to tests/corpus/READER: test_corpus.py replays it from then on.
+A reader may return a document or raise a DocumentError, in bounded time and memory. Anything else
+is made smaller, saved and reported. Move a saved file to tests/corpus/READER: test_corpus.py
+replays it from then on.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class UnexpectedResultError(Exception):
 
 
 def check_document(kind: str, parsed: ParsedDocument) -> None:
-    """Check what a reader returned, and normalise it. Raises UnexpectedResultError, or what `normalise` raises."""
+    """Check what a reader returned, and normalise it.
+
+    Raises UnexpectedResultError, or what `normalise` raises.
+    """
     if not parsed.tables and not parsed.problems and not parsed.metadata:
         raise UnexpectedResultError("neither a table nor a problem")
     if any(len(row.cells) != len(table.columns) for table in parsed.tables for row in table.rows):
@@ -85,10 +89,16 @@ HISTORY, RECORD = find_table("bow_training_history").reader, find_table("runs").
 READERS: dict[str, Callable[[bytes], None]] = {
     "html": _read_pages,
     "pdf": _read_pdf,
-    "page-text": lambda data: check_document(PAGE, read_page_text(decode(data), WORDS.headers_of(PAGE))),
-    "paper-text": lambda data: check_document(PAPER, read_paper_text(decode(data), WORDS.headers_of(PAPER))),
+    "page-text": lambda data: check_document(
+        PAGE, read_page_text(decode(data), WORDS.headers_of(PAGE))
+    ),
+    "paper-text": lambda data: check_document(
+        PAPER, read_paper_text(decode(data), WORDS.headers_of(PAPER))
+    ),
     "csv": lambda data: check_document(HISTORY, read_csv(data, WORDS.headers_of(HISTORY))),
-    "sweep-record": lambda data: check_document("", read_sweep_record(data, WORDS.headers_of(RECORD))),
+    "sweep-record": lambda data: check_document(
+        "", read_sweep_record(data, WORDS.headers_of(RECORD))
+    ),
     "mlperf-log": _read_log,
     "dispatch": lambda data: check_document("", read_document(data, WORDS.table_headers)),
 }
@@ -127,7 +137,9 @@ def mutate(data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random
     return data
 
 
-def _edit(edit: str, data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random: Random) -> bytes:
+def _edit(
+    edit: str, data: bytes, others: Sequence[bytes], tokens: Sequence[bytes], random: Random
+) -> bytes:
     start = random.randint(0, len(data))
     stop = min(len(data), start + int(random.paretovariate(0.7)))
     before, part, after = data[:start], data[start:stop], data[stop:]
@@ -137,7 +149,9 @@ def _edit(edit: str, data: bytes, others: Sequence[bytes], tokens: Sequence[byte
         case "repeat":
             return before + part * random.choice((2, 2, 3, 50, 3000)) + after
         case "flip":
-            return before + bytes([(part or b"\0")[0] ^ (1 << random.randrange(8))]) + part[1:] + after
+            return (
+                before + bytes([(part or b"\0")[0] ^ (1 << random.randrange(8))]) + part[1:] + after
+            )
         case "insert":
             return before + random.choice(tokens) * random.choice((1, 1, 1, 2, 400)) + part + after
         case "splice":
@@ -146,7 +160,9 @@ def _edit(edit: str, data: bytes, others: Sequence[bytes], tokens: Sequence[byte
         case "swap":  # one known token by another, or a digit by another number
             present = [token for token in tokens if token in data]
             old = random.choice(present) if present else b"1"
-            new = random.choice([*tokens, b"0", b"-1", b"1e999", b"9" * 400, b"4294967296", "٣".encode(), b"NaN"])
+            new = random.choice(
+                [*tokens, b"0", b"-1", b"1e999", b"9" * 400, b"4294967296", "٣".encode(), b"NaN"]
+            )
             return data.replace(old, new, random.choice((1, 1, -1)))
     return before
 
@@ -164,7 +180,9 @@ def generate_inputs(name: str, seed: int) -> Iterator[bytes]:
 
 
 def _work(name: str, seed: int, seconds: float, last: Path, pipe: Connection) -> None:
-    """Read inputs until the time is over; each is on disk before it is read, and each is reported after."""
+    """Read inputs until the time is over; each is on disk before it is read, and each is reported
+    after.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     deadline = time.monotonic() + seconds
     for data in generate_inputs(name, seed):
@@ -184,7 +202,9 @@ def fuzz_reader(name: str, seed: int, seconds: float) -> tuple[int, dict[str, by
         last = Path(folder, "input")
         while (left := stop - time.monotonic()) > 0 or not count:
             receiver, sender = get_context("fork").Pipe(duplex=False)
-            process = get_context("fork").Process(target=_work, args=(name, seed + count, left, last, sender))
+            process = get_context("fork").Process(
+                target=_work, args=(name, seed + count, left, last, sender)
+            )
             process.start()
             sender.close()
             count += _follow(process.pid or 0, receiver, last, failures)
@@ -234,10 +254,18 @@ def shrink(name: str, failure: str, data: bytes) -> bytes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fuzz every reader in turn; return 1 if something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.read.fuzz", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for all readers together, default 60")
-    parser.add_argument("--seed", type=int, default=0, help="where the random edits start, default 0")
-    parser.add_argument("--reader", choices=READERS, action="append", help="one reader, default all of them")
-    parser.add_argument("--out", type=Path, default=Path("build/fuzz"), help="folder of what is found")
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="for all readers together, default 60"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="where the random edits start, default 0"
+    )
+    parser.add_argument(
+        "--reader", choices=READERS, action="append", help="one reader, default all of them"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("build/fuzz"), help="folder of what is found"
+    )
     options = parser.parse_args(arguments)
     readers = options.reader or list(READERS)
     failed = 0

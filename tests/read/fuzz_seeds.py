@@ -1,4 +1,6 @@
-"""What the fuzzer starts from: small sound documents of each format, and the tokens of their languages."""
+"""What the fuzzer starts from: small sound documents of each format, and the tokens of their
+languages.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,22 @@ from reportlab import rl_config
 from benchmarks.documents.recipes import Recipe, build_document
 
 ROOT = Path(__file__).resolve().parents[2]
-HTML_DIALECTS = ("plain", "word", "excel", "optional ends", "pandas", "newsletter", "div grid", "mhtml")
+HTML_DIALECTS = (
+    "plain",
+    "word",
+    "excel",
+    "optional ends",
+    "pandas",
+    "newsletter",
+    "div grid",
+    "mhtml",
+)
 PDF_DIALECTS = ("ruled", "booktabs", "unruled", "rotated page", "form", "cropped", "truetype")
 MUTATIONS = ("footnote raised", "hidden rows", "decimal comma")
 
 LOG = "".join(
-    f':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "POINT", "key": "{key}", "value": {value}, '
-    f'"metadata": {{"file": "a.py", "lineno": 7{more}}}}}\n'
+    f':::MLLOG {{"namespace": "", "time_ms": {time}, "event_type": "POINT", "key": "{key}",'
+    f' "value": {value}, "metadata": {{"file": "a.py", "lineno": 7{more}}}}}\n'
     for time, key, value, more in (
         (1000, "init_start", "null", ""),
         (2000, "init_stop", "null", ""),
@@ -59,19 +70,29 @@ RECORD = """{
 
 
 def _make_html() -> list[bytes]:
-    recipes = [Recipe(f"html: {name}", index % 2 == 0, 2, (), index) for index, name in enumerate(HTML_DIALECTS)]
-    recipes += [Recipe("html: plain", paper=True, rows=2, mutations=(name,), seed=1) for name in MUTATIONS]
+    recipes = [
+        Recipe(f"html: {name}", index % 2 == 0, 2, (), index)
+        for index, name in enumerate(HTML_DIALECTS)
+    ]
+    recipes += [
+        Recipe("html: plain", paper=True, rows=2, mutations=(name,), seed=1) for name in MUTATIONS
+    ]
     return [build_document(recipe)[0] for recipe in recipes]
 
 
 def _make_pdf() -> list[bytes]:
-    """Make PDF files with and without compression: edits of bytes reach the text of the latter only."""
+    """Make PDF files with and without compression: edits of bytes reach the text of the latter
+    only.
+    """
     seeds = []
     before = rl_config.pageCompression
     try:
         for compression in (0, 1):
             rl_config.pageCompression = compression
-            recipes = [Recipe(f"pdf: {name}", True, 2, (), index) for index, name in enumerate(PDF_DIALECTS)]
+            recipes = [
+                Recipe(f"pdf: {name}", True, 2, (), index)
+                for index, name in enumerate(PDF_DIALECTS)
+            ]
             seeds += [build_document(recipe)[0] for recipe in recipes[: 3 if compression else None]]
     finally:
         rl_config.pageCompression = before
@@ -80,14 +101,17 @@ def _make_pdf() -> list[bytes]:
 
 def _make_text(*texts: str) -> Callable[[], list[bytes]]:
     return lambda: (
-        [text.encode() for text in texts] + [texts[0].encode("utf-16"), texts[0].replace("\n", "\r\n").encode()]
+        [text.encode() for text in texts]
+        + [texts[0].encode("utf-16"), texts[0].replace("\n", "\r\n").encode()]
     )
 
 
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "html": _make_html,
     "pdf": _make_pdf,
-    "page-text": _make_text(PAGE_TEXT, PAGE_TEXT.replace(" | ", "\n"), PAGE_TEXT.replace(" | ", "\t")),
+    "page-text": _make_text(
+        PAGE_TEXT, PAGE_TEXT.replace(" | ", "\n"), PAGE_TEXT.replace(" | ", "\t")
+    ),
     "paper-text": _make_text(PAPER_TEXT),
     "csv": _make_text(CSV),
     "sweep-record": _make_text(RECORD),
@@ -102,7 +126,10 @@ def make_seeds(name: str) -> list[bytes]:
     return SEEDS[name]()
 
 
-WORDS = "Model Variant Platform Batch\u00a0size Throughput Latency (ms) 10⁶ 1,234 0,5 ± * ² \u202e \ufeff \0 \x1b[2J é"
+WORDS = (
+    "Model Variant Platform Batch\u00a0size Throughput Latency (ms) 10⁶ 1,234 0,5 ± * ² \u202e"
+    " \ufeff \0 \x1b[2J é"
+)
 COMMON = [word.encode() for word in WORDS.split(" ")] + [
     b"\xff\xfe",
     b"\x80",
@@ -129,7 +156,16 @@ TOKENS: dict[str, list[bytes]] = {
         """.split(),
     ],
     "page-text": [*COMMON, b"|---|---|", b"```", b" | ", b"Platform", b"Bow Pod16"],
-    "paper-text": [*COMMON, b"Table 2.", b"Batch size", b"Energy efficiency", b"Chips: 2", b"\x0c", b"2063.03", b"-\n"],
+    "paper-text": [
+        *COMMON,
+        b"Table 2.",
+        b"Batch size",
+        b"Energy efficiency",
+        b"Chips: 2",
+        b"\x0c",
+        b"2063.03",
+        b"-\n",
+    ],
     "csv": [*COMMON, b'""', b"'", b";", b"model,", b"\r\n", b"\0"],
     "sweep-record": [
         *COMMON,

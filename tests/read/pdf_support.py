@@ -15,7 +15,9 @@ from tests.read.reading_support import PAPER_HEADERS
 
 Row = tuple[str, ...]
 Text = tuple[Any, ...]
-"""Left edge and baseline in points from the bottom left, text, and the font if it is not that of the page."""
+"""Left edge and baseline in points from the bottom left, text, and the font if it is not that of
+the page.
+"""
 
 
 def read_paper(data: bytes) -> ParsedDocument:
@@ -30,13 +32,24 @@ def list_tables(document: ParsedDocument) -> list[list[Row]]:
     return [[row.cells for row in table.rows] for table in document.tables]
 
 
-def place_rows(y: float, rows: Iterable[Sequence[str]], x: Sequence[float], pitch: float = 12) -> list[Text]:
+def place_rows(
+    y: float, rows: Iterable[Sequence[str]], x: Sequence[float], pitch: float = 12
+) -> list[Text]:
     """Place cells at the left edges `x`, the first row on the baseline `y`."""
-    return [(at, y - pitch * n, text) for n, row in enumerate(rows) for at, text in zip(x, row, strict=False) if text]
+    return [
+        (at, y - pitch * n, text)
+        for n, row in enumerate(rows)
+        for at, text in zip(x, row, strict=False)
+        if text
+    ]
 
 
 def set_texts(
-    *pages: Iterable[Text], font: str = "Times-Roman", size: float = 10, width: float = 612, **options: Any
+    *pages: Iterable[Text],
+    font: str = "Times-Roman",
+    size: float = 10,
+    width: float = 612,
+    **options: Any,
 ) -> bytes:
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=(width, 792), invariant=1, **options)
@@ -80,7 +93,9 @@ def make_pdf(
     resources: bytes = b"",
     others: Sequence[bytes] = (),
 ) -> bytes:
-    """Return a PDF of one page with the stream `content`; `others` are its objects from number 6 on."""
+    """Return a PDF of one page with the stream `content`; `others` are its objects from number 6
+    on.
+    """
     objects = [
         b"<</Type /Catalog /Pages 2 0 R %s>>" % catalog,
         b"<</Type /Pages /Kids [3 0 R] /Count 1>>",
@@ -96,9 +111,7 @@ def make_pdf(
         out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     size = len(objects) + 1
-    return out + b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<</Size %d /Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
-        size,
-        table,
-        size,
-        len(out),
+    return (
+        out + b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<</Size %d /Root 1 0"
+        b" R>>\nstartxref\n%d\n%%%%EOF" % (size, table, size, len(out))
     )

@@ -29,12 +29,12 @@ TRAINING = [*COMMON, "Throughput (items/sec)"]
 INFERENCE = [*TRAINING, "Latency (ms)"]
 TIME_TO_RESULT = [*COMMON, "Time To Result (secs)"]
 OGB = (
-    "Dataset Challenge|Model|Platform|SDK Version|Framework|Throughput (items/sec)|Time to Train|Evaluation Metric"
-    "|OGB-LSC 2022 Ranking"
+    "Dataset Challenge|Model|Platform|SDK Version|Framework|Throughput (items/sec)|Time to"
+    " Train|Evaluation Metric|OGB-LSC 2022 Ranking"
 ).split("|")
 MLPERF = (
-    "Division|Model|MLPerf Quality Target|Platform|SDK Version|Framework|MLPerf ID|Dataset|Precision"
-    "|Time to Train (mins)"
+    "Division|Model|MLPerf Quality Target|Platform|SDK Version|Framework|MLPerf"
+    " ID|Dataset|Precision|Time to Train (mins)"
 ).split("|")
 HEADERS = {
     "ogb_lsc": OGB,
@@ -45,12 +45,56 @@ HEADERS = {
     "pod_time_to_result": TIME_TO_RESULT,
     "pod_inference": INFERENCE,
 }
-PLATFORMS = {"bow": ["Bow-2000", "Bow Pod16", "Bow Pod64"], "pod": ["IPU-M2000", "IPU-POD16", "GC200 IPU"]}
+PLATFORMS = {
+    "bow": ["Bow-2000", "Bow Pod16", "Bow Pod64"],
+    "pod": ["IPU-M2000", "IPU-POD16", "GC200 IPU"],
+}
 
-GPT2 = ["GPT2", "GPT2-Medium", "Bow Pod16", "SDK 3.3", "PyTorch", "Wikipedia", "8,192", "16.16", "1,590"]
-RESNET = ["ResNet-50 v1.5", "", "Bow Pod16", "SDK 3.0", "TensorFlow1", "ImageNet2012", "3,520", "16.16", "44,059"]
-TGN = ["TGN", "Temporal Graph Network", "1x Bow IPU", "SDK 3.3", "Pytorch Geometric", "", "", "", "31,617"]
-UNET = ["Unet (Medical)", "", "Bow-2000", "SDK 3.3", "TensorFlow2", "Synthetic", "4", "16.16", "1,920", ""]
+GPT2 = [
+    "GPT2",
+    "GPT2-Medium",
+    "Bow Pod16",
+    "SDK 3.3",
+    "PyTorch",
+    "Wikipedia",
+    "8,192",
+    "16.16",
+    "1,590",
+]
+RESNET = [
+    "ResNet-50 v1.5",
+    "",
+    "Bow Pod16",
+    "SDK 3.0",
+    "TensorFlow1",
+    "ImageNet2012",
+    "3,520",
+    "16.16",
+    "44,059",
+]
+TGN = [
+    "TGN",
+    "Temporal Graph Network",
+    "1x Bow IPU",
+    "SDK 3.3",
+    "Pytorch Geometric",
+    "",
+    "",
+    "",
+    "31,617",
+]
+UNET = [
+    "Unet (Medical)",
+    "",
+    "Bow-2000",
+    "SDK 3.3",
+    "TensorFlow2",
+    "Synthetic",
+    "4",
+    "16.16",
+    "1,920",
+    "",
+]
 
 BATCHES = ("2", "4", "6", "8", "10", "12")
 FIGURES = {
@@ -114,34 +158,54 @@ def grids(document: ParsedDocument) -> dict[str, list[list[str]]]:
 
 def texts(document: ParsedDocument) -> dict[str, list[list[str]]]:
     """Return header and rows of every table."""
-    return {table.name: [list(table.columns), *(list(row.cells) for row in table.rows)] for table in document.tables}
+    return {
+        table.name: [list(table.columns), *(list(row.cells) for row in table.rows)]
+        for table in document.tables
+    }
 
 
 def problems(document: ParsedDocument) -> list[tuple[str, int | None, str]]:
     """Return table, row and reason of every problem."""
-    return [(problem.table_name, problem.row_number, problem.reason) for problem in document.problems]
+    return [
+        (problem.table_name, problem.row_number, problem.reason) for problem in document.problems
+    ]
 
 
 def assert_read_or_refused(read: Callable[..., ParsedDocument], *args: object) -> None:
-    """Check that a reader finds something, in rows as wide as their table, or raises a DocumentError."""
+    """Check that a reader finds something, in rows as wide as their table, or raises a
+    DocumentError.
+    """
     try:
         document = read(*args)
     except DocumentError:
         return
     assert document.tables or document.problems
-    assert all(len(row.cells) == len(table.columns) for table in document.tables for row in table.rows)
+    assert all(
+        len(row.cells) == len(table.columns) for table in document.tables for row in table.rows
+    )
 
 
 # --- parsed documents made by hand
 
 
 def make_table(name: str, header: Sequence[str], rows: Grid, caption: str = "") -> SourceTable:
-    made = tuple(SourceRow(number, tuple(cells), f"{name}, row {number}") for number, cells in enumerate(rows, start=1))
+    made = tuple(
+        SourceRow(number, tuple(cells), f"{name}, row {number}")
+        for number, cells in enumerate(rows, start=1)
+    )
     return SourceTable.from_rows(name, header, made, name, caption)
 
 
-def make_document(reader: str, document_id: str = "a-document", publisher: str = "Somebody") -> Document:
-    words = {"title": "t", "url": "https://example.org", "kind": "transcription", "licence": "l", "sha256": "0"}
+def make_document(
+    reader: str, document_id: str = "a-document", publisher: str = "Somebody"
+) -> Document:
+    words = {
+        "title": "t",
+        "url": "https://example.org",
+        "kind": "transcription",
+        "licence": "l",
+        "sha256": "0",
+    }
     return Document(
         **words,
         document_id=document_id,
@@ -154,8 +218,12 @@ def make_document(reader: str, document_id: str = "a-document", publisher: str =
     )
 
 
-def normalise_table(reader: str, name: str, header: Sequence[str], *rows: Sequence[str]) -> NormalisedDocument:
-    return normalise(make_document(reader), ParsedDocument((make_table(name, header, rows),)), WORDS)
+def normalise_table(
+    reader: str, name: str, header: Sequence[str], *rows: Sequence[str]
+) -> NormalisedDocument:
+    return normalise(
+        make_document(reader), ParsedDocument((make_table(name, header, rows),)), WORDS
+    )
 
 
 def normalise_page(
@@ -165,7 +233,9 @@ def normalise_page(
 
 
 def rejections(normalised: NormalisedDocument) -> list[tuple[int, str, str]]:
-    return [(rejected.row_number, rejected.reason, rejected.message) for rejected in normalised.rejected]
+    return [
+        (rejected.row_number, rejected.reason, rejected.message) for rejected in normalised.rejected
+    ]
 
 
 # --- strategies
@@ -177,7 +247,8 @@ LETTERS = st.text(st.sampled_from("abcdefg XYZ-/()."), min_size=1, max_size=14).
     lambda text: " ".join(f"w{text}".split())
 )
 FIGURE = st.one_of(
-    st.integers(1, 9_999_999).map("{:,}".format), st.decimals(0, 9999, places=2, allow_nan=False).map(str)
+    st.integers(1, 9_999_999).map("{:,}".format),
+    st.decimals(0, 9999, places=2, allow_nan=False).map(str),
 )
 
 
@@ -207,7 +278,9 @@ def page_tables(draw: st.DrawFn, max_rows: int = 5) -> dict[str, tuple[list[str]
     tables = {}
     for name in names:
         family = "pod" if name.startswith("pod") else "bow"
-        fields = [WORDS.header_of("performance-page", name).field_of(header) for header in HEADERS[name]]
+        fields = [
+            WORDS.header_of("performance-page", name).field_of(header) for header in HEADERS[name]
+        ]
         row = st.tuples(*(cell_of(field, family) for field in fields)).map(list)
         tables[name] = (HEADERS[name], draw(st.lists(row, min_size=1, max_size=max_rows)))
     return tables

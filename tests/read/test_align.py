@@ -15,7 +15,8 @@ THREE = [*GPT2, *RESNET, *GPT2]
 ROW = st.tuples(*(cell_of(field, "bow") for field in FIELDS)).map(list)
 MISREAD = [*GPT2[:7], "4,4O7", "l2"]
 SHIFTED = [*RESNET[1:], RESNET[0]]
-"""A cell is lost in one row and one too many in the next: both rows are as long as they should be."""
+"""A cell is lost in one row and one too many in the next: both rows are as long as they should be.
+"""
 
 
 def readable(cells: list[str]) -> list[list[str]]:
@@ -25,7 +26,10 @@ def readable(cells: list[str]) -> list[list[str]]:
 SPANS = {
     "no cells": ([], []),
     "whole rows": (THREE, [(0, 9, True), (9, 18, True), (18, 27, True)]),
-    "a lost cell costs its row alone": (THREE[:12] + THREE[13:], [(0, 9, True), (9, 17, False), (17, 26, True)]),
+    "a lost cell costs its row alone": (
+        THREE[:12] + THREE[13:],
+        [(0, 9, True), (9, 17, False), (17, 26, True)],
+    ),
     "a cell too many costs the rows that may own it": (
         [*GPT2, *RESNET, "Alien", *GPT2, *RESNET],
         [(0, 9, True), (9, 28, False), (28, 37, True)],
@@ -38,7 +42,10 @@ SPANS = {
         [*RESNET, *MISREAD, *RESNET],
         [(0, 9, True), (9, 18, False), (18, 27, True)],
     ),
-    "a shifted row costs its neighbours": ([*GPT2, *SHIFTED, *GPT2, *GPT2], [(0, 27, False), (27, 36, True)]),
+    "a shifted row costs its neighbours": (
+        [*GPT2, *SHIFTED, *GPT2, *GPT2],
+        [(0, 27, False), (27, 36, True)],
+    ),
     "two cells lost in one place may have taken more from the next rows": (
         THREE[:12] + THREE[14:],
         [(0, 25, False)],
@@ -47,13 +54,17 @@ SPANS = {
 
 
 @pytest.mark.parametrize(("cells", "spans"), SPANS.values(), ids=SPANS)
-def test_rows_are_trusted_only_if_no_other_cut_is_as_good(cells: list[str], spans: list[tuple[int, int, bool]]) -> None:
+def test_rows_are_trusted_only_if_no_other_cut_is_as_good(
+    cells: list[str], spans: list[tuple[int, int, bool]]
+) -> None:
     assert align(cells, FIELDS) == [RowSpan(*span) for span in spans]
 
 
 def test_rows_of_two_cuts_that_are_as_good_are_unreadable() -> None:
     fields = [WORDS.header_of("performance-page", "ogb_lsc").field_of(name) for name in OGB]
-    row = "WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First".split("|")
+    row = "WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First".split(
+        "|"
+    )
     # The last three cells of the first row may be the first three of the second, which are lost.
     assert align([*row, *row[3:]], fields) == [RowSpan(0, 15, False)]
 
@@ -65,7 +76,9 @@ def test_cells_after_the_last_row_are_unreadable() -> None:
         assert not align(cells, FIELDS)[-1].readable
 
 
-CELLS = st.lists(ROW, min_size=1, max_size=6).map(lambda rows: [cell for row in rows for cell in row])
+CELLS = st.lists(ROW, min_size=1, max_size=6).map(
+    lambda rows: [cell for row in rows for cell in row]
+)
 
 
 @given(CELLS | st.lists(st.text(max_size=6), max_size=60), st.sets(st.integers(0, 53), max_size=4))
@@ -78,7 +91,9 @@ def test_spans_cover_every_cell_in_order(cells: list[str], lost: set[int]) -> No
 
 
 @given(st.lists(ROW, min_size=1, max_size=6), st.data())
-def test_one_or_two_lost_cells_never_make_a_wrong_row(rows: list[list[str]], data: st.DataObject) -> None:
+def test_one_or_two_lost_cells_never_make_a_wrong_row(
+    rows: list[list[str]], data: st.DataObject
+) -> None:
     cells = [cell for row in rows for cell in row]
     places = data.draw(st.sets(st.integers(0, len(cells) - 1), min_size=1, max_size=2))
     left = [cell for place, cell in enumerate(cells) if place not in places]

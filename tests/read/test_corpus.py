@@ -1,4 +1,6 @@
-"""Broken documents that were found by `make fuzz`, replayed; and the fuzzer itself, which must notice what is wrong."""
+"""Broken documents that were found by `make fuzz`, replayed; and the fuzzer itself, which must
+notice what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,14 @@ from tests.read import fuzz
 from tests.read.fuzz import CORPUS, READERS, generate_inputs, main, mutate, run_reader
 from tests.read.fuzz_seeds import SEEDS, TOKENS, make_seeds
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # pytest-xdist has threads
-FILES = [(path.parent.name, path.name) for reader in READERS for path in sorted((CORPUS / reader).glob("*"))]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*fork:DeprecationWarning"
+)  # pytest-xdist has threads
+FILES = [
+    (path.parent.name, path.name)
+    for reader in READERS
+    for path in sorted((CORPUS / reader).glob("*"))
+]
 MAX_CORPUS_BYTES = 20_000
 
 
@@ -32,7 +40,9 @@ def test_broken_document_gets_a_typed_error(reader: str, name: str) -> None:
 def test_fuzzing_starts_from_sound_documents(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     documents: list[ParsedDocument] = []
     monkeypatch.setattr(fuzz, "check_document", lambda _, parsed: documents.append(parsed))
-    monkeypatch.setattr(fuzz, "read_mlperf_log", lambda data: documents.append(read_mlperf_log(data)))
+    monkeypatch.setattr(
+        fuzz, "read_mlperf_log", lambda data: documents.append(read_mlperf_log(data))
+    )
     assert all(run_reader(reader, seed) is None for seed in make_seeds(reader))
     assert any(document.tables and not document.problems for document in documents)
 
@@ -41,7 +51,9 @@ def test_fuzzing_starts_from_sound_documents(reader: str, monkeypatch: pytest.Mo
 def test_edits_change_a_document_and_are_the_same_in_every_run(reader: str) -> None:
     seeds = make_seeds(reader)[:2]
     edited = [mutate(seeds[0], seeds, TOKENS[reader], Random(number)) for number in range(5)]
-    assert edited == [mutate(seeds[0], seeds, TOKENS[reader], Random(number)) for number in range(5)]
+    assert edited == [
+        mutate(seeds[0], seeds, TOKENS[reader], Random(number)) for number in range(5)
+    ]
     assert set(edited) != {seeds[0]}
     assert next(generate_inputs(reader, 0)) == seeds[0]
 
@@ -62,7 +74,9 @@ def test_failure_is_saved_as_a_smaller_document(
     assert main(["--reader", "mlperf-log", "--seconds", "0.1", "--out", str(tmp_path)]) == 0
 
 
-def test_message_of_several_lines_and_memory_of_an_input_are_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_of_several_lines_and_memory_of_an_input_are_failures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail(_: bytes) -> None:
         raise DamagedDocumentError("two\nlines")
 

@@ -53,8 +53,14 @@ TRACKED = ['<img height="1" src="x">', "", *one_cell_a_line(TRAINING, [GPT2])]
 @pytest.mark.parametrize(
     "data",
     [
-        *("\n".join(write(TRAINING, [GPT2])).encode() for write in (one_cell_a_line, delimited, markdown)),
-        *(training_page(GPT2).decode().encode(encoding) for encoding in ("utf-8", "utf-8-sig", "utf-16")),
+        *(
+            "\n".join(write(TRAINING, [GPT2])).encode()
+            for write in (one_cell_a_line, delimited, markdown)
+        ),
+        *(
+            training_page(GPT2).decode().encode(encoding)
+            for encoding in ("utf-8", "utf-8-sig", "utf-16")
+        ),
         "\n".join(TRACKED).encode(),  # a tracking image does not make it HTML
         PAGE_WITHOUT_ITS_END.encode(),
     ],
@@ -102,7 +108,17 @@ def test_document_over_the_limit_is_not_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\n", b"Words.\n", b"\x00" * 50, b"<html></html>", b"a,b\n1,2\n", b"%PDF-1.4\n", b"PK\x03\x04" * 20]
+    "data",
+    [
+        b"",
+        b"\n",
+        b"Words.\n",
+        b"\x00" * 50,
+        b"<html></html>",
+        b"a,b\n1,2\n",
+        b"%PDF-1.4\n",
+        b"PK\x03\x04" * 20,
+    ],
 )
 def test_document_without_a_table_is_one_clear_error_for_every_kind(data: bytes) -> None:
     for kind in (None, *KINDS):
@@ -112,13 +128,28 @@ def test_document_without_a_table_is_one_clear_error_for_every_kind(data: bytes)
 
 
 SEEDS = st.sampled_from(
-    [b"", b"<html>", b"%PDF-1.7\n", b"<table><tr><td>", b"model,variant\n", "\n".join(TRAINING).encode(), b"|"]
+    [
+        b"",
+        b"<html>",
+        b"%PDF-1.7\n",
+        b"<table><tr><td>",
+        b"model,variant\n",
+        "\n".join(TRAINING).encode(),
+        b"|",
+    ]
 )
 
 
-@given(SEEDS, st.one_of(st.binary(max_size=120), st.text(max_size=80).map(str.encode)), st.sampled_from([None, *KINDS]))
+@given(
+    SEEDS,
+    st.one_of(st.binary(max_size=120), st.text(max_size=80).map(str.encode)),
+    st.sampled_from([None, *KINDS]),
+)
 def test_any_bytes_are_read_or_refused(seed: bytes, data: bytes, kind: str | None) -> None:
-    for document in (seed + data, "\n".join(one_cell_a_line(TRAINING[:4], [UNET])).encode() + seed + data):
+    for document in (
+        seed + data,
+        "\n".join(one_cell_a_line(TRAINING[:4], [UNET])).encode() + seed + data,
+    ):
         assert_read_or_refused(read_document, document, HEADERS, kind)
 
 

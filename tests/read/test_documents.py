@@ -1,6 +1,7 @@
 """Generated documents with known figures: every figure is read exactly, or reported.
 
-`pytest tests/read/test_documents.py --hypothesis-profile=long` searches for a counterexample among 5,000 documents.
+`pytest tests/read/test_documents.py --hypothesis-profile=long` searches for a counterexample among
+5,000 documents.
 """
 
 from __future__ import annotations
@@ -37,16 +38,20 @@ from benchmarks.documents.tables import HIDDEN, Table
 PLAIN_PAGE = Recipe("html: plain", paper=False, rows=3, mutations=(), seed=0)
 PLAIN_PAPER = Recipe("pdf: ruled", paper=True, rows=3, mutations=(), seed=0)
 
-READ_WRONG_ONCE = [  # PDFs that were silently wrong; the test makes them, so no PDF is kept for them
+# PDFs that were silently wrong; the test makes them, so no PDF is kept for them
+READ_WRONG_ONCE = [
     *(
         Recipe("pdf: ruled", paper=True, rows=1, mutations=(name,), seed=seed)
-        for name, seed in {
-            "decimal comma": 1,
-            "decimal comma, proven in one column": 1,
-        }.items()
+        for name, seed in {"decimal comma": 1, "decimal comma, proven in one column": 1}.items()
     ),
     Recipe("pdf: side by side", paper=False, rows=3, mutations=("column order",), seed=227461013),
-    Recipe("pdf: joined", paper=True, rows=3, mutations=("column order", "hidden rows"), seed=1479567874),
+    Recipe(
+        "pdf: joined",
+        paper=True,
+        rows=3,
+        mutations=("column order", "hidden rows"),
+        seed=1479567874,
+    ),
     Recipe("pdf: continued", paper=False, rows=3, mutations=(), seed=1),
     Recipe("pdf: loose", paper=False, rows=3, mutations=(), seed=1),
     Recipe("pdf: joined", paper=True, rows=3, mutations=(), seed=1),
@@ -55,30 +60,50 @@ READ_WRONG_ONCE = [  # PDFs that were silently wrong; the test makes them, so no
 
 @st.composite
 def recipes(draw: st.DrawFn) -> Recipe:
-    """Draw a document of any dialect that is installed everywhere, with any mutations of its format."""
+    """Draw a document of any dialect that is installed everywhere, with any mutations of its
+    format.
+    """
     dialect = draw(st.sampled_from(DIALECTS))
-    names = [name for name in list_mutations(dialect.split(":")[0]) if name not in {UNDECIDABLE, *KNOWN_SILENT}]
+    names = [
+        name
+        for name in list_mutations(dialect.split(":")[0])
+        if name not in {UNDECIDABLE, *KNOWN_SILENT}
+    ]
     mutations = draw(st.lists(st.sampled_from(names), unique=True, max_size=MAX_MUTATIONS))
     return Recipe(
-        dialect, draw(st.booleans()), draw(st.integers(1, MAX_ROWS)), tuple(mutations), draw(st.integers(0, 2**16))
+        dialect,
+        draw(st.booleans()),
+        draw(st.integers(1, MAX_ROWS)),
+        tuple(mutations),
+        draw(st.integers(0, 2**16)),
     )
 
 
 FIGURES = Path(__file__).resolve().parents[1] / "corpus" / "figures"
 CASES = sorted(path for path in FIGURES.iterdir() if path.suffix != ".json")
 KNOWN_SILENT = {
-    "pdf: joined": "a report on a line stands for rows of three tables, which the judge counts one by one",
+    "pdf: joined": (
+        "a report on a line stands for rows of three tables, which the judge counts one by one"
+    )
 }
-"""Dialects and mutations that are still read silently wrong, with the reason; the search leaves them out."""
+"""Dialects and mutations that are still read silently wrong, with the reason; the search leaves
+them out.
+"""
 OPTIONAL = ("weasyprint", "typst")
-DIALECTS = [name for name in QUICK_DIALECTS if name not in KNOWN_SILENT and not any(tool in name for tool in OPTIONAL)]
+DIALECTS = [
+    name
+    for name in QUICK_DIALECTS
+    if name not in KNOWN_SILENT and not any(tool in name for tool in OPTIONAL)
+]
 
 
 def change_figure(table: Table, value: Decimal) -> Table:
     """Return a table that prints another last figure than its document."""
     *rows, last = table.rows
     place = max(number for number, cell in enumerate(last) if cell.value is not None)
-    changed = tuple(replace(cell, value=value) if number == place else cell for number, cell in enumerate(last))
+    changed = tuple(
+        replace(cell, value=value) if number == place else cell for number, cell in enumerate(last)
+    )
     return replace(table, rows=(*rows, changed))
 
 
@@ -98,7 +123,9 @@ def test_judge_accepts_what_is_printed_and_nothing_else(recipe: Recipe) -> None:
     assert read_and_judge(data, more).outcome == SILENT
 
 
-def test_lost_row_is_silent_where_a_quarantined_one_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_row_is_silent_where_a_quarantined_one_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     data, tables = build_document(replace(PLAIN_PAGE, mutations=("doubtful",)))
     assert read_and_judge(data, tables).outcome == REPORTED
     read = judge.normalise
@@ -134,15 +161,29 @@ def test_every_mutation_changes_the_document() -> None:
         recipe = PLAIN_PAGE if "html" in mutation.formats else PLAIN_PAPER
         seeds = [replace(recipe, seed=seed) for seed in range(8)]
         changed = [replace(plain, mutations=(name,)) for plain in seeds]
-        assert {build_document(plain)[0] for plain in seeds} != {build_document(other)[0] for other in changed}, name
+        assert {build_document(plain)[0] for plain in seeds} != {
+            build_document(other)[0] for other in changed
+        }, name
 
 
 def test_hidden_text_is_in_the_document_but_not_in_the_truth() -> None:
     data, tables = build_document(replace(PLAIN_PAGE, mutations=("hidden: display",)))
     assert b"display: none !important" in data
-    hidden = [run for table in tables for row in table.rows for cell in row for run in cell.runs if run.style == HIDDEN]
+    hidden = [
+        run
+        for table in tables
+        for row in table.rows
+        for cell in row
+        for run in cell.runs
+        if run.style == HIDDEN
+    ]
     assert hidden
-    assert all(cell.value is not None or cell.text for table in tables for row in table.rows for cell in row)
+    assert all(
+        cell.value is not None or cell.text
+        for table in tables
+        for row in table.rows
+        for cell in row
+    )
 
 
 @pytest.mark.parametrize("name", [path.name for path in CASES])
@@ -151,13 +192,17 @@ def test_file_that_was_read_wrong_once_is_exact_or_reported(name: str) -> None:
     assert verdict.outcome != SILENT, verdict.reason
 
 
-@pytest.mark.parametrize("recipe", READ_WRONG_ONCE, ids=lambda recipe: " ".join([recipe.dialect, *recipe.mutations]))
+@pytest.mark.parametrize(
+    "recipe", READ_WRONG_ONCE, ids=lambda recipe: " ".join([recipe.dialect, *recipe.mutations])
+)
 def test_pdf_that_was_read_wrong_once_is_exact_or_reported(recipe: Recipe) -> None:
     verdict = read_and_judge(*build_document(recipe))
     assert verdict.outcome != SILENT, verdict.reason
 
 
-def test_page_with_a_hostile_construct_is_exact_or_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_with_a_hostile_construct_is_exact_or_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("CHROMIUM", raising=False)
     verdicts = [*run_hostile(len(CONSTRUCTS))]
     assert [(name, verdict.reason) for name, verdict in verdicts if verdict.outcome == SILENT] == []
@@ -165,7 +210,10 @@ def test_page_with_a_hostile_construct_is_exact_or_reported(monkeypatch: pytest.
         name for name, verdict in verdicts if verdict.outcome == EXACT
     }
     data, tables = build_page("struck-undone", 0)
-    assert read_and_judge(data, [change_figure(tables[0], Decimal("0.5")), *tables[1:]]).outcome == SILENT
+    assert (
+        read_and_judge(data, [change_figure(tables[0], Decimal("0.5")), *tables[1:]]).outcome
+        == SILENT
+    )
 
 
 def test_pdf_with_a_hostile_construct_is_exact_or_reported() -> None:

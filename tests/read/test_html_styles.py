@@ -148,7 +148,9 @@ def test_constructs_that_are_understood_leave_the_figure_as_seen(cell: str, styl
 def test_painted_box_that_is_moved_may_lie_over_every_table(style: str, what: str) -> None:
     box = f"<style>.w p{{background:#fff}}</style><div style='{style}'><p>Next</p></div>"
     document = read_page(page_html(table_html(TRAINING, [GPT2]), box))
-    assert [f"a box with {what} may" in problem.message for problem in document.problems] == ([True] if what else [])
+    assert [f"a box with {what} may" in problem.message for problem in document.problems] == (
+        [True] if what else []
+    )
     assert len(document.tables) == (not what)
 
 
@@ -170,20 +172,27 @@ def test_painted_box_that_is_moved_may_lie_over_every_table(style: str, what: st
         ("<style>th:last-child{transform:scaleX(-1)}</style>", "", ""),
     ],
 )
-def test_scale_near_a_table_is_reported_and_not_guessed(before: str, inside: str, after: str) -> None:
+def test_scale_near_a_table_is_reported_and_not_guessed(
+    before: str, inside: str, after: str
+) -> None:
     table = f"<table>{row_html(TRAINING, 'th')}{inside}{row_html(GPT2)}</table>"
     document = read_page(page_html(before, table, after))
     assert document.tables == ()
     assert document.problems
     plain = read_page(
-        page_html("<p>On 1.2 million images, in 10 minutes, of 12 hosts.</p>", table_html(TRAINING, [GPT2]))
+        page_html(
+            "<p>On 1.2 million images, in 10 minutes, of 12 hosts.</p>",
+            table_html(TRAINING, [GPT2]),
+        )
     )
     assert (len(plain.tables), plain.problems) == (1, ())
 
 
 @pytest.mark.parametrize(("language", "results"), [("de", 0), ("fr-FR", 0), ("en", 1), ("", 1)])
 def test_language_with_decimal_commas_needs_a_proof(language: str, results: int) -> None:
-    page = page_html(table_html(TRAINING, [GPT2])).replace(b"<html", f'<html lang="{language}"'.encode())
+    page = page_html(table_html(TRAINING, [GPT2])).replace(
+        b"<html", f'<html lang="{language}"'.encode()
+    )
     document = read_page(page)
     assert len(normalise(make_document("performance-page"), document, WORDS).results) == results
 
@@ -192,7 +201,9 @@ def test_style_sheet_of_a_saved_page_may_apply() -> None:
     page = training_page([*GPT2[:8], "<i class=x>7</i>1,590"]).decode()
     parts = [("text/html", page), ("text/css", ".x{display:none}")]
     body = "".join(f"--b\nContent-Type: {kind}\n\n{text}\n" for kind, text in parts)
-    document = read_page(f"MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n{body}--b--\n".encode())
+    document = read_page(
+        f"MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n{body}--b--\n".encode()
+    )
     assert "a style sheet of the saved page" in document.problems[0].message
 
 

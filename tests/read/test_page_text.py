@@ -1,4 +1,6 @@
-"""The tables of a page saved as text: the real text, every form it may take, and lines lost or too many."""
+"""The tables of a page saved as text: the real text, every form it may take, and lines lost or too
+many.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,10 @@ def test_table_in_every_form(form: Form) -> None:
     rows = [UNET, ["", *UNET[1:]], UNET]  # a row that begins and ends with a blank cell
     inference = "", *form(INFERENCE, rows), "", "Some text, with | in it."
     document = read("Training", "Our results", "Model", *form(TRAINING, ROWS), *inference)
-    assert texts(document) == {"bow_training": [TRAINING, *ROWS], "bow_inference": [INFERENCE, *rows]}
+    assert texts(document) == {
+        "bow_training": [TRAINING, *ROWS],
+        "bow_inference": [INFERENCE, *rows],
+    }
     assert document.problems == ()
 
 
@@ -101,9 +106,12 @@ def test_footnote_marks_are_lifted_off_cells_and_header(form: Form) -> None:
 
 
 @pytest.mark.parametrize(
-    ("blank", "end"), [("\u00a0", ""), ("\u200b", " \t "), (" \u00a0 ", ""), ("\u2003", ""), ("\ufeff", "")]
+    ("blank", "end"),
+    [("\u00a0", ""), ("\u200b", " \t "), (" \u00a0 ", ""), ("\u2003", ""), ("\ufeff", "")],
 )
-def test_line_of_unusual_blanks_is_a_blank_cell_and_an_empty_one_ends_the_table(blank: str, end: str) -> None:
+def test_line_of_unusual_blanks_is_a_blank_cell_and_an_empty_one_ends_the_table(
+    blank: str, end: str
+) -> None:
     lines = [blank if line == "\u00a0" else line for line in one_cell_a_line(TRAINING, ROWS)]
     document = read(*lines, end, "GPT2", "more text")
     assert (document.problems, grids(document)) == ((), {"bow_training": ROWS})
@@ -111,10 +119,16 @@ def test_line_of_unusual_blanks_is_a_blank_cell_and_an_empty_one_ends_the_table(
 
 def test_locators_are_lines() -> None:
     table = read("a", "", *one_cell_a_line(TRAINING, ROWS)).tables[0]
-    assert (table.locator, [row.locator for row in table.rows]) == ("line 3", ["line 12", "line 21", "line 30"])
+    assert (table.locator, [row.locator for row in table.rows]) == (
+        "line 3",
+        ["line 12", "line 21", "line 30"],
+    )
     assert table.cell_locator(table.rows[1], 8) == "line 29"
     table = read("a", "", *markdown(TRAINING, ROWS)).tables[0]
-    assert (table.locator, [row.locator for row in table.rows]) == ("line 3", ["line 5", "line 6", "line 7"])
+    assert (table.locator, [row.locator for row in table.rows]) == (
+        "line 3",
+        ["line 5", "line 6", "line 7"],
+    )
 
 
 def test_grid_with_rules_around_every_row() -> None:
@@ -124,8 +138,14 @@ def test_grid_with_rules_around_every_row() -> None:
 
 
 @given(page_tables(), st.sampled_from(sorted(FORMS)))
-def test_any_tables_in_any_form_are_read_back(tables: dict[str, tuple[list[str], list[list[str]]]], form: str) -> None:
-    lines = [line for header, rows in tables.values() for line in ["", *FORMS[form](header, rows), "", "Words."]]
+def test_any_tables_in_any_form_are_read_back(
+    tables: dict[str, tuple[list[str], list[list[str]]]], form: str
+) -> None:
+    lines = [
+        line
+        for header, rows in tables.values()
+        for line in ["", *FORMS[form](header, rows), "", "Words."]
+    ]
     document = read(*lines)
     assert texts(document) == {name: [header, *rows] for name, (header, rows) in tables.items()}
     assert document.problems == ()
@@ -135,7 +155,9 @@ def test_any_tables_in_any_form_are_read_back(tables: dict[str, tuple[list[str],
 
 
 def assert_no_wrong_row(table: SourceTable, lines: Sequence[str], *, may_lose: int) -> None:
-    """Check that every row read is in the table, that few are lost, and that each problem has the place of a line."""
+    """Check that every row read is in the table, that few are lost, and that each problem has the
+    place of a line.
+    """
     document = read(*lines)
     printed = [list(row.cells) for row in table.rows]
     assert [row for row in rows_of(document) if row not in printed] == []
@@ -175,7 +197,13 @@ def test_lost_line_and_another_one_too_many_spoil_only_rows_next_to_each_other(
     lines, width = lines_of(table), len(table.columns)
     lost = data.draw(st.integers(width, len(lines) - 1))
     extra = data.draw(st.integers(width, len(lines) - 1))
-    document = read(*(line for i, line in enumerate(lines) for line in [line] * (1 + (i == extra) - (i == lost))))
+    document = read(
+        *(
+            line
+            for i, line in enumerate(lines)
+            for line in [line] * (1 + (i == extra) - (i == lost))
+        )
+    )
     printed = [list(row.cells) for row in table.rows]
     wrong = [row for row in rows_of(document) if row not in printed]
     distance = abs(lost // width - extra // width)
@@ -184,9 +212,12 @@ def test_lost_line_and_another_one_too_many_spoil_only_rows_next_to_each_other(
     assert len(rows_of(document)) >= len(printed) - 6
 
 
-@pytest.mark.parametrize("table", [COMMITTED.tables[1], COMMITTED.tables[4]], ids=lambda table: table.name)
+@pytest.mark.parametrize(
+    "table", [COMMITTED.tables[1], COMMITTED.tables[4]], ids=lambda table: table.name
+)
 def test_cells_that_changed_places_never_become_a_result(table: SourceTable) -> None:
-    # Two swapped free texts have the right shapes, so the row is read as printed, and the vocabulary refuses it.
+    # Two swapped free texts have the right shapes, so the row is read as printed, and the
+    # vocabulary refuses it.
     width, number = len(table.columns), 30
     original = list(table.rows[number - 1].cells)
     for column in range(width - 1):
@@ -196,7 +227,9 @@ def test_cells_that_changed_places_never_become_a_result(table: SourceTable) -> 
         rows[number - 1] = swapped
         document = read(*one_cell_a_line(table.columns, rows))
         kept = rows_of(document)
-        assert [row for i, row in enumerate(rows) if i != number - 1] == [row for row in kept if row != swapped]
+        assert [row for i, row in enumerate(rows) if i != number - 1] == [
+            row for row in kept if row != swapped
+        ]
         if swapped in kept:
             normalised = normalise_page(swapped, header=table.columns, name=table.name)
             assert normalised.results == []
@@ -210,7 +243,9 @@ def test_cells_that_changed_places_never_become_a_result(table: SourceTable) -> 
 
 @every_form
 def test_lost_or_misspelled_header_name_is_a_problem(form: Form) -> None:
-    lost = {name.split(" (")[0]: [*TRAINING[:n], *TRAINING[n + 1 :]] for n, name in enumerate(TRAINING)}
+    lost = {
+        name.split(" (")[0]: [*TRAINING[:n], *TRAINING[n + 1 :]] for n, name in enumerate(TRAINING)
+    }
     for name, header in (lost | {"Data Source": MISSPELLED}).items():
         document = read(*form(header, ROWS))
         assert (document.tables, problems(document)) == ((), LOST_HEADER)
@@ -247,7 +282,9 @@ def test_rows_after_an_empty_line_inside_the_table_are_a_problem(form: Form) -> 
 
 
 @pytest.mark.parametrize(("line", "first"), [(13, (1, "row-width")), (9, (None, "no-rows"))])
-def test_empty_line_inside_a_row_or_after_the_header_is_two_problems(line: int, first: tuple[int | None, str]) -> None:
+def test_empty_line_inside_a_row_or_after_the_header_is_two_problems(
+    line: int, first: tuple[int | None, str]
+) -> None:
     lines = one_cell_a_line(TRAINING, ROWS)
     document = read(*lines[:line], "", *lines[line:])
     assert problems(document) == [("bow_training", *first), *LOST_HEADER]
@@ -258,7 +295,9 @@ def test_empty_line_inside_a_row_or_after_the_header_is_two_problems(line: int, 
 def test_delimited_row_too_short_or_too_long_is_a_problem(row: list[str]) -> None:
     document = read(*delimited(TRAINING, [GPT2, row, TGN]))
     assert grids(document) == {"bow_training": [GPT2, TGN]}
-    assert [(p.row_number, p.reason, p.locator) for p in document.problems] == [(2, "row-width", "line 3")]
+    assert [(p.row_number, p.reason, p.locator) for p in document.problems] == [
+        (2, "row-width", "line 3")
+    ]
 
 
 # --- other text
@@ -269,7 +308,14 @@ def test_delimited_row_too_short_or_too_long_is_a_problem(row: list[str]) -> Non
     [
         *("", "\n\n", "Words.\nMore words.", "a | b | c\nd | e | f", "Model\nPlatform"),
         # long runs end
-        *(" " * 300_000 + "|x", "(" * 90_000, "*" * 90_000 + "x", "|" * 20_000, "1,\n" * 5_000, "Model\n" * 5_000),
+        *(
+            " " * 300_000 + "|x",
+            "(" * 90_000,
+            "*" * 90_000 + "x",
+            "|" * 20_000,
+            "1,\n" * 5_000,
+            "Model\n" * 5_000,
+        ),
     ],
 )
 def test_text_without_a_table_is_not_recognised(text: str) -> None:
@@ -280,7 +326,13 @@ def test_text_without_a_table_is_not_recognised(text: str) -> None:
 PIECES = st.sampled_from([*TRAINING, *GPT2, *TGN, "|", "\t", "\n", "\n\n", "\u00a0", "---", "²"])
 
 
-@given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=60).map("\n".join), st.lists(PIECES).map(" | ".join)))
+@given(
+    st.one_of(
+        st.text(max_size=200),
+        st.lists(PIECES, max_size=60).map("\n".join),
+        st.lists(PIECES).map(" | ".join),
+    )
+)
 def test_any_text_is_read_or_refused(text: str) -> None:
     assert_read_or_refused(read, text)
     assert_read_or_refused(read, *one_cell_a_line(TRAINING, ROWS), text)

@@ -1,4 +1,6 @@
-"""The paper's tables from plain text: the real text, the tidy forms, and everything that can be lost."""
+"""The paper's tables from plain text: the real text, the tidy forms, and everything that can be
+lost.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ from ipu_results.errors import DamagedDocumentError, DocumentError, Unrecognised
 from ipu_results.read import ParsedDocument
 from ipu_results.read.paper_text import read_paper_text
 
-from tests.read.reading_support import BATCHES, FIGURES, PAPER_HEADERS, ROOT, assert_read_or_refused, problems
+from tests.read.reading_support import (
+    BATCHES,
+    FIGURES,
+    PAPER_HEADERS,
+    ROOT,
+    assert_read_or_refused,
+    problems,
+)
 
 REAL = ROOT.parent / "shared" / "sources" / "qwant-c2-report-arxiv-2002.11670.txt"
 LATENCY, THROUGHPUT, EFFICIENCY = FIGURES.values()
@@ -33,7 +42,17 @@ def tables(document: ParsedDocument) -> dict[str, Rows]:
 
 def columns(labels: tuple[str, ...] = BATCHES, figures: tuple[str, ...] = LATENCY) -> list[str]:
     """Write a table with one column after the other, text between them."""
-    return ["Batch size", *labels, "", "Some words between.", "", "Latency", *figures, "", "Table 1. Latency (ms)"]
+    return [
+        "Batch size",
+        *labels,
+        "",
+        "Some words between.",
+        "",
+        "Latency",
+        *figures,
+        "",
+        "Table 1. Latency (ms)",
+    ]
 
 
 # --- the real text
@@ -52,7 +71,10 @@ def test_real_text_has_the_printed_rows_captions_and_lines() -> None:
     assert [(table.columns[1], table.caption) for table in real.tables] == [
         ("Latency", "Table 1. Latency results for ResNeXt101 (milliseconds per batch)"),
         ("Throughput", "Table 2. Throughput results (images/second) for ResNeXt101"),
-        ("Energy efficiency", "Table 3. Energy efficiency results (images/second/watt) for ResNeXt101"),
+        (
+            "Energy efficiency",
+            "Table 3. Energy efficiency results (images/second/watt) for ResNeXt101",
+        ),
     ]
     lines = text.split("\n")
     for table in real.tables:
@@ -71,16 +93,41 @@ def test_real_text_has_the_printed_rows_captions_and_lines() -> None:
     [
         (columns(), "lines 1-17", "line 17"),
         (["Intro", "Batch size | Latency", *ROW_LINES], "lines 2-8", "line 8, column 2 (Latency)"),
-        (["Intro", "Batch size\tLatency", *map("\t".join, ROWS)], "lines 2-8", "line 8, column 2 (Latency)"),
-        (["Intro", "Batch size     Latency", *map("     ".join, ROWS)], "lines 2-8", "line 8, column 2 (Latency)"),
+        (
+            ["Intro", "Batch size\tLatency", *map("\t".join, ROWS)],
+            "lines 2-8",
+            "line 8, column 2 (Latency)",
+        ),
+        (
+            ["Intro", "Batch size     Latency", *map("     ".join, ROWS)],
+            "lines 2-8",
+            "line 8, column 2 (Latency)",
+        ),
         (FRAMED, "lines 1-8", "line 8, column 2 (Latency)"),
         (["Batch size", "Latency", *CELLS, "", "Table 1. Latency"], "lines 1-14", "line 14"),
-        (["Batch size", "", "Latency", "", *(cell for row in ROWS for cell in (*row, ""))], "lines 1-21", "line 21"),
+        (
+            ["Batch size", "", "Latency", "", *(cell for row in ROWS for cell in (*row, ""))],
+            "lines 1-21",
+            "line 21",
+        ),
         # a page number is neither label nor figure
-        (["Batch size", *BATCHES, "", "3", "\f", "Latency", *LATENCY, "", "4"], "lines 1-17", "line 17"),
+        (
+            ["Batch size", *BATCHES, "", "3", "\f", "Latency", *LATENCY, "", "4"],
+            "lines 1-17",
+            "line 17",
+        ),
         # columns that continue after other text
         (
-            ["Batch size", *BATCHES[:4], "x", *BATCHES[4:], "Latency", *LATENCY[:2], "x", *LATENCY[2:]],
+            [
+                "Batch size",
+                *BATCHES[:4],
+                "x",
+                *BATCHES[4:],
+                "Latency",
+                *LATENCY[:2],
+                "x",
+                *LATENCY[2:],
+            ],
             "lines 1-16",
             "line 16",
         ),
@@ -93,7 +140,9 @@ def test_table_in_every_form(lines: list[str], table: str, last: str) -> None:
     assert (read_table.locator, read_table.cell_locator(read_table.rows[-1], 1)) == (table, last)
 
 
-@pytest.mark.parametrize("header", ["Energy e\ufb03ciency", "\f Energy efficiency", "ENERGY EFFICIENCY (images/s/W)"])
+@pytest.mark.parametrize(
+    "header", ["Energy e\ufb03ciency", "\f Energy efficiency", "ENERGY EFFICIENCY (images/s/W)"]
+)
 def test_header_is_known_in_other_spellings(header: str) -> None:
     document = read("Batch size", *BATCHES, "words", header, *EFFICIENCY)
     assert tables(document) == {"qwant_table_3": tuple(zip(BATCHES, EFFICIENCY, strict=True))}
@@ -104,7 +153,12 @@ def test_all_forms_in_one_text() -> None:
     document = read(
         *columns(),
         *("", "Batch size | Throughput", *map(" | ".join, zip(BATCHES, THROUGHPUT, strict=True))),
-        *("", "Batch size", "Energy efficiency", *(c for r in zip(BATCHES, EFFICIENCY, strict=True) for c in r)),
+        *(
+            "",
+            "Batch size",
+            "Energy efficiency",
+            *(c for r in zip(BATCHES, EFFICIENCY, strict=True) for c in r),
+        ),
     )
     assert list(tables(document)) == ["qwant_table_1", "qwant_table_2", "qwant_table_3"]
     assert document.problems == ()
@@ -125,7 +179,9 @@ def test_setup_metadata_is_read() -> None:
 def test_labels_lost_at_the_end_are_blank(kept: int) -> None:
     document = read(*columns(labels=BATCHES[:kept]))
     blanks = ("",) * (6 - kept)
-    assert tables(document) == {"qwant_table_1": tuple(zip(BATCHES[:kept] + blanks, LATENCY, strict=True))}
+    assert tables(document) == {
+        "qwant_table_1": tuple(zip(BATCHES[:kept] + blanks, LATENCY, strict=True))
+    }
     assert document.problems == ()
 
 
@@ -139,7 +195,10 @@ def drop(cells: Sequence[str], place: int) -> tuple[str, ...]:
         *((columns(labels=drop(BATCHES, lost)), "labels-missing") for lost in range(5)),
         *((columns(figures=drop(LATENCY, lost)), "cells-missing") for lost in range(6)),
         *((["Batch size", "Latency", *drop(CELLS, lost)], "cells-missing") for lost in range(12)),
-        (["Batch size", *BATCHES, "", "Latency", *LATENCY[:5], "", "4"], "cells-missing"),  # a page number
+        (
+            ["Batch size", *BATCHES, "", "Latency", *LATENCY[:5], "", "4"],
+            "cells-missing",
+        ),  # a page number
         (["Batch size | Latency", "words"], "cells-missing"),
         (["Foo", *BATCHES, "words", "Latency", *LATENCY], "unknown-header"),
     ],
@@ -151,9 +210,16 @@ def test_table_with_a_lost_cell_or_label_is_a_problem(lines: list[str], reason: 
 
 @pytest.mark.parametrize(
     ("labels", "known"),
-    [(("3", "6", "9"), True), (("1", "2", "4"), False), (("3", "5", "7"), False), (("1", "2"), False)],
+    [
+        (("3", "6", "9"), True),
+        (("1", "2", "4"), False),
+        (("3", "5", "7"), False),
+        (("1", "2"), False),
+    ],
 )
-def test_only_the_first_multiples_of_a_number_are_completed(labels: tuple[str, ...], known: bool) -> None:
+def test_only_the_first_multiples_of_a_number_are_completed(
+    labels: tuple[str, ...], known: bool
+) -> None:
     assert bool(read(*columns(labels=labels)).tables) is known
 
 
@@ -166,13 +232,18 @@ def test_two_lost_figures_never_shift_whole_numbers() -> None:
 def test_row_with_a_lost_cell_is_a_problem() -> None:
     document = read("Batch size | Latency", "2 | 1.36", " | 1.94", "6 | ", "8", "10 | 4.13")
     assert tables(document) == {"qwant_table_1": (("2", "1.36"), ("", "1.94"), ("10", "4.13"))}
-    assert problems(document) == [("qwant_table_1", 3, "row-width"), ("qwant_table_1", 4, "row-width")]
+    assert problems(document) == [
+        ("qwant_table_1", 3, "row-width"),
+        ("qwant_table_1", 4, "row-width"),
+    ]
     assert [row.number for row in document.tables[0].rows] == [1, 2, 5]
 
 
 def test_page_number_is_no_lost_label() -> None:
     lost = ["Batch size", *BATCHES[:4], "", "3", "\f", "Latency", *LATENCY, "", "4"]
-    assert tables(read(*lost)) == {"qwant_table_1": tuple(zip((*BATCHES[:4], "", ""), LATENCY, strict=True))}
+    assert tables(read(*lost)) == {
+        "qwant_table_1": tuple(zip((*BATCHES[:4], "", ""), LATENCY, strict=True))
+    }
 
 
 def test_renamed_column_of_figures_is_a_problem() -> None:
@@ -212,7 +283,9 @@ def test_caption_that_does_not_name_the_measure_is_near_its_table() -> None:
     ],
 )
 def test_empty_and_other_texts_are_refused(text: str, message: str) -> None:
-    with pytest.raises(DamagedDocumentError if message == "is empty" else UnrecognisedDocumentError, match=message):
+    with pytest.raises(
+        DamagedDocumentError if message == "is empty" else UnrecognisedDocumentError, match=message
+    ):
         read(text)
 
 
@@ -221,7 +294,9 @@ def test_empty_and_other_texts_are_refused(text: str, message: str) -> None:
 MANY = 10_000
 
 
-@pytest.mark.parametrize("line", ["Latency", "Batch size", "Latency\n", "Batch size\nwords", "Table 1. Latency"])
+@pytest.mark.parametrize(
+    "line", ["Latency", "Batch size", "Latency\n", "Batch size\nwords", "Table 1. Latency"]
+)
 def test_many_names_and_captions_without_figures_are_not_tables(line: str) -> None:
     with pytest.raises(UnrecognisedDocumentError, match="no table with a known header"):
         read(*[line] * MANY)
@@ -268,7 +343,12 @@ def test_text_around_and_between_changes_no_row(
 ) -> None:
     lines = {
         "columns": ["Batch size", *BATCHES, *between, "Latency", *LATENCY],
-        "rows": ["Batch size | Latency", *map(" | ".join, ROWS[:3]), *between, *map(" | ".join, ROWS[3:])],
+        "rows": [
+            "Batch size | Latency",
+            *map(" | ".join, ROWS[:3]),
+            *between,
+            *map(" | ".join, ROWS[3:]),
+        ],
         "cells": ["Batch size", "Latency", *between, *CELLS],
     }
     document = read(*before, *lines[form], *after)
@@ -276,11 +356,24 @@ def test_text_around_and_between_changes_no_row(
     assert document.problems == ()
 
 
-@given(step=st.integers(1, 40), count=st.integers(1, 20), start=st.integers(0, 20), length=st.integers(0, 20))
-def test_labels_lost_in_one_piece_never_shift_a_row(step: int, count: int, start: int, length: int) -> None:
+@given(
+    step=st.integers(1, 40),
+    count=st.integers(1, 20),
+    start=st.integers(0, 20),
+    length=st.integers(0, 20),
+)
+def test_labels_lost_in_one_piece_never_shift_a_row(
+    step: int, count: int, start: int, length: int
+) -> None:
     truth = [(str(step * place), f"{place}.50") for place in range(1, count + 1)]
     kept = truth[:start] + truth[start + length :]
-    lines = ["Batch size", *(label for label, _ in kept), "words", "Latency", *(figure for _, figure in truth)]
+    lines = [
+        "Batch size",
+        *(label for label, _ in kept),
+        "words",
+        "Latency",
+        *(figure for _, figure in truth),
+    ]
     document = read(*lines)
     assert document.tables or document.problems or count == 1
     for rows in tables(document).values():
@@ -288,7 +381,13 @@ def test_labels_lost_in_one_piece_never_shift_a_row(step: int, count: int, start
         assert all(label in ("", known) for (label, _), (known, _) in zip(rows, truth, strict=True))
 
 
-@given(st.lists(st.sampled_from(["Batch size", "Latency", "Throughput", "2", "4", "1.5", "", "words", "|", "2 | 3"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["Batch size", "Latency", "Throughput", "2", "4", "1.5", "", "words", "|", "2 | 3"]
+        )
+    )
+)
 def test_any_mixture_is_read_or_refused(lines: list[str]) -> None:
     assert_read_or_refused(read, *lines)
 

@@ -16,8 +16,20 @@ from tests.read.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused
 
 HISTORY = WORDS.headers_of("performance-csv")
 COMPARATORS = WORDS.headers_of("comparators")
-HEADER = "model|variant|platform|sdk_version|framework|dataset|batch_size|precision|throughput (items/s)".split("|")
-ROW = ["ResNet-50 v1.5", "", "Bow Pod16", "Pre-SDK2.5", "TensorFlow1", "ImageNet2012", "1,920", "16.16", "42029"]
+HEADER = "model|variant|platform|sdk_version|framework|dataset|batch_size|precision|throughput (items/s)".split(
+    "|"
+)
+ROW = [
+    "ResNet-50 v1.5",
+    "",
+    "Bow Pod16",
+    "Pre-SDK2.5",
+    "TensorFlow1",
+    "ImageNet2012",
+    "1,920",
+    "16.16",
+    "42029",
+]
 
 
 def write_csv(*rows: list[str]) -> bytes:
@@ -34,7 +46,11 @@ def read(data: bytes) -> ParsedDocument:
 def test_committed_page_histories(name: str, count: int) -> None:
     document = read((ROOT / f"raw/graphcore/performance-{name}.csv").read_bytes())
     [table] = document.tables
-    assert (table.name, list(table.columns), document.problems) == ("bow_training_history", HEADER, ())
+    assert (table.name, list(table.columns), document.problems) == (
+        "bow_training_history",
+        HEADER,
+        (),
+    )
     assert (len(table.rows), table.rows[0].locator) == (count, "line 2")
     if name == "2022-03":
         assert list(table.rows[0].cells) == ROW
@@ -43,8 +59,14 @@ def test_committed_page_histories(name: str, count: int) -> None:
 def test_committed_comparators() -> None:
     document = read_csv((ROOT / "raw/nvidia/a100-comparators.csv").read_bytes(), COMPARATORS)
     assert {name: len(rows) for name, rows in grids(document).items()} == {"nvidia_a100": 330}
-    place, figure = "2020-11-03|1x A100-SXM4-40GB (DGX A100)|ResNeXt101-32x4d|training|TF32+XLA", "throughput img/s|371"
-    assert "|".join(grids(document)["nvidia_a100"][0][3:]) == f"{place}|128 (TF) / 256 (AMP) /GPU|{figure}"
+    place, figure = (
+        "2020-11-03|1x A100-SXM4-40GB (DGX A100)|ResNeXt101-32x4d|training|TF32+XLA",
+        "throughput img/s|371",
+    )
+    assert (
+        "|".join(grids(document)["nvidia_a100"][0][3:])
+        == f"{place}|128 (TF) / 256 (AMP) /GPU|{figure}"
+    )
 
 
 def test_line_ends_byte_order_mark_and_unusual_blanks() -> None:
@@ -63,12 +85,17 @@ def test_quoted_line_break_is_a_blank_and_locators_count_lines() -> None:
 def test_row_too_short_or_too_long_is_a_problem(row: list[str]) -> None:
     document = read(write_csv(HEADER, ROW, row, ROW))
     assert grids(document) == {"bow_training_history": [ROW, ROW]}
-    assert [(p.row_number, p.reason, p.locator) for p in document.problems] == [(2, "row-width", "line 3")]
+    assert [(p.row_number, p.reason, p.locator) for p in document.problems] == [
+        (2, "row-width", "line 3")
+    ]
 
 
 def test_lost_or_renamed_header_name_is_a_problem() -> None:
     for column in range(len(HEADER)):
-        for header in (HEADER[:column] + HEADER[column + 1 :], [*HEADER[:column], "other", *HEADER[column + 1 :]]):
+        for header in (
+            HEADER[:column] + HEADER[column + 1 :],
+            [*HEADER[:column], "other", *HEADER[column + 1 :]],
+        ):
             assert problems(read(write_csv(header, ROW))) == [("", None, "unknown-header")]
     for data in (write_csv(HEADER), write_csv(HEADER) + b"\n\n"):
         assert problems(read(data)) == [("bow_training_history", None, "no-rows")]
@@ -78,7 +105,10 @@ def test_lost_or_renamed_header_name_is_a_problem() -> None:
     ("data", "message"),
     [
         *((write_csv(HEADER, ROW, ROW)[:-size], "truncated") for size in (1, 3, 40)),
-        (write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW), "line"),  # an open quote is not one long row
+        (
+            write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW),
+            "line",
+        ),  # an open quote is not one long row
     ],
 )
 def test_truncated_file_or_open_quote_is_damage(data: bytes, message: str) -> None:
@@ -87,7 +117,8 @@ def test_truncated_file_or_open_quote_is_damage(data: bytes, message: str) -> No
 
 
 @pytest.mark.parametrize(
-    "data", [b"a,b,c\n1,2,3\n", b"x" * 200_000 + b"\n", b"a\rb\n", b'"\n', b"<html>\n", b",,,\n", b"\n1\n"]
+    "data",
+    [b"a,b,c\n1,2,3\n", b"x" * 200_000 + b"\n", b"a\rb\n", b'"\n', b"<html>\n", b",,,\n", b"\n1\n"],
 )
 def test_file_without_a_known_header_is_not_recognised(data: bytes) -> None:
     with pytest.raises(UnrecognisedDocumentError):

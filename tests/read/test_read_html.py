@@ -1,4 +1,6 @@
-"""Tables from HTML: the committed page cell by cell, the ways to write a table, and every kind of damage."""
+"""Tables from HTML: the committed page cell by cell, the ways to write a table, and every kind of
+damage.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +37,23 @@ from tests.read.reading_support import (
 
 COUNTS = dict(zip(HEADERS, (2, 64, 37, 11, 62, 1, 71), strict=True))
 GOLDEN = {
-    ("ogb_lsc", 2): "WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First",
-    ("bow_training", 36): "TGN|Temporal Graph Network|1x Bow IPU|SDK 3.3|Pytorch Geometric||||31,617",
+    (
+        "ogb_lsc",
+        2,
+    ): "WikiKG90Mv2|TransE (256)|Bow Pod16|SDK 3.0|Poplar|1,260,000|11h 50m|0.2562 MRR|First",
+    (
+        "bow_training",
+        36,
+    ): "TGN|Temporal Graph Network|1x Bow IPU|SDK 3.3|Pytorch Geometric||||31,617",
     ("bow_training", 41): "Cluster-GCN||Bow-2000|SDK 3.2|TensorFlow2|ogbn-mag||16.16|2,586,673",
-    ("bow_inference", 32): "Unet (Medical)||Bow-2000|SDK 3.3|TensorFlow2|Synthetic (host-generated)|4|16.16|1,920|",
-    ("pod_training", 40): "ResNet-50 v1.5||IPU-POD256|SDK 2.4.0|TensorFlow1|ImageNet2012|10,240|16.16|365,040",
+    (
+        "bow_inference",
+        32,
+    ): "Unet (Medical)||Bow-2000|SDK 3.3|TensorFlow2|Synthetic (host-generated)|4|16.16|1,920|",
+    (
+        "pod_training",
+        40,
+    ): "ResNet-50 v1.5||IPU-POD256|SDK 2.4.0|TensorFlow1|ImageNet2012|10,240|16.16|365,040",
     ("pod_time_to_result", 1): "MCMC TFP||IPU-M2000|SDK 2.4.0|TensorFlow1|Proprietary||32.32|49",
 }
 COMMITTED = PAGE.read_bytes()
@@ -73,9 +87,14 @@ def test_committed_page_has_its_rows_and_locators() -> None:
     for place, table in enumerate(committed.tables, start=1):
         assert [row.number for row in table.rows] == list(range(1, len(table.rows) + 1))
         assert table.locator == f"table {place}"
-        assert {row.locator for row in table.rows} == {f"table {place}, row {row.number}" for row in table.rows}
+        assert {row.locator for row in table.rows} == {
+            f"table {place}, row {row.number}" for row in table.rows
+        }
     tgn = committed.tables[1].rows[35]
-    assert committed.tables[1].cell_locator(tgn, 8) == "table 2, row 36, column 9 (Throughput (items/sec))"
+    assert (
+        committed.tables[1].cell_locator(tgn, 8)
+        == "table 2, row 36, column 9 (Throughput (items/sec))"
+    )
 
 
 # --- text of a cell
@@ -140,7 +159,8 @@ def test_text_of_a_label(cell: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", ["1,590<sub>2</sub>", '1,590<a href="#fn">2</a>', "1,590<span>2</span>", "1,590<sup>100</sup>"]
+    "cell",
+    ["1,590<sub>2</sub>", '1,590<a href="#fn">2</a>', "1,590<span>2</span>", "1,590<sup>100</sup>"],
 )
 def test_digits_of_two_elements_are_never_one_figure(cell: str) -> None:
     assert " " in read_cell(cell)[0]
@@ -154,13 +174,22 @@ BLANK = row_html(["", "&nbsp;"] + [""] * 7)
 CAPTION = '<caption>c</caption><tr><td colspan="9">Training</td></tr><tr><td>n</td></tr><tr></tr>'
 HEADED = ROW.replace("<td>GPT2</td>", "<th>GPT2</th>")
 TALL = ROW.replace("<td>GPT2</td>", '<td rowspan="0">GPT2</td>')
-WIDE = '<tr><td rowspan="3">GPT2</td><td colspan="2" rowspan="2">Bow Pod16</td>' + row_html(GPT2[3:])[4:]
-ABOVE = "".join(f'<th rowspan="2">{name}</th>' for name in INFERENCE[:8]) + '<th colspan="2">Performance</th>'
+WIDE = (
+    '<tr><td rowspan="3">GPT2</td><td colspan="2" rowspan="2">Bow Pod16</td>'
+    + row_html(GPT2[3:])[4:]
+)
+ABOVE = (
+    "".join(f'<th rowspan="2">{name}</th>' for name in INFERENCE[:8])
+    + '<th colspan="2">Performance</th>'
+)
 BELOW = "<tr><th>Throughput (items/sec)</th><th>Latency (ms)</th></tr>"
 LOOSE = "".join(f"<td>{cell}</td>" for cell in RESNET)
 WAYS = {
     "unclosed rows and cells": (["<tr>", HEAD[4:].replace("</th>", ""), *UNCLOSED], [GPT2, RESNET]),
-    "header in the body, header cells in a row": (["<tbody>", row_html(TRAINING), HEADED, "</tbody>"], [GPT2]),
+    "header in the body, header cells in a row": (
+        ["<tbody>", row_html(TRAINING), HEADED, "</tbody>"],
+        [GPT2],
+    ),
     "caption rows before the header": ([CAPTION, HEAD, ROW], [GPT2]),
     "repeated header, blank row": ([HEAD, ROW, HEAD, BLANK, OTHER], [GPT2, RESNET]),
     "rows in a form": ([HEAD, ROW, f"<form>{OTHER}</form>"], [GPT2, RESNET]),
@@ -178,10 +207,19 @@ WAYS = {
         [UNET],
     ),
     "layout table around two others": (
-        ["<tr><td>", table_html(TRAINING, [GPT2]), "<p>text</p>", table_html(INFERENCE, [UNET]), "</td></tr>"],
+        [
+            "<tr><td>",
+            table_html(TRAINING, [GPT2]),
+            "<p>text</p>",
+            table_html(INFERENCE, [UNET]),
+            "</td></tr>",
+        ],
         [GPT2, UNET],
     ),
-    "columns in another order": ([row_html(TRAINING[::-1], "th"), row_html(GPT2[::-1])], [GPT2[::-1]]),
+    "columns in another order": (
+        [row_html(TRAINING[::-1], "th"), row_html(GPT2[::-1])],
+        [GPT2[::-1]],
+    ),
 }
 
 
@@ -195,8 +233,12 @@ def test_every_way_to_write_a_table_is_read(way: str) -> None:
 
 def test_footnote_of_a_spanned_cell_is_repeated() -> None:
     first = row_html(GPT2).replace("<td>GPT2</td>", '<td rowspan="2">GPT2<sup>1</sup></td>')
-    document = read_page(page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>"))
-    assert [(row.cells[0], row.footnotes) for row in document.tables[0].rows] == [("GPT2", ((0, "1"),))] * 2
+    document = read_page(
+        page_html("<table>", row_html(TRAINING, "th"), first, row_html(GPT2[1:]), "</table>")
+    )
+    assert [(row.cells[0], row.footnotes) for row in document.tables[0].rows] == [
+        ("GPT2", ((0, "1"),))
+    ] * 2
 
 
 SWAPPED = row_html([TRAINING[0], TRAINING[5], *TRAINING[2:5], TRAINING[1], *TRAINING[6:]], "th")
@@ -204,18 +246,28 @@ TWO, THREE = (("bow_training", number, "row-width") for number in (2, 3))
 AGAIN = ("bow_training", None, "duplicate-table")
 DAMAGES = {
     "row span never fills a later short row": (
-        [ROW.replace("<td>1,590", "<td rowspan=2>1,590"), row_html(RESNET[:7]), row_html(RESNET[:8])],
+        [
+            ROW.replace("<td>1,590", "<td rowspan=2>1,590"),
+            row_html(RESNET[:7]),
+            row_html(RESNET[:8]),
+        ],
         [TWO, THREE],
     ),
     "overlapping spans": (
-        [ROW.replace("<td>Wiki", "<td rowspan=2>Wiki"), row_html(GPT2[:5]).replace("<td>PyT", "<td colspan=5>PyT")],
+        [
+            ROW.replace("<td>Wiki", "<td rowspan=2>Wiki"),
+            row_html(GPT2[:5]).replace("<td>PyT", "<td colspan=5>PyT"),
+        ],
         [TWO],
     ),
     "cell across the whole row": ([ROW, '<tr><td colspan="9">GPT2</td></tr>'], [TWO]),
     "row too short": ([ROW, row_html(RESNET[:-1])], [TWO]),
     "repeated table": ([ROW, "</table><table>", HEAD, OTHER], [AGAIN]),
     "another header inside of a table begins another": ([ROW, SWAPPED, ROW], [AGAIN]),
-    "rows without their header": ([ROW, "</table><table>", ROW, OTHER], [("", None, "unknown-header")]),
+    "rows without their header": (
+        [ROW, "</table><table>", ROW, OTHER],
+        [("", None, "unknown-header")],
+    ),
 }
 
 
@@ -229,7 +281,10 @@ def test_damage_is_a_problem_and_the_other_rows_are_kept(name: str) -> None:
 
 def test_row_of_two_texts_under_a_broken_header_is_lost_and_a_title_is_not() -> None:
     broken = HEAD.replace("Precision", "Precisoin")
-    for row, expected in ((["GPT2", "16.16"], [("", None, "unknown-header")]), (["Training"] * 2, [])):
+    for row, expected in (
+        (["GPT2", "16.16"], [("", None, "unknown-header")]),
+        (["Training"] * 2, []),
+    ):
         document = read_page(page_html("<table>", broken, row_html(row), HEAD, ROW, "</table>"))
         assert (grids(document), problems(document)) == ({"bow_training": [GPT2]}, expected)
 
@@ -267,7 +322,9 @@ SAME = {
         f"byte order mark of {name}": MARKS.get(name, b"") + PLAIN.decode().encode(name)
         for name in ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")
     },
-    "tags in comments and scripts": b"<!-- <table><html> --><script>'<table><html>'</script><table>" + PLAIN,
+    "tags in comments and scripts": (
+        b"<!-- <table><html> --><script>'<table><html>'</script><table>" + PLAIN
+    ),
 }
 
 
@@ -278,7 +335,9 @@ def test_page_written_otherwise_has_the_same_row(page: bytes) -> None:
 
 
 def test_declared_latin_1_is_read_as_browsers_do() -> None:
-    page = training_page([*GPT2[:1], "Ré\x96seau", *GPT2[2:]]).decode().replace("utf-8", "iso-8859-1")
+    page = (
+        training_page([*GPT2[:1], "Ré\x96seau", *GPT2[2:]]).decode().replace("utf-8", "iso-8859-1")
+    )
     assert grids(read_page(page.encode("latin-1")))["bow_training"][0][1] == "Ré–seau"
 
 
@@ -286,11 +345,17 @@ NOT_TEXT = PLAIN.replace(b"<title>", b"<title>\xe9\\d\xff")
 CUT = training_page(GPT2, RESNET).partition(row_html(RESNET).encode())[0]
 HIDING = b"<body><table><tr><td>1</td></tr></table>"
 DAMAGED = [
-    *((NOT_TEXT.replace(b"utf-8", name), "encoding") for name in b"utf-8 punycode hex no-such undefined".split()),
+    *(
+        (NOT_TEXT.replace(b"utf-8", name), "encoding")
+        for name in b"utf-8 punycode hex no-such undefined".split()
+    ),
     (CUT + b"<!-- </table></html>", "ends in the middle"),
     (CUT + b"<script>'</table></html>'", "ends in the middle"),
     (b"<html>" + b"<!--<script " * 30_000 + PLAIN, None),
-    *((PLAIN.replace(b"<body>", HIDING + tag), "hides 1 of") for tag in b"<style> <title> <textarea> <iframe>".split()),
+    *(
+        (PLAIN.replace(b"<body>", HIDING + tag), "hides 1 of")
+        for tag in b"<style> <title> <textarea> <iframe>".split()
+    ),
 ]
 
 
@@ -304,7 +369,9 @@ DAMAGED = [
         (page_html("<table><tr><td>x</table>"), UnrecognisedDocumentError, None),
     ],
 )
-def test_damaged_or_other_page_is_refused(page: bytes, error: type[DocumentError], message: str | None) -> None:
+def test_damaged_or_other_page_is_refused(
+    page: bytes, error: type[DocumentError], message: str | None
+) -> None:
     with pytest.raises(error, match=message):
         read_page(page)
 
@@ -315,9 +382,15 @@ COLUMNS = range(len(TRAINING))
 @pytest.mark.parametrize(
     ("header", "row", "message"),
     [
-        *((without(TRAINING, n), without(GPT2, n), repr(TRAINING[n].split(" (")[0])) for n in COLUMNS),
+        *(
+            (without(TRAINING, n), without(GPT2, n), repr(TRAINING[n].split(" (")[0]))
+            for n in COLUMNS
+        ),
         *((without(TRAINING, n), GPT2, "") for n in COLUMNS),
-        *(([*TRAINING[:5], name, *TRAINING[6:]], GPT2, "'Dataset'") for name in ("Data set", "Model", "", "Dataset 2")),
+        *(
+            ([*TRAINING[:5], name, *TRAINING[6:]], GPT2, "'Dataset'")
+            for name in ("Data set", "Model", "", "Dataset 2")
+        ),
         ([*TRAINING, ""], [*GPT2, ""], "the header has a column without a name"),
     ],
 )
@@ -334,7 +407,9 @@ def test_dropped_renamed_repeated_or_nameless_header_is_a_problem_of_the_table(
 @pytest.mark.parametrize("above", [[], [["Training"] * 9], [["x"], [""] * 9]])
 def test_rows_above_the_header_are_a_problem(above: list[list[str]]) -> None:
     lost = "".join(map(row_html, [*above, GPT2, RESNET, TGN]))
-    document = read_page(page_html("<table>", lost, row_html(TRAINING, "th"), row_html(GPT2), "</table>"))
+    document = read_page(
+        page_html("<table>", lost, row_html(TRAINING, "th"), row_html(GPT2), "</table>")
+    )
     assert grids(document) == {"bow_training": [GPT2]}
     assert problems(document) == [("", None, "unknown-header")]
     assert document.problems[0].raw == tuple(GPT2)
@@ -345,7 +420,11 @@ def test_row_too_short_or_too_long_is_a_problem_and_the_others_are_kept(row: lis
     document = read_page(training_page(RESNET, row, GPT2))
     assert [(r.number, list(r.cells)) for r in document.tables[0].rows] == [(1, RESNET), (3, GPT2)]
     [problem] = document.problems
-    assert (problem.table_name, problem.row_number, problem.locator) == ("bow_training", 2, "table 1, row 2")
+    assert (problem.table_name, problem.row_number, problem.locator) == (
+        "bow_training",
+        2,
+        "table 1, row 2",
+    )
     assert list(problem.raw) == row
 
 
@@ -360,11 +439,17 @@ def test_page_with_changed_or_lost_bytes_is_read_or_refused(data: st.DataObject)
     page = training_page(GPT2, RESNET)
     start = data.draw(st.integers(0, len(page)))
     stop = data.draw(st.integers(start, min(start + 30, len(page))))
-    noise = data.draw(st.one_of(st.just(b""), st.binary(max_size=8), st.sampled_from([b"<td>", b"</table>", b"<!--"])))
+    noise = data.draw(
+        st.one_of(
+            st.just(b""), st.binary(max_size=8), st.sampled_from([b"<td>", b"</table>", b"<!--"])
+        )
+    )
     assert_read_or_refused(read_page, page[:start] + noise + page[stop:])
 
 
-@pytest.mark.parametrize("page", [training_page(GPT2), page_html(table_html(["Model"], [["GPT2"]]))])
+@pytest.mark.parametrize(
+    "page", [training_page(GPT2), page_html(table_html(["Model"], [["GPT2"]]))]
+)
 def test_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) -> None:
     gc.collect()
     gc.disable()
@@ -379,7 +464,9 @@ def test_tree_of_a_page_is_freed_without_the_cycle_collector(page: bytes) -> Non
 
 
 @given(page_tables())
-def test_any_tables_are_read_back_cell_by_cell(tables: dict[str, tuple[list[str], list[list[str]]]]) -> None:
+def test_any_tables_are_read_back_cell_by_cell(
+    tables: dict[str, tuple[list[str], list[list[str]]]],
+) -> None:
     document = read_page(page_html(*(table_html(header, rows) for header, rows in tables.values())))
     expected = {name: [header, *rows] for name, (header, rows) in tables.items()}
     assert texts(document) == expected
@@ -393,7 +480,10 @@ def test_lost_cell_costs_its_row_and_no_other(
     header, rows = data.draw(st.sampled_from(list(tables.values())))
     row = data.draw(st.integers(0, len(rows) - 1))
     column = data.draw(st.integers(0, len(header) - 1))
-    damaged = [[cell for i, cell in enumerate(cells) if (r, i) != (row, column)] for r, cells in enumerate(rows)]
+    damaged = [
+        [cell for i, cell in enumerate(cells) if (r, i) != (row, column)]
+        for r, cells in enumerate(rows)
+    ]
     document = read_page(page_html(table_html(header, damaged)))
     assert [(p.row_number, p.reason) for p in document.problems] == [(row + 1, "row-width")]
     kept = [cells for r, cells in enumerate(rows) if r != row]

@@ -1,4 +1,6 @@
-"""The paper's tables from PDFs: many layouts of the page, one truth; damaged files, one clear error."""
+"""The paper's tables from PDFs: many layouts of the page, one truth; damaged files, one clear
+error.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.errors import (
+    DamagedDocumentError,
+    DocumentError,
+    DocumentTooLargeError,
+    UnrecognisedDocumentError,
+)
 from ipu_results.read import ParsedDocument, SourceTable
 from ipu_results.read.pdf import read_pdf
 from ipu_results.read.text import METADATA_LABELS
@@ -29,9 +36,15 @@ CAPTIONS = {
     3: "Table 3. Energy efficiency results (images/second/watt) for ResNeXt101",
 }
 ROWS = {number: tuple(zip(BATCHES, FIGURES[number], strict=True)) for number in NAMES}
-TABLES = {number: paper.PaperTable(CAPTIONS[number], ("Batch size", NAMES[number]), ROWS[number]) for number in NAMES}
+TABLES = {
+    number: paper.PaperTable(CAPTIONS[number], ("Batch size", NAMES[number]), ROWS[number])
+    for number in NAMES
+}
 
-LOREM = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut labore magna aliqua"
+LOREM = (
+    "lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor incididunt ut"
+    " labore magna aliqua"
+)
 SENTENCE = f"{LOREM.capitalize()}, in 2020 and 12 of 4.75 enim minim."
 GEOMETRIES = ("ieee", "cvpr", "single")
 SIDES = ("above", "below")
@@ -43,7 +56,9 @@ def prose(sentences: int = 3) -> paper.Paragraph:
 
 def make_pdf(*tables: paper.PaperTable, between: int | None = 2, **style: Any) -> bytes:
     """Typeset tables with N sentences between them, or with nothing else if `between` is None."""
-    blocks: list[paper.Block] = [] if between is None else [paper.Title("Some words on top of both columns"), prose(5)]
+    blocks: list[paper.Block] = (
+        [] if between is None else [paper.Title("Some words on top of both columns"), prose(5)]
+    )
     for table in tables:
         blocks += [table, *[prose(between or 0)][: between or 0]]
     return paper.build(blocks, paper.Style(**style))
@@ -72,7 +87,10 @@ def split(number: int, after: int, *blocks: paper.Paragraph | paper.Break) -> pa
 
 def test_committed_transcription_has_the_printed_rows_captions_and_boxes() -> None:
     document = read_paper(PDF.read_bytes())
-    assert (document.problems, tables(document)) == ((), {f"qwant_table_{n}": ROWS[n] for n in ROWS})
+    assert (document.problems, tables(document)) == (
+        (),
+        {f"qwant_table_{n}": ROWS[n] for n in ROWS},
+    )
     assert [table.caption for table in document.tables] == [
         "Table 1. Latency (milliseconds per batch)",
         "Table 2. Throughput (images/second)",
@@ -93,8 +111,15 @@ def test_committed_transcription_has_the_printed_rows_captions_and_boxes() -> No
         "Images": "10,000",
         "Batch per chip": "half of the batch size",
     }
-    assert {item.label for item in document.metadata} == set(METADATA_LABELS) == set(WORDS.metadata["inference-paper"])
-    assert all(re.fullmatch(r"page 1, box (\d+\.\d,){3}\d+\.\d", item.locator) for item in document.metadata)
+    assert (
+        {item.label for item in document.metadata}
+        == set(METADATA_LABELS)
+        == set(WORDS.metadata["inference-paper"])
+    )
+    assert all(
+        re.fullmatch(r"page 1, box (\d+\.\d,){3}\d+\.\d", item.locator)
+        for item in document.metadata
+    )
 
 
 def test_script_makes_the_committed_bytes() -> None:
@@ -108,9 +133,20 @@ def test_script_makes_the_committed_bytes() -> None:
 @pytest.mark.parametrize(
     ("between", "style"),
     [
-        *((2, {"geometry": name, "caption": side, "rules": True}) for name in GEOMETRIES for side in SIDES),
-        *((2, {"geometry": name, "caption": side, "rules": False}) for name in GEOMETRIES for side in SIDES),
-        *((2, {"geometry": name, "ligatures": True, "size": 9.0, "caption_size": 8.0}) for name in GEOMETRIES),
+        *(
+            (2, {"geometry": name, "caption": side, "rules": True})
+            for name in GEOMETRIES
+            for side in SIDES
+        ),
+        *(
+            (2, {"geometry": name, "caption": side, "rules": False})
+            for name in GEOMETRIES
+            for side in SIDES
+        ),
+        *(
+            (2, {"geometry": name, "ligatures": True, "size": 9.0, "caption_size": 8.0})
+            for name in GEOMETRIES
+        ),
         *((sentences, {"caption": side}) for sentences in (0, 1, 11) for side in SIDES),
         *((None, {"geometry": name, "rules": False}) for name in ("cvpr", "single")),
     ],
@@ -123,29 +159,43 @@ def test_every_layout_has_the_same_rows(between: int | None, style: dict[str, An
 def test_tables_in_any_order(order: tuple[int, ...]) -> None:
     document = read_paper(make_pdf(*(TABLES[number] for number in order)))
     assert_truth(document)
-    assert [table.name for table in document.tables] == [f"qwant_table_{number}" for number in order]
+    assert [table.name for table in document.tables] == [
+        f"qwant_table_{number}" for number in order
+    ]
 
 
 @pytest.mark.parametrize(
     ("table", "columns", "rows"),
     [
         (
-            replace(TABLES[1], columns=("Latency", "Batch size"), rows=tuple(row[::-1] for row in ROWS[1])),
+            replace(
+                TABLES[1],
+                columns=("Latency", "Batch size"),
+                rows=tuple(row[::-1] for row in ROWS[1]),
+            ),
             ("Latency", "Batch size"),
             tuple(row[::-1] for row in ROWS[1]),
         ),
         (paper.with_header(TABLES[1], 1, "Latency (ms)"), ("Batch size", "Latency (ms)"), ROWS[1]),
     ],
 )
-def test_order_of_columns_and_unit_of_the_header_are_kept(table: paper.PaperTable, columns: Row, rows: Any) -> None:
+def test_order_of_columns_and_unit_of_the_header_are_kept(
+    table: paper.PaperTable, columns: Row, rows: Any
+) -> None:
     [read] = read_paper(make_pdf(table)).tables
     assert (read.columns, tuple(row.cells for row in read.rows)) == (columns, rows)
 
 
 def test_caption_hyphenated_over_two_lines_is_joined() -> None:
     width = paper.GEOMETRIES["cvpr"].width
-    captions = (f"Table 1. Latency of{' a' * count} net (milli- seconds per batch)" for count in range(40))
-    caption = next(text for text in captions if next(paper.wrap(text, "Times-Roman", 9.0, width))[0].endswith("milli-"))
+    captions = (
+        f"Table 1. Latency of{' a' * count} net (milli- seconds per batch)" for count in range(40)
+    )
+    caption = next(
+        text
+        for text in captions
+        if next(paper.wrap(text, "Times-Roman", 9.0, width))[0].endswith("milli-")
+    )
     document = read_paper(make_pdf(replace(TABLES[1], caption=caption)))
     assert document.tables[0].caption == caption.replace("- ", "")
 
@@ -160,7 +210,9 @@ def test_footnote_marks_are_lifted_off() -> None:
 def test_sentence_that_names_a_table_is_not_a_caption() -> None:
     text = f"{LOREM} {LOREM} as is shown by Table 1. The latency {LOREM}"
     for start in range(0, 60, 20):
-        assert_truth(read_paper(paper.build([prose(8), paper.Paragraph(text[start:]), *TABLES.values()])))
+        assert_truth(
+            read_paper(paper.build([prose(8), paper.Paragraph(text[start:]), *TABLES.values()]))
+        )
 
 
 # --- pages set by hand
@@ -172,7 +224,9 @@ HEADER = ("Batch size", "Latency")
 
 
 def read_by_hand(*texts: Text) -> SourceTable:
-    """Read a page in two columns of prose, 60 to 300 and 312 to 552, with `texts` at places from the bottom left."""
+    """Read a page in two columns of prose, 60 to 300 and 312 to 552, with `texts` at places from
+    the bottom left.
+    """
     document = read_paper(set_texts([*PROSE, *texts]))
     [table] = document.tables
     assert (document.problems, list_rows(document)) == ((), [*ROWS[1]])
@@ -180,11 +234,15 @@ def read_by_hand(*texts: Text) -> SourceTable:
 
 
 @pytest.mark.parametrize(
-    ("x", "column", "pitch"), [(60, 70, 10), (390, 70, 18), (240, 90, 12), (260, 200, 12), (240, 90, 18)]
+    ("x", "column", "pitch"),
+    [(60, 70, 10), (390, 70, 18), (240, 90, 12), (260, 200, 12), (240, 90, 18)],
 )
 def test_table_anywhere_on_the_page(x: float, column: float, pitch: float) -> None:
     caption = "Table 1: Latency of all that was tried (milliseconds per batch)"
-    texts = place_rows(700, [HEADER], (x, x + column)), place_rows(700 - pitch, ROWS[1], (x, x + column), pitch)
+    texts = (
+        place_rows(700, [HEADER], (x, x + column)),
+        place_rows(700 - pitch, ROWS[1], (x, x + column), pitch),
+    )
     assert read_by_hand(*texts[0], (200, 560, caption), *texts[1]).caption == caption
 
 
@@ -201,15 +259,26 @@ def test_table_anywhere_on_the_page(x: float, column: float, pitch: float) -> No
             HEADER,
             "TABLE I LATENCY RESULTS (MILLISECONDS)",
         ),
-        ([(390, 710, "Batch size"), (460, 710, "Latency"), (460, 698, "(ms)")], ("Batch size", "Latency (ms)"), ""),
         (
-            [(390, 710, "Batch"), (390, 698, "size"), (460, 710, "Latency"), (390, 728, "Table 1. Latency (ms)")],
+            [(390, 710, "Batch size"), (460, 710, "Latency"), (460, 698, "(ms)")],
+            ("Batch size", "Latency (ms)"),
+            "",
+        ),
+        (
+            [
+                (390, 710, "Batch"),
+                (390, 698, "size"),
+                (460, 710, "Latency"),
+                (390, 728, "Table 1. Latency (ms)"),
+            ],
             HEADER,
             "Table 1. Latency (ms)",
         ),
     ],
 )
-def test_header_and_caption_of_two_lines_are_joined(header: list[Text], columns: Row, caption: str) -> None:
+def test_header_and_caption_of_two_lines_are_joined(
+    header: list[Text], columns: Row, caption: str
+) -> None:
     table = read_by_hand(*header, *place_rows(686, ROWS[1], (390, 460)))
     assert (table.columns, table.caption) == (columns, caption)
 
@@ -234,9 +303,13 @@ def test_table_continues_in_the_next_column_or_after_a_paragraph(
 
 @pytest.mark.parametrize("geometry", ["cvpr", "single"])
 def test_table_continues_on_the_next_page(geometry: str) -> None:
-    document = read_paper(make_pdf(TABLES[1], split(2, 4, paper.Break("page")), TABLES[3], geometry=geometry))
+    document = read_paper(
+        make_pdf(TABLES[1], split(2, 4, paper.Break("page")), TABLES[3], geometry=geometry)
+    )
     assert_truth(document)
-    assert [row.locator.split(",")[0] for row in document.tables[1].rows] == ["page 1"] * 4 + ["page 2"] * 2
+    assert [row.locator.split(",")[0] for row in document.tables[1].rows] == ["page 1"] * 4 + [
+        "page 2"
+    ] * 2
     assert len(document.tables[1].locator.split("; ")) == 2
 
 
@@ -246,7 +319,10 @@ def test_table_continues_on_the_next_page(geometry: str) -> None:
 @pytest.mark.parametrize("row", range(6))
 def test_lost_label_is_an_empty_cell(row: int) -> None:
     lost = paper.without_cell(TABLES[2], row, 0)
-    assert_truth(read_paper(make_pdf(TABLES[1], lost, TABLES[3], rules=row % 2 == 0)), rows={**ROWS, 2: lost.rows})
+    assert_truth(
+        read_paper(make_pdf(TABLES[1], lost, TABLES[3], rules=row % 2 == 0)),
+        rows={**ROWS, 2: lost.rows},
+    )
 
 
 @pytest.mark.parametrize("row", [0, 3, 5])
@@ -254,9 +330,13 @@ def test_lost_figure_is_a_problem_of_its_row(row: int) -> None:
     document = read_paper(make_pdf(TABLES[1], paper.without_cell(TABLES[2], row, 1), TABLES[3]))
     assert problems(document) == [("qwant_table_2", row + 1, "row-width")]
     assert document.problems[0].raw == (BATCHES[row], "")
-    assert [source.number for source in document.tables[1].rows] == [n for n in range(1, 7) if n != row + 1]
+    assert [source.number for source in document.tables[1].rows] == [
+        n for n in range(1, 7) if n != row + 1
+    ]
     kept = {2: (*ROWS[2][:row], *ROWS[2][row + 1 :])}
-    assert tables(document) == {f"qwant_table_{number}": rows for number, rows in (ROWS | kept).items()}
+    assert tables(document) == {
+        f"qwant_table_{number}": rows for number, rows in (ROWS | kept).items()
+    }
 
 
 def test_cells_between_the_columns_are_a_problem_of_their_row() -> None:
@@ -292,7 +372,11 @@ def test_lost_column_or_renamed_header_is_a_problem_and_gets_no_rows_of_another_
     [
         ((TABLES[1], TABLES[1]), ("qwant_table_1", None, "duplicate-table"), (1,)),
         ((replace(TABLES[1], rows=()), TABLES[3]), ("qwant_table_1", None, "cells-missing"), (3,)),
-        ((TABLES[1], replace(TABLES[2], rows=ROWS[2][:5])), ("qwant_table_2", None, "cells-missing"), (1,)),
+        (
+            (TABLES[1], replace(TABLES[2], rows=ROWS[2][:5])),
+            ("qwant_table_2", None, "cells-missing"),
+            (1,),
+        ),
     ],
 )
 def test_repeated_empty_or_shorter_table_is_a_problem(
@@ -311,9 +395,15 @@ def test_pdf_without_known_tables_is_not_recognised() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        *((PDF.read_bytes()[: int(PDF.stat().st_size * share)], "truncated") for share in (0.05, 0.6, 0.98)),
+        *(
+            (PDF.read_bytes()[: int(PDF.stat().st_size * share)], "truncated")
+            for share in (0.05, 0.6, 0.98)
+        ),
         (b" \n\n ", "is empty"),
-        (b"<!DOCTYPE html><html><body>404 Not Found</body></html>", "is not a PDF but an HTML page"),
+        (
+            b"<!DOCTYPE html><html><body>404 Not Found</body></html>",
+            "is not a PDF but an HTML page",
+        ),
         (b"just words", "is not a PDF but some other file"),
         (b"%PDF-1.4\n" + bytes(range(256)) * 40 + b"\n%%EOF\n", "cannot be read as a PDF"),
     ],
@@ -379,7 +469,9 @@ def test_mutated_pdf_has_printed_rows_alone_or_is_refused(data: st.DataObject) -
 
 
 figure = st.decimals(min_value=0, max_value=99999, places=2).map(lambda value: f"{value:.2f}")
-labels = st.sets(st.integers(1, 4096), min_size=1, max_size=14).map(lambda numbers: [*map(str, sorted(numbers))])
+labels = st.sets(st.integers(1, 4096), min_size=1, max_size=14).map(
+    lambda numbers: [*map(str, sorted(numbers))]
+)
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
@@ -390,9 +482,15 @@ labels = st.sets(st.integers(1, 4096), min_size=1, max_size=14).map(lambda numbe
     caption=st.sampled_from(SIDES),
     lost=st.integers(0, 13),
 )
-def test_any_rows_are_read_back(batches: list[str], figures: list[str], geometry: str, caption: str, lost: int) -> None:
-    rows = tuple((("" if place == lost else label), figures[place]) for place, label in enumerate(batches))
-    table = paper.PaperTable("Table 7. Throughput (images/second)", ("Batch size", "Throughput"), rows)
+def test_any_rows_are_read_back(
+    batches: list[str], figures: list[str], geometry: str, caption: str, lost: int
+) -> None:
+    rows = tuple(
+        (("" if place == lost else label), figures[place]) for place, label in enumerate(batches)
+    )
+    table = paper.PaperTable(
+        "Table 7. Throughput (images/second)", ("Batch size", "Throughput"), rows
+    )
     document = read_paper(make_pdf(table, geometry=geometry, caption=caption))
     assert document.problems == ()
     assert tables(document) == {"qwant_table_2": rows}

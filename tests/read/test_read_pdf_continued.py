@@ -1,4 +1,6 @@
-"""Tables that continue on the next page under their header, printed again, and tables that only look as if they did."""
+"""Tables that continue on the next page under their header, printed again, and tables that only
+look as if they did.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,26 @@ import pytest
 from ipu_results.read import ParsedDocument
 from ipu_results.read.pdf import read_pdf
 
-from tests.read.pdf_support import Row, Text, list_rows, make_header, place_rows, read_texts, set_texts
+from tests.read.pdf_support import (
+    Row,
+    Text,
+    list_rows,
+    make_header,
+    place_rows,
+    read_texts,
+    set_texts,
+)
 
 Page = list[Text]
 
 X = (100.0, 240.0, 340.0)
 HEADER = ("Layer", "Throughput (images/s)", "Latency (ms)")
 NAMES = {"Layer": "model", "Throughput": "value", "Latency": "value"}
-FIRST = [("conv1", "1,474.16", "1.36"), ("conv2", "2,063.03", "1.94"), ("conv3", "2,131.01", "2.82")]
+FIRST = [
+    ("conv1", "1,474.16", "1.36"),
+    ("conv2", "2,063.03", "1.94"),
+    ("conv3", "2,131.01", "2.82"),
+]
 SECOND = [("conv4", "2,526.70", "3.17"), ("conv5", "2,703.00", "3.70")]
 THIRD = [("conv6", "2,819.20", "4.26"), ("conv7", "2,900.10", "4.83")]
 CAPTION = (100.0, 724.0, "Table 4.2: Layers of the network")
@@ -70,7 +84,11 @@ def test_repeated_header_on_the_next_page_continues_the_table(first: Page, secon
 
 def test_table_continues_over_three_pages_and_keeps_its_caption() -> None:
     note = (100.0, 724.0, "Table 4.2: continued")
-    pages = [*CHAPTER, *TOP], [*SECTION, note, *AGAIN], [(100.0, 760.0, "80"), *set_rows(700, HEADER, *THIRD)]
+    pages = (
+        [*CHAPTER, *TOP],
+        [*SECTION, note, *AGAIN],
+        [(100.0, 760.0, "80"), *set_rows(700, HEADER, *THIRD)],
+    )
     document = read(*pages)
     assert (document.problems, list_rows(document)) == ((), FIRST + SECOND + THIRD)
     assert document.tables[0].caption == CAPTION[2]
@@ -82,7 +100,10 @@ def test_table_over_both_columns_of_a_page_continues() -> None:
 
 
 def test_long_caption_is_that_of_the_table_below_it() -> None:
-    lines = "Table 4.2: Layers of the network,|of which each|was measured|on one chip|of the first|board".split("|")
+    lines = (
+        "Table 4.2: Layers of the network,|of which each|was measured|on one chip|of the"
+        " first|board".split("|")
+    )
     caption = [(100.0, 768.0 - 9 * number, line) for number, line in enumerate(lines)]
     document = read([(440.0, 780.0, "7"), *caption, *TOP[1:]], [(440.0, 780.0, "8"), *AGAIN])
     assert (document.problems, list_rows(document)) == ((), FIRST + SECOND)
@@ -100,12 +121,18 @@ def test_short_name_in_the_caption_of_the_next_table_is_no_mention() -> None:
     pages = [CAPTION, *set_rows(700, head, *FIRST)], [*set_rows(700, head, *SECOND), *following]
     document = read_pdf(set_texts(*pages), headers)
     assert (document.problems, list_rows(document)) == ((), [*FIRST, *SECOND, ("GC2", "1.6")])
-    assert [table.caption for table in document.tables] == [CAPTION[2], "Table 4.3: Chips in images/s"]
+    assert [table.caption for table in document.tables] == [
+        CAPTION[2],
+        "Table 4.3: Chips in images/s",
+    ]
 
 
 @pytest.mark.parametrize(
     ("line", "reasons", "rows"),
-    [("Throughput of one IPU", [], FIRST + SECOND), ("Throughput of two IPUs", ["duplicate-table"], FIRST)],
+    [
+        ("Throughput of one IPU", [], FIRST + SECOND),
+        ("Throughput of two IPUs", ["duplicate-table"], FIRST),
+    ],
 )
 def test_line_over_the_names_is_printed_again_with_them_or_begins_another_table(
     line: str, reasons: list[str], rows: list[Row]
@@ -119,9 +146,15 @@ def test_line_over_the_names_is_printed_again_with_them_or_begins_another_table(
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        pytest.param(TOP, [(100.0, 724.0, "Table 4.3: Layers of the network"), *AGAIN], id="other caption above"),
+        pytest.param(
+            TOP,
+            [(100.0, 724.0, "Table 4.3: Layers of the network"), *AGAIN],
+            id="other caption above",
+        ),
         pytest.param(TOP, [*AGAIN, (100.0, 660.0, "Table 4.3: Layers")], id="other caption below"),
-        pytest.param(TOP, [(100.0, 724.0, "Table 4.3 (continued)"), *AGAIN], id="another table continues"),
+        pytest.param(
+            TOP, [(100.0, 724.0, "Table 4.3 (continued)"), *AGAIN], id="another table continues"
+        ),
         pytest.param(
             [(100.0, 724.0, "Table 4-1: Layers"), *ALONE],
             [(100.0, 724.0, "Table 4-2: continued"), *AGAIN],
@@ -129,7 +162,13 @@ def test_line_over_the_names_is_printed_again_with_them_or_begins_another_table(
         ),
         pytest.param(
             [*TOP, (100.0, 400.0, "Total"), (240.0, 400.0, "16"), (100.0, 40.0, "1")],
-            [*AGAIN, (100.0, 400.0, "Total"), (240.0, 400.0, "17.5"), (340.0, 400.0, "17"), (100.0, 40.0, "2")],
+            [
+                *AGAIN,
+                (100.0, 400.0, "Total"),
+                (240.0, 400.0, "17.5"),
+                (340.0, 400.0, "17"),
+                (100.0, 40.0, "2"),
+            ],
             id="a count below, and another page number",
         ),
         pytest.param(
@@ -137,17 +176,31 @@ def test_line_over_the_names_is_printed_again_with_them_or_begins_another_table(
             [(100.0, 760.0, "Test"), (440.0, 760.0, "64"), *AGAIN],
             id="a count above in place of a page number",
         ),
-        pytest.param(TOP, [(100.0, 724.0, "Table 4.2: Layers of another"), *AGAIN], id="same number, other text"),
-        pytest.param(ALONE, [(100.0, 724.0, "Table 4.2 (continued)"), *AGAIN], id="continues an unknown one"),
+        pytest.param(
+            TOP,
+            [(100.0, 724.0, "Table 4.2: Layers of another"), *AGAIN],
+            id="same number, other text",
+        ),
+        pytest.param(
+            ALONE, [(100.0, 724.0, "Table 4.2 (continued)"), *AGAIN], id="continues an unknown one"
+        ),
         pytest.param(TOP, [(100.0, 724.0, "On two IPUs"), *AGAIN], id="title above"),
         pytest.param([*TOP, (100.0, 600.0, "So much for one IPU.")], AGAIN, id="text below"),
         pytest.param([*TOP, (100.0, 640.0, "a Not on this chip.")], AGAIN, id="footnote below"),
-        pytest.param([*ALONE, (100.0, 640.0, "Table 4.2: Layers")], AGAIN, id="caption below the first"),
-        pytest.param(TOP, set_rows(700, (HEADER[0], HEADER[2], HEADER[1]), *SECOND), id="other order"),
+        pytest.param(
+            [*ALONE, (100.0, 640.0, "Table 4.2: Layers")], AGAIN, id="caption below the first"
+        ),
+        pytest.param(
+            TOP, set_rows(700, (HEADER[0], HEADER[2], HEADER[1]), *SECOND), id="other order"
+        ),
         pytest.param(TOP, set_rows(700, (*HEADER[:2], "Latency (s)"), *SECOND), id="other unit"),
         pytest.param(TOP, set_rows(700, HEADER, *SECOND, x=(100, 230, 340)), id="other places"),
-        pytest.param([*CHAPTER, *ALONE], [*SECTION, *AGAIN], id="other running head, and no caption"),
-        pytest.param([(100.0, 760.0, "Run 1"), *ALONE], [(100.0, 760.0, "Run 2"), *AGAIN], id="other title"),
+        pytest.param(
+            [*CHAPTER, *ALONE], [*SECTION, *AGAIN], id="other running head, and no caption"
+        ),
+        pytest.param(
+            [(100.0, 760.0, "Run 1"), *ALONE], [(100.0, 760.0, "Run 2"), *AGAIN], id="other title"
+        ),
     ],
 )
 def test_equal_header_of_another_table_is_not_joined(first: Page, second: Page) -> None:
@@ -159,8 +212,12 @@ def test_equal_header_of_another_table_is_not_joined(first: Page, second: Page) 
 PROSE_LINE = (100.0, 700.0, "A page of prose with the words throughput, latency and layer.")
 
 
-@pytest.mark.parametrize("pages", [(TOP, [PROSE_LINE], AGAIN), ([*TOP, *set_rows(600, HEADER, *SECOND)],)])
-def test_equal_header_two_pages_later_or_on_the_same_page_is_not_joined(pages: tuple[Page, ...]) -> None:
+@pytest.mark.parametrize(
+    "pages", [(TOP, [PROSE_LINE], AGAIN), ([*TOP, *set_rows(600, HEADER, *SECOND)],)]
+)
+def test_equal_header_two_pages_later_or_on_the_same_page_is_not_joined(
+    pages: tuple[Page, ...],
+) -> None:
     document = read(*pages)
     assert (list_reasons(document), list_rows(document)) == (["duplicate-table"], FIRST)
 
@@ -174,7 +231,9 @@ def test_header_with_another_number_of_columns_is_not_joined(width: int) -> None
 
 
 def test_text_at_the_joint_refuses_the_rows_on_both_sides_of_it() -> None:
-    document = read(TOP, [*set_rows(700, HEADER), (100.0, 688.0, "of the stem"), *set_rows(676, *SECOND)])
+    document = read(
+        TOP, [*set_rows(700, HEADER), (100.0, 688.0, "of the stem"), *set_rows(676, *SECOND)]
+    )
     assert list_rows(document) == [*FIRST[:2], SECOND[1]]
     assert list_reasons(document) == ["row-width", "row-width"]
 

@@ -1,4 +1,6 @@
-"""What a reader of a PDF sees: hidden, struck, doubled, raised and overprinted text, and tables in other shapes."""
+"""What a reader of a PDF sees: hidden, struck, doubled, raised and overprinted text, and tables in
+other shapes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from reportlab.lib.colors import Color, white
 from reportlab.pdfbase.pdfmetrics import stringWidth
 from reportlab.pdfgen.canvas import Canvas
 
-from tests.read.pdf_support import Row, list_tables, make_pdf, place_rows, read_paper, set_lines, set_texts
+from tests.read.pdf_support import (
+    Row,
+    list_tables,
+    make_pdf,
+    place_rows,
+    read_paper,
+    set_lines,
+    set_texts,
+)
 from tests.read.reading_support import problems
 
 ROWS = [("2", "1.36"), ("4", "1.94"), ("6", "2.82"), ("8", "3.32")]
@@ -36,7 +46,9 @@ def set_page(
     after: Callable[[Canvas], None] | None = None,
     **options: object,
 ) -> bytes:
-    """Set a table at (100, 700) with rows of 14 points; `draw_cell` draws the figure of the second row."""
+    """Set a table at (100, 700) with rows of 14 points; `draw_cell` draws the figure of the second
+    row.
+    """
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=(612, 792), invariant=1, **options)
     if before:
@@ -195,7 +207,12 @@ def test_layer_that_is_off_is_not_read(state: str, rows: list[Row]) -> None:
     "rows",
     [
         [("11", "111.11"), ("22", "2222.22"), ("4444", "0.00")],  # equal digits next to one another
-        [("2", "1,360"), ("4", "0,920"), ("6", "1.234,5"), ("8", "12,5")],  # decimal commas arrive unchanged
+        [
+            ("2", "1,360"),
+            ("4", "0,920"),
+            ("6", "1.234,5"),
+            ("8", "12,5"),
+        ],  # decimal commas arrive unchanged
     ],
 )
 def test_digits_and_marks_are_kept(rows: list[Row]) -> None:
@@ -223,9 +240,13 @@ def test_raised_digit_is_a_footnote_mark(size: float, rise: float) -> None:
     assert table.rows[1].footnotes == ((1, "2"),)
 
 
-@pytest.mark.parametrize(("size", "rise"), [(8.5, 0), (9.5, 0), (9.5, 1), (10, 0.9), (10, 3), (8, 0), (8, -2), (12, 0)])
+@pytest.mark.parametrize(
+    ("size", "rise"), [(8.5, 0), (9.5, 0), (9.5, 1), (10, 0.9), (10, 3), (8, 0), (8, -2), (12, 0)]
+)
 def test_digit_of_another_size_or_height_is_refused(size: float, rise: float) -> None:
-    assert_second_row_refused(set_page(followed_by("2", size, rise)), "digits differ in size or height")
+    assert_second_row_refused(
+        set_page(followed_by("2", size, rise)), "digits differ in size or height"
+    )
 
 
 @pytest.mark.parametrize(("size", "rise"), [(5, 6), (8, -6)])
@@ -248,11 +269,17 @@ def test_power_of_ten_is_refused() -> None:
 # --- tables in other shapes
 
 WIDE = ("Batch size", "Latency", "Throughput", "Energy efficiency")
-WIDE_ROWS = [("2", "1.36", "1474.16", "6.51"), ("4", "1.94", "2063.03", "7.80"), ("6", "2.82", "2131.01", "7.87")]
+WIDE_ROWS = [
+    ("2", "1.36", "1474.16", "6.51"),
+    ("4", "1.94", "2063.03", "7.80"),
+    ("6", "2.82", "2131.01", "7.87"),
+]
 
 
 def draw_prose(canvas: Canvas) -> None:
-    for x, y, text in place_rows(500, [["lorem ipsum dolor sit amet consectetur adipiscing elit"] * 2] * 20, (60, 312)):
+    for x, y, text in place_rows(
+        500, [["lorem ipsum dolor sit amet consectetur adipiscing elit"] * 2] * 20, (60, 312)
+    ):
         draw(canvas, x, y, text)
 
 
@@ -263,7 +290,9 @@ def test_one_wide_table_gives_all_its_columns(before: Callable[[Canvas], None] |
     assert [(table.name, table.columns) for table in document.tables] == [
         (f"qwant_table_{place}", ("Batch size", WIDE[place])) for place in (1, 2, 3)
     ]
-    assert list_tables(document) == [[(row[0], row[place]) for row in WIDE_ROWS] for place in (1, 2, 3)]
+    assert list_tables(document) == [
+        [(row[0], row[place]) for row in WIDE_ROWS] for place in (1, 2, 3)
+    ]
 
 
 def test_lost_figure_of_a_wide_table_is_a_problem_of_its_table_alone() -> None:
@@ -274,7 +303,9 @@ def test_lost_figure_of_a_wide_table_is_a_problem_of_its_table_alone() -> None:
 
 
 def test_known_column_after_an_unknown_one_is_a_problem() -> None:
-    document = read_paper(set_page(header=("Batch size", "Latency", "Power", "Throughput"), rows=WIDE_ROWS))
+    document = read_paper(
+        set_page(header=("Batch size", "Latency", "Power", "Throughput"), rows=WIDE_ROWS)
+    )
     assert problems(document) == [("qwant_table_2", None, "unknown-header")]
     assert [table.name for table in document.tables] == ["qwant_table_1"]
 
@@ -288,7 +319,11 @@ def test_known_column_after_an_unknown_one_is_a_problem() -> None:
             id="turned",
         ),
         # It is read, and refused for its one row: the table above it has four.
-        pytest.param([("Batch",), ("size", "Throughput"), ("2", "1474.16")], "cells-missing", id="header of two lines"),
+        pytest.param(
+            [("Batch",), ("size", "Throughput"), ("2", "1474.16")],
+            "cells-missing",
+            id="header of two lines",
+        ),
     ],
 )
 def test_table_in_another_shape_is_a_problem(rows: list[Row], reason: str) -> None:
@@ -309,7 +344,9 @@ def make_page(draw_page: Callable[[Canvas], object]) -> bytes:
     return out.getvalue()
 
 
-SCAN = make_page(lambda canvas: canvas.drawInlineImage(Image.new("L", (60, 80), 200), 0, 0, 595, 842))
+SCAN = make_page(
+    lambda canvas: canvas.drawInlineImage(Image.new("L", (60, 80), 200), 0, 0, 595, 842)
+)
 INVISIBLE = set_page(lambda *_: None, before=lambda canvas: canvas.setFillColor(white))
 TURNED = make_page(lambda canvas: (canvas.rotate(90), canvas.drawString(100, -100, "some words")))
 
@@ -354,7 +391,9 @@ def mirror(canvas: Canvas) -> None:
         (mirror, ""),
     ],
 )
-def test_turned_or_mirrored_table_is_a_problem(before: Callable[[Canvas], None], message: str) -> None:
+def test_turned_or_mirrored_table_is_a_problem(
+    before: Callable[[Canvas], None], message: str
+) -> None:
     document = read_paper(set_page(before=before))
     assert problems(document) == [("qwant_table_1", None, "unknown-header")]
     assert message in document.problems[0].message

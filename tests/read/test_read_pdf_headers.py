@@ -1,4 +1,6 @@
-"""Headers over several lines, groups of columns, references in brackets, units apart, glyphs without a character."""
+"""Headers over several lines, groups of columns, references in brackets, units apart, glyphs
+without a character.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,30 @@ from ipu_results.read.pdf_glyphs import Glyph
 from ipu_results.schema.vocabulary import TableHeader
 from reportlab.pdfbase.pdfmetrics import stringWidth
 
-from tests.read.pdf_support import Row, Text, list_rows, make_header, place_rows, read_texts, set_texts
+from tests.read.pdf_support import (
+    Row,
+    Text,
+    list_rows,
+    make_header,
+    place_rows,
+    read_texts,
+    set_texts,
+)
 from tests.read.reading_support import problems
 
 X = (100, 220, 330, 440)
-ROWS = [("one tile", "1", "0.123", "122.565"), ("two tiles", "2", "0.130", "65.040"), ("a board", "4", "0.157", "39.2")]
+ROWS = [
+    ("one tile", "1", "0.123", "122.565"),
+    ("two tiles", "2", "0.130", "65.040"),
+    ("a board", "4", "0.157", "39.2"),
+]
 NARROW = [row[:3] for row in ROWS]
-NAMES = {"Experiment": "model", "Source tile count": "value", "Total latency": "value", "Avg. latency": "value"}
+NAMES = {
+    "Experiment": "model",
+    "Source tile count": "value",
+    "Total latency": "value",
+    "Avg. latency": "value",
+}
 FIRST_LINE = place_rows(700, [("Experiment", "Source", "Total", "Avg. latency")], X)
 STACKED = [*FIRST_LINE, *place_rows(689, [("", "tile", "latency", "(ns)"), ("", "count")], X, 11)]
 CAPTION = (100, 740, "Table 1. Total latency of transfers")
@@ -37,7 +56,11 @@ def set_two_lines(edge: float) -> list[Text]:
     return [*place_rows(700, [("Experiment", "Tiles", "Latency")], X), (X[2] + edge, 689, "of all")]
 
 
-UNITS = [*FIRST_LINE, *place_rows(689, [("", "tile count", "latency"), ("", "", "(µs)", "(ns)")], X, 11), CAPTION]
+UNITS = [
+    *FIRST_LINE,
+    *place_rows(689, [("", "tile count", "latency"), ("", "", "(µs)", "(ns)")], X, 11),
+    CAPTION,
+]
 TWO_LINES = name_columns("Experiment", "Tiles", "Latency of all")
 FIGURES = ("Layer name", "1", "2", "4")
 PRINTED_AGAIN = [*place_rows(700, [FIGURES], X), *place_rows(650, [("", *FIGURES[1:])], X)]
@@ -45,8 +68,14 @@ GROUPS = ("Throughput in TFLOPS of each", "Efficiency in W of each chip")
 IN_GROUPS = [(200, 711, GROUPS[0]), (360, 711, GROUPS[1])]
 GROUP_X = (100, 200, 280, 360, 440)
 GROUP_LINE = place_rows(700, [("Layer", "IPU", "GPU", "IPU", "GPU")], GROUP_X)
-GROUP_ROWS = [("Conv1", "15.04", "6.26", "0.10", "0.03"), ("Conv2", "62.07", "22.85", "0.41", "0.09")]
-DISTINCT = [(220, 711, "Throughput (images/sec) of"), *place_rows(700, [("Tiles", "first", "second")], (100, 220, 310))]
+GROUP_ROWS = [
+    ("Conv1", "15.04", "6.26", "0.10", "0.03"),
+    ("Conv2", "62.07", "22.85", "0.41", "0.09"),
+]
+DISTINCT = [
+    (220, 711, "Throughput (images/sec) of"),
+    *place_rows(700, [("Tiles", "first", "second")], (100, 220, 310)),
+]
 DISTINCT_ROWS = [("16 tiles", "1,113.0", "1,862.9"), ("32 tiles", "1,538.2", "3,717.2")]
 
 
@@ -59,12 +88,40 @@ DISTINCT_ROWS = [("16 tiles", "1,113.0", "1,862.9"), ("32 tiles", "1,538.2", "3,
             ("Experiment", "Source tile count", "Total latency (µs)", "Avg. latency (ns)"),
             id="a line of units alone",
         ),
-        pytest.param(TWO_LINES, set_two_lines(0), 675, X[:3], NARROW, tuple(TWO_LINES), id="left edge"),
-        pytest.param(TWO_LINES, set_two_lines(32.8 - 25), 675, X[:3], NARROW, tuple(TWO_LINES), id="right edge"),
-        pytest.param(TWO_LINES, set_two_lines((32.8 - 25) / 2), 675, X[:3], NARROW, tuple(TWO_LINES), id="middle"),
-        pytest.param(name_columns(*FIGURES), PRINTED_AGAIN, 686, X, ROWS, FIGURES, id="figures, printed again"),
         pytest.param(
-            name_columns("Layer", *(f"{group} {chip}" for group in GROUPS for chip in ("IPU", "GPU"))),
+            TWO_LINES, set_two_lines(0), 675, X[:3], NARROW, tuple(TWO_LINES), id="left edge"
+        ),
+        pytest.param(
+            TWO_LINES,
+            set_two_lines(32.8 - 25),
+            675,
+            X[:3],
+            NARROW,
+            tuple(TWO_LINES),
+            id="right edge",
+        ),
+        pytest.param(
+            TWO_LINES,
+            set_two_lines((32.8 - 25) / 2),
+            675,
+            X[:3],
+            NARROW,
+            tuple(TWO_LINES),
+            id="middle",
+        ),
+        pytest.param(
+            name_columns(*FIGURES),
+            PRINTED_AGAIN,
+            686,
+            X,
+            ROWS,
+            FIGURES,
+            id="figures, printed again",
+        ),
+        pytest.param(
+            name_columns(
+                "Layer", *(f"{group} {chip}" for group in GROUPS for chip in ("IPU", "GPU"))
+            ),
             *([*IN_GROUPS, *GROUP_LINE], 686, GROUP_X, GROUP_ROWS),
             ("Layer", *(f"{group} {chip}" for group in GROUPS for chip in ("IPU", "GPU"))),
             id="group above names that repeat",
@@ -85,16 +142,24 @@ def test_lines_of_a_header_are_joined_by_column(
 
 
 BELOW = "of all the tiles here"
-BELOW_X = (100, 220, 220 + stringWidth(BELOW, "Times-Roman", 10) - stringWidth("Tiles", "Times-Roman", 10))
+BELOW_X = (
+    100,
+    220,
+    220 + stringWidth(BELOW, "Times-Roman", 10) - stringWidth("Tiles", "Times-Roman", 10),
+)
 
 
 @pytest.mark.parametrize(
     ("names", "header", "x", "rows"),
     [
         pytest.param(
-            # "of all" overlaps "Latency", but begins, ends and is centred elsewhere: it may be of a group of columns
+            # "of all" overlaps "Latency", but begins, ends and is centred elsewhere: it may be of a
+            # group of columns
             name_columns("Experiment", "Latency of all transfers"),
-            [*place_rows(700, [("Experiment", "Latency")], (X[0], X[2])), (X[2] + 16, 689, "of all transfers")],
+            [
+                *place_rows(700, [("Experiment", "Latency")], (X[0], X[2])),
+                (X[2] + 16, 689, "of all transfers"),
+            ],
             *((X[0], X[2]), [(row[0], row[2]) for row in ROWS]),
             id="under no name in particular",
         ),
@@ -121,7 +186,14 @@ def test_line_that_may_belong_elsewhere_is_not_joined(
             id="lines far apart",
         ),
         pytest.param(
-            *(NAMES, [(x, y, text.replace("tile", "tiles")) for x, y, text in STACKED], 664, X, ROWS), id="unknown name"
+            *(
+                NAMES,
+                [(x, y, text.replace("tile", "tiles")) for x, y, text in STACKED],
+                664,
+                X,
+                ROWS,
+            ),
+            id="unknown name",
         ),
         pytest.param(
             {"Layer": "model", "Throughput IPU": "value", "GPU": "value", "IPU": "value"},
@@ -180,7 +252,10 @@ def test_reference_in_brackets_and_unit_belong_to_the_text_before_them(
 @pytest.mark.parametrize(
     ("x", "row"),
     [
-        *(((100, 220, 300), ("On-chip", mark, "0.133")) for mark in ("(1)", "a", "12", "(a", "(abcd)")),
+        *(
+            ((100, 220, 300), ("On-chip", mark, "0.133"))
+            for mark in ("(1)", "a", "12", "(a", "(abcd)")
+        ),
         (UNIT_X, ("GEMM", "v18", "W")),
         *((UNIT_X, ("GEMM", "18.9", other)) for other in ("7.1", "-", "x2", "of all")),
     ],
@@ -188,14 +263,20 @@ def test_reference_in_brackets_and_unit_belong_to_the_text_before_them(
 def test_other_text_next_to_label_or_figure_refuses_the_row(x: tuple[float, ...], row: Row) -> None:
     header = place_rows(700, [tuple(PLAIN)], (100, 300))
     document = read_texts(
-        PLAIN, [*header, *place_rows(686, [row], x), *place_rows(674, [("Off-chip", "0.633")], UNIT_X)]
+        PLAIN,
+        [*header, *place_rows(686, [row], x), *place_rows(674, [("Off-chip", "0.633")], UNIT_X)],
     )
     assert set(list_rows(document)) <= {("Off-chip", "0.633")}
     assert ("t", 1, "row-width") in problems(document)
 
 
 def test_table_that_is_not_joined_may_have_any_number_of_rows() -> None:
-    others = [(100, 500, "Latency"), (220, 500, "Batch size"), (100, 540, "Table 2. Latency"), (100, 486, "1.36")]
+    others = [
+        (100, 500, "Latency"),
+        (220, 500, "Batch size"),
+        (100, 540, "Table 2. Latency"),
+        (100, 486, "1.36"),
+    ]
     fields = (("Batch size", "batch_size"), ("Latency", "latency_ms"))
     joined = TableHeader("inference-paper", "j", fields, "", joins=True)
     page = [CAPTION, *STACKED, *place_rows(664, ROWS, X), *others, (220, 486, "2")]
@@ -235,25 +316,36 @@ def test_figure_with_a_glyph_without_a_character_is_refused() -> None:
     rows = [("On-chip", "0.1(cid:23)"), ("Off-chip", "0.633"), ("Off-board", "0.524")]
     document = read_texts(PLAIN, place_rows(700, [tuple(PLAIN), *rows], (100, 300)))
     assert list_rows(document) == rows[1:]
-    assert [problem.message for problem in document.problems] == ["'0.1(cid:23)': a glyph of it has no known character"]
+    assert [problem.message for problem in document.problems] == [
+        "'0.1(cid:23)': a glyph of it has no known character"
+    ]
 
 
 # --- drafts
 
 
 def test_names_of_an_unknown_header_are_drafted() -> None:
-    [(place, names)] = find_pdf_headers(set_texts([CAPTION, *STACKED, *place_rows(664, ROWS, X)]), 10)
+    [(place, names)] = find_pdf_headers(
+        set_texts([CAPTION, *STACKED, *place_rows(664, ROWS, X)]), 10
+    )
     assert names == JOINED
     assert place.startswith("page 1, box 100.0,")
 
 
-PROSE = [(100, 700 - 12 * line, "In 2020 and 12 of 4.75 there were 3 of them, of a kind") for line in range(9)]
+PROSE = [
+    (100, 700 - 12 * line, "In 2020 and 12 of 4.75 there were 3 of them, of a kind")
+    for line in range(9)
+]
 SENTENCES = [("of these sentences, each has more words than a name", "and so on"), ("12", "4.75")]
 
 
 @pytest.mark.parametrize(
     "page",
-    [[CAPTION, *PROSE], [CAPTION, *place_rows(700, SENTENCES, (100, 420))], [*STACKED, *place_rows(664, ROWS, X)]],
+    [
+        [CAPTION, *PROSE],
+        [CAPTION, *place_rows(700, SENTENCES, (100, 420))],
+        [*STACKED, *place_rows(664, ROWS, X)],
+    ],
 )
 def test_a_page_without_a_caption_or_with_prose_alone_has_no_draft(page: list[Text]) -> None:
     assert find_pdf_headers(set_texts(page), 10) == []

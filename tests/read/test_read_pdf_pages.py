@@ -1,4 +1,6 @@
-"""Tables of a performance page in a PDF: named after their machines, and no row of them lost without a report."""
+"""Tables of a performance page in a PDF: named after their machines, and no row of them lost
+without a report.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,16 @@ POD = [make_row("BERT-Base", "IPU-POD16", "1,000.5"), make_row("GPT2", "IPU-POD6
 BOW = [make_row("BERT-Base", "Bow Pod16", "3,000"), make_row("GPT2", "Bow Pod64", "4,000")]
 
 
-def list_lines(header: Sequence[str], rows: Sequence[Row], y: float = 700, pitch: float = 14) -> list[Line]:
+def list_lines(
+    header: Sequence[str], rows: Sequence[Row], y: float = 700, pitch: float = 14
+) -> list[Line]:
     return [(y - pitch * place, texts) for place, texts in enumerate((header, *rows))]
 
 
 def read(*pages: Sequence[Line]) -> ParsedDocument:
-    placed = [[text for y, texts in lines for text in place_rows(y, [texts], STEPS)] for lines in pages]
+    placed = [
+        [text for y, texts in lines for text in place_rows(y, [texts], STEPS)] for lines in pages
+    ]
     return read_pdf(set_texts(*placed, font="Helvetica", size=8, width=792), LAYOUTS)
 
 
@@ -88,8 +94,13 @@ def test_note_below_a_table_leaves_its_rows_alone() -> None:
 
 def test_blank_label_is_blank_unless_another_row_of_the_model_has_it() -> None:
     blank = make_row("GPT2", "IPU-POD64", "2,000", variant="")
-    assert list_tables(read(list_lines(TRAINING, [POD[0], blank])))["pod_training"] == [POD[0], blank]
-    merged = read(list_lines(TRAINING, [POD[0], make_row("BERT-Base", "IPU-POD64", "2,000", variant="")]))
+    assert list_tables(read(list_lines(TRAINING, [POD[0], blank])))["pod_training"] == [
+        POD[0],
+        blank,
+    ]
+    merged = read(
+        list_lines(TRAINING, [POD[0], make_row("BERT-Base", "IPU-POD64", "2,000", variant="")])
+    )
     assert problems(merged) == [("pod_training", 2, "row-width")]
 
 
@@ -102,7 +113,9 @@ def test_names_too_close_for_cells_are_a_problem_next_to_a_table() -> None:
 
 def test_digit_that_its_font_draws_raised_is_a_footnote_mark() -> None:
     pdfmetrics.registerFont(TTFont("Vera", "Vera.ttf"))
-    texts = place_rows(700, [("Batch size", "Latency"), ("2", "1.36\u00b9"), ("4", "1.94")], (100, 200), 20)
+    texts = place_rows(
+        700, [("Batch size", "Latency"), ("2", "1.36\u00b9"), ("4", "1.94")], (100, 200), 20
+    )
     plain = set_texts(texts, font="Vera", pageCompression=0)
     data = plain.replace(b"<00B9>", b"<0031>")
     assert data != plain

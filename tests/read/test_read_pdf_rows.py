@@ -23,11 +23,18 @@ def read(*texts: Text, names: dict[str, str] = NAMES) -> ParsedDocument:
 
 
 def set_row(y: float, row: Row, font: str = REGULAR, x: Sequence[float] = X) -> list[Text]:
-    return [(at, y, text, REGULAR if n else font) for n, (at, text) in enumerate(zip(x, row, strict=True))]
+    return [
+        (at, y, text, REGULAR if n else font)
+        for n, (at, text) in enumerate(zip(x, row, strict=True))
+    ]
 
 
-def set_groups(size: int, *, title: str = BOLD, label: str = REGULAR, above: float = 20, x: float = X[0]) -> list[Text]:
-    """Set groups of `size` rows, 12 points apart, each under a title that is `above` points below the row before."""
+def set_groups(
+    size: int, *, title: str = BOLD, label: str = REGULAR, above: float = 20, x: float = X[0]
+) -> list[Text]:
+    """Set groups of `size` rows, 12 points apart, each under a title that is `above` points below
+    the row before.
+    """
     texts, y = set_row(700, HEADER), 700.0
     for number, row in enumerate(ROWS):
         if number % size == 0:
@@ -50,7 +57,10 @@ def set_groups(size: int, *, title: str = BOLD, label: str = REGULAR, above: flo
         pytest.param(set_groups(3, above=12), {0, 2, 3}, id="as near to the row above"),
         pytest.param(set_groups(3, x=108.0), {0, 3}, id="not over the left edge"),
         pytest.param(
-            [(x, y, text, "Times-Italic" if text == "VGG" else font) for x, y, text, font in set_groups(2)],
+            [
+                (x, y, text, "Times-Italic" if text == "VGG" else font)
+                for x, y, text, font in set_groups(2)
+            ],
             {0, 2, 4},
             id="two other fonts",
         ),
@@ -65,9 +75,18 @@ def test_line_that_may_be_a_part_of_a_label_and_is_no_title_refuses_the_row(
 
 
 def test_line_of_two_cells_is_not_a_title() -> None:
-    names = {"Layer": "model", "Place": "place", "Throughput": "value", "Latency": "value", "Power": "value"}
+    names = {
+        "Layer": "model",
+        "Place": "place",
+        "Throughput": "value",
+        "Latency": "value",
+        "Power": "value",
+    }
     x = (100, 180, 260, 340, 420)
-    texts, rows = set_row(700, tuple(names), x=x), [(row[0], "board", *row[1:], "91.5") for row in ROWS]
+    texts, rows = (
+        set_row(700, tuple(names), x=x),
+        [(row[0], "board", *row[1:], "91.5") for row in ROWS],
+    )
     for group in (0, 1):
         texts += set_row(680 - 60 * group, ("ResNet", "all of it"), x=x[:2], font=BOLD)
         for number, row in enumerate(rows[3 * group : 3 * group + 3], 1):
@@ -77,7 +96,13 @@ def test_line_of_two_cells_is_not_a_title() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "dx", "dy", "refused"),
-    [("7", 0, -4, True), ("k", 0, -4, True), ("7", 6, -4, True), ("7", 0, 4, True), ("7", 12, -4, False)],
+    [
+        ("7", 0, -4, True),
+        ("k", 0, -4, True),
+        ("7", 6, -4, True),
+        ("7", 0, 4, True),
+        ("7", 12, -4, False),
+    ],
 )
 def test_text_set_lower_or_higher_beyond_the_column_refuses_its_figure(
     mark: str, dx: float, dy: float, refused: bool
@@ -99,7 +124,9 @@ FIRST_ROW = ("one chip", "1,474.16", "1.36")
 
 
 def set_wide_table(*rows: Row, end: float = 272) -> list[Text]:
-    """Set rows with figures at right edges: the second name begins at 205, where a long label has not ended."""
+    """Set rows with figures at right edges: the second name begins at 205, where a long label has
+    not ended.
+    """
     texts = set_row(700, WIDE_HEADER, x=(X[0], 205, 340))
     for number, row in enumerate(rows, 1):
         ends = X[0] + stringWidth(row[0], REGULAR, 10), end if row[0] == LONG else 272, 370
@@ -118,24 +145,33 @@ def test_label_that_reaches_below_the_next_name_is_read_if_every_column_has_a_ce
 @pytest.mark.parametrize(
     ("row", "end"),
     [
-        pytest.param(("2 chips on different boards 16", "9.5", "2.82"), 272, id="it may end with a figure"),
+        pytest.param(
+            ("2 chips on different boards 16", "9.5", "2.82"), 272, id="it may end with a figure"
+        ),
         pytest.param((LONG, "", "2.82"), 272, id="a figure is missing"),
         pytest.param((LONG, "9.5", "2.82"), 300, id="no figure under the name"),
     ],
 )
-def test_label_that_reaches_below_the_next_name_otherwise_refuses_the_row(row: Row, end: float) -> None:
+def test_label_that_reaches_below_the_next_name_otherwise_refuses_the_row(
+    row: Row, end: float
+) -> None:
     document = read(*set_wide_table(FIRST_ROW, row, end=end), names=WIDE)
     assert list_rows(document) == [FIRST_ROW]
     assert [problem.reason for problem in document.problems] == ["row-width"]
 
 
 @pytest.mark.parametrize(("left", "is_read"), [(318.5, True), (313.0, False)])
-def test_figure_close_to_the_name_before_its_own_is_under_its_own(left: float, is_read: bool) -> None:
+def test_figure_close_to_the_name_before_its_own_is_under_its_own(
+    left: float, is_read: bool
+) -> None:
     """The name before ends at 317.4 points: the figure begins within 2 points of it, or below it."""
     header = ("Layer", "Throughput per chip", "Latency", "Power")
     start = 317.4 - stringWidth(header[1], REGULAR, 10)
     rows = [("conv1", "1,474.16", "1.36", "91.5"), ("conv2", "1,500.00", "1175.38", "92.0")]
-    texts = [*set_row(700, header, x=(100, start, 330, 420)), *set_row(688, rows[0], x=(100, 250, 335, 420))]
+    texts = [
+        *set_row(700, header, x=(100, start, 330, 420)),
+        *set_row(688, rows[0], x=(100, 250, 335, 420)),
+    ]
     document = read(
         *texts,
         *set_row(676, rows[1], x=(100, 250, left, 420)),

@@ -37,14 +37,21 @@ def test_record_is_one_row_with_a_place_for_each_cell() -> None:
     cells = dict(zip(table.columns, row.cells, strict=True))
     assert (table.name, table.columns, row.number, row.locator) == ("runs", NAMES, 1, "$")
     assert (cells["started_at"], cells["device"]) == ("2026-11-21T13:45:01Z", "cpu")
-    assert (cells["versions"], cells["notes"]) == ('{"a": "1", "b": "2"}', '["auto took the CPU: no IPU is here"]')
+    assert (cells["versions"], cells["notes"]) == (
+        '{"a": "1", "b": "2"}',
+        '["auto took the CPU: no IPU is here"]',
+    )
     assert row.cell_locators == tuple(f"$.{name}" for name in NAMES)
     assert table.cell_locator(row, NAMES.index("started_at")) == "$.started_at"
 
 
 def test_kind_is_guessed_and_order_of_keys_and_blanks_do_not_matter() -> None:
     value = record()
-    for data in (json.dumps(value), json.dumps(dict(reversed(value.items()))), json.dumps(value, indent=3)):
+    for data in (
+        json.dumps(value),
+        json.dumps(dict(reversed(value.items()))),
+        json.dumps(value, indent=3),
+    ):
         assert read_sweep_record(data.encode(), LAYOUTS) == read(value)
         assert read_document(data.encode(), WORDS.table_headers) == read(value)
         assert read_document(data.encode(), WORDS.table_headers, "sweep-record") == read(value)
@@ -52,7 +59,10 @@ def test_kind_is_guessed_and_order_of_keys_and_blanks_do_not_matter() -> None:
 
 def test_missing_and_unknown_keys_are_named() -> None:
     value = record(plan={"run_id": 0})  # a record is recognised by this key, wherever it is
-    assert failure({key: value[key] for key in value if key not in ("run_id", "notes")}) == "$: lacks run_id, notes"
+    assert (
+        failure({key: value[key] for key in value if key not in ("run_id", "notes")})
+        == "$: lacks run_id, notes"
+    )
     assert failure(record(seed=0)) == "$: has unknown 'seed'"
     assert failure(record(**{f"key{number}": 0 for number in range(99)})).endswith("'key4'")
 
@@ -98,7 +108,9 @@ def test_broken_json_is_one_line_with_its_place(old: bytes, new: bytes, message:
     assert "\n" not in line
 
 
-@pytest.mark.parametrize("data", [b"[]", b'["run_id"]', b'"run_id"', b"{}", b"null", b"7", b'{"a": 1}'])
+@pytest.mark.parametrize(
+    "data", [b"[]", b'["run_id"]', b'"run_id"', b"{}", b"null", b"7", b'{"a": 1}']
+)
 def test_other_json_is_not_recognised(data: bytes) -> None:
     with pytest.raises(UnrecognisedDocumentError, match=r"^\$: is not the record of a sweep"):
         read_sweep_record(data, LAYOUTS)
@@ -106,7 +118,9 @@ def test_other_json_is_not_recognised(data: bytes) -> None:
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 

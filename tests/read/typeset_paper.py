@@ -1,4 +1,6 @@
-"""Typeset a small paper in one or two columns as PDF: for the tests, and for raw/qwant/make_transcription.py."""
+"""Typeset a small paper in one or two columns as PDF: for the tests, and for
+raw/qwant/make_transcription.py.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """Rows of cells under a header. `1.36^*` sets the asterisk raised and small; an empty cell prints nothing.
+    """Rows of cells under a header.
+
+    `1.36^*` sets the asterisk raised and small; an empty cell prints nothing.
 
     `split` puts blocks between the first `split_after` rows and the others.
     """
@@ -140,13 +144,17 @@ class Press:
     def next_page(self) -> None:
         if self.style.page_numbers:
             self.canvas.setFont(self.font, self.style.size)
-            self.canvas.drawCentredString(PAGE_WIDTH / 2, self.geometry.bottom - PAGE_NUMBER_HEIGHT, str(self.page))
+            self.canvas.drawCentredString(
+                PAGE_WIDTH / 2, self.geometry.bottom - PAGE_NUMBER_HEIGHT, str(self.page)
+            )
         self.canvas.showPage()
         self.page, self.column = self.page + 1, 0
         self.ceiling = self.y = PAGE_HEIGHT - self.geometry.top
 
     def down(self, height: float) -> float:
-        """Move down by `height`, in the next column if it does not fit in this one, and return the new baseline."""
+        """Move down by `height`, in the next column if it does not fit in this one, and return the
+        new baseline.
+        """
         if self.y - height < self.geometry.bottom:
             self.next_column()
         self.y -= height
@@ -183,7 +191,9 @@ def wrap(text: str, font: str, size: float, width: float) -> Iterator[tuple[str,
 
 def set_title(press: Press, block: Title) -> None:
     press.canvas.setFont(press.font, press.style.size * 1.4)
-    press.canvas.drawCentredString(PAGE_WIDTH / 2, press.down(press.style.size * 1.4), press.text(block.text))
+    press.canvas.drawCentredString(
+        PAGE_WIDTH / 2, press.down(press.style.size * 1.4), press.text(block.text)
+    )
     press.ceiling = press.y = press.y - GAP_AROUND_TABLE
 
 
@@ -215,13 +225,16 @@ def set_caption(press: Press, caption: str) -> None:
     for line, _ in wrap(press.text(caption), press.font, size, press.geometry.width):
         y = press.down(size * LEADING)
         press.canvas.setFont(press.font, size)
-        press.canvas.drawCentredString(press.geometry.left(press.column) + press.geometry.width / 2, y, line)
+        press.canvas.drawCentredString(
+            press.geometry.left(press.column) + press.geometry.width / 2, y, line
+        )
 
 
 def measure_columns(press: Press, table: PaperTable) -> list[float]:
     texts = zip(*(map(press.text, row) for row in (table.columns, *table.rows)), strict=True)
     return [
-        max(pdfmetrics.stringWidth(text, press.font, press.style.size) for text in column) + COLUMN_PAD
+        max(pdfmetrics.stringWidth(text, press.font, press.style.size) for text in column)
+        + COLUMN_PAD
         for column in texts
     ]
 
@@ -236,7 +249,9 @@ def set_cells(press: Press, cells: Sequence[str], widths: Sequence[float]) -> No
         press.canvas.setFont(press.font, size)
         press.canvas.drawString(start, y, text)
         press.canvas.setFont(press.font, size * MARK_SIZE)
-        press.canvas.drawString(start + pdfmetrics.stringWidth(text, press.font, size), y + size * MARK_RISE, mark)
+        press.canvas.drawString(
+            start + pdfmetrics.stringWidth(text, press.font, size), y + size * MARK_RISE, mark
+        )
         x += width
 
 
@@ -275,7 +290,13 @@ def set_break(press: Press, block: Break) -> None:
     press.next_page() if block.of == "page" else press.next_column()
 
 
-SETTERS = {Title: set_title, Paragraph: set_paragraph, Lines: set_lines, Break: set_break, PaperTable: set_table}
+SETTERS = {
+    Title: set_title,
+    Paragraph: set_paragraph,
+    Lines: set_lines,
+    Break: set_break,
+    PaperTable: set_table,
+}
 
 
 def set_blocks(press: Press, blocks: Iterable[Block]) -> None:
@@ -284,7 +305,9 @@ def set_blocks(press: Press, blocks: Iterable[Block]) -> None:
 
 
 def build(blocks: Iterable[Block], style: Style | None = None, *, title: str = "") -> bytes:
-    """Return the PDF with `blocks` set one after another: the same bytes for the same blocks and style."""
+    """Return the PDF with `blocks` set one after another: the same bytes for the same blocks and
+    style.
+    """
     press = Press(style or Style())
     press.canvas.setTitle(title)
     set_blocks(press, blocks)

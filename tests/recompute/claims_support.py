@@ -1,4 +1,6 @@
-"""Claims evaluated without a build: the claims documents of a folder, over the tables of a warehouse."""
+"""Claims evaluated without a build: the claims documents of a folder, over the tables of a
+warehouse.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,14 @@ from ipu_results.store.tables import build_arrow_tables
 
 from tests.conftest import RAW, normalise_documents
 
-COMPUTED = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs", "build")
+COMPUTED = (
+    "claims",
+    "claim_conditions",
+    "recomputations",
+    "contradictions",
+    "recomputation_inputs",
+    "build",
+)
 BLOG = "graphcore-mk2-blog-2020-12-09.csv"
 CHARTS = "graphcore-mk2-charts-sdk-1.4.csv"
 PAGE = "graphcore-performance-2023-07-04.csv"
@@ -26,7 +35,9 @@ CONTRADICTIONS = "contradictions.csv"
 CONDITIONS = "conditions.csv"
 update_checksums = runpy.run_path(str(RAW / "claims" / "update_checksums.py"))["update_checksums"]
 
-OPENED: list[Any] = []  # the tables of the last evaluation and their engine, which the next one is likely to need
+OPENED: list[
+    Any
+] = []  # the tables of the last evaluation and their engine, which the next one is likely to need
 
 Row = dict[str, str]
 Frames = Mapping[str, pd.DataFrame]
@@ -41,7 +52,9 @@ def read_frames(warehouse: Path) -> dict[str, pd.DataFrame]:
 def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
     """Evaluate the claims documents of `raw`."""
     documents = normalise_documents(raw)
-    sql_texts = {doc.document.document_id: doc.document.read_attached_texts(".sql") for doc in documents}
+    sql_texts = {
+        doc.document.document_id: doc.document.read_attached_texts(".sql") for doc in documents
+    }
     if not (OPENED and OPENED[0] is frames):
         OPENED[:] = frames, ExitStack()
         OPENED.append(OPENED[1].enter_context(open_engine(build_arrow_tables(frames))))

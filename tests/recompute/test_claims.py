@@ -59,14 +59,19 @@ BY_HAND: dict[str, tuple[str, list[float]]] = {
         "depends-on-baseline",
         [ipu / a100 for ipu in (4483, 3395) for a100 in (86.02, 107.46, 111.07, 127.96)],
     ),
-    "sdk14-resnext101-training-throughput": ("not-supported", [2514 / a100 for a100 in (908.4, 300.42, 1132, 371)]),
+    "sdk14-resnext101-training-throughput": (
+        "not-supported",
+        [2514 / a100 for a100 in (908.4, 300.42, 1132, 371)],
+    ),
     "blog2020-resnet50-inference-peak": ("not-supported", [50883, 40085]),
     "blog2020-m2000-over-dgx-a100": (
         "not-supported",
         [
             ipu / a100
             for ipu, a100 in zip(
-                (2514, 2514, 7864, 7864) * 2, (8500, 6887.59, 17400, 9604.92, 1132, 908.4, 2375, 1240.81), strict=True
+                (2514, 2514, 7864, 7864) * 2,
+                (8500, 6887.59, 17400, 9604.92, 1132, 908.4, 2375, 1240.81),
+                strict=True,
             )
         ],
     ),
@@ -74,14 +79,25 @@ BY_HAND: dict[str, tuple[str, list[float]]] = {
         "reached-by-later-sdk",
         [2071 / (1000 / latency) for latency in (1.6, 1.87)],
     ),
-    "mlperf2021-sdk-efficientnet": ("reached-by-later-sdk", [ipu / (18 * 58) for ipu in (1618, 1400)]),
+    "mlperf2021-sdk-efficientnet": (
+        "reached-by-later-sdk",
+        [ipu / (18 * 58) for ipu in (1618, 1400)],
+    ),
     "blog2020-efficientnet-b0-inference-throughput": (
         "circular",
         [16 * 4 * depth for depth in (8686 * 0.44 / 4000, 1, 8289 * 1.43 / 4000)],
     ),
     "qwant2020-power": (
         "depends-on-reading",
-        [1474.16 / 6.51, 2063.03 / 7.8, 2131.01 / 7.87, 2409.79 / 9.07, 2421.82 / 9.68, 2526.35 / 9.49, 2131.01 / 7.87],
+        [
+            1474.16 / 6.51,
+            2063.03 / 7.8,
+            2131.01 / 7.87,
+            2409.79 / 9.07,
+            2421.82 / 9.68,
+            2526.35 / 9.49,
+            2131.01 / 7.87,
+        ],
     ),
     "sdk14-efficientnet-b4-training-standard": ("circular", [581 / 58, 595 / 58]),
     "mlperf2021-bert-pod64-minutes": ("depends-on-baseline", [11.07585, 9.392079166666667]),
@@ -91,7 +107,8 @@ BY_HAND: dict[str, tuple[str, list[float]]] = {
         [
             14189 / 2871.89,
             4003 / 572.112,
-            (7038 * 65536 / 2871.89 + 1564 * 32768 / 572.112) / (7038 * 65536 / 14189 + 1564 * 32768 / 4003),
+            (7038 * 65536 / 2871.89 + 1564 * 32768 / 572.112)
+            / (7038 * 65536 / 14189 + 1564 * 32768 / 4003),
         ],
     ),
     "qwant2020-latency-proportional": ("contradicted", [4.75 / 1.36]),
@@ -107,7 +124,10 @@ BY_HAND: dict[str, tuple[str, list[float]]] = {
     ),
     "mlperf2022-resnet50-over-dgx": (
         "depends-on-reading",
-        [100 * (28.685377777777777 / 19.635155555555556 - 1), 100 * (1 - 19.635155555555556 / 28.685377777777777)],
+        [
+            100 * (28.685377777777777 / 19.635155555555556 - 1),
+            100 * (1 - 19.635155555555556 / 28.685377777777777),
+        ],
     ),
     "qwant2020-highest-throughput": ("confirmed-internally", [2526.35]),
 }
@@ -116,36 +136,59 @@ BY_HAND: dict[str, tuple[str, list[float]]] = {
 @pytest.mark.parametrize("claim_id", BY_HAND)
 def test_recomputation_gives_what_hand_arithmetic_gives(claim_id: str, query: Query) -> None:
     verdict, values = BY_HAND[claim_id]
-    rows = query(f"SELECT value FROM recomputations WHERE claim_id = '{claim_id}' ORDER BY position")
+    rows = query(
+        f"SELECT value FROM recomputations WHERE claim_id = '{claim_id}' ORDER BY position"
+    )
     assert [value for (value,) in rows] == pytest.approx(values, rel=1e-9)
     assert query(f"SELECT verdict FROM claims WHERE claim_id = '{claim_id}'") == [(verdict,)]
 
 
 @pytest.mark.parametrize(
-    ("claim_id", "benchmark"), [("mlperf2021-resnet50-per-dollar", "resnet"), ("mlperf2021-bert-per-dollar", "bert")]
+    ("claim_id", "benchmark"),
+    [("mlperf2021-resnet50-per-dollar", "resnet"), ("mlperf2021-bert-per-dollar", "bert")],
 )
 def test_ratio_per_dollar_is_that_of_official_minutes_and_printed_prices(
     claim_id: str, benchmark: str, query: Query
 ) -> None:
-    entries = f"FROM mlperf_entries WHERE round = '1.0' AND division = 'closed' AND benchmark = '{benchmark}'"
+    entries = (
+        "FROM mlperf_entries WHERE round = '1.0' AND division = 'closed' AND benchmark ="
+        f" '{benchmark}'"
+    )
     [(gpu,)] = query(f"SELECT minutes {entries} AND submitter = 'NVIDIA' AND accelerators = 8")
     [(ipu,)] = query(f"SELECT minutes {entries} AND submitter = 'Graphcore' AND accelerators = 16")
     [(value,)] = query(f"SELECT value FROM recomputations WHERE claim_id = '{claim_id}'")
     assert value == pytest.approx(gpu * 300_000 / (ipu * 149_995), rel=1e-12)
-    assert query(f"SELECT verdict FROM claims WHERE claim_id = '{claim_id}'") == [("confirmed-internally",)]
+    assert query(f"SELECT verdict FROM claims WHERE claim_id = '{claim_id}'") == [
+        ("confirmed-internally",)
+    ]
 
 
 def test_figures_of_another_sdk_are_never_the_claims_own(query: Query) -> None:
-    release = "regexp_extract(r.baseline, 'SDK (2[0-9.]+)', 1)"  # is in the baseline of each value of the page
-    wrong = f"c.basis <> 'later-sdk' AND {release} <> '' AND {release} IS DISTINCT FROM c.sdk_version"
-    assert query(f"SELECT DISTINCT claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE {wrong}") == []
+    release = (  # is in the baseline of each value of the page
+        "regexp_extract(r.baseline, 'SDK (2[0-9.]+)', 1)"
+    )
+    wrong = (
+        f"c.basis <> 'later-sdk' AND {release} <> '' AND {release} IS DISTINCT FROM c.sdk_version"
+    )
+    assert (
+        query(
+            "SELECT DISTINCT claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE"
+            f" {wrong}"
+        )
+        == []
+    )
     assert query("SELECT count(*) > 15 FROM claims WHERE basis = 'later-sdk'") == [(True,)]
 
 
 def test_json_of_claims_and_table_of_recomputations_hold_the_same(query: Query) -> None:
-    rows = "SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{}' ORDER BY position"
+    rows = (
+        "SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{}' ORDER BY"
+        " position"
+    )
     for claim_id, recomputed in query("SELECT claim_id, recomputed FROM claims"):
-        assert [tuple(value.values()) for value in json.loads(recomputed)] == query(rows.format(claim_id))
+        assert [tuple(value.values()) for value in json.loads(recomputed)] == query(
+            rows.format(claim_id)
+        )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +224,8 @@ def test_tolerance_is_half_a_unit_of_the_last_printed_digit(query: Query) -> Non
 
 def test_latency_with_several_batches_in_flight_judges_no_claim(query: Query) -> None:
     judged = """
-        SELECT r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts, count(*)
+        SELECT r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts,
+        count(*)
         FROM claims JOIN recomputations p USING (claim_id)
         JOIN recomputation_inputs i ON i.claim_id = p.claim_id AND i.position = p.position
         JOIN results r ON i.table_name = 'results' AND r.result_id = i.key AND r.chip = 'GC200'
@@ -193,7 +237,8 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
     """The values that count are the evidence. A sentence and its chart have both in common."""
     grouped = """
         SELECT count(*), max(len(claims)), max(len(verdicts)) FROM (
-            SELECT value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS claims
+            SELECT value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS
+            claims
             FROM (
                 SELECT c.claim_id, c.value, c.unit, c.verdict,
                     list(r.value ORDER BY r.value) FILTER (r.not_counted IS NULL) AS counted
@@ -208,7 +253,8 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
     assert (most_claims > 1, most_verdicts) == (True, 1)
     pairs = """
         SELECT a.claim_id, a.verdict AS verdict, b.verdict AS verdict_of_chart
-        FROM claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id = i.taken_from
+        FROM claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id
+        = i.taken_from
         WHERE a.value = b.value AND a.unit = b.unit
     """
     twins = query(pairs)
@@ -219,13 +265,15 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
 def test_margins_between_sdks_are_the_largest_measured_ones(query: Query) -> None:
     """What is near a claim lies within them, and what lies above or below speaks against it."""
     [(lowest, highest)] = query("""
-        SELECT min(later.throughput / earlier.throughput), max(later.throughput / earlier.throughput)
+        SELECT min(later.throughput / earlier.throughput), max(later.throughput /
+        earlier.throughput)
         FROM sdk_effect AS earlier JOIN sdk_effect AS later
         ON later.oldest_result_id = earlier.oldest_result_id AND later.position > earlier.position
     """)
     assert 0.9 < lowest < 1 < highest < 1.2
     outcomes = query("""
-        SELECT r.outcome, (r.value + c.digits_tolerance) / c.value, (r.value - c.digits_tolerance * 1.2) / c.value
+        SELECT r.outcome, (r.value + c.digits_tolerance) / c.value, (r.value - c.digits_tolerance *
+        1.2) / c.value
         FROM recomputations AS r JOIN claims AS c USING (claim_id)
         WHERE c.basis = 'later-sdk' AND r.outcome IN ('within-sdk-spread', 'falls-short', 'exceeds')
     """)
@@ -233,14 +281,20 @@ def test_margins_between_sdks_are_the_largest_measured_ones(query: Query) -> Non
         ("within-sdk-spread", "falls-short", "exceeds"), True
     )
     for outcome, upper, lower in outcomes:
-        assert (upper >= lowest and lower <= highest) == (outcome == "within-sdk-spread"), (outcome, upper, lower)
+        assert (upper >= lowest and lower <= highest) == (outcome == "within-sdk-spread"), (
+            outcome,
+            upper,
+            lower,
+        )
 
 
 def test_inputs_of_every_recomputation_are_rows_of_the_build(query: Query) -> None:
     named = {name for (name,) in query("SELECT DISTINCT recomputation FROM recomputation_inputs")}
     assert named == {path.stem for path in (RAW / "claims" / "sql").glob("*.sql")}
     values = "SELECT claim_id, position FROM recomputations"
-    inputs = "SELECT DISTINCT claim_id, position FROM recomputation_inputs WHERE contradiction_id = ''"
+    inputs = (
+        "SELECT DISTINCT claim_id, position FROM recomputation_inputs WHERE contradiction_id = ''"
+    )
     assert query(f"({values}) EXCEPT ({inputs})") == query(f"({inputs}) EXCEPT ({values})") == []
     for name in ("results", "platforms", "models", "claims"):
         [key] = table(name).key
@@ -256,12 +310,15 @@ def test_figures_of_the_arithmetic_are_those_of_the_inputs(query: Query) -> None
         SELECT r.claim_id, r.arithmetic, list(coalesce(s.throughput, -1) ORDER BY s.throughput DESC)
         FROM recomputations AS r JOIN recomputation_inputs AS i USING (claim_id, position)
         JOIN results AS s ON i.table_name = 'results' AND s.result_id = i.key
-        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+') AND r.claim_id LIKE '%-training-%'
+        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+') AND r.claim_id LIKE
+        '%-training-%'
         GROUP BY ALL
     """)
     assert len(rows) > 30
     for claim_id, arithmetic, figures in rows:
-        assert {float(text) for text in arithmetic.partition(" = ")[0].split(" / ")} >= set(figures), claim_id
+        assert {float(text) for text in arithmetic.partition(" = ")[0].split(" / ")} >= set(
+            figures
+        ), claim_id
 
 
 def test_contradictions_name_known_claims(query: Query) -> None:
@@ -269,7 +326,9 @@ def test_contradictions_name_known_claims(query: Query) -> None:
     assert query(f"SELECT count(*) FROM ({split}) ANTI JOIN claims USING (claim_id)") == [(0,)]
     names = {name for (name,) in query("SELECT contradiction_id FROM contradictions")}
     assert names >= {"mcmc-17-and-27", "bert-minutes-open-and-closed", "bert-5.3-and-1.6"}
-    [(recomputed,)] = query("SELECT recomputed FROM contradictions WHERE contradiction_id = 'bert-5.3-and-1.6'")
+    [(recomputed,)] = query(
+        "SELECT recomputed FROM contradictions WHERE contradiction_id = 'bert-5.3-and-1.6'"
+    )
     fewer_samples = 1 - BY_HAND["sdk14-bert-large-training-time"][1][2] / (5.3 * 1.6)
     assert any(value["value"] == pytest.approx(fewer_samples) for value in json.loads(recomputed))
     assert fewer_samples == pytest.approx(1 / 3, abs=0.03)
@@ -278,7 +337,9 @@ def test_contradictions_name_known_claims(query: Query) -> None:
 def test_every_recomputation_in_the_folder_is_attached() -> None:
     folder = RAW / "claims"
     attached = {
-        name for path in folder.glob("*.toml") for name in re.findall(r'"sql/([\w.-]+)\.sql"', path.read_text())
+        name
+        for path in folder.glob("*.toml")
+        for name in re.findall(r'"sql/([\w.-]+)\.sql"', path.read_text())
     }
     assert {path.stem for path in (folder / "sql").glob("*.sql")} == attached
 
@@ -295,7 +356,9 @@ def get_verdicts(raw: Path, frames: Frames) -> dict[str, str]:
     return evaluate(raw, frames)["claims"].set_index("claim_id")["verdict"].to_dict()
 
 
-def test_evaluation_without_a_build_is_that_of_the_build(tmp_path: Path, frames: Frames, query: Query) -> None:
+def test_evaluation_without_a_build_is_that_of_the_build(
+    tmp_path: Path, frames: Frames, query: Query
+) -> None:
     claims = evaluate(copy_claims(tmp_path), frames)["claims"]
     assert [*zip(claims["claim_id"], claims["verdict"], claims["recomputed"], strict=True)] == (
         query("SELECT claim_id, verdict, recomputed FROM claims")
@@ -303,26 +366,46 @@ def test_evaluation_without_a_build_is_that_of_the_build(tmp_path: Path, frames:
 
 
 def test_another_figure_in_the_tables_changes_the_verdict(tmp_path: Path, frames: Frames) -> None:
-    """3.7 times 908.4 is 3361: a row that prints it agrees, and one that prints more proves nothing."""
+    """3.7 times 908.4 is 3361: a row that prints it agrees, and one that prints more proves
+    nothing.
+    """
     raw = copy_claims(tmp_path, CHARTS)
     results = frames["results"]
-    row = (results["platform"] == "IPU-M2000") & (results["model"] == "ResNeXt101") & (results["task"] == "training")
+    row = (
+        (results["platform"] == "IPU-M2000")
+        & (results["model"] == "ResNeXt101")
+        & (results["task"] == "training")
+    )
     assert row.sum() == 1
     verdicts = {}
     for figure in (2514.0, 3361.1, 5000.0):
-        changed = {**frames, "results": results.assign(throughput=results["throughput"].mask(row, figure))}
+        changed = {
+            **frames,
+            "results": results.assign(throughput=results["throughput"].mask(row, figure)),
+        }
         verdicts[figure] = get_verdicts(raw, changed)["sdk14-resnext101-training-throughput"]
-    assert verdicts == {2514.0: "not-supported", 3361.1: "reached-by-later-sdk", 5000.0: "exceeded-by-later-sdk"}
+    assert verdicts == {
+        2514.0: "not-supported",
+        3361.1: "reached-by-later-sdk",
+        5000.0: "exceeded-by-later-sdk",
+    }
 
 
-def test_another_claimed_figure_or_recomputation_changes_the_verdict(tmp_path: Path, frames: Frames) -> None:
+def test_another_claimed_figure_or_recomputation_changes_the_verdict(
+    tmp_path: Path, frames: Frames
+) -> None:
     raw = copy_claims(tmp_path, BLOG, CHARTS)
     change_row(raw, CHARTS, "sdk14-mcmc-speedup-17", value="24")
     change_row(raw, CHARTS, "sdk14-resnext101-training-throughput", value="2.5")
     verdicts = get_verdicts(raw, frames)
     assert verdicts["sdk14-mcmc-speedup-17"] == "not-supported"
-    assert verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"  # 2.77, within the speed-up
-    sql = "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, ['platforms:C2'] AS inputs"
+    assert (
+        verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"
+    )  # 2.77, within the speed-up
+    sql = (
+        "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, ['platforms:C2'] AS"
+        " inputs"
+    )
     write_sql(raw, "mcmc-speedup", sql)
     verdicts = get_verdicts(raw, frames)
     assert verdicts["sdk14-mcmc-speedup-27"] == "reached-by-later-sdk"
@@ -333,8 +416,14 @@ def test_another_claimed_figure_or_recomputation_changes_the_verdict(tmp_path: P
 @pytest.mark.slow
 def test_changed_page_changes_the_verdict_of_a_build(tmp_path: Path) -> None:
     """Follow a figure from the page's cell to the verdict through the real command."""
-    official = [f"mlperf/training-v{number}-{name}.csv" for number in ("1.0", "2.0") for name in ("entries", "runs")]
-    raw = copy_documents(copy_claims(tmp_path / "raw", PAGE), PAGE_FILE, *official, "mlperf/ids.csv")
+    official = [
+        f"mlperf/training-v{number}-{name}.csv"
+        for number in ("1.0", "2.0")
+        for name in ("entries", "runs")
+    ]
+    raw = copy_documents(
+        copy_claims(tmp_path / "raw", PAGE), PAGE_FILE, *official, "mlperf/ids.csv"
+    )
     verdict = "SELECT verdict FROM claims WHERE claim_id = 'page2023-mlperf-2.0-2045'"
     assert (raw / PAGE_FILE).read_text(encoding="utf-8").count("20.66") == 1
     edit(raw, PAGE_FILE, "20.66", "20.65")
@@ -350,7 +439,10 @@ def test_order_of_claims_does_not_change_them(tmp_path: Path, frames: Frames) ->
     write_rows(raw, BLOG, [rows[1], rows[0], *rows[2:]])
     after = evaluate(raw, frames)["claims"]
     assert after["claim_id"].tolist() != before["claim_id"].tolist()
-    named = [frame.set_index("claim_id")[["verdict", "recomputed"]].sort_index() for frame in (before, after)]
+    named = [
+        frame.set_index("claim_id")[["verdict", "recomputed"]].sort_index()
+        for frame in (before, after)
+    ]
     pd.testing.assert_frame_equal(*named)
 
 
@@ -358,10 +450,15 @@ def test_order_of_claims_does_not_change_them(tmp_path: Path, frames: Frames) ->
 
 
 @pytest.mark.slow
-def test_runs_that_do_not_separate_turn_a_confirmed_gain_into_spread(tmp_path: Path, frames: Frames) -> None:
+def test_runs_that_do_not_separate_turn_a_confirmed_gain_into_spread(
+    tmp_path: Path, frames: Frames
+) -> None:
     raw = copy_claims(tmp_path, MLPERF_BLOG)
     tests = frames["mlperf_pair_tests"]
-    for changed, expected in ((tests, "confirmed"), (tests.assign(p_value=0.05), "within-run-to-run-spread")):
+    for changed, expected in (
+        (tests, "confirmed"),
+        (tests.assign(p_value=0.05), "within-run-to-run-spread"),
+    ):
         verdicts = get_verdicts(raw, {**frames, "mlperf_pair_tests": changed})
         assert verdicts["mlperf2021b-resnet50-over-dgx"] == expected
         assert verdicts["mlperf2021b-resnet50-pod16-minutes"] == "confirmed"
@@ -370,7 +467,9 @@ def test_runs_that_do_not_separate_turn_a_confirmed_gain_into_spread(tmp_path: P
 def test_column_of_the_spread_is_boolean_or_absent(tmp_path: Path, frames: Frames) -> None:
     raw = copy_claims(tmp_path, MLPERF_BLOG)
     file = raw / "claims" / "sql" / "mlperf-over-a-dgx-a100.sql"
-    file.write_text(file.read_text(encoding="utf-8").replace("tied AS within_spread", "1 AS within_spread"))
+    file.write_text(
+        file.read_text(encoding="utf-8").replace("tied AS within_spread", "1 AS within_spread")
+    )
     update_checksums(raw / "claims")
     with pytest.raises(DamagedDocumentError, match=r"mlperf-over-a-dgx-a100\.sql"):
         get_verdicts(raw, frames)

@@ -34,7 +34,16 @@ def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:
     records = json.loads(done.stdout)
     assert done.stderr == ""
     assert {tuple(record) for record in records} == {
-        ("claim_id", "document_id", "figure", "verdict", "recomputed", "gap_percent", "gap_kind", "inputs")
+        (
+            "claim_id",
+            "document_id",
+            "figure",
+            "verdict",
+            "recomputed",
+            "gap_percent",
+            "gap_kind",
+            "inputs",
+        )
     }
     assert [(len(records),)] == query("SELECT count(*) FROM claims")
     assert {tuple(value) for record in records for value in record["recomputed"]} == (
@@ -43,7 +52,9 @@ def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:
     [speedup] = [record for record in records if record["claim_id"] == CLAIM]
     assert speedup["recomputed"][0]["value"] == pytest.approx(48 * 3600 / (200 * 49), rel=1e-12)
     assert (round(speedup["gap_percent"], 2), speedup["gap_kind"]) == (3.72, "beyond")
-    [row] = query("SELECT result_id FROM results WHERE model = 'MCMC TFP' AND platform = 'IPU-M2000'")
+    [row] = query(
+        "SELECT result_id FROM results WHERE model = 'MCMC TFP' AND platform = 'IPU-M2000'"
+    )
     claims = ["claims:blog2020-mcmc-gpu-time", "claims:sdk14-mcmc-speedup-17"]
     assert speedup["inputs"] == [*claims, f"results:{row[0]}"]
 
@@ -55,7 +66,9 @@ def test_csv_holds_the_same(warehouse: Path) -> None:
 
 
 def test_table_can_be_filtered(warehouse: Path) -> None:
-    done = run_claims(warehouse, "--verdict", "contradicted", "--document", "qwant-c2-report-2020-02-28")
+    done = run_claims(
+        warehouse, "--verdict", "contradicted", "--document", "qwant-c2-report-2020-02-28"
+    )
     header, _, *lines = done.stdout.splitlines()
     assert header.split() == ["claim_id", "figure", "verdict", "recomputed", "gap"]
     assert [line.split()[0] for line in lines] == ["qwant2020-latency-proportional"]
@@ -69,7 +82,9 @@ def test_named_claim_is_printed_with_its_arithmetic(warehouse: Path) -> None:
     assert "- ↓ 48 h × 3600 / (200 × 49 s) = 17.63" in done.stdout
     assert "200 calculations in a sliding window" in done.stdout
     assert "Gap: -35 %, beyond." in done.stdout
-    assert "Inputs: claims `blog2020-mcmc-gpu-time`, `sdk14-mcmc-speedup-17`; results `" in done.stdout
+    assert (
+        "Inputs: claims `blog2020-mcmc-gpu-time`, `sdk14-mcmc-speedup-17`; results `" in done.stdout
+    )
 
 
 def test_value_that_does_not_count_is_printed_with_its_reason(warehouse: Path) -> None:
@@ -81,7 +96,9 @@ def test_value_that_does_not_count_is_printed_with_its_reason(warehouse: Path) -
 
 
 def test_value_has_two_decimals_more_than_its_claim(warehouse: Path) -> None:
-    """Four digits of the score behind 3.19 minutes, 3.18485417, would be 3.185, which rounds to 3.19."""
+    """Four digits of the score behind 3.19 minutes, 3.18485417, would be 3.185, which rounds to
+    3.19.
+    """
     assert "3.1849" in run_claims(warehouse, "--verdict", "last-digit-differs").stdout
 
 

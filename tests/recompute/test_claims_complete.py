@@ -1,7 +1,9 @@
-"""Completeness: every number of the three texts without tables belongs to a claim or has a reason why it does not.
+"""Completeness: every number of the three texts without tables belongs to a claim or has a reason
+why it does not.
 
-`tests/data/claims_numbers.csv` has one line per number in the order of the text, with the claim that holds it or the
-reason. The texts are not part of the repository: without them these tests are skipped.
+`tests/data/claims_numbers.csv` has one line per number in the order of the text, with the claim
+that holds it or the reason. The texts are not part of the repository: without them these tests are
+skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ from tests.conftest import RAW, ROOT
 CLAIMS = RAW / "claims"
 SOURCES = ROOT.parent / "shared" / "sources"
 NUMBERS = ROOT / "tests" / "data" / "claims_numbers.csv"
-PROSE = ("graphcore-mk2-blog-2020-12-09", "graphcore-mk2-charts-sdk-1.4", "graphcore-mlperf-v1.0-blog-2021-06-30")
+PROSE = (
+    "graphcore-mk2-blog-2020-12-09",
+    "graphcore-mk2-charts-sdk-1.4",
+    "graphcore-mlperf-v1.0-blog-2021-06-30",
+)
 TEXTS = {
     **{document: f"{document}.txt" for document in PROSE},
     "graphcore-performance-2023-07-04": "graphcore-performance-results-2023-07-04.txt",
@@ -35,8 +41,34 @@ NAMES = re.compile(  # names with digits, which are not numbers
     re.VERBOSE | re.IGNORECASE,
 )
 WORDS = (
-    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "dozen"),
-    *("hundred", "thousand", "thousands", "million", "half", "quarter", "single", "both", "dual", "twice", "orders"),
+    *(
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "dozen",
+    ),
+    *(
+        "hundred",
+        "thousand",
+        "thousands",
+        "million",
+        "half",
+        "quarter",
+        "single",
+        "both",
+        "dual",
+        "twice",
+        "orders",
+    ),
 )
 TOKEN = re.compile(  # figures with an attached unit, and number words
     rf"""(?:\d{{1,3}}(?:,\d{{3}})+(?!\d) | \d+(?:\.\d+)*(?:-\d+)?) (?:(?:x|U|GB|st|%)(?![a-z0-9]))?
@@ -44,7 +76,9 @@ TOKEN = re.compile(  # figures with an attached unit, and number words
     re.VERBOSE | re.IGNORECASE,
 )
 
-pytestmark = pytest.mark.skipif(not SOURCES.is_dir(), reason="the source texts are not on this machine")
+pytestmark = pytest.mark.skipif(
+    not SOURCES.is_dir(), reason="the source texts are not on this machine"
+)
 
 Row = Mapping[str, str]
 
@@ -56,7 +90,9 @@ def read_rows(path: Path) -> list[Row]:
 
 def read_claims() -> dict[str, Row]:
     """Return the claims of the three texts by id."""
-    return {row["claim_id"]: row for document in PROSE for row in read_rows(CLAIMS / f"{document}.csv")}
+    return {
+        row["claim_id"]: row for document in PROSE for row in read_rows(CLAIMS / f"{document}.csv")
+    }
 
 
 def read_text(document: str) -> str:
@@ -76,7 +112,9 @@ def get_numbers(claim: Row, columns: Sequence[str] = ("figure", *CONDITIONS)) ->
 
 
 def find_problems(document: str, text: str, known: Mapping[str, Row]) -> list[str]:
-    """Return the numbers with neither a claim nor a reason, and those that their claim does not hold."""
+    """Return the numbers with neither a claim nor a reason, and those that their claim does not
+    hold.
+    """
     rows = [row for row in read_rows(NUMBERS) if row["document_id"] == document]
     numbers = list(list_numbers(text))
     if [token for _, token in numbers] != [row["token"] for row in rows]:
@@ -108,10 +146,18 @@ def test_dropped_or_changed_claim_is_reported(document: str) -> None:
         name, figure = row["claim_id"], figures[row["claim_id"]]
         if figure:
             rest = {claim_id: claim for claim_id, claim in known.items() if claim_id != name}
-            assert any(f"belongs to {name}," in problem for problem in find_problems(document, text, rest)), name
-        if figure and [*figures.values()].count(figure) == 1 and not figure & get_numbers(row, CONDITIONS):
+            assert any(
+                f"belongs to {name}," in problem for problem in find_problems(document, text, rest)
+            ), name
+        if (
+            figure
+            and [*figures.values()].count(figure) == 1
+            and not figure & get_numbers(row, CONDITIONS)
+        ):
             changed = {**known, name: {**row, "figure": "0.123"}}
-            assert any(f"is not in {name}" in problem for problem in find_problems(document, text, changed)), name
+            assert any(
+                f"is not in {name}" in problem for problem in find_problems(document, text, changed)
+            ), name
             unique += 1
     assert unique > 8
 

@@ -11,17 +11,22 @@ def test_note_of_a_document_names_what_was_read(query: Query) -> None:
     """Of all, what was read; where something was not, what."""
     notes = "SELECT note FROM documents WHERE document_id IN (SELECT ledger_id FROM claims)"
     assert query(
-        f"SELECT count(*) > 10, bool_and(regexp_matches(note, 'Read: |text that was read')) FROM ({notes})"
+        "SELECT count(*) > 10, bool_and(regexp_matches(note, 'Read: |text that was read')) FROM"
+        f" ({notes})"
     ) == [(True, True)]
 
 
 def test_claims_of_rivals_are_judged_by_the_same_rules(query: Query) -> None:
     """Claims of others than the vendor have the same columns, verdicts and inputs."""
     others = "claims JOIN documents d USING (document_id) WHERE d.publisher <> 'Graphcore'"
-    assert query(f"SELECT count(DISTINCT document_id) >= 5, count(*) > 30 FROM {others}") == [(True, True)]
+    assert query(f"SELECT count(DISTINCT document_id) >= 5, count(*) > 30 FROM {others}") == [
+        (True, True)
+    ]
     ratios = "SELECT DISTINCT verdict FROM claims WHERE claim_id LIKE 'tpuv4-%-over-bow'"
     assert query(ratios) == [("swapped-baseline",)]
-    reached = "SELECT max(value / 4.3) < 0.5 FROM recomputations WHERE claim_id LIKE 'tpuv4-%-over-bow'"
+    reached = (
+        "SELECT max(value / 4.3) < 0.5 FROM recomputations WHERE claim_id LIKE 'tpuv4-%-over-bow'"
+    )
     assert query(reached) == [(True,)]
 
 
@@ -29,7 +34,10 @@ def test_claims_of_rivals_are_judged_by_the_same_rules(query: Query) -> None:
     "wrong",
     [
         # a figure of a later SDK, of a stand-in, or of the document alone never confirms
-        "c.verdict LIKE 'confirmed%' AND (c.basis = 'later-sdk' OR r.stand_in IS NOT NULL AND r.not_counted IS NULL)",
+        (
+            "c.verdict LIKE 'confirmed%' AND (c.basis = 'later-sdk' OR r.stand_in IS NOT NULL AND"
+            " r.not_counted IS NULL)"
+        ),
         "c.verdict = 'confirmed' AND c.basis <> 'own'",
         # a swapped baseline has its verdict, and no other claim has only such values
         "(c.verdict = 'swapped-baseline') <> (c.swapped_baseline IS NOT NULL)",
@@ -39,17 +47,28 @@ def test_claims_of_rivals_are_judged_by_the_same_rules(query: Query) -> None:
     ],
 )
 def test_verdicts_are_two_sided_and_name_their_evidence(wrong: str, query: Query) -> None:
-    assert query(f"SELECT DISTINCT c.claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE {wrong}") == []
+    assert (
+        query(
+            "SELECT DISTINCT c.claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE"
+            f" {wrong}"
+        )
+        == []
+    )
 
 
 def test_circular_claims_are_those_without_a_measurement(query: Query) -> None:
     stated = """
         SELECT c.claim_id, bool_and(i.table_name IN ('claims', 'platforms', 'models')) AND
             bool_or(i.table_name = 'claims') AS circular, any_value(c.verdict) AS verdict
-        FROM claims c JOIN recomputations r USING (claim_id) JOIN recomputation_inputs i USING (claim_id, position)
-        WHERE r.not_counted IS NULL AND c.verdict IN ('confirmed', 'confirmed-internally', 'circular')
+        FROM claims c JOIN recomputations r USING (claim_id) JOIN recomputation_inputs i USING
+        (claim_id, position)
+        WHERE r.not_counted IS NULL AND c.verdict IN ('confirmed', 'confirmed-internally',
+        'circular')
         GROUP BY c.claim_id, position
     """
-    wrong = f"SELECT claim_id FROM ({stated}) GROUP BY 1 HAVING bool_or(circular) <> (any_value(verdict) = 'circular')"
+    wrong = (
+        f"SELECT claim_id FROM ({stated}) GROUP BY 1 HAVING bool_or(circular) <>"
+        " (any_value(verdict) = 'circular')"
+    )
     assert query(wrong) == []
     assert query("SELECT count(*) > 5 FROM claims WHERE verdict = 'circular'") == [(True,)]

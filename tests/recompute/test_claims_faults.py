@@ -45,15 +45,24 @@ def frames(warehouse: Path) -> Frames:
 @pytest.fixture(scope="module")
 def recomputer(frames: Frames) -> Iterator[Recomputer]:
     claims = pd.DataFrame({"claim_id": ["one"]})
-    with open_engine(build_arrow_tables(frames)) as engine, open_recomputer(engine, frames, claims, claims) as opened:
+    with (
+        open_engine(build_arrow_tables(frames)) as engine,
+        open_recomputer(engine, frames, claims, claims) as opened,
+    ):
         yield opened
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"recomputation": "", "basis": ""}, "a claim needs either a recomputation or a reason for having none"),
-        ({"not_recomputable": "no data"}, "a claim needs either a recomputation or a reason for having none"),
+        (
+            {"recomputation": "", "basis": ""},
+            "a claim needs either a recomputation or a reason for having none",
+        ),
+        (
+            {"not_recomputable": "no data"},
+            "a claim needs either a recomputation or a reason for having none",
+        ),
         ({"recomputation": "", "not_recomputable": "why"}, "a basis needs a recomputation"),
         ({"value": ""}, "value is blank or missing"),
         ({"digits_tolerance": ""}, "digits_tolerance is blank or missing"),
@@ -64,13 +73,21 @@ def recomputer(frames: Frames) -> Iterator[Recomputer]:
         ({"relation": ""}, "unknown relation of a claim to later-sdk figures None"),
         ({"basis": "hearsay"}, "basis is 'hearsay'"),
         ({"basis": ""}, "unknown basis of a recomputation None"),
-        ({"basis": "later-sdk", "relation": "less-than"}, "unknown relation of a claim to later-sdk figures"),
+        (
+            {"basis": "later-sdk", "relation": "less-than"},
+            "unknown relation of a claim to later-sdk figures",
+        ),
         ({"value": "many"}, "'many' is not of type double"),
         ({"value": "inf"}, "'inf' is not of type double"),
-        ({"claim_id": "sdk14-mcmc-speedup-17"}, "is also the id of a claim in graphcore-mk2-charts-sdk-1.4, line 18"),
+        (
+            {"claim_id": "sdk14-mcmc-speedup-17"},
+            "is also the id of a claim in graphcore-mk2-charts-sdk-1.4, line 18",
+        ),
     ],
 )
-def test_invalid_claim_is_named(values: dict[str, str], message: str, tmp_path: Path, frames: Frames) -> None:
+def test_invalid_claim_is_named(
+    values: dict[str, str], message: str, tmp_path: Path, frames: Frames
+) -> None:
     raw = copy_claims(tmp_path, CHARTS)
     change_row(raw, CHARTS, NAME, **values)
     with pytest.raises(DamagedDocumentError) as caught:
@@ -86,7 +103,10 @@ def test_invalid_claim_is_named(values: dict[str, str], message: str, tmp_path: 
         ("SELECT 1 AS value", "returns value INTEGER, not value DOUBLE"),
         (VALUE.replace("::DOUBLE", "::FLOAT"), "returns value FLOAT"),
         (f"{VALUE}, 2 AS more", "more INTEGER"),
-        (VALUE.replace("'b'", "NULL::VARCHAR"), "returns a value without its baseline or arithmetic"),
+        (
+            VALUE.replace("'b'", "NULL::VARCHAR"),
+            "returns a value without its baseline or arithmetic",
+        ),
         (VALUE.replace("1.0", "'nan'"), "returns a value that is not finite"),
         (VALUE.replace("1.0", "'-inf'"), "returns a value that is not finite"),
         (f"{VALUE}; {VALUE}", "expected one statement, got 2"),
@@ -96,14 +116,32 @@ def test_invalid_claim_is_named(values: dict[str, str], message: str, tmp_path: 
         (f"{VALUE} FROM nowhere", "nowhere does not exist"),
         (VALUE.replace(INPUTS, "NULL::VARCHAR[]"), "returns a value without inputs"),
         (VALUE.replace(INPUTS, "[]::VARCHAR[]"), "returns a value without inputs"),
-        (VALUE.replace(INPUTS, "['platforms:C2', NULL]"), "returns a value without inputs, or with one that is null"),
+        (
+            VALUE.replace(INPUTS, "['platforms:C2', NULL]"),
+            "returns a value without inputs, or with one that is null",
+        ),
         (VALUE.replace(INPUTS, "'platforms:C2'"), "inputs VARCHAR, not value DOUBLE"),
-        (VALUE.replace(INPUTS, "['C2']"), "input C2: names no table of the build; write 'table:key'"),
+        (
+            VALUE.replace(INPUTS, "['C2']"),
+            "input C2: names no table of the build; write 'table:key'",
+        ),
         (VALUE.replace(INPUTS, "['printed:C2']"), "input printed:C2 names no table of the build"),
-        (VALUE.replace(INPUTS, "['platforms:C3']"), "input platforms:C3 is not a row of platforms (key: platform)"),
-        (VALUE.replace(INPUTS, "['claims:none']"), "input claims:none is not a row of claims (key: claim_id)"),
-        (VALUE.replace(INPUTS, "['mlperf_entries:1.0']"), "is not a row of mlperf_entries (key: round/path)"),
-        (f"{VALUE}, 'about' AS relation", "returns the unknown relation 'about'; choose from: eq, rounded-or-cut"),
+        (
+            VALUE.replace(INPUTS, "['platforms:C3']"),
+            "input platforms:C3 is not a row of platforms (key: platform)",
+        ),
+        (
+            VALUE.replace(INPUTS, "['claims:none']"),
+            "input claims:none is not a row of claims (key: claim_id)",
+        ),
+        (
+            VALUE.replace(INPUTS, "['mlperf_entries:1.0']"),
+            "is not a row of mlperf_entries (key: round/path)",
+        ),
+        (
+            f"{VALUE}, 'about' AS relation",
+            "returns the unknown relation 'about'; choose from: eq, rounded-or-cut",
+        ),
     ],
 )
 def test_invalid_recomputation_is_named(sql: str, message: str, recomputer: Recomputer) -> None:
@@ -112,19 +150,25 @@ def test_invalid_recomputation_is_named(sql: str, message: str, recomputer: Reco
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(("sql", "message"), [("SELEC 1", "syntax error"), (b"SELECT '\xff'", "is not UTF-8 text")])
+@pytest.mark.parametrize(
+    ("sql", "message"), [("SELEC 1", "syntax error"), (b"SELECT '\xff'", "is not UTF-8 text")]
+)
 def test_document_of_an_invalid_recomputation_is_named(
     sql: str | bytes, message: str, tmp_path: Path, frames: Frames
 ) -> None:
     raw = copy_claims(tmp_path, BLOG)
     write_sql(raw, "mcmc-time", sql)
-    with pytest.raises(DamagedDocumentError, match=r"^graphcore-mk2-blog-2020-12-09: mcmc-time\.sql: ") as caught:
+    with pytest.raises(
+        DamagedDocumentError, match=r"^graphcore-mk2-blog-2020-12-09: mcmc-time\.sql: "
+    ) as caught:
         evaluate(raw, frames)
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("sql", [f"{VALUE} WHERE false", VALUE.replace("1.0", "NULL")])
-def test_recomputation_without_rows_is_not_a_verdict(sql: str, tmp_path: Path, frames: Frames) -> None:
+def test_recomputation_without_rows_is_not_a_verdict(
+    sql: str, tmp_path: Path, frames: Frames
+) -> None:
     raw = copy_claims(tmp_path, BLOG)
     write_sql(raw, "mcmc-time", sql)
     claim = evaluate(raw, frames)["claims"].set_index("claim_id").loc["blog2020-mcmc-m2000-time"]
@@ -139,7 +183,9 @@ def test_recomputation_must_be_named_and_attached(tmp_path: Path, frames: Frames
     text = sidecar.read_text(encoding="utf-8")
     [line] = [line for line in text.splitlines(keepends=True) if "sql/mcmc-speedup.sql" in line]
     sidecar.write_text(text.replace(line, ""), encoding="utf-8")
-    with pytest.raises(DamagedDocumentError, match=r"mcmc-speedup\.sql: is not among the attachments"):
+    with pytest.raises(
+        DamagedDocumentError, match=r"mcmc-speedup\.sql: is not among the attachments"
+    ):
         evaluate(raw, frames)
     shutil.copy(folder / "mcmc-speedup.sql", folder / "more.sql")
     sidecar.write_text(text + line.replace("mcmc-speedup", "more"), encoding="utf-8")
@@ -159,11 +205,11 @@ def test_changed_recomputation_needs_a_new_checksum(tmp_path: Path, frames: Fram
 
 @pytest.mark.parametrize(
     ("claim_ids", "message"),
-    [
-        ("sdk14-mcmc-speedup-17 unknown-claim", "line 2: unknown claim 'unknown-claim'"),
-    ],
+    [("sdk14-mcmc-speedup-17 unknown-claim", "line 2: unknown claim 'unknown-claim'")],
 )
-def test_contradiction_of_unknown_claims_is_named(claim_ids: str, message: str, tmp_path: Path, frames: Frames) -> None:
+def test_contradiction_of_unknown_claims_is_named(
+    claim_ids: str, message: str, tmp_path: Path, frames: Frames
+) -> None:
     raw = copy_claims(tmp_path)
     change_row(raw, CONTRADICTIONS, "mcmc-17-and-27", claim_ids=claim_ids)
     with pytest.raises(DamagedDocumentError, match=f"^claims-contradictions: {message}"):
@@ -202,7 +248,12 @@ def test_fault_leaves_the_old_build(tmp_path: Path, built: Path) -> None:
 def test_header_that_lacks_a_column_stops_the_build(tmp_path: Path) -> None:
     raw = copy_claims(tmp_path / "raw", BLOG)
     write_rows(
-        raw, BLOG, [{key: value for key, value in row.items() if key != "place"} for row in read_rows(raw, BLOG)]
+        raw,
+        BLOG,
+        [
+            {key: value for key, value in row.items() if key != "place"}
+            for row in read_rows(raw, BLOG)
+        ],
     )
     done = run_ingest(raw)
     assert done.returncode == 1
@@ -218,7 +269,9 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
     place = "graphcore-mk2-charts-sdk-1.4: sdk14-mcmc-speedup-17: mcmc-speedup.sql"
     assert f"finding: not recomputed: {place} returned no row" in done.stderr.splitlines()
     reason = "SELECT not_recomputable FROM claims WHERE claim_id = 'sdk14-mcmc-speedup-17'"
-    assert query_rows(tmp_path / "warehouse", reason) == [("Its recomputation found no row in this build",)]
+    assert query_rows(tmp_path / "warehouse", reason) == [
+        ("Its recomputation found no row in this build",)
+    ]
 
 
 @given(sql=st.text(max_size=40))

@@ -1,4 +1,6 @@
-"""Facts of public sources, and the claims that are recomputed from them and from the A100 rows taken in with them."""
+"""Facts of public sources, and the claims that are recomputed from them and from the A100 rows
+taken in with them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from tests.conftest import copy_documents, edit, find_error
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 MACHINES = "facts/machines.csv"
-BLOGS_OF_LATER_ROUNDS = "('graphcore-mlperf-v1.1-blog-2021-12-01', 'graphcore-mlperf-v2.0-blog-2022-06-29')"
+BLOGS_OF_LATER_ROUNDS = (
+    "('graphcore-mlperf-v1.1-blog-2021-12-01', 'graphcore-mlperf-v2.0-blog-2022-06-29')"
+)
 MAX_NOT_RECOMPUTABLE = 30
 
 
@@ -24,7 +28,11 @@ MAX_NOT_RECOMPUTABLE = 30
         (",height,1,rack units,,", ",height,1,,,", "a value needs its unit"),
         (",height,1,rack units,,", ",height,,rack units,one,", "a text has none"),
         (",height,1,rack units,,", ",height,one,rack units,,", "'one' is not of type double"),
-        ("m2000-height,", "rack-unit,", "rack-unit is also the id of a fact in public-facts-machines"),
+        (
+            "m2000-height,",
+            "rack-unit,",
+            "rack-unit is also the id of a fact in public-facts-machines",
+        ),
         (",height,1,", ",,1,", "property"),
     ],
 )
@@ -36,40 +44,55 @@ def test_invalid_fact_stops_the_build(tmp_path: Path, old: str, new: str, messag
 
 def test_fact_has_its_source_and_its_place(query: Query) -> None:
     [row] = query(
-        "SELECT value, unit, path, left(revision, 7), locator FROM facts WHERE fact_id = 'gc2-threads-per-tile'"
+        "SELECT value, unit, path, left(revision, 7), locator FROM facts WHERE fact_id ="
+        " 'gc2-threads-per-tile'"
     )
-    assert row == (6.0, "threads", "lib/poplin/codelets/TransposeSupervisor.cpp", "d03f355", "line 5")
+    assert row == (
+        6.0,
+        "threads",
+        "lib/poplin/codelets/TransposeSupervisor.cpp",
+        "d03f355",
+        "line 5",
+    )
     assert query("SELECT count(*), count(DISTINCT document_id) FROM facts") == [(184, 8)]
     files = "path IS NOT NULL AND (revision IS NULL OR source_sha256 IS NULL)"
     assert query(f"SELECT count(*) FROM facts WHERE {files}") == [(0,)]
 
 
 def test_a100_rows_are_the_printed_ones(query: Query) -> None:
-    rows = "document_id = 'nvidia-a100-comparators' AND platform = '1x A100-80GB' AND task = 'inference'"
+    rows = (
+        "document_id = 'nvidia-a100-comparators' AND platform = '1x A100-80GB' AND task ="
+        " 'inference'"
+    )
     assert query(
-        f"SELECT compute_precision, batch_size, throughput, latency_ms FROM results WHERE {rows} AND model = "
-        "'EfficientNet-B0' ORDER BY 1, 2"
+        f"SELECT compute_precision, batch_size, throughput, latency_ms FROM results WHERE {rows}"
+        " AND model = 'EfficientNet-B0' ORDER BY 1, 2"
     ) == [
         *(("FP16", 1, 110.97, 9.09), ("FP16", 8, 874.91, 9.12), ("FP16", 32, 2188.84, 14.62)),
         *(("FP16", 1024, 9729.85, 105.24), ("TF32", 1, 127.95, 7.88), ("TF32", 8, 892.27, 8.97)),
         *(("TF32", 32, 2185.02, 14.65), ("TF32", 512, 5253.19, 97.46)),
     ]
     nodes = "platform LIKE '%(4x DGX A100)' AND variant LIKE '%SL128'"
-    assert query(f"SELECT chip_count, chip, throughput FROM results WHERE {nodes} ORDER BY throughput") == [
-        (32, "A100-40GB", 7532.0),
-        (32, "A100-40GB", 11159.0),
-    ]
+    assert query(
+        f"SELECT chip_count, chip, throughput FROM results WHERE {nodes} ORDER BY throughput"
+    ) == [(32, "A100-40GB", 7532.0), (32, "A100-40GB", 11159.0)]
 
 
 @pytest.mark.parametrize(
     ("claim", "values"),
     [
-        ("sdk14-efficientnet-b0-inference-latency", [7.88 / 0.44, 7.88 / 1.43, 9.09 / 0.44, 9.09 / 1.43]),
+        (
+            "sdk14-efficientnet-b0-inference-latency",
+            [7.88 / 0.44, 7.88 / 1.43, 9.09 / 0.44, 9.09 / 1.43],
+        ),
         (
             "blog2020-efficientnet-b0-inference-dominance",
             [8686 / 5253.19, 8289 / 5253.19, 8686 / 9729.85, 8289 / 9729.85],
         ),
-        ("sdk14-bert-large-training-linear-scaling", [11159 / (2 * 2871.89), 2197.44 / (2 * 572.112)]),
+        (
+            "sdk14-bert-large-training-linear-scaling",
+            [11159 / (2 * 2871.89), 2197.44 / (2 * 572.112)],
+        ),
         ("mlperf2021-dgx-height", [264.0 / 44.45]),
         ("mlperf2021-m2000-height", [1.0]),
         ("mlperf2021-resnet50-servers", [4.0]),
@@ -86,15 +109,22 @@ def test_a100_rows_are_the_printed_ones(query: Query) -> None:
         ("qwant2020-response-uninterrupted", [1.0]),
     ],
 )
-def test_claim_gives_what_hand_arithmetic_gives(query: Query, claim: str, values: list[float]) -> None:
+def test_claim_gives_what_hand_arithmetic_gives(
+    query: Query, claim: str, values: list[float]
+) -> None:
     [(recomputed,)] = query(f"SELECT recomputed FROM claims WHERE claim_id = '{claim}'")
     assert [item["value"] for item in json.loads(recomputed)] == pytest.approx(values, rel=1e-9)
 
 
 def test_mlperf_bert_is_a_small_share_of_a_whole_pre_training(query: Query) -> None:
-    """2,714,134.625 samples of POD16 at 512 tokens, over 7,038 x 65,536 x 128 and 1,564 x 32,768 x 512 tokens."""
+    """2,714,134.625 samples of POD16 at 512 tokens, over 7,038 x 65,536 x 128 and 1,564 x 32,768 x
+    512 tokens.
+    """
     tokens = 7038 * 65536 * 128 + 1564 * 32768 * 512
-    shares = "SELECT value, outcome FROM recomputations WHERE claim_id = 'mlperf2021-bert-share-of-training'"
+    shares = (
+        "SELECT value, outcome FROM recomputations WHERE claim_id ="
+        " 'mlperf2021-bert-share-of-training'"
+    )
     [first, *others] = query(f"{shares} ORDER BY position")
     assert first == (pytest.approx(100 * 2714134.625 * 512 / tokens, rel=1e-9), "differs")
     assert [outcome for _, outcome in others] == ["differs", "differs"]

@@ -1,4 +1,6 @@
-"""Verdicts by rule: outcome, gap and verdict follow from value, figure, relation and basis, and from nothing else."""
+"""Verdicts by rule: outcome, gap and verdict follow from value, figure, relation and basis, and
+from nothing else.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def test_words_of_the_schema_are_those_of_the_rules() -> None:
         *([outcome] for outcome in NONE_AGREES),
     )
     verdicts = {judge_claim(values, evidence) for values in outcomes for evidence in CONFIRMED}
-    assert verdicts | {DEPENDS_ON_READING, SWAPPED_BASELINE} == set(table("claims").choices("verdict"))
+    assert verdicts | {DEPENDS_ON_READING, SWAPPED_BASELINE} == set(
+        table("claims").choices("verdict")
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,11 +57,19 @@ def test_words_of_the_schema_are_those_of_the_rules() -> None:
     ],
 )
 def test_relation_holds_within_its_bounds(
-    relation: str, claimed: float, tolerance: float, inside: tuple[float, ...], outside: tuple[float, ...]
+    relation: str,
+    claimed: float,
+    tolerance: float,
+    inside: tuple[float, ...],
+    outside: tuple[float, ...],
 ) -> None:
     for basis in ("own", "internal"):
-        assert {judge_value(basis, relation, value, claimed, tolerance) for value in inside} == {"agrees"}
-        assert {judge_value(basis, relation, value, claimed, tolerance) for value in outside} == {"differs"}
+        assert {judge_value(basis, relation, value, claimed, tolerance) for value in inside} == {
+            "agrees"
+        }
+        assert {judge_value(basis, relation, value, claimed, tolerance) for value in outside} == {
+            "differs"
+        }
 
 
 @pytest.mark.parametrize(
@@ -68,19 +80,39 @@ def test_relation_holds_within_its_bounds(
         ("more-than", {16.9: "falls-short", 17.1: "reaches"}),
     ],
 )
-def test_later_sdk_without_a_margin_is_above_or_below(relation: str, values: dict[float, str]) -> None:
+def test_later_sdk_without_a_margin_is_above_or_below(
+    relation: str, values: dict[float, str]
+) -> None:
     assert {
-        value: judge_value("later-sdk", relation, value, 17.0, 0.5 * (relation != "more-than")) for value in values
+        value: judge_value("later-sdk", relation, value, 17.0, 0.5 * (relation != "more-than"))
+        for value in values
     } == values
 
 
-@given(st.sampled_from(BOUNDED), FIGURES, FIGURES, st.sampled_from([0.5, 0.05, 0.005]), st.sampled_from([0.0, 0.06]))
+@given(
+    st.sampled_from(BOUNDED),
+    FIGURES,
+    FIGURES,
+    st.sampled_from([0.5, 0.05, 0.005]),
+    st.sampled_from([0.0, 0.06]),
+)
 def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
     relation: str, first: float, second: float, tolerance: float, margin: float
 ) -> None:
-    order = {"falls-short": 0, "within-sdk-spread": 1, "last-digit": 1, "agrees": 1, "reaches": 2, "exceeds": 2}
+    order = {
+        "falls-short": 0,
+        "within-sdk-spread": 1,
+        "last-digit": 1,
+        "agrees": 1,
+        "reaches": 2,
+        "exceeds": 2,
+    }
     ranks = [
-        order[judge_value("later-sdk", relation, value, 100.0, tolerance, sdk_margins=(margin, margin))]
+        order[
+            judge_value(
+                "later-sdk", relation, value, 100.0, tolerance, sdk_margins=(margin, margin)
+            )
+        ]
         for value in sorted((first, second))
     ]
     assert ranks == sorted(ranks)
@@ -88,17 +120,33 @@ def test_outcome_of_a_later_sdk_never_falls_as_the_value_grows(
 
 @pytest.mark.parametrize(
     ("value", "outcome"),
-    [(93.9, "falls-short"), (94.1, "within-sdk-spread"), (110.9, "within-sdk-spread"), (111.1, "exceeds")],
+    [
+        (93.9, "falls-short"),
+        (94.1, "within-sdk-spread"),
+        (110.9, "within-sdk-spread"),
+        (111.1, "exceeds"),
+    ],
 )
 @pytest.mark.parametrize("relation", ["eq", "rounded-or-cut"])
-def test_figure_of_a_later_sdk_counts_against_a_claim_above_as_below(relation: str, value: float, outcome: str) -> None:
-    assert judge_value("later-sdk", relation, value, 100.0, 0.0005, sdk_margins=(0.06, 0.11)) == outcome
+def test_figure_of_a_later_sdk_counts_against_a_claim_above_as_below(
+    relation: str, value: float, outcome: str
+) -> None:
+    assert (
+        judge_value("later-sdk", relation, value, 100.0, 0.0005, sdk_margins=(0.06, 0.11))
+        == outcome
+    )
     assert judge_value("own", relation, value, 100.0, 0.0005, sdk_margins=(0.06, 0.11)) == "differs"
 
 
-@given(st.sampled_from(["eq", "rounded-or-cut"]), st.floats(0, 3), st.sampled_from(["own", "internal"]))
-def test_overshoot_and_shortfall_of_one_size_have_one_outcome(relation: str, distance: float, basis: str) -> None:
-    above, below = (judge_value(basis, relation, 16.0 + sign * distance, 16.0, 0.25) for sign in (1, -1))
+@given(
+    st.sampled_from(["eq", "rounded-or-cut"]), st.floats(0, 3), st.sampled_from(["own", "internal"])
+)
+def test_overshoot_and_shortfall_of_one_size_have_one_outcome(
+    relation: str, distance: float, basis: str
+) -> None:
+    above, below = (
+        judge_value(basis, relation, 16.0 + sign * distance, 16.0, 0.25) for sign in (1, -1)
+    )
     assert above == below
 
 
@@ -135,7 +183,9 @@ def test_last_digit_is_one_unit_that_is_small_for_the_figure(
         ("more-than", 5.7, None, "beyond"),
     ],
 )
-def test_gap_has_a_size_and_a_kind(relation: str, value: float, spread: tuple[float, float] | None, kind: str) -> None:
+def test_gap_has_a_size_and_a_kind(
+    relation: str, value: float, spread: tuple[float, float] | None, kind: str
+) -> None:
     gap = measure_gap(relation, value, 5.78, 0.005, spread, within=False)
     assert gap.kind == kind
     assert gap.percent == pytest.approx(100 * (value - 5.78) / 5.78)
@@ -170,7 +220,9 @@ def test_gap_has_a_size_and_a_kind(relation: str, value: float, spread: tuple[fl
         ("own", ["within-spread", "differs"], "depends-on-baseline"),
     ],
 )
-def test_verdict_follows_from_the_outcomes(evidence: str, outcomes: list[str], expected: str) -> None:
+def test_verdict_follows_from_the_outcomes(
+    evidence: str, outcomes: list[str], expected: str
+) -> None:
     assert judge_claim(outcomes, evidence) == judge_claim(outcomes[::-1], evidence) == expected
 
 
@@ -178,8 +230,16 @@ def test_verdict_follows_from_the_outcomes(evidence: str, outcomes: list[str], e
     ("outcomes", "readings", "expected"),
     [
         (["agrees", "differs"], ["less time", "higher speed"], "depends-on-reading"),
-        (["agrees", "agrees", "differs"], ["less time", "less time", "higher speed"], "depends-on-reading"),
-        (["agrees", "differs", "differs"], ["less time", "less time", "higher speed"], "depends-on-baseline"),
+        (
+            ["agrees", "agrees", "differs"],
+            ["less time", "less time", "higher speed"],
+            "depends-on-reading",
+        ),
+        (
+            ["agrees", "differs", "differs"],
+            ["less time", "less time", "higher speed"],
+            "depends-on-baseline",
+        ),
         (["agrees", "agrees"], ["less time", "higher speed"], "confirmed"),
         (["differs", "differs"], ["less time", "higher speed"], "contradicted"),
     ],
@@ -187,11 +247,17 @@ def test_verdict_follows_from_the_outcomes(evidence: str, outcomes: list[str], e
 def test_claim_that_one_reading_fulfils_depends_on_the_reading(
     outcomes: list[str], readings: list[str], expected: str
 ) -> None:
-    assert judge_claim(outcomes, "own", readings) == judge_claim(outcomes[::-1], "own", readings[::-1]) == expected
+    assert (
+        judge_claim(outcomes, "own", readings)
+        == judge_claim(outcomes[::-1], "own", readings[::-1])
+        == expected
+    )
 
 
 @pytest.mark.parametrize("claimed", [5.2, 500.0, -3.0])
-def test_difference_within_the_spread_of_the_runs_is_neither_confirmed_nor_contradicted(claimed: float) -> None:
+def test_difference_within_the_spread_of_the_runs_is_neither_confirmed_nor_contradicted(
+    claimed: float,
+) -> None:
     assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=True) == WITHIN_SPREAD
     assert judge_value("own", "eq", 5.2, claimed, 0.05, within_spread=False) != WITHIN_SPREAD
     assert judge_value("own", "eq", 5.2, claimed, 0.05) != WITHIN_SPREAD

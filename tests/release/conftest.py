@@ -22,13 +22,17 @@ CHECKED: dict[object, Any] = {}  # what a check of these bytes gave
 
 @pytest.fixture(scope="session")
 def other_readers() -> Path:
-    """Install the readers of a release that no other test uses: datasets, frictionless and mlcroissant."""
+    """Install the readers of a release that no other test uses: datasets, frictionless and
+    mlcroissant.
+    """
     return install_aside("readers")
 
 
 @pytest.fixture
 def without_verification(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Publish without verifying, which takes half of the time; test_publish proves that `publish` does."""
+    """Publish without verifying, which takes half of the time; test_publish proves that `publish`
+    does.
+    """
     monkeypatch.setattr(publishing, "verify_release", lambda *_: [])
 
 
@@ -39,7 +43,9 @@ def _check_once() -> Iterator[None]:
     The checksums of a release are compared with its files before, each time: they name the bytes.
     """
 
-    def remember(name: str, list_inputs: Callable[..., Iterable[object]]) -> Callable[..., Iterator[Any]]:
+    def remember(
+        name: str, list_inputs: Callable[..., Iterable[object]]
+    ) -> Callable[..., Iterator[Any]]:
         check = getattr(verify, name)
 
         def check_once(*args: Any, **options: Any) -> Iterator[Any]:
@@ -54,15 +60,29 @@ def _check_once() -> Iterator[None]:
     def list_inputs_of_rows(contents: verify.ReleaseContents, name: str) -> Iterable[object]:
         lines = _list_digests(contents.folder, DATABASE, get_parquet_name(name), f"{name}.csv")
         release = contents.release
-        return *lines, release["build_id"], str(verify._get_counts(release)[name]), name in release["tables"]
+        return (
+            *lines,
+            release["build_id"],
+            str(verify._get_counts(release)[name]),
+            name in release["tables"],
+        )
 
     def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
-        [(path,)] = connection.execute("SELECT path FROM duckdb_databases() WHERE NOT internal").fetchall()
-        return _get((view.name, *_list_digests(Path(path).parent, DATABASE)), lambda: query.read_view(connection, view))
+        [(path,)] = connection.execute(
+            "SELECT path FROM duckdb_databases() WHERE NOT internal"
+        ).fetchall()
+        return _get(
+            (view.name, *_list_digests(Path(path).parent, DATABASE)),
+            lambda: query.read_view(connection, view),
+        )
 
     define = texts._hash_own_definitions
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify, "_check_contents", remember("_check_contents", lambda folder, _: _list_digests(folder)))
+        patch.setattr(
+            verify,
+            "_check_contents",
+            remember("_check_contents", lambda folder, _: _list_digests(folder)),
+        )
         patch.setattr(verify, "_check_rows", remember("_check_rows", list_inputs_of_rows))
         patch.setattr(verify, "read_view", read_view)
         patch.setattr(texts, "_hash_own_definitions", lambda: _get(query.sql_view, define))

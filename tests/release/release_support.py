@@ -23,10 +23,19 @@ from ipu_results.store.query import evaluate_views
 from ipu_results.store.tables import TableFile, write_build
 
 PUBLISHED_ON = date(2026, 11, 21)
-FEW = "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id LIMIT 12)"
+FEW = (
+    "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id"
+    " LIMIT 12)"
+)
 FEWER_ROWS = {
-    **{name: f"SELECT * FROM {name} WHERE result_id IN {FEW}" for name in ("results", "cells", "flags", "source_rows")},
-    **{name: f"SELECT * FROM {name} LIMIT 0" for name in ("configurations", "mlperf_runs", "mlperf_entries")},
+    **{
+        name: f"SELECT * FROM {name} WHERE result_id IN {FEW}"
+        for name in ("results", "cells", "flags", "source_rows")
+    },
+    **{
+        name: f"SELECT * FROM {name} LIMIT 0"
+        for name in ("configurations", "mlperf_runs", "mlperf_entries")
+    },
     "run_points": "SELECT * FROM run_points LIMIT 0",
 }
 
@@ -45,7 +54,8 @@ def shrink_warehouse(warehouse: Path, target: Path) -> Path:
         for name, rows in tables.items():
             connection.register(name, rows)
         fewer = {
-            name: connection.sql(query).to_arrow_table().cast(tables[name].schema) for name, query in FEWER_ROWS.items()
+            name: connection.sql(query).to_arrow_table().cast(tables[name].schema)
+            for name, query in FEWER_ROWS.items()
         }
     return store_warehouse({**tables, **fewer}, target)
 
@@ -54,7 +64,9 @@ def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
     """Store a warehouse in which a function replaced the rows of some tables."""
     tables = read_tables(warehouse)
     for name, change in changes.items():
-        tables[name] = pa.Table.from_pylist(change(tables[name].to_pylist()), schema=tables[name].schema)
+        tables[name] = pa.Table.from_pylist(
+            change(tables[name].to_pylist()), schema=tables[name].schema
+        )
     return store_warehouse(tables, target)
 
 
@@ -64,7 +76,9 @@ def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     with open_engine(tables) as engine:
         views = dict(evaluate_views(engine))
     target.mkdir(parents=True)
-    files = [{name: TableFile(rows) for name, rows in relations.items()} for relations in (tables, views)]
+    files = [
+        {name: TableFile(rows) for name, rows in relations.items()} for relations in (tables, views)
+    ]
     write_build(*files, "", target)
     return target
 
@@ -93,8 +107,14 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def update_checksums(release: Path, *changed: str) -> None:
-    """Write the digests of changed files to the descriptors and to SHA256SUMS, as a careful forger would."""
-    tables = {name for name in changed if name.endswith((".csv", ".parquet")) and (release / name).exists()}
+    """Write the digests of changed files to the descriptors and to SHA256SUMS, as a careful forger
+    would.
+    """
+    tables = {
+        name
+        for name in changed
+        if name.endswith((".csv", ".parquet")) and (release / name).exists()
+    }
     for name in ("datapackage.json", "croissant.json") if tables else ():
         record = read_record(release, name)
         for entry in [*record.get("resources", ()), *record.get("distribution", ())]:
@@ -102,7 +122,11 @@ def update_checksums(release: Path, *changed: str) -> None:
             if path.name in tables:
                 size = path.stat().st_size
                 stated = {"hash": f"sha256:{hash_file(path)}", "bytes": size}
-                entry.update(stated if "hash" in entry else {"sha256": hash_file(path), "contentSize": f"{size} B"})
+                entry.update(
+                    stated
+                    if "hash" in entry
+                    else {"sha256": hash_file(path), "contentSize": f"{size} B"}
+                )
         write_record(release, name, record)
     (release / CHECKSUMS).unlink()
     write_checksums(release)

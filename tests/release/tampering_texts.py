@@ -1,4 +1,6 @@
-"""Tampering with CSV, descriptors and texts that `verify` must find: name, change of a folder, part of the message."""
+"""Tampering with CSV, descriptors and texts that `verify` must find: name, change of a folder, part
+of the message.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from tests.release.tampering_tables import Kind, Record, Tamper
 
 def edit_csv(edit: Callable[[list[list[str]]], list[list[str]]], name: str = "models") -> Tamper:
     def change(folder: Path) -> None:
-        rows = list(csv.reader(io.StringIO((folder / f"{name}.csv").read_text(encoding="utf-8"), newline="")))
+        rows = list(
+            csv.reader(
+                io.StringIO((folder / f"{name}.csv").read_text(encoding="utf-8"), newline="")
+            )
+        )
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows(edit(rows))
         replace_file(folder / f"{name}.csv", out.getvalue().encode())
@@ -44,17 +50,45 @@ def replace_bytes(name: str, old: bytes, new: bytes) -> Tamper:
 AS_WRITTEN = "results.csv: is not as publish writes it"
 CSV_KINDS: list[Kind] = [
     ("cell", edit_csv(lambda rows: [*rows[:-1], ["x", *rows[-1][1:]]]), "models.csv"),
-    ("row removed", edit_csv(lambda rows: rows[:-1]), "models.csv: rows differ from models.parquet"),
-    ("order of rows", edit_csv(lambda rows: [rows[0], *rows[:0:-1]]), "models.csv: rows differ from models.parquet"),
+    (
+        "row removed",
+        edit_csv(lambda rows: rows[:-1]),
+        "models.csv: rows differ from models.parquet",
+    ),
+    (
+        "order of rows",
+        edit_csv(lambda rows: [rows[0], *rows[:0:-1]]),
+        "models.csv: rows differ from models.parquet",
+    ),
     ("header renamed", edit_csv(lambda rows: [["id", *rows[0][1:]], *rows[1:]]), "models"),
-    ("wider row", edit_csv(lambda rows: [*rows[:-1], [*rows[-1], "x"]]), "models: cannot be checked: ArrowInvalid: "),
+    (
+        "wider row",
+        edit_csv(lambda rows: [*rows[:-1], [*rows[-1], "x"]]),
+        "models: cannot be checked: ArrowInvalid: ",
+    ),
     ("null as empty text", replace_bytes("flags.csv", b",\n", b',""\n'), "flags.csv"),
-    ("decimal", edit_bytes("results.csv", lambda it: re.sub(rb",(\d+)\.0,", rb",\1,", it, count=1)), AS_WRITTEN),
-    ("text without quotes", replace_bytes("flags.csv", b'"warn"', b"warn"), "flags.csv: is not as publish writes it"),
+    (
+        "decimal",
+        edit_bytes("results.csv", lambda it: re.sub(rb",(\d+)\.0,", rb",\1,", it, count=1)),
+        AS_WRITTEN,
+    ),
+    (
+        "text without quotes",
+        replace_bytes("flags.csv", b'"warn"', b"warn"),
+        "flags.csv: is not as publish writes it",
+    ),
     ("figure rounded", replace_bytes("results.csv", b".", b".0"), "results.csv"),
     ("formula unmarked", replace_bytes("claims.csv", b"\"'--", b'"--'), "claims.csv"),
-    ("lines of Windows", edit_bytes("models.csv", lambda data: data.replace(b"\n", b"\r\n")), "models.csv"),
-    ("byte order mark", edit_bytes("models.csv", lambda data: b"\xef\xbb\xbf" + data), "models.csv"),
+    (
+        "lines of Windows",
+        edit_bytes("models.csv", lambda data: data.replace(b"\n", b"\r\n")),
+        "models.csv",
+    ),
+    (
+        "byte order mark",
+        edit_bytes("models.csv", lambda data: b"\xef\xbb\xbf" + data),
+        "models.csv",
+    ),
     ("not UTF-8", edit_bytes("models.csv", lambda data: data + b'"\xff"\n'), "models"),
 ]
 
@@ -76,10 +110,14 @@ def edit_package(edit: Callable[[Record], object]) -> Tamper:
 
 
 def edit_resource(edit: Callable[[Record], object], path: str = "results.csv") -> Tamper:
-    return edit_package(lambda it: edit(next(entry for entry in it["resources"] if entry["path"] == path)))
+    return edit_package(
+        lambda it: edit(next(entry for entry in it["resources"] if entry["path"] == path))
+    )
 
 
-def edit_package_field(name: str, edit: Callable[[Record], object], path: str = "results.csv") -> Tamper:
+def edit_package_field(
+    name: str, edit: Callable[[Record], object], path: str = "results.csv"
+) -> Tamper:
     return edit_resource(lambda it: edit(find(it["schema"]["fields"], name)), path)
 
 
@@ -107,28 +145,88 @@ OTHER = {"name": "x", "path": "https://example.org/x", "title": "x"}
 PACKAGE = "datapackage.json"
 PACKAGE_KINDS: list[Kind] = [
     ("version", edit_package(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
-    ("created", edit_package(lambda it: it.update(created="2020-01-01T00:00:00Z")), "has date 2020-01-01"),
-    ("time of creation", edit_package(lambda it: it.update(created=f"{it['created'][:10]}T01:00:00Z")), PACKAGE),
+    (
+        "created",
+        edit_package(lambda it: it.update(created="2020-01-01T00:00:00Z")),
+        "has date 2020-01-01",
+    ),
+    (
+        "time of creation",
+        edit_package(lambda it: it.update(created=f"{it['created'][:10]}T01:00:00Z")),
+        PACKAGE,
+    ),
     ("licence", edit_package(lambda it: it.update(licenses=[OTHER])), PACKAGE),
     ("resource removed", edit_package(lambda it: it["resources"].pop(0)), "does not describe"),
-    ("path", edit_resource(lambda it: it.update(path="https://example.org/results.csv")), "does not describe"),
-    ("no resources", edit_package(lambda it: it.pop("resources")), f"{PACKAGE}: cannot be checked: KeyError"),
+    (
+        "path",
+        edit_resource(lambda it: it.update(path="https://example.org/results.csv")),
+        "does not describe",
+    ),
+    (
+        "no resources",
+        edit_package(lambda it: it.pop("resources")),
+        f"{PACKAGE}: cannot be checked: KeyError",
+    ),
     ("no sources", edit_package(lambda it: it.pop("sources")), f"{PACKAGE}: lacks sources"),
-    ("name of a resource", edit_resource(lambda it: it.update(name="x")), "name of results.csv is wrong"),
+    (
+        "name of a resource",
+        edit_resource(lambda it: it.update(name="x")),
+        "name of results.csv is wrong",
+    ),
     ("bytes", edit_resource(lambda it: it.update(bytes=1)), "size or hash of results.csv"),
-    ("hash", edit_resource(lambda it: it.update(hash="sha256:" + "0" * 64)), "size or hash of results.csv"),
+    (
+        "hash",
+        edit_resource(lambda it: it.update(hash="sha256:" + "0" * 64)),
+        "size or hash of results.csv",
+    ),
     ("primary key", edit_resource(lambda it: it["schema"].update(primaryKey=["model"])), "results"),
-    ("no primary key", edit_resource(lambda it: it["schema"].pop("primaryKey")), "primary key of results.csv"),
-    ("foreign keys", edit_resource(lambda it: it["schema"].pop("foreignKeys")), "foreign keys of results.csv"),
-    ("unit", edit_package_field("latency_ms", lambda it: it.update(unit="s")), "columns of results.csv"),
-    ("type of a column", edit_package_field("model", lambda it: it.update(type="integer")), "columns of results.csv"),
-    ("choices", edit_package_field("origin", lambda it: it["constraints"]["enum"].append("x")), PACKAGE),
-    ("required", edit_package_field("model", lambda it: it["constraints"].pop("required")), "required columns"),
-    ("Parquet's hash", edit_resource(forge_hash, "latest.parquet"), "size or hash of latest.parquet"),
-    ("Parquet as a table", edit_resource(lambda it: it.update(type="table"), "flags.parquet"), "type of flags.parquet"),
+    (
+        "no primary key",
+        edit_resource(lambda it: it["schema"].pop("primaryKey")),
+        "primary key of results.csv",
+    ),
+    (
+        "foreign keys",
+        edit_resource(lambda it: it["schema"].pop("foreignKeys")),
+        "foreign keys of results.csv",
+    ),
+    (
+        "unit",
+        edit_package_field("latency_ms", lambda it: it.update(unit="s")),
+        "columns of results.csv",
+    ),
+    (
+        "type of a column",
+        edit_package_field("model", lambda it: it.update(type="integer")),
+        "columns of results.csv",
+    ),
+    (
+        "choices",
+        edit_package_field("origin", lambda it: it["constraints"]["enum"].append("x")),
+        PACKAGE,
+    ),
+    (
+        "required",
+        edit_package_field("model", lambda it: it["constraints"].pop("required")),
+        "required columns",
+    ),
+    (
+        "Parquet's hash",
+        edit_resource(forge_hash, "latest.parquet"),
+        "size or hash of latest.parquet",
+    ),
+    (
+        "Parquet as a table",
+        edit_resource(lambda it: it.update(type="table"), "flags.parquet"),
+        "type of flags.parquet",
+    ),
     ("CSV as a file", edit_resource(lambda it: it.update(type="file")), "type of results.csv"),
     ("no schema", edit_resource(lambda it: it.pop("schema")), "type of results.csv"),
-    ("DuckDB's address", edit_resource(lambda it: it.update(path="x.duckdb"), DATABASE), "describes x.duckdb"),
+    (
+        "DuckDB's address",
+        edit_resource(lambda it: it.update(path="x.duckdb"), DATABASE),
+        "describes x.duckdb",
+    ),
     ("not JSON", edit_bytes(PACKAGE, lambda _: b"{"), "is not a JSON object"),
     ("deep JSON", edit_bytes(PACKAGE, lambda _: b'{"a":' * 10_000), "is not a JSON object"),
 ]
@@ -137,28 +235,58 @@ CROISSANT_KINDS: list[Kind] = [
     ("licence", edit_croissant(lambda it: it.update(license="https://example.org")), CROISSANT),
     ("no licence", edit_croissant(lambda it: it.pop("license")), f"{CROISSANT}: lacks license"),
     ("table removed", edit_croissant(lambda it: it["recordSet"].pop()), "lacks the record set"),
-    ("column removed", edit_croissant(lambda it: find(it["recordSet"], "flags")["field"].pop()), "columns of flags"),
+    (
+        "column removed",
+        edit_croissant(lambda it: find(it["recordSet"], "flags")["field"].pop()),
+        "columns of flags",
+    ),
     (
         "file of another folder",
-        edit_croissant(lambda it: it["distribution"].append({"contentUrl": "../secret", "sha256": ""})),
+        edit_croissant(
+            lambda it: it["distribution"].append({"contentUrl": "../secret", "sha256": ""})
+        ),
         "describes ../secret, which is not a file of a table",
     ),
     ("version", edit_croissant(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
     ("date", edit_croissant(lambda it: it.pop("datePublished")), "has date None"),
-    ("file's address", edit_croissant(lambda it: it["distribution"][0].update(contentUrl="https://x")), "not"),
-    ("file's sha256", edit_croissant(lambda it: it["distribution"][0].update(sha256="0" * 64)), "is wrong"),
+    (
+        "file's address",
+        edit_croissant(lambda it: it["distribution"][0].update(contentUrl="https://x")),
+        "not",
+    ),
+    (
+        "file's sha256",
+        edit_croissant(lambda it: it["distribution"][0].update(sha256="0" * 64)),
+        "is wrong",
+    ),
     ("key", edit_croissant(lambda it: it["recordSet"][0].pop("key")), "key of documents"),
-    ("table added", edit_croissant(lambda it: it["recordSet"].append({**it["recordSet"][0], "name": "x"})), "unknown"),
-    ("unit", edit_croissant_field("latency_ms", lambda it: it.update(description="Latency [s]")), "columns of results"),
-    ("type", edit_croissant_field("model", lambda it: it.update(dataType="cr:Int64")), "columns of results"),
+    (
+        "table added",
+        edit_croissant(lambda it: it["recordSet"].append({**it["recordSet"][0], "name": "x"})),
+        "unknown",
+    ),
+    (
+        "unit",
+        edit_croissant_field("latency_ms", lambda it: it.update(description="Latency [s]")),
+        "columns of results",
+    ),
+    (
+        "type",
+        edit_croissant_field("model", lambda it: it.update(dataType="cr:Int64")),
+        "columns of results",
+    ),
     (
         "source of a column",
-        edit_croissant_field("model", lambda it: it["source"].update(extract={"column": "variant"})),
+        edit_croissant_field(
+            "model", lambda it: it["source"].update(extract={"column": "variant"})
+        ),
         "columns of results",
     ),
     (
         "reference",
-        edit_croissant_field("document_id", lambda it: it.update(references={"field": {"@id": "runs/run_id"}})),
+        edit_croissant_field(
+            "document_id", lambda it: it.update(references={"field": {"@id": "runs/run_id"}})
+        ),
         "references of results",
     ),
 ]
@@ -173,36 +301,96 @@ RELEASE = "release.json"
 RELEASE_KINDS: list[Kind] = [
     ("version", edit_release(lambda it: it.update(version="9.9.9")), "has version"),
     ("version that is none", edit_release(lambda it: it.update(version="x")), "is not a version"),
-    ("control characters", edit_release(lambda it: it.update(version="1\n\x1b[31mOK")), r"has 1\n\x1b"),
-    ("no tables", edit_release(lambda it: it.pop("tables")), f"{RELEASE}: cannot be checked: KeyError"),
-    ("tables that are none", edit_release(lambda it: it.update(tables=1)), f"{RELEASE}: cannot be checked"),
-    ("table of another folder", edit_release(lambda it: it["tables"].update({"../x": {}})), "../x.csv: is missing"),
+    (
+        "control characters",
+        edit_release(lambda it: it.update(version="1\n\x1b[31mOK")),
+        r"has 1\n\x1b",
+    ),
+    (
+        "no tables",
+        edit_release(lambda it: it.pop("tables")),
+        f"{RELEASE}: cannot be checked: KeyError",
+    ),
+    (
+        "tables that are none",
+        edit_release(lambda it: it.update(tables=1)),
+        f"{RELEASE}: cannot be checked",
+    ),
+    (
+        "table of another folder",
+        edit_release(lambda it: it["tables"].update({"../x": {}})),
+        "../x.csv: is missing",
+    ),
     ("date", edit_release(lambda it: it.update(published_on="2020-01-01")), "has date"),
     ("build id", edit_release(lambda it: it.update(build_id="0" * 64)), "build id differs"),
     ("rows", edit_release(lambda it: it["tables"]["flags"].update(rows=1)), "rows differ"),
-    ("digest", edit_release(lambda it: it["tables"]["flags"].update(rows_sha256="0" * 64)), "rows differ"),
+    (
+        "digest",
+        edit_release(lambda it: it["tables"]["flags"].update(rows_sha256="0" * 64)),
+        "rows differ",
+    ),
     ("table removed", edit_release(lambda it: it["tables"].pop("flags")), "does not list"),
     ("table added", edit_release(lambda it: it["tables"].update(x={"rows": 0})), "is missing"),
     ("view", edit_release(lambda it: it["views"].update(latest="0" * 64)), "definition of latest"),
     ("key added", edit_release(lambda it: it.update(note="x")), "other keys"),
     ("key removed", edit_release(lambda it: it.pop("name")), "other keys"),
     ("history", edit_release(forge_history), "does not follow 0.9.0"),
-    ("change", edit_release(lambda it: it["changes"].append({"level": "patch", "what": "x"})), "without a previous"),
-    ("correction", edit_release(lambda it: it["corrections"].append({"table": "x"})), "without a previous"),
+    (
+        "change",
+        edit_release(lambda it: it["changes"].append({"level": "patch", "what": "x"})),
+        "without a previous",
+    ),
+    (
+        "correction",
+        edit_release(lambda it: it["corrections"].append({"table": "x"})),
+        "without a previous",
+    ),
     ("format", edit_release(lambda it: it.update(format=2)), "only 1 is supported"),
-    ("blanks", edit_bytes(RELEASE, lambda data: json.dumps(json.loads(data)).encode()), "is not as publish writes it"),
+    (
+        "blanks",
+        edit_bytes(RELEASE, lambda data: json.dumps(json.loads(data)).encode()),
+        "is not as publish writes it",
+    ),
 ]
 TEXT_KINDS: list[Kind] = [
-    ("figure in README", edit_bytes("README.md", lambda data: data.replace(b" results", b"0 results", 1)), "README.md"),
-    ("line in README", edit_bytes("README.md", lambda data: data + b"\nVisit example.org\n"), "README.md"),
+    (
+        "figure in README",
+        edit_bytes("README.md", lambda data: data.replace(b" results", b"0 results", 1)),
+        "README.md",
+    ),
+    (
+        "line in README",
+        edit_bytes("README.md", lambda data: data + b"\nVisit example.org\n"),
+        "README.md",
+    ),
     ("unit in DICTIONARY", replace_bytes("DICTIONARY.md", b"| ms |", b"| s |"), "DICTIONARY.md"),
     ("LICENSE", edit_bytes("LICENSE", lambda _: b"All rights reserved.\n"), "LICENSE"),
     ("CHANGELOG", edit_bytes("CHANGELOG.md", lambda data: data + b"x"), "CHANGELOG.md"),
-    ("address in the citation", edit_bytes("CITATION.cff", lambda data: data + b"url: https://x\n"), "CITATION.cff"),
-    ("version in the citation", replace_bytes("CITATION.cff", b": 1.0.0", b": 1.0.1"), "has version 1.0.1"),
-    ("blanks in the environment", edit_bytes("environment.json", lambda data: data + b"\n"), "environment.json"),
-    ("host in the environment", edit_record("environment.json", lambda it: it.update(host="x")), "environment.json"),
-    ("text", edit_record("environment.json", lambda it: it["packages"].update(duckdb="\x1b[2J")), "environment.json"),
+    (
+        "address in the citation",
+        edit_bytes("CITATION.cff", lambda data: data + b"url: https://x\n"),
+        "CITATION.cff",
+    ),
+    (
+        "version in the citation",
+        replace_bytes("CITATION.cff", b": 1.0.0", b": 1.0.1"),
+        "has version 1.0.1",
+    ),
+    (
+        "blanks in the environment",
+        edit_bytes("environment.json", lambda data: data + b"\n"),
+        "environment.json",
+    ),
+    (
+        "host in the environment",
+        edit_record("environment.json", lambda it: it.update(host="x")),
+        "environment.json",
+    ),
+    (
+        "text",
+        edit_record("environment.json", lambda it: it["packages"].update(duckdb="\x1b[2J")),
+        "environment.json",
+    ),
 ]
 
 
@@ -218,7 +406,11 @@ FILE_KINDS: list[Kind] = [
     ("file added", lambda folder: replace_file(folder / "notes.txt", b"mine"), "notes.txt"),
     ("table added", lambda folder: replace_file(folder / "more.csv", b"mine"), "more.csv"),
     ("link", replace_with_link, "LICENSE"),
-    ("files exchanged", lambda folder: exchange(folder / "README.md", folder / "DICTIONARY.md"), "README.md"),
+    (
+        "files exchanged",
+        lambda folder: exchange(folder / "README.md", folder / "DICTIONARY.md"),
+        "README.md",
+    ),
 ]
 
 

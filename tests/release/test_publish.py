@@ -27,7 +27,13 @@ from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.tables import read_csv, write_csv
 
 from tests.conftest import ROOT, Query, once, read_files, run_cli
-from tests.release.release_support import PUBLISHED_ON, Row, alter_warehouse, publish_release, read_record
+from tests.release.release_support import (
+    PUBLISHED_ON,
+    Row,
+    alter_warehouse,
+    publish_release,
+    read_record,
+)
 
 pytestmark = pytest.mark.slow  # whole releases are made
 
@@ -40,7 +46,9 @@ TEXTS = (
 # Contents
 
 
-def test_release_holds_each_table_of_the_warehouse_and_the_texts(release: Path, warehouse: Path) -> None:
+def test_release_holds_each_table_of_the_warehouse_and_the_texts(
+    release: Path, warehouse: Path
+) -> None:
     names = [*NAMES, *(view.name for view in FILE_VIEWS)]
     tables = [f"{name}{suffix}" for name in names for suffix in (".parquet", ".csv")]
     assert sorted(path.name for path in release.iterdir()) == sorted([*tables, *TEXTS, DATABASE])
@@ -48,13 +56,20 @@ def test_release_holds_each_table_of_the_warehouse_and_the_texts(release: Path, 
     expected = ("1.0.0", PUBLISHED_ON.isoformat(), None)
     assert (record["version"], record["published_on"], record["previous"]) == expected
     for name in NAMES:
-        assert (release / get_parquet_name(name)).read_bytes() == (warehouse / get_parquet_name(name)).read_bytes()
-        assert record["tables"][name]["rows"] == pq.read_metadata(release / get_parquet_name(name)).num_rows
+        assert (release / get_parquet_name(name)).read_bytes() == (
+            warehouse / get_parquet_name(name)
+        ).read_bytes()
+        assert (
+            record["tables"][name]["rows"]
+            == pq.read_metadata(release / get_parquet_name(name)).num_rows
+        )
 
 
 def test_release_verifies_and_sha256sum_agrees(release: Path) -> None:
     assert verify_release(release) == []
-    sums = subprocess.run(["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"], cwd=release, check=False)
+    sums = subprocess.run(
+        ["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"], cwd=release, check=False
+    )
     assert sums.returncode == 0
 
 
@@ -90,10 +105,20 @@ def test_citation_and_environment(release: Path) -> None:
 
 
 def test_data_package_describes_each_column(release: Path) -> None:
-    resources = {resource["name"]: resource for resource in read_record(release, "datapackage.json")["resources"]}
+    resources = {
+        resource["name"]: resource
+        for resource in read_record(release, "datapackage.json")["resources"]
+    }
     views = [view.name for view in FILE_VIEWS]
-    assert resources.keys() == {*NAMES, *views, *(f"{name}.parquet" for name in (*NAMES, *views)), DATABASE}
-    assert [name for name, resource in resources.items() if not {"bytes", "hash"} <= resource.keys()] == [DATABASE]
+    assert resources.keys() == {
+        *NAMES,
+        *views,
+        *(f"{name}.parquet" for name in (*NAMES, *views)),
+        DATABASE,
+    }
+    assert [
+        name for name, resource in resources.items() if not {"bytes", "hash"} <= resource.keys()
+    ] == [DATABASE]
     for table in TABLES:
         schema = resources[table.name]["schema"]
         assert [field["name"] for field in schema["fields"]] == list(table.names)
@@ -102,12 +127,18 @@ def test_data_package_describes_each_column(release: Path) -> None:
             assert link["reference"]["resource"] in resources
     fields = {field["name"]: field for field in resources["results"]["schema"]["fields"]}
     assert fields["latency_ms"]["unit"] == "ms"
-    assert fields["latency_ms"]["constraints"] == {"minimum": 0, "exclusiveMinimum": 0, "maximum": 1e15}
+    assert fields["latency_ms"]["constraints"] == {
+        "minimum": 0,
+        "exclusiveMinimum": 0,
+        "maximum": 1e15,
+    }
     assert fields["origin"]["constraints"]["enum"][0] == "published"
 
 
 @pytest.mark.slow
-def test_same_warehouse_makes_the_same_bytes(small: Path, small_release: Path, tmp_path: Path) -> None:
+def test_same_warehouse_makes_the_same_bytes(
+    small: Path, small_release: Path, tmp_path: Path
+) -> None:
     publish_release(small, tmp_path / "again")
     again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
     first = {path.name: path.read_bytes() for path in small_release.iterdir()}
@@ -118,8 +149,24 @@ def test_same_warehouse_makes_the_same_bytes(small: Path, small_release: Path, t
 
 
 STRANGE = (
-    *("<script>alert(1)</script>", '=HYPERLINK("http://x","y")', "+1", "@SUM(A1)", 'a "quoted", text', "\t=1", "'"),
-    *("two\nlines\r\n", "", " ", "Ünïcödé 计算机 🚀", "| pipe | `code` *star* [link](x) \\ {brace}", "NULL", "NA"),
+    *(
+        "<script>alert(1)</script>",
+        '=HYPERLINK("http://x","y")',
+        "+1",
+        "@SUM(A1)",
+        'a "quoted", text',
+        "\t=1",
+        "'",
+    ),
+    *(
+        "two\nlines\r\n",
+        "",
+        " ",
+        "Ünïcödé 计算机 🚀",
+        "| pipe | `code` *star* [link](x) \\ {brace}",
+        "NULL",
+        "NA",
+    ),
 )
 
 
@@ -127,7 +174,9 @@ STRANGE = (
 def test_any_text_survives_every_format(small: Path, tmp_path: Path) -> None:
     def rename(rows: list[Row]) -> list[Row]:
         texts = (STRANGE[at % len(STRANGE)] for at in range(len(rows)))
-        return [{**row, "title": text, "licence": text} for row, text in zip(rows, texts, strict=True)]
+        return [
+            {**row, "title": text, "licence": text} for row, text in zip(rows, texts, strict=True)
+        ]
 
     out = tmp_path / "release"
     publish_release(alter_warehouse(small, tmp_path / "warehouse", documents=rename), out)
@@ -165,7 +214,9 @@ def refuse(*_: object, **_options: object) -> None:
     raise PermissionError("refused")
 
 
-def test_folder_of_something_else_is_refused(small: Path, small_release: Path, tmp_path: Path) -> None:
+def test_folder_of_something_else_is_refused(
+    small: Path, small_release: Path, tmp_path: Path
+) -> None:
     (tmp_path / "notes").mkdir()
     mixed = Path(shutil.copytree(small_release, tmp_path / "mixed"))
     for path in (tmp_path / "notes" / "mine.txt", tmp_path / "file", mixed / "mine.txt"):
@@ -177,10 +228,14 @@ def test_folder_of_something_else_is_refused(small: Path, small_release: Path, t
     ):
         with pytest.raises(ReleaseError, match=message):
             publish_release(small, tmp_path / out)
-    assert (tmp_path / "notes" / "mine.txt").read_text() == (mixed / "mine.txt").read_text() == "mine"
+    assert (
+        (tmp_path / "notes" / "mine.txt").read_text() == (mixed / "mine.txt").read_text() == "mine"
+    )
 
 
-def test_incomplete_warehouse_leaves_the_release(small: Path, small_release: Path, tmp_path: Path) -> None:
+def test_incomplete_warehouse_leaves_the_release(
+    small: Path, small_release: Path, tmp_path: Path
+) -> None:
     out = Path(shutil.copytree(small_release, tmp_path / "out"))
     incomplete = Path(shutil.copytree(small, tmp_path / "warehouse"))
     (incomplete / "flags.parquet").unlink()
@@ -191,7 +246,9 @@ def test_incomplete_warehouse_leaves_the_release(small: Path, small_release: Pat
 
 
 @pytest.mark.parametrize("name", ["models", "build"])
-def test_warehouse_that_contradicts_its_build_is_refused(name: str, small: Path, tmp_path: Path) -> None:
+def test_warehouse_that_contradicts_its_build_is_refused(
+    name: str, small: Path, tmp_path: Path
+) -> None:
     warehouse = Path(shutil.copytree(small, tmp_path / "warehouse"))
     rows = pq.read_table(warehouse / f"{name}.parquet")
     pq.write_table(rows.slice(1), warehouse / f"{name}.parquet")
@@ -252,7 +309,9 @@ def run_killed(code: str, *arguments: object) -> None:
 
 
 @pytest.mark.slow
-def test_kill_before_the_renames_leaves_the_old_release(small: Path, small_release: Path, tmp_path: Path) -> None:
+def test_kill_before_the_renames_leaves_the_old_release(
+    small: Path, small_release: Path, tmp_path: Path
+) -> None:
     out = Path(shutil.copytree(small_release, tmp_path / "out"))
     run_killed(KILL_BEFORE_VERIFYING, small, out)
     assert (get_work_folder(out) / "new" / "SHA256SUMS").exists()
@@ -347,7 +406,9 @@ def test_unreadable_and_unwritable_files_are_named(
         with pytest.raises(ReleaseError, match=f"{small}/.*parquet: cannot be read"):
             publish_release(small, out)
     monkeypatch.setattr(Path, "write_bytes", refuse)
-    with pytest.raises(ReleaseError, match="out: could not be written, the old content stays: refused"):
+    with pytest.raises(
+        ReleaseError, match="out: could not be written, the old content stays: refused"
+    ):
         publish_release(small, out)
     assert not out.exists()
 
@@ -367,7 +428,9 @@ def test_busy_folder_is_refused(small: Path, tmp_path: Path) -> None:
     assert re.fullmatch(rf"error: {re.escape(str(out))}: another process .*\n", result.stderr)
 
 
-def test_command_publishes_what_verify_and_diff_accept(small: Path, small_release: Path, tmp_path: Path) -> None:
+def test_command_publishes_what_verify_and_diff_accept(
+    small: Path, small_release: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     options = ("--warehouse", small, "--out", out, "--date", "2026-01-02", "--version", "0.9.0")
     result = run_cli("publish", *options)
@@ -383,13 +446,17 @@ def test_command_publishes_what_verify_and_diff_accept(small: Path, small_releas
 def test_date_before_the_previous_release_is_refused(
     previous: bool, small: Path, small_release: Path, tmp_path: Path
 ) -> None:
-    old, out = Path(shutil.copytree(small_release, tmp_path / "old")), tmp_path / ("new" if previous else "old")
+    old, out = (
+        Path(shutil.copytree(small_release, tmp_path / "old")),
+        tmp_path / ("new" if previous else "old"),
+    )
     before = read_files(old)
     options = ["--warehouse", small, "--out", out, *(["--previous", old] if previous else [])]
     done = run_cli("publish", *options, "--date", "2026-11-20")
     assert done.returncode == 1
-    assert done.stderr == (
-        "error: date 2026-11-20 is before 2026-11-21, the date of the previous release 1.0.0; "
+    assert (
+        done.stderr
+        == "error: date 2026-11-20 is before 2026-11-21, the date of the previous release 1.0.0; "
         "give that date or a later one with --date\n"
     )
     assert read_files(old) == before

@@ -31,9 +31,19 @@ from ipu_results.store import query
 from ipu_results.store.files import DATABASE
 
 from tests.conftest import run_cli
-from tests.release.release_support import PUBLISHED_ON, Change, Row, alter_warehouse, publish_release, read_record
+from tests.release.release_support import (
+    PUBLISHED_ON,
+    Change,
+    Row,
+    alter_warehouse,
+    publish_release,
+    read_record,
+)
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_verification")]  # whole releases are made
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.usefixtures("without_verification"),
+]  # whole releases are made
 
 
 def get_next_version(old: Path, new: Path) -> str:
@@ -54,7 +64,12 @@ def drop_last(rows: list[Row]) -> list[Row]:
 
 def change_dictionary(table: str, **values: str) -> Change:
     return lambda rows: [
-        {**row, **values} if (row["table_name"], row["column_name"]) == (table, "throughput") else row for row in rows
+        (
+            {**row, **values}
+            if (row["table_name"], row["column_name"]) == (table, "throughput")
+            else row
+        )
+        for row in rows
     ]
 
 
@@ -62,7 +77,10 @@ NEW_FLAG = add(rule="R99")
 ROW_CHANGES: dict[str, tuple[dict[str, Change], str]] = {
     "nothing": ({}, "1.2.4"),
     "description": ({"columns": change_dictionary("results", description="Other.")}, "1.2.4"),
-    "reworded note of a document": ({"documents": change_first(note="Other.", licence="CC0")}, "1.2.4"),
+    "reworded note of a document": (
+        {"documents": change_first(note="Other.", licence="CC0")},
+        "1.2.4",
+    ),
     "reworded message of a flag": ({"flags": change_first(message="Other.")}, "1.2.4"),
     "moved locator": ({"cells": change_first(locator="line 99")}, "1.2.4"),
     "new row": ({"flags": NEW_FLAG}, "1.3.0"),
@@ -91,13 +109,18 @@ def test_each_change_of_rows_has_its_version(kind: str, small: Path, tmp_path: P
 def change_field(table: pa.Table, kind: pa.DataType | None = None, **metadata: str) -> pa.Table:
     at = table.schema.get_field_index("gmacs_per_item")
     field = table.schema.field(at)
-    field = field.with_metadata({**field.metadata, **{name.encode(): text.encode() for name, text in metadata.items()}})
+    field = field.with_metadata(
+        {**field.metadata, **{name.encode(): text.encode() for name, text in metadata.items()}}
+    )
     return table.cast(table.schema.set(at, field.with_type(kind or field.type)))
 
 
 COLUMN_CHANGES: dict[str, tuple[Any, str]] = {
     "removed column": (lambda table: table.drop_columns(["item_note"]), "2.0.0"),
-    "new column": (lambda table: table.append_column("more", pa.nulls(table.num_rows, pa.string())), "1.3.0"),
+    "new column": (
+        lambda table: table.append_column("more", pa.nulls(table.num_rows, pa.string())),
+        "1.3.0",
+    ),
     "type": (lambda table: change_field(table, pa.float32()), "2.0.0"),
     "unit": (lambda table: change_field(table, unit="MMAC"), "2.0.0"),
     "description": (lambda table: change_field(table, description="Other."), "1.2.4"),
@@ -120,7 +143,8 @@ def test_new_and_removed_tables_have_their_versions(small: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "text", ["1.2", "1.2.3.4", "v1.2.3", "01.2.3", "1.2.3-rc1", "1.2.x", "", "1.2.3\n", "-1.2.3", "١.٢.٣"]
+    "text",
+    ["1.2", "1.2.3.4", "v1.2.3", "01.2.3", "1.2.3-rc1", "1.2.x", "", "1.2.3\n", "-1.2.3", "١.٢.٣"],
 )
 def test_malformed_version_is_refused(text: str) -> None:
     with pytest.raises(ReleaseError, match="is not a version such as"):
@@ -128,7 +152,9 @@ def test_malformed_version_is_refused(text: str) -> None:
 
 
 @given(st.tuples(*[st.integers(0, 99)] * 3), st.lists(st.sampled_from(["patch", "minor", "major"])))
-def test_lowest_version_is_above_the_previous(numbers: tuple[int, int, int], levels: list[str]) -> None:
+def test_lowest_version_is_above_the_previous(
+    numbers: tuple[int, int, int], levels: list[str]
+) -> None:
     previous = Version(*numbers)
     changes = [VersionChange(level, level) for level in levels]
     lowest = get_lowest_version(previous, changes)
@@ -146,24 +172,43 @@ def out(small_release: Path, tmp_path: Path) -> Path:
 
 
 def decide(
-    new: Path, out: Path, previous: Path | None = None, version: str | None = None, corrections: Path | None = None
+    new: Path,
+    out: Path,
+    previous: Path | None = None,
+    version: str | None = None,
+    corrections: Path | None = None,
 ) -> ReleaseDecision:
     """Decide on a release of a warehouse without publishing it."""
     return decide_release(
-        new, out, previous, None if version is None else parse_version(version), corrections, PUBLISHED_ON
+        new,
+        out,
+        previous,
+        None if version is None else parse_version(version),
+        corrections,
+        PUBLISHED_ON,
     )
 
 
 def test_version_of_the_repository_is_default_and_a_lower_one_is_refused(
     small: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    new = alter_warehouse(small, tmp_path / "new", results=change_first(throughput=1.5), flags=NEW_FLAG)
-    options = ("publish", "--warehouse", new, "--previous", small_release, "--out", tmp_path / "out")
+    new = alter_warehouse(
+        small, tmp_path / "new", results=change_first(throughput=1.5), flags=NEW_FLAG
+    )
+    options = (
+        "publish",
+        "--warehouse",
+        new,
+        "--previous",
+        small_release,
+        "--out",
+        tmp_path / "out",
+    )
     low = run_cli(*options, "--version", "1.9.0")
     assert low.returncode == 1
     too_low = (
-        "version 1.9.0 is too low after 1.0.0, it must be at least 2.0.0: results.throughput: 1 cell changed; "
-        "flags: 1 row new"
+        "version 1.9.0 is too low after 1.0.0, it must be at least 2.0.0: results.throughput: 1"
+        " cell changed; flags: 1 row new"
     )
     assert low.stderr == f"error: {too_low}\n"
     monkeypatch.setattr("ipu_results.ground.files.read_version", lambda: "1.9.0")
@@ -188,7 +233,9 @@ def test_release_in_the_target_is_the_previous_one(small: Path, out: Path, tmp_p
     with pytest.raises(ReleaseError, match="flags: 1 rows vanished"):
         decide(alter_warehouse(small, tmp_path / "fewer", flags=drop_last), out)
     more = alter_warehouse(small, tmp_path / "more", flags=NEW_FLAG)
-    with pytest.raises(ReleaseError, match=r"version 0\.9\.0 is too low after 1\.0\.0, it must be at least 1\.1\.0"):
+    with pytest.raises(
+        ReleaseError, match=r"version 0\.9\.0 is too low after 1\.0\.0, it must be at least 1\.1\.0"
+    ):
         decide(more, out, version="0.9.0")
     assert str(decide(more, out).version) == "1.1.0"
     assert str(decide(more, tmp_path / "none").version) == "1.0.0"
@@ -202,7 +249,10 @@ def test_changed_definition_is_major_and_reported(
     sql_view = query.sql_view
 
     def change(view: View) -> list[str]:
-        return [f"{sql} AND 1 < 2" if sql.startswith("CREATE VIEW inference") else sql for sql in sql_view(view)]
+        return [
+            f"{sql} AND 1 < 2" if sql.startswith("CREATE VIEW inference") else sql
+            for sql in sql_view(view)
+        ]
 
     monkeypatch.setattr(query, "sql_view", change)
     assert str(publish_release(small, out).decision.version) == "2.0.0"
@@ -231,24 +281,37 @@ def test_same_tables_make_the_same_release_again(small: Path, out: Path, tmp_pat
     publish_release(fewer, out, corrections=write_corrections(tmp_path, ONE_FLAG.format(**flag)))
     first = {path.name: path.read_bytes() for path in out.iterdir()}
     assert str(publish_release(fewer, out).decision.version) == "2.0.0"
-    assert {name for name in first if first[name] != (out / name).read_bytes()} <= {DATABASE, "SHA256SUMS"}
-    with pytest.raises(ReleaseError, match=r"too low after 2\.0\.0, it must be at least 2\.0\.1: each release needs"):
+    assert {name for name in first if first[name] != (out / name).read_bytes()} <= {
+        DATABASE,
+        "SHA256SUMS",
+    }
+    with pytest.raises(
+        ReleaseError,
+        match=r"too low after 2\.0\.0, it must be at least 2\.0\.1: each release needs",
+    ):
         decide(fewer, out, version="1.9.9")
     assert str(decide(fewer, out, previous=out).version) == "2.0.1"
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
-    [('{"version": "next"}', "'next' is not a version"), ('{"version": "1.0.0"}', "is not as publish writes it")],
+    [
+        ('{"version": "next"}', "'next' is not a version"),
+        ('{"version": "1.0.0"}', "is not as publish writes it"),
+    ],
 )
-def test_malformed_record_of_the_previous_release_is_named(record: str, message: str, small: Path, out: Path) -> None:
+def test_malformed_record_of_the_previous_release_is_named(
+    record: str, message: str, small: Path, out: Path
+) -> None:
     (out / "release.json").write_text(record)
     write_checksums(out)
     with pytest.raises(ReleaseError, match=rf"out/release\.json: {message}"):
         decide(small, out)
 
 
-def test_unsound_previous_release_is_refused(small: Path, small_release: Path, out: Path, tmp_path: Path) -> None:
+def test_unsound_previous_release_is_refused(
+    small: Path, small_release: Path, out: Path, tmp_path: Path
+) -> None:
     for name in (DATABASE, "flags.csv"):
         (out / name).write_bytes(b"none")
         with pytest.raises(ReleaseError, match=rf"is damaged: {name}: sha256 differs"):
@@ -296,11 +359,23 @@ def test_removed_row_needs_a_reason_that_is_published(
     fewer: Path, small: Path, small_release: Path, tmp_path: Path
 ) -> None:
     flag, out = read_last_flag(small), tmp_path / "out"
-    with pytest.raises(ReleaseError, match=f"flags: 1 rows vanished, such as rule = {flag['rule']}, .*--corrections"):
+    with pytest.raises(
+        ReleaseError,
+        match=f"flags: 1 rows vanished, such as rule = {flag['rule']}, .*--corrections",
+    ):
         decide(fewer, out, small_release)
     unused = '[[correction]]\ntable = "flags"\nkey = { rule = "R99" }\nreason = "r"\n'
     file = write_corrections(tmp_path, ONE_FLAG.format(**flag) + unused)
-    options = ("--previous", small_release, "--out", out, "--corrections", file, "--version", "2.0.0")
+    options = (
+        "--previous",
+        small_release,
+        "--out",
+        out,
+        "--corrections",
+        file,
+        "--version",
+        "2.0.0",
+    )
     result = run_cli("publish", "--warehouse", fewer, *options)
     assert result.returncode == 0, result.stderr
     assert "correction 2 names no removed row of flags" in result.stderr
@@ -311,41 +386,60 @@ def test_removed_row_needs_a_reason_that_is_published(
     assert correction["key"] == {name: flag[name] for name in ("rule", "result_id", "column_name")}
     assert (correction["table"], correction["rows"]) == ("flags", 1)
     assert correction["reason"] == "The rule was | wrong <b>here</b>."
-    assert r"The rule was \| wrong &lt;b&gt;here&lt;/b&gt;." in (out / "README.md").read_text("utf-8")
+    assert r"The rule was \| wrong &lt;b&gt;here&lt;/b&gt;." in (out / "README.md").read_text(
+        "utf-8"
+    )
 
 
-def test_part_of_a_key_names_many_rows_and_their_number_is_checked(small: Path, tmp_path: Path) -> None:
+def test_part_of_a_key_names_many_rows_and_their_number_is_checked(
+    small: Path, tmp_path: Path
+) -> None:
     rows = pq.read_table(small / "flags.parquet").to_pylist()
     rule = rows[0]["rule"]
     count = sum(row["rule"] == rule for row in rows)
-    new = alter_warehouse(small, tmp_path / "new", flags=lambda rows: [row for row in rows if row["rule"] != rule])
+    new = alter_warehouse(
+        small, tmp_path / "new", flags=lambda rows: [row for row in rows if row["rule"] != rule]
+    )
     entry = f'[[correction]]\ntable = "flags"\nkey = {{ rule = "{rule}" }}\nreason = "Withdrawn."\n'
-    assert count_applied(small, new, write_corrections(tmp_path, f"{entry}rows = {count}\n{entry}")) == [count, count]
-    with pytest.raises(CorrectionsError, match=f"correction 1: {count} rows of flags vanished, not 99"):
+    assert count_applied(
+        small, new, write_corrections(tmp_path, f"{entry}rows = {count}\n{entry}")
+    ) == [count, count]
+    with pytest.raises(
+        CorrectionsError, match=f"correction 1: {count} rows of flags vanished, not 99"
+    ):
         count_applied(small, new, write_corrections(tmp_path, f"{entry}rows = 99\n"))
 
 
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ('table = "flags"\nkey = { rule = "%s" }', r"expects rows of flags to be gone, but \d are present"),
+        (
+            'table = "flags"\nkey = { rule = "%s" }',
+            r"expects rows of flags to be gone, but \d are present",
+        ),
         ('table = "cells"\nkey = { cell_number = "x" }', "Conversion Error"),
         ('table = "flag"\nkey = { rule = "R14" }', "table flag is in neither release"),
     ],
 )
-def test_expectation_that_does_not_hold_is_refused(entry: str, message: str, small: Path, tmp_path: Path) -> None:
+def test_expectation_that_does_not_hold_is_refused(
+    entry: str, message: str, small: Path, tmp_path: Path
+) -> None:
     entry = f'[[correction]]\nreason = "r"\n{entry.replace("%s", read_last_flag(small)["rule"])}\n'
     assert count_applied(small, small, write_corrections(tmp_path, entry)) == []
     with pytest.raises(CorrectionsError, match=rf"corrections\.toml, correction 1: {message}"):
         count_applied(small, small, write_corrections(tmp_path, f'{entry}expect = "gone"\n'))
 
 
-def test_entry_without_a_key_names_a_removed_table_and_no_single_rows(fewer: Path, small: Path, tmp_path: Path) -> None:
+def test_entry_without_a_key_names_a_removed_table_and_no_single_rows(
+    fewer: Path, small: Path, tmp_path: Path
+) -> None:
     table = write_corrections(tmp_path, '[[correction]]\ntable = "flags"\nreason = "Moved."\n')
     with pytest.raises(ReleaseError, match="flags: 1 rows vanished"):
         count_applied(small, fewer, table)
     (fewer / "flags.parquet").unlink()
-    assert count_applied(small, fewer, table) == [pq.read_metadata(small / "flags.parquet").num_rows]
+    assert count_applied(small, fewer, table) == [
+        pq.read_metadata(small / "flags.parquet").num_rows
+    ]
     with pytest.raises(ReleaseError, match="table flags vanished without a correction"):
         count_applied(small, fewer, write_corrections(tmp_path, ""))
 
@@ -361,7 +455,10 @@ ENTRY = '[[correction]]\ntable = "flags"\nreason = "r"\n'
         ('[[correction]]\ntable = "flags"\n', "correction 1: .*missing required field `reason`"),
         ('[[correction]]\ntable = "flags"\nreason = " "\n', r"correction 1: .*`\$.reason`"),
         (f"{ENTRY}key = {{ rule = [1] }}\n", "correction 1: rule is not a text, number or date"),
-        (f'{ENTRY}key = {{ message = "m" }}\n', "correction 1: message is not a key column of flags"),
+        (
+            f'{ENTRY}key = {{ message = "m" }}\n',
+            "correction 1: message is not a key column of flags",
+        ),
         (f'{ENTRY}expect = "x"\n', "correction 1: Invalid enum value 'x'"),
     ],
 )
@@ -373,7 +470,9 @@ def test_malformed_corrections_file_is_refused(text: str, message: str, tmp_path
 def test_corrections_without_a_file_or_a_previous_release_are_refused(
     small: Path, small_release: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(CorrectionsError, match=r"corrections\.toml: there is no previous release to correct"):
+    with pytest.raises(
+        CorrectionsError, match=r"corrections\.toml: there is no previous release to correct"
+    ):
         decide(small, tmp_path / "none", corrections=write_corrections(tmp_path, ""))
     with pytest.raises(CorrectionsError, match=r"none\.toml: cannot be read"):
         decide(small, tmp_path / "none", small_release, corrections=tmp_path / "none.toml")

@@ -34,12 +34,20 @@ Totals = tuple[dict[str, int], dict[str, float]]
 
 @pytest.fixture(scope="module")
 def expected(release: Path) -> Totals:
-    """Read row counts by table and view and sums of figures from the DuckDB file with the current DuckDB."""
+    """Read row counts by table and view and sums of figures from the DuckDB file with the current
+    DuckDB.
+    """
     with duckdb.connect(str(release / DATABASE), read_only=True) as connection:
         counts = {
-            name: connection.execute(f"SELECT count(*) FROM {CALLS.get(name, name)}").fetchall()[0][0] for name in FILES
+            name: (
+                connection.execute(f"SELECT count(*) FROM {CALLS.get(name, name)}").fetchall()[0][0]
+            )
+            for name in FILES
         }
-        sums = {name: connection.execute(f"SELECT sum({name}) FROM results").fetchall()[0][0] for name in FIGURES}
+        sums = {
+            name: connection.execute(f"SELECT sum({name}) FROM results").fetchall()[0][0]
+            for name in FIGURES
+        }
     return counts, sums
 
 
@@ -49,16 +57,26 @@ def assert_same(counts: dict[str, int], sums: dict[str, float], expected: Totals
 
 
 def run_reader(code: str, folder: Path, *args: str) -> list[Any]:
-    """Run Python with packages of another folder first, without network; return the JSON of each line it prints."""
-    env = {"PYTHONPATH": str(folder), "PATH": os.environ["PATH"], "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-    reader = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, env=env, check=False)
+    """Run Python with packages of another folder first, without network; return the JSON of each
+    line it prints.
+    """
+    env = {
+        "PYTHONPATH": str(folder),
+        "PATH": os.environ["PATH"],
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+    }
+    reader = subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, env=env, check=False
+    )
     assert reader.returncode == 0, reader.stderr[-2000:]
     return [json.loads(line) for line in reader.stdout.splitlines()]
 
 
 READ_TOTALS = """
 import duckdb, json, sys
-folder, calls, figures, definitions = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3].split(), sys.argv[4]
+folder, calls, figures, definitions = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3].split(),
+sys.argv[4]
 c = duckdb.connect()
 c.execute("SET enable_progress_bar = false")
 c.execute(f"ATTACH '{folder}/ipu_results.duckdb' AS ipu (READ_ONLY)")
@@ -67,7 +85,8 @@ print(json.dumps(duckdb.__version__))
 for source in ('{1}', "'{0}/{2}.parquet'", "'{0}/{2}.csv'"):
     read = lambda name: source.format(folder, calls.get(name, name), name)
     rows = {name: c.execute(f"FROM {read(name)}").fetchall() for name in calls}
-    sums = {name: c.execute(f"SELECT sum({name}) FROM {read('results')}").fetchall()[0][0] for name in figures}
+    sums = {name: c.execute(f"SELECT sum({name}) FROM {read('results')}").fetchall()[0][0] for name
+    in figures}
     print(json.dumps([{name: len(found) for name, found in rows.items()}, sums]))
 print(json.dumps(c.execute(definitions).fetchall()))
 """
@@ -90,10 +109,14 @@ def test_oldest_and_newest_duckdb_read_every_relation_and_file(
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_pandas_and_polars_read_the_same_rows(library: str, suffix: str, release: Path, expected: Totals) -> None:
+def test_pandas_and_polars_read_the_same_rows(
+    library: str, suffix: str, release: Path, expected: Totals
+) -> None:
     read = getattr(pytest.importorskip(library), f"read_{suffix}")
     frames = {name: read(release / f"{name}.{suffix}") for name in FILES}
-    figures = {name: frames["results"][name].to_list() for name in FIGURES}  # texts in polars where 100 cells are empty
+    figures = {
+        name: frames["results"][name].to_list() for name in FIGURES
+    }  # texts in polars where 100 cells are empty
     sums = {name: sum(float(it) for it in own if not pd.isna(it)) for name, own in figures.items()}
     assert_same({name: len(frame) for name, frame in frames.items()}, sums, expected)
 
@@ -101,10 +124,17 @@ def test_pandas_and_polars_read_the_same_rows(library: str, suffix: str, release
 @pytest.mark.parametrize("name", FILES)
 def test_polars_defaults_read_the_figures_of_every_csv(name: str, release: Path) -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
-    rows, guessed = polars.read_parquet(release / f"{name}.parquet"), polars.read_csv(release / f"{name}.csv")
+    rows, guessed = (
+        polars.read_parquet(release / f"{name}.parquet"),
+        polars.read_csv(release / f"{name}.csv"),
+    )
     for column in rows:
-        if column.dtype.is_numeric() and column[:GUESSED_ROWS].null_count() < min(GUESSED_ROWS, rows.height):
-            assert sorted(guessed[column.name].drop_nulls()) == sorted(column.drop_nulls()), column.name
+        if column.dtype.is_numeric() and column[:GUESSED_ROWS].null_count() < min(
+            GUESSED_ROWS, rows.height
+        ):
+            assert sorted(guessed[column.name].drop_nulls()) == sorted(column.drop_nulls()), (
+                column.name
+            )
 
 
 # Other readers
@@ -118,8 +148,12 @@ print(json.dumps([report.valid, errors[:20], {task.name: task.type for task in r
 """
 
 
-def test_frictionless_accepts_every_file_of_data(release: Path, other_readers: Path, expected: Totals) -> None:
-    [[is_valid, errors, tasks]] = run_reader(VALIDATE, other_readers, str(release / "datapackage.json"))
+def test_frictionless_accepts_every_file_of_data(
+    release: Path, other_readers: Path, expected: Totals
+) -> None:
+    [[is_valid, errors, tasks]] = run_reader(
+        VALIDATE, other_readers, str(release / "datapackage.json")
+    )
     assert is_valid, errors
     assert tasks == {
         **dict.fromkeys(expected[0], "table"),
@@ -129,12 +163,16 @@ def test_frictionless_accepts_every_file_of_data(release: Path, other_readers: P
 
 
 @pytest.mark.parametrize("name", ["results.csv", "latest.parquet"])
-def test_frictionless_finds_a_changed_byte(name: str, small_release: Path, other_readers: Path, tmp_path: Path) -> None:
+def test_frictionless_finds_a_changed_byte(
+    name: str, small_release: Path, other_readers: Path, tmp_path: Path
+) -> None:
     folder = link_release(small_release, tmp_path / "release")
     replace_file(folder / name, (folder / name).read_bytes() + b"\n")
     [[is_valid, errors, _]] = run_reader(VALIDATE, other_readers, str(folder / "datapackage.json"))
     assert not is_valid
-    assert any("expected hash count" in error or "expected byte count" in error for error in errors), errors
+    assert any(
+        "expected hash count" in error or "expected byte count" in error for error in errors
+    ), errors
 
 
 LOAD = """
@@ -172,7 +210,13 @@ print(json.dumps({name: [record[f"{name}/{column}"] for record in dataset.record
 def test_mlcroissant_accepts_the_description_and_reads_record_sets_in_any_order(
     release: Path, other_readers: Path, expected: Totals
 ) -> None:
-    read = ["run_points.result_id", "models.model", "results.throughput", "inference.throughput", "flags.rule"]
+    read = [
+        "run_points.result_id",
+        "models.model",
+        "results.throughput",
+        "inference.throughput",
+        "flags.rule",
+    ]
     path = str(release / "croissant.json")
     for order in (read, read[::-1]):
         [issues, names], records = run_reader(READ_RECORDS, other_readers, path, *order)
@@ -196,17 +240,25 @@ print(json.dumps({name: tables[name].count for name in names}))
 """
 
 
-def test_sqlite_utils_inserts_every_csv(release: Path, other_readers: Path, expected: Totals, tmp_path: Path) -> None:
+def test_sqlite_utils_inserts_every_csv(
+    release: Path, other_readers: Path, expected: Totals, tmp_path: Path
+) -> None:
     names = [name for name, rows in expected[0].items() if rows]
-    [counts] = run_reader(COUNT_IN_SQLITE, other_readers, str(release), str(tmp_path / "all.db"), *names)
+    [counts] = run_reader(
+        COUNT_IN_SQLITE, other_readers, str(release), str(tmp_path / "all.db"), *names
+    )
     assert counts == {name: expected[0][name] for name in names}
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 def test_r_reads_every_csv(release: Path, expected: Totals) -> None:
     code = "for (name in commandArgs(TRUE)) cat(name, nrow(read.csv(paste0(name, '.csv'))), '\\n')"
-    done = subprocess.run(["Rscript", "-e", code, *FILES], capture_output=True, text=True, cwd=release, check=True)
-    assert {name: int(rows) for name, rows in map(str.split, done.stdout.splitlines())} == expected[0]
+    done = subprocess.run(
+        ["Rscript", "-e", code, *FILES], capture_output=True, text=True, cwd=release, check=True
+    )
+    assert {name: int(rows) for name, rows in map(str.split, done.stdout.splitlines())} == expected[
+        0
+    ]
 
 
 def test_commands_of_the_card_load_the_release(

@@ -32,7 +32,11 @@ GROUPS = {
     "text": TEXT_KINDS,
     "files": FILE_KINDS,
 }
-KINDS = {f"{group}: {name}": (tamper, message) for group, kinds in GROUPS.items() for name, tamper, message in kinds}
+KINDS = {
+    f"{group}: {name}": (tamper, message)
+    for group, kinds in GROUPS.items()
+    for name, tamper, message in kinds
+}
 assert len(KINDS) == sum(map(len, GROUPS.values())) > 120
 
 

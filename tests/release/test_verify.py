@@ -53,7 +53,9 @@ def test_flipped_byte_in_any_file_is_found(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "column"), [("results", "throughput"), ("cells", "raw_text"), ("documents", "title")]
 )
-def test_flipped_byte_of_a_data_page_is_named_by_load_query_and_verify(copy: Path, table: str, column: str) -> None:
+def test_flipped_byte_of_a_data_page_is_named_by_load_query_and_verify(
+    copy: Path, table: str, column: str
+) -> None:
     """Somebody has written the checksums of the files again, and no DuckDB file is built."""
     path = copy / f"{table}.parquet"
     rows = pq.ParquetFile(path)
@@ -68,7 +70,10 @@ def test_flipped_byte_of_a_data_page_is_named_by_load_query_and_verify(copy: Pat
     with pytest.raises(WarehouseError, match=f"^{path.name}: cannot be read: "):
         ipu_results.load(table, warehouse=copy)
     (copy / DATABASE).unlink()
-    with pytest.raises(WarehouseError, match=f"^{path.name}: cannot be read: "), ipu_results.connect(copy):
+    with (
+        pytest.raises(WarehouseError, match=f"^{path.name}: cannot be read: "),
+        ipu_results.connect(copy),
+    ):
         pass
 
 
@@ -94,7 +99,9 @@ def test_every_bit_of_the_checksums_counts(tmp_path: Path) -> None:
         lambda data: data.replace(b"LICENSE", b"../LICENSE"),
     ],
 )
-def test_checksums_that_publish_would_not_write_are_refused(change: Callable[[bytes], bytes], copy: Path) -> None:
+def test_checksums_that_publish_would_not_write_are_refused(
+    change: Callable[[bytes], bytes], copy: Path
+) -> None:
     (copy / CHECKSUMS).write_bytes(change((copy / CHECKSUMS).read_bytes()))
     assert check_files(copy)
 
@@ -164,7 +171,10 @@ def test_build_and_dictionary_are_compared_with_the_tables(copy: Path) -> None:
         return rows.set_column(at, rows.schema.field(at), pc.add(rows["row_count"], 1))
 
     edit_table(copy, "build", count_more)
-    assert "build.parquet: row count, digest or build id of flags differs from release.json" in list_problems(copy)
+    assert (
+        "build.parquet: row count, digest or build id of flags differs from release.json"
+        in list_problems(copy)
+    )
     is_message = (pc.field("table_name") == "flags") & (pc.field("column_name") == "message")
     edit_table(copy, "columns", lambda rows: rows.filter(~is_message))
     assert "flags.parquet: columns differ from the data dictionary" in list_problems(copy)
@@ -176,9 +186,15 @@ def test_table_that_is_left_in_duckdb_and_the_dictionary_is_found(copy: Path) ->
     for name in ("release.json", "datapackage.json", "croissant.json"):
         record = read_record(copy, name)
         record.get("tables", {}).pop("quarantine", None)
-        for entries, key in (("resources", "path"), ("distribution", "contentUrl"), ("recordSet", "name")):
+        for entries, key in (
+            ("resources", "path"),
+            ("distribution", "contentUrl"),
+            ("recordSet", "name"),
+        ):
             if entries in record:
-                record[entries] = [entry for entry in record[entries] if not entry[key].startswith("quarantine")]
+                record[entries] = [
+                    entry for entry in record[entries] if not entry[key].startswith("quarantine")
+                ]
         (copy / name).write_text(json.dumps(record), encoding="utf-8")
     write_checksums(copy)
     assert list_problems(copy) == [
@@ -201,19 +217,31 @@ def test_command_reports_a_sound_release(small_release: Path) -> None:
     [note] = result.stderr.splitlines()
     assert note.startswith("note: not signed: only a signature of SHA256SUMS shows")
     result = run_cli("verify", small_release, "--format", "json")
-    assert json.loads(result.stdout) == {"ok": True, "problems": [], "notes": [note.removeprefix("note: ")]}
+    assert json.loads(result.stdout) == {
+        "ok": True,
+        "problems": [],
+        "notes": [note.removeprefix("note: ")],
+    }
 
 
 @pytest.mark.parametrize(
     ("change", "note"),
     [
-        ({"version": "0.9.0"}, "not checked: 0.9.0 of ipu-results or changed code made this release, "),
+        (
+            {"version": "0.9.0"},
+            "not checked: 0.9.0 of ipu-results or changed code made this release, ",
+        ),
         ({"code_sha256": "0" * 64}, "the bytes of text files were not compared"),
-        ({"texts_sha256": "0" * 64}, "not checked: CITATION.cff, LICENSE and CHANGELOG.md are not those of this clone"),
+        (
+            {"texts_sha256": "0" * 64},
+            "not checked: CITATION.cff, LICENSE and CHANGELOG.md are not those of this clone",
+        ),
         (None, "not checked: an earlier version of ipu-results"),
     ],
 )
-def test_release_of_other_code_is_checked_but_for_its_texts(change: Record | None, note: str, copy: Path) -> None:
+def test_release_of_other_code_is_checked_but_for_its_texts(
+    change: Record | None, note: str, copy: Path
+) -> None:
     record = read_record(copy)
     if change is None:
         del record["generator"]
@@ -228,7 +256,9 @@ def test_release_of_other_code_is_checked_but_for_its_texts(change: Record | Non
     assert run_cli("verify", copy).returncode == 1
 
 
-def test_views_are_compared_with_release_json_alone_if_another_duckdb_wrote_them(copy: Path) -> None:
+def test_views_are_compared_with_release_json_alone_if_another_duckdb_wrote_them(
+    copy: Path,
+) -> None:
     record = read_record(copy, "environment.json")
     record["packages"]["duckdb"] = "1.2.2"
     write_record(copy, "environment.json", record)
@@ -239,14 +269,22 @@ def test_views_are_compared_with_release_json_alone_if_another_duckdb_wrote_them
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
-def test_signature_finds_a_release_that_was_rewritten_as_a_whole(copy: Path, tmp_path: Path) -> None:
+def test_signature_finds_a_release_that_was_rewritten_as_a_whole(
+    copy: Path, tmp_path: Path
+) -> None:
     """Run the commands of docs/how-to/publish.md."""
     page = (ROOT / "docs" / "how-to" / "publish.md").read_text(encoding="utf-8")
     commands = [line for line in page.splitlines() if "ssh-keygen -Y" in line]
-    sign, check = (line.replace("release/", f"{copy}/").replace("~/.ssh/", f"{tmp_path}/") for line in commands)
-    run = partial(subprocess.run, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    sign, check = (
+        line.replace("release/", f"{copy}/").replace("~/.ssh/", f"{tmp_path}/") for line in commands
+    )
+    run = partial(
+        subprocess.run, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     run(f"ssh-keygen -q -t ed25519 -N '' -f {tmp_path}/id_ed25519")
-    (tmp_path / "signers").write_text(f"you@example.org {(tmp_path / 'id_ed25519.pub').read_text()}")
+    (tmp_path / "signers").write_text(
+        f"you@example.org {(tmp_path / 'id_ed25519.pub').read_text()}"
+    )
     assert run(sign).returncode == 0
     assert run(check).returncode == 0
     result = run_cli("verify", copy)
@@ -254,7 +292,11 @@ def test_signature_finds_a_release_that_was_rewritten_as_a_whole(copy: Path, tmp
         0,
         "note: not checked: SHA256SUMS.sig; check it with: ssh-keygen -Y verify\n",
     )
-    edit_lines(copy, "environment.json", lambda lines: [line.replace('"Linux"', '"Other"') for line in lines])
+    edit_lines(
+        copy,
+        "environment.json",
+        lambda lines: [line.replace('"Linux"', '"Other"') for line in lines],
+    )
     assert list_problems(copy) == []
     assert run(check).returncode != 0
 
@@ -262,7 +304,11 @@ def test_signature_finds_a_release_that_was_rewritten_as_a_whole(copy: Path, tmp
 def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
     (copy / "LICENSE").unlink()
     result = run_cli("verify", copy)
-    assert (result.returncode, result.stdout, result.stderr) == (1, "", "FAIL LICENSE: is missing\n")
+    assert (result.returncode, result.stdout, result.stderr) == (
+        1,
+        "",
+        "FAIL LICENSE: is missing\n",
+    )
     result = run_cli("verify", copy, "--format", "json")
     assert result.returncode == 1
     assert json.loads(result.stdout) == {
@@ -271,6 +317,9 @@ def test_command_names_each_problem(copy: Path, tmp_path: Path) -> None:
         "notes": [],
     }
     result = run_cli("verify", tmp_path / "none")
-    assert (result.returncode, result.stderr) == (1, f"error: {tmp_path / 'none'}: no such folder\n")
+    assert (result.returncode, result.stderr) == (
+        1,
+        f"error: {tmp_path / 'none'}: no such folder\n",
+    )
     with pytest.raises(UnreadableReleaseError):
         verify_release(tmp_path / "none")

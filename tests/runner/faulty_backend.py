@@ -1,4 +1,6 @@
-"""A backend that fails as its options say, for tests of sessions; imports little, so that workers start quickly."""
+"""A backend that fails as its options say, for tests of sessions; imports little, so that workers
+start quickly.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from ipu_results.errors import BackendError, UnusableImagesError
-from ipu_results.runner.backends import BackendTraits, Session, SessionFacts, SessionSpec, register_backend
+from ipu_results.runner.backends import (
+    BackendTraits,
+    Session,
+    SessionFacts,
+    SessionSpec,
+    register_backend,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUTS = 7
@@ -23,8 +31,8 @@ BATCH_S = 0.001
 class FaultySession(Session):
     """Takes a millisecond a batch and returns the first pixels. Fails as its options say.
 
-    It does `do` in `when` (open, prepare or run), in the session `session` or in all, if the file `flag` exists or no
-    `flag` is set.
+    It does `do` in `when` (open, prepare or run), in the session `session` or in all, if the file
+    `flag` exists or no `flag` is set.
     """
 
     def __init__(self, spec: SessionSpec) -> None:
@@ -74,7 +82,10 @@ FAULTS: dict[str, Callable[[], object]] = {
 def register_faulty() -> None:
     """Register the faulty backend in this process, as `faulty`."""
     register_backend(
-        "faulty", SimpleNamespace(NAME="faulty", TRAITS=BackendTraits(computes=False), open=FaultySession, probe=list)
+        "faulty",
+        SimpleNamespace(
+            NAME="faulty", TRAITS=BackendTraits(computes=False), open=FaultySession, probe=list
+        ),
     )
 
 
@@ -83,12 +94,14 @@ def write_faulty_python(folder: Path, first: str = "") -> str:
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "faulty.py"
     program.write_text(
-        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{first}\n"
-        "from tests.runner.faulty_backend import register_faulty\nfrom ipu_results.runner.worker import main\n"
-        "register_faulty()\nmain()\n",
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{first}\nfrom tests.runner.faulty_backend"
+        " import register_faulty\nfrom ipu_results.runner.worker import"
+        " main\nregister_faulty()\nmain()\n",
         encoding="utf-8",
     )
     launcher = folder / "python"
-    launcher.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, str(program)])}\n", encoding="utf-8")
+    launcher.write_text(
+        f"#!/bin/sh\nexec {shlex.join([sys.executable, str(program)])}\n", encoding="utf-8"
+    )
     launcher.chmod(0o755)
     return str(launcher)

@@ -1,4 +1,6 @@
-"""Small things to sweep: a network, images, backends for tests, and a record of what a sweep reported."""
+"""Small things to sweep: a network, images, backends for tests, and a record of what a sweep
+reported.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +34,39 @@ register_backend("null", null_backend)
 
 
 def build_tiny_model(
-    side: int = SIDE, classes: int = CLASSES, batch: int | None = None, seed: int = 0, inputs: int = 1
+    side: int = SIDE,
+    classes: int = CLASSES,
+    batch: int | None = None,
+    seed: int = 0,
+    inputs: int = 1,
 ) -> onnx.ModelProto:
-    """Build a small ResNeXt: a grouped convolution with a shortcut. With two inputs it is not a classifier."""
-    from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415 (slow)
+    """Build a small ResNeXt: a grouped convolution with a shortcut.
+
+    With two inputs it is not a classifier.
+    """
+    from ipu_results.networks.builder import (  # noqa: PLC0415 (slow)
+        BatchNorm,
+        GraphBuilder,
+        WeightGenerator,
+    )
 
     graph = GraphBuilder(WeightGenerator(seed), batch=batch)
     x, *more = [graph.add_input(name, (3, side, side)) for name in ("image", "other")[:inputs]]
     for other in more:
         x = graph.add_node("Add", "both", x, other)
-    x = graph.add_node("Relu", "stem.relu", graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=BatchNorm()))
-    y = graph.add_node("Relu", "body.relu", graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()))
-    x = graph.add_node("Add", "add", graph.add_convolution("expand", y, (16, 16), norm=BatchNorm(scale=0.5)), x)
+    x = graph.add_node(
+        "Relu",
+        "stem.relu",
+        graph.add_convolution("stem", x, (3, 16), 3, stride=2, norm=BatchNorm()),
+    )
+    y = graph.add_node(
+        "Relu",
+        "body.relu",
+        graph.add_convolution("body", x, (16, 16), 3, groups=4, norm=BatchNorm()),
+    )
+    x = graph.add_node(
+        "Add", "add", graph.add_convolution("expand", y, (16, 16), norm=BatchNorm(scale=0.5)), x
+    )
     x = graph.add_node("Flatten", "flatten", graph.add_node("GlobalAveragePool", "pool", x))
     return graph.build_model("tiny", graph.add_dense("classes", x, (16, classes)), (classes,))
 
@@ -62,7 +85,11 @@ def write_images(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
     random = np.random.default_rng(0)
     for number, mode in enumerate(modes):
         path = folder / f"{number}-{mode}.jpg"
-        pixels = (random.integers(0, 256, 3) + random.normal(0, 20, (40, 44, 3))).clip(0, 255).astype(np.uint8)
+        pixels = (
+            (random.integers(0, 256, 3) + random.normal(0, 20, (40, 44, 3)))
+            .clip(0, 255)
+            .astype(np.uint8)
+        )
         Image.fromarray(pixels).convert("RGB" if mode == "broken" else mode).save(path)
         if mode == "broken":
             path.write_bytes(path.read_bytes()[:200])
@@ -70,7 +97,10 @@ def write_images(folder: Path, modes: Iterable[str] = ("RGB",) * 5) -> Path:
 
 
 class Recorder(Progress):
-    """Records what a sweep reports. `at` is called with the number of each visit, from 1 on, before it is measured."""
+    """Records what a sweep reports.
+
+    `at` is called with the number of each visit, from 1 on, before it is measured.
+    """
 
     def __init__(self, at: Callable[[int], object] = lambda _: None) -> None:
         self._at = at
@@ -105,10 +135,17 @@ def kill_at(number: int) -> Recorder:
 
 
 def null_task(batches: tuple[int, ...] = (2, 4, 6), sessions: int = 2, **more: Any) -> SweepTask:
-    """Return a task on the simulated device. `more` are the plan's fields; `options` the device's."""
+    """Return a task on the simulated device.
+
+    `more` are the plan's fields; `options` the device's.
+    """
     options = more.pop("options", {"noise": 0.02})
     plan = SweepPlan(batches, sessions, **{"budget_s": 20.0, **more})
-    return SweepTask(Device("null", "null", "simulated", "null"), plan, SweepConfig(model="none", options=options))
+    return SweepTask(
+        Device("null", "null", "simulated", "null"),
+        plan,
+        SweepConfig(model="none", options=options),
+    )
 
 
 def emulator_task(model: Path, images: Path, batches: tuple[int, ...] = (2, 4)) -> SweepTask:
@@ -117,9 +154,13 @@ def emulator_task(model: Path, images: Path, batches: tuple[int, ...] = (2, 4)) 
     return SweepTask(Device("emulator", "c2", "emulated", "C2"), plan, config)
 
 
-def cpu_task(model: Path, images: Path | None, batches: tuple[int, ...] = (2, 4), sessions: int = 2) -> SweepTask:
+def cpu_task(
+    model: Path, images: Path | None, batches: tuple[int, ...] = (2, 4), sessions: int = 2
+) -> SweepTask:
     plan = SweepPlan(batches, sessions, budget_s=0.0, **SHORT)
-    config = SweepConfig(model=str(model), precision="fp32", images=None if images is None else str(images))
+    config = SweepConfig(
+        model=str(model), precision="fp32", images=None if images is None else str(images)
+    )
     return SweepTask(Device("onnxruntime", "cpu", "cpu", "a CPU"), plan, config, threads=1)
 
 
@@ -131,7 +172,9 @@ def faulty_task(python: str, batches: tuple[int, ...] = (2, 4), **options: Any) 
 
 def list_children() -> set[int]:
     """Return the processes that this one started and that still run."""
-    return {child.pid for child in psutil.Process().children(recursive=True) if is_running(child.pid)}
+    return {
+        child.pid for child in psutil.Process().children(recursive=True) if is_running(child.pid)
+    }
 
 
 def is_running(pid: int) -> bool:
@@ -158,7 +201,10 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def read_blocks(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "blocks.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (folder / "blocks.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def read_points(folder: Path) -> list[dict[str, str]]:

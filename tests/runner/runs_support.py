@@ -19,7 +19,16 @@ from ipu_results.schema.vocabulary import load_vocabulary
 RUN_ID = "20261121-134501-onnxruntime-cpu-3fa2"
 EMULATED_ID = "20261121-140000-emulator-c2-00b1"
 POINT_COLUMNS = load_vocabulary().header_of("sweep-points", "sweep_points").names
-STAMPS = ("block", "session", "iteration", "start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
+STAMPS = (
+    "block",
+    "session",
+    "iteration",
+    "start_ns",
+    "loaded_ns",
+    "preprocessed_ns",
+    "inferred_ns",
+    "retrieved_ns",
+)
 
 CPU: dict[str, Any] = {
     "platform": "Some CPU @ 2.00GHz",
@@ -100,7 +109,11 @@ def emulated_point(batch_size: int, throughput: float, **changes: Any) -> dict[s
     return point(batch_size, throughput, **{**absent, **C2, **changes})
 
 
-POINTS = (point(1, 17.6), point(4, 19.1, suspect="interval of 12 %; probe 1.4 times slower"), point(8, 19.5))
+POINTS = (
+    point(1, 17.6),
+    point(4, 19.1, suspect="interval of 12 %; probe 1.4 times slower"),
+    point(8, 19.5),
+)
 EMULATED = (emulated_point(2, 1480.0), emulated_point(4, 2050.5))
 
 
@@ -130,11 +143,15 @@ def put_run(
     folder: str | None = None,
     **changes: Any,
 ) -> Path:
-    """Write a finished run of these points under `raw`/runs, with changes of its record; return its folder."""
+    """Write a finished run of these points under `raw`/runs, with changes of its record; return its
+    folder.
+    """
     target = raw / "runs" / (folder or run_id)
     target.mkdir(parents=True)
     lines = list(points)
-    (target / "record.json").write_text(json.dumps(record(run_id, **changes), indent=1), encoding="utf-8")
+    (target / "record.json").write_text(
+        json.dumps(record(run_id, **changes), indent=1), encoding="utf-8"
+    )
     (target / "points.csv").write_text(format_points(lines), encoding="utf-8")
     (target / "blocks.jsonl").write_text('{"block": 0}\n', encoding="utf-8")
     stamps = {name: pa.array([0, 1], pa.int64()) for name in STAMPS}
@@ -143,15 +160,21 @@ def put_run(
     return target
 
 
-def put_emulated(raw: Path, run_id: str = EMULATED_ID, points: Iterable[Mapping[str, Any]] = EMULATED) -> Path:
+def put_emulated(
+    raw: Path, run_id: str = EMULATED_ID, points: Iterable[Mapping[str, Any]] = EMULATED
+) -> Path:
     return put_run(raw, points, run_id, backend="emulator", device="c2")
 
 
 def format_points(points: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, POINT_COLUMNS, lineterminator="\n", extrasaction="ignore", restval="")
+    writer = csv.DictWriter(
+        out, POINT_COLUMNS, lineterminator="\n", extrasaction="ignore", restval=""
+    )
     writer.writeheader()
-    writer.writerows({name: "" if value is None else value for name, value in line.items()} for line in points)
+    writer.writerows(
+        {name: "" if value is None else value for name, value in line.items()} for line in points
+    )
     return out.getvalue()
 
 

@@ -1,4 +1,6 @@
-"""The committed local runs: every figure follows again from the raw stamps, and each is what its record says."""
+"""The committed local runs: every figure follows again from the raw stamps, and each is what its
+record says.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from ipu_results.runner.record import STAMPS
 from tests.conftest import RAW, Query
 from tests.runner.runner_support import read_blocks, read_points, read_record
 
-RUNS = sorted(path for path in (RAW / "runs").iterdir() if path.is_dir() and not path.name.startswith("."))
+RUNS = sorted(
+    path for path in (RAW / "runs").iterdir() if path.is_dir() and not path.name.startswith(".")
+)
 EXPECTED = {
     ("onnxruntime", "fp32", "fp32"),
     ("onnxruntime", "fp16", "fp16"),
@@ -25,7 +29,8 @@ EXPECTED = {
     ("emulator", None, "fp16"),
 }
 
-# Since Python 3.12 `sum` of floats is more exact, so that the last bit depends on the interpreter of the run.
+# Since Python 3.12 `sum` of floats is more exact, so that the last bit depends on the interpreter
+# of the run.
 approx = partial(pytest.approx, rel=1e-12)
 
 
@@ -36,7 +41,10 @@ def load_blocks(run: Path) -> list[Block]:
         if row["session"] == len(sessions):
             sessions.append([])
         sessions[row["session"]].append([row[name] for name in STAMPS])
-    return [msgspec.convert({**line, "stamps": stamps[line["block"]]}, Block) for line in read_blocks(run)]
+    return [
+        msgspec.convert({**line, "stamps": stamps[line["block"]]}, Block)
+        for line in read_blocks(run)
+    ]
 
 
 def test_committed_runs_are_complete() -> None:
@@ -44,7 +52,9 @@ def test_committed_runs_are_complete() -> None:
     for run in RUNS:
         record = read_record(run)
         precision = record["setup"]["precision"]
-        runs |= {(record["backend"], precision, row["compute_precision"]) for row in read_points(run)}
+        runs |= {
+            (record["backend"], precision, row["compute_precision"]) for row in read_points(run)
+        }
     assert runs >= EXPECTED
 
 
@@ -80,10 +90,15 @@ def test_record_names_no_path_and_no_host(run: Path) -> None:
 
 
 def test_measured_and_emulated_rows_are_marked(query: Query) -> None:
-    rows = query("SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM local_runs ORDER BY ALL")
+    rows = query(
+        "SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM local_runs"
+        " ORDER BY ALL"
+    )
     assert ("emulated", "C2", True, "emulator") in rows
     assert all(row[2] is (row[0] == "emulated") for row in rows)
-    assert query("SELECT count(*) FROM results WHERE run_id IS NOT NULL AND publisher <> 'local'") == [(0,)]
+    assert query(
+        "SELECT count(*) FROM results WHERE run_id IS NOT NULL AND publisher <> 'local'"
+    ) == [(0,)]
 
 
 def test_every_point_of_a_run_is_a_result(query: Query) -> None:

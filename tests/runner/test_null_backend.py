@@ -18,7 +18,9 @@ from benchmarks.runner.null_backend import NullOptions, NullSession
 
 def open_session(session: int = 0, micro: int = 4, **options: Any) -> NullSession:
     own = null_backend.open(
-        SessionSpec("null", "", micro_batches=(micro,), sessions=2, session=session, options=options)
+        SessionSpec(
+            "null", "", micro_batches=(micro,), sessions=2, session=session, options=options
+        )
     )
     own.prepare(micro, "amortised")
     return own
@@ -35,7 +37,12 @@ def run_times(session: NullSession, count: int) -> list[float]:
 
 def test_device_is_simulated_and_its_sessions_say_so() -> None:
     (device,) = null_backend.probe()
-    assert (device.backend, device.name, device.kind, device.usable) == ("null", "null", "simulated", True)
+    assert (device.backend, device.name, device.kind, device.usable) == (
+        "null",
+        "null",
+        "simulated",
+        True,
+    )
     assert device.kind in KINDS
     session = open_session()
     assert session.virtual
@@ -64,15 +71,21 @@ def test_times_follow_from_the_seed() -> None:
         "seed": 5,
     }
     assert run_times(open_session(**options), 200) == run_times(open_session(**options), 200)
-    assert run_times(open_session(**options), 200) != run_times(open_session(**{**options, "seed": 6}), 200)
+    assert run_times(open_session(**options), 200) != run_times(
+        open_session(**{**options, "seed": 6}), 200
+    )
     assert run_times(open_session(0, noise=0.1), 5) != run_times(open_session(1, noise=0.1), 5)
-    frozen = run_times(open_session(noise=0.1, regimes=(1.6, 0.2, 0.2), outliers=(0.2, 3.0), seed=1), 6)
+    frozen = run_times(
+        open_session(noise=0.1, regimes=(1.6, 0.2, 0.2), outliers=(0.2, 3.0), seed=1), 6
+    )
     expected = [275.201494, 888.277737, 633.482544, 176.574071, 287.315885, 299.545808]
     assert frozen == pytest.approx(expected, abs=1e-4)
 
 
 @given(st.integers(0, 30), st.floats(0, 60), st.floats(0.001, 8), st.floats(0.001, 3))
-def test_work_across_a_switch_is_the_sum_of_its_parts(seed: int, start: float, work: float, more: float) -> None:
+def test_work_across_a_switch_is_the_sum_of_its_parts(
+    seed: int, start: float, work: float, more: float
+) -> None:
     """The time that it takes, counted in steps at the speed of each, is the work."""
     regimes = open_session(regimes=(1.6, 0.5, 0.7), seed=seed).regimes
     end = regimes.finish_time(start, work)

@@ -1,4 +1,6 @@
-"""The ONNX Runtime and OpenVINO backends: outputs, what they report of themselves, and that no fall-back is silent."""
+"""The ONNX Runtime and OpenVINO backends: outputs, what they report of themselves, and that no
+fall-back is silent.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,20 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     folder = tmp_path_factory.mktemp("models")
     onnx.save(network(), folder / "tiny.onnx")
     source, x = str(folder / "tiny.onnx"), images(32, 1)
-    models = {precision: prepare_model(source, precision, folder, x) for precision in ("fp32", "fp16", "int8")}
+    models = {
+        precision: prepare_model(source, precision, folder, x)
+        for precision in ("fp32", "fp16", "int8")
+    }
     paths = {precision: str(model.path) for precision, model in models.items()}
     return {**paths, "static": str(fix_batch_size(models["fp32"], 2, folder))}
 
 
 @pytest.fixture(scope="module")
 def sessions(files: Files) -> dict[str, Session]:
-    return {backend.NAME: backend.open(SessionSpec(device, files["fp32"], "fp32")) for backend, device in BACKENDS}
+    return {
+        backend.NAME: backend.open(SessionSpec(device, files["fp32"], "fp32"))
+        for backend, device in BACKENDS
+    }
 
 
 # --- outputs
@@ -79,7 +87,9 @@ def test_facts_describe_the_session(backend: ModuleType, device: str, files: Fil
     assert package.__version__.startswith(facts.backend_version)
     assert facts.versions[backend.NAME] == package.__version__
     assert facts.framework == {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}[backend.NAME]
-    assert facts.provider == {"onnxruntime": "CPUExecutionProvider", "openvino": "CPU"}[backend.NAME]
+    assert (
+        facts.provider == {"onnxruntime": "CPUExecutionProvider", "openvino": "CPU"}[backend.NAME]
+    )
     assert facts.threads == 2
     assert facts.load_s > 0
     assert facts.platform
@@ -87,22 +97,32 @@ def test_facts_describe_the_session(backend: ModuleType, device: str, files: Fil
 
 
 def test_fp16_model_is_computed_as_its_kernels_report(files: Files) -> None:
-    """Neither library has half-precision convolutions for an x86 CPU of before AVX512-FP16: they cast."""
+    """Neither library has half-precision convolutions for an x86 CPU of before AVX512-FP16: they
+    cast.
+    """
     facts = ort.open(SessionSpec("cpu", files["fp16"], "fp16")).facts
     spec = SessionSpec("cpu", files["fp16"])
     session = ort._create(spec, ort.PROVIDERS["cpu"], {})
     inputs = {"image": ("float16", (None, *session.get_inputs()[0].shape[1:]))}
     kinds = ort._count_kernels(spec, ort.PROVIDERS["cpu"], inputs)
     assert kinds == Counter({facts.compute_precision: 3})
-    assert ort.open(SessionSpec("cpu", files["fp32"], sessions=2, session=1)).facts.compute_precision == ""
-    hint = openvino.Core().compile_model(files["fp16"], "CPU").get_property("INFERENCE_PRECISION_HINT")
+    assert (
+        ort.open(SessionSpec("cpu", files["fp32"], sessions=2, session=1)).facts.compute_precision
+        == ""
+    )
+    hint = (
+        openvino.Core().compile_model(files["fp16"], "CPU").get_property("INFERENCE_PRECISION_HINT")
+    )
     facts = ov.open(SessionSpec("CPU", files["fp16"])).facts
     assert facts.compute_precision == ov.TYPES[hint.get_type_name()]
     assert f"precision hint {hint.get_type_name()}" in facts.notes
 
 
 def node(kind: str, precision: str) -> SimpleNamespace:
-    info = {"layerType": SimpleNamespace(value=kind), "runtimePrecision": SimpleNamespace(value=precision)}
+    info = {
+        "layerType": SimpleNamespace(value=kind),
+        "runtimePrecision": SimpleNamespace(value=precision),
+    }
     return SimpleNamespace(get_rt_info=lambda: info)
 
 
@@ -118,20 +138,32 @@ def node(kind: str, precision: str) -> SimpleNamespace:
         ([SimpleNamespace(get_rt_info=dict)], "", ["the compiled model does not say in what precision it computes"]),
     ],
 )  # fmt: skip
-def test_openvino_precision_is_that_of_most_convolutions(nodes: list[Any], precision: str, notes: list[str]) -> None:
+def test_openvino_precision_is_that_of_most_convolutions(
+    nodes: list[Any], precision: str, notes: list[str]
+) -> None:
     runtime = SimpleNamespace(get_ops=lambda: nodes)
-    assert ov._read_precision(SimpleNamespace(get_runtime_model=lambda: runtime)) == (precision, notes)
+    assert ov._read_precision(SimpleNamespace(get_runtime_model=lambda: runtime)) == (
+        precision,
+        notes,
+    )
 
 
 @pytest.mark.parametrize(
     ("kernels", "option", "capability", "precision"),
-    [("fp32", "1", 8.0, "tf32"), ("fp32", "0", 9.0, "fp32"), ("fp32", "1", 7.5, "fp32"), ("fp16", "1", 8.0, "fp16")],
+    [
+        ("fp32", "1", 8.0, "tf32"),
+        ("fp32", "0", 9.0, "fp32"),
+        ("fp32", "1", 7.5, "fp32"),
+        ("fp16", "1", 8.0, "fp16"),
+    ],
 )
 def test_fp32_on_cuda_is_tf32_where_allowed_and_able(
     monkeypatch: pytest.MonkeyPatch, kernels: str, option: str, capability: float, precision: str
 ) -> None:
     monkeypatch.setattr(ort, "list_gpus", lambda: [("T4", 7.5), ("GPU", capability)])
-    session = SimpleNamespace(get_provider_options=lambda: {"CUDAExecutionProvider": {"use_tf32": option}})
+    session = SimpleNamespace(
+        get_provider_options=lambda: {"CUDAExecutionProvider": {"use_tf32": option}}
+    )
     assert ort._resolve_tf32(kernels, session, "cuda:1") == precision
     assert ort._resolve_tf32(kernels, session, "cpu") == kernels
 
@@ -140,7 +172,9 @@ def test_fp32_on_cuda_is_tf32_where_allowed_and_able(
 def test_bf16_is_computed_or_refused(
     backend: ModuleType, device: str, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    able = backend is ov and "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    able = backend is ov and "BF16" in openvino.Core().get_property(
+        "CPU", "OPTIMIZATION_CAPABILITIES"
+    )
     spec = SessionSpec(device, files["fp32"], "bf16")
     if able:
         assert backend.open(spec).facts.compute_precision == "bf16"
@@ -160,11 +194,16 @@ def test_bf16_is_computed_or_refused(
     [
         (SessionSpec("cuda:1", "m", "fp32"), {"device_id": "1", "use_tf32": "0"}),
         (SessionSpec("cuda", "m"), {"device_id": "0"}),
-        (SessionSpec("cuda", "m", options={"gpu_mem_limit": 1}), {"device_id": "0", "gpu_mem_limit": "1"}),
+        (
+            SessionSpec("cuda", "m", options={"gpu_mem_limit": 1}),
+            {"device_id": "0", "gpu_mem_limit": "1"},
+        ),
         (SessionSpec("openvino", "m", threads=2), {"device_type": "CPU", "num_of_threads": "2"}),
     ],
 )
-def test_onnxruntime_gets_the_options_of_its_provider(spec: SessionSpec, options: dict[str, str]) -> None:
+def test_onnxruntime_gets_the_options_of_its_provider(
+    spec: SessionSpec, options: dict[str, str]
+) -> None:
     assert ort._select_provider(spec)[1] == options
     if "device_id" in options:
         with pytest.raises(BackendError, match="names another device than --device"):
@@ -178,7 +217,9 @@ def test_onnxruntime_sessions_do_not_spin_while_others_measure() -> None:
     with pytest.raises(RuntimeError):
         alone.get_session_config_entry("session.intra_op.allow_spinning")
     assert (alone.intra_op_num_threads, alone.inter_op_num_threads) == (3, 1)
-    assert ort._build_settings(SessionSpec("cpu", "m"), ort.PROVIDERS["cpu"]).intra_op_num_threads == 0
+    assert (
+        ort._build_settings(SessionSpec("cpu", "m"), ort.PROVIDERS["cpu"]).intra_op_num_threads == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,7 +239,9 @@ def test_onnxruntime_sessions_do_not_spin_while_others_measure() -> None:
         (SessionSpec("GPU.0", "m", threads=1, sessions=2), {}),
     ],
 )
-def test_openvino_configuration_holds_what_was_requested(spec: SessionSpec, more: dict[str, object]) -> None:
+def test_openvino_configuration_holds_what_was_requested(
+    spec: SessionSpec, more: dict[str, object]
+) -> None:
     assert ov._build_configuration(spec) == {"PERFORMANCE_HINT": "LATENCY", **more}
 
 
@@ -225,16 +268,23 @@ WRONG = [
 def test_wrong_images_are_refused(
     backend: ModuleType, device: str, sessions: dict[str, Session], x: np.ndarray, message: str
 ) -> None:
-    with pytest.raises(BackendError, match=f"^{device}: takes float32 images of shape .*, not .*{message}"):
+    with pytest.raises(
+        BackendError, match=f"^{device}: takes float32 images of shape .*, not .*{message}"
+    ):
         sessions[backend.NAME].run(x)
 
 
 @both
-def test_static_model_accepts_its_batch_only(backend: ModuleType, device: str, files: Files) -> None:
+def test_static_model_accepts_its_batch_only(
+    backend: ModuleType, device: str, files: Files
+) -> None:
     session = backend.open(SessionSpec(device, files["static"], "fp32", micro_batches=(2,)))
     assert session.facts.compute_precision == "fp32"
     assert session.run(images(2)).shape == (2, CLASSES)
-    with pytest.raises(BackendError, match=rf"of shape \(2, 3, {SIDE}, {SIDE}\), not float32 \(3, 3, {SIDE}, {SIDE}\)"):
+    with pytest.raises(
+        BackendError,
+        match=rf"of shape \(2, 3, {SIDE}, {SIDE}\), not float32 \(3, 3, {SIDE}, {SIDE}\)",
+    ):
         session.run(images(3))
     session.close()
     session.close()
@@ -251,47 +301,83 @@ def test_unusable_model_is_refused_in_one_line(
         with pytest.raises(BackendError, match=f"^{device}: [^\n]+$"):
             backend.open(SessionSpec(device, str(tmp_path / name)))
     assert "onnxruntime:" not in capfd.readouterr().err
-    text = '<ir_version: 8, opset_import: ["" : 17]> odd (double[N,3] x) => (double[N,3] y) { y = Add(x, x) }'
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17]> odd (double[N,3] x) => (double[N,3] y) { y ='
+        " Add(x, x) }"
+    )
     onnx.save(onnx.parser.parse_model(text), tmp_path / "odd.onnx")
-    with pytest.raises(BackendError, match=r"the model takes .*(double|float64).*, not float images or integer tokens"):
+    with pytest.raises(
+        BackendError,
+        match=r"the model takes .*(double|float64).*, not float images or integer tokens",
+    ):
         backend.open(SessionSpec(device, str(tmp_path / "odd.onnx")))
 
 
 @pytest.mark.parametrize(
     ("backend", "device", "message"),
     [
-        (ort, "cuda:0", "^cuda:0: CUDAExecutionProvider is not in the installed onnxruntime: install onnxruntime-gpu"),
-        (ort, "migraphx", "^migraphx: MIGraphXExecutionProvider is not .* install onnxruntime-migraphx"),
+        (
+            ort,
+            "cuda:0",
+            (
+                "^cuda:0: CUDAExecutionProvider is not in the installed onnxruntime: install"
+                " onnxruntime-gpu"
+            ),
+        ),
+        (
+            ort,
+            "migraphx",
+            "^migraphx: MIGraphXExecutionProvider is not .* install onnxruntime-migraphx",
+        ),
         (ort, "cpu:1", "^cpu:1: is not a device of onnxruntime; known: cpu, cuda:0, "),
         (ov, "GPU.7", "^GPU.7: is not a device of this machine: OpenVINO sees CPU"),
         (ov, "AUTO", "^AUTO: is not a device of this machine: OpenVINO sees CPU"),
     ],
 )
-def test_absent_device_is_refused(files: Files, backend: ModuleType, device: str, message: str) -> None:
+def test_absent_device_is_refused(
+    files: Files, backend: ModuleType, device: str, message: str
+) -> None:
     with pytest.raises(BackendError, match=message):
         backend.open(SessionSpec(device, files["fp32"]))
 
 
-def test_provider_that_takes_no_node_is_an_error(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_that_takes_no_node_is_an_error(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The wheel's Azure provider runs no local node, so all of them would go to the CPU."""
     assert "AzureExecutionProvider" in onnxruntime.get_available_providers()
-    monkeypatch.setitem(ort.PROVIDERS, "azure", ort.Provider("AzureExecutionProvider", "gpu", "onnxruntime"))
-    with pytest.raises(BackendError, match=r"^azure: .*fallback to CPU EP has been explicitly disabled"):
+    monkeypatch.setitem(
+        ort.PROVIDERS, "azure", ort.Provider("AzureExecutionProvider", "gpu", "onnxruntime")
+    )
+    with pytest.raises(
+        BackendError, match=r"^azure: .*fallback to CPU EP has been explicitly disabled"
+    ):
         ort.open(SessionSpec("azure", files["fp32"]))
 
 
-def test_provider_that_does_not_start_is_an_error(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_that_does_not_start_is_an_error(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where CUDA's libraries are missing the wheel logs a line and goes on with the CPU."""
     real: Callable[..., Any] = onnxruntime.InferenceSession
     calls: list[Any] = []
 
     def create_on_cpu(path: str, settings: Any, providers: Any, enable_fallback: int) -> Any:
-        calls.append((providers, enable_fallback, settings.get_session_config_entry("session.disable_cpu_ep_fallback")))
+        calls.append(
+            (
+                providers,
+                enable_fallback,
+                settings.get_session_config_entry("session.disable_cpu_ep_fallback"),
+            )
+        )
         return real(path, providers=["CPUExecutionProvider"])
 
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
     monkeypatch.setattr(onnxruntime, "InferenceSession", create_on_cpu)
-    with pytest.raises(BackendError, match=r"^cuda:0: CUDAExecutionProvider did not start: CPUExecutionProvider did$"):
+    with pytest.raises(
+        BackendError,
+        match=r"^cuda:0: CUDAExecutionProvider did not start: CPUExecutionProvider did$",
+    ):
         ort.open(SessionSpec("cuda:0", files["fp32"]))
     assert calls == [([("CUDAExecutionProvider", {"device_id": "0"})], 0, "1")]
 
@@ -301,7 +387,9 @@ def test_provider_that_does_not_start_is_an_error(files: Files, monkeypatch: pyt
     [("CPU", ["CPU"], True), ("GPU", ["GPU.0"], True), ("GPU.0", ["GPU"], True), ("GPU.1", ["(GPU.1)"], True),
      ("GPU", ["(CPU)"], False), ("GPU.1", ["GPU.0"], False), ("GPU", ["GPU.0", "CPU"], False), ("CPU", [], False)],
 )  # fmt: skip
-def test_openvino_on_another_device_is_an_error(device: str, compiled_for: list[str], good: bool) -> None:
+def test_openvino_on_another_device_is_an_error(
+    device: str, compiled_for: list[str], good: bool
+) -> None:
     if good:
         ov._refuse_elsewhere(device, compiled_for)
     else:
@@ -316,11 +404,18 @@ def test_devices_of_other_wheels_are_listed_with_their_wheel() -> None:
     devices = {device.name: device for device in ort.probe()}
     assert devices["cpu"].usable
     assert devices["cpu"].description == ort.name_cpu() != ""
-    wheels = {"cuda:0": "-gpu", "tensorrt:0": "-gpu", "migraphx:0": "-migraphx", "openvino:CPU": "-openvino"}
+    wheels = {
+        "cuda:0": "-gpu",
+        "tensorrt:0": "-gpu",
+        "migraphx:0": "-migraphx",
+        "openvino:CPU": "-openvino",
+    }
     for name, wheel in wheels.items():
         family = ort.PROVIDERS[name.partition(":")[0]]
         if family.name not in onnxruntime.get_available_providers():
-            assert f"it comes in the wheel onnxruntime{wheel}, in place of onnxruntime" in str(devices[name].reason)
+            assert f"it comes in the wheel onnxruntime{wheel}, in place of onnxruntime" in str(
+                devices[name].reason
+            )
     name = openvino.Core().get_property("CPU", "FULL_DEVICE_NAME")
     assert Device("openvino", "CPU", "cpu", name) in ov.probe()
 
@@ -350,9 +445,15 @@ def test_gpus_are_numbered_as_cuda_does(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
     assert [name for name, _ in ort.list_gpus()] == names
-    expected = [Device("onnxruntime", f"cuda:{number}", "gpu", name) for number, name in enumerate(names)]
+    expected = [
+        Device("onnxruntime", f"cuda:{number}", "gpu", name) for number, name in enumerate(names)
+    ]
     cuda = [device for device in ort.probe() if device.name.startswith("cuda")]
-    assert cuda == expected if names else [device.reason for device in cuda] == ["nvidia-smi names no GPU here"]
+    assert (
+        cuda == expected
+        if names
+        else [device.reason for device in cuda] == ["nvidia-smi names no GPU here"]
+    )
 
 
 def test_missing_library_is_a_reason(monkeypatch: pytest.MonkeyPatch, files: Files) -> None:
@@ -372,6 +473,8 @@ def test_missing_library_is_a_reason(monkeypatch: pytest.MonkeyPatch, files: Fil
     monkeypatch.setattr(builtins, "__import__", import_without)
     [device] = ov.probe()
     assert str(device.reason).endswith("pip install 'ipu-results[openvino]'")
-    assert {cpu.reason for cpu in ort.probe()} == {"cannot be imported: No module named 'onnxruntime'"}
+    assert {cpu.reason for cpu in ort.probe()} == {
+        "cannot be imported: No module named 'onnxruntime'"
+    }
     with pytest.raises(BackendError, match="OpenVINO is not installed"):
         ov.open(SessionSpec("CPU", files["fp32"]))

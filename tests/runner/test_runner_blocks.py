@@ -14,7 +14,9 @@ from ipu_results.runner.estimate import Block, Stamps, Window
 
 SECOND = 1_000_000_000
 sessions = st.lists(
-    st.tuples(st.integers(0, 50), st.lists(st.integers(0, 40), min_size=1, max_size=12)), min_size=1, max_size=4
+    st.tuples(st.integers(0, 50), st.lists(st.integers(0, 40), min_size=1, max_size=12)),
+    min_size=1,
+    max_size=4,
 )
 
 
@@ -86,9 +88,13 @@ def test_neither_a_later_start_nor_the_order_of_sessions_matters(
     assert there.end - there.start == here.end - here.start
 
 
-@given(sessions, st.none() | st.tuples(st.floats(1, 9), st.floats(1, 9)), st.none() | st.floats(0, 1))
+@given(
+    sessions, st.none() | st.tuples(st.floats(1, 9), st.floats(1, 9)), st.none() | st.floats(0, 1)
+)
 def test_block_survives_json(
     drawn: list[tuple[int, list[int]]], probe: tuple[float, float] | None, share: float | None
 ) -> None:
-    own = replace(build(drawn), probe_ms=probe, foreign_cpu=share, others=2, notes={"what": "was observed"})
+    own = replace(
+        build(drawn), probe_ms=probe, foreign_cpu=share, others=2, notes={"what": "was observed"}
+    )
     assert msgspec.convert(json.loads(json.dumps(own.to_json())), Block) == own

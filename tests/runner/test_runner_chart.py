@@ -29,7 +29,9 @@ Drawing = dict[str, Any]
 Draw = Callable[..., Drawing]
 
 
-def sweep(make: Any, throughput: float, batches: Sequence[int] = BATCHES, **more: Any) -> list[dict[str, Any]]:
+def sweep(
+    make: Any, throughput: float, batches: Sequence[int] = BATCHES, **more: Any
+) -> list[dict[str, Any]]:
     return [make(batch, throughput, **more) for batch in batches]
 
 
@@ -55,8 +57,12 @@ def layers(spec: Drawing, panel: int, mark: str) -> Iterator[Drawing]:
 
 
 def data(spec: Drawing, layer: Drawing) -> list[dict[str, Any]]:
-    named = layer.get("data") or spec["hconcat"][0].get("data") or spec["data"]  # altair moves what all share outwards
-    values: list[dict[str, Any]] = named["values"] if "values" in named else spec["datasets"][named["name"]]
+    named = (
+        layer.get("data") or spec["hconcat"][0].get("data") or spec["data"]
+    )  # altair moves what all share outwards
+    values: list[dict[str, Any]] = (
+        named["values"] if "values" in named else spec["datasets"][named["name"]]
+    )
     return values
 
 
@@ -74,7 +80,9 @@ def axis(spec: Drawing, panel: int, channel: str = "y") -> Drawing:
 
 
 def crossed(spec: Drawing, panel: int = 0) -> list[int]:
-    crosses = [layer for layer in layers(spec, panel, "point") if layer["mark"].get("shape") == CROSS]
+    crosses = [
+        layer for layer in layers(spec, panel, "point") if layer["mark"].get("shape") == CROSS
+    ]
     return [row["batch"] for layer in crosses for row in data(spec, layer)]
 
 
@@ -85,7 +93,11 @@ def test_only_emulated_series_are_dashed_and_hollow(drawing: Draw) -> None:
     spec = drawing(BOTH)
     for panel in (0, 1):
         line, marks = next(layers(spec, panel, "line")), points_of(spec, panel)
-        assert by_name(line["encoding"]["strokeDash"]) == {QWANT: SOLID, CARD: ORIGIN_DASHES["emulated"], CPU: SOLID}
+        assert by_name(line["encoding"]["strokeDash"]) == {
+            QWANT: SOLID,
+            CARD: ORIGIN_DASHES["emulated"],
+            CPU: SOLID,
+        }
         fills = by_name(marks["encoding"]["fill"])
         assert fills[CARD] == HOLLOW
         assert HOLLOW not in (fills[QWANT], fills[CPU])
@@ -153,7 +165,9 @@ def test_papers_rows_and_every_run_are_drawn(drawing: Draw) -> None:
 
 
 @pytest.mark.parametrize("points", [[], [measured(origin="simulated")], [measured(origin=None)]])
-def test_chart_without_a_measured_or_emulated_point_is_refused(points: list[dict[str, Any]]) -> None:
+def test_chart_without_a_measured_or_emulated_point_is_refused(
+    points: list[dict[str, Any]],
+) -> None:
     with pytest.raises(RunnerError, match="no point is measured or emulated"):
         draw_chart(points, rows(), ".svg")
 
@@ -165,7 +179,9 @@ def test_simulated_points_are_counted_and_not_drawn(drawing: Draw) -> None:
 
 
 def test_runs_of_one_device_are_named_by_their_ids() -> None:
-    names = [own.name for own in build_series([measured(2, run_id="a"), measured(2, run_id="b")], [])]
+    names = [
+        own.name for own in build_series([measured(2, run_id="a"), measured(2, run_id="b")], [])
+    ]
     assert names == [f"{CPU}, a", f"{CPU}, b"]
 
 
@@ -214,10 +230,20 @@ def test_title_names_the_model_and_the_subtitle_the_differences(drawing: Draw) -
     title = drawing([emulated(2, pipeline="serial")])["title"]
     assert title["text"] == "resnext101-32x4d: latency and throughput by batch size"
     assert title["subtitle"] == [
-        "Differs from the published rows, or is not known: weights, compute precision, pipeline, framework",
+        (
+            "Differs from the published rows, or is not known: weights, compute precision,"
+            " pipeline, framework"
+        ),
         "Dashed and hollow: emulated, not measured; its band is the prediction's",
     ]
-    point = measured(2, suspect=REASON, sessions=1, pipeline="serial", preprocessing="other", latency_kind="isolated")
+    point = measured(
+        2,
+        suspect=REASON,
+        sessions=1,
+        pipeline="serial",
+        preprocessing="other",
+        latency_kind="isolated",
+    )
     subtitle = drawing([point, emulated(2)])["title"]["subtitle"]
     assert len(subtitle) <= 3
     assert max(map(len, subtitle)) <= report.SUBTITLE
@@ -238,11 +264,15 @@ def test_svg_holds_titles_and_names_and_is_reproducible() -> None:
     assert "Throughput (images/s), log scale" in text
     assert draw_chart(BOTH, rows(), ".svg") == svg
     _, shade = PALETTE.assign(["C2, published", "C2, emulated"])
-    assert re.search(rf'stroke="{shade}"[^>]*stroke-dasharray="4,3"', svg.decode()), "an emulated line is dashed"
+    assert re.search(rf'stroke="{shade}"[^>]*stroke-dasharray="4,3"', svg.decode()), (
+        "an emulated line is dashed"
+    )
 
 
 def test_name_from_a_model_file_is_escaped() -> None:
-    svg = draw_chart([measured(2, model="<script>alert(1)</script>", platform="a & <b>")], [], ".svg")
+    svg = draw_chart(
+        [measured(2, model="<script>alert(1)</script>", platform="a & <b>")], [], ".svg"
+    )
     assert b"<script" not in svg
     assert "<script>alert(1)</script>: latency" in text_of(svg)
     assert "a & <b>, onnxruntime" in text_of(svg)

@@ -1,4 +1,6 @@
-"""The machine around a sweep: the speed probe, the shares of the CPU, and other sweeps at the same time."""
+"""The machine around a sweep: the speed probe, the shares of the CPU, and other sweeps at the same
+time.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedRunError
 from ipu_results.runner import environment
-from ipu_results.runner.environment import Load, Usage, announce_sweep, compute_load, load_best_probe, save_best_probe
+from ipu_results.runner.environment import (
+    Load,
+    Usage,
+    announce_sweep,
+    compute_load,
+    load_best_probe,
+    save_best_probe,
+)
 
 from tests.conftest import ROOT
 
@@ -34,7 +43,9 @@ def test_probe_is_the_time_of_a_fixed_computation() -> None:
     assert values == [1, 1015568748, 1586005467, 2165703038], "the generator of Numerical Recipes"
 
 
-def test_best_probe_is_kept_until_the_machine_restarts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_probe_is_kept_until_the_machine_restarts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = tmp_path / "cache"
     assert load_best_probe(cache) is None
     for probe in (5.2, 4.9, 5.5):
@@ -50,13 +61,17 @@ def test_damaged_history_of_probes_counts_as_absent(tmp_path: Path, damage: str)
     assert load_best_probe(tmp_path) is None
     save_best_probe(5.0, tmp_path)
     assert load_best_probe(tmp_path) == 5.0
-    save_best_probe(5.0, tmp_path / environment.HISTORY)  # a file in place of the folder stops no sweep
+    save_best_probe(
+        5.0, tmp_path / environment.HISTORY
+    )  # a file in place of the folder stops no sweep
     assert load_best_probe(tmp_path / environment.HISTORY) is None
 
 
 # --- shares of the CPU
 
-LinuxTimes = namedtuple("LinuxTimes", "user nice system idle iowait irq softirq steal guest guest_nice")
+LinuxTimes = namedtuple(
+    "LinuxTimes", "user nice system idle iowait irq softirq steal guest guest_nice"
+)
 OtherTimes = namedtuple("OtherTimes", "user system idle")
 
 
@@ -70,12 +85,18 @@ def test_guest_time_counts_once_and_waiting_is_not_busy() -> None:
 @pytest.mark.parametrize(
     ("earlier", "later", "load"),
     [
-        (Usage(1000, 400, 10, 300), Usage(1008, 405, 11, 303), Load(foreign_cpu=2 / 8, steal=1 / 8)),
+        (
+            Usage(1000, 400, 10, 300),
+            Usage(1008, 405, 11, 303),
+            Load(foreign_cpu=2 / 8, steal=1 / 8),
+        ),
         (Usage(0, 0, None, 0), Usage(8, 4, None, 4), Load(0.0, None)),
         (Usage(8, 4, 1, 4), Usage(8, 4, 1, 4), Load(None, None)),
     ],
 )
-def test_load_is_the_share_of_others_in_the_window(earlier: Usage, later: Usage, load: Load) -> None:
+def test_load_is_the_share_of_others_in_the_window(
+    earlier: Usage, later: Usage, load: Load
+) -> None:
     assert compute_load(earlier, later) == load
 
 
@@ -88,12 +109,16 @@ def test_shares_are_between_0_and_1(earlier: Usage, later: Usage) -> None:
     assert all(share is None or 0 <= share <= 1 for share in compute_load(earlier, later))
 
 
-BURN = "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=True); sys.stdin.read()"
+BURN = (
+    "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=True); sys.stdin.read()"
+)
 
 
 def test_child_counts_while_it_lives_and_after_its_end() -> None:
     before = environment.read_own_seconds()
-    with subprocess.Popen([sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         assert child.stdout is not None
         child.stdout.readline()
         alive = environment.read_own_seconds()
@@ -149,7 +174,11 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def start_sweep(run_id: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """Announce a sweep in a process of its own; yield it and the others that it sees."""
     process = subprocess.Popen(
-        [sys.executable, "-c", SWEEP, run_id], cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", SWEEP, run_id],
+        cwd=ROOT,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     with process:
         assert process.stdout is not None
@@ -196,7 +225,9 @@ def test_locks_are_open_to_other_users(locks: Path) -> None:
         assert locks.stat().st_mode & 0o7777 == 0o1777
 
 
-def test_file_of_another_users_dead_sweep_stays(locks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_of_another_users_dead_sweep_stays(
+    locks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     locks.mkdir()
     (locks / "dead.lock").touch()
 
@@ -217,7 +248,9 @@ def test_unusable_folder_of_locks_stops_no_sweep(locks: Path) -> None:
         assert str(locks) not in str(ours.reason)
 
 
-def test_error_in_the_sweep_removes_its_file(locks: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_error_in_the_sweep_removes_its_file(
+    locks: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(OSError, match="disk full"), announce_sweep("a"):
         raise OSError("disk full")
     assert list(locks.iterdir()) == []

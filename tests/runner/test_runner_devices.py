@@ -30,10 +30,18 @@ EMULATED = [Device("emulator", name, "emulated", name) for name in ("c2", "m2000
 
 
 def machine(
-    popart: Sequence[Device], onnxruntime: Sequence[Device], openvino: Sequence[Device] = OPENVINO[:1]
+    popart: Sequence[Device],
+    onnxruntime: Sequence[Device],
+    openvino: Sequence[Device] = OPENVINO[:1],
 ) -> ListDevices:
     """Return the probe of a machine with these devices."""
-    own = {"popart": popart, "poptorch": [], "onnxruntime": onnxruntime, "openvino": openvino, "emulator": EMULATED}
+    own = {
+        "popart": popart,
+        "poptorch": [],
+        "onnxruntime": onnxruntime,
+        "openvino": openvino,
+        "emulator": EMULATED,
+    }
     return lambda name: own[name]
 
 
@@ -55,7 +63,9 @@ NEITHER = "neither an IPU nor a GPU is here"
 def test_auto_prefers_ipu_then_gpu_then_emulator_and_cpu(
     probe: ListDevices, selected: list[tuple[Device, str]]
 ) -> None:
-    assert select_devices("auto", None, "c2", probe) == [SelectedDevice(*choice) for choice in selected]
+    assert select_devices("auto", None, "c2", probe) == [
+        SelectedDevice(*choice) for choice in selected
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +78,9 @@ def test_auto_prefers_ipu_then_gpu_then_emulator_and_cpu(
         ("popart", "ipu-model", "c2", IPU_MODEL),
     ],
 )
-def test_requested_device_is_selected(name: str, device: str | None, target: str, expected: Device) -> None:
+def test_requested_device_is_selected(
+    name: str, device: str | None, target: str, expected: Device
+) -> None:
     assert select_devices(name, device, target, BARE) == [SelectedDevice(expected, "requested")]
 
 
@@ -79,7 +91,11 @@ def test_requested_device_is_selected(name: str, device: str | None, target: str
         ("onnxruntime", "cuda:0", "onnxruntime: cuda:0: it comes in another wheel"),
         ("onnxruntime", "cuda:7", "cuda:7: is not a device of onnxruntime, which has: cpu, cuda:0"),
         ("emulator", "c3", "c3: is not a device of emulator, which has: c2, m2000, bow-2000"),
-        ("auto", "cuda:1", "cuda:1: --device needs --backend, which names the backend of the device"),
+        (
+            "auto",
+            "cuda:1",
+            "cuda:1: --device needs --backend, which names the backend of the device",
+        ),
     ],
 )
 def test_nothing_replaces_the_requested_device(name: str, device: str | None, message: str) -> None:
@@ -105,8 +121,15 @@ def test_probes_of_this_machine_list_its_devices() -> None:
     own = [device for name in NAMES for device in list_devices(name)]
     assert {device.backend for device in own} == set(NAMES)
     assert {device.kind for device in own} <= set(KINDS)
-    assert "cpu" in {device.name for device in own if device.backend == "onnxruntime" and device.usable}
-    assert [device.name for device in own if device.backend == "emulator"] == ["c2", "m2000", "bow-2000", "c600"]
+    assert "cpu" in {
+        device.name for device in own if device.backend == "onnxruntime" and device.usable
+    }
+    assert [device.name for device in own if device.backend == "emulator"] == [
+        "c2",
+        "m2000",
+        "bow-2000",
+        "c600",
+    ]
     assert all(name == load_backend(name).NAME for name in NAMES)
     assert {name for name in NAMES if load_backend(name).TRAITS.virtual} == {"emulator"}
 
@@ -122,9 +145,14 @@ print("popart" in sys.modules)
 
 def test_popart_is_probed_in_a_process_of_its_own() -> None:
     """It cannot be imported in a process that has onnx, as this one."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FAKES), os.environ.get("PYTHONPATH", "")])}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(FAKES), os.environ.get("PYTHONPATH", "")]),
+    }
     command = [sys.executable, "-c", PROBING]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=600, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=600, check=False
+    )
     assert done.stdout.splitlines() == ["ipu True", "ipu-model True", "False"], done.stderr
 
 

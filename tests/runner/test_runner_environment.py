@@ -60,7 +60,17 @@ def test_xeon_is_described_by_its_first_processor() -> None:
     assert parse_cpuinfo(XEON) == {
         "model": "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz",
         "flags": [
-            *("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni"),
+            *(
+                "sse4_2",
+                "avx",
+                "avx2",
+                "fma",
+                "f16c",
+                "avx512f",
+                "avx512_vnni",
+                "avx512_bf16",
+                "avx_vnni",
+            ),
             *("amx_tile", "amx_bf16", "amx_int8"),
         ],
         "hypervisor": True,
@@ -79,8 +89,16 @@ def test_arm_is_named_by_implementer_and_part() -> None:
 @pytest.mark.parametrize(
     ("cgroup", "files", "quota"),
     [
-        ("0::/a/b", {"a/b/cpu.max": "400000 100000", "a/cpu.max": "150000 100000", "cpu.max": "max 100000"}, 1.5),
-        ("0::/../../kubepods/pod1", {"cpu.max": "250000 100000"}, 2.5),  # a path that only the host has
+        (
+            "0::/a/b",
+            {"a/b/cpu.max": "400000 100000", "a/cpu.max": "150000 100000", "cpu.max": "max 100000"},
+            1.5,
+        ),
+        (
+            "0::/../../kubepods/pod1",
+            {"cpu.max": "250000 100000"},
+            2.5,
+        ),  # a path that only the host has
         ("0::/", {"unified/cpu.max": "50000 100000"}, 0.5),
         (
             "9:memory:/x\n4:cpu,cpuacct:/x\n1:cpuset:/",
@@ -92,7 +110,10 @@ def test_arm_is_named_by_implementer_and_part() -> None:
             },
             0.5,
         ),
-        *(("0::/", {"cpu.max": limit}, None) for limit in ("max 100000", "100000 0", "100000", "", "-1 100000", "x y")),
+        *(
+            ("0::/", {"cpu.max": limit}, None)
+            for limit in ("max 100000", "100000 0", "100000", "", "-1 100000", "x y")
+        ),
         ("", {}, None),
     ],
 )
@@ -118,7 +139,11 @@ def test_all_governors_are_named(tmp_path: Path) -> None:
     [
         (".dockerenv", "", "docker: marker file"),
         ("run/.containerenv", "", "podman: marker file"),
-        ("run/systemd/container", "systemd-nspawn\n", "systemd-nspawn: told by systemd"),  # kept: text of record.json
+        (
+            "run/systemd/container",
+            "systemd-nspawn\n",
+            "systemd-nspawn: told by systemd",
+        ),  # kept: text of record.json
         ("run/systemd/container", "\n", None),
         ("proc/1/cgroup", "0::/system.slice/docker-4f00.scope\n", "docker: control group"),
         ("proc/1/cgroup", "4:cpu:/kubepods/burstable/pod9\n", "kubepods: control group"),
@@ -154,12 +179,23 @@ def test_virtual_machine_is_detected_with_its_evidence(
 
 
 def test_environment_is_put_together(tmp_path: Path) -> None:
-    put(tmp_path, {"proc/cpuinfo": XEON, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "150000 100000\n"})
+    put(
+        tmp_path,
+        {
+            "proc/cpuinfo": XEON,
+            "proc/self/cgroup": "0::/\n",
+            "sys/fs/cgroup/cpu.max": "150000 100000\n",
+        },
+    )
     put(tmp_path, {"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n"})
     environment = describe_environment(tmp_path / "proc", tmp_path / "sys", tmp_path)
     assert environment["cpu"] == "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz"
     assert "amx_int8" in environment["cpu_flags"]
-    assert (environment["cpu_quota"], environment["governor"], environment["container"]) == (1.5, "performance", None)
+    assert (environment["cpu_quota"], environment["governor"], environment["container"]) == (
+        1.5,
+        "performance",
+        None,
+    )
     assert environment["virtual_machine"] == "hypervisor flag"
 
 
@@ -168,7 +204,12 @@ def test_environment_of_this_machine_is_json_and_names_no_host_user_or_path() ->
     text = json.dumps(environment, allow_nan=False)
     assert json.loads(text) == environment
     words = {word.strip('",[]{}') for word in text.split()}
-    assert not words & {socket.gethostname(), getpass.getuser(), os.fspath(Path.home()), os.getcwd()}
+    assert not words & {
+        socket.gethostname(),
+        getpass.getuser(),
+        os.fspath(Path.home()),
+        os.getcwd(),
+    }
     assert f"{os.sep}home{os.sep}" not in text
     assert 1 <= environment["usable_cores"] <= environment["logical_cores"]
     assert environment["memory_gb"] > 0

@@ -1,4 +1,6 @@
-"""The estimator on blocks whose truth is known, and its tail rule compared with one that counts outcomes."""
+"""The estimator on blocks whose truth is known, and its tail rule compared with one that counts
+outcomes.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ from benchmarks.runner.repeatability import QUIET
 from benchmarks.runner.simulation import Scenario, simulate_sweeps
 
 MS = 1_000_000
-# the number of the slowest that LoadGen 6.0.17 would discard of N queries; None: it requires more queries
+# the number of the slowest that LoadGen 6.0.17 would discard of N queries; None: it requires more
+# queries
 LOADGEN = {
     0.90: {63: None, 64: 0, 80: 0, 81: 1, 99: 2, 1000: 77},
     0.99: {661: None, 662: 0, 837: 0, 838: 1, 1001: 2},
@@ -44,9 +47,17 @@ LOADGEN = {
 
 
 def block(
-    latency_ms: float, number: int = 0, kind: Kind = "amortised", *, runs: int = 8, batch: int = 4, **observed: Any
+    latency_ms: float,
+    number: int = 0,
+    kind: Kind = "amortised",
+    *,
+    runs: int = 8,
+    batch: int = 4,
+    **observed: Any,
 ) -> Block:
-    """Build two sessions in step with batches of one length: a tenth pre-processing, a tenth retrieval."""
+    """Build two sessions in step with batches of one length: a tenth pre-processing, a tenth
+    retrieval.
+    """
     length = round(latency_ms * MS)
     tenth = length // 10
     stamps: tuple[Stamps, ...] = tuple(
@@ -73,7 +84,9 @@ lengths = st.lists(st.integers(1, 500), min_size=1, max_size=14)
 def test_constant_clock_is_measured_exactly_and_without_suspicion() -> None:
     row = estimate([*quiet(), *quiet(3, kind="isolated")])
     assert row.throughput == pytest.approx(40)
-    assert (row.latency_ms, row.latency_ms_low, row.latency_ms_high) == pytest.approx((100, 100, 100))
+    assert (row.latency_ms, row.latency_ms_low, row.latency_ms_high) == pytest.approx(
+        (100, 100, 100)
+    )
     assert (row.interval_confidence, row.latency_isolated_ms) == (0.95, pytest.approx(100))
     assert (row.rounds, row.blocks, row.iterations, row.disturbed_blocks) == (6, 9, 9 * 16, 0)
     assert (row.preprocess_ms, row.infer_ms, row.retrieve_ms) == pytest.approx((10, 80, 10))
@@ -86,7 +99,9 @@ def test_throughput_is_the_median_over_rounds() -> None:
     assert (row.latency_ms_low, row.latency_ms_high) == pytest.approx((100, 105))
     assert row.latency_ms == pytest.approx(4e3 / row.throughput)
     several = [block(100, 0), block(100, 0), block(100, 0), block(200, 1), block(300, 2)]
-    assert group_by_round(several) == pytest.approx([40, 20, 4 / 0.3]), "a round of several blocks counts once"
+    assert group_by_round(several) == pytest.approx([40, 20, 4 / 0.3]), (
+        "a round of several blocks counts once"
+    )
     assert estimate(several).latency_ms == pytest.approx(200)
 
 
@@ -106,7 +121,12 @@ def test_observations_are_reported_by_median_or_maximum() -> None:
         {"probe_ms": (5.1, 5.4), "foreign_cpu": None, "steal": None, "power_w": 94.0},
     ]
     row = estimate([block(100, number, **each) for number, each in enumerate(observed)])
-    assert (row.probe_ms, row.foreign_cpu, row.steal, row.power_w) == (pytest.approx(5.15), 0.03, 0.01, 92.0)
+    assert (row.probe_ms, row.foreign_cpu, row.steal, row.power_w) == (
+        pytest.approx(5.15),
+        0.03,
+        0.01,
+        92.0,
+    )
     isolated = quiet(3, kind="isolated", power_w=40.0)
     assert estimate([*quiet(power_w=90.0), *isolated]).power_w == 90.0, "of amortised blocks only"
     row = estimate(quiet())
@@ -130,8 +150,14 @@ def test_one_round_has_no_interval() -> None:
         ([], "no amortised block was measured"),
         (quiet(kind="isolated"), "no amortised block was measured"),
         ([block(100, 0), block(100, 1, batch=8)], "several batch sizes: 4, 8"),
-        ([block(100, 0), replace(block(100, 1), stamps=())], "block 1 has a session without iterations"),
-        ([block(100, 0), replace(block(100, 1), stamps=(block(100).stamps[0], ()))], "block 1 has a session without"),
+        (
+            [block(100, 0), replace(block(100, 1), stamps=())],
+            "block 1 has a session without iterations",
+        ),
+        (
+            [block(100, 0), replace(block(100, 1), stamps=(block(100).stamps[0], ()))],
+            "block 1 has a session without",
+        ),
         ([block(0.0)], "block 0 has zero duration"),
     ],
 )
@@ -145,7 +171,14 @@ def test_blocks_without_a_figure_are_an_error(blocks: list[Block], message: str)
 
 @pytest.mark.parametrize(
     ("count", "interval"),
-    [(2, (1, 2, 0.5)), (3, (1, 3, 0.75)), (5, (1, 5, 0.9375)), (6, (1, 6, 0.95)), (8, (1, 8, 0.95)), (9, (2, 8, 0.95))],
+    [
+        (2, (1, 2, 0.5)),
+        (3, (1, 3, 0.75)),
+        (5, (1, 5, 0.9375)),
+        (6, (1, 6, 0.95)),
+        (8, (1, 8, 0.95)),
+        (9, (2, 8, 0.95)),
+    ],
 )
 def test_interval_is_of_order_statistics(count: int, interval: tuple[float, float, float]) -> None:
     values = list(range(1, count + 1))
@@ -155,14 +188,20 @@ def test_interval_is_of_order_statistics(count: int, interval: tuple[float, floa
 
 @given(st.integers(2, 60))
 def test_interval_has_its_confidence_by_counting_heads(count: int) -> None:
-    """The median is between the order statistics l and h unless fewer than l + 1, or more than h, are below it."""
+    """The median is between the order statistics l and h unless fewer than l + 1, or more than h,
+    are below it.
+    """
     low, high, confidence = compute_interval(range(count))
     assert low is not None
     assert high is not None
-    inside = sum(Fraction(math.comb(count, below), 2**count) for below in range(int(low) + 1, int(high) + 1))
+    inside = sum(
+        Fraction(math.comb(count, below), 2**count) for below in range(int(low) + 1, int(high) + 1)
+    )
     assert inside >= Fraction(str(confidence))
     if count >= 6:
-        tighter = sum(Fraction(math.comb(count, below), 2**count) for below in range(int(low) + 2, int(high)))
+        tighter = sum(
+            Fraction(math.comb(count, below), 2**count) for below in range(int(low) + 2, int(high))
+        )
         assert tighter < Fraction(str(CONFIDENCE))
 
 
@@ -171,20 +210,26 @@ def test_interval_has_its_confidence_by_counting_heads(count: int) -> None:
 
 def count_exactly(count: int, share: Fraction) -> int:
     """Return the t of the rule by exact sums of binomial probabilities."""
-    chances = (math.comb(count, k) * (1 - share) ** k * share ** (count - k) for k in range(count + 1))
+    chances = (
+        math.comb(count, k) * (1 - share) ** k * share ** (count - k) for k in range(count + 1)
+    )
     return max(sum(total < Fraction(1, 100) for total in accumulate(chances)) - 1, 0)
 
 
 def test_binomial_probabilities_of_a_million_trials_neither_vanish_nor_overflow() -> None:
     odds = compute_binomial_cdf(1_000_000, 0.5)
     assert odds[499_999] + odds[500_000] == pytest.approx(1, abs=1e-12)
-    assert odds[500_000] - odds[499_999] == pytest.approx(1 / math.sqrt(math.pi * 500_000), rel=1e-6)
+    assert odds[500_000] - odds[499_999] == pytest.approx(
+        1 / math.sqrt(math.pi * 500_000), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("percentile", [50, 90, 99])
 @pytest.mark.parametrize("count", [0, 1, 10, 63, 64, 65, 99, 200, 661, 662, 700])
 def test_allowed_slow_iterations_are_those_of_exact_counting(count: int, percentile: int) -> None:
-    assert count_allowed_slow(count, percentile / 100) == count_exactly(count, Fraction(percentile, 100))
+    assert count_allowed_slow(count, percentile / 100) == count_exactly(
+        count, Fraction(percentile, 100)
+    )
 
 
 @pytest.mark.parametrize("share", sorted(LOADGEN))
@@ -194,7 +239,9 @@ def test_as_many_are_discarded_as_by_loadgen(share: float) -> None:
 
 
 def test_tail_is_an_iteration_that_bounds_the_percentile_in_99_of_100() -> None:
-    """Of 400 runs of 300 iterations each, 1 % and 4 standard errors may lie below the true 90th percentile."""
+    """Of 400 runs of 300 iterations each, 1 % and 4 standard errors may lie below the true 90th
+    percentile.
+    """
     latencies = list(range(1, 1001))
     random.Random(0).shuffle(latencies)
     p90, p99 = estimate_tail(latencies, 0.90), estimate_tail(latencies, 0.99)
@@ -202,7 +249,9 @@ def test_tail_is_an_iteration_that_bounds_the_percentile_in_99_of_100() -> None:
     assert 900 < p90 <= 940
     assert p99 in (999, 1000)
     random_, true = np.random.default_rng(4), -math.log(0.1)
-    below = sum((estimate_tail(list(random_.exponential(1.0, 300)), 0.90) or 0) < true for _ in range(400))
+    below = sum(
+        (estimate_tail(list(random_.exponential(1.0, 300)), 0.90) or 0) < true for _ in range(400)
+    )
     assert below / 400 <= 0.01 + 4 * math.sqrt(0.01 * 0.99 / 400)
 
 
@@ -236,10 +285,19 @@ LOOSE = SuspicionLimits(disturbed=1.1)
             0,
         ),
         (rounds(100, 106, 106), replace(LOOSE, rounds=3), [], 0),  # too few for two halves
-        (rounds(100, 100, 100, 150, 150, 100, 100), replace(LOOSE, width=1), [], 2),  # the middle is in neither half
+        (
+            rounds(100, 100, 100, 150, 150, 100, 100),
+            replace(LOOSE, width=1),
+            [],
+            2,
+        ),  # the middle is in neither half
         ([*quiet(8, probe_ms=(5.0, 5.1)), block(100, 8, probe_ms=(5.0, 7.9))], None, [], 1),
         (
-            [*quiet(7, probe_ms=(5.0, 5.1)), block(100, 7, probe_ms=(5.0, 7.9)), block(100, 8, probe_ms=(5.0, 7.9))],
+            [
+                *quiet(7, probe_ms=(5.0, 5.1)),
+                block(100, 7, probe_ms=(5.0, 7.9)),
+                block(100, 8, probe_ms=(5.0, 7.9)),
+            ],
             None,
             ["2 of 9 blocks disturbed: probe up to 1.58 times its best"],
             2,
@@ -250,8 +308,18 @@ LOOSE = SuspicionLimits(disturbed=1.1)
             ["1 of 5 blocks disturbed: foreign processes took up to 6 % of the machine"],
             1,
         ),
-        (quiet(steal=0.09), None, ["6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor"], 6),
-        ([*quiet(5), block(100, 5, others=2)], None, ["another sweep ran beside 1 of 6 blocks"], 1),  # kept: text
+        (
+            quiet(steal=0.09),
+            None,
+            ["6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor"],
+            6,
+        ),
+        (
+            [*quiet(5), block(100, 5, others=2)],
+            None,
+            ["another sweep ran beside 1 of 6 blocks"],
+            1,
+        ),  # kept: text
     ],
     ids=[
         "width",
@@ -279,7 +347,9 @@ def test_reasons_for_suspicion(
 def test_best_probe_of_the_run_reveals_a_row_that_is_slow_throughout() -> None:
     slow = quiet(probe_ms=(8.0, 8.0))
     assert estimate(slow).suspect == []
-    assert estimate(slow, best_probe_ms=5.0).suspect == ["6 of 6 blocks disturbed: probe up to 1.60 times its best"]
+    assert estimate(slow, best_probe_ms=5.0).suspect == [
+        "6 of 6 blocks disturbed: probe up to 1.60 times its best"
+    ]
 
 
 def test_flips_that_no_probe_sees_show_between_rounds() -> None:
@@ -289,16 +359,22 @@ def test_flips_that_no_probe_sees_show_between_rounds() -> None:
     assert row.latency_ms == pytest.approx(160), "disturbed blocks count in the median"
     isolated = [block(ms, number, "isolated") for number, ms in enumerate((200, 200, 260))]
     causes = find_disturbances([*quiet(3), *isolated], SuspicionLimits(), None)
-    assert list(map(bool, causes)) == [False] * 5 + [True], "isolated blocks are compared with isolated ones"
+    assert list(map(bool, causes)) == [False] * 5 + [True], (
+        "isolated blocks are compared with isolated ones"
+    )
 
 
 def test_all_reasons_are_reported_at_once() -> None:
-    row = estimate([block(100, 0, others=1), block(160, 1, foreign_cpu=0.2, steal=0.1, probe_ms=(5.0, 9.0))])
+    row = estimate(
+        [block(100, 0, others=1), block(160, 1, foreign_cpu=0.2, steal=0.1, probe_ms=(5.0, 9.0))]
+    )
     assert [reason.split()[0] for reason in row.suspect] == ["only", "interval", "2", "another"]
     assert all(";" not in reason for reason in row.suspect), "they are joined by semicolons"
 
 
-@pytest.mark.parametrize("name", [limit.name for limit in fields(SuspicionLimits) if limit.name != "disturbed"])
+@pytest.mark.parametrize(
+    "name", [limit.name for limit in fields(SuspicionLimits) if limit.name != "disturbed"]
+)
 def test_each_limit_decides(name: str) -> None:
     """A row that breaks every rule has a reason less when one limit is out of reach."""
     blocks = [
@@ -306,7 +382,9 @@ def test_each_limit_decides(name: str) -> None:
         block(130, 4, probe_ms=(5.0, 5.0)),
     ]
     loose = replace(SuspicionLimits(), **{name: 0 if name == "rounds" else 99})
-    all_reasons, fewer = (" ".join(estimate(blocks, limits).suspect) for limits in (SuspicionLimits(), loose))
+    all_reasons, fewer = (
+        " ".join(estimate(blocks, limits).suspect) for limits in (SuspicionLimits(), loose)
+    )
     assert len(fewer) < len(all_reasons)
 
 
@@ -316,7 +394,10 @@ def test_each_limit_decides(name: str) -> None:
 @given(lengths, st.randoms(use_true_random=False))
 def test_order_of_rounds_changes_only_the_drift(drawn: list[int], shuffle: random.Random) -> None:
     def without_drift(row: Estimate) -> dict[str, Any]:
-        return {**asdict(row), "suspect": [reason for reason in row.suspect if not reason.startswith("drift")]}
+        return {
+            **asdict(row),
+            "suspect": [reason for reason in row.suspect if not reason.startswith("drift")],
+        }
 
     blocks = rounds(*drawn, **PROBE)
     numbers = list(range(len(blocks)))
@@ -359,18 +440,23 @@ def test_row_put_off_by_flips_is_suspect_or_contains_the_quiet_value(blind: bool
 
 def test_drift_and_disturbed_blocks_are_detected_and_outliers_do_not_matter() -> None:
     drifting = simulate_sweeps(30, Scenario("drift", {**QUIET, "drift": 0.0015}))
-    assert all(any(reason.startswith("drift") for reason in sweep.row.suspect) for sweep in drifting)
+    assert all(
+        any(reason.startswith("drift") for reason in sweep.row.suspect) for sweep in drifting
+    )
     outlying = simulate_sweeps(60, Scenario("outliers", {**QUIET, "outliers": (0.005, 5.0)}))
     assert median(abs(sweep.row.latency_ms / sweep.quiet_ms - 1) for sweep in outlying) < 0.01
     assert share([sweep.misleads for sweep in outlying]) == 0.0
     flipping = simulate_sweeps(40, Scenario("flips", {**QUIET, "regimes": (1.6, 5.0, 15.0)}))
     assert sum(sweep.truly_disturbed for sweep in flipping) > 60
-    assert sum(sweep.caught for sweep in flipping) >= 0.95 * sum(sweep.truly_disturbed for sweep in flipping)
+    assert sum(sweep.caught for sweep in flipping) >= 0.95 * sum(
+        sweep.truly_disturbed for sweep in flipping
+    )
 
 
 def test_step_of_several_batches_counts_each_of_them() -> None:
     stamps = tuple(
-        (start * 1000, start * 1000, start * 1000 + 100, start * 1000 + 900, (start + 1) * 1000) for start in range(8)
+        (start * 1000, start * 1000, start * 1000 + 100, start * 1000 + 900, (start + 1) * 1000)
+        for start in range(8)
     )
     alone, several = (
         Block(0, number, 4, "amortised", "2026-11-27T12:00:00Z", (stamps,), batches_per_step=steps)
@@ -379,7 +465,9 @@ def test_step_of_several_batches_counts_each_of_them() -> None:
     assert several.window.throughput == pytest.approx(5 * alone.window.throughput)
     row, single = estimate([several]), estimate([alone])
     assert row.latency_ms == pytest.approx(single.latency_ms / 5)
-    assert (row.infer_ms, row.preprocess_ms) == pytest.approx((single.infer_ms / 5, single.preprocess_ms / 5))
+    assert (row.infer_ms, row.preprocess_ms) == pytest.approx(
+        (single.infer_ms / 5, single.preprocess_ms / 5)
+    )
     assert (several.iterations, alone.iterations) == (8 * 5, 8)
     assert several.to_json()["batches_per_step"] == 5
     assert "batches_per_step" not in alone.to_json()

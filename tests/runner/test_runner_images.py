@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import UnusableImagesError
-from ipu_results.runner.inputs import ImageStream, decode_image, find_usable_images, hash_images, normalise_images
+from ipu_results.runner.inputs import (
+    ImageStream,
+    decode_image,
+    find_usable_images,
+    hash_images,
+    normalise_images,
+)
 from PIL import Image
 
 SIZE = (8, 8)
@@ -26,7 +32,9 @@ def number_pixels(height: int, width: int) -> np.ndarray:
 
 def encode(image: Image.Image | np.ndarray, kind: str = "PNG", **options: object) -> bytes:
     written = BytesIO()
-    (Image.fromarray(image) if isinstance(image, np.ndarray) else image).save(written, kind, **options)
+    (Image.fromarray(image) if isinstance(image, np.ndarray) else image).save(
+        written, kind, **options
+    )
     return written.getvalue()
 
 
@@ -61,7 +69,9 @@ def test_padding_is_black_whatever_zero_means_in_the_file(mode: str) -> None:
 
 
 @given(*[st.integers(1, 40)] * 4)
-def test_crop_of_any_size_pads_first_and_crops_then(rows: int, columns: int, height: int, width: int) -> None:
+def test_crop_of_any_size_pads_first_and_crops_then(
+    rows: int, columns: int, height: int, width: int
+) -> None:
     pixels = number_pixels(rows, columns)
     down, along = max(height - rows, 0), max(width - columns, 0)
     padded = np.pad(pixels, ((down // 2, (down + 1) // 2), (along // 2, (along + 1) // 2), (0, 0)))
@@ -87,7 +97,10 @@ def test_orientation_is_not_applied() -> None:
         (Image.new("1", (9, 9), 1), [255, 255, 255]),
         (Image.new("LA", (9, 9), (77, 10)), [77, 77, 77]),
         (Image.new("RGBA", (9, 9), (1, 2, 3, 0)), [1, 2, 3]),
-        (Image.new("RGB", (9, 9), (200, 100, 50)).convert("P", palette=Image.Palette.ADAPTIVE), [200, 100, 50]),
+        (
+            Image.new("RGB", (9, 9), (200, 100, 50)).convert("P", palette=Image.Palette.ADAPTIVE),
+            [200, 100, 50],
+        ),
         (Image.fromarray(np.full((9, 9), 0x1234, np.uint16)), [0x12, 0x12, 0x12]),
         (Image.fromarray(np.full((9, 9), 0xFFFF, np.uint16)), [255, 255, 255]),
     ],
@@ -104,7 +117,9 @@ def test_palette_with_transparent_colours_is_read_without_a_warning() -> None:
 
 
 def test_cmyk_and_grey_jpeg_become_rgb() -> None:
-    cyan = decode_image(encode(Image.new("CMYK", (9, 9), (255, 0, 0, 0)), "JPEG", quality=100), *SIZE)
+    cyan = decode_image(
+        encode(Image.new("CMYK", (9, 9), (255, 0, 0, 0)), "JPEG", quality=100), *SIZE
+    )
     assert np.abs(cyan.astype(int) - [0, 255, 255]).max() <= 3
     grey = decode_image(encode(Image.new("L", (9, 9), 77), "JPEG", quality=100), *SIZE)
     assert np.ptp(grey, axis=-1).max() == 0
@@ -134,7 +149,9 @@ def test_every_pixel_value_is_normalised_by_the_formula(dtype: str, ulps: int) -
     every = np.repeat(np.arange(256, dtype=np.uint8).reshape(16, 16, 1), 3, axis=-1)
     pixels = normalise_images([every], dtype)[0]
     assert pixels.dtype == dtype
-    formula = np.moveaxis((every.astype(np.float64) / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225], -1, -3)
+    formula = np.moveaxis(
+        (every.astype(np.float64) / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225], -1, -3
+    )
     # near zero the difference of two figures near 0.5 has the error of those
     unit = np.spacing(np.maximum(np.abs(formula), 0.5).astype(dtype)).astype(np.float64)
     assert (np.abs(pixels - formula) <= ulps * unit).all()
@@ -145,7 +162,9 @@ def test_batch_is_contiguous_and_in_order(dtype: str) -> None:
     crops = [number_pixels(4, 6), number_pixels(5, 6)[1:], number_pixels(4, 7)[:, 1:]]
     batch = normalise_images(crops, dtype)
     assert (batch.shape, batch.flags.c_contiguous) == ((3, 3, 4, 6), True)
-    assert np.array_equal(batch, np.concatenate([normalise_images([crop], dtype) for crop in crops]))
+    assert np.array_equal(
+        batch, np.concatenate([normalise_images([crop], dtype) for crop in crops])
+    )
     with pytest.raises(ValueError, match="float32 or float16, not int8"):
         normalise_images(crops, "int8")
 
@@ -163,13 +182,24 @@ def fill(folder: Path, **files: bytes) -> Path:
 
 
 def test_images_are_listed_by_suffix_in_order_up_to_a_maximum(tmp_path: Path) -> None:
-    fill(tmp_path, c_jpg=JPEG, b_PNG=encode(smooth()), a_JPeG=JPEG, d_gif=JPEG, readme_txt=b"", B_jpg=JPEG)
+    fill(
+        tmp_path,
+        c_jpg=JPEG,
+        b_PNG=encode(smooth()),
+        a_JPeG=JPEG,
+        d_gif=JPEG,
+        readme_txt=b"",
+        B_jpg=JPEG,
+    )
     (tmp_path / "inner.jpg").mkdir()
     before = list(warnings.filters)
     assert find_usable_images(tmp_path, 10, SIZE) == (["B.jpg", "a.JPeG", "b.PNG", "c.jpg"], [])
     assert warnings.filters == before
     fill(tmp_path, A_jpg=b"broken", z_jpg=b"broken")
-    assert find_usable_images(tmp_path, 2, SIZE) == (["B.jpg", "a.JPeG"], ["A.jpg: is neither JPEG nor PNG"])
+    assert find_usable_images(tmp_path, 2, SIZE) == (
+        ["B.jpg", "a.JPeG"],
+        ["A.jpg: is neither JPEG nor PNG"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -247,8 +277,14 @@ def open_stream(folder: Path, **options: object) -> ImageStream:
 def greys(stream: ImageStream) -> list[int]:
     """Return the numbers of the images of the next batch."""
     batch = stream.prepare(stream.load())
-    assert (batch.shape[1:], batch.dtype, batch.flags.c_contiguous) == ((3, 8, 8), stream.dtype, True)
-    return [round(float(value)) for value in (batch[:, 0, 0, 0].astype(float) * 0.229 + 0.485) * 255]
+    assert (batch.shape[1:], batch.dtype, batch.flags.c_contiguous) == (
+        (3, 8, 8),
+        stream.dtype,
+        True,
+    )
+    return [
+        round(float(value)) for value in (batch[:, 0, 0, 0].astype(float) * 0.229 + 0.485) * 255
+    ]
 
 
 def test_stream_goes_round(five: Path) -> None:
@@ -256,7 +292,10 @@ def test_stream_goes_round(five: Path) -> None:
     assert [greys(stream) for _ in range(4)] == [[0, 1, 2], [3, 4, 0], [1, 2, 3], [4, 0, 1]]
     assert greys(open_stream(five, micro_batch=7)) == [0, 1, 2, 3, 4, 0, 1]
     sessions = [open_stream(five, micro_batch=2, first=first, step=2) for first in (0, 1)]
-    assert [[greys(stream) for stream in sessions] for _ in range(2)] == [[[0, 2], [1, 3]], [[4, 1], [0, 2]]]
+    assert [[greys(stream) for stream in sessions] for _ in range(2)] == [
+        [[0, 2], [1, 3]],
+        [[4, 1], [0, 2]],
+    ]
 
 
 def test_file_that_vanishes_or_is_damaged_meanwhile_is_named(five: Path) -> None:

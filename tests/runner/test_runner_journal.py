@@ -1,4 +1,6 @@
-"""The journal of a run: what a kill, a full disk, damage or a second process leaves, and that publishing is atomic."""
+"""The journal of a run: what a kill, a full disk, damage or a second process leaves, and that
+publishing is atomic.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ STEPS: list[dict[str, Any]] = [
     {"step": "block", "block": {"stamps": [], "items": 1e-300}},
     {"step": "excluded", "batch_size": 12, "reason": "out of memory"},
 ]
-FILES = {"record.json": b"{}\n", "points.csv": b"a,b\n1,2\n", "stamps.parquet": bytes(range(256)) * 40}
+FILES = {
+    "record.json": b"{}\n",
+    "points.csv": b"a,b\n1,2\n",
+    "stamps.parquet": bytes(range(256)) * 40,
+}
 
 
 def write_steps(out: Path, steps: list[dict[str, Any]] = STEPS) -> Journal:
@@ -69,7 +75,9 @@ def test_every_prefix_loads_its_whole_lines_and_can_be_continued(tmp_path: Path)
     data = path.read_bytes()
     assert [json.loads(line) for line in data.decode("ascii").splitlines()] == STEPS
     for length in range(len(data) + 1):
-        path.write_bytes(data[:length] + bytes(length % 9))  # zeros as a file system leaves them after a power cut
+        path.write_bytes(
+            data[:length] + bytes(length % 9)
+        )  # zeros as a file system leaves them after a power cut
         whole = STEPS[: data[:length].count(b"\n")]
         assert load_steps(tmp_path) == whole
         journal = Journal(tmp_path, RUN_ID)
@@ -82,8 +90,12 @@ def test_every_prefix_loads_its_whole_lines_and_can_be_continued(tmp_path: Path)
 
 
 @pytest.mark.parametrize("line", [1, 4])
-@pytest.mark.parametrize("damage", [b"{", b"[]", b"7", b"", b"\0" * 40, b"\xff\xfe", b'{"step": "block"} {}'])
-def test_damaged_line_is_named_and_the_journal_kept(tmp_path: Path, line: int, damage: bytes) -> None:
+@pytest.mark.parametrize(
+    "damage", [b"{", b"[]", b"7", b"", b"\0" * 40, b"\xff\xfe", b'{"step": "block"} {}']
+)
+def test_damaged_line_is_named_and_the_journal_kept(
+    tmp_path: Path, line: int, damage: bytes
+) -> None:
     """Even where no step can be read: a person may still repair it."""
     path = write_steps(tmp_path).path
     lines = path.read_bytes().split(b"\n")
@@ -97,7 +109,9 @@ def test_damaged_line_is_named_and_the_journal_kept(tmp_path: Path, line: int, d
 
 
 def test_missing_journal_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: has no journal: No such file or directory$"):
+    with pytest.raises(
+        DamagedRunError, match=f"^{RUN_ID}: has no journal: No such file or directory$"
+    ):
         load_steps(tmp_path)
 
 
@@ -126,7 +140,9 @@ class FullDisk:
 
 
 @pytest.mark.parametrize("room", [0, 1, 100])
-def test_full_disk_keeps_the_steps_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+def test_full_disk_keeps_the_steps_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
     journal = write_steps(tmp_path, STEPS[:2])
     before = journal.path.read_bytes()
     with monkeypatch.context() as full:
@@ -134,7 +150,9 @@ def test_full_disk_keeps_the_steps_before(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(DamagedRunError) as caught:
             journal.append("block", more="x" * 200)
     place = re.escape(str(journal.folder))
-    message = rf"{RUN_ID}: {place}: 2 steps are kept, the next cannot be written: No space left on device"
+    message = (
+        rf"{RUN_ID}: {place}: 2 steps are kept, the next cannot be written: No space left on device"
+    )
     assert re.fullmatch(message, str(caught.value))
     assert journal.path.read_bytes() == before
     for step in STEPS[2:]:
@@ -150,11 +168,16 @@ def test_partial_writes_make_one_line(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("call", ["fsync", "ftruncate", "open"])
-def test_failing_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_failing_disk_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
     journal = write_steps(tmp_path, STEPS[:3])
     with monkeypatch.context() as broken:
         broken.setattr(os, call, lambda *_: _break())
-        with pytest.raises(DamagedRunError, match="3 steps are kept, the next cannot be written: Input/output error"):
+        with pytest.raises(
+            DamagedRunError,
+            match="3 steps are kept, the next cannot be written: Input/output error",
+        ):
             journal.append(**STEPS[3])
     assert load_steps(tmp_path) == STEPS[:3] == journal.steps
 
@@ -172,7 +195,9 @@ def test_one_process_measures_a_run(tmp_path: Path) -> None:
         program = "import sys, pathlib\nfrom ipu_results.runner.record import Journal\n"
         program += "with Journal(pathlib.Path(sys.argv[1]), sys.argv[2]).lock(): print('locked')"
         command = [sys.executable, "-c", program, str(tmp_path), RUN_ID]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
+        )
         assert (done.returncode, done.stdout) == (1, "")
         assert f"DamagedRunError: {message}" in done.stderr
         assert list_unfinished(tmp_path) == [other, RUN_ID]
@@ -211,7 +236,9 @@ def holds_no_document(raw: Path) -> bool:
     return True
 
 
-def _stop_at_call(patched: pytest.MonkeyPatch, at: int, stop: Callable[[], None], after: bool) -> list[str]:
+def _stop_at_call(
+    patched: pytest.MonkeyPatch, at: int, stop: Callable[[], None], after: bool
+) -> list[str]:
     """Stop before or after the call of this number of those that change the disk; return the calls."""
     calls: list[str] = []
 
@@ -266,10 +293,16 @@ def test_publishing_is_all_or_nothing(
     assert states == {True, False}
 
 
-def test_kill_between_rename_and_removal_is_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kill_between_rename_and_removal_is_cleaned_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal = write_steps(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(journals.shutil, "rmtree", lambda *_, **__: _stop() if (tmp_path / RUN_ID).exists() else None)
+        patched.setattr(
+            journals.shutil,
+            "rmtree",
+            lambda *_, **__: _stop() if (tmp_path / RUN_ID).exists() else None,
+        )
         with pytest.raises(StoppedError):
             journal.publish(FILES)
     assert list_names(tmp_path) == [RUN_ID, f"{RUN_ID}.unfinished"]
@@ -281,7 +314,9 @@ def test_kill_between_rename_and_removal_is_cleaned_up(tmp_path: Path, monkeypat
 def test_published_run_is_never_overwritten(tmp_path: Path) -> None:
     write_steps(tmp_path).publish(FILES)
     again = write_steps(tmp_path)
-    with pytest.raises(DamagedRunError, match=f"^{RUN_ID}: cannot be written: Directory not empty$"):
+    with pytest.raises(
+        DamagedRunError, match=f"^{RUN_ID}: cannot be written: Directory not empty$"
+    ):
         again.publish({"record.json": b"another"})
     assert read_published(tmp_path) == FILES
     assert load_steps(tmp_path) == STEPS
@@ -289,7 +324,11 @@ def test_published_run_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_unfinished_runs_are_listed_in_their_order(tmp_path: Path) -> None:
-    ids = ["20261121-134501-null-null-0000", "20251121-134501-popart-ipu-ffff", "20261121-134500-null-null-1111"]
+    ids = [
+        "20261121-134501-null-null-0000",
+        "20251121-134501-popart-ipu-ffff",
+        "20261121-134500-null-null-1111",
+    ]
     for run_id in ids:
         with (journal := Journal(tmp_path, run_id)).lock():
             journal.append("opened")

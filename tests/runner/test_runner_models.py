@@ -40,8 +40,12 @@ def store(model: onnx.ModelProto, folder: Path, name: str = "tiny.onnx") -> str:
     return str(path)
 
 
-def agreement(model: PreparedModel, x: np.ndarray, plain: PreparedModel, y: np.ndarray) -> tuple[float, float]:
-    cosine, top1 = compare_outputs(compute_reference(model.path, x), compute_reference(plain.path, y))
+def agreement(
+    model: PreparedModel, x: np.ndarray, plain: PreparedModel, y: np.ndarray
+) -> tuple[float, float]:
+    cosine, top1 = compare_outputs(
+        compute_reference(model.path, x), compute_reference(plain.path, y)
+    )
     assert cosine is not None
     return cosine, top1
 
@@ -57,14 +61,24 @@ def test_file_is_run_unchanged(tmp_path: Path) -> None:
     assert model.path.read_bytes() == Path(source).read_bytes()
     assert (model.name, model.precision, model.input_name) == ("tiny", "fp32", "image")
     assert (model.channels, model.height, model.width, model.outputs) == (3, SIDE, SIDE, CLASSES)
-    assert prepare_model(source, "bf16", tmp_path) == model == prepare_model(source, "fp32", tmp_path)
+    assert (
+        prepare_model(source, "bf16", tmp_path) == model == prepare_model(source, "fp32", tmp_path)
+    )
 
 
 def test_built_in_network_has_the_same_bytes_each_time(tmp_path: Path) -> None:
-    plain, half = (prepare_model("efficientnet-b0", precision, tmp_path) for precision in (None, "fp16"))
-    again = hashlib.sha256(networks.build("efficientnet-b0", weights=True).SerializeToString()).hexdigest()
+    plain, half = (
+        prepare_model("efficientnet-b0", precision, tmp_path) for precision in (None, "fp16")
+    )
+    again = hashlib.sha256(
+        networks.build("efficientnet-b0", weights=True).SerializeToString()
+    ).hexdigest()
     assert (plain.sha256, plain.source_sha256) == (again, again)
-    assert (plain.weights, plain.name, plain.outputs) == ("random-he-seed0", "efficientnet-b0", 1000)
+    assert (plain.weights, plain.name, plain.outputs) == (
+        "random-he-seed0",
+        "efficientnet-b0",
+        1000,
+    )
     graph = onnx.load(plain.path)
     assert any(node.op_type == "BatchNormalization" for node in graph.graph.node)
     assert (graph.opset_import[0].version, graph.ir_version) == (11, 6)
@@ -94,7 +108,11 @@ def test_int8_quantises_the_convolutions_and_agrees(tmp_path: Path) -> None:
     graph = onnx.load(small.path).graph
     kinds = [node.op_type for node in graph.node]
     assert (kinds.count("Conv"), kinds.count("BatchNormalization")) == (3, 0)
-    weights = [numpy_helper.to_array(tensor) for tensor in graph.initializer if tensor.data_type == TensorProto.INT8]
+    weights = [
+        numpy_helper.to_array(tensor)
+        for tensor in graph.initializer
+        if tensor.data_type == TensorProto.INT8
+    ]
     largest = max(int(np.abs(weight.astype(int)).max()) for weight in weights if weight.ndim == 4)
     assert 60 <= largest <= 64  # seven bits
     cosine, top1 = agreement(small, images(20), plain, images(20))
@@ -105,7 +123,9 @@ def test_int8_quantises_the_convolutions_and_agrees(tmp_path: Path) -> None:
 
 def test_int8_depends_on_its_images_only(tmp_path: Path) -> None:
     source = store(network(), tmp_path)
-    first, again, other = (prepare_model(source, "int8", tmp_path, images(4, seed)).sha256 for seed in (1, 1, 2))
+    first, again, other = (
+        prepare_model(source, "int8", tmp_path, images(4, seed)).sha256 for seed in (1, 1, 2)
+    )
     assert first == again != other
     for calibration in (None, images(0)):
         with pytest.raises(RunnerError, match="needs images to calibrate int8 with"):
@@ -124,7 +144,9 @@ def test_static_batch_becomes_symbolic(tmp_path: Path) -> None:
     free = prepare_model(store(network(), tmp_path), None, tmp_path)
     fixed = prepare_model(store(network(batch=4), tmp_path, "fixed.onnx"), None, tmp_path)
     assert fixed.sha256 != fixed.weights == fixed.source_sha256
-    assert np.array_equal(compute_reference(fixed.path, images(3)), compute_reference(free.path, images(3)))
+    assert np.array_equal(
+        compute_reference(fixed.path, images(3)), compute_reference(free.path, images(3))
+    )
 
 
 def test_external_data_are_included_and_hashed(tmp_path: Path) -> None:
@@ -135,7 +157,9 @@ def test_external_data_are_included_and_hashed(tmp_path: Path) -> None:
     model = prepare_model(str(path), None, tmp_path)
     tensors = onnx.load(model.path, load_external_data=False).graph.initializer
     assert not any(tensor.external_data for tensor in tensors)
-    assert np.array_equal(compute_reference(model.path, images(2)), compute_reference(inside.path, images(2)))
+    assert np.array_equal(
+        compute_reference(model.path, images(2)), compute_reference(inside.path, images(2))
+    )
     both = path.read_bytes() + path.with_name("big.weights").read_bytes()
     assert model.weights == model.source_sha256 == hashlib.sha256(both).hexdigest()
     path.with_name("big.weights").unlink()
@@ -180,7 +204,9 @@ def test_source_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.onnx").write_text("no protobuf\n")
     with pytest.raises(RunnerError, match=r"text\.onnx: cannot be read as an ONNX model"):
         prepare_model(str(tmp_path / "text.onnx"), None, tmp_path)
-    with pytest.raises(RunnerError, match="resnet51: is neither a file nor a built-in network: resnext101-32x4d, "):
+    with pytest.raises(
+        RunnerError, match="resnet51: is neither a file nor a built-in network: resnext101-32x4d, "
+    ):
         prepare_model("resnet51", None, tmp_path)
 
 
@@ -223,7 +249,9 @@ REFERENCE = np.array([[3.0, 4.0], [1.0, 0.0]])
         (np.ones((0, 3)), np.ones((0, 3)), (None, 0.0)),
     ],
 )
-def test_agreement_by_hand(outputs: object, reference: object, agreement: tuple[object, float]) -> None:
+def test_agreement_by_hand(
+    outputs: object, reference: object, agreement: tuple[object, float]
+) -> None:
     assert compare_outputs(np.array(outputs), np.array(reference)) == agreement
 
 

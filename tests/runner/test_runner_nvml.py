@@ -1,4 +1,7 @@
-"""The energy counter of NVIDIA GPUs, on a fake of pynvml: the right GPU, or a reason for the missing figure."""
+"""The energy counter of NVIDIA GPUs, on a fake of pynvml: the right GPU, or a reason for the
+missing figure.
+"""
+
 # ruff: noqa: N802 (names of NVML)
 
 from __future__ import annotations
@@ -73,7 +76,11 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
 def test_millijoules_over_the_window_are_watts(nvml: FakeNvml) -> None:
     meter = NvmlMeter("cuda:1")
     meter.clock = tick(100.0, 105.0)
-    assert (meter.scope, meter.name, meter.min_window_s) == ("device", "NVML energy counter, NVIDIA H200", 5.0)
+    assert (meter.scope, meter.name, meter.min_window_s) == (
+        "device",
+        "NVML energy counter, NVIDIA H200",
+        5.0,
+    )
     meter.start()
     nvml.energy[0] += 999_999
     nvml.energy[1] += 1_500_000
@@ -110,14 +117,21 @@ def test_window_that_nvml_cannot_resolve_has_a_reason(
     ("state", "device", "reason"),
     [
         ({"failing": {"energy"}}, "cuda:0", "the energy counter of NVML: not supported"),
-        ({"failing": {"energy", "shutdown"}}, "cuda:0", "the energy counter of NVML: not supported"),
+        (
+            {"failing": {"energy", "shutdown"}},
+            "cuda:0",
+            "the energy counter of NVML: not supported",
+        ),
         ({"failing": {"init"}}, "cuda:0", "no NVML: not supported"),
         ({"mig": 1}, "cuda:0", "the GPU is divided (MIG), and NVML counts the energy of the whole"),
         (None, "cuda:0", "no NVML: nvidia-ml-py is not installed"),
         ({"mig": None}, "cuda", None),
         ({}, "tensorrt:1", None),
         ({}, "cuda:7", "no GPU in NVML: invalid argument"),
-        *(({}, name, f"{name} is not the name of an NVIDIA GPU, and NVML reads no other") for name in OTHERS),
+        *(
+            ({}, name, f"{name} is not the name of an NVIDIA GPU, and NVML reads no other")
+            for name in OTHERS
+        ),
     ],
 )
 def test_gpu_has_a_counter_or_a_reason(

@@ -50,7 +50,11 @@ def test_order_is_frozen() -> None:
 def test_rounds_and_seeds_differ_in_their_order() -> None:
     """Of 720 orders twenty hardly ever share one."""
     plans = [SweepPlan(BATCHES, 2, seed=seed) for seed in range(20)]
-    orders = [[visit.batch_size for visit in plan.list_visits(number)] for plan in plans for number in (1, 3)]
+    orders = [
+        [visit.batch_size for visit in plan.list_visits(number)]
+        for plan in plans
+        for number in (1, 3)
+    ]
     assert len(set(map(tuple, orders))) >= 38
 
 
@@ -70,15 +74,25 @@ def test_rounds_of_ten_seconds_within_minimum_budget_and_maximum(
 
 @given(plans, st.floats(0.001, 10))
 def test_mean_round_is_as_long_as_its_blocks(plan: SweepPlan, seconds: float) -> None:
-    """Over two rounds: each block takes its minimum time, or its minimum iterations where those take longer."""
+    """Over two rounds: each block takes its minimum time, or its minimum iterations where those
+    take longer.
+    """
     batch_s = {batch: seconds * batch for batch in plan.batch_sizes}
     longest = {batch: max(plan.block_s, plan.iterations * batch_s[batch]) for batch in batch_s}
-    two = sum(longest[visit.batch_size] for number in range(ISOLATED_EVERY) for visit in plan.list_visits(number))
+    two = sum(
+        longest[visit.batch_size]
+        for number in range(ISOLATED_EVERY)
+        for visit in plan.list_visits(number)
+    )
     assert plan.estimate_round_s(batch_s) == pytest.approx(two / ISOLATED_EVERY)
 
 
-@pytest.mark.parametrize(("sizes", "sessions", "named"), [((2, 3), 2, 3), ((4, 0), 1, 0), ((2, 4, 6), 4, 2)])
-def test_batch_size_that_sessions_cannot_share_is_refused(sizes: tuple[int, ...], sessions: int, named: int) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "sessions", "named"), [((2, 3), 2, 3), ((4, 0), 1, 0), ((2, 4, 6), 4, 2)]
+)
+def test_batch_size_that_sessions_cannot_share_is_refused(
+    sizes: tuple[int, ...], sessions: int, named: int
+) -> None:
     message = f"^batch {named} cannot be shared evenly by {sessions} sessions; see --sessions$"
     with pytest.raises(RunnerError, match=message):
         check_batch_sizes(sizes, sessions)

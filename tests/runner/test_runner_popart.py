@@ -1,4 +1,6 @@
-"""The PopART backend against a fake (fakes/popart), in processes of their own: the order of imports matters."""
+"""The PopART backend against a fake (fakes/popart), in processes of their own: the order of imports
+matters.
+"""
 
 from __future__ import annotations
 
@@ -53,18 +55,30 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("static")
     made = {str(batch): build_tiny_model(SIZE, CLASSES, batch) for batch in (1, 2, 5)}
     made |= {name: build_tiny_model(SIZE, CLASSES, 1) for name in ("opset", "ir")}
-    made |= {"symbolic": build_tiny_model(SIZE, CLASSES), "inputs": build_tiny_model(SIZE, CLASSES, 1, inputs=2)}
+    made |= {
+        "symbolic": build_tiny_model(SIZE, CLASSES),
+        "inputs": build_tiny_model(SIZE, CLASSES, 1, inputs=2),
+    }
     made["opset"].opset_import[0].version, made["ir"].ir_version = 12, 8
     for name, model in made.items():
         onnx.save(model, folder / f"{name}.onnx")
     return {name: str(folder / f"{name}.onnx") for name in made}
 
 
-def drive(script: str, models: dict[str, str], package: Path | str = FAKES, **environment: str) -> dict[str, Any]:
-    """Return what a script leaves as `result` in a process where `popart` is the fake, or another package."""
+def drive(
+    script: str, models: dict[str, str], package: Path | str = FAKES, **environment: str
+) -> dict[str, Any]:
+    """Return what a script leaves as `result` in a process where `popart` is the fake, or another
+    package.
+    """
     variables = {key: value for key, value in os.environ.items() if not key.startswith("POP")}
-    variables |= {"PYTHONPATH": os.pathsep.join([str(package), str(ROOT / "pipeline"), str(ROOT)]), **environment}
-    whole = f"MODELS, SIZE = {models!r}, {SIZE}\n{PRELUDE}\n{script}\nprint('\\n' + json.dumps(result))"
+    variables |= {
+        "PYTHONPATH": os.pathsep.join([str(package), str(ROOT / "pipeline"), str(ROOT)]),
+        **environment,
+    }
+    whole = (
+        f"MODELS, SIZE = {models!r}, {SIZE}\n{PRELUDE}\n{script}\nprint('\\n' + json.dumps(result))"
+    )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", whole],
         env=variables,
@@ -135,7 +149,9 @@ result["none"] = refuse(backend.open, spec(options={"batches_per_step": 0}))
     np.testing.assert_array_equal(np.array(result["step"]), np.concatenate(result["apart"]))
     assert not np.array_equal(result["apart"][0], result["apart"][1])
     assert "takes images as float16 (6, 3, 8, 8)" in result["one"]
-    assert any(note.startswith("batches per step: 3 in a stream, 1 alone") for note in result["notes"])
+    assert any(
+        note.startswith("batches per step: 3 in a stream, 1 alone") for note in result["notes"]
+    )
     assert result["none"] == "batches_per_step is a whole number from 1, not 0"
 
 
@@ -165,7 +181,9 @@ for model in (MODELS["1"], os.environ["OTHER"], MODELS["1"]):
     backend.open(spec(micro_batches=(1,), options=options)).close()
 result = {"cached": popart._session.CACHED, "wrong": refuse(backend.open, spec(options={"engine_cache": False}))}
 """
-    result = drive(script, models, CACHE=str(tmp_path / "engines"), OTHER=str(tmp_path / "other.onnx"))
+    result = drive(
+        script, models, CACHE=str(tmp_path / "engines"), OTHER=str(tmp_path / "other.onnx")
+    )
     assert result["cached"] == [False, False, True]
     assert result["wrong"] == 'engine_cache is a folder, or "" for none, not False'
 
@@ -247,7 +265,10 @@ result = {"message": message, "same": session.run(images(1)).tolist() == before}
 session.close()
 result |= {"all": refuse(backend.open, spec(micro_batches=(5,))), "left": popart.attached()}
 """
-    weights = sum(len(tensor.raw_data) for tensor in build_tiny_model(SIZE, CLASSES, 1).graph.initializer) // 2
+    weights = (
+        sum(len(tensor.raw_data) for tensor in build_tiny_model(SIZE, CLASSES, 1).graph.initializer)
+        // 2
+    )
     limit = weights + 2 * 3 * SIZE * SIZE * 2
     result = drive(script, models, POPART_FAKE_SDK=sdk, POPART_FAKE_MEMORY=str(limit))
     message = "the model does not fit in the memory of one IPU at micro-batch 5"
@@ -264,12 +285,17 @@ result |= {"none": refuse(backend.open, spec(micro_batches=(3,))), "left": popar
 result |= {"int8": refuse(backend.open, spec(precision="int8")), "device": refuse(backend.open, spec(device="cpu"))}
 """
     result = drive(script, models)
-    assert result["symbolic"] == "the model of micro-batch 1 has the shape (0, 3, 8, 8): it must be static"
+    assert (
+        result["symbolic"]
+        == "the model of micro-batch 1 has the shape (0, 3, 8, 8): it must be static"
+    )
     assert result["2"] == "the model of micro-batch 1 has the shape (2, 3, 8, 8): it must be static"
     assert "opset 12 is newer" in result["opset"]
     assert "ir_version 8" in result["ir"]
     assert result["inputs"] == "the model has 2 inputs and 1 outputs, not one of each"
-    assert result["no/such/file"].startswith("PopART does not accept the model of micro-batch 1: Failed to load")
+    assert result["no/such/file"].startswith(
+        "PopART does not accept the model of micro-batch 1: Failed to load"
+    )
     assert result["none"].startswith("micro-batch 3 has no model file of its own size")
     assert result["int8"] == "PopART computes in fp16 or fp32, not in int8"
     assert result["device"] == "is not a device of PopART: ipu or ipu-model"
@@ -292,7 +318,12 @@ too_much = refuse(backend.open, spec(options={"available_memory_proportion": 1.5
 result = {"seen": seen, "notes": session.facts.notes, "too_much": too_much, "left": popart.attached()}
 """
     result = drive(script, models)
-    assert [options["availableMemoryProportion"] for options in result["seen"]] == ["0.3", "0.26", "0.5", "1.5"]
+    assert [options["availableMemoryProportion"] for options in result["seen"]] == [
+        "0.3",
+        "0.26",
+        "0.5",
+        "1.5",
+    ]
     assert any("0.3 at micro-batch 1, 0.26 at micro-batch 5" in note for note in result["notes"])
     assert "must be in (0,1]" in result["too_much"]
     assert result["left"] == 0
@@ -316,7 +347,11 @@ result["left"] = popart.attached()
     assert (result["tiles"], result["held"], result["left"]) == (1216, 1, 0)
     np.testing.assert_allclose(result["outputs"], reference(models["1"], 1), atol=5e-3)
     (ipu, kind, reason, _), (model, simulated, none, text) = result["devices"]
-    assert (ipu, kind, reason) == ("ipu", "ipu", "no IPU is attached to this machine") == ("ipu", "ipu", result["ipu"])
+    assert (
+        (ipu, kind, reason)
+        == ("ipu", "ipu", "no IPU is attached to this machine")
+        == ("ipu", "ipu", result["ipu"])
+    )
     assert (model, simulated, none) == ("ipu-model", "simulated", None)
     assert text.endswith("no times")
 
@@ -328,10 +363,17 @@ session = backend.open(spec(sessions=2, options={"platform": "C2"}))
 result = {"facts": vars(session.facts), "devices": devices}
 """
     sdk = "sdk/poplar_sdk-ubuntu_18_04-2.1.0+617-6bb5f5b742/poplar-ubuntu_18_04-2.1.0+145366-ce995e299d"
-    result = drive(script, models, POPART_FAKE_IPUS="2", POPART_FAKE_TILES="1472", POPLAR_SDK_ENABLED=sdk)
+    result = drive(
+        script, models, POPART_FAKE_IPUS="2", POPART_FAKE_TILES="1472", POPLAR_SDK_ENABLED=sdk
+    )
     facts = result["facts"]
     assert result["devices"][0] == "2 x IPU of 1472 tiles"
-    assert (facts["platform"], facts["chip"], facts["chip_count"], facts["sdk_version"]) == ("C2", None, 2, "2.1.0")
+    assert (facts["platform"], facts["chip"], facts["chip_count"], facts["sdk_version"]) == (
+        "C2",
+        None,
+        2,
+        "2.1.0",
+    )
     assert facts["notes"][-1] == "PopART does not tell which chip has these 1472 tiles"
     unknown = drive(script, models)["facts"]
     assert (unknown["sdk_version"], unknown["chip"]) == (None, "GC2")
@@ -348,11 +390,26 @@ FOREIGN = "the package named popart here is not Graphcore's: it has no Builder, 
 @pytest.mark.parametrize(
     ("before", "source", "message"),
     [
-        ("import onnx", "the fake", "onnx was imported before PopART, which must come first in a process"),
-        ("", None, "PopART is not installed: it comes with Graphcore's Poplar SDK, not from a package index"),
+        (
+            "import onnx",
+            "the fake",
+            "onnx was imported before PopART, which must come first in a process",
+        ),
+        (
+            "",
+            None,
+            (
+                "PopART is not installed: it comes with Graphcore's Poplar SDK, not from a package"
+                " index"
+            ),
+        ),
         ("", "", FOREIGN),
         ("", "class Session: pass\n", FOREIGN),
-        ("", "raise RuntimeError('no libpoplar.so')\n", "PopART cannot be imported: no libpoplar.so"),
+        (
+            "",
+            "raise RuntimeError('no libpoplar.so')\n",
+            "PopART cannot be imported: no libpoplar.so",
+        ),
     ],
 )
 def test_process_without_popart_has_a_reason(
@@ -367,7 +424,10 @@ def test_process_without_popart_has_a_reason(
 
 
 def test_onnx_may_be_imported_after_popart(models: dict[str, str]) -> None:
-    assert drive("backend.probe()\nimport onnx\n" + ABSENCE, models) == {"reasons": [None, None], "message": None}
+    assert drive("backend.probe()\nimport onnx\n" + ABSENCE, models) == {
+        "reasons": [None, None],
+        "message": None,
+    }
 
 
 def test_error_while_listing_is_a_reason(models: dict[str, str]) -> None:

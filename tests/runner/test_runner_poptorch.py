@@ -72,7 +72,10 @@ result = {"outputs": outputs, "facts": vars(session.facts), "caches": poptorch.C
     result = drive_poptorch(script, models, POPTORCH_FAKE_VERSION="21", CACHE=str(tmp_path))
     np.testing.assert_allclose(result["outputs"], reference(models["1"], 1), rtol=1e-4, atol=1e-5)
     assert (result["facts"]["compute_precision"], result["facts"]["chip"]) == ("fp32", None)
-    assert result["facts"]["notes"][-1] == "PopTorch does not tell which chip has the hardware version 21"
+    assert (
+        result["facts"]["notes"][-1]
+        == "PopTorch does not tell which chip has the hardware version 21"
+    )
     assert len(set(result["caches"])) == 2  # each number of batches a step is another program
 
 
@@ -93,7 +96,9 @@ result = {"ipu": refuse(backend.open, spec()), "reasons": [device.reason for dev
 result |= {"facts": vars(session.facts), "device": refuse(backend.open, spec(device="cpu"))}
 """
     result = drive_poptorch(absent, models, POPART_FAKE_IPUS="0")
-    assert result["reasons"] == [result["ipu"], None] == ["no IPU is attached to this machine", None]
+    assert (
+        result["reasons"] == [result["ipu"], None] == ["no IPU is attached to this machine", None]
+    )
     assert (result["facts"]["platform"], result["facts"]["chip_count"]) == ("IPU model", None)
     assert "must never be published" in result["facts"]["notes"][0]
     assert result["device"] == "is not a device of PopTorch: ipu or ipu-model"
@@ -103,7 +108,9 @@ def test_models_that_it_does_not_run_are_refused(models: dict[str, str], tmp_pat
     other = build_tiny_model(SIZE, CLASSES, 1)
     other.graph.node[2].op_type = "Softsign"
     onnx.save(other, tmp_path / "other.onnx")
-    opening = 'refuse(backend.open, spec(micro_batches=(1,), options={"static_models": {"1": NAME}}))'
+    opening = (
+        'refuse(backend.open, spec(micro_batches=(1,), options={"static_models": {"1": NAME}}))'
+    )
     padded = build_tiny_model(SIZE, CLASSES, 1)
     [convolution] = [node for node in padded.graph.node if "Conv" in node.op_type][:1]
     convolution.attribute.append(onnx.helper.make_attribute("auto_pad", "SAME_UPPER"))
@@ -113,12 +120,17 @@ def test_models_that_it_does_not_run_are_refused(models: dict[str, str], tmp_pat
     operator, setting, size = drive_poptorch(script, models).values()
     assert setting == "PopTorch runs no Conv with these settings here: choose --backend popart"
     assert operator == "PopTorch runs no Softsign with these settings here: choose --backend popart"
-    assert size == f"the model of micro-batch 1 has the shape (2, 3, {SIZE}, {SIZE}): it must be static"
+    assert (
+        size
+        == f"the model of micro-batch 1 has the shape (2, 3, {SIZE}, {SIZE}): it must be static"
+    )
 
 
 def test_without_poptorch_the_reason_is_named(models: dict[str, str], tmp_path: Any) -> None:
     script = f"{IMPORT}result = {{'reasons': [device.reason for device in backend.probe()]}}"
-    missing = "PopTorch is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
+    missing = (
+        "PopTorch is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
+    )
     assert drive(script, models, tmp_path)["reasons"] == [missing] * 2
     late = f"import onnx\n{script}"
     [first, _] = drive(late, models, FAKES)["reasons"]

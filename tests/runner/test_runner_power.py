@@ -86,10 +86,14 @@ def read_watts(read: Callable[[], float]) -> float | str:
         ("| 0 | C2 | 99.5W |", "gc-info gave no board serial number"),
     ],
 )
-def test_board_counts_once_or_has_a_reason(text: str, watts: float | str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_board_counts_once_or_has_a_reason(
+    text: str, watts: float | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert read_watts(lambda: average_board_power(parse_attributes(text))) == watts
     monkeypatch.setattr(power, "run_command", lambda *_: text)
-    assert find_meter("ipu", "ipu")[1] == (f"no sensor: {watts}" if isinstance(watts, str) else "gc-info")
+    assert find_meter("ipu", "ipu")[1] == (
+        f"no sensor: {watts}" if isinstance(watts, str) else "gc-info"
+    )
 
 
 def rack(*serials: str) -> Callable[[int], str]:
@@ -127,7 +131,9 @@ def test_ipu_of_a_single_board_is_read(
 
 
 class ScriptMeter(PowerMeter):
-    """A meter with readings by script, the last one again and again, and a wait until enough have been taken."""
+    """A meter with readings by script, the last one again and again, and a wait until enough have
+    been taken.
+    """
 
     min_window_s, interval_s = 0.0, 0.002
 
@@ -193,7 +199,20 @@ def parse_watts(text: str) -> float:
         return WallMeter("meter").read()
 
 
-NOT_WATTS = ("", "0", "-5", "nan", "1e999", "1000000.1", "12 W", "12\n13", "1_0", "0x10", "१२", "5,5")
+NOT_WATTS = (
+    "",
+    "0",
+    "-5",
+    "nan",
+    "1e999",
+    "1000000.1",
+    "12 W",
+    "12\n13",
+    "1_0",
+    "0x10",
+    "१२",
+    "5,5",
+)
 
 
 def test_power_command_prints_one_number_of_watts() -> None:
@@ -205,7 +224,9 @@ def test_power_command_prints_one_number_of_watts() -> None:
 
 
 WATTS = st.text(max_size=9) | st.floats().map("{} W".format) | st.integers().map("{} W".format)
-LINES = st.builds("{}: {}".format, st.sampled_from(["total board power", "board serial number", "id"]), WATTS)
+LINES = st.builds(
+    "{}: {}".format, st.sampled_from(["total board power", "board serial number", "id"]), WATTS
+)
 
 
 @given(st.text() | st.lists(st.text(max_size=30) | LINES, max_size=20).map("\n".join))
@@ -218,7 +239,10 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-OPEN = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); print(5)"
+OPEN = (
+    "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time;"
+    " time.sleep(600)']); print(5)"
+)
 
 
 @pytest.mark.slow
@@ -229,11 +253,17 @@ OPEN = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import 
         (python(OPEN), 1, "{} did not answer within 1 s"),  # its child keeps the output open
         (python("raise SystemExit(3)"), 60, "{} ended with status 3"),
         (python("while True: print('9' * 1000)"), 60, "{} printed more than 65536 bytes"),
-        (["no-such-meter", "-a"], 60, "no-such-meter could not be started: No such file or directory"),
+        (
+            ["no-such-meter", "-a"],
+            60,
+            "no-such-meter could not be started: No such file or directory",
+        ),
         (["no\0meter"], 60, "no\0meter could not be started: not a command"),
     ],
 )
-def test_command_without_an_answer_is_an_error(argv: list[str], timeout_s: float, reason: str) -> None:
+def test_command_without_an_answer_is_an_error(
+    argv: list[str], timeout_s: float, reason: str
+) -> None:
     with pytest.raises(RunnerError) as caught:
         run_command(argv, timeout_s)
     assert caught.value.message == reason.format(PROGRAM)
@@ -261,7 +291,10 @@ def test_wall_meter_runs_its_command_without_a_shell(
     ("more", "message"),
     [
         *(({"command": command}, "the power command") for command in ("", "''", "meter 'open")),
-        *(({"declared": watts}, "must be a number of watts above 0") for watts in (0.0, math.nan, math.inf)),
+        *(
+            ({"declared": watts}, "must be a number of watts above 0")
+            for watts in (0.0, math.nan, math.inf)
+        ),
     ],
 )
 def test_unusable_command_or_declared_power_is_refused(more: dict[str, Any], message: str) -> None:
@@ -284,9 +317,15 @@ class FakePowercap:
     def write(self, folder: str, name: str, energy_uj: int = 0) -> None:
         path = self.root / folder
         path.mkdir(parents=True, exist_ok=True)
-        for file, value in {"name": name, "max_energy_range_uj": self.span, "energy_uj": energy_uj % self.span}.items():
+        for file, value in {
+            "name": name,
+            "max_energy_range_uj": self.span,
+            "energy_uj": energy_uj % self.span,
+        }.items():
             (path / ".new").write_text(f"{value}\n", encoding="ascii")
-            os.replace(path / ".new", path / file)  # a thread may be reading: it never meets an empty file
+            os.replace(
+                path / ".new", path / file
+            )  # a thread may be reading: it never meets an empty file
 
 
 @pytest.fixture
@@ -317,7 +356,11 @@ def test_whole_packages_add_up_over_wrap_arounds(powercap: FakePowercap) -> None
         powercap.write(part, name, 999_999)
     assert meter.stop() == pytest.approx((0.6 + 0.2) / 2)
     meter.start()
-    for total in (2_300_000, 3_100_000, 3_900_000):  # readings in between keep count of each wrap-around
+    for total in (
+        2_300_000,
+        3_100_000,
+        3_900_000,
+    ):  # readings in between keep count of each wrap-around
         powercap.write("intel-rapl:0", "package-0", total)
         meter.read()
     assert meter.stop() == pytest.approx(2.4 / 10)
@@ -330,7 +373,9 @@ def test_no_energy_is_lost_or_counted_twice_over_wraps(span: int, data: st.DataO
     steps = data.draw(st.lists(st.integers(0, span - 1), max_size=20))
     for step in steps:
         totals.append(totals[-1] + step)
-    assert [count_spent(first % span, last % span, span) for first, last in pairwise(totals)] == steps
+    assert [
+        count_spent(first % span, last % span, span) for first, last in pairwise(totals)
+    ] == steps
 
 
 def test_counter_that_goes_back_voids_its_window_and_not_the_next(powercap: FakePowercap) -> None:
@@ -384,7 +429,12 @@ def test_declared_power_comes_before_a_command_and_that_before_the_device() -> N
     meter, text = find_meter("cpu", "cpu", "meter --watts", 75)
     assert meter is not None
     meter.start()
-    assert (meter.scope, meter.stop(), meter.reason, text) == ("declared", 75, None, "declared 75 W")
+    assert (meter.scope, meter.stop(), meter.reason, text) == (
+        "declared",
+        75,
+        None,
+        "declared 75 W",
+    )
     meter, text = find_meter("cpu", "cpu", "/opt/bin/meter --host here")
     assert meter is not None
     assert (meter.scope, text) == ("wall", "power command meter")

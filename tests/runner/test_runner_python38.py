@@ -33,7 +33,11 @@ def remove_annotations(tree: ast.Module) -> ast.Module:
             node.annotation = None
         if isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        if (
+            isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and node.test.id == "TYPE_CHECKING"
+        ):
             node.body = [ast.Pass()]
     return tree
 
@@ -43,13 +47,23 @@ def list_newer(source: str) -> list[str]:
     newer = []
     for node in ast.walk(remove_annotations(ast.parse(source, feature_version=(3, 8)))):
         match node:
-            case ast.Attribute(attr="removeprefix" | "removesuffix" | "cache" | "is_relative_to" | "pairwise" as name):
+            case ast.Attribute(
+                attr="removeprefix"
+                | "removesuffix"
+                | "cache"
+                | "is_relative_to"
+                | "pairwise" as name
+            ):
                 newer.append(name)
             case ast.ImportFrom(names=names):
-                newer += [name.name for name in names if name.name in {"cache", "pairwise", "StrEnum"}]
+                newer += [
+                    name.name for name in names if name.name in {"cache", "pairwise", "StrEnum"}
+                ]
             case ast.keyword(arg="strict" | "slots" | "kw_only" as name):
                 newer.append(name)
-            case ast.Subscript(value=ast.Name(id="list" | "dict" | "tuple" | "set" | "type" as name)):
+            case ast.Subscript(
+                value=ast.Name(id="list" | "dict" | "tuple" | "set" | "type" as name)
+            ):
                 newer.append(f"{name}[]")
             case ast.BinOp(op=ast.BitOr()):
                 newer.append("|")
@@ -61,7 +75,11 @@ def test_worker_side_is_python_3_8(file: str) -> None:
     source = (SOURCE / file).read_text(encoding="utf-8")
     assert list_newer(source) == []
     tree = ast.parse(source)
-    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    futures = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
     assert futures or not any(isinstance(node, (ast.arg, ast.AnnAssign)) for node in ast.walk(tree))
 
 
@@ -86,7 +104,12 @@ def test_worker_side_needs_numpy_and_pillow_only() -> None:
     modules = ", ".join(f"ipu_results.runner.{name}" for name in names)
     program = f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT, env=dict(os.environ)
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env=dict(os.environ),
     )
     heavy = {
         "popart",

@@ -1,4 +1,6 @@
-"""The reference row of a point, the conditions in which the two differ, and the table and records that show it."""
+"""The reference row of a point, the conditions in which the two differ, and the table and records
+that show it.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,11 @@ def equal_pair(row: ReferenceRow, **more: Any) -> tuple[dict[str, Any], Referenc
 
 @pytest.mark.parametrize("name", [NETWORK, "ResNeXt101-32x4d", "RESNEXT101_32X4D"])
 def test_every_name_of_a_network_leads_to_the_papers_rows(name: str) -> None:
-    own = [(row.batch_size, row.throughput, row.latency_ms) for row in rows(name) if row.table_name == PAPER]
+    own = [
+        (row.batch_size, row.throughput, row.latency_ms)
+        for row in rows(name)
+        if row.table_name == PAPER
+    ]
     assert own == [
         (2, 1474.16, 1.36),
         (4, 2063.03, 1.94),
@@ -122,7 +128,11 @@ def test_only_published_inference_rows_count() -> None:
             connection.execute(f"CREATE TABLE {name} AS FROM '{COMMITTED / f'{name}.parquet'}'")
         origin = "CASE batch_size WHEN 2 THEN 'measured' WHEN 4 THEN 'emulated' ELSE origin END"
         connection.execute(f"UPDATE results SET origin = {origin} WHERE table_name = '{PAPER}'")
-        own = [row.batch_size for row in query_reference_rows(connection, NETWORK) if row.table_name == PAPER]
+        own = [
+            row.batch_size
+            for row in query_reference_rows(connection, NETWORK)
+            if row.table_name == PAPER
+        ]
     assert own == [6, 8, 10, 12]
 
 
@@ -136,7 +146,9 @@ def test_printed_name_of_two_networks_is_resolved_by_machine() -> None:
 
 
 def test_flags_of_severity_error_are_counted() -> None:
-    flagged = {(row.model, row.batch_size, row.errors) for row in rows("EfficientDet-D0") if row.errors}
+    flagged = {
+        (row.model, row.batch_size, row.errors) for row in rows("EfficientDet-D0") if row.errors
+    }
     assert ("EfficientDet-D0", 16, 1) in flagged
     assert not any(row.errors for row in rows() if row.table_name == PAPER)
 
@@ -155,7 +167,9 @@ def test_built_warehouse_has_the_same_rows(warehouse: Path, tmp_path: Path) -> N
         return sorted((row.result_id, row.throughput, row.errors) for row in some)
 
     assert describe(load_reference_rows(warehouse, NETWORK)) == describe(rows())
-    with pytest.raises(WarehouseError, match="contains no dataset; build it with: ipu-results ingest"):
+    with pytest.raises(
+        WarehouseError, match="contains no dataset; build it with: ipu-results ingest"
+    ):
         load_reference_rows(tmp_path, NETWORK)
 
 
@@ -189,14 +203,20 @@ def test_differences_of_a_cpu_and_of_the_emulated_card() -> None:
         ({"sessions": 4}, ["sessions: 4 / 2"]),
         ({"model": "my-own"}, ["network: my-own / ResNeXt101-32x4d"]),
         ({"weights": None}, ["weights: not known / pretrained"]),
-        ({"preprocessing": "resized"}, [f"pre-processing: resized / {SETUPS[PAPER]['preprocessing']}"]),
+        (
+            {"preprocessing": "resized"},
+            [f"pre-processing: resized / {SETUPS[PAPER]['preprocessing']}"],
+        ),
         ({"model_precision": "int8"}, ["model precision: int8 / fp16"]),
         ({"compute_precision": ""}, ["compute precision: not known / mixed"]),
         ({"latency_kind": "isolated"}, ["latency: isolated / amortised"]),
         ({"pipeline": "serial"}, ["pipeline: serial / overlap"]),
         ({"sdk_version": "3.3.0"}, ["SDK: 3.3.0 / 1.0.136"]),
         ({"sdk_version": None}, ["SDK: not known / 1.0.136"]),
-        ({"framework": "ONNX Runtime"}, ["framework: ONNX Runtime / PopART"]),  # versions of other software say nothing
+        (
+            {"framework": "ONNX Runtime"},
+            ["framework: ONNX Runtime / PopART"],
+        ),  # versions of other software say nothing
         ({"power_w": 300.0, "power_scope": "wall"}, ["power scope: wall / board"]),
         ({"power_w": 300.0, "power_scope": "board"}, []),
     ],
@@ -217,15 +237,25 @@ def test_silence_of_a_source_is_a_difference() -> None:
     lines = list_differences(emulated(16, platform="IPU-M2000", chip_count=4, sessions=4), row)
     assert "sessions: 4 / not stated by the source" in lines
     assert "latency: amortised / not stated by the source" in lines
-    assert not [line for line in lines if line.startswith(("device", "chips", "network", "compute precision"))]
+    assert not [
+        line
+        for line in lines
+        if line.startswith(("device", "chips", "network", "compute precision"))
+    ]
 
 
 def test_graph_compiler_belongs_to_the_framework() -> None:
-    point = measured(256, platform="1x A100-40GB (DGX A100)", framework="TensorFlow1", compute_precision="tf32")
-    by_software = {row.software: row for row in rows() if row.batch_size == 256 and row.computed_in == "TF32"}
+    point = measured(
+        256, platform="1x A100-40GB (DGX A100)", framework="TensorFlow1", compute_precision="tf32"
+    )
+    by_software = {
+        row.software: row for row in rows() if row.batch_size == 256 and row.computed_in == "TF32"
+    }
     assert set(by_software) == {"TensorFlow1", "TensorFlow1, XLA"}
     assert find_reference_row(point, rows()) == by_software["TensorFlow1"]
-    assert "framework: TensorFlow1 / TensorFlow1, XLA" in list_differences(point, by_software["TensorFlow1, XLA"])
+    assert "framework: TensorFlow1 / TensorFlow1, XLA" in list_differences(
+        point, by_software["TensorFlow1, XLA"]
+    )
     assert "framework" not in " ".join(list_differences(point, by_software["TensorFlow1"]))
 
 
@@ -242,7 +272,13 @@ def test_same_platform_comes_before_the_paper_and_that_before_similarity() -> No
     own = find_reference_row(emulated(4, platform="IPU-M2000", chip_count=4, sessions=4), rows())
     assert own is not None
     assert (own.platform, own.throughput, own.latency_ms) == ("IPU-M2000", 4483.0, 2.66)
-    like = replace(paper(4), table_name="other", framework="ONNX Runtime", compute_precision="fp32", platform="CPU")
+    like = replace(
+        paper(4),
+        table_name="other",
+        framework="ONNX Runtime",
+        compute_precision="fp32",
+        platform="CPU",
+    )
     assert len(list_differences(measured(4), like)) < len(list_differences(measured(4), paper(4)))
     assert find_reference_row(measured(4), [like, *rows()]) == paper(4)
     point = measured(128, platform="A100", chip_count=1, framework="TensorFlow1")
@@ -268,7 +304,9 @@ def test_row_with_an_error_flag_is_never_a_reference(errors: list[int], batch: i
 
 def test_reference_sweeps_are_whole_with_one_row_per_batch() -> None:
     for batch in (4, 14):  # with a reference row, and without any
-        assert [row.table_name for row in find_reference_sweeps([measured(batch)], rows())] == [PAPER] * 6
+        assert [row.table_name for row in find_reference_sweeps([measured(batch)], rows())] == [
+            PAPER
+        ] * 6
     assert find_reference_sweeps([measured(4)], []) == []
     points = [measured(64), measured(128, platform="1x A100-40GB (DGX A100)")]
     own = find_reference_sweeps(points, rows())
@@ -316,7 +354,9 @@ def test_line_of_the_table_by_hand() -> None:
     assert {header: read_cells(text, header) for header in expected} == {
         header: [value] for header, value in expected.items()
     }
-    assert text.startswith(f"{NETWORK} on {XEON}, onnxruntime 1.31.0, 20261121-134501-onnxruntime-cpu-3fa2\n")
+    assert text.startswith(
+        f"{NETWORK} on {XEON}, onnxruntime 1.31.0, 20261121-134501-onnxruntime-cpu-3fa2\n"
+    )
     assert "nominal coverage 0.97" in text
     assert not any(word in text for word in ("p99", "emulated", " mark "))
 
@@ -334,7 +374,10 @@ def test_emulated_and_simulated_figures_are_labelled() -> None:
     text = format_summary([emulated(2), emulated(4)], rows())
     assert read_cells(text, "figures") == ["emulated, not measured"] * 2
     assert "on C2 (emulated, not measured), emulator" in text
-    assert "\nemulated, not measured: batch 2, 4; from, to: the prediction's band; calibration 2b2f9c01\n" in text
+    assert (
+        "\nemulated, not measured: batch 2, 4; from, to: the prediction's band; calibration"
+        " 2b2f9c01\n" in text
+    )
     assert "nominal coverage" not in text
     text = format_summary([measured(origin="simulated")], rows())
     assert read_cells(text, "figures") == ["simulated, not measured"]

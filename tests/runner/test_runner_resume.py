@@ -48,7 +48,9 @@ def assert_kept(run: SweepResult, before: list[dict[str, Any]]) -> None:
     """Check that the first blocks of the run are these to the last nanosecond."""
     stamps = read_stamps(run.folder)
     for was, is_ in zip(before, read_blocks(run.folder), strict=False):
-        assert is_.items() >= {name: value for name, value in was.items() if name != "stamps"}.items()
+        assert (
+            is_.items() >= {name: value for name, value in was.items() if name != "stamps"}.items()
+        )
         rows = [
             (was["block"], session, iteration, *row)
             for session, of_session in enumerate(was["stamps"])
@@ -94,7 +96,9 @@ CHANGES: dict[str, tuple[str, dict[str, object], str]] = {
 
 
 @pytest.mark.parametrize("part", CHANGES)
-def test_sweep_is_not_resumed_on_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+def test_sweep_is_not_resumed_on_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
     target, changes, message = CHANGES[part]
     run_id = begin(tmp_path)
     before = load_journal(tmp_path, run_id).path.read_bytes()
@@ -128,7 +132,9 @@ def test_journal_of_another_version_is_not_resumed(tmp_path: Path, old: bytes, n
     assert path.read_bytes() == data
 
 
-def test_sweep_stopped_while_opening_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_stopped_while_opening_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
@@ -142,12 +148,23 @@ def test_sweep_stopped_while_opening_leaves_nothing(tmp_path: Path, monkeypatch:
     ("scope", "observed", "expected"),
     [
         ("wall", {"power_w": 90.0}, (90.0, "wall", None)),
-        ("wall", {"power_reason": "meter ended with status 1"}, (None, None, "meter ended with status 1")),
-        (None, {"power_reason": "no sensor: no RAPL counter"}, (None, None, "no sensor: no RAPL counter")),
+        (
+            "wall",
+            {"power_reason": "meter ended with status 1"},
+            (None, None, "meter ended with status 1"),
+        ),
+        (
+            None,
+            {"power_reason": "no sensor: no RAPL counter"},
+            (None, None, "no sensor: no RAPL counter"),
+        ),
     ],
 )
 def test_point_has_power_or_a_reason(
-    tmp_path: Path, scope: str | None, observed: dict[str, Any], expected: tuple[float | None, str | None, str | None]
+    tmp_path: Path,
+    scope: str | None,
+    observed: dict[str, Any],
+    expected: tuple[float | None, str | None, str | None],
 ) -> None:
     task = null_task(least_rounds=2, most_rounds=2)
     with pytest.raises(KeyboardInterrupt):
@@ -155,7 +172,9 @@ def test_point_has_power_or_a_reason(
     journal = load_journal(tmp_path, *list_unfinished(tmp_path))
     power = {"scope": scope, "description": observed.get("power_reason", "power command meter")}
     opened = {**journal.select("opened")[0], "power": power}
-    blocks = [msgspec.convert({**step["block"], **observed}, Block) for step in journal.select("block")]
+    blocks = [
+        msgspec.convert({**step["block"], **observed}, Block) for step in journal.select("block")
+    ]
     for point in build_points(RunData("id", task, opened, journal.select("ready"), blocks, "")):
         assert (point["power_w"], point["power_scope"], point["power_reason"]) == expected
         assert point["efficiency"] == (point["throughput"] / 90 if expected[0] else None)
@@ -173,7 +192,9 @@ def python(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("fault", "error"), [("die", SessionLostError), ("refuse", BackendError)], ids=["session dies", "device fails"]
+    ("fault", "error"),
+    [("die", SessionLostError), ("refuse", BackendError)],
+    ids=["session dies", "device fails"],
 )
 def test_failure_during_a_sweep_loses_no_block(
     tmp_path: Path, python: str, fault: str, error: type[RunnerError]

@@ -1,4 +1,6 @@
-"""Sessions in processes of their own: what they reply, how they are lost, and that none is left behind."""
+"""Sessions in processes of their own: what they reply, how they are lost, and that none is left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +52,19 @@ def _no_process_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def specs(count: int = 2, **options: Any) -> list[SessionSpec]:
     return [
-        SessionSpec("faulty", "", micro_batches=(2,), sessions=count, session=number, options=options)
+        SessionSpec(
+            "faulty", "", micro_batches=(2,), sessions=count, session=number, options=options
+        )
         for number in range(count)
     ]
 
 
-def open_pool(python: str, count: int = 2, images: dict[str, Any] | None = None, **options: Any) -> SessionPool:
-    return open_sessions("faulty", specs(count, **options), images, overlap=images is not None, python=python)
+def open_pool(
+    python: str, count: int = 2, images: dict[str, Any] | None = None, **options: Any
+) -> SessionPool:
+    return open_sessions(
+        "faulty", specs(count, **options), images, overlap=images is not None, python=python
+    )
 
 
 # --- a pool at work
@@ -78,7 +86,9 @@ def test_every_session_runs_for_the_time_of_the_block(python: str) -> None:
         assert flat == sorted(flat)
     assert [len(session) for session in isolated] == [4, 4]
     for batch in range(3):
-        assert min(session[batch + 1][0] for session in isolated) > max(session[batch][-1] for session in isolated)
+        assert min(session[batch + 1][0] for session in isolated) > max(
+            session[batch][-1] for session in isolated
+        )
 
 
 class FakeTransport:
@@ -92,7 +102,13 @@ class FakeTransport:
 
     def recv(self, timeout_s: float = 0.0) -> dict[str, Any]:  # noqa: ARG002
         at = self.requests[-1][1].get("at", 0)
-        return {"stamps": [[at, at, at, at, at + 7]], "clock": at + 7, "seconds": 1, "predicted": {}, "steps": 1}
+        return {
+            "stamps": [[at, at, at, at, at + 7]],
+            "clock": at + 7,
+            "seconds": 1,
+            "predicted": {},
+            "steps": 1,
+        }
 
     def close(self) -> None:
         pass
@@ -105,14 +121,22 @@ def test_isolated_batches_start_together_after_the_batch_before(virtual: bool) -
     requests = [[params for _, params in transport.requests] for transport in transports]
     assert requests[0] == requests[1] == requests[2]
     assert len(requests[0]) == 5 if virtual else len(requests[0]) >= 5
-    assert all((block["seconds"], block["min_batches"], block["overlap"]) == (0, 1, False) for block in requests[0])
-    assert all(later["at"] >= sooner["at"] + (7 if virtual else 0) for sooner, later in pairwise(requests[0]))
+    assert all(
+        (block["seconds"], block["min_batches"], block["overlap"]) == (0, 1, False)
+        for block in requests[0]
+    )
+    assert all(
+        later["at"] >= sooner["at"] + (7 if virtual else 0)
+        for sooner, later in pairwise(requests[0])
+    )
 
 
 @pytest.mark.parametrize(("batch", "count"), [(1, 1), (8, 4), (6, 3)])
 def test_sessions_share_a_batch_evenly(batch: int, count: int) -> None:
     transports = [FakeTransport() for _ in range(count)]
-    assert SessionPool(transports, FACTS, virtual=False, overlap=True).prepare(batch, "isolated") == (1, {})
+    assert SessionPool(transports, FACTS, virtual=False, overlap=True).prepare(
+        batch, "isolated"
+    ) == (1, {})
     request = ("prepare", {"micro_batch": batch // count, "kind": "isolated"})
     assert [transport.requests for transport in transports] == [[request]] * count
 
@@ -151,7 +175,9 @@ def test_output_of_a_library_is_not_a_reply(python: str) -> None:
         ("exit", 1, "the process of session 1 ended with 3"),
     ],
 )
-def test_lost_session_is_named_with_its_end(python: str, fault: str, session: int, message: str) -> None:
+def test_lost_session_is_named_with_its_end(
+    python: str, fault: str, session: int, message: str
+) -> None:
     with closing(open_pool(python, when="run", do=fault, session=session)) as pool:
         pool.prepare(4, "amortised")
         with pytest.raises(SessionLostError, match=f"^{message}$"):
@@ -166,7 +192,9 @@ def test_session_killed_during_a_block_is_named(python: str) -> None:
         for each in pool.transports:
             each.send("run_block", at=0, seconds=1e6, min_batches=1, overlap=False)
         os.kill(transport.pid, signal.SIGTERM)
-        with pytest.raises(SessionLostError, match=r"^the process of session 1 was killed by SIGTERM$"):
+        with pytest.raises(
+            SessionLostError, match=r"^the process of session 1 was killed by SIGTERM$"
+        ):
             transport.recv()
         with pytest.raises(SessionLostError, match=r"session 1 was killed by SIGTERM"):
             wait_for(lambda: transport.send("close") is not None, 5)
@@ -189,8 +217,14 @@ def test_session_that_hangs_is_killed(python: str) -> None:
 @pytest.mark.parametrize(
     ("first", "message"),
     [
-        ("import absent_library", r"^the process of session 0 ended with 1: .*ModuleNotFoundError: No module named"),
-        ("import os; os.write(1, b'{\"half'); os._exit(5)", "^the process of session 0 ended with 5$"),
+        (
+            "import absent_library",
+            r"^the process of session 0 ended with 1: .*ModuleNotFoundError: No module named",
+        ),
+        (
+            "import os; os.write(1, b'{\"half'); os._exit(5)",
+            "^the process of session 0 ended with 5$",
+        ),
         ("print('Welcome')", "^session 0 sent an invalid reply: 'Welcome'$"),
     ],
 )
@@ -200,7 +234,9 @@ def test_worker_that_does_not_start_is_reported(tmp_path: Path, first: str, mess
 
 
 def test_missing_interpreter_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SessionLostError, match=r"absent: cannot be started: No such file or directory$"):
+    with pytest.raises(
+        SessionLostError, match=r"absent: cannot be started: No such file or directory$"
+    ):
         open_pool(str(tmp_path / "absent"))
 
 
@@ -217,7 +253,13 @@ def test_missing_interpreter_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_error_in_a_session_is_raised_as_what_it_was(
-    python: str, when: str, fault: str, error: type[RunnerError], message: str, document: str | None, place: str | None
+    python: str,
+    when: str,
+    fault: str,
+    error: type[RunnerError],
+    message: str,
+    document: str | None,
+    place: str | None,
 ) -> None:
     pool = None
     with pytest.raises(RunnerError) as caught:  # noqa: PT012 (`when` says which of the calls raises)
@@ -227,7 +269,11 @@ def test_error_in_a_session_is_raised_as_what_it_was(
     if pool is not None:
         pool.close()
     assert type(caught.value) is error
-    assert (caught.value.message, caught.value.document, caught.value.place) == (message, document, place)
+    assert (caught.value.message, caught.value.document, caught.value.place) == (
+        message,
+        document,
+        place,
+    )
 
 
 def test_pool_works_on_after_an_error(python: str, tmp_path: Path) -> None:
@@ -257,7 +303,10 @@ def test_closed_sessions_end_by_themselves(python: str) -> None:
     assert [is_running(transport.pid) for transport in transports] == [True, True]
     pool.close()
     assert [is_running(transport.pid) for transport in transports] == [False, False]
-    assert [transport._process.returncode for transport in transports] == [0, 0], "closed, not killed"
+    assert [transport._process.returncode for transport in transports] == [
+        0,
+        0,
+    ], "closed, not killed"
     pool.close()
 
 
@@ -268,7 +317,9 @@ def test_failed_opening_leaves_no_session(python: str, fault: str) -> None:
         open_pool(python, count=3, when="open", do=fault, session=1)
 
 
-def test_ctrl_c_while_opening_leaves_no_session(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_opening_leaves_no_session(
+    python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 

@@ -1,4 +1,6 @@
-"""Sweeps from their first step to a finished run: on simulated, emulated and real devices, and interrupted ones."""
+"""Sweeps from their first step to a finished run: on simulated, emulated and real devices, and
+interrupted ones.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,14 @@ pytestmark = pytest.mark.slow  # sweeps are run
 
 MODES = ("RGB", "broken", "L", "RGB", "CMYK", "RGB", "RGB")
 MEASURED = {"load_s"}  # of an emulated point: the time to read the network
-FILES = {"record.json", "record.json.toml", "points.csv", "points.csv.toml", "blocks.jsonl", "stamps.parquet"}
+FILES = {
+    "record.json",
+    "record.json.toml",
+    "points.csv",
+    "points.csv.toml",
+    "blocks.jsonl",
+    "stamps.parquet",
+}
 
 Ran = tuple[SweepResult, Recorder]
 
@@ -98,7 +107,10 @@ def test_quiet_device_is_measured_exactly(tmp_path: Path, sessions: int) -> None
         ):
             assert point[name] == pytest.approx(truth_ms)
         assert (point["origin"], point["backend"], point["suspect"]) == ("simulated", "null", None)
-        assert (point["micro_batch_size"], point["sessions"]) == (point["batch_size"] // sessions, sessions)
+        assert (point["micro_batch_size"], point["sessions"]) == (
+            point["batch_size"] // sessions,
+            sessions,
+        )
         assert (point["cosine"], point["top1"], point["power_w"]) == (None, None, None)
         assert (point["preprocess_ms"], point["retrieve_ms"]) == (0, 0)
     assert recorder.warnings == []
@@ -108,7 +120,10 @@ def test_every_visit_of_the_plan_is_a_block(tmp_path: Path) -> None:
     recorder, task = Recorder(), null_task(least_rounds=3, most_rounds=3, budget_s=0.0)
     run = run_task(task, tmp_path, recorder)
     visits = [visit for number in range(3) for visit in task.plan.list_visits(number)]
-    blocks = [Visit(block["round"], block["batch_size"], block["kind"]) for block in read_blocks(run.folder)]
+    blocks = [
+        Visit(block["round"], block["batch_size"], block["kind"])
+        for block in read_blocks(run.folder)
+    ]
     assert recorder.visits == visits == blocks
     assert [done for _, done, _, _ in recorder.reports] == list(range(len(visits)))
     assert {total for _, _, total, _ in recorder.reports} == {len(visits)}
@@ -146,15 +161,34 @@ def test_emulated_run_is_marked_as_such(emulated: Ran) -> None:
     run, recorder = emulated
     assert [point["batch_size"] for point in run.points] == [2, 4]
     for point in run.points:
-        assert (point["origin"], point["platform"], point["chip"], point["chip_count"]) == ("emulated", "C2", "GC2", 2)
+        assert (point["origin"], point["platform"], point["chip"], point["chip_count"]) == (
+            "emulated",
+            "C2",
+            "GC2",
+            2,
+        )
         assert point["calibration_id"] == load_calibration().id
         assert point["latency_ms_low"] < point["latency_ms"] < point["latency_ms_high"]
-        assert (point["compute_precision"], point["model"], point["pipeline"]) == ("fp16", "tiny", "serial")
+        assert (point["compute_precision"], point["model"], point["pipeline"]) == (
+            "fp16",
+            "tiny",
+            "serial",
+        )
         assert (point["power_scope"], point["power_reason"]) == ("board", "predicted, not measured")
         assert point["efficiency"] == pytest.approx(point["throughput"] / point["power_w"])
-        assert point["throughput"] == pytest.approx(1000 * point["batch_size"] / point["latency_ms"])
+        assert point["throughput"] == pytest.approx(
+            1000 * point["batch_size"] / point["latency_ms"]
+        )
         assert point["cosine"] > 0.9999
-        blank = ("interval_confidence", "latency_p99_ms", "probe_ms", "foreign_cpu", "steal", "iterations", "rounds")
+        blank = (
+            "interval_confidence",
+            "latency_p99_ms",
+            "probe_ms",
+            "foreign_cpu",
+            "steal",
+            "iterations",
+            "rounds",
+        )
         blank += ("infer_ms", "first_run_ms", "load_s")
         assert [point[name] for name in blank] == [None] * len(blank)
     assert any("nothing is measured" in note for note in read_record(run.folder)["notes"])
@@ -210,7 +244,11 @@ def test_each_iteration_is_a_row_of_stamps(on_cpu: Ran, emulated: Ran) -> None:
     for run in (on_cpu[0], emulated[0]):
         rows, blocks = read_stamps(run.folder), read_blocks(run.folder)
         assert len(rows) == sum(block["iterations"] for block in blocks)
-        assert sorted({row[0] for row in rows}) == [block["block"] for block in blocks] == list(range(len(blocks)))
+        assert (
+            sorted({row[0] for row in rows})
+            == [block["block"] for block in blocks]
+            == list(range(len(blocks)))
+        )
         assert {row[1] for row in rows} == {0, 1}
         assert all(list(row[3:]) == sorted(row[3:]) for row in rows)
 
@@ -229,7 +267,11 @@ def test_blocks_hold_what_was_observed_and_other_sweeps_are_warned_of(
         assert block["others"] == 1
         start, end = block["window_ns"]
         assert block["throughput"] == pytest.approx(block["items"] / (end - start) * 1e9)
-    warnings = [warning for warning in recorder.warnings if warning.startswith("another sweep runs on this machine")]
+    warnings = [
+        warning
+        for warning in recorder.warnings
+        if warning.startswith("another sweep runs on this machine")
+    ]
     assert len(warnings) == 1
     assert "20261121-134501-other" in warnings[0]
     assert all("another sweep ran " in point["suspect"] for point in run.points)
@@ -240,8 +282,18 @@ def test_record_describes_the_run(on_cpu: Ran, model: Path) -> None:
     run, recorder = on_cpu
     record = read_record(run.folder)
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
-    assert (record["run_id"], record["backend"], record["device"]) == (run.run_id, "onnxruntime", "cpu")
-    expected = {"name": "tiny", "precision": "fp32", "weights": digest, "sha256": digest, "source_sha256": digest}
+    assert (record["run_id"], record["backend"], record["device"]) == (
+        run.run_id,
+        "onnxruntime",
+        "cpu",
+    )
+    expected = {
+        "name": "tiny",
+        "precision": "fp32",
+        "weights": digest,
+        "sha256": digest,
+        "source_sha256": digest,
+    }
     assert record["model"] == {**expected, "height": SIDE, "width": SIDE, "outputs": CLASSES}
     assert record["plan"]["batch_sizes"] == [2, 4]
     assert {"numpy", "onnx", "onnxruntime"} <= record["versions"].keys()
@@ -253,7 +305,9 @@ def test_record_describes_the_run(on_cpu: Ran, model: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["on_cpu", "emulated"])
-def test_sidecars_hold_the_checksums_of_the_files(which: str, request: pytest.FixtureRequest, model: Path) -> None:
+def test_sidecars_hold_the_checksums_of_the_files(
+    which: str, request: pytest.FixtureRequest, model: Path
+) -> None:
     run: SweepResult = request.getfixturevalue(which)[0]
     assert {path.name for path in run.folder.iterdir()} == FILES
     assert run.folder.name == run.run_id
@@ -261,12 +315,18 @@ def test_sidecars_hold_the_checksums_of_the_files(which: str, request: pytest.Fi
         sidecar = tomllib.loads((run.folder / f"{name}.toml").read_text(encoding="utf-8"))
         for file, digest in {name: sidecar["sha256"], **sidecar.get("attachments", {})}.items():
             assert hashlib.sha256((run.folder / file).read_bytes()).hexdigest() == digest
-        assert (sidecar["publisher"], sidecar["kind"], sidecar["licence"]) == ("local", "run", "CC-BY-4.0")
+        assert (sidecar["publisher"], sidecar["kind"], sidecar["licence"]) == (
+            "local",
+            "run",
+            "CC-BY-4.0",
+        )
         assert "url" not in sidecar
     everything = b"".join((run.folder / name).read_bytes() for name in sorted(FILES))
     assert str(model.parent).encode() not in everything, "a path of this machine"
     header = (run.folder / "points.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert header.split(",") == list(load_vocabulary().header_of("sweep-points", "sweep_points").names)
+    assert header.split(",") == list(
+        load_vocabulary().header_of("sweep-points", "sweep_points").names
+    )
     texts = [[row["batch_size"], row["throughput"]] for row in read_points(run.folder)]
     assert texts == [[str(point["batch_size"]), str(point["throughput"])] for point in run.points]
 
@@ -277,7 +337,10 @@ def test_measured_and_emulated_runs_are_ingested_and_simulated_ones_refused(
     simulated = sweep(null_task((2,)), raw / "runs")
     ingest(IngestConfig(raw=raw, warehouse=tmp_path / "warehouse"))
     with open_warehouse(tmp_path / "warehouse") as connection:
-        sql = "SELECT run_id, batch_size, throughput, origin FROM local_runs ORDER BY run_id, batch_size"
+        sql = (
+            "SELECT run_id, batch_size, throughput, origin FROM local_runs ORDER BY run_id,"
+            " batch_size"
+        )
         rows = [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
         refused = run_query(connection, "SELECT DISTINCT document_id FROM quarantine").to_pylist()
     assert rows == [
@@ -288,11 +351,16 @@ def test_measured_and_emulated_runs_are_ingested_and_simulated_ones_refused(
     assert [row["document_id"] for row in refused] == [f"sweep-{simulated.run_id}-points"]
 
 
-def test_serial_session_with_generated_images(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serial_session_with_generated_images(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ipu_results.runner.workload.GENERATED", 3)
     task = cpu_task(model, None, (1, 3), sessions=1)
     run = sweep(replace(task, plan=replace(task.plan, overlap=False)), tmp_path)
-    assert [(point["batch_size"], point["pipeline"]) for point in run.points] == [(1, "serial"), (3, "serial")]
+    assert [(point["batch_size"], point["pipeline"]) for point in run.points] == [
+        (1, "serial"),
+        (3, "serial"),
+    ]
     assert all(point["cosine"] == pytest.approx(1, abs=1e-6) for point in run.points)
     assert all(point["preprocess_ms"] > 0 for point in run.points)
     images = read_record(run.folder)["images"]
@@ -313,13 +381,19 @@ def catch(tmp_path: Path, task: SweepTask, error: type[RunnerError]) -> str:
     return str(caught.value)
 
 
-def test_unusable_model_images_options_and_sessions_are_named(tmp_path: Path, model: Path, images: Path) -> None:
+def test_unusable_model_images_options_and_sessions_are_named(
+    tmp_path: Path, model: Path, images: Path
+) -> None:
     two = write_tiny_model(tmp_path / "two.onnx", inputs=2)
     message = catch(tmp_path, cpu_task(two, images), RunnerError)
-    assert message.startswith(f"{two}: has 2 inputs ('image', 'other'): expected one float32 image input")
+    assert message.startswith(
+        f"{two}: has 2 inputs ('image', 'other'): expected one float32 image input"
+    )
     bad = write_images(tmp_path / "bad", ["broken", "broken"])
     message = catch(tmp_path, cpu_task(model, bad), UnusableImagesError)
-    assert message.startswith(f"{bad}: holds no image that can be decoded; 2 left out, the first 0-broken.jpg: ")
+    assert message.startswith(
+        f"{bad}: holds no image that can be decoded; 2 left out, the first 0-broken.jpg: "
+    )
     assert "no option 'speed'" in catch(tmp_path, null_task(options={"speed": 2}), BackendError)
     three = replace(emulator_task(model, images, (2,)), plan=SweepPlan((3,), 3))
     assert "has 2 chips, a session each, not 3" in catch(tmp_path, three, BackendError)
@@ -328,6 +402,8 @@ def test_unusable_model_images_options_and_sessions_are_named(tmp_path: Path, mo
 def test_run_id_names_time_backend_device_and_precision() -> None:
     task = null_task()
     config = replace(task.config, precision="fp16")
-    task = replace(task, device=SimpleNamespace(backend="onnxruntime", name="cuda:0"), config=config)
+    task = replace(
+        task, device=SimpleNamespace(backend="onnxruntime", name="cuda:0"), config=config
+    )
     run_id = make_run_id(task, datetime(2026, 11, 21, 13, 45, 1, tzinfo=UTC))
     assert re.fullmatch(r"20261121-134501-onnxruntime-cuda-0-fp16-[0-9a-f]{4}", run_id)

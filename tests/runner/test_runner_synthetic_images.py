@@ -29,17 +29,25 @@ def test_sizes_qualities_and_contrasts_are_cocos() -> None:
     assert np.mean([image.width for image in DRAWN]) == pytest.approx(571, abs=8)
     assert np.mean([image.height for image in DRAWN]) == pytest.approx(481, abs=8)
     assert max(max(image.width, image.height) for image in DRAWN) == 640
-    assert share(lambda image: max(image.width, image.height) == 640) == pytest.approx(0.83, abs=0.03)
+    assert share(lambda image: max(image.width, image.height) == 640) == pytest.approx(
+        0.83, abs=0.03
+    )
     assert share(lambda image: image.width < image.height) == pytest.approx(0.25, abs=0.03)
     for size, expected in {(640, 480): 0.22, (640, 427): 0.12, (480, 640): 0.09}.items():
-        assert share(lambda image, size=size: (image.width, image.height) == size) == pytest.approx(expected, abs=0.03)
+        assert share(lambda image, size=size: (image.width, image.height) == size) == pytest.approx(
+            expected, abs=0.03
+        )
     assert share(lambda image: image.quality == 96) == pytest.approx(0.7, abs=0.03)
     assert {image.quality for image in DRAWN} == {90, 96}
     assert {image.contrast for image in DRAWN} == set(range(8, 27))
 
 
 def test_first_draws_are_frozen() -> None:
-    first = [ImageTraits(419, 640, 96, 17), ImageTraits(640, 501, 90, 13), ImageTraits(531, 336, 90, 21)]
+    first = [
+        ImageTraits(419, 640, 96, 17),
+        ImageTraits(640, 501, 90, 13),
+        ImageTraits(531, 336, 90, 21),
+    ]
     assert [draw_traits(0, number) for number in range(3)] == first
     digest = hashlib.sha256(draw_pixels(0, 0).tobytes()).hexdigest()
     assert digest == "0cb3674cd19d6abc50ea1513261406fa36b15aae867211c8217f5d2d66dc61fc"

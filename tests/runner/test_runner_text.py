@@ -1,4 +1,6 @@
-"""Sweeps of text models: inputs recognised by name, type and shape, seeded sequences, rows of the right kind."""
+"""Sweeps of text models: inputs recognised by name, type and shape, seeded sequences, rows of the
+right kind.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,19 @@ from ipu_results.networks.text import BERT_WORDS, Bert
 from ipu_results.runner import Progress
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, plan_sweeps
-from ipu_results.runner.inputs import SequenceStream, TextInput, generate_sequences, hash_sequences, save_sequences
+from ipu_results.runner.inputs import (
+    SequenceStream,
+    TextInput,
+    generate_sequences,
+    hash_sequences,
+    save_sequences,
+)
 from ipu_results.runner.models import prepare_model
-from ipu_results.runner.reference_rows import ReferenceRow, find_reference_row, find_reference_sweeps
+from ipu_results.runner.reference_rows import (
+    ReferenceRow,
+    find_reference_row,
+    find_reference_sweeps,
+)
 from ipu_results.runner.report import format_summary
 from ipu_results.runner.sweep import SweepResult, run_task
 from ipu_results.runner.workload import compare_outputs, compute_reference
@@ -41,8 +53,12 @@ BODY = """
 """
 
 
-def store(folder: Path, inputs: str = INPUTS, body: str = BODY, name: str = "bert_base.onnx") -> str:
-    """Write a text model as exporters do: any batch, any length, two outputs, weights as initialisers."""
+def store(
+    folder: Path, inputs: str = INPUTS, body: str = BODY, name: str = "bert_base.onnx"
+) -> str:
+    """Write a text model as exporters do: any batch, any length, two outputs, weights as
+    initialisers.
+    """
     text = f"{HEADER} ({inputs}) => (float[N,S,4] z, float[N,4] pooled) {{ {body} }}"
     model = onnx.parser.parse_model(text)
     random = np.random.default_rng(0)
@@ -64,7 +80,9 @@ def build_bert(folder: Path) -> str:
 
 def make_task(source: str, device: Device, **more: Any) -> SweepTask:
     config = SweepConfig(model=source, **more)
-    return SweepTask(device, SweepPlan((2, 4), 2, **SHORT), config, 1 if device.kind == "cpu" else None)
+    return SweepTask(
+        device, SweepPlan((2, 4), 2, **SHORT), config, 1 if device.kind == "cpu" else None
+    )
 
 
 CPU = Device("onnxruntime", "cpu", "cpu", "CPU")
@@ -101,14 +119,26 @@ def test_built_in_bert_states_its_length_and_that_its_weights_are_random(tmp_pat
 REFUSED = [
     (INPUTS, None, r"takes sequences of any length; state how many tokens .* --sequence-length"),
     (INPUTS, 10**6, r"a sequence has 1 to 65,536 tokens"),
-    (INPUTS.replace("[N,S] input_ids", "[N,12] input_ids"), 16, "takes sequences of 12 tokens, not 16"),
+    (
+        INPUTS.replace("[N,S] input_ids", "[N,12] input_ids"),
+        16,
+        "takes sequences of 12 tokens, not 16",
+    ),
     (
         INPUTS.replace("[N,S] input_ids", "[N,12] input_ids").replace("[N,S] att", "[N,16] att"),
         None,
         "sequences of 12 and 16 tokens: expected one length",
     ),
-    (INPUTS + ", float[N,S] weights", 16, r"input 'weights' is float \(batch, 16\): expected tokens, types"),
-    (INPUTS + ", int64[N,S,S] spans", 16, r"input 'spans' is int64 \(batch, 16, 16\): expected tokens, types"),
+    (
+        INPUTS + ", float[N,S] weights",
+        16,
+        r"input 'weights' is float \(batch, 16\): expected tokens, types",
+    ),
+    (
+        INPUTS + ", int64[N,S,S] spans",
+        16,
+        r"input 'spans' is int64 \(batch, 16, 16\): expected tokens, types",
+    ),
     (INPUTS + ", int64[N,S] labels", 16, "input 'labels' leads to no table of words"),
 ]
 
@@ -126,7 +156,9 @@ def test_text_model_that_cannot_be_fed_is_refused(
 
 def test_image_model_of_any_outputs_is_run(tmp_path: Path) -> None:
     body = "y = GlobalAveragePool(x) z = Flatten(y)"
-    model = onnx.parser.parse_model(f"{HEADER} (float[N,3,8,8] x) => (float[N,3,1,1] y, float[N,3] z) {{ {body} }}")
+    model = onnx.parser.parse_model(
+        f"{HEADER} (float[N,3,8,8] x) => (float[N,3,1,1] y, float[N,3] z) {{ {body} }}"
+    )
     onnx.save(model, tmp_path / "net.onnx")
     (tmp_path / "work").mkdir()
     prepared = prepare_model(str(tmp_path / "net.onnx"), None, tmp_path / "work")
@@ -153,7 +185,9 @@ def test_sequences_are_full_and_the_same_each_time(tmp_path: Path) -> None:
     assert hash_sequences(arrays) == hash_sequences(generate_sequences(inputs, 50, 0))
     assert hash_sequences(arrays) != hash_sequences(generate_sequences(inputs, 50, 1))
     arguments = save_sequences(tmp_path / "x.npz", arrays)
-    streams = [SequenceStream(**arguments, dtype="float16", micro_batch=3, first=n, step=2) for n in (0, 1)]
+    streams = [
+        SequenceStream(**arguments, dtype="float16", micro_batch=3, first=n, step=2) for n in (0, 1)
+    ]
     for turn in range(10):  # and round again
         for n, stream in enumerate(streams):
             batch = stream.prepare(stream.load())
@@ -171,7 +205,9 @@ def test_text_model_is_converted(tmp_path: Path, precision: str) -> None:
     model = prepare_model(source, precision, tmp_path, x)
     assert (model.precision, model.weights) == (precision, plain.weights)
     stream = SequenceStream(
-        **save_sequences(tmp_path / "x.npz", x), dtype="float16" if precision == "fp16" else "float32", micro_batch=8
+        **save_sequences(tmp_path / "x.npz", x),
+        dtype="float16" if precision == "fp16" else "float32",
+        micro_batch=8,
     )
     outputs = compute_reference(model.path, stream.prepare(stream.load()))
     cosine, _ = compare_outputs(outputs, compute_reference(plain.path, x))
@@ -183,10 +219,16 @@ def test_text_model_is_converted(tmp_path: Path, precision: str) -> None:
 
 
 def test_network_of_a_file_is_a_name_of_the_record() -> None:
-    (task,) = plan_sweeps(SweepConfig(backend="emulator", model="net.onnx", network="bert_base"), Path("out"))
+    (task,) = plan_sweeps(
+        SweepConfig(backend="emulator", model="net.onnx", network="bert_base"), Path("out")
+    )
     assert task.config.network == "BERT-Base"
     for model, network, message in (
-        ("net.onnx", "bert-bas", "--network bert-bas is not a network of the record; the nearest is BERT-Base"),
+        (
+            "net.onnx",
+            "bert-bas",
+            "--network bert-bas is not a network of the record; the nearest is BERT-Base",
+        ),
         ("resnet50", "BERT-Base", "--network is for an ONNX file: resnet50 is a built-in network"),
     ):
         with pytest.raises(SweepConfigError, match=message):
@@ -222,7 +264,9 @@ def runs(raw: Path) -> dict[str, SweepResult]:
     bert, net = build_bert(raw.parent / "user"), store(raw.parent / "user", name="net.onnx")
     tasks = {
         "cpu": make_task(bert, CPU, precision="fp32"),
-        "openvino": make_task(net, OPENVINO, precision="fp32", sequence_length=LENGTH, network="BERT-Large"),
+        "openvino": make_task(
+            net, OPENVINO, precision="fp32", sequence_length=LENGTH, network="BERT-Large"
+        ),
         "emulated": make_task(bert, C2),
     }
     return {name: run_task(task, raw / "runs", Progress()) for name, task in tasks.items()}
@@ -241,10 +285,17 @@ def test_points_count_sequences_and_agree_with_the_reference(runs: dict[str, Swe
     }  # fmt: skip
 
 
-def test_runs_pass_the_gates_with_network_item_and_length(raw: Path, runs: dict[str, SweepResult]) -> None:
-    assert ingest(IngestConfig(raw, raw.parent / "warehouse")).results == sum(len(run.points) for run in runs.values())
+def test_runs_pass_the_gates_with_network_item_and_length(
+    raw: Path, runs: dict[str, SweepResult]
+) -> None:
+    assert ingest(IngestConfig(raw, raw.parent / "warehouse")).results == sum(
+        len(run.points) for run in runs.values()
+    )
     columns = "origin, model, network, sequence_length, item, table_name"
-    rows = query_rows(raw.parent / "warehouse", f"SELECT {columns}, count(*) FROM results GROUP BY ALL ORDER BY ALL")
+    rows = query_rows(
+        raw.parent / "warehouse",
+        f"SELECT {columns}, count(*) FROM results GROUP BY ALL ORDER BY ALL",
+    )
     kind = (LENGTH, "sequence", "sweep_sequence_points")
     assert rows == [
         ("emulated", "BERT-Base", "BERT-Base", *kind, 2),
@@ -254,7 +305,9 @@ def test_runs_pass_the_gates_with_network_item_and_length(raw: Path, runs: dict[
     assert query_rows(raw.parent / "warehouse", "SELECT count(*) FROM quarantine") == [(0,)]
     with open_warehouse(raw.parent / "warehouse") as connection:
         measurements = read_source(runs["cpu"].folder, load_known_words(connection))
-    assert {(own.network, own.sequence_length, own.packed) for own in measurements} == {("BERT-Base", LENGTH, False)}
+    assert {(own.network, own.sequence_length, own.packed) for own in measurements} == {
+        ("BERT-Base", LENGTH, False)
+    }
 
 
 # --- published rows
@@ -266,14 +319,18 @@ BERT_ROW = ReferenceRow(
 )  # fmt: skip
 
 
-def test_only_rows_of_the_same_length_without_packing_are_shown(runs: dict[str, SweepResult]) -> None:
+def test_only_rows_of_the_same_length_without_packing_are_shown(
+    runs: dict[str, SweepResult],
+) -> None:
     point = next(point for point in runs["cpu"].points if point["batch_size"] == 4)
     longer = replace(BERT_ROW, result_id="r2", variant="SL128", sequence_length=128)
     packed = replace(BERT_ROW, result_id="r3", variant=f"SL{LENGTH} packed", packed=True)
     image = replace(BERT_ROW, result_id="r4", variant=None, sequence_length=None)
     assert find_reference_row(point, [longer, packed, image]) is None
     assert find_reference_row(point, [longer, packed, image, BERT_ROW]) == BERT_ROW
-    drawn = find_reference_sweeps([point], [longer, packed, image, BERT_ROW, replace(longer, batch_size=8)])
+    drawn = find_reference_sweeps(
+        [point], [longer, packed, image, BERT_ROW, replace(longer, batch_size=8)]
+    )
     assert drawn == [BERT_ROW]
     text = format_summary([point], [BERT_ROW])
     assert "sequences/s" in text

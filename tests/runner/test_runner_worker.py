@@ -78,7 +78,9 @@ def catch(work: Callable[[], object]) -> BaseException | None:
     return errors[0] if errors else None
 
 
-def run_block(session: Session, stream: Any, overlap: bool, until: int = 0, count: int = 1) -> list[tuple[int, ...]]:
+def run_block(
+    session: Session, stream: Any, overlap: bool, until: int = 0, count: int = 1
+) -> list[tuple[int, ...]]:
     with open_feed(session, stream, overlap) as feed:
         return run_batches(session, feed, until, count)
 
@@ -90,18 +92,25 @@ def test_stamps_have_no_gap() -> None:
 
 @given(st.integers(0, 200), st.integers(1, 30))
 def test_batches_run_until_the_moment_and_the_minimum(until: int, count: int) -> None:
-    assert len(run_block(CountingSession(), NumberStream(), False, until, count)) == max(count, -(-until // STAMPS))
+    assert len(run_block(CountingSession(), NumberStream(), False, until, count)) == max(
+        count, -(-until // STAMPS)
+    )
 
 
 def test_outputs_are_read_on_the_host_before_the_last_stamp() -> None:
-    ((*_, ready, inferred, retrieved),) = run_block(CountingSession(slow=True), NumberStream(), False)
+    ((*_, ready, inferred, retrieved),) = run_block(
+        CountingSession(slow=True), NumberStream(), False
+    )
     assert (inferred - ready, retrieved - inferred) == (1, 101)
     assert read_classes(np.array([[0.0, 2.0, 1.0], [5.0, 2.0, 1.0]])).tolist() == [1, 0]
 
 
 def test_wait_for_images_made_ahead_is_pre_processing() -> None:
     stamps = run_block(CountingSession(), NumberStream(), True, count=6)
-    assert all(start == loaded < ready < inferred < retrieved for start, loaded, ready, inferred, retrieved in stamps)
+    assert all(
+        start == loaded < ready < inferred < retrieved
+        for start, loaded, ready, inferred, retrieved in stamps
+    )
     assert all(later[0] == sooner[-1] + 1 for sooner, later in pairwise(stamps))
 
 
@@ -115,7 +124,9 @@ def test_only_a_few_batches_are_made_ahead() -> None:
 
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("bad", [0, AHEAD, 7])
-def test_error_of_the_images_reaches_the_caller_after_the_batches_before(bad: int, overlap: bool) -> None:
+def test_error_of_the_images_reaches_the_caller_after_the_batches_before(
+    bad: int, overlap: bool
+) -> None:
     session, stream = CountingSession(), NumberStream(bad)
     assert catch(lambda: run_block(session, stream, overlap, count=10)) is stream.error
     assert session.batches == [10 * number for number in range(bad)]
@@ -152,7 +163,11 @@ def test_session_of_calculated_time_gets_no_images(overlap: bool) -> None:
             self.advance(2.0)
 
     stamps = run_block(Calculated(), None, overlap, until=5 * 10**9)
-    assert [[stamp / 1e9 for stamp in row] for row in stamps] == [[0, 0, 0, 2, 2], [2, 2, 2, 4, 4], [4, 4, 4, 6, 6]]
+    assert [[stamp / 1e9 for stamp in row] for row in stamps] == [
+        [0, 0, 0, 2, 2],
+        [2, 2, 2, 4, 4],
+        [4, 4, 4, 6, 6],
+    ]
 
 
 def test_waiting_ends_at_the_moment_and_not_before() -> None:
@@ -172,6 +187,8 @@ def test_overlapping_block_counts_from_its_second_batch(
     session.clock = Session.clock  # type: ignore[method-assign]
     server = WorkerServer()
     server.session, server.micro_batch = session, 1
-    monkeypatch.setattr(server, "_open_stream", lambda: SimpleNamespace(load=lambda: [b""], prepare=len))
+    monkeypatch.setattr(
+        server, "_open_stream", lambda: SimpleNamespace(load=lambda: [b""], prepare=len)
+    )
     reply = server.run_block(session.clock(), 0.0, 5, overlap)
     assert len(session.batches) == len(reply["stamps"]) + unstamped == 5 + unstamped

@@ -17,7 +17,13 @@ import pytest
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from tests.conftest import ROOT, Done, run_cli, run_process
-from tests.runner.runner_support import read_blocks, read_points, wait_for, write_images, write_tiny_model
+from tests.runner.runner_support import (
+    read_blocks,
+    read_points,
+    wait_for,
+    write_images,
+    write_tiny_model,
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +35,18 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, ...]:
 
 
 def emulate(tiny: tuple[object, ...], out: Path, *more: object) -> Done:
-    return run_cli("sweep", "--backend", "emulator", *tiny, "--batch-sizes", "2,4", "--out", out, *more)
+    return run_cli(
+        "sweep", "--backend", "emulator", *tiny, "--batch-sizes", "2,4", "--out", out, *more
+    )
 
 
 def list_finished(out: Path) -> list[Path]:
     return sorted(path for path in out.iterdir() if path.is_dir() and "." not in path.name)
 
 
-def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+def test_emulated_sweep_prints_json_and_appends_a_run(
+    tmp_path: Path, tiny: tuple[object, ...]
+) -> None:
     """Without a terminal it does not prompt; findings and progress go to stderr."""
     out = tmp_path / "runs"
     done = emulate(tiny, out, "--precision", "fp16", "--format", "json", "--strict")
@@ -44,7 +54,11 @@ def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tupl
     points = json.loads(done.stdout)
     assert [point["batch_size"] for point in points] == [2, 4]
     for point in points:
-        assert (point["origin"], point["compute_precision"], point["model_precision"]) == ("emulated", "fp16", "fp32")
+        assert (point["origin"], point["compute_precision"], point["model_precision"]) == (
+            "emulated",
+            "fp16",
+            "fp32",
+        )
     (run,) = list_finished(out)
     assert f"appended: {run}" in done.stderr
     assert "ipu-results ingest" not in done.stderr  # of a folder with nothing but runs
@@ -54,7 +68,9 @@ def test_emulated_sweep_prints_json_and_appends_a_run(tmp_path: Path, tiny: tupl
 
 
 @pytest.mark.slow
-def test_next_ingest_is_named_where_there_is_more_than_runs(tmp_path: Path, tiny: tuple[object, ...]) -> None:
+def test_next_ingest_is_named_where_there_is_more_than_runs(
+    tmp_path: Path, tiny: tuple[object, ...]
+) -> None:
     (tmp_path / "register.toml").touch()
     done = emulate(tiny, tmp_path / "runs")
     assert f"`ipu-results ingest --raw {tmp_path}`" in done.stderr
@@ -66,7 +82,9 @@ def test_run_is_ingested_on_request(tmp_path: Path, tiny: tuple[object, ...]) ->
     done = emulate(tiny, tmp_path / "raw" / "runs", "--ingest", "--warehouse", warehouse)
     assert done.returncode == 0, done.stderr
     assert f"2 results in {warehouse}, build " in done.stderr
-    assert "no published row of this model and batch" in done.stdout, "this warehouse is built later"
+    assert "no published row of this model and batch" in done.stdout, (
+        "this warehouse is built later"
+    )
 
 
 @pytest.mark.slow
@@ -83,17 +101,32 @@ def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["--backend", "onnxruntime", "--batch-sizes", "3"], 1, "batch 3 cannot be shared evenly by 2 sessions"),
+        (
+            ["--backend", "onnxruntime", "--batch-sizes", "3"],
+            1,
+            "batch 3 cannot be shared evenly by 2 sessions",
+        ),
         (["--batch-sizes", "two"], 2, "--batch-sizes"),
         (
             ["--backend", "null"],
             2,
-            "'null' is not one of 'auto', 'popart', 'poptorch', 'onnxruntime', 'openvino', 'emulator'",
+            (
+                "'null' is not one of 'auto', 'popart', 'poptorch', 'onnxruntime', 'openvino',"
+                " 'emulator'"
+            ),
         ),
         (["--backend", "emulator", "--option", "noise"], 1, "'noise' is not an option NAME=JSON"),
-        (["--backend", "onnxruntime", "--device", "tpu"], 1, "is not a device of onnxruntime, which has: cpu"),
+        (
+            ["--backend", "onnxruntime", "--device", "tpu"],
+            1,
+            "is not a device of onnxruntime, which has: cpu",
+        ),
         (["--backend", "popart"], 1, "PopART is not installed"),
-        (["--backend", "onnxruntime", "--model", "absent.onnx"], 1, "absent.onnx: is neither a file nor a built-in"),
+        (
+            ["--backend", "onnxruntime", "--model", "absent.onnx"],
+            1,
+            "absent.onnx: is neither a file nor a built-in",
+        ),
         (["--plot", "sweep.gif"], 2, "neither .svg nor .png"),
         (["--resume", "20260101-000000-x", "--dry-run"], 2, "the run's start: not with --dry-run"),
         (["--resume", "20260101-000000-x", "--power-cmd", "w"], 2, "not with --power-cmd"),
@@ -103,7 +136,9 @@ def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object
         (["--resume", "20260101-000000-x"], 1, "is not an unfinished run"),
     ],
 )
-def test_impossible_sweep_is_one_clear_line(tmp_path: Path, args: list[str], code: int, message: str) -> None:
+def test_impossible_sweep_is_one_clear_line(
+    tmp_path: Path, args: list[str], code: int, message: str
+) -> None:
     out = tmp_path / "runs"
     done = run_cli("sweep", *args, "--out", out)
     assert done.returncode == code
@@ -135,11 +170,24 @@ def test_dry_run_prints_the_plan_and_runs_nothing(tmp_path: Path) -> None:
 def test_quick_sweep_of_the_real_network(tmp_path: Path) -> None:
     out = tmp_path / "raw" / "runs"
     done = run_process(
-        "sweep", "--backend", "onnxruntime", "--quick", "--batch-sizes", "2", "--format", "json", "--out", out
+        "sweep",
+        "--backend",
+        "onnxruntime",
+        "--quick",
+        "--batch-sizes",
+        "2",
+        "--format",
+        "json",
+        "--out",
+        out,
     )
     assert done.returncode == 0, done.stderr
     (point,) = json.loads(done.stdout)
-    assert (point["batch_size"], point["origin"], point["compute_precision"]) == (2, "measured", "fp32")
+    assert (point["batch_size"], point["origin"], point["compute_precision"]) == (
+        2,
+        "measured",
+        "fp32",
+    )
     assert point["cosine"] > 0.999999
     assert point["top1"] == 1.0
     assert point["throughput"] == pytest.approx(1000 * 2 / point["latency_ms"])
@@ -164,7 +212,18 @@ def test_model_that_is_not_fp32_has_no_reference_and_suspect_rows_are_strict(
     _, model, *images = tiny
     half = tmp_path / "half.onnx"
     onnx.save(convert_float_to_float16(onnx.load(model), keep_io_types=True), half)
-    args = ("--backend", "onnxruntime", "--model", half, "--batch-sizes", "2", "--quick", "--rounds", "1", *images)
+    args = (
+        "--backend",
+        "onnxruntime",
+        "--model",
+        half,
+        "--batch-sizes",
+        "2",
+        "--quick",
+        "--rounds",
+        "1",
+        *images,
+    )
     done = run_cli("sweep", *args, "--format", "json", "--out", tmp_path / "runs", "--strict")
     assert done.returncode == 3, done.stderr
     (point,) = json.loads(done.stdout)
@@ -175,10 +234,27 @@ def test_model_that_is_not_fp32_has_no_reference_and_suspect_rows_are_strict(
     assert "is fp16 already and cannot be converted to fp32" in refused.stderr
 
 
-def start_sweep(out: Path, tiny: tuple[object, ...], *args: object, **more: Any) -> subprocess.Popen[str]:
-    options = (*tiny, "--backend", "onnxruntime", "--batch-sizes", "2,4", "--quick", "--out", out, *args)
+def start_sweep(
+    out: Path, tiny: tuple[object, ...], *args: object, **more: Any
+) -> subprocess.Popen[str]:
+    options = (
+        *tiny,
+        "--backend",
+        "onnxruntime",
+        "--batch-sizes",
+        "2,4",
+        "--quick",
+        "--out",
+        out,
+        *args,
+    )
     command = [sys.executable, "-m", "ipu_results", "sweep", *map(str, options)]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+    pipes: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        **more,
+    }
     return subprocess.Popen(command, cwd=ROOT, **pipes)
 
 
@@ -207,7 +283,9 @@ def test_interrupted_sweep_is_resumed_with_its_blocks(
     assert done.returncode == 0, done.stderr
     blocks = read_blocks(out / run_id)
     assert len(blocks) > len(kept) >= 1
-    assert [block["started_at"] for block in blocks[: len(kept)]] == [block["started_at"] for block in kept]
+    assert [block["started_at"] for block in blocks[: len(kept)]] == [
+        block["started_at"] for block in kept
+    ]
     assert [path.name for path in out.iterdir()] == [run_id]
 
 

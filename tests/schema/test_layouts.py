@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.read.text import clean, lift_footnote
 from ipu_results.schema import table
-from ipu_results.schema.vocabulary import explain_mismatch, find_headers, normalise_header, parse_unit
+from ipu_results.schema.vocabulary import (
+    explain_mismatch,
+    find_headers,
+    normalise_header,
+    parse_unit,
+)
 
 from tests.read.reading_support import HEADERS, INFERENCE, LAYOUTS, MLPERF, OGB, TRAINING, WORDS
 
@@ -68,7 +73,9 @@ def test_nearly_known_header_is_explained(header: list[str], message: str | None
 
 @given(st.lists(st.sampled_from([*INFERENCE, "Other", ""]), max_size=12))
 def test_header_with_three_known_names_fits_or_is_explained(header: list[str]) -> None:
-    known = {normalise_header(name) for name in header} & {normalise_header(name) for name in INFERENCE}
+    known = {normalise_header(name) for name in header} & {
+        normalise_header(name) for name in INFERENCE
+    }
     if len(known) >= 3:
         assert bool(names(header)) != bool(explain_mismatch(header, LAYOUTS))
 
@@ -81,7 +88,8 @@ def test_every_header_has_each_field_once() -> None:
 
 
 def test_every_column_of_a_sweep_point_is_in_one_table() -> None:
-    # A header of a local run's points is a column of `results` or of `run_points`, and only keys are in both.
+    # A header of a local run's points is a column of `results` or of `run_points`, and only keys
+    # are in both.
     headers = WORDS.header_of("sweep-points", "sweep_points").names
     results, points = table("results").names, table("run_points").names
     assert [name for name in headers if name not in (*results, *points)] == []
@@ -91,8 +99,15 @@ def test_every_column_of_a_sweep_point_is_in_one_table() -> None:
 
 
 def test_headers_of_the_configurations_are_columns_of_their_table() -> None:
-    headers, columns = WORDS.header_of("configurations", "configurations").names, table("configurations").names
-    assert [name for name in columns if name not in headers] == ["result_id", "latency_basis", "document_id"]
+    headers, columns = (
+        WORDS.header_of("configurations", "configurations").names,
+        table("configurations").names,
+    )
+    assert [name for name in columns if name not in headers] == [
+        "result_id",
+        "latency_basis",
+        "document_id",
+    ]
     assert [name for name in columns if name in headers] == list(headers)
 
 

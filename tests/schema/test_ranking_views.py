@@ -6,34 +6,56 @@ import pytest
 
 from tests.conftest import Query
 
-RANKING = "inference training latest measurements latency_points latency_front latency_bounded latency_lowest".split()
+RANKING = (
+    "inference training latest measurements latency_points latency_front latency_bounded"
+    " latency_lowest".split()
+)
 RANKING += "energy_per_item peak_shares sdk_effect framework_effect generations_naive".split()
 
 
 @pytest.mark.parametrize("view", RANKING)
-def test_views_that_rank_hold_no_prediction_no_submission_and_each_measurement_once(query: Query, view: str) -> None:
-    ids = [name for (name,) in query(f"SELECT column_name FROM (DESCRIBE {view}) WHERE column_name LIKE '%result_id'")]
+def test_views_that_rank_hold_no_prediction_no_submission_and_each_measurement_once(
+    query: Query, view: str
+) -> None:
+    ids = [
+        name
+        for (name,) in query(
+            f"SELECT column_name FROM (DESCRIBE {view}) WHERE column_name LIKE '%result_id'"
+        )
+    ]
     assert ids
     for name in ids:
         rows = f"FROM {view} v JOIN results r ON r.result_id = v.{name}"
         wrong = "r.origin = 'emulated' OR r.relationship = 'submitted' OR r.same_as IS NOT NULL"
         assert query(f"SELECT count(*) > 0, count(*) FILTER ({wrong}) {rows}") == [(True, 0)]
-        sparse = "r.sparsity IS NOT NULL" + " AND v.left_out IS NULL" * (view in ("latency_points", "latency_front"))
+        sparse = "r.sparsity IS NOT NULL" + " AND v.left_out IS NULL" * (
+            view in ("latency_points", "latency_front")
+        )
         assert query(f"SELECT count(*) {rows} WHERE {sparse}") == [(0,)]
 
 
 def test_fastest_c2_row_is_the_published_one(query: Query) -> None:
     printed = "SELECT max(throughput) FROM results WHERE platform = 'C2' AND origin = 'published'"
-    assert query("SELECT max(throughput) FROM inference WHERE platform = 'C2'") == query(printed) == [(2526.35,)]
+    assert (
+        query("SELECT max(throughput) FROM inference WHERE platform = 'C2'")
+        == query(printed)
+        == [(2526.35,)]
+    )
     assert query("SELECT max(throughput) FROM emulated WHERE platform = 'C2'") > query(printed)
-    assert query("SELECT count(*) FROM emulated") == query("SELECT count(*) FROM results WHERE origin = 'emulated'")
+    assert query("SELECT count(*) FROM emulated") == query(
+        "SELECT count(*) FROM results WHERE origin = 'emulated'"
+    )
 
 
 def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
     """What the views are silent about is in `unanswered`, and nothing that they answer is."""
-    vendor = "FROM measurements r JOIN platforms p USING (platform) WHERE r.origin = 'published' AND benchmark IS NULL "
+    vendor = (
+        "FROM measurements r JOIN platforms p USING (platform) WHERE r.origin = 'published' AND"
+        " benchmark IS NULL "
+    )
     vendor += (
-        "AND r.throughput IS NOT NULL AND relationship = 'vendor' AND p.family IN ('Mk1', 'Classic', 'Bow', 'C600')"
+        "AND r.throughput IS NOT NULL AND relationship = 'vendor' AND p.family IN ('Mk1',"
+        " 'Classic', 'Bow', 'C600')"
     )
     tests = f"SELECT DISTINCT task, network, platform {vendor}"
     answered = "SELECT DISTINCT task, network, platform FROM sdk_effect"
@@ -42,8 +64,9 @@ def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
     assert query(f"SELECT count(*) FROM ({named} INTERSECT {answered})") == [(0,)]
     assert query("SELECT count(*) > 10 FROM unanswered WHERE reason = 'one SDK only'") == [(True,)]
     several = (
-        "SELECT task, network, platform FROM results r JOIN unanswered u USING (task, network, platform) "
-        "WHERE view_name = 'sdk_effect' AND reason = 'one SDK only' AND relationship = 'vendor' AND same_as IS NULL "
-        "AND throughput IS NOT NULL GROUP BY ALL HAVING count(DISTINCT sdk_version) <> 1"
+        "SELECT task, network, platform FROM results r JOIN unanswered u USING (task, network,"
+        " platform) WHERE view_name = 'sdk_effect' AND reason = 'one SDK only' AND relationship ="
+        " 'vendor' AND same_as IS NULL AND throughput IS NOT NULL GROUP BY ALL HAVING"
+        " count(DISTINCT sdk_version) <> 1"
     )
     assert query(several) == []

@@ -33,11 +33,55 @@ from ipu_results.store.files import DATABASE, digest_rows
 from tests.conftest import PAGE, Query, copy_documents, run_process
 
 CONTRACT = (
-    *("result_id", "origin", "publisher", "document_id", "table_name", "row_number", "published_on", "run_id", "task"),
-    *("benchmark", "division", "mlperf_id", "mlperf_round", "model", "variant", "dataset", "platform", "chip"),
-    *("chip_count", "sdk_version", "framework", "precision", "activation_bits", "weight_bits", "compute_precision"),
-    *("batch_size", "micro_batch_size", "throughput", "item", "latency_ms", "latency_ms_low", "latency_ms_high"),
-    *("latency_kind", "suspect", "calibration_id", "power_scope", "efficiency", "power_w", "time_to_train_s"),
+    *(
+        "result_id",
+        "origin",
+        "publisher",
+        "document_id",
+        "table_name",
+        "row_number",
+        "published_on",
+        "run_id",
+        "task",
+    ),
+    *(
+        "benchmark",
+        "division",
+        "mlperf_id",
+        "mlperf_round",
+        "model",
+        "variant",
+        "dataset",
+        "platform",
+        "chip",
+    ),
+    *(
+        "chip_count",
+        "sdk_version",
+        "framework",
+        "precision",
+        "activation_bits",
+        "weight_bits",
+        "compute_precision",
+    ),
+    *(
+        "batch_size",
+        "micro_batch_size",
+        "throughput",
+        "item",
+        "latency_ms",
+        "latency_ms_low",
+        "latency_ms_high",
+    ),
+    *(
+        "latency_kind",
+        "suspect",
+        "calibration_id",
+        "power_scope",
+        "efficiency",
+        "power_w",
+        "time_to_train_s",
+    ),
     *("time_to_result_s", "quality_metric", "quality_value", "quality_target"),
 )
 LOCAL = {
@@ -68,7 +112,9 @@ def test_pandera_arrow_and_frames_follow_the_definition() -> None:
         arrow = arrow_schema(definition)
         assert tuple(arrow.names) == tuple(frame_dtypes(definition)) == definition.names
         assert not pandera_schema(definition).coerce
-        refused = {failure.message for failure in find_failures(definition, build_frame(definition, [{}]))}
+        refused = {
+            failure.message for failure in find_failures(definition, build_frame(definition, [{}]))
+        }
         for column in definition.columns:
             assert (f"{column.name} is blank or missing" in refused) is column.required
             assert arrow.field(column.name).nullable is not column.required
@@ -105,13 +151,20 @@ def test_integers_with_nulls_stay_integers_in_pandas(warehouse: Path) -> None:
     assert pd.api.types.is_string_dtype(frame["model"])
 
 
-def test_parquet_duckdb_and_the_build_table_have_the_same_digests(warehouse: Path, database: Any) -> None:
+def test_parquet_duckdb_and_the_build_table_have_the_same_digests(
+    warehouse: Path, database: Any
+) -> None:
     """tests/store/test_views.py compares the files of views with what their SQL gives."""
     rows = pq.read_table(warehouse / "build.parquet").to_pylist()
-    assert {row["table_name"] for row in rows} == {*NAMES, *(view.name for view in FILE_VIEWS)} - {"build"}
+    assert {row["table_name"] for row in rows} == {*NAMES, *(view.name for view in FILE_VIEWS)} - {
+        "build"
+    }
     for row in rows:
         parquet = pq.read_table(warehouse / f"{row['table_name']}.parquet")
-        assert (digest_rows(parquet), parquet.num_rows) == (row["rows_sha256"], row["row_count"]), row["table_name"]
+        assert (digest_rows(parquet), parquet.num_rows) == (
+            row["rows_sha256"],
+            row["row_count"],
+        ), row["table_name"]
         if row["table_name"] in NAMES:
             stored = database.sql(f"FROM {row['table_name']}").to_arrow_table()
             assert digest_rows(stored) == row["rows_sha256"], row["table_name"]
@@ -120,7 +173,9 @@ def test_parquet_duckdb_and_the_build_table_have_the_same_digests(warehouse: Pat
 def test_duckdb_has_keys(database: Any) -> None:
     keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
     assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
-    foreign = {(name, column.name) for name in NAMES for column in table(name).columns if column.references}
+    foreign = {
+        (name, column.name) for name in NAMES for column in table(name).columns if column.references
+    }
     assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 33
 
 
@@ -143,21 +198,38 @@ def test_views_have_their_described_columns_and_rows(query: Query) -> None:
         assert query(f"SELECT count(*) > 0 FROM {view.source}") == [(is_filled,)], view.name
 
 
-def test_views_split_the_results_and_latest_omits_rows_that_a_newer_page_replaced(query: Query) -> None:
+def test_views_split_the_results_and_latest_omits_rows_that_a_newer_page_replaced(
+    query: Query,
+) -> None:
     mlperf = query("SELECT count(*) FROM results WHERE benchmark = 'mlperf-training'")[0][0]
-    counts = [query(f"SELECT count(*) FROM {name}")[0][0] for name in ("inference", "training", "results")]
+    counts = [
+        query(f"SELECT count(*) FROM {name}")[0][0] for name in ("inference", "training", "results")
+    ]
     left_out = "origin = 'emulated' OR sparsity IS NOT NULL OR includes_start_up"
     left_out += " OR same_as IS NOT NULL AND benchmark IS NULL"
-    assert counts[0] + counts[1] + mlperf + query(f"SELECT count(*) FROM results WHERE {left_out}")[0][0] == counts[2]
+    assert (
+        counts[0]
+        + counts[1]
+        + mlperf
+        + query(f"SELECT count(*) FROM results WHERE {left_out}")[0][0]
+        == counts[2]
+    )
     assert mlperf == 11 + 2117
-    row = "model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1' AND task = 'training'"
+    row = (
+        "model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1' AND task"
+        " = 'training'"
+    )
     assert query(f"SELECT count(*) FROM results WHERE {row}") == [(3,)]
     assert query(f"SELECT throughput, sdk_version FROM latest WHERE {row}") == [(44059.0, "3.0")]
-    only_old = "SELECT throughput FROM latest WHERE model = 'ResNet-50 v1.5' AND platform = 'Bow Pod256'"
+    only_old = (
+        "SELECT throughput FROM latest WHERE model = 'ResNet-50 v1.5' AND platform = 'Bow Pod256'"
+    )
     assert query(only_old) == [(456906.0,)]
 
 
-PROVENANCE = "SELECT DISTINCT document_kind, locator_in, locator, source_url, source_locator FROM provenance"
+PROVENANCE = (
+    "SELECT DISTINCT document_kind, locator_in, locator, source_url, source_locator FROM provenance"
+)
 COMMIT = "https://github.com/mlcommons/training_results_v2.0/tree/8437fbb78349aa3c3054aeccb1d47d2a315a80e7"
 
 
@@ -186,8 +258,10 @@ COMMIT = "https://github.com/mlcommons/training_results_v2.0/tree/8437fbb78349aa
             "TensorFlow/Classification/ConvNets/resnext101-32x4d/README.md",
         ),
         (
-            "column_name = 'time_to_train_s' AND document_id = 'mlperf-training-v2.0-entries' AND cell_number = 11 "
-            "AND platform = 'Bow Pod16' AND model = 'ResNet-50 v1.5'",
+            (
+                "column_name = 'time_to_train_s' AND document_id = 'mlperf-training-v2.0-entries'"
+                " AND cell_number = 11 AND platform = 'Bow Pod16' AND model = 'ResNet-50 v1.5'"
+            ),
             ("derived", "derivation"),
             "line 110, column 11 (minutes)",
             f"{COMMIT}/Graphcore/results/ipu-pod16-TF1-closed/resnet",
@@ -201,7 +275,10 @@ COMMIT = "https://github.com/mlcommons/training_results_v2.0/tree/8437fbb78349aa
             "nlp/bert/popart/benchmarks.yml: popart_bert_large_packed_pretrain_real_pod16",
         ),
         (
-            "column_name = 'throughput' AND file LIKE '%97e7/points.csv' AND raw_text LIKE '10.8457%'",
+            (
+                "column_name = 'throughput' AND file LIKE '%97e7/points.csv' AND raw_text LIKE"
+                " '10.8457%'"
+            ),
             ("run", "source"),
             "line 2, column 4 (throughput)",
             None,
@@ -215,23 +292,32 @@ def test_provenance_names_our_file_and_the_source(
     assert query(f"{PROVENANCE} WHERE {figure}") == [(*kinds, locator, url, place)]
 
 
-def test_every_figure_has_a_provenance_and_only_local_runs_have_no_source_address(query: Query) -> None:
-    assert query("SELECT count(*) FROM provenance") == query("SELECT count(*) FROM cells WHERE value IS NOT NULL")
-    assert query("SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL") == [("run",)]
+def test_every_figure_has_a_provenance_and_only_local_runs_have_no_source_address(
+    query: Query,
+) -> None:
+    assert query("SELECT count(*) FROM provenance") == query(
+        "SELECT count(*) FROM cells WHERE value IS NOT NULL"
+    )
+    assert query("SELECT DISTINCT document_kind FROM provenance WHERE source_url IS NULL") == [
+        ("run",)
+    ]
     assert query("SELECT count(*) FROM provenance WHERE source_url SIMILAR TO '.*\\s.*'") == [(0,)]
 
 
 def test_provenance_of_a_comparator_has_the_address_of_its_own_repository(query: Query) -> None:
     rows = query(
-        "SELECT p.url, count(*) FROM provenance p JOIN cells c ON c.result_id = p.result_id AND c.column_name = 'repo' "
-        "AND split_part(c.locator, ',', 1) = split_part(p.locator, ',', 1) "
-        "WHERE p.url = 'https://github.com/' || c.raw_text AND starts_with(p.source_url, p.url || '/blob/') GROUP BY 1"
+        "SELECT p.url, count(*) FROM provenance p JOIN cells c ON c.result_id = p.result_id AND"
+        " c.column_name = 'repo' AND split_part(c.locator, ',', 1) = split_part(p.locator, ',', 1)"
+        " WHERE p.url = 'https://github.com/' || c.raw_text AND starts_with(p.source_url, p.url ||"
+        " '/blob/') GROUP BY 1"
     )
     assert sorted(rows) == [
         ("https://github.com/NVIDIA/DeepLearningExamples", 446),
         ("https://github.com/NVIDIA/TensorRT", 160),
     ]
-    assert query("SELECT count(*) FROM provenance WHERE document_id = 'nvidia-a100-comparators'") == [(446 + 160,)]
+    assert query(
+        "SELECT count(*) FROM provenance WHERE document_id = 'nvidia-a100-comparators'"
+    ) == [(446 + 160,)]
 
 
 # gates
@@ -268,7 +354,10 @@ def find_reasons(*rows: dict[str, Any]) -> set[str]:
         (LOCAL | {"power_scope": None}, "local-power"),
         (LOCAL | {"interval_confidence": 0.95}, "interval-measured"),
         (LOCAL | BAND | {"origin": "emulated", "calibration_id": "c"}, "interval-measured"),
-        (LOCAL | {"interval_confidence": 95.0}, "interval-confidence-out-of-range interval-measured"),
+        (
+            LOCAL | {"interval_confidence": 95.0},
+            "interval-confidence-out-of-range interval-measured",
+        ),
         # valid rows
         ({}, ""),
         (LOCAL, ""),
@@ -310,7 +399,9 @@ def test_value_of_another_type_is_never_coerced(build: Callable[..., object], ro
 def test_frame_from_tuples_is_that_from_records() -> None:
     rows = [GOOD, GOOD | {"model": None}]
     tuples = [tuple(row.get(name) for name in RESULTS.names) for row in rows]
-    pd.testing.assert_frame_equal(build_frame_from_tuples(RESULTS, tuples), build_frame(RESULTS, rows))
+    pd.testing.assert_frame_equal(
+        build_frame_from_tuples(RESULTS, tuples), build_frame(RESULTS, rows)
+    )
     assert list(build_frame_from_tuples(RESULTS, []).dtypes) == list(frame_dtypes(RESULTS).values())
 
 
@@ -333,7 +424,11 @@ FINITE = st.floats(1e-9, 1e14, allow_nan=False)
 
 
 @settings(max_examples=10)  # each validates a frame of all columns
-@given(st.lists(st.fixed_dictionaries({"throughput": FINITE, "latency_ms": FINITE}), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.fixed_dictionaries({"throughput": FINITE, "latency_ms": FINITE}), min_size=1, max_size=20
+    )
+)
 def test_figures_pass_the_gates_unchanged(figures: list[dict[str, float]]) -> None:
     rows = [GOOD | {"result_id": f"{number:016x}"} | row for number, row in enumerate(figures)]
     frame = build_frame(RESULTS, rows)
@@ -346,11 +441,21 @@ def test_figures_pass_the_gates_unchanged(figures: list[dict[str, float]]) -> No
 
 
 def make_arrow(rows: list[tuple[str, int | None]]) -> pa.Table:
-    return pa.table({"a": pa.array([a for a, _ in rows], pa.string()), "b": pa.array([b for _, b in rows], pa.int64())})
+    return pa.table(
+        {
+            "a": pa.array([a for a, _ in rows], pa.string()),
+            "b": pa.array([b for _, b in rows], pa.int64()),
+        }
+    )
 
 
-@given(st.lists(st.tuples(st.text(max_size=5), st.none() | st.integers(-5, 5)), max_size=10), st.randoms())
-def test_digest_depends_on_the_rows_and_not_on_their_order(rows: list[tuple[str, int | None]], random: Any) -> None:
+@given(
+    st.lists(st.tuples(st.text(max_size=5), st.none() | st.integers(-5, 5)), max_size=10),
+    st.randoms(),
+)
+def test_digest_depends_on_the_rows_and_not_on_their_order(
+    rows: list[tuple[str, int | None]], random: Any
+) -> None:
     assert digest_rows(make_arrow(rows)) == digest_rows(make_arrow(random.sample(rows, len(rows))))
     assert digest_rows(make_arrow([*rows, ("", None)])) != digest_rows(make_arrow(rows))
 
@@ -375,15 +480,19 @@ def test_digest_distinguishes_null_from_empty_and_columns_from_each_other() -> N
 
 
 @pytest.mark.slow
-def test_duckdb_1_2_2_reads_every_relation_of_the_database(old_duckdb: Path, warehouse: Path, query: Query) -> None:
+def test_duckdb_1_2_2_reads_every_relation_of_the_database(
+    old_duckdb: Path, warehouse: Path, query: Query
+) -> None:
     counts = ["sum(throughput) FROM results", *(f"count(*) FROM {table.name}" for table in TABLES)]
     counts += [f"count(*) FROM {view.source}" for view in VIEWS]
     code = (
-        "import duckdb, sys; assert duckdb.__version__ == '1.2.2', duckdb.__version__; "
-        "c = duckdb.connect(sys.argv[1], read_only=True); c.execute('SET enable_progress_bar = false'); "
-        "print(*(c.execute('SELECT ' + what).fetchall() for what in sys.argv[2:]))"
+        "import duckdb, sys; assert duckdb.__version__ == '1.2.2', duckdb.__version__; c ="
+        " duckdb.connect(sys.argv[1], read_only=True); c.execute('SET enable_progress_bar ="
+        " false'); print(*(c.execute('SELECT ' + what).fetchall() for what in sys.argv[2:]))"
     )
     command = [sys.executable, "-c", code, str(warehouse / DATABASE), *counts]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(old_duckdb)}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={"PYTHONPATH": str(old_duckdb)}, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == " ".join(str(query(f"SELECT {what}")) for what in counts)

@@ -1,4 +1,6 @@
-"""Cite results and make tables: figures as printed, what must be disclosed, and text that no format acts on."""
+"""Cite results and make tables: figures as printed, what must be disclosed, and text that no format
+acts on.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def find_id(query: Query, where: str) -> str:
 @pytest.fixture(scope="session")
 def printed(query: Query) -> str:
     """Return the id of a row of the vendor's page: 7,152 items/sec, 1.66 ms."""
-    return find_id(query, "network = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND throughput = 7152")
+    return find_id(
+        query, "network = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND throughput = 7152"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -61,11 +65,14 @@ def hostile(tmp_path: Path, warehouse: Path, printed: str) -> Path:
         values = pc.if_else(mask(rows), text, rows[column])
         index = rows.column_names.index(column)
         pq.write_table(
-            rows.set_column(index, rows.schema.field(index), pa.chunked_array(values)), folder / f"{name}.parquet"
+            rows.set_column(index, rows.schema.field(index), pa.chunked_array(values)),
+            folder / f"{name}.parquet",
         )
 
     edit("results", "variant", lambda rows: pc.equal(rows["result_id"], printed), ATTACK)
-    throughput = lambda rows: pc.and_(pc.equal(rows["result_id"], printed), pc.equal(rows["column_name"], "throughput"))  # noqa: E731
+    throughput = lambda rows: pc.and_(  # noqa: E731
+        pc.equal(rows["result_id"], printed), pc.equal(rows["column_name"], "throughput")
+    )
     edit("cells", "raw_text", throughput, ATTACK)
     page = lambda rows: pc.equal(rows["document_id"], "graphcore-performance-2023-07-04")  # noqa: E731
     edit("documents", "title", page, ATTACK)
@@ -79,7 +86,11 @@ def test_citation_has_figures_as_printed_source_place_and_build(
     text = cite(printed, format=output, warehouse=warehouse).replace("\\", "")
     ((build_id,),) = query("SELECT DISTINCT build_id FROM build")
     expected = ("7,152 items/sec", "1.66 ms", "row 12", "Graphcore", "Performance Results", printed)
-    for part in (*expected, "www.graphcore.ai/performance-results", f"unreleased, build {build_id}"):
+    for part in (
+        *expected,
+        "www.graphcore.ai/performance-results",
+        f"unreleased, build {build_id}",
+    ):
         assert part in text
     assert "MLPerf" not in text
     assert "not measured" not in text
@@ -98,16 +109,20 @@ def test_citation_has_figures_as_printed_source_place_and_build(
 def test_release_is_cited_with_version_and_digest(small_release: Path) -> None:
     release = json.loads((small_release / "release.json").read_text(encoding="utf-8"))
     digest = hashlib.sha256((small_release / "SHA256SUMS").read_bytes()).hexdigest()
-    (name, *_) = pq.read_table(small_release / "results.parquet")["result_id"].to_pylist()
+    name, *_ = pq.read_table(small_release / "results.parquet")["result_id"].to_pylist()
     text = cite(name, format="bibtex", warehouse=small_release)
     assert f"version = {{{release['version']}}}" in text
-    assert f"Dataset, CC-BY-4.0, version {release['version']}, sha256 of SHA256SUMS {digest}" in text
+    assert (
+        f"Dataset, CC-BY-4.0, version {release['version']}, sha256 of SHA256SUMS {digest}" in text
+    )
     assert "unreleased" not in text
 
 
-def test_dataset_is_cited_with_year_and_address(warehouse: Path, printed: str, query: Query) -> None:
+def test_dataset_is_cited_with_year_and_address(
+    warehouse: Path, printed: str, query: Query
+) -> None:
     ((newest,),) = query("SELECT max(retrieved_on) FROM documents")
-    (dataset, *_) = cite(printed, format="bibtex", warehouse=warehouse).split("\n\n")
+    dataset, *_ = cite(printed, format="bibtex", warehouse=warehouse).split("\n\n")
     assert f"  year = {{{newest.year}}}," in dataset
     assert f"  url = {{{REPOSITORY}}}," in dataset
     assert json.loads(cite(printed, format="csl-json", warehouse=warehouse))[0]["URL"] == REPOSITORY
@@ -134,11 +149,18 @@ def test_emulated_figure_is_cited_as_emulated(output: str, emulated: str, wareho
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_mlperf_figure_has_the_required_attribution(output: str, official: str, warehouse: Path) -> None:
+def test_mlperf_figure_has_the_required_attribution(
+    output: str, official: str, warehouse: Path
+) -> None:
     text = cite(official, format=output, warehouse=warehouse)
     plain = text.replace(r"\textregistered{}", "®").replace("\\", "")
     assert "19.6351556 min (unverified)" in plain
-    for part in ("MLPerf® Training v2.0 closed resnet, Graphcore", "2.0-2047", "retrieved 2026-11-21", LEGEND):
+    for part in (
+        "MLPerf® Training v2.0 closed resnet, Graphcore",
+        "2.0-2047",
+        "retrieved 2026-11-21",
+        LEGEND,
+    ):
         assert part in plain
     assert plain.count("Result not verified by MLCommons Association.") == 1
     assert "https://github.com/mlcommons/training_results_v2.0" in plain
@@ -154,7 +176,9 @@ def test_vendor_page_that_quotes_mlperf_has_it_too(query: Query, warehouse: Path
 
 
 def test_flag_of_the_row_is_disclosed(query: Query, warehouse: Path) -> None:
-    ((name, rule),) = query("SELECT result_id, rule FROM flags WHERE severity = 'error' AND rule = 'R01' LIMIT 1")
+    ((name, rule),) = query(
+        "SELECT result_id, rule FROM flags WHERE severity = 'error' AND rule = 'R01' LIMIT 1"
+    )
     assert f"Quality rule {rule} of ipu-results flags an error" in cite(name, warehouse=warehouse)
 
 
@@ -164,7 +188,10 @@ def test_microbenchmark_is_cited_and_tabled_as_printed(query: Query, warehouse: 
     [(name,)] = query(f"SELECT microbenchmark_id FROM microbenchmarks WHERE {where}")
     text = cite(name, warehouse=warehouse)
     assert "read local memory, bandwidth" in text
-    assert "GC2, 1 chip, 1.0.49: value 15.26 TB/s (page 27, table 3.1, row 4, column Bandwidth)" in text
+    assert (
+        "GC2, 1 chip, 1.0.49: value 15.26 TB/s (page 27, table 3.1, row 4, column Bandwidth)"
+        in text
+    )
     sql = f"SELECT microbenchmark_id AS result_id, device, value FROM microbenchmarks WHERE {where}"
     assert format_cited_table(sql, "markdown", warehouse).startswith(
         "| device | value (TB/s) |\n| --- | --- |\n| GC2<sup>a</sup> | 15.26 |\n"
@@ -183,15 +210,26 @@ def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> No
 
 
 def test_so_many_results_are_cited_at_once_and_not_one_more(query: Query, warehouse: Path) -> None:
-    ids = [result_id for (result_id,) in query(f"SELECT result_id FROM results ORDER BY 1 LIMIT {MAX_IDS + 1}")]
+    ids = [
+        result_id
+        for (result_id,) in query(f"SELECT result_id FROM results ORDER BY 1 LIMIT {MAX_IDS + 1}")
+    ]
     with open_warehouse(warehouse) as connection:
         assert [result.result_id for result in load_results(connection, ids[:-1])] == ids[:-1]
-        with pytest.raises(QueryError, match=f"{MAX_IDS + 1} results are too many to cite at once, at most {MAX_IDS}"):
+        with pytest.raises(
+            QueryError,
+            match=f"{MAX_IDS + 1} results are too many to cite at once, at most {MAX_IDS}",
+        ):
             load_results(connection, ids)
 
 
 def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, warehouse: Path) -> None:
-    names = [name for (name,) in query("SELECT result_id FROM results WHERE publisher = 'Qwant' ORDER BY batch_size")]
+    names = [
+        name
+        for (name,) in query(
+            "SELECT result_id FROM results WHERE publisher = 'Qwant' ORDER BY batch_size"
+        )
+    ]
     assert cite(names, warehouse=warehouse).count("[^1]:") == 1
     assert "[^2]" not in cite(names, warehouse=warehouse)
     assert cite(names, format="bibtex", warehouse=warehouse).count("@misc{") == 2
@@ -200,8 +238,13 @@ def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, wareh
 
 @pytest.mark.slow
 def test_hostile_text_ends_no_row_command_or_entry(hostile: Path, printed: str) -> None:
-    sql = f"SELECT result_id, variant, throughput, latency_ms FROM results WHERE result_id = '{printed}'"
-    tex, html, table = (format_cited_table(sql, output, hostile) for output in ("latex", "html", "markdown"))
+    sql = (
+        "SELECT result_id, variant, throughput, latency_ms FROM results WHERE result_id ="
+        f" '{printed}'"
+    )
+    tex, html, table = (
+        format_cited_table(sql, output, hostile) for output in ("latex", "html", "markdown")
+    )
     latex, bibtex, markdown = (
         cite(printed, format=name, warehouse=hostile) for name in ("latex", "bibtex", "markdown")
     )
@@ -211,8 +254,14 @@ def test_hostile_text_ends_no_row_command_or_entry(hostile: Path, printed: str) 
         assert text.count("{") == text.count("}")
         assert r"\input" not in text
     assert len(re.findall(r"(?m)^@misc\{", bibtex)) == len(re.findall(r"(?m)^\}$", bibtex)) == 2
-    assert all("<script" not in page and "&lt;script&gt;" in page for page in (html, table, markdown))
-    assert not any(sign in text for sign in "\x1b\u202e" for text in (tex, html, table, latex, bibtex, markdown))
+    assert all(
+        "<script" not in page and "&lt;script&gt;" in page for page in (html, table, markdown)
+    )
+    assert not any(
+        sign in text
+        for sign in "\x1b\u202e"
+        for text in (tex, html, table, latex, bibtex, markdown)
+    )
     assert len(re.findall(r"(?<!\\)\|", table.splitlines()[2])) == 4
     assert json.loads(cite(printed, format="csl-json", warehouse=hostile))[1]["title"] == ATTACK
 
@@ -228,13 +277,17 @@ def test_escaped_text_is_inert(text: str) -> None:
     assert "\n" not in tex
     assert not re.search(r"[<>\"]", escape_html(text))
     assert escape_url(text) == "" or re.fullmatch(r"https?://[!-~]*", escape_url(text))
-    assert {escape_url(url) for url in ("javascript:alert(1)", "file:///etc/passwd", " https://x")} == {""}
+    assert {
+        escape_url(url) for url in ("javascript:alert(1)", "file:///etc/passwd", " https://x")
+    } == {""}
     assert escape_url('https://x/a b{c}\\"<') == "https://x/a%20b%7Bc%7D%5C%22%3C"
 
 
 QUERY = """
-    SELECT result_id, model, platform, batch_size, throughput, latency_ms, throughput / chips AS per_chip
-    FROM results WHERE network = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2', 'IPU-M2000')
+    SELECT result_id, model, platform, batch_size, throughput, latency_ms, throughput / chips AS
+    per_chip
+    FROM results WHERE network = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2',
+    'IPU-M2000')
         AND task = 'inference' ORDER BY throughput DESC
 """
 
@@ -243,10 +296,17 @@ def test_table_prints_figures_as_the_source_does(warehouse: Path) -> None:
     lines = format_cited_table(QUERY, "markdown", warehouse).splitlines()
     header, _, vendor, paper, emulator, _, *notes = lines
     assert header == "| model | platform | batch size (item) | throughput | latency | per chip† |"
-    assert vendor == "| ResNeXt101<sup>a</sup> | IPU-M2000 | 8 | 6,435 items/sec | 3.71 ms | 1608.75 |"
+    assert (
+        vendor == "| ResNeXt101<sup>a</sup> | IPU-M2000 | 8 | 6,435 items/sec | 3.71 ms | 1608.75 |"
+    )
     assert "| 2409.79 images/second | 3.32 milliseconds per batch |" in paper
     assert "2354.9054446591335 items/s (emulated, not measured)" in emulator
-    assert [note[:9] for note in notes if note] == ["<sup>a</s", "<sup>b</s", "<sup>c</s", "<sup>†</s"]
+    assert [note[:9] for note in notes if note] == [
+        "<sup>a</s",
+        "<sup>b</s",
+        "<sup>c</s",
+        "<sup>†</s",
+    ]
     assert "https://arxiv.org/abs/2002.11670, retrieved 2026-11-21" in lines[8]
 
 
@@ -254,14 +314,20 @@ def test_unit_that_all_rows_share_is_in_the_header(warehouse: Path) -> None:
     columns = "result_id, batch_size, throughput, latency_ms"
     sql = f"SELECT {columns} FROM results WHERE publisher = 'Qwant' ORDER BY batch_size"
     text = format_cited_table(sql, "latex", warehouse)
-    assert r"batch size (item) & throughput (images/second) & latency (milliseconds per batch) \\" in text
+    assert (
+        r"batch size (item) & throughput (images/second) & latency (milliseconds per batch) \\"
+        in text
+    )
     assert r"2\textsuperscript{a} & 1474.16 & 1.36 \\" in text
     assert text.count(r"\textsuperscript{a} ") == 1 + 6  # six rows, one note
     assert "dagger" not in text
 
 
 def test_computed_value_is_never_shown_as_printed(warehouse: Path) -> None:
-    sql = "SELECT result_id, 2 * throughput AS throughput FROM results WHERE publisher = 'Qwant' AND batch_size = 2"
+    sql = (
+        "SELECT result_id, 2 * throughput AS throughput FROM results WHERE publisher = 'Qwant' AND"
+        " batch_size = 2"
+    )
     text = format_cited_table(sql, "markdown", warehouse)
     assert "| throughput (item/s)† |" in text
     assert "| 2948.32<sup>a</sup> |" in text
@@ -277,7 +343,9 @@ PAIR = """
 def test_each_figure_of_a_pair_is_cited_by_its_own_source(warehouse: Path) -> None:
     sql = PAIR.format(ids="first_result_id, second_result_id")
     header, _, row, *notes = format_cited_table(sql, "markdown", warehouse).splitlines()
-    assert "first figure (items/sec) | second publisher | second figure (img/sec) | ratio† |" in header
+    assert (
+        "first figure (items/sec) | second publisher | second figure (img/sec) | ratio† |" in header
+    )
     assert "| Graphcore<sup>a</sup> | 4,311<sup>a</sup> |" in row
     assert "| 4,200<sup>b</sup> |" in row
     assert [note for note in notes if note.startswith("<sup>a</sup> Graphcore, ")]
@@ -286,27 +354,41 @@ def test_each_figure_of_a_pair_is_cited_by_its_own_source(warehouse: Path) -> No
         with pytest.raises(QueryError, match="so that each figure is cited by its own source"):
             format_cited_table(PAIR.format(ids=ids), "markdown", warehouse)
     alone = "SELECT ipu_result_id AS result_id, energy_ratio FROM energy_ipu_gpu LIMIT 1"
-    with pytest.raises(QueryError, match="select ipu_result_id and gpu_result_id under those names"):
+    with pytest.raises(
+        QueryError, match="select ipu_result_id and gpu_result_id under those names"
+    ):
         format_cited_table(alone, "markdown", warehouse)
 
 
 def test_table_of_energy_discloses_the_flags_of_both_sides(warehouse: Path) -> None:
-    columns = "ipu_result_id, gpu_result_id, ipu_energy_per_item_j, gpu_energy_per_item_j, energy_ratio"
+    columns = (
+        "ipu_result_id, gpu_result_id, ipu_energy_per_item_j, gpu_energy_per_item_j, energy_ratio"
+    )
     where = "contains(gpu_error_rules, 'R29') AND ipu_error_rules IS NULL"
     for output in ("latex", "markdown", "html"):
-        text = format_cited_table(f"SELECT {columns} FROM energy_ipu_gpu WHERE {where}", output, warehouse)
+        text = format_cited_table(
+            f"SELECT {columns} FROM energy_ipu_gpu WHERE {where}", output, warehouse
+        )
         assert "Quality rule R29" in text
         assert "ipu energy per item (J)" in text.replace(r"\_", "_").replace("†", "")
 
 
 def test_header_has_a_plain_label_and_the_unit_of_what_is_computed(warehouse: Path) -> None:
-    sql = "SELECT result_id, throughput_per_chip, run_energy_j FROM results WHERE run_energy_j IS NOT NULL LIMIT 2"
+    sql = (
+        "SELECT result_id, throughput_per_chip, run_energy_j FROM results WHERE run_energy_j IS NOT"
+        " NULL LIMIT 2"
+    )
     header = format_cited_table(sql, "markdown", warehouse).splitlines()[0]
     assert header == "| throughput per chip (item/s)† | run energy (Wh) |"
-    assert not any("_" in make_label(name) or make_label(name).endswith((" ms", " s", " w", " j")) for name in FIGURES)
+    assert not any(
+        "_" in make_label(name) or make_label(name).endswith((" ms", " s", " w", " j"))
+        for name in FIGURES
+    )
 
 
-def test_table_of_mlperf_scores_marks_each_and_warns_of_a_mixture(warehouse: Path, official: str, printed: str) -> None:
+def test_table_of_mlperf_scores_marks_each_and_warns_of_a_mixture(
+    warehouse: Path, official: str, printed: str
+) -> None:
     where = f"result_id IN ('{official}', '{printed}')"
     sql = f"SELECT result_id, model, minutes, throughput FROM results WHERE {where} ORDER BY 3"
     text = format_cited_table(sql, "html", warehouse)

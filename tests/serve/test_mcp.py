@@ -79,10 +79,16 @@ def compute_value(entry: Mapping[str, Any]) -> float:
     """Compute the answer from what the sources print."""
     numbers = [parse(text) for text in entry["printed"]]
     if "divide_by" in entry:
-        numbers = [number / chips for number, chips in zip(numbers, entry["divide_by"], strict=True)]
+        numbers = [
+            number / chips for number, chips in zip(numbers, entry["divide_by"], strict=True)
+        ]
     if "stated" in entry:
         return float(entry["stated"] / numbers[0])
-    return numbers[0] / numbers[1] if len(numbers) == 2 else float(numbers[0] * entry.get("factor", 1.0))
+    return (
+        numbers[0] / numbers[1]
+        if len(numbers) == 2
+        else float(numbers[0] * entry.get("factor", 1.0))
+    )
 
 
 @pytest.mark.parametrize("entry", PRINTED, ids=describe)
@@ -90,7 +96,9 @@ def test_printed_texts_are_those_of_the_cells(entry: Mapping[str, Any], query: Q
     column = {"minutes": "time_to_train_s"}.get(get_figure(entry), get_figure(entry))
     for result_id, printed in zip(entry["result_ids"], entry["printed"], strict=True):
         where = f"result_id = '{result_id}' AND column_name = '{column}'"
-        assert {str(text).strip() for (text,) in query(f"SELECT raw_text FROM cells WHERE {where}")} == {printed}
+        assert {
+            str(text).strip() for (text,) in query(f"SELECT raw_text FROM cells WHERE {where}")
+        } == {printed}
 
 
 def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
@@ -99,7 +107,7 @@ def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
     if tool == "compare":
         return actual["ratio"], actual["unit"]
     if tool == "compare_run":
-        (ratio, *_) = actual["nearest"][0]["ratios"]
+        ratio, *_ = actual["nearest"][0]["ratios"]
         return ratio["ratio"], ratio["unit"]
     if tool == "provenance":
         (cell,) = [cell for cell in actual["figures"] if cell["column_name"] == figure]
@@ -112,23 +120,32 @@ def get_value(entry: Mapping[str, Any], actual: Answer) -> tuple[float, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", PRINTED, ids=describe)
-def test_a_figure_is_answered_exactly(entry: Mapping[str, Any], answers: Mapping[str, Answer]) -> None:
+def test_a_figure_is_answered_exactly(
+    entry: Mapping[str, Any], answers: Mapping[str, Answer]
+) -> None:
     actual = answers[describe(entry)]
     assert actual["status"] == "answered", actual
     value, unit = get_value(entry, actual)
     assert value == pytest.approx(compute_value(entry), rel=1e-12)
     assert unit == entry["unit"]
-    ids = [row["result_id"] for row in actual["nearest" if entry["tool"] == "compare_run" else "results"]]
+    ids = [
+        row["result_id"]
+        for row in actual["nearest" if entry["tool"] == "compare_run" else "results"]
+    ]
     expected_ids = entry["result_ids"]
     assert (
-        ids[: len(expected_ids)] if entry["tool"] in ("check_claimed_figure", "compare_run") else ids
+        ids[: len(expected_ids)]
+        if entry["tool"] in ("check_claimed_figure", "compare_run")
+        else ids
     ) == expected_ids
     assert actual.get("verdict", "").startswith(entry.get("verdict", ""))
     assert actual.get("what_differs") == entry.get("what_differs", actual.get("what_differs"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", [entry for entry in QUESTIONS if entry["tool"] in CITED], ids=describe)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in QUESTIONS if entry["tool"] in CITED], ids=describe
+)
 def test_an_answer_has_relationship_origin_flags_and_citation(
     entry: Mapping[str, Any], answers: Mapping[str, Answer]
 ) -> None:
@@ -136,7 +153,9 @@ def test_an_answer_has_relationship_origin_flags_and_citation(
     for result in actual["results"]:
         assert result["relationship"] in ("vendor", "independent", "official", "own")
         assert f"result {result['result_id']}" in actual["citation"]
-        assert (result.get("status") == "emulated, not measured") == (result["origin"] == "emulated")
+        assert (result.get("status") == "emulated, not measured") == (
+            result["origin"] == "emulated"
+        )
         figures = result.get("figures", {})  # elsewhere in the answer of compare and provenance
         assert not figures.keys() & set(result.get("not_printed", []))
         assert all(figure["value"] is not None for figure in figures.values())
@@ -147,7 +166,9 @@ def test_an_answer_has_relationship_origin_flags_and_citation(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", [entry for entry in QUESTIONS if "printed" not in entry], ids=describe)
+@pytest.mark.parametrize(
+    "entry", [entry for entry in QUESTIONS if "printed" not in entry], ids=describe
+)
 def test_a_question_of_claims_or_sql_is_answered_exactly(
     entry: Mapping[str, Any], answers: Mapping[str, Answer], query: Query
 ) -> None:
@@ -157,7 +178,11 @@ def test_a_question_of_claims_or_sql_is_answered_exactly(
     if entry["tool"] == "claims":
         ids = entry.get("claim_ids") or [name for (name,) in query(entry["claim_ids_sql"])]
         assert sorted(claim["claim_id"] for claim in actual["claims"]) == sorted(ids)
-        assert {claim["verdict"] for claim in actual["claims"]} == {name for (name,) in expected} == {entry["verdict"]}
+        assert (
+            {claim["verdict"] for claim in actual["claims"]}
+            == {name for (name,) in expected}
+            == {entry["verdict"]}
+        )
     elif entry["tool"] == "overview":
         counted = [tuple(counts.values()) for counts in actual["results"]]
         assert sorted(counted, key=str) == sorted(expected, key=str)
@@ -167,7 +192,9 @@ def test_a_question_of_claims_or_sql_is_answered_exactly(
 
 
 def test_answers_have_the_schema_that_their_tool_states(record: Record, worker: SqlWorker) -> None:
-    validators = {tool: make_validator(tool) for tool in {entry["tool"] for entry in [*QUESTIONS, *TRAPS]}}
+    validators = {
+        tool: make_validator(tool) for tool in {entry["tool"] for entry in [*QUESTIONS, *TRAPS]}
+    }
     for entry in [*QUESTIONS, *TRAPS]:
         actual = json.loads(json.dumps(answer(record, worker, entry["tool"], entry["arguments"])))
         validators[entry["tool"]].validate(actual)
@@ -179,7 +206,9 @@ def make_validator(tool: str) -> jsonschema.Draft202012Validator:
 
 
 def test_overview_is_short_and_its_parts_are_on_request(record: Record, worker: SqlWorker) -> None:
-    summary, networks = (answer(record, worker, "overview", own) for own in ({}, {"part": "networks"}))
+    summary, networks = (
+        answer(record, worker, "overview", own) for own in ({}, {"part": "networks"})
+    )
     assert len(json.dumps(summary, ensure_ascii=False).encode()) < MAX_SUMMARY
     assert summary["parts"]["networks"] == len(networks["networks"]) > 0
 
@@ -191,7 +220,10 @@ RUN = {"network": "resnet50", "batch_size": 16}
     ("arguments", "sentence"),
     [
         ({**RUN, "machine": "ipu-m2000", "throughput": 1012.9}, "batches per second"),
-        ({**RUN, "chip": "H200", "chips": 1, "precision": "fp16", "latency_ms": 0.0018}, "in seconds"),
+        (
+            {**RUN, "chip": "H200", "chips": 1, "precision": "fp16", "latency_ms": 0.0018},
+            "in seconds",
+        ),
         ({**RUN, "machine": "H200", "throughput": 9000}, "chip H200 chips N"),
         ({**RUN, "machine": "c2", "platform": "ipu-m2000", "throughput": 9000}, "name two things"),
         ({**RUN, "mlperf_round": "banana", "throughput": 9000}, "is unknown"),
@@ -206,7 +238,9 @@ def test_a_mistake_in_a_run_is_named(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", TRAPS, ids=describe)
-def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers: Mapping[str, Answer]) -> None:
+def test_a_trap_is_refused_for_its_own_reason(
+    entry: Mapping[str, Any], answers: Mapping[str, Answer]
+) -> None:
     actual = answers[describe(entry)]
     assert (actual["status"], actual["code"]) == ("refused", entry["code"]), actual
     assert len(actual["reason"]) > 10
@@ -225,7 +259,9 @@ def test_a_trap_is_refused_for_its_own_reason(entry: Mapping[str, Any], answers:
         ("throughput", "edges/s", "1", "edge"),
     ],
 )
-def test_a_claim_may_have_any_unit_that_sources_print(figure: str, unit: str, factor: str, item: str | None) -> None:
+def test_a_claim_may_have_any_unit_that_sources_print(
+    figure: str, unit: str, factor: str, item: str | None
+) -> None:
     assert load_vocabulary().parse_stated_unit(figure, unit) == (Fraction(factor), item)
 
 
@@ -237,8 +273,16 @@ def refuse(record: Record, worker: SqlWorker, tool: str, **arguments: Any) -> st
 
 HIGHEST = {"figure": "throughput", "order": "highest"}
 LOWEST = {"figure": "minutes", "order": "lowest"}
-NO_COUNT = {"first_result_id": "f41aa72a62f05134", "second_result_id": "d085f079129e31ab", "chips_basis": "per-chip"}
-NO_POWER = {"first_result_id": "9f9c88dbd0e35f60", "second_result_id": "b20604b6574a4065", "figure": "power_w"}
+NO_COUNT = {
+    "first_result_id": "f41aa72a62f05134",
+    "second_result_id": "d085f079129e31ab",
+    "chips_basis": "per-chip",
+}
+NO_POWER = {
+    "first_result_id": "9f9c88dbd0e35f60",
+    "second_result_id": "b20604b6574a4065",
+    "figure": "power_w",
+}
 EMULATED = "emulated-not-measured"
 UNIT = "different-units"  # a mega is not a milli
 POWER = {"figure": "power_w", "unit": "W"}
@@ -250,7 +294,11 @@ REFUSED = (
     ("find", {"network": "x" * 201}, "wrong-input"),
     ("find", {"machine": "Bow-2000", **HIGHEST}, "different-networks"),
     ("find", {"network": "ResNet-50", **HIGHEST}, "different-tasks"),
-    ("find", {"network": "ResNet-50", "machine": "IPU-M2000", **LOWEST, "figure": "latency_ms"}, "different-latencies"),
+    (
+        "find",
+        {"network": "ResNet-50", "machine": "IPU-M2000", **LOWEST, "figure": "latency_ms"},
+        "different-latencies",
+    ),
     ("find", {"network": "BERT", **LOWEST, "mlperf_round": "1.0", "chips": 16}, "mlperf-divisions"),
     (
         "find",
@@ -260,7 +308,13 @@ REFUSED = (
     ("find", {"network": "EfficientDet-D0", "machine": "Bow-2000", **HIGHEST}, "flagged"),
     (  # images of forty sizes
         "find",
-        {"network": "YOLOv4-P5", "machine": "GC200 IPU", "figure": "throughput", "order": "highest", "batch_size": 1},
+        {
+            "network": "YOLOv4-P5",
+            "machine": "GC200 IPU",
+            "figure": "throughput",
+            "order": "highest",
+            "batch_size": 1,
+        },
         "different-workloads",
     ),
     ("provenance", {"result_id": "0000000000000000"}, "unknown-word"),
@@ -271,23 +325,55 @@ REFUSED = (
     ("compare_run", {"model": "resnet50"}, "wrong-input"),
     (
         "compare_run",
-        {"model": "BERT-Large", "task": "training", "platform": "Bow Pod16", "throughput": 1, "item": "image"},
+        {
+            "model": "BERT-Large",
+            "task": "training",
+            "platform": "Bow Pod16",
+            "throughput": 1,
+            "item": "image",
+        },
         "different-workloads",
     ),
-    ("compare_run", {"model": "resnet50", "platform": "c2", "batch_size": 4, "power_w": 200.0}, "different-figures"),
+    (
+        "compare_run",
+        {"model": "resnet50", "platform": "c2", "batch_size": 4, "power_w": 200.0},
+        "different-figures",
+    ),
     ("find", {"network": "BERT-Large", "machine": "C2"}, "no-match"),
     ("claims", {"claim_id": "x"}, "unknown-word"),
     ("claims", {"text": "cold fusion"}, "no-match"),
-    ("check_claimed_figure", {"network": "BERT", "figure": "minutes", "value": "-3", "unit": "min"}, "wrong-input"),
-    ("check_claimed_figure", {"network": "BERT", "figure": "latency", "value": "3", "unit": "ms"}, "wrong-input"),
-    ("check_claimed_figure", {"network": "BERT", "figure": "run_energy_j", "value": "3", "unit": "MJ"}, UNIT),
-    ("check_claimed_figure", {"network": "ResNeXt101-32x4d", "machine": "C2", **POWER, "value": "234"}, EMULATED),
-    ("check_claimed_figure", {"network": "ResNet-50", "machine": "Bow-2000", **POWER, "value": "0"}, "not-printed"),
+    (
+        "check_claimed_figure",
+        {"network": "BERT", "figure": "minutes", "value": "-3", "unit": "min"},
+        "wrong-input",
+    ),
+    (
+        "check_claimed_figure",
+        {"network": "BERT", "figure": "latency", "value": "3", "unit": "ms"},
+        "wrong-input",
+    ),
+    (
+        "check_claimed_figure",
+        {"network": "BERT", "figure": "run_energy_j", "value": "3", "unit": "MJ"},
+        UNIT,
+    ),
+    (
+        "check_claimed_figure",
+        {"network": "ResNeXt101-32x4d", "machine": "C2", **POWER, "value": "234"},
+        EMULATED,
+    ),
+    (
+        "check_claimed_figure",
+        {"network": "ResNet-50", "machine": "Bow-2000", **POWER, "value": "0"},
+        "not-printed",
+    ),
     ("shell", {}, "wrong-input"),
 )
 
 
-@pytest.mark.parametrize(("tool", "arguments", "code"), REFUSED, ids=[f"{tool}-{code}" for tool, _, code in REFUSED])
+@pytest.mark.parametrize(
+    ("tool", "arguments", "code"), REFUSED, ids=[f"{tool}-{code}" for tool, _, code in REFUSED]
+)
 def test_what_cannot_be_answered_is_refused_with_its_code(
     record: Record, worker: SqlWorker, tool: str, arguments: dict[str, Any], code: str
 ) -> None:
@@ -295,16 +381,28 @@ def test_what_cannot_be_answered_is_refused_with_its_code(
 
 
 def test_an_argument_that_is_null_counts_as_not_stated(record: Record, worker: SqlWorker) -> None:
-    stated = {"network": "resnet50", "machine": "ipu-m2000", "batch_size": 4.0, "framework": "TensorFlow1"}
+    stated = {
+        "network": "resnet50",
+        "machine": "ipu-m2000",
+        "batch_size": 4.0,
+        "framework": "TensorFlow1",
+    }
     actual = answer(record, worker, "find", {**stated, "precision": None, "limit": 3.0})
     assert [result["result_id"] for result in actual["results"]] == ["9f9c88dbd0e35f60"]
 
 
-def test_what_a_source_does_not_print_is_named_and_never_zero(record: Record, worker: SqlWorker) -> None:
+def test_what_a_source_does_not_print_is_named_and_never_zero(
+    record: Record, worker: SqlWorker
+) -> None:
     details = ({"result_id": "9f9c88dbd0e35f60", "detail": detail} for detail in ("whole", "brief"))
     whole, brief = (answer(record, worker, "provenance", arguments) for arguments in details)
     (result,) = whole["results"]
-    assert result["not_printed"] == whole["not_printed"] == brief["not_printed"] == ["minutes", "power_w"]
+    assert (
+        result["not_printed"]
+        == whole["not_printed"]
+        == brief["not_printed"]
+        == ["minutes", "power_w"]
+    )
     assert set(result["figures"]) == {"throughput", "latency_ms"}
 
 
@@ -316,7 +414,13 @@ def test_a_claim_that_only_flagged_rows_print_is_marked(record: Record, worker: 
 
 
 def test_conditions_that_a_claim_leaves_open_are_listed(record: Record, worker: SqlWorker) -> None:
-    claim = {"network": "BERT", "machine": "IPU-POD16", "figure": "minutes", "value": "27.75", "unit": "min"}
+    claim = {
+        "network": "BERT",
+        "machine": "IPU-POD16",
+        "figure": "minutes",
+        "value": "27.75",
+        "unit": "min",
+    }
     actual = answer(record, worker, "check_claimed_figure", claim)
     assert actual["verdict"] == "rounds-to"
     assert actual["results"][0]["conditions"]["division"] == "open"
@@ -327,25 +431,46 @@ def test_conditions_that_a_claim_leaves_open_are_listed(record: Record, worker: 
 def with_submitted(record: Record) -> Record:
     """Return the record with one row as a user's: the only one of its batch size."""
     rows = [
-        {**row, "relationship": "submitted", "origin": "measured"} if row["result_id"] == "fcc2c38cd828a8fc" else row
+        (
+            {**row, "relationship": "submitted", "origin": "measured"}
+            if row["result_id"] == "fcc2c38cd828a8fc"
+            else row
+        )
         for row in record.rows
     ]
     return replace(record, rows=rows)
 
 
-def test_submitted_rows_are_left_out_unless_requested(with_submitted: Record, worker: SqlWorker) -> None:
-    stated = {"network": "ResNet-50", "machine": "IPU-M2000", "task": "inference", "batch_size": 360}
+def test_submitted_rows_are_left_out_unless_requested(
+    with_submitted: Record, worker: SqlWorker
+) -> None:
+    stated = {
+        "network": "ResNet-50",
+        "machine": "IPU-M2000",
+        "task": "inference",
+        "batch_size": 360,
+    }
     assert refuse(with_submitted, worker, "find", **stated) == "submitted-not-requested"
     claim = {**stated, "figure": "throughput", "value": "50883", "unit": "images/s"}
-    assert refuse(with_submitted, worker, "check_claimed_figure", **claim) == "submitted-not-requested"
+    assert (
+        refuse(with_submitted, worker, "check_claimed_figure", **claim) == "submitted-not-requested"
+    )
     wider = answer(with_submitted, worker, "find", {**stated, "batch_size": None})
     assert wider["left_out"] == {"submitted": 1, "emulated": 5}
     actual = answer(with_submitted, worker, "find", {**stated, "relationship": "submitted"})
     assert [result["result_id"] for result in actual["results"]] == ["fcc2c38cd828a8fc"]
 
 
-def test_submitted_rows_do_not_decide_whether_a_run_is_plausible(with_submitted: Record, worker: SqlWorker) -> None:
-    run = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 360, "throughput": 50000, "precision": "16.16"}
+def test_submitted_rows_do_not_decide_whether_a_run_is_plausible(
+    with_submitted: Record, worker: SqlWorker
+) -> None:
+    run = {
+        "model": "resnet50",
+        "platform": "ipu-m2000",
+        "batch_size": 360,
+        "throughput": 50000,
+        "precision": "16.16",
+    }
     actual = answer(with_submitted, worker, "compare_run", run)
     assert "fcc2c38cd828a8fc" not in json.dumps(actual)
     assert actual["comparison_status"] == "other-conditions"
@@ -354,18 +479,36 @@ def test_submitted_rows_do_not_decide_whether_a_run_is_plausible(with_submitted:
 @pytest.mark.docs
 def test_the_docs_list_the_codes_of_refusals() -> None:
     rows = "".join(f"| `{code}` | {text} |\n" for code, text in CODES.items())
-    check_part(DOCS / "how-to" / "ask-from-a-program.md", "refusals", f"\n| code | for |\n|---|---|\n{rows}\n")
+    check_part(
+        DOCS / "how-to" / "ask-from-a-program.md",
+        "refusals",
+        f"\n| code | for |\n|---|---|\n{rows}\n",
+    )
 
 
-def test_power_of_other_parts_of_a_machine_is_not_compared(record: Record, worker: SqlWorker) -> None:
-    rows = [row for row in record.rows if row["network"] == "GPT-800M" and row["platform"] == "1x A100-40GB (JURECA)"]
-    pair = {"first_result_id": rows[0]["result_id"], "second_result_id": rows[1]["result_id"], "figure": "efficiency"}
+def test_power_of_other_parts_of_a_machine_is_not_compared(
+    record: Record, worker: SqlWorker
+) -> None:
+    rows = [
+        row
+        for row in record.rows
+        if row["network"] == "GPT-800M" and row["platform"] == "1x A100-40GB (JURECA)"
+    ]
+    pair = {
+        "first_result_id": rows[0]["result_id"],
+        "second_result_id": rows[1]["result_id"],
+        "figure": "efficiency",
+    }
     assert answer(record, worker, "compare", pair)["unit"] == "token/s/W"
     other = [{**row, "power_scope": "wall"} if row is rows[1] else row for row in record.rows]
-    assert refuse(replace(record, rows=other), worker, "compare", **pair) == "different-power-scopes"
+    assert (
+        refuse(replace(record, rows=other), worker, "compare", **pair) == "different-power-scopes"
+    )
 
 
-def test_bow_is_compared_with_an_a100_and_the_caveats_are_named(record: Record, worker: SqlWorker) -> None:
+def test_bow_is_compared_with_an_a100_and_the_caveats_are_named(
+    record: Record, worker: SqlWorker
+) -> None:
     ids = {
         (row["platform"], row["effective_precision"]): row["result_id"]
         for row in record.rows
@@ -375,7 +518,10 @@ def test_bow_is_compared_with_an_a100_and_the_caveats_are_named(record: Record, 
         and row["latency_ms"]
     }
     first, second = ids["Bow-2000", "16.16"], ids["1x A100-40GB", "FP16"]
-    assert refuse(record, worker, "compare", first_result_id=first, second_result_id=second) == "different-chip-counts"
+    assert (
+        refuse(record, worker, "compare", first_result_id=first, second_result_id=second)
+        == "different-chip-counts"
+    )
     pair = answer(
         record,
         worker,
@@ -386,7 +532,17 @@ def test_bow_is_compared_with_an_a100_and_the_caveats_are_named(record: Record, 
     assert {"latency timed on: host / device", "chips: 4 / 1"} <= set(pair["what_differs"])
 
 
-def test_claimed_figure_is_answered_with_every_printed_digit(record: Record, worker: SqlWorker) -> None:
-    stated = {"network": "ResNet-50", "machine": "2x Bow (Bow Pod64)", "figure": "throughput", "unit": "images/s"}
+def test_claimed_figure_is_answered_with_every_printed_digit(
+    record: Record, worker: SqlWorker
+) -> None:
+    stated = {
+        "network": "ResNet-50",
+        "machine": "2x Bow (Bow Pod64)",
+        "figure": "throughput",
+        "unit": "images/s",
+    }
     own = answer(record, worker, "check_claimed_figure", {**stated, "value": "4798.778947368421"})
-    assert (own["verdict"], "the record has 4798.778947368421 " in own["statement"]) == ("exact", True)
+    assert (own["verdict"], "the record has 4798.778947368421 " in own["statement"]) == (
+        "exact",
+        True,
+    )

@@ -33,11 +33,16 @@ from tests.serve.test_mcp import REFUSED, TRAPS, refuse
     "statement",
     [
         "SELECT ipu_result_id, gpu_result_id FROM energy_ipu_gpu LIMIT 1",
-        "SELECT first_result_id, second_result_id FROM replications WHERE measure = 'microbenchmark' LIMIT 1",
+        (
+            "SELECT first_result_id, second_result_id FROM replications WHERE measure ="
+            " 'microbenchmark' LIMIT 1"
+        ),
         "SELECT list(microbenchmark_id) AS ids FROM (FROM microbenchmarks ORDER BY ALL LIMIT 2)",
     ],
 )
-def test_sql_lists_who_measured_for_every_id(record: Record, worker: SqlWorker, statement: str) -> None:
+def test_sql_lists_who_measured_for_every_id(
+    record: Record, worker: SqlWorker, statement: str
+) -> None:
     actual = answer(record, worker, "sql", {"statement": statement})
     (row,) = actual["rows"]
     ids = row[0] if isinstance(row[0], list) else row
@@ -63,15 +68,22 @@ HOSTILE = (
     ("SELECT getenv('HOME')", "wrong-sql"),
     ("SELEKT 1", "wrong-sql"),
     ("SELECT 1 AS a, 2 AS a", "wrong-sql"),
-    ('SELECT "<"(batch_size, [throughput]) FROM results', "wrong-sql"),  # an INTERNAL Error, which ends the database
+    (
+        'SELECT "<"(batch_size, [throughput]) FROM results',
+        "wrong-sql",
+    ),  # an INTERNAL Error, which ends the database
     ("SELECT repeat('x', 1000) FROM range(1000)", "too-large"),
     ("SELECT length(repeat('x', 2000000000))", "too-large"),
 )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("statement", "code"), HOSTILE, ids=[statement for statement, _ in HOSTILE])
-def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker, statement: str, code: str) -> None:
+@pytest.mark.parametrize(
+    ("statement", "code"), HOSTILE, ids=[statement for statement, _ in HOSTILE]
+)
+def test_sql_reads_the_record_and_nothing_else(
+    record: Record, worker: SqlWorker, statement: str, code: str
+) -> None:
     arguments = {"statement": statement, "max_rows": 1000}
     assert refuse(record, worker, "sql", **arguments) == code
     assert answer(record, worker, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
@@ -80,7 +92,8 @@ def test_sql_reads_the_record_and_nothing_else(record: Record, worker: SqlWorker
 
 OPEN = "SELECT avg(throughput) FROM results WHERE network = 'ResNet-50 v1.5'"
 HELD = """
-    SELECT network, avg(throughput) FROM results WHERE task = 'training' AND chips = 16 AND item = 'image'
+    SELECT network, avg(throughput) FROM results WHERE task = 'training' AND chips = 16 AND item =
+    'image'
     AND phase IS NULL AND sequence_length IS NULL AND sparsity IS NULL AND batch_size = 2560
     AND origin = 'published' GROUP BY network
 """
@@ -89,30 +102,52 @@ HELD = """
 @pytest.mark.parametrize(
     ("statement", "part"),
     [
-        (OPEN, "avg may mix figures that may not be compared: the statement holds no task, chips, item"),
+        (
+            OPEN,
+            (
+                "avg may mix figures that may not be compared: the statement holds no task, chips,"
+                " item"
+            ),
+        ),
         (HELD, None),
         ("SELECT avg(retries) FROM (SELECT 1 AS retries)", None),
-        ("SELECT result_id, sparsity FROM results WHERE sparsity > 0 LIMIT 2", "2 of the rows are of sparse networks"),
-        ("SELECT result_id FROM results WHERE sparsity IS NULL AND origin = 'published' LIMIT 2", None),
+        (
+            "SELECT result_id, sparsity FROM results WHERE sparsity > 0 LIMIT 2",
+            "2 of the rows are of sparse networks",
+        ),
+        (
+            "SELECT result_id FROM results WHERE sparsity IS NULL AND origin = 'published' LIMIT 2",
+            None,
+        ),
     ],
 )
 def test_sql_warns_of_averages_and_of_sparse_rows(
     record: Record, worker: SqlWorker, statement: str, part: str | None
 ) -> None:
     remarks = answer(record, worker, "sql", {"statement": statement})["remarks"]
-    warned = [remark for remark in remarks if "may not be compared:" in remark or "sparse" in remark]
+    warned = [
+        remark for remark in remarks if "may not be compared:" in remark or "sparse" in remark
+    ]
     assert [remark[: len(part or "")] for remark in warned] == ([part] if part else [])
 
 
-def test_statement_that_is_not_utf8_is_refused_and_no_character_is_replaced(record: Record, worker: SqlWorker) -> None:
+def test_statement_that_is_not_utf8_is_refused_and_no_character_is_replaced(
+    record: Record, worker: SqlWorker
+) -> None:
     assert refuse(record, worker, "sql", statement="SELECT '\ud800'") == "wrong-sql"
-    typed = "SELECT 'é' AS own".encode().decode("ascii", "surrogateescape")  # as Python reads it in the C locale
+    typed = "SELECT 'é' AS own".encode().decode(
+        "ascii", "surrogateescape"
+    )  # as Python reads it in the C locale
     assert run_query(record.connection, typed).to_pylist() == [{"own": "é"}]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "statement", ["SELECT count(*) FROM range(1000000000000)", "SELECT length(repeat('x', 900000000)) FROM range(100)"]
+    "statement",
+    [
+        "SELECT count(*) FROM range(1000000000000)",
+        "SELECT length(repeat('x', 900000000)) FROM range(100)",
+    ],
 )
 def test_sql_that_takes_long_is_stopped_and_the_next_is_answered(
     record: Record, monkeypatch: pytest.MonkeyPatch, statement: str
@@ -138,7 +173,9 @@ def test_sql_that_is_cancelled_ends_and_does_not_end_another(record: Record) -> 
         own.cancel(first)
         assert running.result()["status"] == "refused"
         assert waiting.result()["code"] == "too-long"
-    ready = [process for process in (own._process, own._spare) if process and process.poll() is None]
+    ready = [
+        process for process in (own._process, own._spare) if process and process.poll() is None
+    ]
     assert ready, "a process is started before the next statement comes"
     assert answer(record, own, "sql", {"statement": "SELECT 7 AS seven"})["rows"] == [[7]]
     assert own._spare is None
@@ -164,9 +201,15 @@ def test_no_answer_names_a_path_of_the_machine_and_damage_is_named(
         data[len(data) // 3 :: 4096] = bytes(len(data[len(data) // 3 :: 4096]))
         with path.open("r+b") as file:  # the file that is open
             file.write(data)
-    for tool, arguments in (("claims", {}), ("sql", {"statement": "SELECT sum(length(raw_text)) AS n FROM cells"})):
+    for tool, arguments in (
+        ("claims", {}),
+        ("sql", {"statement": "SELECT sum(length(raw_text)) AS n FROM cells"}),
+    ):
         actual = answer(record, worker, tool, arguments)
-        assert actual["status"] == "refused" or (tool, has_database) == ("claims", False)  # these rows are in memory
+        assert actual["status"] == "refused" or (tool, has_database) == (
+            "claims",
+            False,
+        )  # these rows are in memory
         assert actual.get("code", "rebuilt") == "rebuilt"
         texts.append(json.dumps(actual))
     worker.stop()
@@ -175,7 +218,9 @@ def test_no_answer_names_a_path_of_the_machine_and_damage_is_named(
     worker.stop()
     record.connection.close()
     for text in texts:
-        assert not [place for place in (str(tmp_path), str(Path.home()), str(ROOT)) if place in text], text
+        assert not [
+            place for place in (str(tmp_path), str(Path.home()), str(ROOT)) if place in text
+        ], text
 
 
 @pytest.mark.slow
@@ -187,8 +232,15 @@ def test_sql_is_refused_after_the_dataset_was_built_again(record: Record) -> Non
 
 
 @pytest.mark.slow
-def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, worker: SqlWorker) -> None:
-    actual = answer(record, worker, "sql", {"statement": "SELECT result_id, latency_ms FROM results", "max_rows": 2})
+def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(
+    record: Record, worker: SqlWorker
+) -> None:
+    actual = answer(
+        record,
+        worker,
+        "sql",
+        {"statement": "SELECT result_id, latency_ms FROM results", "max_rows": 2},
+    )
     assert (len(actual["rows"]), actual["more_rows"]) == (2, True)
     assert actual["units_of_columns_with_these_names"] == {"result_id": [], "latency_ms": ["ms"]}
     assert [own["relationship"] for own in actual["who_measured"]] == ["vendor", "vendor"]
@@ -198,7 +250,12 @@ def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(record: Record, 
 def test_every_code_is_reached_by_a_test() -> None:
     reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
     assert set(CODES) - reached == {
-        *("too-long", "rebuilt", "submitted-not-requested", "different-power-scopes"),  # in tests of their own
+        *(
+            "too-long",
+            "rebuilt",
+            "submitted-not-requested",
+            "different-power-scopes",
+        )  # in tests of their own
     }
 
 
@@ -217,7 +274,11 @@ INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
 }
 
 
@@ -226,7 +287,12 @@ INITIALIZE = {
 def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> None:
     command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     ) as server:
         assert server.stdin
         assert server.stdout
@@ -235,13 +301,18 @@ def test_a_signal_ends_the_server_in_one_line(warehouse: Path, number: int) -> N
         while json.loads(server.stdout.readline()).get("id") != 1:
             pass
         server.send_signal(number)
-        assert (server.wait(timeout=600), server.stderr and server.stderr.read()) == (1, "error: interrupted\n")
+        assert (server.wait(timeout=600), server.stderr and server.stderr.read()) == (
+            1,
+            "error: interrupted\n",
+        )
 
 
 @pytest.mark.slow
 def test_the_server_ends_with_its_stdin(warehouse: Path) -> None:
     command = [sys.executable, "-m", "ipu_results", "mcp", "--warehouse", str(warehouse)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=600, check=False)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=600, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 

@@ -19,11 +19,15 @@ from ipu_results.serve.answers import Record
 from ipu_results.serve.server import answer
 from ipu_results.serve.sql import SqlWorker
 
-VISITORS = tomllib.loads((ROOT / "tests/data/mcp_visitors.toml").read_text(encoding="utf-8"))["question"]
+VISITORS = tomllib.loads((ROOT / "tests/data/mcp_visitors.toml").read_text(encoding="utf-8"))[
+    "question"
+]
 
 
 @pytest.mark.parametrize("entry", VISITORS, ids=[entry["ask"] for entry in VISITORS])
-def test_a_question_of_a_visitor_is_answered(entry: Mapping[str, Any], record: Record, worker: SqlWorker) -> None:
+def test_a_question_of_a_visitor_is_answered(
+    entry: Mapping[str, Any], record: Record, worker: SqlWorker
+) -> None:
     text = json.dumps(answer(record, worker, entry["tool"], entry["arguments"]), ensure_ascii=False)
     assert not [words for words in entry["expect"] if words not in text], text[:500]
 
@@ -51,7 +55,9 @@ MAX_ROW, MAX_BRIEF, MAX_RUN = 600, 850, 960  # bytes
 
 
 def test_an_answer_is_brief_and_the_whole_is_on_request(record: Record, worker: SqlWorker) -> None:
-    brief, whole = (answer(record, worker, "find", {**ROW, **own}) for own in ({}, {"detail": "whole"}))
+    brief, whole = (
+        answer(record, worker, "find", {**ROW, **own}) for own in ({}, {"detail": "whole"})
+    )
     assert len(json.dumps(brief, ensure_ascii=False).encode()) < MAX_BRIEF
     (row,), (all_,) = brief["results"], whole["results"]
     assert len(json.dumps(row).encode()) < MAX_ROW
@@ -63,23 +69,49 @@ def test_an_answer_is_brief_and_the_whole_is_on_request(record: Record, worker: 
     assert len(all_["flags"]) == 2  # two remarks, no error
     assert "flags" not in row
     flagged = answer(record, worker, "find", {"network": "FastSpeech2", "machine": "Bow-2000"})
-    errors = [flag for own in flagged["results"] for flag in own.get("flags", []) if flag["severity"] == "error"]
+    errors = [
+        flag
+        for own in flagged["results"]
+        for flag in own.get("flags", [])
+        if flag["severity"] == "error"
+    ]
     assert errors
     assert all(f"Quality rule {flag['rule']} " in flagged["citation"] for flag in errors)
 
 
-def test_computed_minutes_are_shown_without_digits_that_no_clock_resolves(record: Record, worker: SqlWorker) -> None:
-    conditions = {"network": "BERT", "machine": "Bow Pod16", "mlperf_round": "2.0", "division": "closed"}
-    actual = answer(record, worker, "find", {**conditions, "submitter": "Graphcore", "figure": "minutes"})
-    shown = {row["figures"]["minutes"]["as_printed"] for row in actual["results"] if row["origin"] == "official"}
+def test_computed_minutes_are_shown_without_digits_that_no_clock_resolves(
+    record: Record, worker: SqlWorker
+) -> None:
+    conditions = {
+        "network": "BERT",
+        "machine": "Bow Pod16",
+        "mlperf_round": "2.0",
+        "division": "closed",
+    }
+    actual = answer(
+        record, worker, "find", {**conditions, "submitter": "Graphcore", "figure": "minutes"}
+    )
+    shown = {
+        row["figures"]["minutes"]["as_printed"]
+        for row in actual["results"]
+        if row["origin"] == "official"
+    }
     assert shown == {"20.6538896 min", "20.7469063 min"}
-    claim = {**conditions, "figure": "minutes", "value": "20.65", "unit": "min", "submitter": "Graphcore"}
+    claim = {
+        **conditions,
+        "figure": "minutes",
+        "value": "20.65",
+        "unit": "min",
+        "submitter": "Graphcore",
+    }
     actual = answer(record, worker, "check_claimed_figure", claim)
     assert "the record has 20.6538896 min (" in actual["statement"]
     assert actual["nearest"][0]["recorded"] == 20.653889583333335
 
 
-def test_texts_name_arguments_of_the_tools_and_no_options(record: Record, worker: SqlWorker) -> None:
+def test_texts_name_arguments_of_the_tools_and_no_options(
+    record: Record, worker: SqlWorker
+) -> None:
     calls = (
         {
             "network": "resnet50",
@@ -102,26 +134,56 @@ def test_texts_name_arguments_of_the_tools_and_no_options(record: Record, worker
 
 
 def test_a_claimed_rate_has_the_unit_of_the_other_tools(record: Record, worker: SqlWorker) -> None:
-    claim = {"network": "resnet50", "machine": "ipu-m2000", "figure": "throughput", "value": "7152", "unit": "images/s"}
+    claim = {
+        "network": "resnet50",
+        "machine": "ipu-m2000",
+        "figure": "throughput",
+        "value": "7152",
+        "unit": "images/s",
+    }
     statement = answer(record, worker, "check_claimed_figure", claim)["statement"]
     assert statement.startswith("7152 images/s: the record has 7152 images/s (")
 
 
-def test_a_brief_comparison_has_the_nearest_row_and_the_whole_on_request(record: Record, worker: SqlWorker) -> None:
-    run = {"network": "resnet50", "batch_size": 16, "machine": "ipu-m2000", "throughput": 4051, "precision": "16.16"}
-    brief, whole = (answer(record, worker, "compare_run", {**run, "detail": detail}) for detail in ("brief", "whole"))
+def test_a_brief_comparison_has_the_nearest_row_and_the_whole_on_request(
+    record: Record, worker: SqlWorker
+) -> None:
+    run = {
+        "network": "resnet50",
+        "batch_size": 16,
+        "machine": "ipu-m2000",
+        "throughput": 4051,
+        "precision": "16.16",
+    }
+    brief, whole = (
+        answer(record, worker, "compare_run", {**run, "detail": detail})
+        for detail in ("brief", "whole")
+    )
     assert brief == answer(record, worker, "compare_run", run)
     assert len(json.dumps(brief, ensure_ascii=False).encode()) < MAX_RUN
     assert (brief["verdict"], brief["assumed"]) == (whole["verdict"], whole["assumed"])
     [nearest] = brief["nearest"]
     first, *others = whole["nearest"]
-    assert (nearest["result_id"], nearest["ratios"][0]["ratio"]) == (first["result_id"], first["ratios"][0]["ratio"])
+    assert (nearest["result_id"], nearest["ratios"][0]["ratio"]) == (
+        first["result_id"],
+        first["ratios"][0]["ratio"],
+    )
     assert brief["more_groups"] == [match["group"] for match in others]
     assert len(whole["results"]) == len(whole["nearest"]) > 1
-    assert {"doubtful", "impossible"}.isdisjoint(check["outcome"] for check in whole["plausibility"])
+    assert {"doubtful", "impossible"}.isdisjoint(
+        check["outcome"] for check in whole["plausibility"]
+    )
     assert brief["plausibility"] == []
 
 
 def test_a_variant_that_no_row_has_is_remarked_on(record: Record, worker: SqlWorker) -> None:
-    run = {"network": "resnet50", "machine": "ipu-m2000", "batch_size": 4, "throughput": 7800, "variant": "banana"}
-    assert "variant 'banana': no row of ResNet-50 v1.5 has it" in str(answer(record, worker, "compare_run", run))
+    run = {
+        "network": "resnet50",
+        "machine": "ipu-m2000",
+        "batch_size": 4,
+        "throughput": 7800,
+        "variant": "banana",
+    }
+    assert "variant 'banana': no row of ResNet-50 v1.5 has it" in str(
+        answer(record, worker, "compare_run", run)
+    )

@@ -29,7 +29,14 @@ from ipu_results.site import __main__ as command
 from ipu_results.site import build_site, charts
 from ipu_results.site.charts import build_charts
 from ipu_results.site.citations import build_mlperf, build_provenance
-from ipu_results.site.data import EXAMPLES, build_claims, build_results, build_sql, encode_query, format_script
+from ipu_results.site.data import (
+    EXAMPLES,
+    build_claims,
+    build_results,
+    build_sql,
+    encode_query,
+    format_script,
+)
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
@@ -55,7 +62,9 @@ def first_view(connection: duckdb.DuckDBPyConnection) -> Mapping[str, Any]:
 
 @pytest.fixture
 def without_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ipu_results.site.SCRIPTS", {**FAST, "charts": lambda _: [], "emulator": lambda _: {}})
+    monkeypatch.setattr(
+        "ipu_results.site.SCRIPTS", {**FAST, "charts": lambda _: [], "emulator": lambda _: {}}
+    )
 
 
 def parse_script(text: str) -> Any:
@@ -89,7 +98,9 @@ def test_script_contains_no_character_that_could_end_it_and_no_nan() -> None:
 
 def test_blank_differs_from_zero() -> None:
     with duckdb.connect() as connection:
-        frame = encode_query(connection, "SELECT * FROM (VALUES (0, '', true), (NULL, NULL, NULL)) t(n, s, b)")
+        frame = encode_query(
+            connection, "SELECT * FROM (VALUES (0, '', true), (NULL, NULL, NULL)) t(n, s, b)"
+        )
     assert [decode(frame, name) for name in "nsb"] == [[0, None], ["", None], ["true", None]]
 
 
@@ -105,14 +116,26 @@ def test_columns_are_decoded_exactly(compact: bool) -> None:
     assert ("codes" not in frame["columns"][1]) == ("runs" in frame["columns"][2]) == compact
 
 
-def test_findings_of_the_start_page_are_those_of_the_docs(connection: duckdb.DuckDBPyConnection) -> None:
-    docs = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/explanation/findings.md"))
-    findings = {finding["name"]: finding for finding in build_start(connection, COMMITTED)["findings"]}
+def test_findings_of_the_start_page_are_those_of_the_docs(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    docs = "".join(
+        (ROOT / name).read_text(encoding="utf-8")
+        for name in ("README.md", "docs/explanation/findings.md")
+    )
+    findings = {
+        finding["name"]: finding for finding in build_start(connection, COMMITTED)["findings"]
+    }
     assert 3 <= len(findings) <= 5
-    figures = {name: re.findall(r"\d+(?:[.,]\d+)*", finding["figure"]) for name, finding in findings.items()}
+    figures = {
+        name: re.findall(r"\d+(?:[.,]\d+)*", finding["figure"])
+        for name, finding in findings.items()
+    }
     assert figures.pop("too-short") == ["6"]
     assert "Six latencies on the vendor's page" in docs
-    assert f"{len(findings['forty-times']['bars'])} published pairs" in findings["forty-times"]["text"]
+    assert (
+        f"{len(findings['forty-times']['bars'])} published pairs" in findings["forty-times"]["text"]
+    )
     assert len(findings["too-short"]["bars"]) == 6
     for name, numbers in figures.items():
         assert any(all(number in line for number in numbers) for line in docs.splitlines()), name
@@ -122,9 +145,16 @@ def test_findings_of_the_start_page_are_those_of_the_docs(connection: duckdb.Duc
 
 
 def test_aliases_and_processors_can_be_searched(first_view: Mapping[str, Any]) -> None:
-    machines = dict(zip(*(decode(first_view["results"], name) for name in ("platform", "processor")), strict=True))
+    machines = dict(
+        zip(
+            *(decode(first_view["results"], name) for name in ("platform", "processor")),
+            strict=True,
+        )
+    )
     assert (machines["C2"], machines["Bow-2000"], machines["1x A100-80GB"]) == ("IPU", "IPU", "GPU")
-    assert "gc200ipu" not in first_view["aliases"]["platform"].get("GC200 IPU", "").split()  # its own name
+    assert (
+        "gc200ipu" not in first_view["aliases"]["platform"].get("GC200 IPU", "").split()
+    )  # its own name
     assert "tf1" in first_view["aliases"]["framework"]["TensorFlow1"].split()
 
 
@@ -134,28 +164,53 @@ def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> No
     assert frame["rows"] == table.num_rows
     position = {result_id: row for row, result_id in enumerate(decode(frame, "result_id"))}
     rows = [position[result_id] for result_id in table["result_id"].to_pylist()]
-    for name in ("throughput", "latency_ms", "time_to_train_s", "batch_size", "model", "origin", "platform"):
+    for name in (
+        "throughput",
+        "latency_ms",
+        "time_to_train_s",
+        "batch_size",
+        "model",
+        "origin",
+        "platform",
+    ):
         values = decode(frame, name)
         assert [values[row] for row in rows] == table[name].to_pylist(), name
     assert decode(frame, "document_id")[0] == "graphcore-performance-2023-07-04"
-    assert decode(frame, "row_number")[:3] == [1, 2, 3]  # as printed, the vendor's newest page first
+    assert decode(frame, "row_number")[:3] == [
+        1,
+        2,
+        3,
+    ]  # as printed, the vendor's newest page first
 
 
-def test_flags_are_those_of_their_rows(first_view: Mapping[str, Any], connection: duckdb.DuckDBPyConnection) -> None:
+def test_flags_are_those_of_their_rows(
+    first_view: Mapping[str, Any], connection: duckdb.DuckDBPyConnection
+) -> None:
     ids, flags = decode(first_view["results"], "result_id"), first_view["flags"]
     columns = (flags["rules"], flags["severities"], flags["columns"])
     written = {(ids[row], *values) for row, *values in zip(flags["rows"], *columns, strict=True)}
     rows = "FROM flags SEMI JOIN results USING (result_id)"  # others are of microbenchmarks
-    expected = run_query(connection, f"SELECT result_id, rule, severity, column_name {rows}").to_pylist()
+    expected = run_query(
+        connection, f"SELECT result_id, rule, severity, column_name {rows}"
+    ).to_pylist()
     assert written == {tuple(flag.values()) for flag in expected}
     assert {flag["rule"] for flag in expected} <= first_view["rules"].keys()
 
 
-def test_each_analysis_has_its_rows(first_view: Mapping[str, Any], connection: duckdb.DuckDBPyConnection) -> None:
-    assert list(first_view["sets"]) == list(first_view["questions"]) == [analysis.name for analysis in ANALYSES]
+def test_each_analysis_has_its_rows(
+    first_view: Mapping[str, Any], connection: duckdb.DuckDBPyConnection
+) -> None:
+    assert (
+        list(first_view["sets"])
+        == list(first_view["questions"])
+        == [analysis.name for analysis in ANALYSES]
+    )
     assert all(first_view["sets"].values())
     ids = decode(first_view["results"], "result_id")
-    expected = {row["result_id"] for row in run_query(connection, "SELECT result_id FROM resnext101").to_pylist()}
+    expected = {
+        row["result_id"]
+        for row in run_query(connection, "SELECT result_id FROM resnext101").to_pylist()
+    }
     assert {ids[row] for row in first_view["sets"]["resnext101"]} == expected
 
 
@@ -164,21 +219,37 @@ def test_every_printed_cell_has_a_document(connection: duckdb.DuckDBPyConnection
     rows = "FROM cells SEMI JOIN results USING (result_id) WHERE raw_text <> ''"
     (expected,) = run_query(connection, f"SELECT count(*) AS n {rows}").to_pylist()
     assert tables["cells"]["rows"] == expected["n"]
-    assert set(decode(tables["cells"], "document_id")) <= set(decode(tables["documents"], "document_id"))
+    assert set(decode(tables["cells"], "document_id")) <= set(
+        decode(tables["documents"], "document_id")
+    )
 
 
 def test_every_log_file_has_an_entry(connection: duckdb.DuckDBPyConnection) -> None:
     tables = build_mlperf(connection)
     assert tables["logs"]["rows"] == pq.read_metadata(COMMITTED / "mlperf_runs.parquet").num_rows
-    assert set(decode(tables["logs"], "path")) <= set(decode(tables["entries"], "path"))  # an entry may lack its logs
+    assert set(decode(tables["logs"], "path")) <= set(
+        decode(tables["entries"], "path")
+    )  # an entry may lack its logs
     assert set(decode(tables["logs"], "counted")) <= {"true", "false"}
 
 
-def test_claim_uses_the_results_and_entries_of_its_recomputation(connection: duckdb.DuckDBPyConnection) -> None:
+def test_claim_uses_the_results_and_entries_of_its_recomputation(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     uses = build_claims(connection)["uses"]
-    entry = run_query(connection, "SELECT result_id FROM mlperf_entries WHERE mlperf_id = '2.0-2052'").to_pylist()
-    assert [{"result_id": use["result_id"]} for use in uses if use["claim_id"] == "page2023-mlperf-2.0-2052"] == entry
-    used = {use["result_id"] for use in uses if use["claim_id"] == "sdk14-resnext101-inference-throughput"}
+    entry = run_query(
+        connection, "SELECT result_id FROM mlperf_entries WHERE mlperf_id = '2.0-2052'"
+    ).to_pylist()
+    assert [
+        {"result_id": use["result_id"]}
+        for use in uses
+        if use["claim_id"] == "page2023-mlperf-2.0-2052"
+    ] == entry
+    used = {
+        use["result_id"]
+        for use in uses
+        if use["claim_id"] == "sdk14-resnext101-inference-throughput"
+    }
     rows = run_query(connection, "SELECT result_id, model, throughput FROM results").to_pylist()
     named = [row for row in rows if row["result_id"] in used]
     assert {row["throughput"] for row in named} == {4483, 3395, 86.02, 107.46, 111.07, 127.96}
@@ -206,7 +277,9 @@ def test_charts_have_question_summary_and_committed_specification(
     monkeypatch.setattr(charts, "ANALYSES", shown)
     *built, predicted = build_charts(connection)
     assert predicted["name"] == "predicted"
-    page = " ".join((ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split())
+    page = " ".join(
+        (ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split()
+    )
     for analysis, chart in zip(shown, built, strict=True):
         assert (chart["name"], chart["question"]) == (analysis.name, analysis.question)
         assert chart["views"] == list(analysis.views)
@@ -222,13 +295,18 @@ def test_predictions_are_complete_and_marked_emulated(
 ) -> None:
     monkeypatch.setattr(charts, "DEFAULT_BATCH_SIZES", {"c2": (2, 12)})
     data = charts.build_predictions(connection)
-    assert [(row["target"], row["batch_size"]) for row in data["predictions"][:2]] == [("c2", 2), ("c2", 12)]
+    assert [(row["target"], row["batch_size"]) for row in data["predictions"][:2]] == [
+        ("c2", 2),
+        ("c2", 12),
+    ]
     assert {row["origin"] for row in data["predictions"]} == {"emulated"}
     assert {point["set"] for point in data["points"]} == {"calibration", "resnext", "ten", "honest"}
     points = {point["result_id"]: point for point in data["points"]}
     assert len(points) == len(data["points"])
     published = {row.result_id: row.seconds * 1000 for row in load_published_rows(connection)}
-    assert {key: point["published"] for key, point in points.items()} == pytest.approx(published, rel=1e-14)
+    assert {key: point["published"] for key, point in points.items()} == pytest.approx(
+        published, rel=1e-14
+    )
     path = ROOT / "pipeline" / "ipu_results" / "emulator" / "data" / "predictions.csv"
     with path.open(encoding="utf-8", newline="") as file:
         frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
@@ -241,7 +319,9 @@ def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
     release = copy_with_text(tmp_path / "release", "results", "variant", EVIL)
     written, again = build_site(release, tmp_path / "out"), build_site(release, tmp_path / "again")
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
-    scripts = {path.stem: path.read_text(encoding="utf-8") for path in written if path.suffix == ".js"}
+    scripts = {
+        path.stem: path.read_text(encoding="utf-8") for path in written if path.suffix == ".js"
+    }
     assert set(scripts) == {"start", "charts", "citations", "emulator", *FAST}
     for name, text in scripts.items():
         assert not UNSAFE & set(text), name
@@ -285,14 +365,20 @@ def test_site_of_one_document_builds_and_names_what_it_has_no_rows_for(tmp_path:
     raw = copy_documents(tmp_path / "raw", "qwant/resnext101-c2-2020-02-28.pdf")
     ingest(IngestConfig(raw, tmp_path / "warehouse"))
     pages = tmp_path / "pages"
-    done = CliRunner().invoke(command.main, [*map(str, (tmp_path / "warehouse", pages / "data", "--pages", pages))])
+    done = CliRunner().invoke(
+        command.main, [*map(str, (tmp_path / "warehouse", pages / "data", "--pages", pages))]
+    )
     assert done.exit_code == 0, done.stderr
     for part in ("chart mlperf_noise", "chart mlperf_trends", "chart predicted", "finding bow"):
         assert f"warning: {part} is left out: the record has too few rows for it" in done.stderr
     assert [path.name for path in pages.glob("chart/*.html")] == ["resnext101.html"]
-    assert {"results", "mlperf", "rankings", "start"} < {path.stem for path in pages.glob("data/*.js")}
+    assert {"results", "mlperf", "rankings", "start"} < {
+        path.stem for path in pages.glob("data/*.js")
+    }
     for path in (*pages.rglob("*.html"), *pages.rglob("*.svg"), *pages.glob("data/*.js")):
-        assert not re.search(r"\bnan\b|NaN|undefined|\bNone\b", text := path.read_text(encoding="utf-8")), path
+        assert not re.search(
+            r"\bnan\b|NaN|undefined|\bNone\b", text := path.read_text(encoding="utf-8")
+        ), path
         assert path.suffix != ".js" or parse_script(text)
 
 
@@ -317,7 +403,11 @@ def test_release_without_a_version_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("release", "npm", "page"),
-    [("missing", "exit 0", "old"), ("release", "exit 1", "old"), ("release", "echo new > build/new/index.html", "new")],
+    [
+        ("missing", "exit 0", "old"),
+        ("release", "exit 1", "old"),
+        ("release", "echo new > build/new/index.html", "new"),
+    ],
     ids=["wrong release", "failing npm", "whole"],
 )
 def test_make_site_replaces_the_old_site_only_with_a_whole_one(
@@ -329,13 +419,18 @@ def test_make_site_replaces_the_old_site_only_with_a_whole_one(
     for folder in (tmp_path / "release", dist, tmp_path / "venv" / "bin"):
         folder.mkdir(parents=True)
     (dist / "index.html").write_text("old\n", encoding="utf-8")
-    for path, text in ((tmp_path / "npm", npm), (tmp_path / "venv/bin/python", '[ -d "$3" ] && mkdir -p "$4"')):
+    for path, text in (
+        (tmp_path / "npm", npm),
+        (tmp_path / "venv/bin/python", '[ -d "$3" ] && mkdir -p "$4"'),
+    ):
         path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         path.chmod(0o755)
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     venv = tmp_path / "venv"
     args = ["make", "-o", f"{venv}/.user", "site", f"RELEASE={release}", f"VENV={venv}"]
-    done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        args, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=600, check=False
+    )
     assert (done.returncode == 0) == (page == "new"), done.stderr
     assert (dist / "index.html").read_text(encoding="utf-8") == f"{page}\n"
     if page == "new":
@@ -347,5 +442,7 @@ def test_make_site_replaces_the_old_site_only_with_a_whole_one(
 @pytest.mark.usefixtures("node")
 def test_site_in_a_browser() -> None:
     require((SITE / "dist" / "app.js").exists(), "needs `make site`")
-    done = subprocess.run(["npm", "test"], cwd=SITE, capture_output=True, text=True, timeout=BROWSER_S, check=False)
+    done = subprocess.run(
+        ["npm", "test"], cwd=SITE, capture_output=True, text=True, timeout=BROWSER_S, check=False
+    )
     assert done.returncode == 0, done.stdout[-4000:]

@@ -26,8 +26,8 @@ from tests.site.test_site import copy_with_text
 SITE = ROOT / "site"
 Evaluate = Callable[..., list[Any]]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("node")]
-# One of each kind: a vendor's page, a flagged row, MLPerf printed and official, suspect, repeated, measured, emulated,
-# a paper, energy, a name with an umlaut.
+# One of each kind: a vendor's page, a flagged row, MLPerf printed and official, suspect, repeated,
+# measured, emulated, a paper, energy, a name with an umlaut.
 KINDS = (
     "relationship = 'vendor' AND errors = 0 AND throughput IS NOT NULL",
     "origin = 'published' AND errors > 0",
@@ -59,10 +59,17 @@ def evaluate(module: str, shared: Any, calls: list[list[Any]]) -> list[Any]:
     return answers
 
 
-def test_page_cites_each_kind_of_result_as_the_command_does(connection: duckdb.DuckDBPyConnection) -> None:
+def test_page_cites_each_kind_of_result_as_the_command_does(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     ids: list[str] = []
     for kind in KINDS:
-        ids.append(find_one(connection, f"({kind}) AND result_id NOT IN {tuple(ids) or ('',)}".replace(",)", ")")))
+        ids.append(
+            find_one(
+                connection,
+                f"({kind}) AND result_id NOT IN {tuple(ids) or ('',)}".replace(",)", ")"),
+            )
+        )
     assert len(set(ids)) == len(KINDS) >= 10
     assert_same(build_citations(connection, COMMITTED), COMMITTED, [[key] for key in ids])
 
@@ -82,10 +89,16 @@ def assert_same(citations: Mapping[str, Any], warehouse: Path, selections: list[
             assert next(answers) == cite(ids, format=name, warehouse=warehouse), (name, ids[:3])
 
 
-def test_page_cites_selections_of_all_results_as_the_command_does(connection: duckdb.DuckDBPyConnection) -> None:
-    ids = run_query(connection, "SELECT result_id FROM results ORDER BY hash(result_id)")["result_id"].to_pylist()
+def test_page_cites_selections_of_all_results_as_the_command_does(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    ids = run_query(connection, "SELECT result_id FROM results ORDER BY hash(result_id)")[
+        "result_id"
+    ].to_pylist()
     selections = [ids[start : start + MAX_IDS] for start in range(0, len(ids), MAX_IDS)]
-    assert_same(build_citations(connection, COMMITTED), COMMITTED, [*selections, [ids[0], ids[1], ids[0]]])
+    assert_same(
+        build_citations(connection, COMMITTED), COMMITTED, [*selections, [ids[0], ids[1], ids[0]]]
+    )
 
 
 def test_citation_of_a_release_states_version_and_digest(tmp_path: Path) -> None:
@@ -104,11 +117,16 @@ def test_hostile_title_is_cited_as_the_command_does(tmp_path: Path) -> None:
     used = pq.read_table(COMMITTED / "results.parquet")["document_id"].to_pylist()
     folder = copy_with_text(tmp_path / "w", "documents", "title", title, names.index(used[0]))
     with open_warehouse(folder) as opened:
-        citations, key = build_citations(opened, folder), find_one(opened, f"document_id = '{used[0]}'")
+        citations, key = (
+            build_citations(opened, folder),
+            find_one(opened, f"document_id = '{used[0]}'"),
+        )
     formats = [
         name for name in FORMATS if name != "csl-json"
     ]  # there, the zero-width space is a JSON escape or visible
-    answers = evaluate("citation.ts", citations, [["formatCitation", [key], name] for name in formats])
+    answers = evaluate(
+        "citation.ts", citations, [["formatCitation", [key], name] for name in formats]
+    )
     assert answers == [cite(key, format=name, warehouse=folder) for name in formats]
 
 

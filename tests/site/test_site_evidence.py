@@ -1,4 +1,6 @@
-"""The pages on what others measured: every row of their views, exact, with its place, flags and reason."""
+"""The pages on what others measured: every row of their views, exact, with its place, flags and
+reason.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,18 @@ CHARTS = [
 def read_rows(page: Page) -> list[list[str]]:
     """Read the cells of all tables of a page."""
     rows = re.findall("<tr>(.*?)</tr>", page.content)
-    return [[unescape(cell) for cell in re.findall("<td>(.*?)</td>", row)] for row in rows if "<td>" in row]
+    return [
+        [unescape(cell) for cell in re.findall("<td>(.*?)</td>", row)]
+        for row in rows
+        if "<td>" in row
+    ]
 
 
 def list_figures(pages: list[Page]) -> Counter[str]:
     """Count the links to the panel of each figure."""
-    return Counter(key for page in pages for key in re.findall(r"show=([0-9a-f]{16})", page.content))
+    return Counter(
+        key for page in pages for key in re.findall(r"show=([0-9a-f]{16})", page.content)
+    )
 
 
 def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_count(
@@ -51,14 +59,20 @@ def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_cou
     summary = "FROM replication_summary WHERE machines = '{}' AND vendor_part = 'all'"
     pages = list(build_replication_pages(connection, CHARTS))
     for page, machines in zip(pages, ("IPU", "other"), strict=True):
-        pairs = run_query(connection, f"FROM replications WHERE machines = '{machines}'").to_pylist()
-        expected = Counter(row[f"{side}_result_id"] for row in pairs for side in ("first", "second"))
+        pairs = run_query(
+            connection, f"FROM replications WHERE machines = '{machines}'"
+        ).to_pylist()
+        expected = Counter(
+            row[f"{side}_result_id"] for row in pairs for side in ("first", "second")
+        )
         assert list_figures([page]) == expected
         counted, others = page.content.split("shown and not counted</h2>")
         assert counted.count("show=") == 2 * sum(row["counts"] for row in pairs)
         for reason in {row["reason"] for row in pairs if row["reason"]}:
             assert f"<h3>{reason[0].upper()}{reason[1:]}</h3>" in unescape(others)
-        assert all("<small>" in cell for row in read_rows(page) if len(row) == 8 for cell in row[2:4])
+        assert all(
+            "<small>" in cell for row in read_rows(page) if len(row) == 8 for cell in row[2:4]
+        )
         for group in run_query(connection, summary.format(machines)).to_pylist():
             text = f"of {group['counted']} counted pairs, {group['within_5_percent']} agree"
             assert f"{group['parties'].capitalize()}: {text}" in page.description
@@ -75,7 +89,9 @@ def test_energy_of_an_ipu_is_next_to_that_of_gpus_and_an_impossible_power_is_mar
     expected = Counter(row["result_id"] for row in rows)
     expected += Counter(row[f"{side}_result_id"] for row in pairs for side in ("ipu", "gpu"))
     assert list_figures([page]) == expected
-    flagged = run_query(connection, "SELECT result_id, message FROM flags WHERE rule = 'R29'").to_pylist()
+    flagged = run_query(
+        connection, "SELECT result_id, message FROM flags WHERE rule = 'R29'"
+    ).to_pylist()
     for flag in flagged:
         cells = re.findall(rf"<td>(?:(?!<td>).)*show={flag['result_id']}.*?</td>", page.content)
         assert len(cells) == expected[flag["result_id"]]
@@ -93,17 +109,28 @@ def test_energy_page_states_the_scope_of_each_energy_and_what_the_ratio_bounds(
 ) -> None:
     content = build_energy_page(connection).content
     pairs = run_query(connection, "FROM energy_ipu_gpu").to_pylist()
-    for (ipu, gpu), count in Counter((row["ipu_power_scope"], row["gpu_power_scope"]) for row in pairs).items():
-        assert f"In {count} rows, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}." in content
+    for (ipu, gpu), count in Counter(
+        (row["ipu_power_scope"], row["gpu_power_scope"]) for row in pairs
+    ).items():
+        assert (
+            f"In {count} rows, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}."
+            in content
+        )
     assert "each is an upper bound of GPU device over IPU device" in content
     assert content.count("<small>board</small></td>") >= len(pairs)
     columns = ("ipu_power_scope", "gpu_power_scope")
     scopes = [("board", "device"), ("wall", "wall"), ("wall", "wall"), (None, "wall"), (None, None)]
-    lower, neither, unknown, same = _describe_scopes([dict(zip(columns, row, strict=True)) for row in scopes])
+    lower, neither, unknown, same = _describe_scopes(
+        [dict(zip(columns, row, strict=True)) for row in scopes]
+    )
     assert "is a lower bound of GPU device over IPU device" in lower
     assert same.startswith("In 2 rows, both energies are of the wall")
-    assert neither.endswith("the scope of the IPU is not stated, that of the GPU not stated: the ratio cannot be read.")
-    assert unknown.endswith("the scope of the IPU is not stated, that of the GPU wall: the ratio cannot be read.")
+    assert neither.endswith(
+        "the scope of the IPU is not stated, that of the GPU not stated: the ratio cannot be read."
+    )
+    assert unknown.endswith(
+        "the scope of the IPU is not stated, that of the GPU wall: the ratio cannot be read."
+    )
 
 
 def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
@@ -111,47 +138,86 @@ def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
 ) -> None:
     *chips, overview = build_peak_pages(connection, CHARTS)
     rows = run_query(connection, "FROM peak_shares").to_pylist()
-    ceilings = Counter(row["microbenchmark_id"] for row in run_query(connection, "FROM ceilings").to_pylist())
+    ceilings = Counter(
+        row["microbenchmark_id"] for row in run_query(connection, "FROM ceilings").to_pylist()
+    )
     figures = list_figures(list(chips))
     assert Counter({key: n for key, n in figures.items() if key not in ceilings}) == Counter(
         row["result_id"] for row in rows
     )
-    assert {page.title.removeprefix("Share of peak: ") for page in chips} == {row["chip"] for row in rows}
+    assert {page.title.removeprefix("Share of peak: ") for page in chips} == {
+        row["chip"] for row in rows
+    }
     assert ceilings.keys() <= list_figures([overview]).keys()
-    best = {row[0].split(">")[1].split("<")[0]: row[2] for row in read_rows(overview) if len(row) == 5}
-    items = {row["result_id"]: row["item"] for row in run_query(connection, "FROM results").to_pylist()}
-    shown = [re.findall(r"show=(\w+)\.throughput\">[\d,.]+ (\w+)s/s", page.content) for page in (overview, *chips)]
+    best = {
+        row[0].split(">")[1].split("<")[0]: row[2] for row in read_rows(overview) if len(row) == 5
+    }
+    items = {
+        row["result_id"]: row["item"] for row in run_query(connection, "FROM results").to_pylist()
+    }
+    shown = [
+        re.findall(r"show=(\w+)\.throughput\">[\d,.]+ (\w+)s/s", page.content)
+        for page in (overview, *chips)
+    ]
     assert sum(map(len, shown[1:])) == len(rows)
     assert all(items[key] == unit for own in shown for key, unit in own)
     assert {unit for _, unit in shown[0]} >= {"image", "sequence"}
     for chip in ("GC200", "Bow", "C600"):
-        clean = [row for row in rows if row["chip"] == chip and not row["errors"] and not row["precision_doubtful"]]
+        clean = [
+            row
+            for row in rows
+            if row["chip"] == chip and not row["errors"] and not row["precision_doubtful"]
+        ]
         highest = max(row["datasheet_share"] or 0 for row in clean)
         assert float(best[chip].split(" %")[0]) == pytest.approx(100 * highest, rel=1e-2)
         assert highest < 1
 
 
-def test_every_microbenchmark_has_its_printed_text_place_and_flags(connection: duckdb.DuckDBPyConnection) -> None:
+def test_every_microbenchmark_has_its_printed_text_place_and_flags(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     *pages, overview = build_microbenchmark_pages(connection)
     table = pq.read_table(COMMITTED / "microbenchmarks.parquet").to_pylist()
     assert list_figures(list(pages)) == Counter(row["microbenchmark_id"] for row in table)
-    assert len({page.path for page in pages}) == len(pages) == overview.content.count('href="microbenchmark/')
+    assert (
+        len({page.path for page in pages})
+        == len(pages)
+        == overview.content.count('href="microbenchmark/')
+    )
     data = build_microbenchmarks(connection)
     position = {key: at for at, key in enumerate(decode(data["rows"], "microbenchmark_id"))}
-    for name in ("value", "canonical_value", "place", "device", "operation", "metric", "unit", "document_id"):
+    for name in (
+        "value",
+        "canonical_value",
+        "place",
+        "device",
+        "operation",
+        "metric",
+        "unit",
+        "document_id",
+    ):
         values = decode(data["rows"], name)
-        assert [values[position[row["microbenchmark_id"]]] for row in table] == [row[name] for row in table], name
+        assert [values[position[row["microbenchmark_id"]]] for row in table] == [
+            row[name] for row in table
+        ], name
     texts = decode(data["rows"], "raw_text")
     assert all(
-        float(text.replace(",", "")) == value for text, value in zip(texts, decode(data["rows"], "value"), strict=True)
+        float(text.replace(",", "")) == value
+        for text, value in zip(texts, decode(data["rows"], "value"), strict=True)
     )
-    sql = "SELECT count(*) AS n FROM flags SEMI JOIN microbenchmarks ON microbenchmark_id = result_id"
+    sql = (
+        "SELECT count(*) AS n FROM flags SEMI JOIN microbenchmarks ON microbenchmark_id = result_id"
+    )
     [expected] = run_query(connection, sql).to_pylist()
     assert len(data["flags"]) == expected["n"] > 0
-    assert {row["document_id"] for row in data["documents"]} == {row["document_id"] for row in table}
+    assert {row["document_id"] for row in data["documents"]} == {
+        row["document_id"] for row in table
+    }
 
 
-def test_microbenchmarks_are_in_no_script_of_another_view(connection: duckdb.DuckDBPyConnection) -> None:
+def test_microbenchmarks_are_in_no_script_of_another_view(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     ids = set(decode(build_microbenchmarks(connection)["rows"], "microbenchmark_id"))
     assert not ids & set(decode(build_results(connection)["results"], "result_id"))
     tables = build_provenance(connection)
@@ -160,7 +226,9 @@ def test_microbenchmarks_are_in_no_script_of_another_view(connection: duckdb.Duc
 
 
 def test_submitted_rows_are_not_compared_with_others(tmp_path: Path) -> None:
-    """Mark every row of the most compared machine as submitted: no static comparison has it any more."""
+    """Mark every row of the most compared machine as submitted: no static comparison has it any
+    more.
+    """
     with open_warehouse(COMMITTED) as opened:
         before = [page.title for page in build_compare_pages(opened)]
     machine = "IPU-M2000"
@@ -168,8 +236,13 @@ def test_submitted_rows_are_not_compared_with_others(tmp_path: Path) -> None:
     for path in COMMITTED.glob("*.parquet"):
         table = pq.read_table(path)
         if path.name == "results.parquet":
-            rows = zip(table["platform"].to_pylist(), table["relationship"].to_pylist(), strict=True)
-            values = pa.array(["submitted" if platform == machine else value for platform, value in rows], pa.string())
+            rows = zip(
+                table["platform"].to_pylist(), table["relationship"].to_pylist(), strict=True
+            )
+            values = pa.array(
+                ["submitted" if platform == machine else value for platform, value in rows],
+                pa.string(),
+            )
             place = table.column_names.index("relationship")
             table = table.set_column(place, table.schema.field("relationship"), values)
         pq.write_table(table, tmp_path / path.name)

@@ -14,7 +14,13 @@ from xml.etree import ElementTree as ET
 import duckdb
 import jsonschema
 import pytest
-from ipu_results.analyses import ANALYSES, build_specification, describe_answer, draw_chart, load_frames
+from ipu_results.analyses import (
+    ANALYSES,
+    build_specification,
+    describe_answer,
+    draw_chart,
+    load_frames,
+)
 from ipu_results.analyses.analysis import split_summary
 from ipu_results.comparison.comparable import MEASURES, Measure
 from ipu_results.errors import WarehouseError
@@ -30,7 +36,15 @@ SVG = "{http://www.w3.org/2000/svg}"
 START = {
     "build": {"version": None, "as_of": "2026-11-22"},
     "repository": "https://example.org/repository",
-    "findings": [{"title": "Q?", "figure": "2×", "text": "T.", "link": "#/charts/sdk_effect", "link_text": "More"}],
+    "findings": [
+        {
+            "title": "Q?",
+            "figure": "2×",
+            "text": "T.",
+            "link": "#/charts/sdk_effect",
+            "link_text": "More",
+        }
+    ],
 }
 RECORD = {
     "version": "1.9.0",
@@ -71,12 +85,18 @@ def charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def files(connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], records: Path) -> Files:
+def files(
+    connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], records: Path
+) -> Files:
     return build_pages(connection, charts, START, records=records)
 
 
 def list_pages(files: Files) -> dict[str, str]:
-    return {name: text for name, text in files.items() if name.endswith(".html") and not name.startswith("data/")}
+    return {
+        name: text
+        for name, text in files.items()
+        if name.endswith(".html") and not name.startswith("data/")
+    }
 
 
 def test_every_claim_and_chart_has_a_page_with_a_title_and_tags_of_its_own(
@@ -91,7 +111,9 @@ def test_every_claim_and_chart_has_a_page_with_a_title_and_tags_of_its_own(
     assert charts[0]["finding"] in unescape(pages["chart/sdk_effect.html"])
     assert re.search(r'<img [^>]*width="\d+" height="\d+">', pages["chart/sdk_effect.html"])
     assert all('property="og:description"' in text for text in pages.values())
-    assert len({re.search("<title>.*</title>", text)[0] for text in pages.values()}) > len(pages) - 25  # type: ignore[index]
+    assert (
+        len({re.search("<title>.*</title>", text)[0] for text in pages.values()}) > len(pages) - 25
+    )  # type: ignore[index]
 
 
 def test_pages_have_no_absolute_address_of_the_site_without_its_base(files: Files) -> None:
@@ -109,7 +131,11 @@ def test_base_address_adds_sitemap_feed_and_previews(
     connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], records: Path
 ) -> None:
     files = build_pages(connection, charts, START, BASE, records)
-    addresses = {element.text for element in ET.fromstring(files["sitemap.xml"]).iter() if element.tag.endswith("loc")}
+    addresses = {
+        element.text
+        for element in ET.fromstring(files["sitemap.xml"]).iter()
+        if element.tag.endswith("loc")
+    }
     assert addresses == {f"{BASE}/", *(f"{BASE}/{name}" for name in list_pages(files))}
     for name, text in list_pages(files).items():
         assert f'property="og:url" content="{BASE}/{name}"' in text
@@ -127,7 +153,10 @@ def test_base_address_adds_sitemap_feed_and_previews(
 
 
 def test_changes_are_those_of_the_records_and_a_broken_one_is_refused(
-    files: Files, connection: duckdb.DuckDBPyConnection, charts: list[dict[str, Any]], tmp_path: Path
+    files: Files,
+    connection: duckdb.DuckDBPyConnection,
+    charts: list[dict[str, Any]],
+    tmp_path: Path,
 ) -> None:
     page = files["changed.html"]
     assert page.index("1.10.0, 2026-01-02") < page.index("1.9.0, 2026-01-02")
@@ -144,7 +173,9 @@ def test_each_result_has_a_json_file_of_the_documented_format(
     files: Files, connection: duckdb.DuckDBPyConnection
 ) -> None:
     validator = jsonschema.Draft202012Validator(json.loads(files["r/schema.json"]))
-    flags = run_query(connection, "SELECT result_id, count(*) AS n FROM flags GROUP BY 1").to_pylist()
+    flags = run_query(
+        connection, "SELECT result_id, count(*) AS n FROM flags GROUP BY 1"
+    ).to_pylist()
     flagged = {row["result_id"]: row["n"] for row in flags}
     rows = run_query(connection, "FROM results").to_pylist()
     assert {name for name in files if name.startswith("r/")} == {
@@ -154,12 +185,27 @@ def test_each_result_has_a_json_file_of_the_documented_format(
     for row in rows:
         data = json.loads(files[f"r/{row['result_id']}.json"])
         validator.validate(data)
-        stated = {**data["conditions"], **{name: figure["value"] for name, figure in data["figures"].items()}}
-        for name in ("throughput", "latency_ms", "time_to_train_s", "model", "platform", "batch_size", "origin"):
+        stated = {
+            **data["conditions"],
+            **{name: figure["value"] for name, figure in data["figures"].items()},
+        }
+        for name in (
+            "throughput",
+            "latency_ms",
+            "time_to_train_s",
+            "model",
+            "platform",
+            "batch_size",
+            "origin",
+        ):
             assert stated.get(name) == to_json_value(row[name]), (row["result_id"], name)
         assert len(data["flags"]) == flagged.get(row["result_id"], 0)
         assert data["citation"].endswith(f"unreleased, {row['result_id']}")
-        assert row["origin"] == "published" or "latency_ms" not in data["figures"] or data["conditions"]["origin"]
+        assert (
+            row["origin"] == "published"
+            or "latency_ms" not in data["figures"]
+            or data["conditions"]["origin"]
+        )
 
 
 def test_machines_are_compared_only_on_what_may_be_compared(
@@ -168,7 +214,10 @@ def test_machines_are_compared_only_on_what_may_be_compared(
     pages = {name: text for name, text in files.items() if name.startswith("compare/")}
     assert len(pages) > 10
     columns = "result_id, platform, errors, origin, suspect, same_as, network, task, phase"
-    rows = {row["result_id"]: row for row in run_query(connection, f"SELECT {columns} FROM results").to_pylist()}
+    rows = {
+        row["result_id"]: row
+        for row in run_query(connection, f"SELECT {columns} FROM results").to_pylist()
+    }
     for name, text in pages.items():
         ids = re.findall(r"r/([0-9a-f]{16})\.json", text)
         assert ids, name
@@ -196,7 +245,9 @@ def test_hostile_text_and_addresses_stay_text() -> None:
     assert 'href="../page.css"' in page
     link = ENVIRONMENT.get_template("macros.html").module.link
     assert link("javascript:alert(1)", "x") == "x"
-    assert link("https://example.org/?a=1&b", "x") == '<a href="https://example.org/?a=1&amp;b">x</a>'
+    assert (
+        link("https://example.org/?a=1&b", "x") == '<a href="https://example.org/?a=1&amp;b">x</a>'
+    )
 
 
 def test_numbers_of_a_chart_are_exact_and_lead_to_their_results(
@@ -207,7 +258,9 @@ def test_numbers_of_a_chart_are_exact_and_lead_to_their_results(
     printed = run_query(connection, "SELECT result_id, throughput FROM results").to_pylist()
     exact = {row["result_id"]: row["throughput"] for row in printed}
     assert len(table["ids"]) == len(set(table["ids"])) > 20
-    assert all(exact[key] == row[throughput] for key, row in zip(table["ids"], table["rows"], strict=True))
+    assert all(
+        exact[key] == row[throughput] for key, row in zip(table["ids"], table["rows"], strict=True)
+    )
     lines = format_csv(charts[0]).splitlines()
     assert len(lines) == len(table["rows"]) + 1
     assert lines[1].endswith(table["ids"][0])
@@ -217,17 +270,25 @@ def test_summary_is_split_without_losing_a_word(connection: duckdb.DuckDBPyConne
     for analysis in ANALYSES:
         summary = analysis.summarise(load_frames(connection, analysis))
         answer = split_summary(summary, analysis.caveats)
-        assert " ".join([answer.finding, *answer.figures, *answer.caveats]).split() == summary.split()
+        assert (
+            " ".join([answer.finding, *answer.figures, *answer.caveats]).split() == summary.split()
+        )
         assert answer.caveats, analysis.name
         assert not answer.finding.endswith("\n")
 
 
 @pytest.mark.slow
-def test_latency_of_a_point_is_at_its_place_on_the_axis(connection: duckdb.DuckDBPyConnection) -> None:
+def test_latency_of_a_point_is_at_its_place_on_the_axis(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
     """Compare each mark of the picture with the ticks of its own panel: 0.77 ms must be at 0.77."""
     [analysis] = [analysis for analysis in ANALYSES if analysis.name == "latency_bounded"]
     picture = ET.fromstring(draw_chart(analysis, load_frames(connection, analysis), ".svg"))
-    panels = [group for group in picture.iter(f"{SVG}g") if re.search(r"(^| )cell( |$)", group.get("class", ""))]
+    panels = [
+        group
+        for group in picture.iter(f"{SVG}g")
+        if re.search(r"(^| )cell( |$)", group.get("class", ""))
+    ]
     checked = 0
     for panel in panels:
         ticks = {}

@@ -14,7 +14,13 @@ import pytest
 import tomli_w
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema.vocabulary import ALIASES
-from ipu_results.sources.catalogue import Document, check_file_type, find_orphans, find_unfinished_runs, load_catalogue
+from ipu_results.sources.catalogue import (
+    Document,
+    check_file_type,
+    find_orphans,
+    find_unfinished_runs,
+    load_catalogue,
+)
 
 from tests.conftest import RAW
 
@@ -41,7 +47,9 @@ Put = Callable[..., Path]
 def put(tmp_path: Path) -> Put:
     """Write a document with its sidecar; `keys` are added to ENTRY, `without` is left out."""
 
-    def put(name: str = "page.html", data: bytes | None = DATA, *, without: str = "", **keys: Any) -> Path:
+    def put(
+        name: str = "page.html", data: bytes | None = DATA, *, without: str = "", **keys: Any
+    ) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if data is not None:
@@ -60,11 +68,17 @@ def load_single(raw: Path) -> Document:
 
 def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
     document = load_single(put("deep/page.html"))
-    assert (document.file, document.published_on, document.is_capture) == ("deep/page.html", date(2023, 7, 4), False)
+    assert (document.file, document.published_on, document.is_capture) == (
+        "deep/page.html",
+        date(2023, 7, 4),
+        False,
+    )
     assert document.read_bytes() == DATA
     assert document.record() == {
         **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
-        **dict.fromkeys(("commit", "retrieved_on", "measured_by", "measured_on", "verified", "sources")),
+        **dict.fromkeys(
+            ("commit", "retrieved_on", "measured_by", "measured_on", "verified", "sources")
+        ),
         "file": "deep/page.html",
     }
 
@@ -77,12 +91,21 @@ def test_former_name_of_a_reader_is_accepted(put: Put, alias: str, kind: str) ->
 def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put) -> None:
     raw = put(without="reader", retreived_on=date(2023, 7, 4))
     sidecar = raw / "page.html.toml"
-    sidecar.write_text(sidecar.read_text(encoding="utf-8").replace('kind = "transcription"\n', ""), encoding="utf-8")
+    sidecar.write_text(
+        sidecar.read_text(encoding="utf-8").replace('kind = "transcription"\n', ""),
+        encoding="utf-8",
+    )
     with pytest.raises(CatalogueError) as caught:
         load_catalogue(raw)
     for message in (
-        "missing required field `kind` (one of transcription, derived, curated, capture, pointer, run, submission)",
-        "missing required field `reader` (one of performance-page, inference-paper, performance-csv",
+        (
+            "missing required field `kind` (one of transcription, derived, curated, capture,"
+            " pointer, run, submission)"
+        ),
+        (
+            "missing required field `reader` (one of performance-page, inference-paper,"
+            " performance-csv"
+        ),
         "unknown field `retreived_on`, nearest: `retrieved_on`",
     ):
         assert message in str(caught.value)
@@ -90,19 +113,28 @@ def test_all_missing_and_unknown_keys_are_named_with_the_accepted_words(put: Put
 
 def test_committed_documents_match_their_sidecars() -> None:
     documents = load_catalogue(RAW)
-    assert [document.document_id for document in documents] == sorted(document.document_id for document in documents)
+    assert [document.document_id for document in documents] == sorted(
+        document.document_id for document in documents
+    )
     assert all(document.read_bytes() for document in documents)
     assert find_orphans(RAW, documents) == []
 
 
 OPTIONAL = ("url", "published_on", "tables")
 INVALID: list[tuple[dict[str, Any], str]] = [
-    *(({"without": key}, f"missing required field `{key}`") for key in ENTRY if key not in OPTIONAL),
+    *(
+        ({"without": key}, f"missing required field `{key}`")
+        for key in ENTRY
+        if key not in OPTIONAL
+    ),
     ({"without": "url"}, "url is missing; only a local run and a submission have none"),
     ({"retreived_on": date(2023, 7, 4)}, "unknown field `retreived_on`"),
     ({"title": 5}, "`$.title`"),
     ({"licence": " "}, "licence is blank"),
-    ({"publisher": "Gr\u0430phcore"}, "publisher 'Gr\u0430phcore' has '\u0430', which only looks like a Latin letter"),
+    (
+        {"publisher": "Gr\u0430phcore"},
+        "publisher 'Gr\u0430phcore' has '\u0430', which only looks like a Latin letter",
+    ),
     ({"sha256": "abc"}, "`$.sha256`"),
     ({"published_on": "2023-07"}, "`$.published_on`"),
     ({"transcription_of": 5}, "`$.transcription_of`"),
@@ -125,7 +157,9 @@ INVALID: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("keys", "message"), INVALID)
-def test_invalid_sidecar_is_refused_and_the_key_named(put: Put, keys: dict[str, Any], message: str) -> None:
+def test_invalid_sidecar_is_refused_and_the_key_named(
+    put: Put, keys: dict[str, Any], message: str
+) -> None:
     with pytest.raises(CatalogueError) as caught:
         load_catalogue(put(**keys))
     assert str(caught.value).startswith("page.html.toml: the sidecar is invalid: ")
@@ -159,12 +193,16 @@ def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(put
 
 
 def test_changed_missing_or_oversized_file_is_named(put: Put) -> None:
-    with pytest.raises(CatalogueError, match=r"a-page: page.html: sha256 is [0-9a-f]{12}…, the sidecar says") as caught:
+    with pytest.raises(
+        CatalogueError, match=r"a-page: page.html: sha256 is [0-9a-f]{12}…, the sidecar says"
+    ) as caught:
         load_single(put(data=DATA + b"\n")).read_bytes()
     assert ENTRY["sha256"][:12] in str(caught.value)
     document = load_single(put())
     assert document.read_bytes(max_bytes=len(DATA)) == DATA
-    with pytest.raises(DocumentTooLargeError, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"):
+    with pytest.raises(
+        DocumentTooLargeError, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"
+    ):
         document.read_bytes(max_bytes=len(DATA) - 1)
     document.path.unlink()
     with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: No such file"):
@@ -213,7 +251,9 @@ def test_attachment_belongs_to_its_document(attached: Path) -> None:
 
 @pytest.fixture
 def attached(put: Put) -> Path:
-    raw = put("deep/points.csv", attachments={"stamps.parquet": hashlib.sha256(ATTACHED).hexdigest()})
+    raw = put(
+        "deep/points.csv", attachments={"stamps.parquet": hashlib.sha256(ATTACHED).hexdigest()}
+    )
     (raw / "deep" / "stamps.parquet").write_bytes(ATTACHED)
     return raw
 
@@ -222,11 +262,16 @@ def attached(put: Put) -> Path:
     ("damage", "message"),
     [
         (lambda path: path.unlink(), "cannot be read: No such file or directory"),
-        (lambda path: path.write_bytes(ATTACHED[:-1]), "sha256 is [0-9a-f]{12}…, the sidecar says .* changed"),
+        (
+            lambda path: path.write_bytes(ATTACHED[:-1]),
+            "sha256 is [0-9a-f]{12}…, the sidecar says .* changed",
+        ),
         (lambda path: (path.unlink(), path.mkdir()), "cannot be read: Is a directory"),
     ],
 )
-def test_damaged_attachment_is_named(attached: Path, damage: Callable[[Path], object], message: str) -> None:
+def test_damaged_attachment_is_named(
+    attached: Path, damage: Callable[[Path], object], message: str
+) -> None:
     damage(attached / "deep" / "stamps.parquet")
     with pytest.raises(CatalogueError, match=f"^a-page: stamps.parquet: {message}$"):
         load_single(attached).read_bytes()
@@ -260,5 +305,7 @@ print(called)
 
 def test_annotations_are_resolved_before_threads_read_sidecars() -> None:
     """Two threads that resolve them at once crash the process: 2 of 60 did so with four threads."""
-    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

@@ -70,13 +70,19 @@ def test_page_arrives_whole(server: Server) -> None:
     [
         ("application/pdf", "application/pdf", PDF),
         ("text/html", "application/xhtml+xml; charset=utf-8", b"<?xml version='1.0'?>\n<html/>"),
-        ("text/html", "TEXT/HTML ; charset=x", b"\xef\xbb\xbf<!-- saved -->\r\n<TABLE border=1></TABLE>"),
+        (
+            "text/html",
+            "TEXT/HTML ; charset=x",
+            b"\xef\xbb\xbf<!-- saved -->\r\n<TABLE border=1></TABLE>",
+        ),
         ("text/plain", "text/plain", b"ResNet-50 30690\n"),
         ("text/markdown", "text/plain; charset=utf-8", b"| a | b |\n"),
         ("text/csv", "text/csv", b"a,b\n1,2\n"),
     ],
 )
-def test_each_media_type_is_accepted(server: Server, media_type: str, served_as: str, body: bytes) -> None:
+def test_each_media_type_is_accepted(
+    server: Server, media_type: str, served_as: str, body: bytes
+) -> None:
     url = server.on(lambda handler, _: handler.send(body, kind=served_as))
     assert get(url, media_type=media_type).data == body
 
@@ -109,7 +115,10 @@ def test_other_content_is_refused_without_a_retry(
     [
         ([500, 500, 200], 3, None),
         ([503] * 3, 3, "answered 503 (after 3 attempts)"),
-        *(([status], 1, f"answered {status} (after 1 attempt)") for status in (204, 206, 300, 304, 403, 404)),
+        *(
+            ([status], 1, f"answered {status} (after 1 attempt)")
+            for status in (204, 206, 300, 304, 403, 404)
+        ),
     ],
 )
 def test_server_errors_are_retried_and_other_statuses_are_not(
@@ -133,7 +142,9 @@ def test_retry_after_lengthens_the_pause(server: Server, monkeypatch: pytest.Mon
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     waits = ["7", date, "soon", "9" * 5000, "Wed, 99 Foo 2026 99:99:99 GMT", "86400"]
     url = server.on(
-        lambda handler, hit: handler.send(status=429, Retry_After=waits[hit - 1]) if hit < 7 else handler.send()
+        lambda handler, hit: (
+            handler.send(status=429, Retry_After=waits[hit - 1]) if hit < 7 else handler.send()
+        )
     )
     get(url, retries=6, deadline=500.0)
     assert pauses[0] == 7
@@ -153,14 +164,18 @@ def test_silent_server_times_out_and_is_retried(server: Server) -> None:
     get(url, timeout=0.2)
     assert server.hits_of(url) == 2
     silent = server.on(lambda handler, _: handler.server.over.wait(1.0))
-    assert "the request failed: timed out (after 2 attempts)" in failure(silent, timeout=0.1, retries=1)
+    assert "the request failed: timed out (after 2 attempts)" in failure(
+        silent, timeout=0.1, retries=1
+    )
 
 
 def test_refused_connection_is_retried_and_reported_without_the_query() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/a?token=hidden"
-        assert failure(url, retries=1) == "the request failed: connection refused (after 2 attempts)"
+        assert (
+            failure(url, retries=1) == "the request failed: connection refused (after 2 attempts)"
+        )
     with pytest.raises(FetchError, match=r"^127\.0\.0\.1/a: ") as caught:
         get(url, retries=0)
     assert "hidden" not in str(caught.value)
@@ -188,12 +203,17 @@ def test_response_that_is_not_http_is_an_error(server: Server, data: bytes) -> N
     ("start", "drip"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>", b"x"),
-        (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 500000\r\n\r\n<html>", b"x"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 500000\r\n\r\n<html>",
+            b"x",
+        ),
         (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"X"),
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],
 )
-def test_slow_body_and_endless_headers_end_at_the_deadline(server: Server, start: bytes, drip: bytes) -> None:
+def test_slow_body_and_endless_headers_end_at_the_deadline(
+    server: Server, start: bytes, drip: bytes
+) -> None:
     def respond(handler: Handler, _: int) -> None:
         handler.close_connection = True
         handler.wfile.write(start)
@@ -205,16 +225,22 @@ def test_slow_body_and_endless_headers_end_at_the_deadline(server: Server, start
 
 
 def test_truncated_body_is_retried(server: Server) -> None:
-    url = server.on(lambda handler, hit: handler.send(PAGE[:20] if hit == 1 else PAGE, length=len(PAGE)))
+    url = server.on(
+        lambda handler, hit: handler.send(PAGE[:20] if hit == 1 else PAGE, length=len(PAGE))
+    )
     assert get(url).data == PAGE
     always = server.on(lambda handler, _: handler.send(length=len(PAGE) + 1))
     assert "the body broke off" in failure(always, retries=2)
     assert (server.hits_of(url), server.hits_of(always)) == (2, 3)
 
 
-@pytest.mark.parametrize("frame", [b"5\r\n<html\r\n", b"ff\r\n<html>", b"zz\r\n<html>", b"-5\r\n<html>"])
+@pytest.mark.parametrize(
+    "frame", [b"5\r\n<html\r\n", b"ff\r\n<html>", b"zz\r\n<html>", b"-5\r\n<html>"]
+)
 def test_broken_chunks_are_an_error(server: Server, frame: bytes) -> None:
-    url = server.on(lambda handler, _: handler.send(frame, length=None, Transfer_Encoding="chunked"))
+    url = server.on(
+        lambda handler, _: handler.send(frame, length=None, Transfer_Encoding="chunked")
+    )
     assert "the body broke off" in failure(url, retries=1)
     assert server.hits_of(url) == 2
 
@@ -232,7 +258,9 @@ def test_document_as_large_as_the_limit_is_accepted(server: Server) -> None:
     assert "larger than the limit" in failure(url, max_bytes=len(PAGE) - 1)
 
 
-def send_gzip(handler: Handler, body: bytes, length: int | None = -1, encoding: str = "gzip") -> None:
+def send_gzip(
+    handler: Handler, body: bytes, length: int | None = -1, encoding: str = "gzip"
+) -> None:
     handler.send(body, length=length, Content_Encoding=encoding)
 
 
@@ -241,7 +269,10 @@ def test_gzip_is_decompressed_to_the_limit_and_the_total_is_unknown(server: Serv
     url = server.on(lambda handler, _: send_gzip(handler, gzip.compress(PAGE, mtime=0)))
     assert get(url, progress=lambda *step: steps.append(step)).data == PAGE
     assert steps[-1] == (len(PAGE), None)
-    assert len(next(download_module._decompress(iter([gzip.compress(bytes(5_000_000))]), 1000))) <= 1001
+    assert (
+        len(next(download_module._decompress(iter([gzip.compress(bytes(5_000_000))]), 1000)))
+        <= 1001
+    )
 
 
 @pytest.mark.parametrize(
@@ -255,9 +286,13 @@ def test_gzip_is_decompressed_to_the_limit_and_the_total_is_unknown(server: Serv
         (PAGE, "br", "came in the encoding br (after 1 attempt)"),
     ],
 )
-def test_damaged_gzip_and_other_encodings_are_errors(server: Server, body: bytes, encoding: str, message: str) -> None:
+def test_damaged_gzip_and_other_encodings_are_errors(
+    server: Server, body: bytes, encoding: str, message: str
+) -> None:
     for length in (-1, None):
-        url = server.on(lambda handler, _, length=length: send_gzip(handler, body, length, encoding))  # type: ignore[misc]
+        url = server.on(
+            lambda handler, _, length=length: send_gzip(handler, body, length, encoding)
+        )  # type: ignore[misc]
         assert message in failure(url, retries=1)
 
 
@@ -268,15 +303,23 @@ EMPTY = zlib.compressobj(wbits=31)
     ("start", "drip", "encoding"),
     [
         (PAGE, b"<tr>" * 5000, {}),
-        (EMPTY.compress(b"") + EMPTY.flush(zlib.Z_SYNC_FLUSH), b"\0\0\0\xff\xff" * 2000, {"Content_Encoding": "gzip"}),
+        (
+            EMPTY.compress(b"") + EMPTY.flush(zlib.Z_SYNC_FLUSH),
+            b"\0\0\0\xff\xff" * 2000,
+            {"Content_Encoding": "gzip"},
+        ),
     ],
 )
-def test_endless_body_ends_at_the_size_limit(server: Server, start: bytes, drip: bytes, encoding: Any) -> None:
+def test_endless_body_ends_at_the_size_limit(
+    server: Server, start: bytes, drip: bytes, encoding: Any
+) -> None:
     def respond(handler: Handler, _: int) -> None:
         handler.send(start, length=None, **encoding)
         handler.drip(drip, 0)
 
-    assert "larger than the limit of 50000 bytes (after 1 attempt)" in failure(server.on(respond), max_bytes=50_000)
+    assert "larger than the limit of 50000 bytes (after 1 attempt)" in failure(
+        server.on(respond), max_bytes=50_000
+    )
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -322,8 +365,14 @@ def test_redirects_elsewhere_are_refused(server: Server, location: str) -> None:
 def test_redirects_may_only_become_more_secure(old: str, new: str, followed: bool) -> None:
     response = requests.Response()
     response.status_code, response.headers["Location"] = 301, new
-    with nullcontext() if followed else pytest.raises(download_module.TransferError, match="redirects to another"):
-        address = download_module._resolve_redirect(requests.Session(), response, download_module._parse_address(old))
+    with (
+        nullcontext()
+        if followed
+        else pytest.raises(download_module.TransferError, match="redirects to another")
+    ):
+        address = download_module._resolve_redirect(
+            requests.Session(), response, download_module._parse_address(old)
+        )
         assert str(address) == new.replace("A.", "a.")
 
 
@@ -389,11 +438,17 @@ def test_failed_download_leaves_no_connection_and_no_thread(server: Server) -> N
 
 
 @given(body=st.binary(max_size=3000), packed=st.booleans(), length=st.sampled_from([-1, None]))
-def test_any_document_arrives_unchanged(server: Server, body: bytes, packed: bool, length: int | None) -> None:
+def test_any_document_arrives_unchanged(
+    server: Server, body: bytes, packed: bool, length: int | None
+) -> None:
     whole = b"%PDF-" + body * (len(body) % 50)
     more: Any = {"Content_Encoding": "gzip"} if packed else {}
     sent = gzip.compress(whole, 1, mtime=0) if packed else whole
-    url = server.on(lambda handler, _: handler.send(sent, kind="application/pdf", length=length, **more))
+    url = server.on(
+        lambda handler, _: handler.send(sent, kind="application/pdf", length=length, **more)
+    )
     assert get(url, media_type="application/pdf").data == whole
-    cut = server.on(lambda handler, _: handler.send(sent[:-1], kind="application/pdf", length=len(sent), **more))
+    cut = server.on(
+        lambda handler, _: handler.send(sent[:-1], kind="application/pdf", length=len(sent), **more)
+    )
     assert "the body broke off" in failure(cut, media_type="application/pdf", retries=0)

@@ -40,7 +40,12 @@ def serve(site: Server, path: str, body: bytes, kind: str = "text/html", status:
 def served(tmp_path: Path, site: Server) -> Path:
     """Copy documents, with addresses on the local site."""
     raw = copy_documents(tmp_path / "raw", PAGE, PAPER)
-    page = serve(site, "/page", (RAW / PAGE).read_bytes().replace(b"6,044", b"6,045"), "text/html; charset=utf-8")
+    page = serve(
+        site,
+        "/page",
+        (RAW / PAGE).read_bytes().replace(b"6,044", b"6,045"),
+        "text/html; charset=utf-8",
+    )
     paper = serve(site, "/paper", (RAW / PAPER).read_bytes(), "application/pdf")
     for file, url in ((PAGE, page), (PAPER, paper)):
         sidecar = raw / f"{file}.toml"
@@ -78,10 +83,20 @@ def test_ingest_reports_every_differing_cell_and_adds_no_rows(served: Path, tmp_
     assert done.returncode == 0
     assert "254 results" in done.stdout
     assert len(done.stderr.splitlines()) == 1
-    sql = "SELECT document_id, kind, table_name, locator, transcribed, captured FROM capture_differences"
+    sql = (
+        "SELECT document_id, kind, table_name, locator, transcribed, captured FROM"
+        " capture_differences"
+    )
     rows = json.loads(run_cli("query", "--warehouse", target, "--format", "json", sql).stdout)
     assert [list(row.values()) for row in rows] == [
-        [PAGE_ID, "cell", "bow_training", "table 2, row 1, column 9 (Throughput (items/sec))", "6,044", "6,045"]
+        [
+            PAGE_ID,
+            "cell",
+            "bow_training",
+            "table 2, row 1, column 9 (Throughput (items/sec))",
+            "6,044",
+            "6,045",
+        ]
     ]
     kinds = "SELECT kind, count(*) AS n FROM documents GROUP BY 1 ORDER BY 1"
     counted = json.loads(run_cli("query", "--warehouse", target, "--format", "json", kinds).stdout)
@@ -92,7 +107,9 @@ def test_ingest_reports_every_differing_cell_and_adds_no_rows(served: Path, tmp_
     path.write_bytes(path.read_bytes() + b" ")
     changed = run_cli("ingest", "--raw", served, "--warehouse", target)
     assert changed.returncode == 0, changed.stderr
-    assert re.search(rf"finding: capture cannot be read: {PAGE_ID}@\w+: .*sha256 is", changed.stderr)
+    assert re.search(
+        rf"finding: capture cannot be read: {PAGE_ID}@\w+: .*sha256 is", changed.stderr
+    )
 
 
 def test_fetch_without_names_fetches_every_document_with_an_address(served: Path) -> None:
@@ -110,7 +127,9 @@ def test_page_without_tables_is_kept_and_reported(served: Path, site: Server) ->
     serve(site, "/page", b"<html><body><h1>We have moved</h1></body></html>")
     done = run_cli("fetch", PAGE_ID, "--raw", served)
     assert done.returncode == 0
-    assert re.search(rf"finding: capture cannot be read: {PAGE_ID}@\w+: document: has no table", done.stderr)
+    assert re.search(
+        rf"finding: capture cannot be read: {PAGE_ID}@\w+: document: has no table", done.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,27 +174,38 @@ def test_concurrent_fetches_of_one_document_keep_two_captures(served: Path, site
     site.on(respond, "/page")
     with ThreadPoolExecutor(2) as pool:
         both = list(pool.map(lambda _: run_process("fetch", PAGE_ID, "--raw", served), range(2)))
-    assert [(done.returncode, "captured as" in done.stdout) for done in both] == [(0, True)] * 2, both
+    assert [(done.returncode, "captured as" in done.stdout) for done in both] == [(0, True)] * 2, (
+        both
+    )
     documents = load_catalogue(served)
     assert sum(document.kind == "capture" for document in documents) == len(captures(served)) == 2
     assert all(document.read_bytes() for document in documents)
     assert find_orphans(served, documents) == list(served.rglob("*.part")) == []
 
 
-def test_captures_of_the_same_second_have_two_names(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captures_of_the_same_second_have_two_names(
+    raw: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bodies = iter([b"<html>1</html>", b"<html>2</html>"])
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    monkeypatch.setattr(download_module, "download", lambda *_, **__: Download(next(bodies), "text/html", moment))
+    monkeypatch.setattr(
+        download_module, "download", lambda *_, **__: Download(next(bodies), "text/html", moment)
+    )
     documents = load_catalogue(raw)
     [page] = [document for document in documents if document.document_id == PAGE_ID]
     kept = [capture(page, documents) for _ in range(2)]
-    assert [result.document_id for result in kept] == [f"{PAGE_ID}@20260102t030405z", f"{PAGE_ID}@20260102t030405z-2"]
+    assert [result.document_id for result in kept] == [
+        f"{PAGE_ID}@20260102t030405z",
+        f"{PAGE_ID}@20260102t030405z-2",
+    ]
     assert [result.path.read_bytes() for result in kept] == [b"<html>1</html>", b"<html>2</html>"]
     assert len(load_catalogue(raw)) == len(documents) + 2
 
 
 @pytest.mark.parametrize("step", ["draft", "capture", "sidecar"])
-@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()]
+)
 def test_full_disk_or_interrupt_leaves_nothing_and_is_one_line(
     served: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
 ) -> None:
@@ -207,7 +237,9 @@ def test_full_disk_or_interrupt_leaves_nothing_and_is_one_line(
     ("kind", "meta"),
     [("text/html; charset=windows-1252", b""), ("text/html", b'<meta charset="windows-1252">')],
 )
-def test_page_in_its_declared_encoding_is_kept(served: Path, site: Server, kind: str, meta: bytes) -> None:
+def test_page_in_its_declared_encoding_is_kept(
+    served: Path, site: Server, kind: str, meta: bytes
+) -> None:
     serve(site, "/page", b"<html><head>" + meta + b"</head><body>1 \x96 2</body></html>", kind)
     done = run_cli("fetch", PAGE_ID, "--raw", served, "--retries", "0")
     assert done.returncode == 0, done.stderr

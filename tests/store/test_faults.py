@@ -91,7 +91,9 @@ def kill_ingest(raw: Path, warehouse: Path, function: str, calls: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("renames", [0, 1, 2, RENAMES - 1])
-def test_kill_between_two_renames_is_finished_or_rolled_back(changed: Path, built: Path, renames: int) -> None:
+def test_kill_between_two_renames_is_finished_or_rolled_back(
+    changed: Path, built: Path, renames: int
+) -> None:
     kill_ingest(changed, built, "os.replace", renames)
     assert all(pq.read_table(path).num_rows >= 0 for path in built.glob("*.parquet"))
     assert len(read_build_ids(built)) == (2 if renames >= 2 else 1)
@@ -111,7 +113,9 @@ def test_kill_between_two_renames_is_finished_or_rolled_back(changed: Path, buil
         ("ipu_results.store.tables.insert_tables", 1),
     ],
 )
-def test_kill_before_the_commit_leaves_the_old_build(changed: Path, built: Path, function: str, calls: int) -> None:
+def test_kill_before_the_commit_leaves_the_old_build(
+    changed: Path, built: Path, function: str, calls: int
+) -> None:
     before = read_files(built)
     kill_ingest(changed, built, function, calls)
     assert read_files(built) == before
@@ -143,7 +147,16 @@ def test_interrupt_leaves_the_old_build_and_one_line(
 
 @pytest.mark.slow
 def test_two_ingests_at_once_both_succeed(changed: Path, built: Path) -> None:
-    command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
+    command = [
+        sys.executable,
+        "-m",
+        "ipu_results",
+        "ingest",
+        "--raw",
+        str(changed),
+        "--warehouse",
+        str(built),
+    ]
     both = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) for _ in range(2)]
     assert [process.wait(timeout=600) for process in both] == [0, 0]
     assert read_figure(built) == NEW
@@ -161,7 +174,9 @@ def test_ingest_refuses_a_busy_warehouse(page: Path, built: Path) -> None:
         pass
 
 
-def test_open_connection_keeps_its_build_while_files_are_replaced(changed: Path, built: Path) -> None:
+def test_open_connection_keeps_its_build_while_files_are_replaced(
+    changed: Path, built: Path
+) -> None:
     with open_warehouse(built) as reader:
         assert run_query(reader, FIGURE).to_pylist() == [{"throughput": OLD}]
         assert run_cli("ingest", "--raw", changed, "--warehouse", built).returncode == 0
@@ -177,9 +192,24 @@ def test_full_disk_leaves_the_old_build(changed: Path, built: Path, limit: int) 
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     before = read_files(built)
-    command = [sys.executable, "-m", "ipu_results", "ingest", "--raw", str(changed), "--warehouse", str(built)]
+    command = [
+        sys.executable,
+        "-m",
+        "ipu_results",
+        "ingest",
+        "--raw",
+        str(changed),
+        "--warehouse",
+        str(built),
+    ]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, preexec_fn=fill_disk, check=False, timeout=600
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        preexec_fn=fill_disk,
+        check=False,
+        timeout=600,
     )
     [line] = done.stderr.splitlines()
     assert done.returncode == 1
@@ -196,7 +226,9 @@ def test_full_disk_leaves_the_old_build(changed: Path, built: Path, limit: int) 
         (None, "results.parquet is missing"),
     ],
 )
-def test_mix_of_two_builds_is_refused(built: Path, other: Path, name: str | None, message: str) -> None:
+def test_mix_of_two_builds_is_refused(
+    built: Path, other: Path, name: str | None, message: str
+) -> None:
     if name is None:
         (built / "results.parquet").unlink()
     else:
@@ -204,7 +236,10 @@ def test_mix_of_two_builds_is_refused(built: Path, other: Path, name: str | None
     done = run_cli("query", "--warehouse", built, FIGURE)
     assert done.returncode == 1
     assert message in done.stderr
-    assert "build it with: ipu-results ingest" in done.stderr or "build again with: ipu-results ingest" in done.stderr
+    assert (
+        "build it with: ipu-results ingest" in done.stderr
+        or "build again with: ipu-results ingest" in done.stderr
+    )
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1 and then nothing", bytes(5000)])
@@ -238,10 +273,14 @@ def test_committed_staging_folder_is_finished_wherever_it_stopped(tmp_path: Path
     assert not staging.exists()
 
 
-def test_reader_tries_again_during_a_publication(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_tries_again_during_a_publication(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The files are of two builds for a moment while another process renames them."""
     real, calls = query.read_build_id, iter(range(100))
-    monkeypatch.setattr(query, "read_build_id", lambda path: real(path) if next(calls) else "an older build")
+    monkeypatch.setattr(
+        query, "read_build_id", lambda path: real(path) if next(calls) else "an older build"
+    )
     monkeypatch.setattr(query, "RETRY_S", 0)
     assert read_figure(built) == OLD
     assert next(calls) == 2
@@ -315,23 +354,40 @@ main()
 
 @pytest.mark.parametrize(("name", "mark"), [("C", "."), ("de_DE.UTF-8", ",")])
 def test_locale_changes_no_figure_and_no_character(tmp_path: Path, name: str, mark: str) -> None:
-    raw = copy_documents(tmp_path / "raw", "qwant/resnext101-c2-2020-02-28.pdf", "graphcore/performance-2023-h1.csv")
+    raw = copy_documents(
+        tmp_path / "raw", "qwant/resnext101-c2-2020-02-28.pdf", "graphcore/performance-2023-h1.csv"
+    )
     build_id = ingest(IngestConfig(raw, tmp_path / "expected")).build_id
     if name != "C":
         compiler = shutil.which("localedef")
         require(compiler is not None, "needs localedef")
-        subprocess.run([str(compiler), "-i", "de_DE", "-f", "UTF-8", str(tmp_path / name)], check=False)
+        subprocess.run(
+            [str(compiler), "-i", "de_DE", "-f", "UTF-8", str(tmp_path / name)], check=False
+        )
         require((tmp_path / name).is_dir(), "needs the sources of locales")
-    env = {**os.environ, "LC_ALL": name, "LOCPATH": str(tmp_path), "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    env = {
+        **os.environ,
+        "LC_ALL": name,
+        "LOCPATH": str(tmp_path),
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
 
     def run(*args: object) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, "-c", IN_LOCALE, *map(str, args)]
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=False, timeout=120)
+        done = subprocess.run(
+            command, cwd=ROOT, env=env, capture_output=True, check=False, timeout=120
+        )
         assert (done.returncode, done.stderr.splitlines()[0]) == (0, mark.encode()), done.stderr
         return done
 
-    assert build_id[:12].encode() in run("ingest", "--raw", raw, "--warehouse", tmp_path / "own").stdout
-    sql = "SELECT 'µ' AS µ, throughput FROM results WHERE table_name = 'qwant_c2' AND batch_size = 2"
+    assert (
+        build_id[:12].encode()
+        in run("ingest", "--raw", raw, "--warehouse", tmp_path / "own").stdout
+    )
+    sql = (
+        "SELECT 'µ' AS µ, throughput FROM results WHERE table_name = 'qwant_c2' AND batch_size = 2"
+    )
     for left_out in (None, tmp_path / "own" / "ipu_results.duckdb"):
         if left_out:
             left_out.unlink()

@@ -33,7 +33,11 @@ MAKE: list[tuple[Callable[[Path], object], str]] = [
 @pytest.mark.parametrize(("make", "message"), MAKE)
 @pytest.mark.parametrize("name", [PAGE, "claims/ledger.sql"])
 def test_special_file_as_a_document_is_refused(
-    name: str, make: Callable[[Path], object], message: str, page: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    make: Callable[[Path], object],
+    message: str,
+    page: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(page)
     if name == PAGE:
@@ -61,7 +65,9 @@ def test_extract_refuses_a_named_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.html")
     done = run_cli("extract", tmp_path / "pipe.html")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: pipe.html: cannot be read: it is a named pipe, not a regular file\n"
+    assert (
+        done.stderr == "error: pipe.html: cannot be read: it is a named pipe, not a regular file\n"
+    )
 
 
 def test_file_that_becomes_a_pipe_while_it_is_opened_is_refused(
@@ -82,7 +88,10 @@ def test_name_that_is_not_utf8_is_named_in_one_line(place: bytes, page: Path) ->
     for suffix in ("", ".toml"):
         os.rename(page / f"{PAGE}{suffix}", f"{target}{suffix}")
     escaped = place.decode("ascii", "surrogateescape").replace("\udcff", r"\udcff")
-    assert find_error(page) == f"error: {escaped}.toml: the name of the file or of a folder is not UTF-8; rename it"
+    assert (
+        find_error(page)
+        == f"error: {escaped}.toml: the name of the file or of a folder is not UTF-8; rename it"
+    )
 
 
 def test_name_that_is_not_utf8_without_a_sidecar_is_a_finding_in_any_folder(tmp_path: Path) -> None:
@@ -104,7 +113,16 @@ def test_warehouse_whose_name_is_not_utf8_is_one_line(page: Path, tmp_path: Path
 
 DAMAGED = [
     *(b"", b"{", b"5", b"null", b"[]", b"{}", b"[5]", b"[null]", b'"a"', b"\xff", b"[" * 100_000),
-    *(b'["../a"]', b'["/etc/a"]', b'["b/a"]', b'[".."]', b'["."]', b'[""]', b'["a\\u0000"]', b'["commit.json"]'),
+    *(
+        b'["../a"]',
+        b'["/etc/a"]',
+        b'["b/a"]',
+        b'[".."]',
+        b'["."]',
+        b'[""]',
+        b'["a\\u0000"]',
+        b'["commit.json"]',
+    ),
     *(b'[".lock"]', b'["folder"]', b'["link"]'),
 ]
 
@@ -118,7 +136,10 @@ def test_damaged_commit_file_commits_nothing(data: bytes, tmp_path: Path) -> Non
     (tmp_path / "a").write_text("outside")
     (target / "a").write_text("old")
     (staging / COMMIT).write_bytes(data)
-    with lock_folder(target, 1), pytest.warns(DamagedCommitWarning, match="unfinished build was discarded"):
+    with (
+        lock_folder(target, 1),
+        pytest.warns(DamagedCommitWarning, match="unfinished build was discarded"),
+    ):
         recover(target)
     assert read_files(target) == {"a": b"old"}
     assert read_files(tmp_path)["a"] == b"outside"
@@ -127,7 +148,9 @@ def test_damaged_commit_file_commits_nothing(data: bytes, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("nowhere")])
-def test_commit_file_that_is_not_a_file_commits_nothing(make: Callable[[Path], object], tmp_path: Path) -> None:
+def test_commit_file_that_is_not_a_file_commits_nothing(
+    make: Callable[[Path], object], tmp_path: Path
+) -> None:
     (tmp_path / STAGING).mkdir()
     make(tmp_path / STAGING / COMMIT)
     with pytest.warns(DamagedCommitWarning):
@@ -137,13 +160,17 @@ def test_commit_file_that_is_not_a_file_commits_nothing(make: Callable[[Path], o
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["query", "ingest", "publish"])
-def test_commands_work_after_a_damaged_commit_and_say_so(command: str, small: Path, page: Path, tmp_path: Path) -> None:
+def test_commands_work_after_a_damaged_commit_and_say_so(
+    command: str, small: Path, page: Path, tmp_path: Path
+) -> None:
     built = Path(shutil.copytree(small, tmp_path / "warehouse"))
     (built / STAGING).mkdir()
     (built / STAGING / COMMIT).write_bytes(b"")
-    options = {"query": ["SELECT 1 AS a"], "ingest": ["--raw", page], "publish": ["--out", tmp_path / "release"]}[
-        command
-    ]
+    options = {
+        "query": ["SELECT 1 AS a"],
+        "ingest": ["--raw", page],
+        "publish": ["--out", tmp_path / "release"],
+    }[command]
     done = run_cli(command, *options, "--warehouse", built)
     assert done.returncode == 0
     [line] = [line for line in done.stderr.splitlines() if "warning" in line]

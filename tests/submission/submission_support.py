@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from ipu_results.submission.bundle import DESCRIPTION, ENVIRONMENT, RESULTS, compute_id, format_rows, make_slug
+from ipu_results.submission.bundle import (
+    DESCRIPTION,
+    ENVIRONMENT,
+    RESULTS,
+    compute_id,
+    format_rows,
+    make_slug,
+)
 from ipu_results.submission.check import CheckedBundle
 
 M2000 = {
@@ -24,7 +31,13 @@ M2000 = {
         "platform": "IPU-M2000",
         "chip": "GC200",
     },
-    **{"chip_count": "4", "framework": "PyTorch", "sdk_version": "3.3", "precision": "16.16", "batch_size": "16"},
+    **{
+        "chip_count": "4",
+        "framework": "PyTorch",
+        "sdk_version": "3.3",
+        "precision": "16.16",
+        "batch_size": "16",
+    },
 }
 Check = Callable[[Path], CheckedBundle]
 ADA = {"name": "Ada Example", "orcid": "0000-0002-1825-0097"}
@@ -33,7 +46,14 @@ SWEEP = "results.csv, row"
 
 def figure(metric: str, value: str, unit: str = "", **changes: str) -> dict[str, str]:
     """Return a row of the template, of an IPU-M2000 but for `changes`."""
-    return {**M2000, "metric": metric, "unit": unit, "value": value, "place": f"log.txt, {metric}", **changes}
+    return {
+        **M2000,
+        "metric": metric,
+        "unit": unit,
+        "value": value,
+        "place": f"log.txt, {metric}",
+        **changes,
+    }
 
 
 def throughput(value: str, **changes: str) -> dict[str, str]:
@@ -55,7 +75,12 @@ def make_files(
 ) -> dict[str, bytes]:
     """Return the files of a bundle; `changes` are keys of its description, and None leaves one out."""
     description: dict[str, Any] = {
-        **{"origin": "measured", "submitted_on": date(2026, 11, 22), "licence": "CC-BY-4.0", "machine": "IPU-M2000"},
+        **{
+            "origin": "measured",
+            "submitted_on": date(2026, 11, 22),
+            "licence": "CC-BY-4.0",
+            "machine": "IPU-M2000",
+        },
         **{"how": "Mean of 1000 batches after 100.\n- machine idle", "who": dict(who)},
         **changes,
     }
@@ -85,7 +110,9 @@ def put_folder(folder: Path, files: Mapping[str, bytes]) -> Path:
     return folder
 
 
-def put_zip(path: Path, files: Mapping[str, bytes], *more: tuple[zipfile.ZipInfo | str, bytes]) -> Path:
+def put_zip(
+    path: Path, files: Mapping[str, bytes], *more: tuple[zipfile.ZipInfo | str, bytes]
+) -> Path:
     """Write an archive of the files, and of `more` entries under their own names."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in [*((f"bundle/{name}", data) for name, data in files.items()), *more]:

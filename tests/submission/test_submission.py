@@ -1,4 +1,6 @@
-"""Bundles that are accepted: `submit` writes them whole or not at all, and `check-submission` shows what they add."""
+"""Bundles that are accepted: `submit` writes them whole or not at all, and `check-submission` shows
+what they add.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,30 @@ from ipu_results.submission.refusals import is_orcid
 
 from tests.conftest import run_cli
 from tests.runner.runs_support import put_emulated, put_run
-from tests.submission.submission_support import ROWS, Check, figure, make_files, put_folder, put_zip, throughput
+from tests.submission.submission_support import (
+    ROWS,
+    Check,
+    figure,
+    make_files,
+    put_folder,
+    put_zip,
+    throughput,
+)
 
-POD = {"platform": "Bow Pod16", "chip": "Bow", "chip_count": "16", "task": "training", "batch_size": "20480"}
-A100 = {"platform": "1x A100-40GB", "chip": "A100-40GB", "chip_count": "1", "precision": "mixed", "batch_size": "256"}
+POD = {
+    "platform": "Bow Pod16",
+    "chip": "Bow",
+    "chip_count": "16",
+    "task": "training",
+    "batch_size": "20480",
+}
+A100 = {
+    "platform": "1x A100-40GB",
+    "chip": "A100-40GB",
+    "chip_count": "1",
+    "precision": "mixed",
+    "batch_size": "256",
+}
 MY_CPU = {
     "platform": "Example CPU 9000",
     "chip": "",
@@ -40,12 +62,22 @@ HOW = {"licence": "CC-BY-4.0", "how": "machine idle"}
 GOOD: Mapping[str, Mapping[str, Any]] = {
     "inference": {},
     "several batch sizes": {
-        "rows": [throughput(value, batch_size=batch) for batch, value in (("8", "11003.5"), ("32", "17220.5"))]
+        "rows": [
+            throughput(value, batch_size=batch)
+            for batch, value in (("8", "11003.5"), ("32", "17220.5"))
+        ]
     },
     "training": {"rows": [throughput("31113.5", **POD)], "relation": "customer"},
     "framework and chip that only others name": {
         "rows": [
-            throughput("5011.5", platform="C600", chip="C600", chip_count="1", framework="PopRT", precision="FP16")
+            throughput(
+                "5011.5",
+                platform="C600",
+                chip="C600",
+                chip_count="1",
+                framework="PopRT",
+                precision="FP16",
+            )
         ]
     },
     "another maker's chip": {"rows": [throughput("2544.5", **A100)], "machine": "DGX A100"},
@@ -58,16 +90,28 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
     "a new machine and a new network, declared": {
         "rows": [throughput("31.25", **MY_CPU, model="TinyNet-9")],
         "new_words": ["Example CPU 9000", "TinyNet-9"],
-        "environment": {"cpu": "Example CPU 9000", "cpu_flags": ["avx2"], "memory_gb": 25.3, "governor": None},
+        "environment": {
+            "cpu": "Example CPU 9000",
+            "cpu_flags": ["avx2"],
+            "memory_gb": 25.3,
+            "governor": None,
+        },
     },
     "units and names with letters of other scripts": {
-        "rows": [throughput("14377.25", conditions="20 μs, ΔT 3 °C, Ωm, naïve, Müller-Łódź, 日本, ResNet-Сеть")]
+        "rows": [
+            throughput(
+                "14377.25", conditions="20 μs, ΔT 3 °C, Ωm, naïve, Müller-Łódź, 日本, ResNet-Сеть"
+            )
+        ]
     },
     "batch size with a thousands mark": {"rows": [throughput("14377.25", batch_size="1,024")]},
     "a name in another script": {"who": {"name": "Фёдор Пример", "contact": "fyodor@example.org"}},
-    "time to train": {"rows": [figure("time to train", "31.37", "min", **POD)], "licence": "CC0-1.0"},
+    "time to train": {
+        "rows": [figure("time to train", "31.37", "min", **POD)],
+        "licence": "CC0-1.0",
+    },
     "percentiles with a quality": {
-        "rows": [*ROWS, figure("latency p99", "3.9", "ms"), figure("quality top-1", "0.7601")],
+        "rows": [*ROWS, figure("latency p99", "3.9", "ms"), figure("quality top-1", "0.7601")]
     },
 }
 
@@ -82,7 +126,9 @@ def test_good_bundle_is_accepted_as_it_was_printed(name: str, tmp_path: Path, ch
     assert {row["row"]["relationship"] for row in record["rows"]} == {"submitted"}
     assert {row["row"]["origin"] for row in record["rows"]} == {"measured"}
     printed = {float(row["value"]) for row in GOOD[name].get("rows", ROWS)}
-    held = {value for row in record["rows"] for value in row["row"].values() if isinstance(value, float)}
+    held = {
+        value for row in record["rows"] for value in row["row"].values() if isinstance(value, float)
+    }
     factors = (1, 0.001, 60)
     assert all(any(value * factor in held for factor in factors) for value in printed)
 
@@ -98,16 +144,38 @@ def test_good_archive_is_accepted_and_not_unpacked(tmp_path: Path, check: Check)
 def test_run_of_sweep_is_handed_in_figure_by_figure(tmp_path: Path, warehouse: Path) -> None:
     run = put_run(tmp_path / "elsewhere")
     out = tmp_path / "out"
-    options = ("--who", "Ada Example", "--licence", "CC-BY-4.0", "--how", "idle", "--raw", tmp_path / "raw")
+    options = (
+        "--who",
+        "Ada Example",
+        "--licence",
+        "CC-BY-4.0",
+        "--how",
+        "idle",
+        "--raw",
+        tmp_path / "raw",
+    )
     done = run_cli("submit", run, *options, "--out", out, "--warehouse", warehouse)
     assert (done.returncode, done.stderr) == (0, "")
     [bundle] = (out / "ada-example").iterdir()
-    assert sorted(path.name for path in bundle.iterdir()) == ["environment.json", RESULTS, DESCRIPTION]
+    assert sorted(path.name for path in bundle.iterdir()) == [
+        "environment.json",
+        RESULTS,
+        DESCRIPTION,
+    ]
     texts = {line["value"] for line in prepare_run(run)}
     points = (run / "points.csv").read_text(encoding="utf-8")
     assert len(texts) > 6
     assert all(text in points for text in texts)
-    again = run_cli("check-submission", bundle, "--raw", tmp_path / "raw", "--warehouse", warehouse, "--format", "json")
+    again = run_cli(
+        "check-submission",
+        bundle,
+        "--raw",
+        tmp_path / "raw",
+        "--warehouse",
+        warehouse,
+        "--format",
+        "json",
+    )
     [record] = json.loads(again.stdout)
     assert (again.returncode, record["accepted"], len(record["rows"])) == (0, True, 3)
     twice = run_cli("submit", run, *options, "--out", out, "--warehouse", warehouse)
@@ -129,16 +197,25 @@ def test_run_of_the_emulator_cannot_be_handed_in(tmp_path: Path) -> None:
 def test_blank_columns_are_filled_and_no_stated_one_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "figures.csv"
     file.write_bytes(format_rows([{**ROWS[0], "platform": ""}]))
-    _, files, _ = prepare_bundle(SubmissionRequest([file], "Ada", **HOW, defaults={"platform": "IPU-M2000"}))
+    _, files, _ = prepare_bundle(
+        SubmissionRequest([file], "Ada", **HOW, defaults={"platform": "IPU-M2000"})
+    )
     assert b",IPU-M2000,GC200," in files[RESULTS]
     with pytest.raises(SubmissionError, match="says batch_size '16', not '4'"):
         prepare_bundle(SubmissionRequest([file], "Ada", **HOW, defaults={"batch_size": "4"}))
 
 
-def test_wrong_unit_and_scope_are_reported_once_with_what_fits(check: Check, tmp_path: Path) -> None:
-    rows = [figure("throughput", "5011.5", "ms"), figure("power", "912.5", "W", power_scope="socket")]
+def test_wrong_unit_and_scope_are_reported_once_with_what_fits(
+    check: Check, tmp_path: Path
+) -> None:
+    rows = [
+        figure("throughput", "5011.5", "ms"),
+        figure("power", "912.5", "W", power_scope="socket"),
+    ]
     checked = check(put_folder(tmp_path / "own", make_files(rows)))
-    unit, scope = (next(str(own) for own in checked.faults if word in str(own)) for word in ("'ms'", "socket"))
+    unit, scope = (
+        next(str(own) for own in checked.faults if word in str(own)) for word in ("'ms'", "socket")
+    )
     assert unit.count("unknown unit") == 1
     assert "a unit of latency_ms" in unit
     assert "which is not one of device, board, package, machine, wall, declared" in scope
@@ -172,7 +249,9 @@ def test_any_name_of_a_file_can_be_handed_in(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("count", "reasons"), [(1000, []), (1001, ["too-large"])])
 def test_bundle_may_have_a_thousand_rows(count: int, reasons: list[str]) -> None:
-    _, faults = parse_bundle(make_files([throughput(str(10_000 + number)) for number in range(count)]))
+    _, faults = parse_bundle(
+        make_files([throughput(str(10_000 + number)) for number in range(count)])
+    )
     assert [fault.reason for fault in faults] == reasons
 
 
@@ -185,7 +264,18 @@ def test_option_that_is_not_utf8_is_one_error(tmp_path: Path) -> None:
 def test_refused_figures_are_not_written(tmp_path: Path, warehouse: Path) -> None:
     file = tmp_path / "figures.csv"
     file.write_bytes(format_rows([throughput("14377.25"), throughput("14377.75")]))
-    options = ("--who", "Ada", "--licence", "CC-BY-4.0", "--how", "x", "--raw", tmp_path, "--out", tmp_path / "out")
+    options = (
+        "--who",
+        "Ada",
+        "--licence",
+        "CC-BY-4.0",
+        "--how",
+        "x",
+        "--raw",
+        tmp_path,
+        "--out",
+        tmp_path / "out",
+    )
     done = run_cli("submit", file, *options, "--warehouse", warehouse)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "refused: contradiction: " in done.stdout
@@ -214,10 +304,23 @@ def test_killed_submit_leaves_no_half_bundle(tmp_path: Path, warehouse: Path) ->
         "files.sync_to_disk = sync\n"
         "from ipu_results.cli import main; main()"
     )
-    options = ("--who", "Ada Example", "--licence", "MIT", "--how", "idle", "--raw", raw, "--warehouse", warehouse)
+    options = (
+        "--who",
+        "Ada Example",
+        "--licence",
+        "MIT",
+        "--how",
+        "idle",
+        "--raw",
+        raw,
+        "--warehouse",
+        warehouse,
+    )
     command = ("submit", run, *options, "--out", out)
     for number, killed in ((1, True), (2, True), (3, True), (4, True), (99, False)):
-        done = subprocess.run([sys.executable, "-c", code, str(number), *map(str, command)], check=False, timeout=600)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(number), *map(str, command)], check=False, timeout=600
+        )
         assert done.returncode == (-signal.SIGKILL if killed else 0)
         assert [path.name[0] == "." for path in (out / "ada-example").iterdir()] == [killed]
     [bundle] = (out / "ada-example").iterdir()

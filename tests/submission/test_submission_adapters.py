@@ -1,4 +1,6 @@
-"""The adapters read each figure of other tools' reports and logs exactly, and state what a file does not."""
+"""The adapters read each figure of other tools' reports and logs exactly, and state what a file
+does not.
+"""
 
 from __future__ import annotations
 
@@ -51,13 +53,22 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": -1'), ["Performance[0].QPS", "'-1'"]),
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": "12"'), ["Performance[0].QPS", "not a number"]),
     (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": 1e999'), ["Performance[0].QPS", "1e999"]),
-    (BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": ' + "9" * 5000), ["Performance[0].QPS", "not a figure"]),
+    (
+        BYTEMLPERF.replace('"QPS": 123456.70', '"QPS": ' + "9" * 5000),
+        ["Performance[0].QPS", "not a figure"],
+    ),
     (BYTEMLPERF.replace('"QPS": 123456.70, ', ""), ["Performance[0].QPS", "absent"]),
     (BYTEMLPERF.replace('"BS": 8', '"BS": 8.5'), ["Performance[0].BS", "whole number"]),
     (BYTEMLPERF.replace('"BS": 8', '"BS": 16'), ["Performance[1].BS", "occurs twice"]),
     (BYTEMLPERF.replace('"BS": 8', '"BS": 8, "BS": 9'), ["'BS' occurs twice in one object"]),
-    (BYTEMLPERF.replace('"AVG Latency": 1.250', '"AVG Latency": 1.250, "AVG_Latency": 2'), ["Performance[0]", "twice"]),
-    (BYTEMLPERF.replace('"Performance": [', '"Performance": [7, '), ["Performance[0]", "not a JSON object"]),
+    (
+        BYTEMLPERF.replace('"AVG Latency": 1.250', '"AVG Latency": 1.250, "AVG_Latency": 2'),
+        ["Performance[0]", "twice"],
+    ),
+    (
+        BYTEMLPERF.replace('"Performance": [', '"Performance": [7, '),
+        ["Performance[0]", "not a JSON object"],
+    ),
     (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', '"a\\ud800b"'), ["control character"]),
     (BYTEMLPERF.replace('"RESNET50-TORCH-FP32"', "[1]"), ["Model", "not a string"]),
     (BYTEMLPERF.replace("    ]\n}", ""), ["is not JSON", "line"]),
@@ -68,7 +79,10 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (JUBE_CSV.split("\n", maxsplit=1)[0] + "\n", ["line 1", "no row"]),
     (JUBE_CSV + '"system"x\n', ["line 4", "has 1 cells"]),
     (JUBE_CSV[:-3], ["line 3", "digits may be missing"]),
-    (JUBE_PRETTY.replace("712.50", "").replace("1.250", "").replace("2.500", ""), ["holds no figure"]),
+    (
+        JUBE_PRETTY.replace("712.50", "").replace("1.250", "").replace("2.500", ""),
+        ["holds no figure"],
+    ),
     (POPRT_ASYNC[:-3], ["line 6", "digits may be missing"]),
     (POPRT_ASYNC + "Tput: nan\n", ["line 7", "'nan'"]),
     (POPRT_ASYNC + "Tput:\n", ["line 7", "not a whole line"]),
@@ -78,7 +92,10 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (POPRT_RECORD.replace("'tput'", "'other'"), ["line 1, tput", "absent"]),
     (GPT2_TRAINING.replace("11.70 samples", "11.70 imgs"), ["line 2", "samples/sec to img/sec"]),
     (CNN_INFERENCE.replace("num_ipus: 2", "num_ipus: two"), ["num_ipus", "'two'"]),
-    (CNN_INFERENCE.replace("\tdata_mode: real", "\tmicro_batch_size: 8"), ["micro_batch_size has two values"]),
+    (
+        CNN_INFERENCE.replace("\tdata_mode: real", "\tmicro_batch_size: 8"),
+        ["micro_batch_size has two values"],
+    ),
     (SERVER.replace(": VALID", ": INVALID"), ["not valid", "INVALID"]),
     (SERVER.replace("No errors encountered", "2 ERRORS encountered"), ["errors in the run: 2"]),
     (SERVER.replace("PerformanceOnly", "AccuracyOnly"), ["AccuracyOnly"]),
@@ -97,7 +114,10 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
     (TEMPLATE.replace("batch_size", "batchsize"), ["line 1", "'batchsize'", "nearest: batch_size"]),
     (TEMPLATE.replace("place", "unit"), ["line 1", "'unit' occurs twice"]),
     (TEMPLATE.replace("0.5", "=1+1"), ["line 3", "'=1+1'"]),
-    (TEMPLATE.replace("table 3", "table \x1b[31m3"), ["line 2: table \\x1b[31m3", "control character"]),
+    (
+        TEMPLATE.replace("table 3", "table \x1b[31m3"),
+        ["line 2: table \\x1b[31m3", "control character"],
+    ),
     (TEMPLATE.replace(",0.5,", ",,"), ["line 3", "value is blank"]),
     (TEMPLATE.replace(",0.5,", ","), ["line 3", "6 cells"]),
     (TEMPLATE.replace(",table 3", ',"table 3'), ["is not CSV"]),
@@ -115,7 +135,9 @@ BROKEN: tuple[tuple[str | bytes, list[str]], ...] = (
 
 
 @pytest.mark.parametrize(("content", "parts"), BROKEN)
-def test_a_broken_file_is_refused_with_its_place(tmp_path: Path, content: str | bytes, parts: list[str]) -> None:
+def test_a_broken_file_is_refused_with_its_place(
+    tmp_path: Path, content: str | bytes, parts: list[str]
+) -> None:
     assert_refused(tmp_path, content, *parts)
 
 
@@ -140,16 +162,33 @@ def test_bytemlperf_report_keeps_digits_and_states_what_is_missing(tmp_path: Pat
         ("16", "quality Top-1", "", "0.50010", "file.txt, Accuracy.Top-1"),
     ]
     facts = result.figures[0]
-    assert (facts["model"], facts["variant"], facts["dataset"]) == ("ResNet-50 v1.5", "224x224", "OPEN_IMAGENET")
-    assert (facts["precision"], facts["chip_count"], facts["chip"], facts["platform"]) == ("FP16", "2", "", "")
-    assert "model RESNET50-TORCH-FP32; report of 2026-01-02; latency is the time of one call" in facts["conditions"]
+    assert (facts["model"], facts["variant"], facts["dataset"]) == (
+        "ResNet-50 v1.5",
+        "224x224",
+        "OPEN_IMAGENET",
+    )
+    assert (facts["precision"], facts["chip_count"], facts["chip"], facts["platform"]) == (
+        "FP16",
+        "2",
+        "",
+        "",
+    )
+    assert (
+        "model RESNET50-TORCH-FP32; report of 2026-01-02; latency is the time of one call"
+        in facts["conditions"]
+    )
     assert result.environment["Backend"] == "IPU"
     blank = "platform, chip, framework, sdk_version"
-    assert result.remarks[0] == f"the file does not state {blank}: fill in what you know (--set NAME=TEXT)"
+    assert (
+        result.remarks[0]
+        == f"the file does not state {blank}: fill in what you know (--set NAME=TEXT)"
+    )
 
 
 def test_bytemlperf_sparsity_is_a_condition_and_an_exponent_is_written_out(tmp_path: Path) -> None:
-    text = BYTEMLPERF.replace('"Top-1": 0.50010, ', "").replace('"FP16",', '"FP16", "Sparsity Ratio": "0.5",')
+    text = BYTEMLPERF.replace('"Top-1": 0.50010, ', "").replace(
+        '"FP16",', '"FP16", "Sparsity Ratio": "0.5",'
+    )
     text = text.replace("RESNET50-TORCH-FP32", "resnet50-torch-fp32")
     nested = text.replace('"Performance": [', '"Performance": [[').replace("]\n}", "]]\n}")
     result = read(tmp_path, nested)
@@ -162,14 +201,37 @@ def test_bytemlperf_sparsity_is_a_condition_and_an_exponent_is_written_out(tmp_p
 
 def test_jube_table_keeps_the_printed_unit_and_notes_a_rate_of_batches(tmp_path: Path) -> None:
     result = read(tmp_path, JUBE_CSV)
-    assert select(result, "model", "chip", "platform", "chip_count", "batch_size", "unit", "value", "place") == [
-        ("GPT-117M", "GC200", "", "4", "512", "tokens/s", "128.00", "file.txt, line 2, Tokens/second"),
-        ("GPT-800M", "", "H100", "4", "512", "tokens/s", "131072.10", "file.txt, line 3, Tokens/second"),
+    assert select(
+        result, "model", "chip", "platform", "chip_count", "batch_size", "unit", "value", "place"
+    ) == [
+        (
+            "GPT-117M",
+            "GC200",
+            "",
+            "4",
+            "512",
+            "tokens/s",
+            "128.00",
+            "file.txt, line 2, Tokens/second",
+        ),
+        (
+            "GPT-800M",
+            "",
+            "H100",
+            "4",
+            "512",
+            "tokens/s",
+            "131072.10",
+            "file.txt, line 3, Tokens/second",
+        ),
     ]
     assert "counts sequences, or the batch counts tokens" in result.figures[0]["conditions"]
     assert "counts sequences" not in result.figures[1]["conditions"]
     assert "job 12" in result.figures[1]["conditions"]
-    for rate, is_of_batches in (("130.56", True), ("130.57", False)):  # 2 % above the batch over the time of a step
+    for rate, is_of_batches in (
+        ("130.56", True),
+        ("130.57", False),
+    ):  # 2 % above the batch over the time of a step
         changed = read(tmp_path, JUBE_CSV.replace("128.00", rate))
         assert ("counts sequences" in changed.figures[0]["conditions"]) is is_of_batches
 
@@ -197,9 +259,13 @@ def test_poprt_logs_say_what_a_latency_is(tmp_path: Path) -> None:
         ("fp16", "6", "latency min", "s", "0.0010"),
         ("fp16", "6", "latency max", "s", "0.0070"),
     ]
-    assert {figure["conditions"] for figure in record.figures} == {"1000 calls, 5 threads with one batch each"}
+    assert {figure["conditions"] for figure in record.figures} == {
+        "1000 calls, 5 threads with one batch each"
+    }
     whole_set = "latency is the time of the whole set over its samples"
-    assert select(read(tmp_path, POPRT_PACKED), "model", "batch_size", "metric", "value", "conditions") == [
+    assert select(
+        read(tmp_path, POPRT_PACKED), "model", "batch_size", "metric", "value", "conditions"
+    ) == [
         ("bert_base", "16", "throughput", "8000.5", whole_set),
         ("bert_base", "16", "latency per item", "0.1250", whole_set),
         ("", "", "throughput", "900.25", f"Pack Online (first_fit); {whole_set}"),
@@ -209,7 +275,16 @@ def test_poprt_logs_say_what_a_latency_is(tmp_path: Path) -> None:
 
 def test_poptorch_summary_replaces_the_steps(tmp_path: Path) -> None:
     result = read(tmp_path, CNN_INFERENCE)
-    columns = ("model", "task", "framework", "chip_count", "micro_batch_size", "metric", "unit", "value")
+    columns = (
+        "model",
+        "task",
+        "framework",
+        "chip_count",
+        "micro_batch_size",
+        "metric",
+        "unit",
+        "value",
+    )
     facts = ("resnet50", "inference", "PyTorch", "2", "4")
     assert select(result, *columns) == [
         (*facts, "throughput", "samples/sec", "1000.250"),
@@ -269,7 +344,9 @@ def test_loadgen_scenarios_define_their_latency(tmp_path: Path) -> None:
 
 def test_training_log_gives_the_exact_time_between_its_lines(tmp_path: Path) -> None:
     result = read(tmp_path, TRAINING)
-    assert select(result, "model", "platform", "task", "batch_size", "metric", "unit", "value", "conditions") == [
+    assert select(
+        result, "model", "platform", "task", "batch_size", "metric", "unit", "value", "conditions"
+    ) == [
         (
             *("ResNet-50 v1.5", "a pod", "training", "64", "time to train", "s", "100.233"),
             "MLPerf Training log; one run; seed 7",
@@ -289,7 +366,11 @@ def test_optimum_report_leaves_out_a_rate_of_tokens_called_samples(tmp_path: Pat
         ("latency std", "s", "0.1"),
         ("throughput", "samples/s", "8.0"),
     ]
-    assert (forward[0]["batch_size"], forward[0]["chip"], forward[0]["chip_count"]) == ("4", "A chip", "1")
+    assert (forward[0]["batch_size"], forward[0]["chip"], forward[0]["chip_count"]) == (
+        "4",
+        "A chip",
+        "1",
+    )
     assert "792.0" not in {figure["value"] for figure in result.figures}
     assert any("some versions count tokens" in remark for remark in result.remarks)
     assert "left out: load_model" in result.remarks
@@ -298,20 +379,35 @@ def test_optimum_report_leaves_out_a_rate_of_tokens_called_samples(tmp_path: Pat
 
 
 def test_optimum_report_is_handed_in_as_it_is(tmp_path: Path, warehouse: Path) -> None:
-    backend = {**OPTIMUM["config"]["backend"], "model": "bert-base-uncased", "torch_dtype": "float16"}
+    backend = {
+        **OPTIMUM["config"]["backend"],
+        "model": "bert-base-uncased",
+        "torch_dtype": "float16",
+    }
     report = {**OPTIMUM, "config": {**OPTIMUM["config"], "backend": backend}}
     (tmp_path / "benchmark.json").write_text(json.dumps(report), encoding="utf-8")
     stated = {"platform": "C600", "sdk_version": "3.3", "precision": "fp16"}
-    request = SubmissionRequest([tmp_path / "benchmark.json"], "Ada", "CC-BY-4.0", "as read", defaults=stated)
+    request = SubmissionRequest(
+        [tmp_path / "benchmark.json"], "Ada", "CC-BY-4.0", "as read", defaults=stated
+    )
     prepared = prepare_bundle(request)
     rows = list(csv.DictReader(io.StringIO(prepared.files["results.csv"].decode())))
-    assert {(row["model"], row["precision"]) for row in rows} == {("bert-base-uncased", "float16")}  # as printed
+    assert {(row["model"], row["precision"]) for row in rows} == {
+        ("bert-base-uncased", "float16")
+    }  # as printed
     with open_warehouse(warehouse) as connection:
         words = load_submission_words(connection)
-    assert [words.find("model", "bert-base-uncased"), words.find("precision", "float16")] == ["BERT-Base", "FP16"]
+    assert [words.find("model", "bert-base-uncased"), words.find("precision", "float16")] == [
+        "BERT-Base",
+        "FP16",
+    ]
     assert not any("does not state" in remark for remark in prepared.remarks)
     remarks = prepare_bundle(replace(request, defaults={"platform": "C600"})).remarks
-    assert remarks[0] == "benchmark.json: the file does not state sdk_version: fill in what you know (--set NAME=TEXT)"
+    assert (
+        remarks[0]
+        == "benchmark.json: the file does not state sdk_version: fill in what you know (--set"
+        " NAME=TEXT)"
+    )
     with pytest.raises(SubmissionError, match="says precision 'float16', not 'fp32'"):
         prepare_bundle(replace(request, defaults={"precision": "fp32"}))
 
@@ -329,7 +425,9 @@ def test_optimum_training_rate_of_all_steps_is_refused(tmp_path: Path) -> None:
 def test_optimum_energy_has_a_scope_and_another_unit_is_refused(tmp_path: Path) -> None:
     energy = {"unit": "kWh", "cpu": 0.1, "gpu": 0.2, "ram": 0.1, "total": 0.4}
     result = read(tmp_path, json.dumps({"forward": {"energy": energy}}))
-    assert select(result, "metric", "unit", "value", "power_scope") == [("energy", "kWh", "0.4", "machine")]
+    assert select(result, "metric", "unit", "value", "power_scope") == [
+        ("energy", "kWh", "0.4", "machine")
+    ]
     assert "energy of one forward pass of a batch" in result.figures[0]["conditions"]
     wrong = json.dumps({"forward": {"latency": {**LATENCY, "unit": "ms"}}})
     assert_refused(tmp_path, wrong, "forward.latency.unit", "'ms'")
@@ -372,8 +470,14 @@ def test_a_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObjec
     text = FILES[name]
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.integers(0, len(text)))
-        end = data.draw(st.one_of(st.integers(start, min(start + 30, len(text))), st.just(len(text))))
-        text = text[:start] + data.draw(st.one_of(st.sampled_from(TOKENS), st.text(max_size=5))) + text[end:]
+        end = data.draw(
+            st.one_of(st.integers(start, min(start + 30, len(text))), st.just(len(text)))
+        )
+        text = (
+            text[:start]
+            + data.draw(st.one_of(st.sampled_from(TOKENS), st.text(max_size=5)))
+            + text[end:]
+        )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file.txt"
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -386,7 +490,9 @@ def test_a_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObjec
     assert error or (result and result.figures)
     for figure in result.figures if result else ():
         assert (
-            figure["value"] in text or name == "mlperf-training-log" or any("written out" in r for r in result.remarks)
+            figure["value"] in text
+            or name == "mlperf-training-log"
+            or any("written out" in r for r in result.remarks)
         )
         assert all("\n" not in cell and "\r" not in cell for cell in figure.values())
 
@@ -394,7 +500,12 @@ def test_a_mutated_file_is_read_exactly_or_refused(name: str, data: st.DataObjec
 def test_large_special_and_missing_files_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "file.txt").open("wb") as file:
         file.truncate(5 * MAX_SUBMITTED_BYTES)
-    parts = {"file.txt": "larger than 20 MB", ".": "directory", "absent": "No such file", "\0": "cannot be read"}
+    parts = {
+        "file.txt": "larger than 20 MB",
+        ".": "directory",
+        "absent": "No such file",
+        "\0": "cannot be read",
+    }
     for path, part in parts.items():
         with pytest.raises(SubmissionError, match=part):
             read_figures(tmp_path / path)

@@ -1,4 +1,6 @@
-"""What a bundle is held against: figures of the record under other names, power that no chip draws, wrong orders."""
+"""What a bundle is held against: figures of the record under other names, power that no chip draws,
+wrong orders.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,15 @@ from ipu_results.submission.record import (
 )
 from ipu_results.submission.refusals import count_digits, find_inconsistencies
 
-from tests.submission.submission_support import M2000, Check, figure, latency, make_files, put_folder, throughput
+from tests.submission.submission_support import (
+    M2000,
+    Check,
+    figure,
+    latency,
+    make_files,
+    put_folder,
+    throughput,
+)
 from tests.submission.tool_files import (
     CLIP_TRAINING,
     FILES,
@@ -40,7 +50,9 @@ from tests.submission.tool_files import (
 POWER_COLUMNS = ("power_w", "efficiency", "energy_per_item_j", "run_energy_j")
 RENAMED = {"network": "TinyNet-9", "platform": "My box", "chip": None}
 REPETITIONS = 3
-MAX_CHANCE = 0.005  # part of the rows with random figures that are taken for copies of the same network
+MAX_CHANCE = (
+    0.005  # part of the rows with random figures that are taken for copies of the same network
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,13 @@ def make_row(figure: str, **values: Any) -> dict[str, Any]:
         "network": "Net",
         "batch_size": 4,
     }
-    named = {"platform": "Box", "publisher": "P", "document_id": "page", "result_id": "r", "origin": "published"}
+    named = {
+        "platform": "Box",
+        "publisher": "P",
+        "document_id": "page",
+        "result_id": "r",
+        "origin": "published",
+    }
     return {**row, **named, "chips": 1, "same_as": None, **values}
 
 
@@ -91,19 +109,28 @@ def make_row(figure: str, **values: Any) -> dict[str, Any]:
         (8, 1000, {"platform": "Other", "network": "Else"}),
     ],
 )
-def test_row_is_copied_from_its_number_of_digits_on(digits: int, scale: int, values: dict[str, Any]) -> None:
+def test_row_is_copied_from_its_number_of_digits_on(
+    digits: int, scale: int, values: dict[str, Any]
+) -> None:
     for count in (digits - 1, digits):
         theirs = make_row("1234567891"[:count])
         own = {**theirs, **values, "throughput": theirs["throughput"] * scale}
-        assert is_copied(own, FigureIndex([theirs]), [] if "network" in values else [theirs]) == (count == digits)
+        assert is_copied(own, FigureIndex([theirs]), [] if "network" in values else [theirs]) == (
+            count == digits
+        )
 
 
 @pytest.mark.parametrize(("digits", "batch"), [(4, 4), (5, 8)])
 def test_table_is_copied_from_its_number_of_digits_on(digits: int, batch: int) -> None:
     for count in (digits - 1, digits):
         index = FigureIndex([make_row(figure[:count]) for figure in ("12345", "23456", "34567")])
-        own = [make_row(figure[:count], network="Else", batch_size=batch) for figure in ("12345", "23456", "34567")]
-        assert bool([*find_copied_table([(row, [*index.find(row)]) for row in own])]) == (count == digits)
+        own = [
+            make_row(figure[:count], network="Else", batch_size=batch)
+            for figure in ("12345", "23456", "34567")
+        ]
+        assert bool([*find_copied_table([(row, [*index.find(row)]) for row in own])]) == (
+            count == digits
+        )
 
 
 def round_figure(value: float, digits: int) -> float:
@@ -111,11 +138,15 @@ def round_figure(value: float, digits: int) -> float:
 
 
 def change_figures(row: Row, rng: random.Random) -> dict[str, Any]:
-    """Return a row with each figure changed by up to 20 %; a latency of one batch follows from the throughput."""
+    """Return a row with each figure changed by up to 20 %; a latency of one batch follows from the
+    throughput.
+    """
     changed = dict(row)
     for name in FIGURES:
         if row[name]:
-            changed[name] = round_figure(row[name] * math.exp(rng.uniform(-0.2, 0.2)), count_digits(row[name]))
+            changed[name] = round_figure(
+                row[name] * math.exp(rng.uniform(-0.2, 0.2)), count_digits(row[name])
+            )
     if row["throughput"] and row["latency_ms"] and row["batch_size"]:
         period = row["batch_size"] / row["throughput"] * 1000
         if abs(row["latency_ms"] / period - 1) < 0.02:
@@ -129,7 +160,9 @@ def test_no_document_counts_as_copied_from_another_publisher(record: Record) -> 
     publishers = {row["publisher"] for row in record.rows}
     checked = 0
     for publisher in publishers:
-        others = [row for row in record.rows if row["publisher"] != publisher and row["same_as"] is None]
+        others = [
+            row for row in record.rows if row["publisher"] != publisher and row["same_as"] is None
+        ]
         index = FigureIndex(others)
         of_network = defaultdict(list)
         for other in others:
@@ -137,7 +170,11 @@ def test_no_document_counts_as_copied_from_another_publisher(record: Record) -> 
         for rows in record.list_documents().values():
             if rows[0]["publisher"] == publisher:
                 checked += len(rows)
-                assert [row["result_id"] for row in rows if is_copied(row, index, of_network[row["network"]])] == []
+                assert [
+                    row["result_id"]
+                    for row in rows
+                    if is_copied(row, index, of_network[row["network"]])
+                ] == []
                 assert list(find_copied_table([(row, list(index.find(row))) for row in rows])) == []
     assert checked == len(record.rows)
 
@@ -154,8 +191,12 @@ def test_random_figures_hardly_ever_count_as_copied(record: Record) -> None:
             changed = [change_figures(row, rng) for row in rows]
             tries += len(changed)
             hits["any network"] += sum(is_copied(row, index, []) for row in changed)
-            hits["same network"] += sum(is_copied(row, index, of_network[row["network"]]) for row in changed)
-            hits["table"] += bool(list(find_copied_table([(row, list(index.find(row))) for row in changed])))
+            hits["same network"] += sum(
+                is_copied(row, index, of_network[row["network"]]) for row in changed
+            )
+            hits["table"] += bool(
+                list(find_copied_table([(row, list(index.find(row))) for row in changed]))
+            )
     assert (hits["any network"], hits["table"]) == (0, 0)
     assert hits["same network"] < MAX_CHANCE * tries
 
@@ -168,8 +209,12 @@ VARIANTS: Mapping[str, Callable[[Row], dict[str, Any]]] = {
     },
     "five digits": lambda row: {name: row[name] and round_figure(row[name], 5) for name in FIGURES},
     "per chip": lambda row: {
-        "throughput": row["throughput"]
-        and round_figure(row["throughput"] / (row["chips"] or 1), count_digits(row["throughput"]))
+        "throughput": (
+            row["throughput"]
+            and round_figure(
+                row["throughput"] / (row["chips"] or 1), count_digits(row["throughput"])
+            )
+        )
     },
 }
 
@@ -182,15 +227,24 @@ def test_document_under_other_names_is_recognised(name: str, record: Record) -> 
     for document, rows in record.list_documents().items():
         renamed = [{**row, **VARIANTS[name](row), **RENAMED} for row in rows]
         shared = [(row, list(index.find(row))) for row in renamed]
-        if not list(find_copied_table(shared)) and not any(is_copied(row, index, []) for row in renamed):
+        if not list(find_copied_table(shared)) and not any(
+            is_copied(row, index, []) for row in renamed
+        ):
             missed.append(document)
-    # Pages with one figure of few digits a row: with other batch sizes, too, nothing tells them from figures of others.
-    few = {"graphcore-performance-2022-03", "graphcore-performance-2022-h2", "graphcore-performance-2023-h1"}
+    # Pages with one figure of few digits a row: with other batch sizes, too, nothing tells them
+    # from figures of others.
+    few = {
+        "graphcore-performance-2022-03",
+        "graphcore-performance-2022-h2",
+        "graphcore-performance-2023-h1",
+    }
     assert set(missed) <= (few if name == "another batch size" else set())
 
 
 def test_one_figure_of_few_digits_is_no_evidence(record: Record) -> None:
-    row = next(row for row in record.rows if row["throughput"] == 14321 and row["latency_ms"] == 2.69)
+    row = next(
+        row for row in record.rows if row["throughput"] == 14321 and row["latency_ms"] == 2.69
+    )
     index, renamed = FigureIndex(record.rows), {**row, **RENAMED}
     assert is_copied(renamed, index, [])
     assert not is_copied({**renamed, "latency_ms": None}, index, [])
@@ -198,7 +252,12 @@ def test_one_figure_of_few_digits_is_no_evidence(record: Record) -> None:
 
 def test_throughput_that_follows_from_the_latency_is_one_figure(record: Record) -> None:
     blank = {**record.rows[0], **dict.fromkeys(FIGURES), "same_as": None, "chips": 1}
-    own = {**blank, "batch_size": 16, "throughput": 6401.5, "latency_ms": 2.4994}  # one batch in 2.4994 ms
+    own = {
+        **blank,
+        "batch_size": 16,
+        "throughput": 6401.5,
+        "latency_ms": 2.4994,
+    }  # one batch in 2.4994 ms
     assert [shared.digits for shared in FigureIndex([own]).find(own)] == [5]
 
 
@@ -211,7 +270,9 @@ def test_figures_of_one_digit_are_no_evidence(record: Record) -> None:
         "latency_ms": 1.374,
     }
     assert not is_copied(own, FigureIndex([]), [own])
-    assert is_copied({**own, "latency_std_ms": 0.19}, FigureIndex([]), [{**own, "latency_std_ms": 0.19}])
+    assert is_copied(
+        {**own, "latency_std_ms": 0.19}, FigureIndex([]), [{**own, "latency_std_ms": 0.19}]
+    )
 
 
 def test_power_of_the_record_is_refused_only_where_a_rule_finds_an_error(record: Record) -> None:
@@ -221,30 +282,48 @@ def test_power_of_the_record_is_refused_only_where_a_rule_finds_an_error(record:
     assert all(row["errors"] for row in refused)
     for hidden in ({"platform": "My box"}, {"platform": "My box", "chip": None}):
         renamed = [{**row, **hidden} for row in rows if not row["errors"]]
-        assert [row["result_id"] for row in renamed if list(find_wrong_power(row, record.evidence, "row"))] == []
+        assert [
+            row["result_id"]
+            for row in renamed
+            if list(find_wrong_power(row, record.evidence, "row"))
+        ] == []
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 1e3, 1e6])
-def test_every_power_of_the_record_off_by_thousands_is_refused(factor: float, record: Record) -> None:
+def test_every_power_of_the_record_off_by_thousands_is_refused(
+    factor: float, record: Record
+) -> None:
     accepted = [
         (row["result_id"], name)
         for row in record.rows
         for name in POWER_COLUMNS
-        if row[name] and not row["errors"] and not re.search("epoch|energy of the run", row["conditions"] or "")
-        for faults in [list(find_wrong_power({**row, name: row[name] * factor}, record.evidence, "row"))]
+        if row[name]
+        and not row["errors"]
+        and not re.search("epoch|energy of the run", row["conditions"] or "")
+        for faults in [
+            list(find_wrong_power({**row, name: row[name] * factor}, record.evidence, "row"))
+        ]
         if [fault.reason for fault in faults] != ["unit"]
     ]
     assert accepted == []
 
 
 def test_no_row_of_the_record_contradicts_itself(record: Record) -> None:
-    assert [fault for row in record.rows for fault in find_inconsistencies(row, record.words, "row")] == []
+    assert [
+        fault for row in record.rows for fault in find_inconsistencies(row, record.words, "row")
+    ] == []
 
 
 MACHINE = {"power_scope": "machine"}
 MY_BOX = {"platform": "My box", "chip": "MyChip"}
 BOW = {"platform": "Bow-2000", "chip": "Bow"}
-POD = {"platform": "Bow Pod16", "chip": "Bow", "chip_count": "16", "task": "training", "batch_size": "20480"}
+POD = {
+    "platform": "Bow Pod16",
+    "chip": "Bow",
+    "chip_count": "16",
+    "task": "training",
+    "batch_size": "20480",
+}
 POD256 = {**POD, "platform": "IPU-POD256", "chip": "GC200", "chip_count": "256"}
 T = throughput("14377.25")
 
@@ -266,12 +345,22 @@ WRONG_POWER: Mapping[str, tuple[list[dict[str, str]], str]] = {
     "J for mJ alone": ([energy("63.5", "J/image")], "unit"),
     "items per kJ": ([T, figure("efficiency", "15756", "images/s/W", **MACHINE)], "unit"),
     "kWh for Wh": (
-        [figure("time to train", "31.37", "min", **POD), figure("energy", "3100.5", "kWh", **POD, **MACHINE)],
+        [
+            figure("time to train", "31.37", "min", **POD),
+            figure("energy", "3100.5", "kWh", **POD, **MACHINE),
+        ],
         "unit",
     ),
-    "power of a new machine": ([throughput("14377.25", **MY_BOX), power("912500", **MY_BOX)], "unit"),
+    "power of a new machine": (
+        [throughput("14377.25", **MY_BOX), power("912500", **MY_BOX)],
+        "unit",
+    ),
     "power and energy of a new machine": (
-        [throughput("14377.25", **MY_BOX), power("912.5", **MY_BOX), energy("63.5", "J/image", **MY_BOX)],
+        [
+            throughput("14377.25", **MY_BOX),
+            power("912.5", **MY_BOX),
+            energy("63.5", "J/image", **MY_BOX),
+        ],
         "unit",
     ),
     "power and energy that differ": ([T, power("912.5"), energy("635", "mJ/image")], "implausible"),
@@ -291,12 +380,18 @@ def test_wrong_power_is_refused(name: str, tmp_path: Path, check: Check) -> None
     assert reason in {fault.reason for fault in checked.faults}
 
 
-INVENTED = "implausible"  # the figures of the example contradict Little's law or the peak of the chips
+INVENTED = (  # the figures of the example contradict Little's law or the peak of the chips
+    "implausible"
+)
 EXAMPLES: Mapping[str, tuple[str, Mapping[str, str], set[str]]] = {
     **{name: (text, {}, set()) for name, text in FILES.items()},
     "bytemlperf": (FILES["bytemlperf"], {}, {INVENTED}),
     "csv-template": (FILES["csv-template"], {}, {INVENTED}),
-    "jube-caraml": (FILES["jube-caraml"], {}, {"contradiction"}),  # its tokens of GPT-117M are sequences
+    "jube-caraml": (
+        FILES["jube-caraml"],
+        {},
+        {"contradiction"},
+    ),  # its tokens of GPT-117M are sequences
     "trtexec": (FILES["trtexec"], {"platform": "One A100"}, set()),
     "benchmark_app": (FILES["benchmark_app"], {"platform": "One CPU"}, set()),
     "jube-pretty": (JUBE_PRETTY, {"platform": "JURECA", "model": "ResNet-50 v1.5"}, set()),
@@ -315,7 +410,13 @@ def test_file_of_every_adapter_is_accepted_unless_its_figures_are_impossible(
 ) -> None:
     text, defaults, reasons = EXAMPLES[name]
     (tmp_path / "file.txt").write_text(text)
-    blank = {"model": "TinyNet-9", "task": "inference", "platform": M2000["platform"], "place": "file.txt", **defaults}
+    blank = {
+        "model": "TinyNet-9",
+        "task": "inference",
+        "platform": M2000["platform"],
+        "place": "file.txt",
+        **defaults,
+    }
     rows = [
         {**own, **{key: value for key, value in blank.items() if not own.get(key)}}
         for own in read_figures(tmp_path / "file.txt").figures

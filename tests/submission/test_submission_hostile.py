@@ -1,4 +1,6 @@
-"""Hostile bundles: each is refused with the right reason; nothing of one is executed, followed, unpacked or sent."""
+"""Hostile bundles: each is refused with the right reason; nothing of one is executed, followed,
+unpacked or sent.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from pathlib import Path
 import ipu_results
 import pytest
 from ipu_results.submission.bundle import COLUMNS, SUBMISSIONS, lay_bundle
-from ipu_results.submission.check import CheckedBundle, CheckRequest, check_submission, format_checks
+from ipu_results.submission.check import (
+    CheckedBundle,
+    CheckRequest,
+    check_submission,
+    format_checks,
+)
 from ipu_results.submission.refusals import REASONS
 
 from tests.submission.hostile_bundles import CONTAINERS, FIGURES, SCRIPT, with_entry
@@ -38,7 +45,12 @@ def bystander(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a check started a process or a connection")
 
-    for owner, name in ((subprocess, "Popen"), (os, "system"), (os, "execv"), (socket.socket, "connect")):
+    for owner, name in (
+        (subprocess, "Popen"),
+        (os, "system"),
+        (os, "execv"),
+        (socket.socket, "connect"),
+    ):
         monkeypatch.setattr(owner, name, refuse)
     monkeypatch.setattr(urllib.request, "urlopen", refuse)
     monkeypatch.setattr(pickle, "loads", refuse)
@@ -66,7 +78,9 @@ def refuse(path: Path, request: CheckRequest) -> set[str]:
 def test_hostile_container_or_text_is_refused(name: str, tmp_path: Path) -> None:
     put, reason = CONTAINERS[name]
     path = put(tmp_path)
-    assert reason in refuse(path, CheckRequest(tmp_path / "raw", tmp_path / "no warehouse is opened"))
+    assert reason in refuse(
+        path, CheckRequest(tmp_path / "raw", tmp_path / "no warehouse is opened")
+    )
 
 
 @pytest.mark.slow
@@ -78,23 +92,37 @@ def test_hostile_figure_is_refused(name: str, tmp_path: Path, warehouse: Path) -
 
 def test_figure_of_the_emulator_is_refused(tmp_path: Path, warehouse: Path) -> None:
     row = ipu_results.load("results", warehouse=warehouse, origin="emulated", batch_size=8).iloc[0]
-    values = {**M2000, "model": "resnext101-32x4d", "platform": "C2", "chip": "GC2", "chip_count": "2"}
-    copied = {"framework": "PopART", "sdk_version": "1.0.136", "precision": "fp16", "batch_size": "8"}
+    values = {
+        **M2000,
+        "model": "resnext101-32x4d",
+        "platform": "C2",
+        "chip": "GC2",
+        "chip_count": "2",
+    }
+    copied = {
+        "framework": "PopART",
+        "sdk_version": "1.0.136",
+        "precision": "fp16",
+        "batch_size": "8",
+    }
     rows = [throughput(repr(float(row["throughput"])), **{**values, **copied})]
     path = put_folder(tmp_path / "bundle", make_files(rows))
     assert "emulated" in refuse(path, CheckRequest(tmp_path / "raw", warehouse))
 
 
-def test_all_unknown_words_are_named_at_once_with_the_nearest(tmp_path: Path, warehouse: Path) -> None:
+def test_all_unknown_words_are_named_at_once_with_the_nearest(
+    tmp_path: Path, warehouse: Path
+) -> None:
     rows = [throughput("14377.25", model="ResNett-50", platform="IPU-M20000", framework="PyTorchh")]
     [checked] = check_submission(
         put_folder(tmp_path / "bundle", make_files(rows)), CheckRequest(tmp_path / "raw", warehouse)
     )
     messages = [fault.message for fault in checked.faults if fault.reason == "unknown-word"]
     assert len(messages) == 3
-    assert [word in text for word, text in zip(("PyTorch", "ResNet-50", "IPU-M2000"), messages, strict=True)] == [
-        True
-    ] * 3
+    assert [
+        word in text
+        for word, text in zip(("PyTorch", "ResNet-50", "IPU-M2000"), messages, strict=True)
+    ] == [True] * 3
 
 
 @pytest.fixture
@@ -129,7 +157,9 @@ def test_folder_of_somebody_else_is_refused(
 
 
 @pytest.mark.slow
-def test_folder_of_bundles_is_checked_against_those_that_are_here(laid: CheckRequest, tmp_path: Path) -> None:
+def test_folder_of_bundles_is_checked_against_those_that_are_here(
+    laid: CheckRequest, tmp_path: Path
+) -> None:
     theirs = tmp_path / "theirs"
     shutil.copytree(laid.raw / SUBMISSIONS, theirs)
     assert check_submission(theirs, laid) == []
@@ -145,7 +175,10 @@ def test_folder_of_bundles_is_checked_against_those_that_are_here(laid: CheckReq
     (theirs / "link").symlink_to("/etc")
     [first] = [path for path in (theirs / "ada-example").iterdir() if path.name not in false_id]
     first.rename(tmp_path / "removed")
-    reasons = {check.name: {fault.reason for fault in check.faults} for check in check_submission(theirs, laid)}
+    reasons = {
+        check.name: {fault.reason for fault in check.faults}
+        for check in check_submission(theirs, laid)
+    }
     assert reasons == {
         "README.md": {"unknown-file"},
         false_id: {"out-of-place"},
@@ -171,11 +204,15 @@ def test_report_shows_no_character_that_a_terminal_acts_on(tmp_path: Path) -> No
 
 
 def test_template_has_the_columns_of_the_independent_tables() -> None:
-    header = (Path(__file__).parents[2] / "raw" / "independent" / "caraml-2024.csv").read_text(encoding="utf-8")
+    header = (Path(__file__).parents[2] / "raw" / "independent" / "caraml-2024.csv").read_text(
+        encoding="utf-8"
+    )
     assert tuple(header.split("\n", 1)[0].split(",")) == COLUMNS
 
 
-@pytest.mark.parametrize("name", ["/tmp/canary", "bundle/../../canary", "..\\canary", "C:canary", "bundle/\0canary"])
+@pytest.mark.parametrize(
+    "name", ["/tmp/canary", "bundle/../../canary", "..\\canary", "C:canary", "bundle/\0canary"]
+)
 def test_entry_that_leads_out_of_the_bundle_is_refused_for_that(name: str, tmp_path: Path) -> None:
     entry = zipfile.ZipInfo("bundle/x")
     entry.filename = name

@@ -1,4 +1,6 @@
-"""Mistakes that everybody makes, handed in: each is refused or doubted with the sentence that names it."""
+"""Mistakes that everybody makes, handed in: each is refused or doubted with the sentence that names
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +11,30 @@ from typing import Any
 import pytest
 from ipu_results.submission.check import CheckedBundle
 
-from tests.submission.submission_support import Check, figure, latency, make_files, put_folder, throughput
+from tests.submission.submission_support import (
+    Check,
+    figure,
+    latency,
+    make_files,
+    put_folder,
+    throughput,
+)
 
 H200 = {
-    **{"platform": "One H200", "chip": "NVIDIA H200", "chip_count": "1", "sdk_version": "", "precision": "FP16"},
+    **{
+        "platform": "One H200",
+        "chip": "NVIDIA H200",
+        "chip_count": "1",
+        "sdk_version": "",
+        "precision": "FP16",
+    },
     "framework": "PyTorch",
 }
 NEW = ["NVIDIA H200", "One H200"]
 SECONDS, BATCHES, OF_CHIP, MORE = "in seconds", "batches per second", "one chip", "more chips"
 
-# Each row of a bundle has conditions of its own, so that it is a result of its own: name, figures, sentence.
+# Each row of a bundle has conditions of its own, so that it is a result of its own: name, figures,
+# sentence.
 Row = tuple[str, list[dict[str, str]], str]
 M2000_ROWS: list[Row] = [
     ("seconds", [throughput("14321.3"), figure("latency of a batch", "0.00269", "ms")], SECONDS),
@@ -30,17 +46,31 @@ M2000_ROWS: list[Row] = [
     ("suspect drift", [throughput("14017.3")], "marked a row as suspect, drift"),
 ]
 H200_ROWS: list[Row] = [
-    ("seconds", [throughput("9017.3", **H200), figure("latency of a batch", "0.00177", "ms", **H200)], SECONDS),
+    (
+        "seconds",
+        [throughput("9017.3", **H200), figure("latency of a batch", "0.00177", "ms", **H200)],
+        SECONDS,
+    ),
     ("seconds alone", [latency("0.00187", **H200)], SECONDS),
     ("batches", [throughput("562.93", **H200)], BATCHES),
-    ("one chip", [throughput("9013.7", **{**H200, "chip_count": "8", "batch_size": "128"})], OF_CHIP),
+    (
+        "one chip",
+        [throughput("9013.7", **{**H200, "chip_count": "8", "batch_size": "128"})],
+        OF_CHIP,
+    ),
     ("several chips", [throughput("171017.3", **H200)], MORE),
     ("called FP32", [throughput("99217.3", **{**H200, "precision": "FP32"})], "called FP32"),
-    ("no warm-up", [latency("15.07", **H200), figure("latency max", "4312", "ms", **H200)], "warm-up"),
+    (
+        "no warm-up",
+        [latency("15.07", **H200), figure("latency max", "4312", "ms", **H200)],
+        "warm-up",
+    ),
 ]
 
 
-def check_rows(check: Check, folder: Path, rows: list[Mapping[str, str]], **changes: Any) -> CheckedBundle:
+def check_rows(
+    check: Check, folder: Path, rows: list[Mapping[str, str]], **changes: Any
+) -> CheckedBundle:
     return check(put_folder(folder / "bundle", make_files(rows, **changes)))
 
 
@@ -48,8 +78,12 @@ def list_texts(checked: CheckedBundle) -> list[str]:
     return [*map(str, checked.faults), *checked.flags]
 
 
-@pytest.mark.parametrize(("rows", "words"), [(M2000_ROWS, []), (H200_ROWS, NEW)], ids=["IPU-M2000", "H200"])
-def test_mistakes_are_named_at_the_hand_in(rows: list[Row], words: list[str], check: Check, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows", "words"), [(M2000_ROWS, []), (H200_ROWS, NEW)], ids=["IPU-M2000", "H200"]
+)
+def test_mistakes_are_named_at_the_hand_in(
+    rows: list[Row], words: list[str], check: Check, tmp_path: Path
+) -> None:
     figures = [{**own, "conditions": name} for name, own_figures, _ in rows for own in own_figures]
     checked = check_rows(check, tmp_path, figures, new_words=words)
     texts = list_texts(checked)
@@ -58,32 +92,50 @@ def test_mistakes_are_named_at_the_hand_in(rows: list[Row], words: list[str], ch
 
 
 def test_device_of_the_report_contradicts_the_chip(check: Check, tmp_path: Path) -> None:
-    checked = check_rows(check, tmp_path, [throughput("9017.3", **H200)], environment={"device": "cpu"}, new_words=NEW)
+    checked = check_rows(
+        check,
+        tmp_path,
+        [throughput("9017.3", **H200)],
+        environment={"device": "cpu"},
+        new_words=NEW,
+    )
     [fault] = checked.faults
     assert (fault.reason, "ran on the device cpu" in fault.message) == ("contradiction", True)
 
 
-def test_chip_of_the_list_of_accelerators_need_not_be_declared(check: Check, tmp_path: Path) -> None:
+def test_chip_of_the_list_of_accelerators_need_not_be_declared(
+    check: Check, tmp_path: Path
+) -> None:
     checked = check_rows(check, tmp_path, [throughput("9017.3", **{**H200, "chip": "H200"})])
     [fault] = checked.faults
-    assert (fault.reason, "platform 'One H200' is unknown" in fault.message) == ("unknown-word", True)
+    assert (fault.reason, "platform 'One H200' is unknown" in fault.message) == (
+        "unknown-word",
+        True,
+    )
     assert "declare it as new: --new-word 'One H200'" in fault.message
 
 
 def test_variant_that_no_row_has_is_named_with_the_nearest(check: Check, tmp_path: Path) -> None:
     row = figure("throughput", "917.3", "sequences/s", model="BERT-Large", variant="SL129")
     checked = check_rows(check, tmp_path, [row])
-    assert any("variant 'SL129': no row of BERT-Large has it; the nearest: SL128" in flag for flag in checked.flags), (
-        list_texts(checked)
-    )
+    assert any(
+        "variant 'SL129': no row of BERT-Large has it; the nearest: SL128" in flag
+        for flag in checked.flags
+    ), list_texts(checked)
 
 
 def test_honest_runs_are_accepted(check: Check, tmp_path: Path) -> None:
     rows = [
-        *(throughput("9417.3", **H200, conditions="TensorRT"), latency("1.733", **H200, conditions="TensorRT")),
+        *(
+            throughput("9417.3", **H200, conditions="TensorRT"),
+            latency("1.733", **H200, conditions="TensorRT"),
+        ),
         throughput("3117.9", **H200, conditions="eager"),
         figure("power", "611", "W", **H200, conditions="eager", power_scope="device"),
         throughput("13917.3", conditions="one"),
     ]
     checked = check_rows(check, tmp_path, rows, environment={"device": "cuda"}, new_words=NEW)
-    assert (checked.accepted, [flag for flag in checked.flags if "doubtful" in flag]) == (True, []), checked
+    assert (checked.accepted, [flag for flag in checked.flags if "doubtful" in flag]) == (
+        True,
+        [],
+    ), checked

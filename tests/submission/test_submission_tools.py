@@ -1,8 +1,9 @@
-"""Logs of trtexec, reports of the Trainer and of `vllm bench` in their public form, and files that tools wrote here.
+"""Logs of trtexec, reports of the Trainer and of `vllm bench` in their public form, and files that
+tools wrote here.
 
-`tests/data/tools` has what LoadGen 6.0.17 wrote of a system that sleeps, and what benchmark_app of OpenVINO 2026.4.1
-wrote of one convolution and optimum-benchmark 0.6.0 of a BERT of two layers, both on a virtual machine. The detail log
-lacks the lines with LoadGen's own history and files.
+`tests/data/tools` has what LoadGen 6.0.17 wrote of a system that sleeps, and what benchmark_app of
+OpenVINO 2026.4.1 wrote of one convolution and optimum-benchmark 0.6.0 of a BERT of two layers, both
+on a virtual machine. The detail log lacks the lines with LoadGen's own history and files.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ LATENCIES = ("latency min", "latency max", "latency median", "latency p90", "lat
 
 
 @pytest.mark.parametrize(("batch", "rates"), [("1", ["258.892"]), ("16", [])])
-def test_trtexec_queries_are_items_at_batch_1_only(batch: str, rates: list[str], tmp_path: Path) -> None:
+def test_trtexec_queries_are_items_at_batch_1_only(
+    batch: str, rates: list[str], tmp_path: Path
+) -> None:
     result = read(tmp_path, TRTEXEC.format(batch=batch))
     assert result.adapter == "trtexec"
     assert [row["value"] for row in result.figures if row["metric"] == "throughput"] == rates
@@ -57,10 +60,14 @@ def test_benchmark_app_latencies_say_how_many_requests_are_in_flight(tmp_path: P
     ]
 
 
-def test_a_name_of_the_chip_in_a_log_is_stated_shorter_and_a_placeholder_is_not_a_name(tmp_path: Path) -> None:
+def test_a_name_of_the_chip_in_a_log_is_stated_shorter_and_a_placeholder_is_not_a_name(
+    tmp_path: Path,
+) -> None:
     log = tmp_path / "log.txt"
     log.write_text(TRTEXEC.format(batch=1), encoding="utf-8")
-    request = SubmissionRequest([log], "Ada Example", "CC-BY-4.0", "idle", defaults={"chip": "A100"})
+    request = SubmissionRequest(
+        [log], "Ada Example", "CC-BY-4.0", "idle", defaults={"chip": "A100"}
+    )
     assert b"NVIDIA A100-SXM4-40GB" in prepare_bundle(request).files["results.csv"]
     with pytest.raises(SubmissionError, match="says chip"):
         prepare_bundle(replace(request, defaults={"chip": "A100-80GB"}))
@@ -79,9 +86,18 @@ def test_trainer_rates_keep_their_task(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "main"),
     [
-        ("singlestream", [("throughput", "QPS", "471.89", "1"), ("latency of a batch", "ns", "2114408", "1")]),
+        (
+            "singlestream",
+            [("throughput", "QPS", "471.89", "1"), ("latency of a batch", "ns", "2114408", "1")],
+        ),
         ("multistream", [("latency of a batch", "ns", "1274643", "")]),
-        ("server", [("throughput", "samples/s", "394.77", ""), ("latency among several", "ns", "2668928", "")]),
+        (
+            "server",
+            [
+                ("throughput", "samples/s", "394.77", ""),
+                ("latency among several", "ns", "2668928", ""),
+            ],
+        ),
         ("offline", [("throughput", "samples/s", "15365.7", "")]),
     ],
 )
@@ -90,14 +106,18 @@ def test_summary_of_the_real_loadgen_is_read(scenario: str, main: list[tuple[str
     assert result.adapter == "mlperf-loadgen-summary"
     rows = select(result, "metric", "unit", "value", "batch_size")
     assert [row for row in rows if row[0] not in LATENCIES] == main
-    assert [row[0] for row in rows if row[0] in LATENCIES] == (list(LATENCIES) if scenario != "offline" else [])
+    assert [row[0] for row in rows if row[0] in LATENCIES] == (
+        list(LATENCIES) if scenario != "offline" else []
+    )
 
 
 def test_folder_of_the_real_loadgen_is_handed_in_as_its_detail_log(tmp_path: Path) -> None:
     shutil.copy(TOOLS / "loadgen-singlestream-summary.txt", tmp_path / "mlperf_log_summary.txt")
     shutil.copy(TOOLS / "loadgen-singlestream-detail.txt", tmp_path / "mlperf_log_detail.txt")
     (tmp_path / "mlperf_log_accuracy.json").write_text("[\n]\n")
-    request = SubmissionRequest([tmp_path], "Ada Example", "CC-BY-4.0", "LoadGen", defaults={"model": "resnet50"})
+    request = SubmissionRequest(
+        [tmp_path], "Ada Example", "CC-BY-4.0", "LoadGen", defaults={"model": "resnet50"}
+    )
     files = prepare_bundle(request).files
     assert b"471.892" in files["results.csv"]
     assert b"mlperf_log_detail.txt" in files["submission.toml"]
@@ -111,29 +131,41 @@ def test_folder_of_no_known_tool_is_refused_with_the_names_it_may_have(tmp_path:
 
 @pytest.mark.parametrize(
     ("mode", "latency", "rate"),
-    [("async", ("latency among several", "200.37"), "31504.76"), ("sync", ("latency of a batch", "463.28"), "8025.92")],
+    [
+        ("async", ("latency among several", "200.37"), "31504.76"),
+        ("sync", ("latency of a batch", "463.28"), "8025.92"),
+    ],
 )
-def test_log_of_the_real_benchmark_app_is_read(mode: str, latency: tuple[str, str], rate: str) -> None:
+def test_log_of_the_real_benchmark_app_is_read(
+    mode: str, latency: tuple[str, str], rate: str
+) -> None:
     result = read_figures(TOOLS / f"benchmark_app-{mode}.txt")
     rows = select(result, "metric", "value", "batch_size", "sdk_version")
     assert (*latency, "4", "2026.4.1") in rows
     assert ("throughput", rate, "4", "2026.4.1") in rows
-    assert {row["conditions"].partition("; ")[2] for row in result.figures} == {"inference precision hint float32"}
+    assert {row["conditions"].partition("; ")[2] for row in result.figures} == {
+        "inference precision hint float32"
+    }
 
 
 def test_folder_of_the_real_optimum_benchmark_is_handed_in(tmp_path: Path) -> None:
     shutil.copy(TOOLS / "optimum-benchmark.json", tmp_path / "benchmark.json")
     (tmp_path / "benchmark_report.json").write_text("{}")
     stated = {"platform": "My machine", "chip": "Xeon", "chip_count": "1", "precision": "fp32"}
-    bundle = prepare_bundle(SubmissionRequest([tmp_path], "Ada Example", "CC-BY-4.0", "idle", defaults=stated))
+    bundle = prepare_bundle(
+        SubmissionRequest([tmp_path], "Ada Example", "CC-BY-4.0", "idle", defaults=stated)
+    )
     rows = list(csv.DictReader(io.StringIO(bundle.files["results.csv"].decode())))
-    assert {(row["batch_size"], row["variant"], row["framework"]) for row in rows} == {("4", "SL16", "pytorch")}
+    assert {(row["batch_size"], row["variant"], row["framework"]) for row in rows} == {
+        ("4", "SL16", "pytorch")
+    }
     figures = {row["metric"]: (row["value"], row["unit"]) for row in rows}
     assert figures["throughput"] == ("16.312341235623013", "samples/s")
     assert figures["latency of a batch"] == ("0.2452131145506428", "s")
     assert (
         bundle.remarks[0]
-        == "benchmark.json: the file does not state sdk_version: fill in what you know (--set NAME=TEXT)"
+        == "benchmark.json: the file does not state sdk_version: fill in what you know (--set"
+        " NAME=TEXT)"
     )
 
 
@@ -149,8 +181,14 @@ def test_rates_and_latencies_of_vllm_serve_keep_their_meaning(tmp_path: Path) ->
     ]
     conditions = [row["conditions"] for row in result.figures]
     assert len(set(conditions)) == 3  # one figure of a kind for each
-    assert all("request_rate inf; max_concurrency 8; num_prompts 64; failed 4" in text for text in conditions)
-    assert [text.rpartition("; ")[2] for text in conditions[1:3]] == ["tokens generated", "tokens read and generated"]
+    assert all(
+        "request_rate inf; max_concurrency 8; num_prompts 64; failed 4" in text
+        for text in conditions
+    )
+    assert [text.rpartition("; ")[2] for text in conditions[1:3]] == [
+        "tokens generated",
+        "tokens read and generated",
+    ]
     assert {row["framework"] for row in result.figures} == {""}
     assert any("4 request(s) failed" in remark for remark in result.remarks)
     assert any(remark.startswith("left out: times of the first") for remark in result.remarks)
@@ -158,7 +196,9 @@ def test_rates_and_latencies_of_vllm_serve_keep_their_meaning(tmp_path: Path) ->
 
 def test_latency_of_vllm_with_one_request_at_a_time_is_that_of_a_batch(tmp_path: Path) -> None:
     result = read(tmp_path, json.dumps({**VLLM_SERVE, "max_concurrency": 1, "failed": 0}))
-    assert [row["metric"] for row in result.figures if row["value"] == "1061.25"] == ["latency of a batch"]
+    assert [row["metric"] for row in result.figures if row["value"] == "1061.25"] == [
+        "latency of a batch"
+    ]
     assert not any("failed" in remark for remark in result.remarks)
 
 
@@ -174,4 +214,6 @@ def test_vllm_bench_of_an_engine_is_read(tmp_path: Path) -> None:
         ("latency p90", "s", "1.1", "vLLM"),
         ("latency p99", "s", "1.12", "vLLM"),
     ]
-    assert_refused(tmp_path, VLLM_LATENCY.replace('"90": 1.1', '"90": NaN'), "percentiles.90", "NaN")
+    assert_refused(
+        tmp_path, VLLM_LATENCY.replace('"90": 1.1', '"90": NaN'), "percentiles.90", "NaN"
+    )

@@ -1,4 +1,6 @@
-"""An accepted bundle becomes results of its own, and changes nothing else: no view, analysis, claim or flag."""
+"""An accepted bundle becomes results of its own, and changes nothing else: no view, analysis, claim
+or flag.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,29 @@ from ipu_results.store.query import open_warehouse
 
 from tests.conftest import copy_raw, query_rows, run_cli, run_ingest
 from tests.site.test_site import decode
-from tests.submission.submission_support import ADA, get_place, latency, make_files, put_folder, throughput
+from tests.submission.submission_support import (
+    ADA,
+    get_place,
+    latency,
+    make_files,
+    put_folder,
+    throughput,
+)
 
-CPU = {"platform": "Example CPU 9000", "chip": "", "chip_count": "", "framework": "ONNX Runtime", "precision": "fp32"}
-A100 = {"platform": "1x A100-40GB", "chip": "A100-40GB", "chip_count": "1", "precision": "mixed", "batch_size": "256"}
+CPU = {
+    "platform": "Example CPU 9000",
+    "chip": "",
+    "chip_count": "",
+    "framework": "ONNX Runtime",
+    "precision": "fp32",
+}
+A100 = {
+    "platform": "1x A100-40GB",
+    "chip": "A100-40GB",
+    "chip_count": "1",
+    "precision": "mixed",
+    "batch_size": "256",
+}
 ROWS = [
     *(throughput("17377.25"), latency("1.0113")),  # better than what is published
     throughput("2954.5", **A100),
@@ -34,7 +55,9 @@ def raw(tmp_path_factory: pytest.TempPathFactory, warehouse: Path) -> Path:
     """Return a copy of `raw` in which the command laid a bundle of four figures."""
     folder = tmp_path_factory.mktemp("submitted")
     raw = copy_raw(folder / "raw")
-    bundle = put_folder(folder / "bundle", make_files(ROWS, environment={"cpu": "x"}, new_words=NEW_WORDS))
+    bundle = put_folder(
+        folder / "bundle", make_files(ROWS, environment={"cpu": "x"}, new_words=NEW_WORDS)
+    )
     done = run_cli("check-submission", bundle, "--lay", "--raw", raw, "--warehouse", warehouse)
     assert (done.returncode, done.stderr) == (0, "")
     return raw
@@ -64,11 +87,19 @@ def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -
 
 @pytest.mark.slow
 def test_no_other_view_table_or_file_changes(grown: Path, warehouse: Path) -> None:
-    names = [definition.name for definition in (*TABLES, *FILE_VIEWS) if definition.name not in {"build", *GROWN}]
+    names = [
+        definition.name
+        for definition in (*TABLES, *FILE_VIEWS)
+        if definition.name not in {"build", *GROWN}
+    ]
     for name in names:
-        before, after = (pq.read_table(folder / get_parquet_name(name)) for folder in (warehouse, grown))
+        before, after = (
+            pq.read_table(folder / get_parquet_name(name)) for folder in (warehouse, grown)
+        )
         assert after.equals(before), name
-    for name in {view.name for view in VIEWS} - {view.name for view in FILE_VIEWS} - {"record", "submitted"}:
+    for name in (
+        {view.name for view in VIEWS} - {view.name for view in FILE_VIEWS} - {"record", "submitted"}
+    ):
         sql = f"FROM {name} ORDER BY ALL"
         assert query_rows(grown, sql) == query_rows(warehouse, sql), name
 
@@ -78,14 +109,20 @@ def test_tables_that_grow_keep_every_row(grown: Path, warehouse: Path) -> None:
     own = "(SELECT result_id FROM submitted)"
     for name in ("results", "cells", "source_rows", "provenance"):
         old = query_rows(warehouse, f"FROM {name} ORDER BY ALL")
-        kept = query_rows(grown, f"FROM {name} WHERE result_id IS NULL OR result_id NOT IN {own} ORDER BY ALL")
+        kept = query_rows(
+            grown, f"FROM {name} WHERE result_id IS NULL OR result_id NOT IN {own} ORDER BY ALL"
+        )
         assert kept == old, name
     for name in ("documents", "models", "platforms"):
-        assert set(query_rows(warehouse, f"FROM {name}")) <= set(query_rows(grown, f"FROM {name}")), name
+        assert set(query_rows(warehouse, f"FROM {name}")) <= set(
+            query_rows(grown, f"FROM {name}")
+        ), name
 
 
 @pytest.mark.slow
-def test_page_names_who_measured_a_submitted_row_and_changes_nothing_else(grown: Path, warehouse: Path) -> None:
+def test_page_names_who_measured_a_submitted_row_and_changes_nothing_else(
+    grown: Path, warehouse: Path
+) -> None:
     [[count]] = query_rows(grown, "SELECT count(*) FROM submitted")
     built = []
     for folder in (warehouse, grown):
@@ -100,10 +137,20 @@ def test_page_names_who_measured_a_submitted_row_and_changes_nothing_else(grown:
 
 @pytest.mark.slow
 def test_verdict_of_a_comparison_rests_on_no_submitted_row(grown: Path) -> None:
-    tiny = {"platform": "Example CPU 9000", "precision": "fp32", "batch_size": 16, "task": "inference"}
+    tiny = {
+        "platform": "Example CPU 9000",
+        "precision": "fp32",
+        "batch_size": 16,
+        "task": "inference",
+    }
     [comparison] = compare(model="TinyNet-9", throughput=31.25, warehouse=grown, **tiny)
     assert comparison.status == "no-comparable-row"
-    own = {"model": "ResNet-50 v1.5", "platform": "IPU-M2000", "precision": "16.16", "batch_size": 16}
+    own = {
+        "model": "ResNet-50 v1.5",
+        "platform": "IPU-M2000",
+        "precision": "16.16",
+        "batch_size": 16,
+    }
     matches = compare(**own, throughput=17377.25, warehouse=grown)[0].matches
     [match] = [match for match in matches if match.group == "submitted"]
     assert match.ratio.ratio == 1.0
@@ -111,7 +158,9 @@ def test_verdict_of_a_comparison_rests_on_no_submitted_row(grown: Path) -> None:
 
 @pytest.mark.slow
 def test_submitted_figure_leads_to_its_line_and_its_place(grown: Path) -> None:
-    [[result_id]] = query_rows(grown, "SELECT result_id FROM submitted WHERE platform = 'IPU-M2000'")
+    [[result_id]] = query_rows(
+        grown, "SELECT result_id FROM submitted WHERE platform = 'IPU-M2000'"
+    )
     cells = provenance(result_id, warehouse=grown)
     texts = dict(zip(cells["column_name"], cells["raw_text"], strict=False))
     assert (texts["throughput"], texts["latency_ms"]) == ("17377.25", "1.0113")
@@ -121,7 +170,10 @@ def test_submitted_figure_leads_to_its_line_and_its_place(grown: Path) -> None:
 @pytest.mark.slow
 def test_laid_bundle_is_complete_and_sealed(raw: Path) -> None:
     [document] = [own for own in load_catalogue(raw) if own.kind == "submission"]
-    assert document.file == f"submissions/{get_place(make_files(ROWS, {'cpu': 'x'}, new_words=NEW_WORDS))}/results.csv"
+    assert (
+        document.file
+        == f"submissions/{get_place(make_files(ROWS, {'cpu': 'x'}, new_words=NEW_WORDS))}/results.csv"
+    )
     assert set(document.attachments) == {"submission.toml", "environment.json"}
     assert find_orphans(raw, load_catalogue(raw)) == []
 
@@ -136,5 +188,9 @@ def test_bundle_that_is_not_accepted_yet_adds_nothing_and_is_named(tmp_path: Pat
 
 
 def test_only_three_views_read_the_table_of_all_results() -> None:
-    readers = {view.name for view in VIEWS if any(f"{word} results" in view.sql for word in ("FROM", "JOIN"))}
+    readers = {
+        view.name
+        for view in VIEWS
+        if any(f"{word} results" in view.sql for word in ("FROM", "JOIN"))
+    }
     assert readers == {"record", "submitted", "provenance"}

@@ -1,4 +1,6 @@
-"""The two workflows of submissions: who may write, whose code runs, and what becomes of a hostile report."""
+"""The two workflows of submissions: who may write, whose code runs, and what becomes of a hostile
+report.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ CHECK, COMMENT = FOLDER / "submission-check.yml", FOLDER / "submission-comment.y
 PINNED = re.compile(r"actions/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
 UNTRUSTED = re.compile(r"\$\{\{")
 
-REPORT = "ok é\n```\n# Merge me, @everyone\n<script>alert(1)</script>\n\x1b[31mred\x1b[0m\n" + "x" * 80_000
+REPORT = (
+    "ok é\n```\n# Merge me, @everyone\n<script>alert(1)</script>\n\x1b[31mred\x1b[0m\n"
+    + "x" * 80_000
+)
 GH = """#!/bin/sh
 printf '%s\\n' "$*" >> "$LOG"
 case "$*" in
@@ -59,8 +64,12 @@ def test_comment_alone_may_write_and_checks_nothing_out() -> None:
     ]
     assert read_block(COMMENT, "permissions") == ["actions: read", "pull-requests: write"]
     assert "uses:" not in COMMENT.read_text(encoding="utf-8")
-    assert [path.name for path in FOLDER.iterdir() if "write" in read_block(path, "permissions")[-1]] == [COMMENT.name]
-    assert all("pull_request_target" not in path.read_text(encoding="utf-8") for path in FOLDER.iterdir())
+    assert [
+        path.name for path in FOLDER.iterdir() if "write" in read_block(path, "permissions")[-1]
+    ] == [COMMENT.name]
+    assert all(
+        "pull_request_target" not in path.read_text(encoding="utf-8") for path in FOLDER.iterdir()
+    )
 
 
 def test_code_is_that_of_the_base_and_files_are_data_apart() -> None:
@@ -71,8 +80,14 @@ def test_code_is_that_of_the_base_and_files_are_data_apart() -> None:
     assert "ref: ${{ github.event.pull_request.head.sha }}" in submitted
     assert "path: submitted" in submitted
     assert text.count("persist-credentials: false") == 2
-    commands = [line for line in text.splitlines() if "submitted" in line and not line.lstrip().startswith("path:")]
-    assert [line.split()[:3] for line in commands] == [["ipu-results", "check-submission", "submitted/raw/submissions"]]
+    commands = [
+        line
+        for line in text.splitlines()
+        if "submitted" in line and not line.lstrip().startswith("path:")
+    ]
+    assert [line.split()[:3] for line in commands] == [
+        ["ipu-results", "check-submission", "submitted/raw/submissions"]
+    ]
 
 
 def test_actions_are_pinned_and_no_text_of_an_event_is_in_a_script() -> None:
@@ -81,7 +96,9 @@ def test_actions_are_pinned_and_no_text_of_an_event_is_in_a_script() -> None:
         for action in re.findall(r"uses: (.+)", text):
             assert PINNED.fullmatch(action), action
         assert not UNTRUSTED.search(read_script(path))
-        assert not [line for line in text.splitlines() if "run: " in line and UNTRUSTED.search(line)]
+        assert not [
+            line for line in text.splitlines() if "run: " in line and UNTRUSTED.search(line)
+        ]
         assert "timeout-minutes:" in text
 
 
@@ -89,9 +106,15 @@ def test_line_of_a_report_is_not_a_command_to_the_runner(tmp_path: Path) -> None
     if os.name == "nt":
         pytest.skip("needs a shell")
     (tmp_path / "finding").mkdir()
-    (tmp_path / "finding" / "report.txt").write_text("::stop-commands::x/y: refused\n", encoding="utf-8")
-    [show] = [line.strip() for line in read_script(CHECK).splitlines() if line.strip().endswith("runner")]
-    shown = subprocess.run(["sh", "-c", show], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "finding" / "report.txt").write_text(
+        "::stop-commands::x/y: refused\n", encoding="utf-8"
+    )
+    [show] = [
+        line.strip() for line in read_script(CHECK).splitlines() if line.strip().endswith("runner")
+    ]
+    shown = subprocess.run(
+        ["sh", "-c", show], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
     assert not shown.lstrip().startswith("::")
 
 
@@ -109,12 +132,29 @@ def post(tmp_path: Path) -> object:
         with zipfile.ZipFile(tmp_path / "artifact", "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("report.txt", report)
             archive.writestr("../canary", "x")
-        names = {"LOG": tmp_path / "log", "ARTIFACT": tmp_path / "artifact", "NUMBER": number, "ARTIFACT_ID": artifact}
-        event = {"REPOSITORY": "o/r", "RUN_ID": "1", "HEAD_SHA": "a", "HEAD_OWNER": "mallory", "HEAD_BRANCH": "$(id)"}
-        env = {"PATH": f"{gh.parent}:{os.environ['PATH']}", **event, **{key: str(text) for key, text in names.items()}}
+        names = {
+            "LOG": tmp_path / "log",
+            "ARTIFACT": tmp_path / "artifact",
+            "NUMBER": number,
+            "ARTIFACT_ID": artifact,
+        }
+        event = {
+            "REPOSITORY": "o/r",
+            "RUN_ID": "1",
+            "HEAD_SHA": "a",
+            "HEAD_OWNER": "mallory",
+            "HEAD_BRANCH": "$(id)",
+        }
+        env = {
+            "PATH": f"{gh.parent}:{os.environ['PATH']}",
+            **event,
+            **{key: str(text) for key, text in names.items()},
+        }
         work = tmp_path / "work"
         work.mkdir()
-        subprocess.run(["bash", "-e", "-c", read_script(COMMENT)], cwd=work, env=env, check=True, timeout=600)
+        subprocess.run(
+            ["bash", "-e", "-c", read_script(COMMENT)], cwd=work, env=env, check=True, timeout=600
+        )
         assert sorted(path.name for path in tmp_path.iterdir() if path.name == "canary") == []
         comment = tmp_path / "log.md"
         calls = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
@@ -135,8 +175,12 @@ def test_hostile_report_is_one_code_block_of_plain_text(post: object) -> None:
     assert "head=mallory:$(id)" in calls[0]
 
 
-@pytest.mark.parametrize(("number", "artifact"), [("", "42"), ("7", ""), ("7\n8", "42"), ("7; id", "42")])
-def test_nothing_is_posted_without_one_pull_request(post: object, number: str, artifact: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "artifact"), [("", "42"), ("7", ""), ("7\n8", "42"), ("7; id", "42")]
+)
+def test_nothing_is_posted_without_one_pull_request(
+    post: object, number: str, artifact: str
+) -> None:
     calls, comment = post(REPORT, number, artifact)  # type: ignore[operator]
     assert comment == ""
     assert not any("POST" in call for call in calls)

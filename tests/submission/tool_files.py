@@ -1,4 +1,6 @@
-"""Files in the form of those that other tools write, with figures of our own, and how a test reads one."""
+"""Files in the form of those that other tools write, with figures of our own, and how a test reads
+one.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,10 @@ Run batch size 9:
 Tput (800 * 800 / time_per_image): 777.5
 """
 POPRT_RECORD = (
-    "INFO:\"{'accuracy/mae': 0.001, 'batch_size': 6, 'compile_cost': 3.5, 'iteration': 1000, "
-    "'latency_max': 0.0070, 'latency_mean': 0.0050, 'latency_median': 0.0049, 'latency_min': 0.0010, "
-    "'log_type': 'BenchmarkOutput', 'onnx_file': 'm.onnx', 'precision': 'fp16', 'size': [6, 128], "
-    "'total_time_costs': 1.0, 'tput': 1201.50}\"\n"
+    "INFO:\"{'accuracy/mae': 0.001, 'batch_size': 6, 'compile_cost': 3.5, 'iteration': 1000,"
+    " 'latency_max': 0.0070, 'latency_mean': 0.0050, 'latency_median': 0.0049, 'latency_min':"
+    " 0.0010, 'log_type': 'BenchmarkOutput', 'onnx_file': 'm.onnx', 'precision': 'fp16', 'size':"
+    " [6, 128], 'total_time_costs': 1.0, 'tput': 1201.50}\"\n"
 )
 POPRT_PACKED = """INFO:Pack bert_base, Batch Size: 16 Throughput: 8000.5 samples/s, Latency : 0.1250 ms
 [Pack Online (first_fit)] Throughput: 900.25 samples/s, Latency: 1.1 ms
@@ -119,11 +121,17 @@ SINGLE = SUMMARY.format(
     rate="QPS w/ loadgen overhead         : 600.10\nQPS w/o loadgen overhead        : 610.00",
     samples=1,
 )
-OFFLINE = SUMMARY.format(scenario="Offline", headline="Samples per second: 26.9000", rate="", samples=24576)
+OFFLINE = SUMMARY.format(
+    scenario="Offline", headline="Samples per second: 26.9000", rate="", samples=24576
+)
 
 
 def mllog(key: str, value: object, time_ms: int = 5, **metadata: object) -> str:
-    return ":::MLLOG " + json.dumps({"key": key, "value": value, "time_ms": time_ms, "metadata": metadata}) + "\n"
+    return (
+        ":::MLLOG "
+        + json.dumps({"key": key, "value": value, "time_ms": time_ms, "metadata": metadata})
+        + "\n"
+    )
 
 
 DETAIL = "".join(
@@ -147,10 +155,25 @@ TRAINING = (
     + mllog("run_start", None, 1700000000001)
     + mllog("run_stop", None, 1700000100234, status="success")
 )
-LATENCY = {"unit": "s", "values": [0.5], "count": 1, "mean": 0.5, "p50": 0.5, "p90": 0.75, "p99": 0.8, "stdev": 0.1}
+LATENCY = {
+    "unit": "s",
+    "values": [0.5],
+    "count": 1,
+    "mean": 0.5,
+    "p50": 0.5,
+    "p90": 0.75,
+    "p99": 0.8,
+    "stdev": 0.1,
+}
 OPTIMUM: dict[str, Any] = {
     "config": {
-        "backend": {"name": "pytorch", "version": "2.5", "model": "bert", "device": "cuda", "device_ids": "0"},
+        "backend": {
+            "name": "pytorch",
+            "version": "2.5",
+            "model": "bert",
+            "device": "cuda",
+            "device_ids": "0",
+        },
         "scenario": {"name": "inference", "input_shapes": {"batch_size": 4, "sequence_length": 16}},
         "environment": {"cpu": "A processor", "gpu": ["A chip"]},
     },
@@ -184,11 +207,27 @@ BENCHMARK_APP = """\
 [ INFO ] Throughput:   2655.95 FPS
 """
 VLLM_SERVE: dict[str, Any] = {
-    **{"date": "20261127-110000", "backend": "openai", "model_id": "an/opt-125m", "tokenizer_id": "an/opt-125m"},
-    **{"num_prompts": 64, "request_rate": "inf", "burstiness": 1.0, "max_concurrency": 8, "duration": 10.0},
+    **{
+        "date": "20261127-110000",
+        "backend": "openai",
+        "model_id": "an/opt-125m",
+        "tokenizer_id": "an/opt-125m",
+    },
+    **{
+        "num_prompts": 64,
+        "request_rate": "inf",
+        "burstiness": 1.0,
+        "max_concurrency": 8,
+        "duration": 10.0,
+    },
     **{"completed": 60, "failed": 4, "total_input_tokens": 1920, "total_output_tokens": 7680},
     **{"request_throughput": 6.0, "request_goodput": None, "output_throughput": 768.0},
-    **{"total_token_throughput": 960.0, "mean_ttft_ms": 31.5, "mean_tpot_ms": 8.1, "mean_e2el_ms": 1061.25},
+    **{
+        "total_token_throughput": 960.0,
+        "mean_ttft_ms": 31.5,
+        "mean_tpot_ms": 8.1,
+        "mean_e2el_ms": 1061.25,
+    },
     **{"median_e2el_ms": 1049.5, "p99_e2el_ms": 1204.75},
 }
 VLLM_THROUGHPUT = json.dumps(

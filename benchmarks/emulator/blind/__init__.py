@@ -1,1 +1,3 @@
-"""Predictions written before the figures of their rows were read, and the command that repeats them."""
+"""Predictions written before the figures of their rows were read, and the command that repeats
+them.
+"""

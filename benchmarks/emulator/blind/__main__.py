@@ -28,10 +28,23 @@ SETS = (CONVOLUTIONS, YOLOV4)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Predict again with the present model, and compare with the committed predictions or write a new folder."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.emulator.blind", description=main.__doc__)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the predictions there; never overwrites a file")
-    parser.add_argument("--score", action="store_true", help="score the committed predictions instead, as they stand")
+    """Predict again with the present model, and compare with the committed predictions or write a
+    new folder.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.emulator.blind", description=main.__doc__
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write the predictions there; never overwrites a file",
+    )
+    parser.add_argument(
+        "--score",
+        action="store_true",
+        help="score the committed predictions instead, as they stand",
+    )
     options = parser.parse_args(arguments)
     if options.score:
         print(f"{format_scores(score_convolutions())}\n{format_yolov4(score_yolov4())}")
@@ -59,18 +72,24 @@ def compare(name: str, text: str) -> str:
         if a["time_ms"] != b["time_ms"]
     ]
     largest = max(map(abs, changes), default=0.0)
-    return f"{name}: {len(changes)} of {len(old)} predictions differ from the committed ones, by at most {largest:.2%}"
+    return (
+        f"{name}: {len(changes)} of {len(old)} predictions differ from the committed ones, by at"
+        f" most {largest:.2%}"
+    )
 
 
 def describe_model(name: str, path: Path) -> str:
     """Return the lines of a sidecar that say what the predictions rest on."""
     machines = {
-        machine: load_machine(set_, precision) for (set_, precision), machine in MACHINES.items() if set_ == name
+        machine: load_machine(set_, precision)
+        for (set_, precision), machine in MACHINES.items()
+        if set_ == name
     }
     digests = "\n".join(f'"{machine}" = "{target.digest}"' for machine, target in machines.items())
     return (
-        f'sha256 = "{hash_file(path)}"\ncalibration_id = "{load_calibration().id}"\n'
-        f'shapes = "{SHAPES[name]}"\nshapes_sha256 = "{hash_file(FOLDER / SHAPES[name])}"\n\n[machines]\n{digests}\n'
+        f'sha256 = "{hash_file(path)}"\ncalibration_id = "{load_calibration().id}"\nshapes ='
+        f' "{SHAPES[name]}"\nshapes_sha256 ='
+        f' "{hash_file(FOLDER / SHAPES[name])}"\n\n[machines]\n{digests}\n'
     )
 
 

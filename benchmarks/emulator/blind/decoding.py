@@ -1,8 +1,10 @@
-"""Predict language-model decoding on chips that share the layers: one token after another, no pipeline.
+"""Predict language-model decoding on chips that share the layers: one token after another, no
+pipeline.
 
-Structure after graphcore/PopTransformer at `SOURCE`, of which only code and configurations were read for this. A step
-computes every layer on its chip, then the head; chips wait for each other. GPT2-XL fills its cache token by token.
-ChatGLM-6B reads its input in one pass and then decodes up to the longest length, and its head is split over four chips.
+Structure after graphcore/PopTransformer at `SOURCE`, of which only code and configurations were
+read for this. A step computes every layer on its chip, then the head; chips wait for each other.
+GPT2-XL fills its cache token by token. ChatGLM-6B reads its input in one pass and then decodes up
+to the longest length, and its head is split over four chips.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ipu_results.emulator.operators import Elementwise, Gemm, Operator, Program, Rearrangement, Reduction
+from ipu_results.emulator.operators import (
+    Elementwise,
+    Gemm,
+    Operator,
+    Program,
+    Rearrangement,
+    Reduction,
+)
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.schedule import schedule
 from ipu_results.emulator.split import PlanCache
@@ -28,7 +37,10 @@ SHAPES = FOLDER / "decoding_shapes.csv"
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """Sizes of a decoder. `heads_on` chips share the head, `context` says whether the input is read in one pass."""
+    """Sizes of a decoder.
+
+    `heads_on` chips share the head, `context` says whether the input is read in one pass.
+    """
 
     layers: int
     width: int
@@ -46,15 +58,26 @@ DECODERS = {
 
 
 def predict_decoding(plans: PlanCache) -> Iterator[dict[str, Any]]:
-    """Predict each shape: tokens a second and milliseconds a token, as the benchmark's script defines both.
+    """Predict each shape: tokens a second and milliseconds a token, as the benchmark's script
+    defines both.
 
     A shape without a batch is that of the configuration: 1.
     """
     with SHAPES.open(encoding="utf-8", newline="") as file:
         for shape in csv.DictReader(file):
-            seconds, step = predict_run(DECODERS[shape["model"]], load_machine(shape["machine"]), shape, plans)
-            batch, longest, start = int(shape["batch"] or 1), int(shape["max_length"]), int(shape["input_length"] or 0)
-            value = batch * (longest - start) / seconds if shape["metric"] == "throughput" else seconds / longest * MS
+            seconds, step = predict_run(
+                DECODERS[shape["model"]], load_machine(shape["machine"]), shape, plans
+            )
+            batch, longest, start = (
+                int(shape["batch"] or 1),
+                int(shape["max_length"]),
+                int(shape["input_length"] or 0),
+            )
+            value = (
+                batch * (longest - start) / seconds
+                if shape["metric"] == "throughput"
+                else seconds / longest * MS
+            )
             yield {**shape, "predicted": value, "step_ms": step * MS, "run_ms": seconds * MS}
 
 
@@ -64,18 +87,31 @@ def load_machine(name: str) -> Target:
     return target.with_constants({"clock": C600_CLOCK}) if name == "C600" else target
 
 
-def predict_run(decoder: Decoder, target: Target, shape: Mapping[str, str], plans: PlanCache) -> tuple[float, float]:
+def predict_run(
+    decoder: Decoder, target: Target, shape: Mapping[str, str], plans: PlanCache
+) -> tuple[float, float]:
     """Return the seconds of a whole run and those of one step."""
-    batch, longest, start = int(shape["batch"] or 1), int(shape["max_length"]), int(shape["input_length"] or 0)
+    batch, longest, start = (
+        int(shape["batch"] or 1),
+        int(shape["max_length"]),
+        int(shape["input_length"] or 0),
+    )
     step = _time_pass(decoder, target, int(shape["chips"]), (batch, 1, longest), plans)
-    first = _time_pass(decoder, target, int(shape["chips"]), (batch, start, start), plans) if decoder.context else 0.0
+    first = (
+        _time_pass(decoder, target, int(shape["chips"]), (batch, start, start), plans)
+        if decoder.context
+        else 0.0
+    )
     return first + (longest - start) * step, step
 
 
-def _time_pass(decoder: Decoder, target: Target, chips: int, sizes: tuple[int, int, int], plans: PlanCache) -> float:
+def _time_pass(
+    decoder: Decoder, target: Target, chips: int, sizes: tuple[int, int, int], plans: PlanCache
+) -> float:
     batch, tokens, _ = sizes
     layer, head = (
-        _time(operators, target, plans) for operators in (list_layer(decoder, *sizes), _list_head(decoder, batch))
+        _time(operators, target, plans)
+        for operators in (list_layer(decoder, *sizes), _list_head(decoder, batch))
     )
     sent = batch * tokens * decoder.width * target["element.bytes"]
     hop = sent / target["link.chip"] + target["link.start"]
@@ -91,7 +127,12 @@ def _time(operators: list[Operator], target: Target, plans: PlanCache) -> float:
 
 def list_layer(decoder: Decoder, batch: int, tokens: int, cached: int) -> list[Operator]:
     """List the operators of one layer for `tokens` new tokens and a cache of `cached`."""
-    rows, width, groups, head = batch * tokens, decoder.width, batch * decoder.heads, decoder.width // decoder.heads
+    rows, width, groups, head = (
+        batch * tokens,
+        decoder.width,
+        batch * decoder.heads,
+        decoder.width // decoder.heads,
+    )
     scores = Gemm("scores", groups, tokens, head, cached, constant=False)
     return [
         Elementwise("norm1", "layernorm", rows * width),

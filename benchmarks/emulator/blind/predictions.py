@@ -1,7 +1,9 @@
-"""Predict rows before their published figures are read: convolution layers on a GC2, YOLOv4-P5 on a GC200.
+"""Predict rows before their published figures are read: convolution layers on a GC2, YOLOv4-P5 on a
+GC200.
 
-`python -m benchmarks.emulator.blind` repeats the predictions with the present model and compares them with the
-committed ones, which stay as they were written. The figures come in later and score the committed predictions.
+`python -m benchmarks.emulator.blind` repeats the predictions with the present model and compares
+them with the committed ones, which stay as they were written. The figures come in later and score
+the committed predictions.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from benchmarks.emulator.blind.yolov4 import build_yolov4
 
 FOLDER = Path(__file__).parent
 CONVOLUTIONS, YOLOV4 = "convolutions", "yolov4"
-SHAPES: Mapping[str, str] = {name: f"{name.removesuffix('s')}_shapes.csv" for name in (CONVOLUTIONS, YOLOV4)}
+SHAPES: Mapping[str, str] = {
+    name: f"{name.removesuffix('s')}_shapes.csv" for name in (CONVOLUTIONS, YOLOV4)
+}
 MACHINES: Mapping[tuple[str, str], str] = {
     (CONVOLUTIONS, "half"): "gc2-default.toml",
     (CONVOLUTIONS, "single"): "gc2-fp32.toml",
@@ -38,7 +42,15 @@ MACHINES: Mapping[tuple[str, str], str] = {
 }
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
 DIGITS = 6
-TIMES = ("time_ms", "time_ms_low", "time_ms_high", "items_per_s", "tflops", "roofline_ms", "grid_bsp_ms")
+TIMES = (
+    "time_ms",
+    "time_ms_low",
+    "time_ms_high",
+    "items_per_s",
+    "tflops",
+    "roofline_ms",
+    "grid_bsp_ms",
+)
 Row = dict[str, Any]
 
 
@@ -50,7 +62,10 @@ def predict_set(name: str) -> list[Row]:
 def read_shapes(name: str) -> list[Row]:
     """Read the shapes of a set: numbers as such, names as text."""
     records = csv.DictReader(io.StringIO((FOLDER / SHAPES[name]).read_text(encoding="utf-8")))
-    return [{key: int(value) if value.isdigit() else value for key, value in record.items()} for record in records]
+    return [
+        {key: int(value) if value.isdigit() else value for key, value in record.items()}
+        for record in records
+    ]
 
 
 def format_rows(rows: Sequence[Row]) -> str:
@@ -59,7 +74,9 @@ def format_rows(rows: Sequence[Row]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(rows[0])
     for row in rows:
-        writer.writerow([f"{value:.{DIGITS}g}" if isinstance(value, float) else value for value in row.values()])
+        writer.writerow(
+            [f"{value:.{DIGITS}g}" if isinstance(value, float) else value for value in row.values()]
+        )
     return out.getvalue()
 
 
@@ -86,9 +103,13 @@ def _predict_convolutions() -> Iterator[Row]:
     shapes = read_shapes(CONVOLUTIONS)
     for at, shape in enumerate(shapes):
         follower = shapes[at + 1] if at + 1 < len(shapes) else None
-        size = follower["input_size"] if follower and follower["network"] == shape["network"] else None
+        size = (
+            follower["input_size"] if follower and follower["network"] == shape["network"] else None
+        )
         padding = choose_padding(shape["kernel"], shape["input_size"], shape["stride"], size)
-        model = build_layer(padding=padding, **{key: value for key, value in shape.items() if key != "network"})
+        model = build_layer(
+            padding=padding, **{key: value for key, value in shape.items() if key != "network"}
+        )
         for precision in ("half", "single"):
             machine = load_machine(CONVOLUTIONS, precision)
             path = select_protocol("paper", machine)
@@ -102,7 +123,9 @@ def choose_padding(kernel: int, size: int, stride: int, following: int | None) -
     """Choose no padding where only that gives the next layer's input size, else half the kernel."""
     half = kernel // 2
     sizes = {padding: (size + 2 * padding - kernel) // stride + 1 for padding in (half, 0)}
-    return 0 if following is not None and sizes[half] != following and sizes[0] == following else half
+    return (
+        0 if following is not None and sizes[half] != following and sizes[0] == following else half
+    )
 
 
 def build_layer(
@@ -122,7 +145,9 @@ def build_layer(
     if layer.startswith("MaxPool"):
         y = graph.add_node("MaxPool", layer, x, **window)
     else:
-        weights = graph.add_drawn(f"{layer}.weight", (out_channels, in_channels // groups, kernel, kernel), 1.0)
+        weights = graph.add_drawn(
+            f"{layer}.weight", (out_channels, in_channels // groups, kernel, kernel), 1.0
+        )
         y = graph.add_node("Conv", layer, x, weights, group=groups, **window)
     size = (input_size + 2 * padding - kernel) // stride + 1
     return graph.build_model(layer, y, (out_channels, size, size))
@@ -132,11 +157,15 @@ def build_layer(
 
 
 def _predict_yolov4() -> Iterator[Row]:
-    """Predict a call of the host: one batch alone, or several from prefetched data, one after another."""
+    """Predict a call of the host: one batch alone, or several from prefetched data, one after
+    another.
+    """
     for shape in read_shapes(YOLOV4):
         machine, model = load_machine(YOLOV4, shape["precision"]), build_yolov4(shape["image_size"])
         several = shape["device_iterations"] > 1
-        path = replace(select_protocol("pytorch" if several else "lowest-latency", machine), instances=1)
+        path = replace(
+            select_protocol("pytorch" if several else "lowest-latency", machine), instances=1
+        )
         (prediction,) = predict(partial(read_program, model), machine, [shape["micro_batch"]], path)
         described = _describe(prediction, model, machine, path, on_chip=False)
         call = shape["device_iterations"] * prediction.timing.period * MS
@@ -146,12 +175,26 @@ def _predict_yolov4() -> Iterator[Row]:
 # Both
 
 
-def _describe(prediction: Prediction, model: onnx.ModelProto, machine: Target, path: Protocol, *, on_chip: bool) -> Row:
-    """Return the model's time of a batch with its band, and that of a roofline and of a broadcast-grid BSP."""
+def _describe(
+    prediction: Prediction,
+    model: onnx.ModelProto,
+    machine: Target,
+    path: Protocol,
+    *,
+    on_chip: bool,
+) -> Row:
+    """Return the model's time of a batch with its band, and that of a roofline and of a
+    broadcast-grid BSP.
+    """
     program = read_program(model, prediction.batch_size)
-    calibration, cycles, steps = load_calibration(), prediction.schedule.cycles, prediction.schedule.supersteps
+    calibration, cycles, steps = (
+        load_calibration(),
+        prediction.schedule.cycles,
+        prediction.schedule.supersteps,
+    )
     band = [
-        (cycles + steps * fit.superstep) / machine["clock"] + (0 if on_chip else prediction.timing.protocol)
+        (cycles + steps * fit.superstep) / machine["clock"]
+        + (0 if on_chip else prediction.timing.protocol)
         for fit in (calibration.fit, *calibration.ends)
     ]
     work, count = sum_work(program, machine, estimate_grid)
@@ -159,8 +202,17 @@ def _describe(prediction: Prediction, model: onnx.ModelProto, machine: Target, p
     seconds = band[0]
     macs = program.macs
     values = (
-        *(seconds * MS, min(band) * MS, max(band) * MS, prediction.batch_size / seconds, 2 * macs / seconds / 1e12),
-        *(macs / compute_peak(machine) * MS, ((work + count * fit_grid().superstep) / machine["clock"] + host) * MS),
+        *(
+            seconds * MS,
+            min(band) * MS,
+            max(band) * MS,
+            prediction.batch_size / seconds,
+            2 * macs / seconds / 1e12,
+        ),
+        *(
+            macs / compute_peak(machine) * MS,
+            ((work + count * fit_grid().superstep) / machine["clock"] + host) * MS,
+        ),
     )
     plans = {step.plan.vertex for step in prediction.schedule.steps if step.plan}
     return {

@@ -1,4 +1,6 @@
-"""Score the committed predictions of table 5.5 of arXiv:1912.03413 against its figures, as they stand."""
+"""Score the committed predictions of table 5.5 of arXiv:1912.03413 against its figures, as they
+stand.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from benchmarks.processes import ROOT
 
 FIGURES = ROOT / "raw" / "independent" / "citadel-2019.csv"
 TABLE = "table 5.5,"
-MODELS: Mapping[str, str] = {"time_ms": "emulator", "roofline_ms": "roofline", "grid_bsp_ms": "grid BSP"}
+MODELS: Mapping[str, str] = {
+    "time_ms": "emulator",
+    "roofline_ms": "roofline",
+    "grid_bsp_ms": "grid BSP",
+}
 WORST = 12
 WORST_HEADER = ("network", "layer", "batch", "TFLOP/s, measured", "predicted", "error of the time")
 OPERATIONS_PER_MAC = 2
@@ -32,7 +38,9 @@ class Scored(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BlindRow:
-    """A figure of the table and the prediction of it; errors are signed shares of the measured time."""
+    """A figure of the table and the prediction of it; errors are signed shares of the measured
+    time.
+    """
 
     network: str
     layer: str
@@ -48,13 +56,16 @@ class BlindRow:
 
 
 def score_convolutions() -> list[BlindRow]:
-    """Return every convolution that has both a figure and a half-precision prediction, in printed order.
+    """Return every convolution that has both a figure and a half-precision prediction, in printed
+    order.
 
-    The table prints operations a second: the time is the committed count of operations over them. A max-pool has no
-    committed count, and is not scored.
+    The table prints operations a second: the time is the committed count of operations over them. A
+    max-pool has no committed count, and is not scored.
     """
     with (FOLDER / f"{CONVOLUTIONS}.csv").open(encoding="utf-8", newline="") as file:
-        predicted = {_get_key(row): row for row in csv.DictReader(file) if row["precision"] == "half"}
+        predicted = {
+            _get_key(row): row for row in csv.DictReader(file) if row["precision"] == "half"
+        }
     rows = []
     for key, tflops in read_figures().items():
         row = predicted[key]
@@ -65,7 +76,15 @@ def score_convolutions() -> list[BlindRow]:
         errors = {name: time / measured_ms - 1 for name, time in times.items()}
         in_band = float(row["time_ms_low"]) <= measured_ms <= float(row["time_ms_high"])
         rows.append(
-            BlindRow(*key, int(row["groups"]), row["memory_verdict"], tflops, float(row["tflops"]), errors, in_band)
+            BlindRow(
+                *key,
+                int(row["groups"]),
+                row["memory_verdict"],
+                tflops,
+                float(row["tflops"]),
+                errors,
+                in_band,
+            )
         )
     return rows
 
@@ -77,7 +96,9 @@ def read_figures() -> dict[Key, float]:
         for line in csv.DictReader(file):
             if TABLE in line["place"] and line["operation"] == "convolution":
                 shape = dict(pair.split("=") for pair in line["shape"].split())
-                figures[shape["network"].replace("_", " "), shape["layer"], int(shape["batch"])] = float(line["value"])
+                figures[shape["network"].replace("_", " "), shape["layer"], int(shape["batch"])] = (
+                    float(line["value"])
+                )
     return figures
 
 
@@ -115,9 +136,9 @@ def format_scores(rows: Sequence[BlindRow]) -> str:
     ]
     slow = sum(row.errors["time_ms"] > 0 for row in rows)
     return (
-        f"{format_table(table, header)}\n\n{slow} of {len(rows)} predicted times are too long. "
-        f"{sum(row.in_band for row in rows)} measured ones are within the predicted band. The largest errors:\n\n"
-        f"{format_table(worst_table, WORST_HEADER)}\n"
+        f"{format_table(table, header)}\n\n{slow} of {len(rows)} predicted times are too long."
+        f" {sum(row.in_band for row in rows)} measured ones are within the predicted band. The"
+        f" largest errors:\n\n{format_table(worst_table, WORST_HEADER)}\n"
     )
 
 

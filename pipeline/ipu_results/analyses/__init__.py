@@ -1,4 +1,7 @@
-"""Analyses: from views of the warehouse to a summary and a chart each. The views are in `schema/views/`."""
+"""Analyses: from views of the warehouse to a summary and a chart each.
+
+The views are in `schema/views/`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ __all__ = [
 ]
 
 EMPTY = re.compile(r"\bempty\b|zero-size|not enough values|at least one")
-"""In the ValueError of Python, NumPy or pandas for a minimum, a mean or a first and last of nothing."""
+"""In the ValueError of Python, NumPy or pandas for a minimum, a mean or a first and last of
+nothing.
+"""
 ANALYSES: tuple[Analysis, ...] = (
     latency.ANALYSIS,
     ratios.GENERATIONS,
@@ -59,7 +64,9 @@ ANALYSES: tuple[Analysis, ...] = (
 
 
 def load_frames(
-    connection: duckdb.DuckDBPyConnection, analysis: Analysis, parameters: Mapping[str, float] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    analysis: Analysis,
+    parameters: Mapping[str, float] | None = None,
 ) -> Frames:
     """Load the rows of an analysis' views and macros by name, in the order of their files.
 
@@ -70,7 +77,9 @@ def load_frames(
     frames = {}
     for view in (view for view in VIEWS if view.name in analysis.views):
         known = [name for name, _ in view.parameters]
-        arguments = ", ".join(f"{name} := {value!r}" for name, value in (parameters or {}).items() if name in known)
+        arguments = ", ".join(
+            f"{name} := {value!r}" for name, value in (parameters or {}).items() if name in known
+        )
         source = f"{view.name}({arguments})" if view.parameters else view.name
         frames[view.name] = run_query(connection, view.select_rows(source)).to_pandas()
     return frames
@@ -82,7 +91,10 @@ def draw_chart(analysis: Analysis, frames: Frames, suffix: str) -> bytes:
 
 
 def build_specification(analysis: Analysis, frames: Frames) -> dict[str, Any]:
-    """Build the chart as Vega-Lite, with the data in it and the finding as its title. Raises MissingExtraError."""
+    """Build the chart as Vega-Lite, with the data in it and the finding as its title.
+
+    Raises MissingExtraError.
+    """
     with _require_rows(analysis, frames):
         specification = to_vega_lite(lambda alt: analysis.build_chart(alt, frames))
     return set_title(specification, describe_answer(analysis, frames).finding)
@@ -94,7 +106,10 @@ def describe_answer(analysis: Analysis, frames: Frames) -> Answer:
 
 
 def summarise(analysis: Analysis, frames: Frames) -> str:
-    """Summarise the rows in paragraphs. Raises TooFewRowsError for a record that cannot answer the question."""
+    """Summarise the rows in paragraphs.
+
+    Raises TooFewRowsError for a record that cannot answer the question.
+    """
     with _require_rows(analysis, frames):
         summary = analysis.summarise(frames)
         if re.search(r"\bnan\b", summary) or not re.search(r"\d", summary.split("\n\n")[0]):
@@ -104,7 +119,9 @@ def summarise(analysis: Analysis, frames: Frames) -> str:
 
 @contextmanager
 def _require_rows(analysis: Analysis, frames: Frames) -> Iterator[None]:
-    """Apply one rule to every analysis: without a row, a group or a figure that it names, it has no answer."""
+    """Apply one rule to every analysis: without a row, a group or a figure that it names, it has no
+    answer.
+    """
     first = next(view for view in VIEWS if view.name == analysis.views[0])
     try:
         with np.errstate(invalid="raise", divide="raise"):
@@ -117,6 +134,8 @@ def _require_rows(analysis: Analysis, frames: Frames) -> Iterator[None]:
         counts = ", ".join(f"{len(frames[name])} of {name}" for name in analysis.views)
         needed = re.split(r"(?<=\w)[.:] ", first.description)[0].rstrip(".")
         call = f"{first.name}()" if first.parameters else first.name
-        message = f"the record has too few rows for an answer ({counts}); {first.name} holds: {needed}"
+        message = (
+            f"the record has too few rows for an answer ({counts}); {first.name} holds: {needed}"
+        )
         see = f'see what there is with: ipu-results query "FROM {call}"'
         raise TooFewRowsError(f"{message}; {see}", place=f"analysis {analysis.name}") from error

@@ -1,4 +1,6 @@
-"""One question about the dataset: its views, the summary of their rows, their chart, and the page of all questions."""
+"""One question about the dataset: its views, the summary of their rows, their chart, and the page
+of all questions.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ Frames = Mapping[str, pd.DataFrame]
 class Analysis:
     """A question with its views and macros by name, the first one the answer.
 
-    `summarise` and `build_chart` take the rows of the views by name. The summary is one paragraph or several, separated
-    by blank lines, and each figure in it comes from the rows. The first paragraph is the finding, one sentence, which
-    is also the title of the chart. The last `caveats` paragraphs say what the rows cannot show. `build_chart` also
-    takes the module altair. The page, its previews and the documentation show every analysis that is built like this.
+    `summarise` and `build_chart` take the rows of the views by name. The summary is one paragraph
+    or several, separated by blank lines, and each figure in it comes from the rows. The first
+    paragraph is the finding, one sentence, which is also the title of the chart. The last `caveats`
+    paragraphs say what the rows cannot show. `build_chart` also takes the module altair. The page,
+    its previews and the documentation show every analysis that is built like this.
     """
 
     name: str
@@ -49,7 +52,9 @@ def split_summary(summary: str, caveats: int) -> Answer:
     first, *more = split_sentences(finding)
     count = max(0, len(others) - caveats)
     figures = [" ".join(more), *others[:count]]
-    sentences = [sentence for paragraph in others[count:] for sentence in split_sentences(paragraph)]
+    sentences = [
+        sentence for paragraph in others[count:] for sentence in split_sentences(paragraph)
+    ]
     return Answer(first, tuple(filter(None, figures)), tuple(sentences))
 
 
@@ -59,7 +64,9 @@ def split_sentences(paragraph: str) -> list[str]:
 
 
 def set_title(specification: dict[str, Any], finding: str) -> dict[str, Any]:
-    """Set the finding as the title of a chart; what the chart shows becomes the first line of its subtitle."""
+    """Set the finding as the title of a chart; what the chart shows becomes the first line of its
+    subtitle.
+    """
     title = specification["title"]
     subtitle = [title["text"], *title.get("subtitle", [])]
     lines = textwrap.wrap(finding, TITLE_CHARACTERS)
@@ -72,9 +79,14 @@ UNVERIFIED = "Computed from the logs by ipu-results, not verified by MLCommons A
 
 
 def make_records(frame: pd.DataFrame, order: Sequence[str] = ()) -> list[Record]:
-    """Convert rows to records, sorted by the columns of `order`: None for a missing value, integers where exact."""
+    """Convert rows to records, sorted by the columns of `order`: None for a missing value, integers
+    where exact.
+    """
     rows = frame.sort_values(list(order), kind="stable") if order else frame
-    return [{str(name): _to_plain(value) for name, value in row.items()} for row in rows.to_dict("records")]
+    return [
+        {str(name): _to_plain(value) for name, value in row.items()}
+        for row in rows.to_dict("records")
+    ]
 
 
 def select_clean(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
@@ -99,7 +111,11 @@ def compute_mean(ratios: pd.Series) -> float:
 
 def describe_range(ratios: pd.Series) -> str:
     """Format the number of pairs and the ends of their ratios."""
-    return "one pair" if len(ratios) == 1 else f"{len(ratios)} pairs, {ratios.min():.2f} to {ratios.max():.2f}"
+    return (
+        "one pair"
+        if len(ratios) == 1
+        else f"{len(ratios)} pairs, {ratios.min():.2f} to {ratios.max():.2f}"
+    )
 
 
 def format_percent(share: float) -> str:
@@ -124,26 +140,34 @@ def join_cells(row: Mapping[str, Any], *columns: str) -> str:
 
 
 def join_paragraphs(*paragraphs: Iterable[str]) -> str:
-    """Join sentences to paragraphs, separated by a blank line; empty sentences and paragraphs are dropped."""
+    """Join sentences to paragraphs, separated by a blank line; empty sentences and paragraphs are
+    dropped.
+    """
     texts = (" ".join(filter(None, sentences)) for sentences in paragraphs)
     return "\n\n".join(filter(None, texts))
 
 
 HEAD = """# Analyses
 
-Thirteen questions answered from the dataset. Each answer is a view in DuckDB, a summary whose figures come from the
-rows of that view, and a Vega-Lite chart. The summary opens with its finding in one sentence. Print one with
-`ipu-results analyse NAME`, and draw it with `--plot FILE`. The columns of a view are in `SELECT * FROM columns WHERE
+Thirteen questions answered from the dataset. Each answer is a view in DuckDB, a summary whose
+figures come from the
+rows of that view, and a Vega-Lite chart. The summary opens with its finding in one sentence. Print
+one with
+`ipu-results analyse NAME`, and draw it with
+`--plot FILE`. The columns of a view are in `SELECT * FROM columns WHERE
 table_name = '…'`.
 
-MLPerf figures, emulated figures and rows with error flags are never mixed with other figures: they are marked, in
+MLPerf figures, emulated figures and rows with error flags are never mixed with other figures: they
+are marked, in
 columns of their own, or excluded. This page is generated by `make docs`.
 """
 
 
 def format_page(analyses: Sequence[Analysis], frames: Mapping[str, Frames]) -> str:
     """Format the page as Markdown; `frames` are the rows of each analysis by its name."""
-    return "\n".join([HEAD, *(_format_section(analysis, frames[analysis.name]) for analysis in analyses)])
+    return "\n".join(
+        [HEAD, *(_format_section(analysis, frames[analysis.name]) for analysis in analyses)]
+    )
 
 
 def _format_section(analysis: Analysis, frames: Frames) -> str:

@@ -1,4 +1,6 @@
-"""One test with one thing changed: the SDK release, the framework, or the generation of the machine."""
+"""One test with one thing changed: the SDK release, the framework, or the generation of the
+machine.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,14 @@ from ipu_results.analyses.analysis import (
     join_words,
     select_clean,
 )
-from ipu_results.analyses.drawing import WIDTH, build_ratio_chart, draw_rule, make_log_axis, make_scale, make_tooltips
+from ipu_results.analyses.drawing import (
+    WIDTH,
+    build_ratio_chart,
+    draw_rule,
+    make_log_axis,
+    make_scale,
+    make_tooltips,
+)
 from ipu_results.ground.charts import PALETTE, apply_theme, make_data, make_title
 
 TEST = ("model", "variant", "framework", "platform")
@@ -28,15 +37,21 @@ CLOSE = 0.01  # a change up to this may be the spread of runs
 
 @dataclass(frozen=True, slots=True)
 class RatioPoints:
-    """The points of a chart of ratios: columns that name a test and its series, and other columns by tooltip."""
+    """The points of a chart of ratios: columns that name a test and its series, and other columns
+    by tooltip.
+    """
 
     test: Sequence[str]
     series: str
     figures: Mapping[str, str]
     result_id: str = "result_id"
 
-    def make(self, rows: pd.DataFrame, details: str = "", crossed: str | None = None) -> list[Record]:
-        """Make a point of each row; `details` of its columns end the label, a column `crossed` crosses points out."""
+    def make(
+        self, rows: pd.DataFrame, details: str = "", crossed: str | None = None
+    ) -> list[Record]:
+        """Make a point of each row; `details` of its columns end the label, a column `crossed`
+        crosses points out.
+        """
         return [
             {
                 "label": join_cells(row, *self.test) + details.format(**row),
@@ -51,35 +66,46 @@ class RatioPoints:
 
 
 def _describe_ratio(rows: pd.DataFrame) -> str:
-    return f"{compute_mean(rows['throughput_ratio']):.2f} ({describe_range(rows['throughput_ratio'])})"
+    return (
+        f"{compute_mean(rows['throughput_ratio']):.2f} ({describe_range(rows['throughput_ratio'])})"
+    )
 
 
 SDK_POINTS = RatioPoints(
-    TEST, "sdk_version", {"oldest": "oldest_sdk_version", "throughput": "throughput", "batch": "batch_size"}
+    TEST,
+    "sdk_version",
+    {"oldest": "oldest_sdk_version", "throughput": "throughput", "batch": "batch_size"},
 )
 
 
 def summarise_sdk(frames: Frames) -> str:
-    """Describe the gain from the oldest to the newest release, its extremes, and which rows there are."""
+    """Describe the gain from the oldest to the newest release, its extremes, and which rows there
+    are.
+    """
     rows = frames["sdk_effect"]
     newest = _select_newest(rows)
     ratios = newest["throughput_ratio"]
     best, worst = (_describe_test(newest.loc[at]) for at in (ratios.idxmax(), ratios.idxmin()))
     return join_paragraphs(
         [
-            f"The newest SDK release has {compute_mean(ratios):.3f} times the throughput of the oldest, as a geometric "
-            f"mean over {len(newest)} tests that are printed with several releases and nothing else changed.",
+            f"The newest SDK release has {compute_mean(ratios):.3f} times the throughput of the"
+            f" oldest, as a geometric mean over {len(newest)} tests that are printed with"
+            " several releases and nothing else changed."
         ],
         [
-            f"Of these tests, {((ratios - 1).abs() <= CLOSE).sum()} stay within {CLOSE:.0%}, "
-            f"{(ratios > 1 + CLOSE).sum()} gain more than {CLOSE:.0%} and {(ratios < 1 - CLOSE).sum()} lose more than "
-            "that.",
+            (
+                f"Of these tests, {((ratios - 1).abs() <= CLOSE).sum()} stay within {CLOSE:.0%},"
+                f" {(ratios > 1 + CLOSE).sum()} gain more than {CLOSE:.0%} and"
+                f" {(ratios < 1 - CLOSE).sum()} lose more than that."
+            ),
             f"The largest gain is {best}. The largest loss is {worst}.",
             f"By release, the mean is {_describe_steps(newest)}.",
         ],
         [
-            f"All are {join_words(sorted(rows['task'].unique()))} rows on "
-            f"{join_words(sorted(rows['platform'].unique()))}.",
+            (
+                f"All are {join_words(sorted(rows['task'].unique()))} rows on "
+                f"{join_words(sorted(rows['platform'].unique()))}."
+            ),
             "No older page version with inference or Classic machines is available.",
             "Each figure is one printed number, so changes of a percent may be run-to-run spread.",
         ],
@@ -94,8 +120,9 @@ def _select_newest(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _describe_test(row: pd.Series) -> str:
     return (
-        f"{row['throughput_ratio']:.2f} ({join_cells(row, *TEST)}: {row['oldest_throughput']:,.0f} items/s with "
-        f"{row['oldest_sdk_version']}, {row['throughput']:,.0f} with {row['sdk_version']})"
+        f"{row['throughput_ratio']:.2f} ({join_cells(row, *TEST)}: {row['oldest_throughput']:,.0f}"
+        f" items/s with {row['oldest_sdk_version']}, {row['throughput']:,.0f} with"
+        f" {row['sdk_version']})"
     )
 
 
@@ -104,7 +131,10 @@ def _describe_steps(newest: pd.DataFrame) -> str:
     steps = [(*step, ratios) for step, ratios in groups if len(ratios) > 1]
     steps.sort(key=lambda step: (_sort_key(step[0]), _sort_key(step[1])))
     return join_words(
-        [f"{compute_mean(ratios):.3f} from {old} to {new} ({len(ratios)} tests)" for old, new, ratios in steps]
+        [
+            f"{compute_mean(ratios):.3f} from {old} to {new} ({len(ratios)} tests)"
+            for old, new, ratios in steps
+        ]
     )
 
 
@@ -117,8 +147,15 @@ def draw_sdk(alt: Any, frames: Frames) -> Any:
     """Draw each test on one line, with a point per release."""
     rows = frames["sdk_effect"]
     order = _select_newest(rows).sort_values(["throughput_ratio", "result_id"], ascending=False)
-    tests = [rows[rows["oldest_result_id"] == first].sort_values("position") for first in order["oldest_result_id"]]
-    x = alt.X("ratio:Q", title="Throughput over that of the oldest release", scale=alt.Scale(zero=False, nice=True))
+    tests = [
+        rows[rows["oldest_result_id"] == first].sort_values("position")
+        for first in order["oldest_result_id"]
+    ]
+    x = alt.X(
+        "ratio:Q",
+        title="Throughput over that of the oldest release",
+        scale=alt.Scale(zero=False, nice=True),
+    )
     title = make_title(
         alt,
         "One test, one machine, several SDK releases",
@@ -126,11 +163,17 @@ def draw_sdk(alt: Any, frames: Frames) -> Any:
     )
     releases = sorted(rows["sdk_version"].unique(), key=_sort_key)
     records = [record for test in tests for record in SDK_POINTS.make(test)]
-    return apply_theme(build_ratio_chart(alt, records, x, "SDK", releases, 1.0).properties(title=title))
+    return apply_theme(
+        build_ratio_chart(alt, records, x, "SDK", releases, 1.0).properties(title=title)
+    )
 
 
 SDK = Analysis(
-    "sdk_effect", "What did newer SDK releases do to one machine's figures?", ("sdk_effect",), summarise_sdk, draw_sdk
+    "sdk_effect",
+    "What did newer SDK releases do to one machine's figures?",
+    ("sdk_effect",),
+    summarise_sdk,
+    draw_sdk,
 )
 
 FRAMEWORK_POINTS = RatioPoints(
@@ -157,16 +200,23 @@ def summarise_framework(frames: Frames) -> str:
     return join_paragraphs(
         [f"The mean throughput ratio is {join_words(means)}."],
         [
-            f"These are geometric means over {len(same)} pairs of rows that differ in the framework, with test, "
-            "machine, SDK, precision and batch size equal.",
+            (
+                f"These are geometric means over {len(same)} pairs of rows that differ in the"
+                " framework, with test, machine, SDK, precision and batch size equal."
+            ),
             *_compare_depths(same),
         ],
         [
             _describe_other_networks(other),
-            f"The pairs cover {join_words(sorted(same['model'].unique()))} on "
-            f"{join_words(sorted(same['platform'].unique()))}.",
-            "The page prints most models in one framework, and a vendor tunes the programs of each framework "
-            "separately. So this compares programs as shipped, not frameworks as such.",
+            (
+                f"The pairs cover {join_words(sorted(same['model'].unique()))} on "
+                f"{join_words(sorted(same['platform'].unique()))}."
+            ),
+            (
+                "The page prints most models in one framework, and a vendor tunes the programs of"
+                " each framework separately. So this compares programs as shipped, not frameworks"
+                " as such."
+            ),
         ],
     )
 
@@ -178,8 +228,9 @@ def _compare_depths(same: pd.DataFrame) -> list[str]:
     for (framework, base), rows in known.groupby(["framework", "base_framework"]):
         fewer = rows["base_batches_in_flight"] < rows["batches_in_flight"]
         parts = [
-            f"{_describe_ratio(part)} where {base} keeps {comparison} batches in flight "
-            f"({_describe_ends(part['base_batches_in_flight'])} against {_describe_ends(part['batches_in_flight'])})"
+            f"{_describe_ratio(part)} where {base} keeps {comparison} batches in flight"
+            f" ({_describe_ends(part['base_batches_in_flight'])} against"
+            f" {_describe_ends(part['batches_in_flight'])})"
             for comparison, part in (("fewer", rows[fewer]), ("more", rows[~fewer]))
             if len(part)
         ]
@@ -198,10 +249,24 @@ def _describe_other_networks(other: pd.DataFrame) -> str:
     """Describe the pairs that ran two networks under one name."""
     if other.empty:
         return ""
-    columns = zip(other["network"], other["framework"], other["base_network"], other["base_framework"], strict=True)
-    networks = sorted({f"{own} in {framework} and {base} in {base_in}" for own, framework, base, base_in in columns})
+    columns = zip(
+        other["network"],
+        other["framework"],
+        other["base_network"],
+        other["base_framework"],
+        strict=True,
+    )
+    networks = sorted(
+        {
+            f"{own} in {framework} and {base} in {base_in}"
+            for own, framework, base, base_in in columns
+        }
+    )
     models = join_words(sorted(other["model"].unique()))
-    return f"Excluded is {models} at {_describe_ratio(other)}, because this name covers {join_words(networks)}."
+    return (
+        f"Excluded is {models} at {_describe_ratio(other)}, because this name covers"
+        f" {join_words(networks)}."
+    )
 
 
 def draw_framework(alt: Any, frames: Frames) -> Any:
@@ -209,9 +274,22 @@ def draw_framework(alt: Any, frames: Frames) -> Any:
     clean = select_clean(frames["framework_effect"])
     pair = clean["framework"] + " over " + clean["base_framework"]
     clean = clean.assign(pair=pair, different=~clean["same_network"])
-    rows = clean.sort_values(["different", "pair", "model", "variant", "platform", "batch_size", "result_id"])
+    rows = clean.sort_values(
+        ["different", "pair", "model", "variant", "platform", "batch_size", "result_id"]
+    )
     records = FRAMEWORK_POINTS.make(rows, ", SDK {sdk_version}, batch {batch_size:,}", "different")
-    label, ticks = "Throughput over that of the other framework, log scale", [0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5]
+    label, ticks = (
+        "Throughput over that of the other framework, log scale",
+        [
+            0.6,
+            0.7,
+            0.8,
+            0.9,
+            1,
+            1.2,
+            1.5,
+        ],
+    )
     x = make_log_axis(alt, "X", "ratio", label, ticks, padding=12)
     title = make_title(
         alt,
@@ -246,24 +324,34 @@ def summarise_generations(frames: Frames) -> str:
     pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
     ratios, all_ratios = pairs["throughput_ratio"], naive["throughput_ratio"]
     by_chips = [
-        f"{compute_mean(rows['throughput_ratio']):.2f} on {chips}" for chips, rows in naive.groupby("chip_count")
+        f"{compute_mean(rows['throughput_ratio']):.2f} on {chips}"
+        for chips, rows in naive.groupby("chip_count")
     ]
-    bow, classic = (join_words(sorted(pairs[f"{machine}_sdk_version"].unique())) for machine in ("bow", "classic"))
+    bow, classic = (
+        join_words(sorted(pairs[f"{machine}_sdk_version"].unique()))
+        for machine in ("bow", "classic")
+    )
     return join_paragraphs(
         [
-            f"Bow has {compute_mean(ratios):.2f} times the throughput of the Classic machines, as a geometric mean "
-            f"over {len(pairs)} matched pairs ({ratios.min():.2f} to {ratios.max():.2f}), and its clock is "
-            f"{pairs['clock_ratio'].max():.2f} times as fast."
+            f"Bow has {compute_mean(ratios):.2f} times the throughput of the Classic machines, as a"
+            f" geometric mean over {len(pairs)} matched pairs ({ratios.min():.2f} to"
+            f" {ratios.max():.2f}), and its clock is {pairs['clock_ratio'].max():.2f} times as"
+            " fast."
         ],
         [
             *_describe_sizes(pairs),
-            f"All {len(pairs)} pairs are {join_words(sorted(pairs['task'].unique()))} rows, Bow with {bow} and Classic "
-            f"with {classic}.",
+            (
+                f"All {len(pairs)} pairs are {join_words(sorted(pairs['task'].unique()))} rows, Bow"
+                f" with {bow} and Classic with {classic}."
+            ),
         ],
         [
-            f"A join on task, model and chips alone has {len(naive)} pairs, from {all_ratios.min():.2f} to "
-            f"{all_ratios.max():.2f}. Its means are {join_words(by_chips)} chips. Such pairs compare sequence lengths, "
-            "frameworks and batch sizes rather than machines.",
+            (
+                f"A join on task, model and chips alone has {len(naive)} pairs, from"
+                f" {all_ratios.min():.2f} to {all_ratios.max():.2f}. Its means are"
+                f" {join_words(by_chips)} chips. Such pairs compare sequence lengths, frameworks"
+                " and batch sizes rather than machines."
+            ),
             _describe_unknown_items(pairs, naive),
             _describe_inference(naive),
         ],
@@ -274,12 +362,13 @@ def _describe_sizes(pairs: pd.DataFrame) -> list[str]:
     """Describe the mean of each number of chips, and their trend only where they fall with it."""
     groups = list(pairs.groupby("chip_count"))
     by_chips = [
-        f"{compute_mean(rows['throughput_ratio']):.2f} on {chips} chips ({describe_range(rows['throughput_ratio'])})"
+        f"{compute_mean(rows['throughput_ratio']):.2f} on {chips} chips"
+        f" ({describe_range(rows['throughput_ratio'])})"
         for chips, rows in groups
     ]
     sizes = (
-        f"By size, the mean is {join_words(by_chips)}. Each pair has the same test, framework, precision, batch size, "
-        "number of chips and item, and nearly the same SDK."
+        f"By size, the mean is {join_words(by_chips)}. Each pair has the same test, framework,"
+        " precision, batch size, number of chips and item, and nearly the same SDK."
     )
     means = [compute_mean(rows["throughput_ratio"]) for _, rows in groups]
     if means != sorted(means, reverse=True):
@@ -287,8 +376,11 @@ def _describe_sizes(pairs: pd.DataFrame) -> list[str]:
     chips, last = groups[-1]
     return [
         sizes,
-        "The fewer the chips, the closer the gain comes to the ratio of the clocks. The rows do not explain this, and "
-        f"{len(last)} pairs are too few to conclude it for {chips} chips.",
+        (
+            "The fewer the chips, the closer the gain comes to the ratio of the clocks. The rows"
+            f" do not explain this, and {len(last)} pairs are too few to conclude it for {chips}"
+            " chips."
+        ),
     ]
 
 
@@ -301,8 +393,9 @@ def _describe_unknown_items(pairs: pd.DataFrame, naive: pd.DataFrame) -> str:
     together = pd.concat([frame[frame["chip_count"] == chips] for frame in (pairs, excluded)])
     ratios = join_words([f"{ratio:.2f}" for ratio in excluded["throughput_ratio"]])
     return (
-        f"Excluded, because no source states what its items are: {join_words(sorted(excluded['model'].unique()))}, at "
-        f"{ratios}. With it, the mean on {chips} chips would be {compute_mean(together['throughput_ratio']):.2f}."
+        "Excluded, because no source states what its items are:"
+        f" {join_words(sorted(excluded['model'].unique()))}, at {ratios}. With it, the mean on"
+        f" {chips} chips would be {compute_mean(together['throughput_ratio']):.2f}."
     )
 
 
@@ -312,10 +405,11 @@ def _describe_inference(naive: pd.DataFrame) -> str:
     other = agreeing[~agreeing["near_sdk"]]
     timed = other["latency_ratio"].dropna()
     return (
-        f"{agreeing['near_sdk'].sum() or 'No'} inference pairs have nearly the same SDK. The {len(other)} that agree "
-        f"in test, framework, precision, batch size and item have {compute_mean(other['throughput_ratio']):.2f} times "
-        f"the throughput. Of these, the {len(timed)} with as many batches in flight have {compute_mean(timed):.2f} "
-        "times the latency. How much of this is due to the newer software is unknown."
+        f"{agreeing['near_sdk'].sum() or 'No'} inference pairs have nearly the same SDK. The"
+        f" {len(other)} that agree in test, framework, precision, batch size and item have"
+        f" {compute_mean(other['throughput_ratio']):.2f} times the throughput. Of these, the"
+        f" {len(timed)} with as many batches in flight have {compute_mean(timed):.2f} times the"
+        " latency. How much of this is due to the newer software is unknown."
     )
 
 
@@ -323,24 +417,35 @@ def draw_generations(alt: Any, frames: Frames) -> Any:
     """Draw each matched pair, and the means of matched rows and of the naive join."""
     pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
     clock = pairs["clock_ratio"].max()
-    records = GENERATION_POINTS.make(pairs.sort_values(["chip_count", "throughput_ratio", "bow_result_id"]))
+    records = GENERATION_POINTS.make(
+        pairs.sort_values(["chip_count", "throughput_ratio", "bow_result_id"])
+    )
     scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(format=".2f", tickCount=6)
-    x = alt.X("ratio:Q", title="Throughput of Bow over Classic, matched rows", scale=scale, axis=axis)
+    x = alt.X(
+        "ratio:Q", title="Throughput of Bow over Classic, matched rows", scale=scale, axis=axis
+    )
     names = list(dict.fromkeys(record["series"] for record in records))
     matched = build_ratio_chart(alt, records, x, "Chips", names, clock)
     title = make_title(
         alt,
         "Bow over Classic: throughput of matched rows, and of a naive join",
-        f"Dashed: the ratio of the clocks, {clock:.2f}. Published rows without error flags, no MLPerf",
+        f"Dashed: the ratio of the clocks, {clock:.2f}. Published rows without error flags, no"
+        " MLPerf",
     )
     chart = alt.vconcat(matched, _draw_naive(alt, pairs, naive, clock), spacing=30)
-    return apply_theme(chart.resolve_scale(color="independent", shape="independent").properties(title=title))
+    return apply_theme(
+        chart.resolve_scale(color="independent", shape="independent").properties(title=title)
+    )
 
 
 def _draw_naive(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float) -> Any:
     """Draw every naive pair as a tick and the two means as points, one line per number of chips."""
     ordered = naive.sort_values(["chip_count", "throughput_ratio"])
-    rounded = zip(ordered["chip_count"], ordered["throughput_ratio"].map(lambda ratio: round(ratio, 4)), strict=True)
+    rounded = zip(
+        ordered["chip_count"],
+        ordered["throughput_ratio"].map(lambda ratio: round(ratio, 4)),
+        strict=True,
+    )
     ticks = [{"chips": chips, "ratio": ratio} for chips, ratio in dict.fromkeys(rounded)]
     means = [
         {"chips": chips, "ratio": round(compute_mean(rows["throughput_ratio"]), 4), "mean": name}
@@ -357,8 +462,14 @@ def _draw_naive(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float
     )
     base = alt.Chart(make_data(alt, ticks)).encode(x=x, y=y)
     points = alt.Chart(make_data(alt, means)).mark_point(filled=True, size=130, opacity=1)
-    points = points.encode(x=x, y=y, color=color, shape=shape, tooltip=make_tooltips(alt, "chips", "mean", "ratio"))
-    layers = (draw_rule(alt, clock, x), base.mark_tick(thickness=1, opacity=0.45, color=colors[1], size=16), points)
+    points = points.encode(
+        x=x, y=y, color=color, shape=shape, tooltip=make_tooltips(alt, "chips", "mean", "ratio")
+    )
+    layers = (
+        draw_rule(alt, clock, x),
+        base.mark_tick(thickness=1, opacity=0.45, color=colors[1], size=16),
+        points,
+    )
     return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(26))
 
 

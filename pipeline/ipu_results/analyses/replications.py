@@ -34,26 +34,37 @@ TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5)
 TITLE = "Second party over the first (log scale)"
 SHOWN = "shown, not counted"
 ALL, NONE_STATED = "all", "none stated"
-FINDING = "Of {counted} counted pairs on IPUs, {within_5_percent} reproduce the vendor's figure within 5%"
+FINDING = (
+    "Of {counted} counted pairs on IPUs, {within_5_percent} reproduce the vendor's figure within 5%"
+)
 PART = "{counted} with its {parts} ({within_5_percent} within 5%)"
 PLURALS = {"author": "authors", "machine": "machines"}
 GROUP = (
-    "{pairs} pairs, {counted} counted, {within_5_percent} within 5%, or {works} works, {works_within_5_percent} "
-    "within 5%. The geometric mean of the ratios is {mean_ratio:.3f} (95 % from {mean_low:.3f} to {mean_high:.3f}), "
-    "the lowest {lowest_ratio:.3f}, the highest {highest_ratio:.3f}."
+    "{pairs} pairs, {counted} counted, {within_5_percent} within 5%, or {works} works,"
+    " {works_within_5_percent} within 5%. The geometric mean of the ratios is {mean_ratio:.3f} (95"
+    " % from {mean_low:.3f} to {mean_high:.3f}), the lowest {lowest_ratio:.3f}, the highest"
+    " {highest_ratio:.3f}."
 )
 LOWEST = (
-    "The lowest is {second_publisher}: {second_figure:,.0f} against {first_figure:,.0f} {item}s/s ({network}, {chips} "
-    "{chip}). "
+    "The lowest is {second_publisher}: {second_figure:,.0f} against {first_figure:,.0f} {item}s/s"
+    " ({network}, {chips} {chip}). "
 )
 ORDER = ["parties", "measure", "chip", "chips", "ratio", "first_result_id", "second_result_id"]
 
 
 def summarise(frames: Frames) -> str:
-    """Describe the counted pairs of each group with the interval of their mean, the exception, and what is left out."""
+    """Describe the counted pairs of each group with the interval of their mean, the exception, and
+    what is left out.
+    """
     groups = make_records(frames["replication_summary"])
-    summary = {(row["machines"], row["parties"]): row for row in groups if row["vendor_part"] == ALL}
-    parts = [row for row in groups if (row["machines"], row["parties"]) == (IPU, VENDOR) and row["vendor_part"] != ALL]
+    summary = {
+        (row["machines"], row["parties"]): row for row in groups if row["vendor_part"] == ALL
+    }
+    parts = [
+        row
+        for row in groups
+        if (row["machines"], row["parties"]) == (IPU, VENDOR) and row["vendor_part"] != ALL
+    ]
     rows = frames["replications"]
     ipus, others = (rows[rows["machines"] == name] for name in (IPU, OTHER))
     vendor, makers = (part[(part["parties"] == VENDOR) & part["counts"]] for part in (ipus, others))
@@ -67,16 +78,27 @@ def summarise(frames: Frames) -> str:
         ],
         [
             f"Other chips, the maker and another party: {GROUP.format(**summary[OTHER, VENDOR])}",
-            f"The counted ones are official MLPerf entries of {makers['second_publisher'].nunique()} submitters, next "
-            f"to those of {join_words(sorted(makers['first_publisher'].unique()))}.",
+            (
+                "The counted ones are official MLPerf entries of"
+                f" {makers['second_publisher'].nunique()} submitters, next to those of"
+                f" {join_words(sorted(makers['first_publisher'].unique()))}."
+            ),
             _describe_reasons(others),
         ],
         [
-            "Pairs of the same parties, work, chip and number of chips are averaged first. The interval is Student's "
-            "t over the logarithms of the averages.",
-            f"The counted pairs with Graphcore are those of {join_words(sorted(vendor['second_publisher'].unique()))}.",
-            "Submitters of MLPerf often run the software of the chip's maker, and one entry of the maker is in the "
-            "pairs of several submitters, so the interval of other chips is too narrow.",
+            (
+                "Pairs of the same parties, work, chip and number of chips are averaged first. The"
+                " interval is Student's t over the logarithms of the averages."
+            ),
+            (
+                "The counted pairs with Graphcore are those of"
+                f" {join_words(sorted(vendor['second_publisher'].unique()))}."
+            ),
+            (
+                "Submitters of MLPerf often run the software of the chip's maker, and one entry of"
+                " the maker is in the pairs of several submitters, so the interval of other chips"
+                " is too narrow."
+            ),
             f"MLPerf times: {UNVERIFIED[0].lower()}{UNVERIFIED[1:]}",
             "Few works of few parties say little about figures that were not measured again.",
         ],
@@ -88,7 +110,10 @@ def _describe_parts(groups: Sequence[Record]) -> str:
     counted = sorted((row for row in groups if row["counted"]), key=lambda row: -row["counted"])
     parts = [PART.format(**row, parts=_name_parts(row["vendor_part"])) for row in counted]
     independent = any(row["vendor_part"] == NONE_STATED for row in counted)
-    return f"{'most' if independent else 'all'} were run with a part of the vendor, {join_words(parts)}."
+    return (
+        f"{'most' if independent else 'all'} were run with a part of the vendor,"
+        f" {join_words(parts)}."
+    )
 
 
 def _name_parts(vendor_part: str) -> str:
@@ -104,17 +129,23 @@ def _describe_lowest(rows: pd.DataFrame) -> str:
 
 def _describe_reasons(rows: pd.DataFrame) -> str:
     counts = rows.loc[~rows["counts"], "reason"].value_counts()
-    parts = [f"{count} ({reason})" for reason, count in sorted(counts.items(), key=lambda part: (-part[1], part[0]))]
+    parts = [
+        f"{count} ({reason})"
+        for reason, count in sorted(counts.items(), key=lambda part: (-part[1], part[0]))
+    ]
     return f"Not counted are {join_words(parts)}."
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
-    """Draw the ratio of each pair, a line per work on IPUs and per benchmark on others, and the means of the works."""
+    """Draw the ratio of each pair, a line per work on IPUs and per benchmark on others, and the
+    means of the works.
+    """
     panels = [_draw_panel(alt, frames, name) for name in (IPU, OTHER)]
     title = make_title(
         alt,
         "One work, one chip, one number of chips, two parties",
-        "Filled: counted. Crosses: shown, since the set-up explains the ratio or leaves it open. MLPerf: unverified",
+        "Filled: counted. Crosses: shown, since the set-up explains the ratio or leaves it open."
+        " MLPerf: unverified",
         "First lines: geometric mean of the works that count, with its interval of 95 %",
     )
     return apply_theme(alt.vconcat(*panels, spacing=30).properties(title=title), 2)
@@ -123,25 +154,45 @@ def build_chart(alt: Any, frames: Frames) -> Any:
 def _draw_panel(alt: Any, frames: Frames, machines: str) -> Any:
     rows, summary = (frames[name][frames[name]["machines"] == machines] for name in ANALYSIS.views)
     points = [_make_point(row) for row in make_records(rows, ORDER)]
-    means = [_make_mean(row) for row in reversed(make_records(summary, ["parties", "vendor_part"])) if row["works"]]
+    means = [
+        _make_mean(row)
+        for row in reversed(make_records(summary, ["parties", "vendor_part"]))
+        if row["works"]
+    ]
     x = make_log_axis(alt, "X", "ratio", TITLE, TICKS)
     y = make_label_axis(alt, [*means, *points], "Work", 520)
     channels = make_channels(alt, "parties", "Parties", [VENDOR, INDEPENDENT], PALETTE.series)
     color, shape = channels["color"], channels["shape"]
-    fields = ("parties", "test", "first", "second", "ratio", "vendor_part", "reason", "differs", "unstated")
+    fields = (
+        "parties",
+        "test",
+        "first",
+        "second",
+        "ratio",
+        "vendor_part",
+        "reason",
+        "differs",
+        "unstated",
+    )
     tooltip = [f"{name}:N" for name in fields]
     base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, tooltip=tooltip)
     crosses = base.transform_filter(f"datum.counted == '{SHOWN}'")
     crosses = crosses.mark_point(shape=CROSS, size=30, opacity=0.6, strokeWidth=1)
-    solid = base.transform_filter(f"datum.counted != '{SHOWN}'").mark_point(size=60, filled=True, opacity=1)
+    solid = base.transform_filter(f"datum.counted != '{SHOWN}'").mark_point(
+        size=60, filled=True, opacity=1
+    )
     title = "IPUs" if machines == IPU else "Other chips, next to their makers"
-    layers = alt.layer(draw_rule(alt, 1, x), crosses, solid.encode(shape=shape), *_draw_means(alt, means, y, color))
+    layers = alt.layer(
+        draw_rule(alt, 1, x), crosses, solid.encode(shape=shape), *_draw_means(alt, means, y, color)
+    )
     return layers.properties(width=WIDTH, height=alt.Step(STEP), title=title)
 
 
 def _draw_means(alt: Any, means: list[Record], y: Any, color: Any) -> list[Any]:
     """Draw each mean as a tick on the bar of its interval; the mean of one work has none."""
-    tooltip = make_tooltips(alt, "label", "mean", "low", "high", "works", label="Mean of", low="From", high="To")
+    tooltip = make_tooltips(
+        alt, "label", "mean", "low", "high", "works", label="Mean of", low="From", high="To"
+    )
     base = alt.Chart(make_data(alt, means)).encode(y=y, color=color, tooltip=tooltip)
     low, mean = (make_log_axis(alt, "X", name, TITLE, TICKS) for name in ("low", "mean"))
     bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=3, opacity=0.6)
@@ -162,7 +213,9 @@ def _make_mean(row: Record) -> Record:
 def _label_mean(row: Record) -> str:
     part = row["vendor_part"]
     with_part = "" if part == ALL else f", vendor's part: {part}"
-    return f"mean of {row['works']} work{'s' if row['works'] > 1 else ''}, {row['parties']}{with_part}"
+    return (
+        f"mean of {row['works']} work{'s' if row['works'] > 1 else ''}, {row['parties']}{with_part}"
+    )
 
 
 def _make_point(row: Record) -> Record:

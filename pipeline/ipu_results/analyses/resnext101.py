@@ -1,4 +1,6 @@
-"""ResNeXt101 inference: all its figures on one chart, apart by origin, and from the C2 card to the IPU-M2000."""
+"""ResNeXt101 inference: all its figures on one chart, apart by origin, and from the C2 card to the
+IPU-M2000.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,25 @@ from ipu_results.analyses.drawing import (
     make_size_axis,
     make_tooltips,
 )
-from ipu_results.ground.charts import CROSS, ORIGIN_DASHES, ORIGIN_SHAPES, PALETTE, list_log_ticks, make_data
+from ipu_results.ground.charts import (
+    CROSS,
+    ORIGIN_DASHES,
+    ORIGIN_SHAPES,
+    PALETTE,
+    list_log_ticks,
+    make_data,
+)
 
-ORDER = ["origin", "publisher", "platform", "network", "framework", "compiler", "compute_precision", "run_id"]
+ORDER = [
+    "origin",
+    "publisher",
+    "platform",
+    "network",
+    "framework",
+    "compiler",
+    "compute_precision",
+    "run_id",
+]
 ORDER += ["batch_size", "result_id"]
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 PANELS = {
@@ -39,22 +57,28 @@ PANELS = {
 MARGIN = 1.6  # factor between the outermost points and the ends of a logarithmic axis
 UNSTATED = "a network that no source states"
 FASTEST = (
-    "{throughput:,.0f} images/s on {platform} ({publisher}, {shown_network}, {shown_chips}, batch {batch_size}, "
-    "{latency_ms:.2f} ms)"
+    "{throughput:,.0f} images/s on {platform} ({publisher}, {shown_network}, {shown_chips}, batch"
+    " {batch_size}, {latency_ms:.2f} ms)"
 )
 
 
 def _select(frames: Frames, origin: str) -> list[Record]:
-    """Select the rows of one origin, with words for a network and a number of chips that may be unknown."""
+    """Select the rows of one origin, with words for a network and a number of chips that may be
+    unknown.
+    """
     rows = make_records(select_clean(frames["resnext101"], origin=origin), ORDER)
     for row in rows:
         row["shown_network"] = (row["network"] or "network unknown").removeprefix("ResNeXt101-")
-        row["shown_chips"] = format_chips(row["chip_count"]) if row["chip_count"] else "unknown number of chips"
+        row["shown_chips"] = (
+            format_chips(row["chip_count"]) if row["chip_count"] else "unknown number of chips"
+        )
     return rows
 
 
 def summarise(frames: Frames) -> str:
-    """Describe the fastest published rows, the measured and the emulated points, and what differs between rows."""
+    """Describe the fastest published rows, the measured and the emulated points, and what differs
+    between rows.
+    """
     published, measured, emulated = (_select(frames, origin) for origin in ORIGIN_SHAPES)
     return join_paragraphs(
         [_describe_finding(published)],
@@ -63,7 +87,10 @@ def summarise(frames: Frames) -> str:
         [_describe_emulated(emulated, published)],
         [
             "Rows of equal batch size are not comparable for that reason alone.",
-            "Chips in a machine, precision, batches in flight and the meaning of the latency differ from row to row.",
+            (
+                "Chips in a machine, precision, batches in flight and the meaning of the latency"
+                " differ from row to row."
+            ),
             "The view lists them.",
         ],
     )
@@ -79,9 +106,14 @@ def _pick_fastest(rows: list[Record], figure: str, *names: str) -> list[Record]:
 
 
 def _describe_finding(rows: list[Record]) -> str:
-    """Describe the highest throughput per chip of each machine, of the network that the most machines ran."""
+    """Describe the highest throughput per chip of each machine, of the network that the most
+    machines ran.
+    """
     best = _pick_fastest(
-        [row for row in rows if row["throughput_per_chip"]], "throughput_per_chip", "network", "platform"
+        [row for row in rows if row["throughput_per_chip"]],
+        "throughput_per_chip",
+        "network",
+        "platform",
     )
     if not best:
         return ""
@@ -91,17 +123,25 @@ def _describe_finding(rows: list[Record]) -> str:
         f"{row['throughput_per_chip']:,.0f} on {row['platform']} (batch {row['batch_size']})"
         for row in sorted(chosen, key=lambda row: -float(row["throughput_per_chip"]))
     ]
-    return f"The highest published images/s per chip of {network or UNSTATED} are {join_words(figures)}."
+    return (
+        f"The highest published images/s per chip of {network or UNSTATED} are"
+        f" {join_words(figures)}."
+    )
 
 
 def _describe_published(rows: list[Record]) -> str:
     """Describe the fastest row of each machine and network."""
     if not rows:
         return ""
-    fastest = [FASTEST.format(**row) for row in _pick_fastest(rows, "throughput", "platform", "network")]
+    fastest = [
+        FASTEST.format(**row) for row in _pick_fastest(rows, "throughput", "platform", "network")
+    ]
     networks = Counter(row["network"] or UNSTATED for row in rows)
     counts = join_words(f"{count} rows of {name}" for name, count in networks.items())
-    return f"By machine and network, the fastest published rows are {join_words(fastest)}. Published are {counts}."
+    return (
+        f"By machine and network, the fastest published rows are {join_words(fastest)}. Published"
+        f" are {counts}."
+    )
 
 
 def _describe_remarks(rows: list[Record]) -> list[str]:
@@ -110,7 +150,9 @@ def _describe_remarks(rows: list[Record]) -> list[str]:
     for row in rows:
         machines.setdefault(row["platform"], set()).add(row["remark"])
     return [
-        f"{name}: {remarks.pop()}." for name, remarks in machines.items() if len(remarks) == 1 and remarks != {None}
+        f"{name}: {remarks.pop()}."
+        for name, remarks in machines.items()
+        if len(remarks) == 1 and remarks != {None}
     ]
 
 
@@ -121,31 +163,44 @@ def _describe_measured(rows: list[Record]) -> str:
     suspect = sum(row["suspect"] is not None for row in rows)
     doubt = f"Of these, {suspect} are suspect and crossed out. " if suspect else ""
     return (
-        f"Measured here are {len(rows)} points on {join_words(row['platform'] for row in rows)}, {min(rates):.1f} to "
-        f"{max(rates):.1f} images/s. {doubt}They show that the runner measures, and nothing about an IPU."
+        f"Measured here are {len(rows)} points on {join_words(row['platform'] for row in rows)},"
+        f" {min(rates):.1f} to {max(rates):.1f} images/s. {doubt}They show that the runner"
+        " measures, and nothing about an IPU."
     )
 
 
 def _describe_emulated(rows: list[Record], published: list[Record]) -> str:
     if not rows:
         return "This warehouse has no emulated points."
-    text = f"Emulated, not measured, are {len(rows)} points for {join_words(row['platform'] for row in rows)}."
+    text = (
+        f"Emulated, not measured, are {len(rows)} points for"
+        f" {join_words(row['platform'] for row in rows)}."
+    )
     if doubtful := sum(row["suspect"] is not None for row in rows):
         text += f" Of these, {doubtful} are doubtful (memory) and crossed out."
     references = {
-        (row["platform"], row["batch_size"]): row for row in published if row["network"] == "ResNeXt101-32x4d"
+        (row["platform"], row["batch_size"]): row
+        for row in published
+        if row["network"] == "ResNeXt101-32x4d"
     }
-    pairs = [(row, references[key]) for row in rows if (key := (row["platform"], row["batch_size"])) in references]
+    pairs = [
+        (row, references[key])
+        for row in rows
+        if (key := (row["platform"], row["batch_size"])) in references
+    ]
     if not pairs:
         return f"{text} There is no published row of the same machine and batch size."
     errors = [abs(row["latency_ms"] / reference["latency_ms"] - 1) for row, reference in pairs]
     text += (
-        f" Their latency differs from the published one by {format_percent(median(errors))} in the median and "
-        f"{format_percent(max(errors))} at most."
+        f" Their latency differs from the published one by {format_percent(median(errors))} in the"
+        f" median and {format_percent(max(errors))} at most."
     )
     if any(row["platform"] != "C2" for row, _ in pairs):
         return text
-    return f"{text} This is not evidence, since two numbers of the emulator were fitted on the paper's C2 rows."
+    return (
+        f"{text} This is not evidence, since two numbers of the emulator were fitted on the paper's"
+        " C2 rows."
+    )
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
@@ -155,14 +210,18 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     if emulated:
         min(emulated, key=lambda point: point["batch"])["word"] = "EMULATED"
     # One colour is of a machine and network, and of its set-up where a publisher prints several.
-    published = {(point["machine"], point["series"]) for point in points if point["origin"] == "published"}
+    published = {
+        (point["machine"], point["series"]) for point in points if point["origin"] == "published"
+    }
     counts = Counter(machine for machine, _ in published)
     for point in points:
         several = counts[point["machine"]] > 1
         point["curve"] = f"{point['machine']}: {point['series']}" if several else point["machine"]
     panels = [_draw_panel(alt, points, name, title) for name, title in PANELS.items()]
     title = ("ResNeXt101 inference: published, measured here, and emulated", *_make_key(points))
-    return join_panels(alt, panels, title, 2, legends="shared").properties(data=make_data(alt, points))
+    return join_panels(alt, panels, title, 2, legends="shared").properties(
+        data=make_data(alt, points)
+    )
 
 
 def _make_key(points: Sequence[Record]) -> list[str]:
@@ -194,25 +253,39 @@ def _make_point(row: Record) -> Record:
 
 def _draw_panel(alt: Any, points: Sequence[Record], name: str, title: str) -> Any:
     names = list(dict.fromkeys(point["curve"] for point in points))
-    color = alt.Color("curve:N", title="Machine", scale=make_scale(alt, names, PALETTE.assign(names)))
+    color = alt.Color(
+        "curve:N", title="Machine", scale=make_scale(alt, names, PALETTE.assign(names))
+    )
     x = make_size_axis(alt, "batch", "Batch size of the machine", SIZES)
     figures = [point[name] for point in points if point[name] is not None]
     ends = [min(figures) / MARGIN, max(figures) * MARGIN]
-    y = make_log_axis(alt, "Y", name, title, list_log_ticks(ends[0], ends[1], (1, 3)), ",~g", domain=ends)
+    y = make_log_axis(
+        alt, "Y", name, title, list_log_ticks(ends[0], ends[1], (1, 3)), ",~g", domain=ends
+    )
     base = alt.Chart().encode(x=x, y=y, color=color)
     dashes = make_scale(alt, ORIGIN_DASHES, ORIGIN_DASHES.values())
     dash = alt.StrokeDash("origin:N", title="Origin", scale=dashes)
-    lines = base.mark_line(strokeWidth=1.4, opacity=0.8).encode(detail=["series:N", "machine:N"], strokeDash=dash)
-    word = base.transform_filter("datum.word != ''").mark_text(align="left", dx=-30, dy=22, fontWeight="bold")
+    lines = base.mark_line(strokeWidth=1.4, opacity=0.8).encode(
+        detail=["series:N", "machine:N"], strokeDash=dash
+    )
+    word = base.transform_filter("datum.word != ''").mark_text(
+        align="left", dx=-30, dy=22, fontWeight="bold"
+    )
     layers = alt.layer(lines, *_draw_marks(alt, base, name), word.encode(text="word:N"))
     return layers.properties(width=420, height=360)
 
 
 def _draw_marks(alt: Any, base: Any, name: str) -> list[Any]:
-    shape = alt.Shape("origin:N", title="Origin", scale=make_scale(alt, ORIGIN_SHAPES, ORIGIN_SHAPES.values()))
+    shape = alt.Shape(
+        "origin:N", title="Origin", scale=make_scale(alt, ORIGIN_SHAPES, ORIGIN_SHAPES.values())
+    )
     tooltip = make_tooltips(alt, "machine", "series", "batch", name, "suspect")
-    solid = base.transform_filter("datum.origin != 'emulated'").mark_point(size=50, filled=True, opacity=1)
-    hollow = base.transform_filter("datum.origin == 'emulated'").mark_point(size=200, strokeWidth=1.8, opacity=1)
+    solid = base.transform_filter("datum.origin != 'emulated'").mark_point(
+        size=50, filled=True, opacity=1
+    )
+    hollow = base.transform_filter("datum.origin == 'emulated'").mark_point(
+        size=200, strokeWidth=1.8, opacity=1
+    )
     crossed = base.transform_filter("datum.suspect != '' && datum.origin != 'emulated'")
     crossed_hollow = base.transform_filter("datum.suspect != '' && datum.origin == 'emulated'")
     black = alt.value(PALETTE.ink["mark"])
@@ -240,29 +313,32 @@ PER_CHIP = "Throughput per chip (images/s)"
 MICRO_BATCHES = (1, 2, 3, 4, 5, 6, 8, 16)
 # Sentences about one row of the view, by its columns.
 STEP_RATIO = (
-    "{ratio:.2f} at {c2_micro_batch_size} ({m2000_throughput_per_chip:,.0f} against {c2_throughput_per_chip:,.0f} "
-    "images/s)"
+    "{ratio:.2f} at {c2_micro_batch_size} ({m2000_throughput_per_chip:,.0f} against"
+    " {c2_throughput_per_chip:,.0f} images/s)"
 )
 STEP_PEAKS = (
-    "The chips' 16-bit peaks differ {peak_ratio:.2f} times, and tiles times clock {tile_cycles_ratio:.2f} times."
+    "The chips' 16-bit peaks differ {peak_ratio:.2f} times, and tiles times clock"
+    " {tile_cycles_ratio:.2f} times."
 )
 STEP_BEST = (
-    "Best against best, the ratio is {ratio:.2f}: {m2000_throughput_per_chip:,.0f} images/s at "
-    "{m2000_micro_batch_size} against {c2_throughput_per_chip:,.0f} at {c2_micro_batch_size}. The paper prints no more "
-    "than {largest} per chip, so this ratio is due to the larger batch as well as to the chip."
+    "Best against best, the ratio is {ratio:.2f}: {m2000_throughput_per_chip:,.0f} images/s at"
+    " {m2000_micro_batch_size} against {c2_throughput_per_chip:,.0f} at {c2_micro_batch_size}. The"
+    " paper prints no more than {largest} per chip, so this ratio is due to the larger batch as"
+    " well as to the chip."
 )
 STEP_LATENCY = (
-    "The printed latencies are not comparable. At {c2_micro_batch_size} per chip, the C2's {c2_latency_ms:.2f} ms "
-    "stand for {c2_batches_in_flight:.1f} batches in flight, and the IPU-M2000's {m2000_latency_ms:.2f} ms for "
-    "{m2000_batches_in_flight:.1f}. The C2 completes a batch every {c2_batch_period_ms:.2f} ms and the IPU-M2000 every "
-    "{m2000_batch_period_ms:.2f} ms. No row shows how long the IPU-M2000 takes for one batch alone."
+    "The printed latencies are not comparable. At {c2_micro_batch_size} per chip, the C2's"
+    " {c2_latency_ms:.2f} ms stand for {c2_batches_in_flight:.1f} batches in flight, and the"
+    " IPU-M2000's {m2000_latency_ms:.2f} ms for {m2000_batches_in_flight:.1f}. The C2 completes a"
+    " batch every {c2_batch_period_ms:.2f} ms and the IPU-M2000 every {m2000_batch_period_ms:.2f}"
+    " ms. No row shows how long the IPU-M2000 takes for one batch alone."
 )
 STEP_DIFFERENCES = (
-    "The software differs too: {c2_framework} {c2_sdk_version} with {c2_precision} precision against "
-    "{m2000_framework}, SDK {m2000_sdk_version}, with {m2000_precision}. So does the data (C2: {c2_dataset}; "
-    "IPU-M2000: {m2000_dataset}). With several batches in flight, transfers can overlap. The step is therefore one "
-    "between two published set-ups, not between two chips. The page's PyTorch rows ran the larger 32x8d and are "
-    "excluded."
+    "The software differs too: {c2_framework} {c2_sdk_version} with {c2_precision} precision"
+    " against {m2000_framework}, SDK {m2000_sdk_version}, with {m2000_precision}. So does the data"
+    " (C2: {c2_dataset}; IPU-M2000: {m2000_dataset}). With several batches in flight, transfers can"
+    " overlap. The step is therefore one between two published set-ups, not between two chips. The"
+    " page's PyTorch rows ran the larger 32x8d and are excluded."
 )
 
 
@@ -272,16 +348,25 @@ def _select_step(frames: Frames, **values: str) -> list[Record]:
 
 def summarise_step(frames: Frames) -> str:
     """Describe the ratios at equal micro-batch and of the best rows, and what the rows cannot show."""
-    equal, best, rows = _select_step(frames, pairing=EQUAL), _select_step(frames, pairing=BEST), _select_step(frames)
-    largest = max(row["c2_micro_batch_size"] for row in rows if row["c2_micro_batch_size"] is not None)
+    equal, best, rows = (
+        _select_step(frames, pairing=EQUAL),
+        _select_step(frames, pairing=BEST),
+        _select_step(frames),
+    )
+    largest = max(
+        row["c2_micro_batch_size"] for row in rows if row["c2_micro_batch_size"] is not None
+    )
     ratios, first = [row["ratio"] for row in equal], equal[0]
     return join_paragraphs(
         [
-            f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to {max(ratios):.2f} times the "
-            f"throughput of one of the C2 card on {first['network']}."
+            f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to"
+            f" {max(ratios):.2f} times the throughput of one of the C2 card on {first['network']}."
         ],
         [
-            f"By images per batch and chip, the ratio is {join_words(STEP_RATIO.format(**row) for row in equal)}.",
+            (
+                "By images per batch and chip, the ratio is"
+                f" {join_words(STEP_RATIO.format(**row) for row in equal)}."
+            ),
             STEP_PEAKS.format(**first),
             *(STEP_BEST.format(**row, largest=largest) for row in best),
         ],
@@ -294,7 +379,10 @@ def draw_step(alt: Any, frames: Frames) -> Any:
     points = _make_step_points(_select_step(frames))
     title = (
         "From the C2 card to the IPU-M2000, per chip",
-        "ResNeXt101-32x4d inference, published rows; both times agree where one batch is in flight, as on the C2",
+        (
+            "ResNeXt101-32x4d inference, published rows; both times agree where one batch is in"
+            " flight, as on the C2"
+        ),
     )
     panels = [_draw_step_throughput(alt, points), _draw_step_times(alt, points)]
     return join_panels(alt, panels, title, legend_columns=2)
@@ -326,12 +414,19 @@ def _make_step_base(alt: Any, points: list[Record], y: Any) -> tuple[Any, Any]:
     """Set the axes and the colour of the machine, and return its shape."""
     x = make_size_axis(alt, "micro_batch", "Images per batch and chip", MICRO_BATCHES)
     names = list(MACHINES.values())
-    channels = make_channels(alt, "machine", "Machine", names, PALETTE.assign(names), ["circle", "diamond"])
-    return alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=channels["color"]), channels["shape"]
+    channels = make_channels(
+        alt, "machine", "Machine", names, PALETTE.assign(names), ["circle", "diamond"]
+    )
+    return (
+        alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=channels["color"]),
+        channels["shape"],
+    )
 
 
 def _draw_step_throughput(alt: Any, points: list[Record]) -> Any:
-    base, shape = _make_step_base(alt, points, alt.Y("throughput:Q", title=PER_CHIP, scale=alt.Scale(zero=True)))
+    base, shape = _make_step_base(
+        alt, points, alt.Y("throughput:Q", title=PER_CHIP, scale=alt.Scale(zero=True))
+    )
     tooltip = make_tooltips(alt, "machine", "micro_batch", "throughput", throughput=PER_CHIP)
     marks = base.mark_point(size=80, filled=True, opacity=1).encode(shape=shape, tooltip=tooltip)
     return alt.layer(base.mark_line(), marks).properties(**PANEL, title="Throughput")
@@ -339,12 +434,22 @@ def _draw_step_throughput(alt: Any, points: list[Record]) -> Any:
 
 def _draw_step_times(alt: Any, points: list[Record]) -> Any:
     kinds = {"period": "time between batches", "latency": PRINTED}
-    parts = [{**point, "ms": point[kind], "what": name} for kind, name in kinds.items() for point in points]
-    base, shape = _make_step_base(alt, parts, alt.Y("ms:Q", title="Time (ms)", scale=alt.Scale(zero=True)))
+    parts = [
+        {**point, "ms": point[kind], "what": name}
+        for kind, name in kinds.items()
+        for point in points
+    ]
+    base, shape = _make_step_base(
+        alt, parts, alt.Y("ms:Q", title="Time (ms)", scale=alt.Scale(zero=True))
+    )
     dashes = make_scale(alt, reversed(kinds.values()), [[1, 0], [4, 3]])
     lines = base.mark_line().encode(strokeDash=alt.StrokeDash("what:N", title="Time", scale=dashes))
-    marks = base.encode(shape=shape, tooltip=make_tooltips(alt, "machine", "what", "micro_batch", "ms", "in_flight"))
-    solid = marks.transform_filter(f"datum.what == '{PRINTED}'").mark_point(size=80, filled=True, opacity=1)
+    marks = base.encode(
+        shape=shape, tooltip=make_tooltips(alt, "machine", "what", "micro_batch", "ms", "in_flight")
+    )
+    solid = marks.transform_filter(f"datum.what == '{PRINTED}'").mark_point(
+        size=80, filled=True, opacity=1
+    )
     hollow = marks.transform_filter(f"datum.what != '{PRINTED}'").mark_point(size=80, opacity=1)
     return alt.layer(lines, hollow, solid).properties(**PANEL, title="Time of a batch")
 

@@ -30,22 +30,34 @@ NETWORKS = (
     "BERT-Base",
     "BERT-Large",
 )
-BEST = "{share} on {chip} ({network} {task} at {effective_precision} by {publisher}, {achieved_tflops:.1f} TFLOP/s)"
+BEST = (
+    "{share} on {chip} ({network} {task} at {effective_precision} by {publisher},"
+    " {achieved_tflops:.1f} TFLOP/s)"
+)
 CEILING = "{percent} on {chip} ({component}, {measured:,.1f} of {stated:,.1f} {unit})"
 SMALL_PANEL = {"width": 280, "height": 270}
 X_ENDS, Y_ENDS = (1.0, 1000.0), (1.0, 1000.0)
 TICKS = (1, 10, 100, 1000)
 DATASHEET, DATASHEET_FP8, MEASURED = "datasheet, 16 bits", "datasheet, FP8", "measured"
-PRECISIONS = {DATASHEET: ("16.16", "mixed", "FP16"), DATASHEET_FP8: ("FP8",)}  # of which a datasheet states one peak
+PRECISIONS = {
+    DATASHEET: ("16.16", "mixed", "FP16"),
+    DATASHEET_FP8: ("FP8",),
+}  # of which a datasheet states one peak
 DASHES = {DATASHEET: [1, 0], DATASHEET_FP8: [7, 2], MEASURED: [4, 3]}
 MATRIX, MEMORY = "matrix product at 16 bits", "local memory"
 
 
 def summarise(frames: Frames) -> str:
-    """Describe the highest share of each chip, what microbenchmarks reach of the same peaks, and what is not known."""
+    """Describe the highest share of each chip, what microbenchmarks reach of the same peaks, and
+    what is not known.
+    """
     rows = frames["peak_shares"]
-    clean = rows[(rows["errors"] == 0) & ~rows["precision_doubtful"] & rows["datasheet_share"].notna()]
-    ranked = clean.sort_values(["datasheet_share", "result_id"], ascending=[False, True]).drop_duplicates("chip")
+    clean = rows[
+        (rows["errors"] == 0) & ~rows["precision_doubtful"] & rows["datasheet_share"].notna()
+    ]
+    ranked = clean.sort_values(
+        ["datasheet_share", "result_id"], ascending=[False, True]
+    ).drop_duplicates("chip")
     best = [row for chip in CHIPS for row in make_records(ranked[ranked["chip"] == chip])]
     shares = [BEST.format(**row, share=format_percent(row["datasheet_share"])) for row in best]
     stated = frames["ceilings"].dropna(subset="share")
@@ -63,12 +75,24 @@ def summarise(frames: Frames) -> str:
             f"Microbenchmarks alone reach {join_words(ceilings)} of what is stated.",
         ],
         [
-            "Operations are counted from the architecture, two per multiply-accumulate, and three times that in "
-            "training. Sequences count at full length, also where a source pads shorter ones.",
-            "Intensity assumes that each weight is read once a batch and each result written and read once.",
-            "Only the GC2 and the GC200 have a measured memory bandwidth, so the other panels have no slope.",
-            f"Left out: {format_count(above.sum(), 'row')} above the peak of the printed precision, which R21 flags, "
-            f"and {format_count(doubtful.sum(), 'row')} whose document prints the same throughput at another width.",
+            (
+                "Operations are counted from the architecture, two per multiply-accumulate, and"
+                " three times that in training. Sequences count at full length, also where a source"
+                " pads shorter ones."
+            ),
+            (
+                "Intensity assumes that each weight is read once a batch and each result written"
+                " and read once."
+            ),
+            (
+                "Only the GC2 and the GC200 have a measured memory bandwidth, so the other panels"
+                " have no slope."
+            ),
+            (
+                f"Left out: {format_count(above.sum(), 'row')} above the peak of the printed"
+                f" precision, which R21 flags, and {format_count(doubtful.sum(), 'row')} whose"
+                " document prints the same throughput at another width."
+            ),
         ],
     )
 
@@ -77,18 +101,23 @@ def _describe_finding(best: list[Record]) -> str:
     lowest, *_, highest = sorted(best, key=lambda row: float(row["datasheet_share"]))
     low, high = (format_percent(row["datasheet_share"]) for row in (lowest, highest))
     return (
-        f"No counted network reaches more than {high} of an IPU's datasheet peak at its printed precision: the best of "
-        f"each of {len(best)} chips reaches between {low} ({lowest['chip']}) and {high} ({highest['chip']})."
+        f"No counted network reaches more than {high} of an IPU's datasheet peak at its printed"
+        f" precision: the best of each of {len(best)} chips reaches between {low}"
+        f" ({lowest['chip']}) and {high} ({highest['chip']})."
     )
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
-    """Draw one roofline per chip: networks, the stated peak, and the measured ceilings where there are any."""
+    """Draw one roofline per chip: networks, the stated peak, and the measured ceilings where there
+    are any.
+    """
     panels = [_draw_panel(alt, frames, chip) for chip in CHIPS]
     title = (
         "Achieved FLOP/s of a chip over operations per byte of local memory",
-        "Solid: peak of the datasheet at 16 bits. Long dashes: at FP8. Short dashes: highest measured matrix product "
-        "and memory bandwidth",
+        (
+            "Solid: peak of the datasheet at 16 bits. Long dashes: at FP8. Short dashes: highest"
+            " measured matrix product and memory bandwidth"
+        ),
         "Filled points: FP8, hollow ones: 16 bits. No row with an error flag or a width in doubt",
     )
     pairs = [alt.hconcat(*panels[at : at + 2], spacing=30) for at in (0, 2)]
@@ -99,26 +128,49 @@ def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
     shares = frames["peak_shares"]
     clean = (shares["errors"] == 0) & ~shares["precision_doubtful"] & shares["intensity"].notna()
     rows = shares[(shares["chip"] == chip) & clean]
-    points = [_make_point(row) for row in make_records(rows, ["network", "achieved_tflops", "result_id"])]
-    x = make_log_axis(alt, "X", "intensity", "FLOP per byte (log scale)", TICKS, domain=list(X_ENDS))
-    y = make_log_axis(alt, "Y", "tflops", "TFLOP/s of a chip (log scale)", TICKS, domain=list(Y_ENDS))
+    points = [
+        _make_point(row) for row in make_records(rows, ["network", "achieved_tflops", "result_id"])
+    ]
+    x = make_log_axis(
+        alt, "X", "intensity", "FLOP per byte (log scale)", TICKS, domain=list(X_ENDS)
+    )
+    y = make_log_axis(
+        alt, "Y", "tflops", "TFLOP/s of a chip (log scale)", TICKS, domain=list(Y_ENDS)
+    )
     color = alt.Color("network:N", title="Network", scale=make_scale(alt, NETWORKS, PALETTE.series))
-    shape = alt.Shape("task:N", title="Task", scale=make_scale(alt, ("inference", "training"), ("circle", "diamond")))
-    tooltip = [f"{name}:N" for name in ("network", "task", "publisher", "precision", "batch", "tflops", "share")]
-    base = alt.Chart(make_data(alt, points)).encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
+    shape = alt.Shape(
+        "task:N",
+        title="Task",
+        scale=make_scale(alt, ("inference", "training"), ("circle", "diamond")),
+    )
+    tooltip = [
+        f"{name}:N"
+        for name in ("network", "task", "publisher", "precision", "batch", "tflops", "share")
+    ]
+    base = alt.Chart(make_data(alt, points)).encode(
+        x=x, y=y, color=color, shape=shape, tooltip=tooltip
+    )
     is_fp8 = f"datum.precision == '{PRECISIONS[DATASHEET_FP8][0]}'"
     hollow = base.transform_filter(f"!({is_fp8})").mark_point(size=40, opacity=0.8)
     filled = base.transform_filter(is_fp8).mark_point(size=40, opacity=0.8, filled=True)
-    lines = alt.Chart(make_data(alt, _make_roofs(frames, chip))).mark_line(color=PALETTE.ink["rule"], strokeWidth=1.5)
-    dashes = alt.StrokeDash("kind:N", title="Ceiling", scale=make_scale(alt, DASHES, DASHES.values()))
+    lines = alt.Chart(make_data(alt, _make_roofs(frames, chip))).mark_line(
+        color=PALETTE.ink["rule"], strokeWidth=1.5
+    )
+    dashes = alt.StrokeDash(
+        "kind:N", title="Ceiling", scale=make_scale(alt, DASHES, DASHES.values())
+    )
     roofs = lines.encode(x=x, y=y, detail="roof:N", strokeDash=dashes)
     return alt.layer(roofs, hollow, filled).properties(**SMALL_PANEL, title=chip)
 
 
 def _make_roofs(frames: Frames, chip: str) -> list[Record]:
-    """Make the ends of each ceiling: flat at a peak, rising with the intensity below the memory bandwidth."""
+    """Make the ends of each ceiling: flat at a peak, rising with the intensity below the memory
+    bandwidth.
+    """
     shares, ceilings = frames["peak_shares"], frames["ceilings"]
-    of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("component")["measured"]
+    of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("component")[
+        "measured"
+    ]
     own = shares[shares["chip"] == chip]
     peaks = {
         kind: own.loc[own["effective_precision"].isin(names), "datasheet_peak_tflops"].max()
@@ -135,7 +187,9 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
         slope = float(of_chip[MEMORY]) / 1000  # TB/s is TFLOP/s at one operation a byte
         top = float(peaks[DATASHEET])
         for at in (max(X_ENDS[0], Y_ENDS[0] / slope), top / slope):
-            roofs.append({"roof": "memory", "kind": MEASURED, "intensity": at, "tflops": at * slope})
+            roofs.append(
+                {"roof": "memory", "kind": MEASURED, "intensity": at, "tflops": at * slope}
+            )
     return roofs
 
 
@@ -154,5 +208,9 @@ def _make_point(row: Record) -> Record:
 
 
 ANALYSIS = Analysis(
-    "roofline", "What share of the peak do networks reach?", ("peak_shares", "ceilings"), summarise, build_chart
+    "roofline",
+    "What share of the peak do networks reach?",
+    ("peak_shares", "ceilings"),
+    summarise,
+    build_chart,
 )

@@ -1,4 +1,6 @@
-"""What a larger machine gains in throughput and in MLPerf time to train, over the smallest machine of each curve."""
+"""What a larger machine gains in throughput and in MLPerf time to train, over the smallest machine
+of each curve.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,27 @@ from ipu_results.analyses.analysis import (
     make_records,
     select_clean,
 )
-from ipu_results.analyses.drawing import PANEL, join_panels, make_scale, make_size_axis, make_tooltips
+from ipu_results.analyses.drawing import (
+    PANEL,
+    join_panels,
+    make_scale,
+    make_size_axis,
+    make_tooltips,
+)
 from ipu_results.ground.charts import PALETTE, make_data
 
 TIMES = "Batch, times the smallest machine's"
 THROUGHPUT, MLPERF = "throughput", "mlperf time to train"
-CURVE = ["family", "model", "variant", "dataset", "framework", "sdk_version", "base_sdk_version", "document_id"]
+CURVE = [
+    "family",
+    "model",
+    "variant",
+    "dataset",
+    "framework",
+    "sdk_version",
+    "base_sdk_version",
+    "document_id",
+]
 ORDER = ["round", *CURVE, "chip_count", "result_id"]
 SUPERLINEAR = 1.05  # rule R08 flags efficiencies above it
 CHIPS = (16, 64, 128, 256)
@@ -31,12 +48,12 @@ FIXED, GROWN = "fixed global batch", "grown global batch"
 
 
 FASTER = (
-    "{model} falls from {base[minutes]:.2f} to {minutes:.2f} minutes, {speed_up:.1f} times faster ({linear} of linear) "
-    "with {batch_ratio:.2f} times the global batch."
+    "{model} falls from {base[minutes]:.2f} to {minutes:.2f} minutes, {speed_up:.1f} times faster"
+    " ({linear} of linear) with {batch_ratio:.2f} times the global batch."
 )
 SAMPLES = (
-    "{model} needs {samples:.2f} times the samples at batch size {batch_size:,} instead of {base[batch_size]:,}, which "
-    "alone leaves {left}. Its samples per minute and chip keep {kept}."
+    "{model} needs {samples:.2f} times the samples at batch size {batch_size:,} instead of"
+    " {base[batch_size]:,}, which alone leaves {left}. Its samples per minute and chip keep {kept}."
 )
 
 
@@ -47,14 +64,18 @@ def _select(frames: Frames, measure: str) -> list[Record]:
 
 
 def _select_compared(rows: list[Record]) -> pd.DataFrame:
-    """Select the larger machines whose batch is stated, by whether the global batch is fixed or grown."""
+    """Select the larger machines whose batch is stated, by whether the global batch is fixed or
+    grown.
+    """
     names = {"fixed": FIXED, "grown": GROWN, "grown-with-chips": GROWN}
     frame = pd.DataFrame(rows)
     return frame.assign(batch=frame["batch_growth"].map(names)).dropna(subset="batch")
 
 
 def summarise(frames: Frames) -> str:
-    """Describe what each size keeps of its throughput, then time to train, its samples and the cited entries."""
+    """Describe what each size keeps of its throughput, then time to train, its samples and the
+    cited entries.
+    """
     entries = _select(frames, MLPERF)
     latest, max_chips = (max(row[name] for row in entries) for name in ("round", "chip_count"))
     largest = [row for row in entries if row["round"] == latest and row["chip_count"] == max_chips]
@@ -74,14 +95,19 @@ def summarise(frames: Frames) -> str:
         [_describe_finding(_select(frames, THROUGHPUT))],
         [
             *_describe_throughput(_select(frames, THROUGHPUT)),
-            "MLPerf time to train is a separate measure, here with "
-            f"{pairs[0]['chip_count'] / pairs[0]['base_chip_count']:.0f} times the chips.",
+            (
+                "MLPerf time to train is a separate measure, here with "
+                f"{pairs[0]['chip_count'] / pairs[0]['base_chip_count']:.0f} times the chips."
+            ),
             *(FASTER.format(**row) for row in pairs),
         ],
         [
             "Larger batches need more samples.",
             *(SAMPLES.format(**row) for row in pairs),
-            "Throughput does not include that loss of samples, so it alone does not show what a larger machine saves.",
+            (
+                "Throughput does not include that loss of samples, so it alone does not show what a"
+                " larger machine saves."
+            ),
             "The two measures are never divided by each other.",
         ],
         [_cite(entries), UNVERIFIED, "Speed-up and efficiency are not MLPerf metrics."],
@@ -98,13 +124,14 @@ def _describe_finding(rows: list[Record]) -> str:
     same = _select_comparable(rows)
     max_chips = same["chip_count"].max()
     parts = [
-        f"{format_percent(largest['efficiency'].median())} with a {batch} ({_describe_tests(largest)})"
+        f"{format_percent(largest['efficiency'].median())} with a {batch}"
+        f" ({_describe_tests(largest)})"
         for batch, largest in same[same["chip_count"] == max_chips].groupby("batch")
     ]
     smallest = join_words(str(chips) for chips in sorted(set(same["base_chip_count"])))
     return (
-        f"Each of {max_chips} chips keeps a median of {join_words(parts)} of the training throughput that it has among "
-        f"{smallest}."
+        f"Each of {max_chips} chips keeps a median of {join_words(parts)} of the training"
+        f" throughput that it has among {smallest}."
     )
 
 
@@ -119,17 +146,23 @@ def _describe_throughput(rows: list[Record]) -> list[str]:
     above = larger[larger["efficiency"] > SUPERLINEAR]
     grown = same.loc[same["batch"] == GROWN, "batch_ratio"]
     excluded = (
-        f"{join_words(above['model'])} ({len(above)} rows) is above linear, flagged by R08 and excluded."
+        f"{join_words(above['model'])} ({len(above)} rows) is above linear, flagged by R08 and"
+        " excluded."
         if len(above)
         else ""
     )
     return [
         *(_describe_sizes(batch, group) for batch, group in same.groupby("batch")),
-        "A fixed global batch leaves each chip less work as the machine grows (strong scaling). The grown ones are "
-        f"{grown.min():.2f} to {grown.max():.2f} times the smallest machine's (weak scaling where as many times as the "
-        "chips).",
-        "Both rows of each comparison have one SDK. Each size has other models, and so has each kind of batch, so the "
-        "difference between the two kinds is not that of the batch alone.",
+        (
+            "A fixed global batch leaves each chip less work as the machine grows (strong"
+            f" scaling). The grown ones are {grown.min():.2f} to {grown.max():.2f} times the"
+            " smallest machine's (weak scaling where as many times as the chips)."
+        ),
+        (
+            "Both rows of each comparison have one SDK. Each size has other models, and so has each"
+            " kind of batch, so the difference between the two kinds is not that of the batch"
+            " alone."
+        ),
         excluded,
     ]
 
@@ -145,7 +178,9 @@ def _describe_sizes(batch: str, rows: pd.DataFrame) -> str:
 def _describe_shares(shares: pd.Series) -> str:
     if len(shares) == 1:
         return "one row"
-    return f"from {format_percent(shares.min())} to {format_percent(shares.max())}, {len(shares)} rows"
+    return (
+        f"from {format_percent(shares.min())} to {format_percent(shares.max())}, {len(shares)} rows"
+    )
 
 
 def _cite(entries: list[Record]) -> str:
@@ -153,7 +188,9 @@ def _cite(entries: list[Record]) -> str:
     for name in sorted({row["round"] for row in entries}):
         rows = [row for row in entries if row["round"] == name]
         ids = sorted({row["mlperf_id"] for row in rows if row["mlperf_id"]})
-        inferred = ", inferred" if any(row["mlperf_id_confidence"] == "inferred" for row in rows) else ""
+        inferred = (
+            ", inferred" if any(row["mlperf_id_confidence"] == "inferred" for row in rows) else ""
+        )
         benchmarks = join_words(sorted({row["benchmark"] for row in rows}))
         cited = f"ids {', '.join(ids)}{inferred}" if ids else "ids unknown"
         rounds.append(f"v{name} {rows[0]['division']} {benchmarks} ({cited})")
@@ -161,7 +198,9 @@ def _cite(entries: list[Record]) -> str:
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
-    """Draw efficiency over chips: throughput at a fixed and at a grown global batch, and MLPerf minutes."""
+    """Draw efficiency over chips: throughput at a fixed and at a grown global batch, and MLPerf
+    minutes.
+    """
     rows = _select(frames, THROUGHPUT)
     names = sorted({row["model"] for row in rows})
     panels = [
@@ -170,8 +209,10 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     ]
     title = (
         "Scaling from 16 chips: what each chip keeps",
-        "100 % is linear. Two measures, each over the smallest machine of its own curve; hollow: SDKs differ. "
-        "×: global batch of the larger machines over that of the smallest",
+        (
+            "100 % is linear. Two measures, each over the smallest machine of its own curve;"
+            " hollow: SDKs differ. ×: global batch of the larger machines over that of the smallest"
+        ),
     )
     return join_panels(alt, panels, title, legend_columns=1)
 
@@ -197,7 +238,9 @@ def _draw_throughput(alt: Any, rows: list[Record], names: list[str], batch: str)
     marks = base.mark_point(size=55, strokeWidth=1.5, opacity=0.9).encode(
         shape=alt.Shape("machine:N", title="Machine", scale=alt.Scale(range=["diamond", "circle"])),
         fill=alt.Fill("sdk:N", scale=fills, legend=None),
-        tooltip=make_tooltips(alt, "name", "curve", "chips", "efficiency", "sdk", "batch", sdk="SDK", batch=TIMES),
+        tooltip=make_tooltips(
+            alt, "name", "curve", "chips", "efficiency", "sdk", "batch", sdk="SDK", batch=TIMES
+        ),
     )
     layers = alt.layer(_draw_linear(alt, axes["y"]), lines, marks)
     return layers.properties(**SMALL_PANEL, title=f"Training throughput, {batch}")
@@ -205,7 +248,10 @@ def _draw_throughput(alt: Any, rows: list[Record], names: list[str], batch: str)
 
 def _draw_minutes(alt: Any, rows: list[Record]) -> Any:
     total = [_make_point(row, name) for row, name in zip(rows, _name_entries(rows), strict=True)]
-    samples = [{**point, "efficiency": 100 * row["samples_efficiency"]} for point, row in zip(total, rows, strict=True)]
+    samples = [
+        {**point, "efficiency": 100 * row["samples_efficiency"]}
+        for point, row in zip(total, rows, strict=True)
+    ]
     names = sorted({point["name"] for point in total})
     parts = [
         {**point, "part": part}
@@ -222,7 +268,9 @@ def _draw_minutes(alt: Any, rows: list[Record]) -> Any:
         tooltip=make_tooltips(alt, "name", "part", "chips", "efficiency"),
     )
     layers = alt.layer(_draw_linear(alt, axes["y"]), lines, marks)
-    return layers.properties(**PANEL, title="MLPerf Training time to train, official entries, unverified")
+    return layers.properties(
+        **PANEL, title="MLPerf Training time to train, official entries, unverified"
+    )
 
 
 def _name_entries(rows: list[Record]) -> list[str]:
@@ -237,7 +285,13 @@ def _name_entries(rows: list[Record]) -> list[str]:
 
 def _make_point(row: Record, name: str) -> Record:
     machine = "Bow Pod" if row["family"] == "Bow" else "IPU-POD"
-    curve = [row["model"], row["variant"], row["framework"], machine, f"SDK {row['base_sdk_version']} on the smallest"]
+    curve = [
+        row["model"],
+        row["variant"],
+        row["framework"],
+        machine,
+        f"SDK {row['base_sdk_version']} on the smallest",
+    ]
     return {
         "name": name,
         "result_id": row["result_id"],
@@ -255,7 +309,13 @@ def _make_color(alt: Any, title: str, names: list[str]) -> Any:
 
 
 def _draw_linear(alt: Any, y: Any) -> Any:
-    return alt.Chart(make_data(alt, [{"efficiency": 100}])).mark_rule(color=PALETTE.ink["muted"]).encode(y=y)
+    return (
+        alt.Chart(make_data(alt, [{"efficiency": 100}]))
+        .mark_rule(color=PALETTE.ink["muted"])
+        .encode(y=y)
+    )
 
 
-ANALYSIS = Analysis("scaling", "What do 256 chips gain over 16?", ("scaling",), summarise, build_chart, caveats=2)
+ANALYSIS = Analysis(
+    "scaling", "What do 256 chips gain over 16?", ("scaling",), summarise, build_chart, caveats=2
+)

@@ -1,1 +1,3 @@
-"""Check: gates that refuse invalid rows, the proof that no row was lost, and rules that flag what looks wrong."""
+"""Check: gates that refuse invalid rows, the proof that no row was lost, and rules that flag what
+looks wrong.
+"""

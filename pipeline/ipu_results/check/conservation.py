@@ -1,4 +1,5 @@
-"""Prove that no source row is lost: each is accepted, quarantined or a duplicate, and keeps all its cells.
+"""Prove that no source row is lost: each is accepted, quarantined or a duplicate, and keeps all its
+cells.
 
 The tables that record this are built here, with those that follow from documents and vocabulary.
 """
@@ -50,7 +51,9 @@ class RowCounts:
 
 
 class Fates(NamedTuple):
-    """What became of the source rows of a document, by column; the columns are those of `source_rows`."""
+    """What became of the source rows of a document, by column; the columns are those of
+    `source_rows`.
+    """
 
     table_name: list[str]
     row_number: list[int]
@@ -85,8 +88,14 @@ def list_fates(document: NormalisedDocument) -> Fates:
 
 def list_source_keys(parsed: ParsedDocument) -> list[SourceKey]:
     """Return (table, row number) of every source row that the reader saw."""
-    keys = [key for table in parsed.tables for key in zip(repeat(table.name), table.numbers, strict=False)]
-    keys += [(row.table_name, row.row_number) for row in parsed.problems if row.row_number is not None]
+    keys = [
+        key
+        for table in parsed.tables
+        for key in zip(repeat(table.name), table.numbers, strict=False)
+    ]
+    keys += [
+        (row.table_name, row.row_number) for row in parsed.problems if row.row_number is not None
+    ]
     return keys
 
 
@@ -99,7 +108,10 @@ def count_rows(parsed: ParsedDocument) -> Counter[str]:
 
 
 def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
-    """Compare the tables with the sidecar's. Raises CatalogueError for a lost table or another number of rows."""
+    """Compare the tables with the sidecar's.
+
+    Raises CatalogueError for a lost table or another number of rows.
+    """
     counts = count_rows(parsed)
     for name, expected in document.tables.items():
         if counts[name] != expected.rows:
@@ -107,17 +119,24 @@ def check_expected_tables(document: Document, parsed: ParsedDocument) -> None:
             message = f"{actual}, the sidecar expects {expected.rows}"
             raise CatalogueError(message, document=document.document_id, place=name)
     if document.tables and (unknown := sorted(set(counts) - set(document.tables))):
-        raise CatalogueError(f"the sidecar expects no table {', '.join(unknown)}", document=document.document_id)
+        raise CatalogueError(
+            f"the sidecar expects no table {', '.join(unknown)}", document=document.document_id
+        )
 
 
 def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> RowCounts:
-    """Compare what was read with its fates, row by row and cell by cell. Raises ConservationError."""
+    """Compare what was read with its fates, row by row and cell by cell.
+
+    Raises ConservationError.
+    """
     document_id = document.document.document_id
     read, fates = Counter(list_source_keys(parsed)), list_fates(document)
     actual = Counter(zip(fates.table_name, fates.row_number, strict=True))
     if read != actual:
         lost, added = sorted((read - actual).elements()), sorted((actual - read).elements())
-        raise ConservationError(f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id)
+        raise ConservationError(
+            f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id
+        )
     _check_cells(parsed, document, fates)
     columnar = sum(table.rows.num_rows for table in parsed.columnar)
     if columnar != sum(table.rows.num_rows for table in document.columnar):
@@ -125,7 +144,12 @@ def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> 
             f"{columnar} rows read by column are not those that are published", document=document_id
         )
     status = Counter(fates.status)
-    return RowCounts(read.total() + columnar, status["accepted"] + columnar, status["quarantined"], status["duplicate"])
+    return RowCounts(
+        read.total() + columnar,
+        status["accepted"] + columnar,
+        status["quarantined"],
+        status["duplicate"],
+    )
 
 
 def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: Fates) -> None:
@@ -143,8 +167,13 @@ def _check_cells(parsed: ParsedDocument, document: NormalisedDocument, fates: Fa
     )
     expected -= sum(widths.get(name, 0) * count for name, count in uncited.items())
     sources = document.results.sources
-    accepted = np.bincount(sources.part[~sources.is_duplicate], minlength=len(document.results.parts)).tolist()
-    cited = sum(len(part.converted) * count for part, count in zip(document.results.parts, accepted, strict=True))
+    accepted = np.bincount(
+        sources.part[~sources.is_duplicate], minlength=len(document.results.parts)
+    ).tolist()
+    cited = sum(
+        len(part.converted) * count
+        for part, count in zip(document.results.parts, accepted, strict=True)
+    )
     if expected != cited:
         message = f"{expected} cells in accepted rows, {cited} of them cited"
         raise ConservationError(message, document=document.document.document_id)
@@ -189,10 +218,12 @@ def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd
 
 
 class CellColumns:
-    """The cells of one document by column, filled table by table: each cell is at the place that its result gives it.
+    """The cells of one document by column, filled table by table: each cell is at the place that
+    its result gives it.
 
-    What a text of a column says is an entry; a cell has the number of its entry. The place of a cell is a text joined
-    of two parts, such as "line 29" and ", column 3 (Batch size)", which are numbered as well.
+    What a text of a column says is an entry; a cell has the number of its entry. The place of a
+    cell is a text joined of two parts, such as "line 29" and ", column 3 (Batch size)", which are
+    numbered as well.
     """
 
     def __init__(self, document: NormalisedDocument) -> None:
@@ -248,7 +279,9 @@ class CellColumns:
             bases = second + rows
         else:
             bases = np.zeros(len(rows), int)
-        for column, (field, header, texts) in enumerate(zip(part.fields, table_.columns, table_.texts, strict=True)):
+        for column, (field, header, texts) in enumerate(
+            zip(part.fields, table_.columns, table_.texts, strict=True)
+        ):
             at = places + column
             self.entry[at] = len(self.entries) + np.asarray(texts.codes)[rows]
             self.entries += [
@@ -279,10 +312,22 @@ class CellColumns:
     def to_table(self, ids: Sequence[str]) -> pa.Table:
         """Return `cells` of this document with encoded texts; `ids` are those of its results."""
         entries = zip(*self.entries, strict=True) if self.entries else ([] for _ in NO_ENTRY)
-        own = dict(zip(("column_name", "header", "raw_text", "value", "unit", "factor"), entries, strict=True))
+        own = dict(
+            zip(
+                ("column_name", "header", "raw_text", "value", "unit", "factor"),
+                entries,
+                strict=True,
+            )
+        )
         columns: dict[str, pa.Array] = {
-            **{name: pa.array(own.pop(name), pa.float64()).take(pa.array(self.entry)) for name in ("value", "factor")},
-            **{name: EncodedColumn(self.entry, values).to_dictionary() for name, values in own.items()},
+            **{
+                name: pa.array(own.pop(name), pa.float64()).take(pa.array(self.entry))
+                for name in ("value", "factor")
+            },
+            **{
+                name: EncodedColumn(self.entry, values).to_dictionary()
+                for name, values in own.items()
+            },
             "result_id": EncodedColumn(self.owner + 1, [None, *ids]).to_dictionary(),
             "cell_number": pa.array(self.number, pa.int64()),
             "document_id": self._get_documents().to_dictionary(),
@@ -310,7 +355,9 @@ class CellColumns:
 
 
 def build_cells(documents: Iterable[NormalisedDocument]) -> Iterator[pa.Table]:
-    """Build `cells` of each document with results, in Arrow: it has ten times as many rows as `results`."""
+    """Build `cells` of each document with results, in Arrow: it has ten times as many rows as
+    `results`.
+    """
     for document in documents:
         if document.results:
             yield CellColumns(document).to_table(document.results.ids)
@@ -326,8 +373,12 @@ def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
     return build_frame(table("documents"), [document.record() for document in documents])
 
 
-def build_vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> dict[str, pd.DataFrame]:
-    """Build the tables that vocabulary and schema fill; `columns` is the data dictionary of tables and views."""
+def build_vocabulary_frames(
+    results: pd.DataFrame, vocabulary: Vocabulary
+) -> dict[str, pd.DataFrame]:
+    """Build the tables that vocabulary and schema fill; `columns` is the data dictionary of tables
+    and views.
+    """
     rows = [row for published in TABLES for row in dictionary_rows(published)]
     rows += [row for view in VIEWS for row in dictionary_rows(view)]
     return {
@@ -341,7 +392,9 @@ def build_vocabulary_frames(results: pd.DataFrame, vocabulary: Vocabulary) -> di
 def _build_model_frame(results: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
     """Build `models`: the vocabulary, and each printed name that has no entry in it."""
     entries = vocabulary.list_entries("model")
-    unknown = sorted(set(results["model"].dropna().unique()) - {entry["model"] for entry in entries})
+    unknown = sorted(
+        set(results["model"].dropna().unique()) - {entry["model"] for entry in entries}
+    )
     rows = [{column: entry.get(column) for column in table("models").names} for entry in entries]
     rows += [{"model": word, "source": NOT_IN_VOCABULARY} for word in unknown]
     return build_frame(table("models"), sorted(rows, key=lambda row: str(row["model"])))

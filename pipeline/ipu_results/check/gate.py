@@ -1,6 +1,8 @@
-"""The gates that every row passes: its table's pandera schema, without coercion, then an explicit Arrow schema.
+"""The gates that every row passes: its table's pandera schema, without coercion, then an explicit
+Arrow schema.
 
-A gate is trusted only after a valid row has passed it and five changed copies were refused, each for its own reason.
+A gate is trusted only after a valid row has passed it and five changed copies were refused, each
+for its own reason.
 """
 
 from __future__ import annotations
@@ -65,16 +67,19 @@ class GateFailure(NamedTuple):
 def gate_results(
     documents: Sequence[NormalisedDocument], name: str = "results"
 ) -> tuple[pd.DataFrame, list[NormalisedDocument]]:
-    """Return the frame of the table `name` as far as sources fill it, and the documents with refused rows rejected.
+    """Return the frame of the table `name` as far as sources fill it, and the documents with
+    refused rows rejected.
 
-    Only documents whose kind makes rows of that table are looked at; the others are returned as they are. Call
-    `check_gate` first: a gate that was not seen to refuse is not trusted.
+    Only documents whose kind makes rows of that table are looked at; the others are returned as
+    they are. Call `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
     gathered = table(name).without_derived()
     key = gathered.key[0]
     results = [document.results for document in documents if makes_rows_of(name, document)]
     ids = [result_id for own in results for result_id in own.ids]
-    columns = {column: _concat_column(results, column) for column in gathered.names if column != key}
+    columns = {
+        column: _concat_column(results, column) for column in gathered.names if column != key
+    }
     frame = build_frame_from_columns(gathered, {**columns, key: ids})
     refused: dict[str, GateFailure] = {}
     for failure in find_failures(gathered, frame):
@@ -85,13 +90,16 @@ def gate_results(
     if find_failures(gathered, kept):
         raise GateError(f"rows that passed the gate of {name} fail it without the refused rows")
     return kept, [
-        _move_refused(document, refused) if makes_rows_of(name, document) else document for document in documents
+        _move_refused(document, refused) if makes_rows_of(name, document) else document
+        for document in documents
     ]
 
 
 def _concat_column(results: Sequence[Results], name: str) -> EncodedColumn:
     absent = [EncodedColumn(np.zeros(len(own), np.int32), [None]) for own in results]
-    return EncodedColumn.concat([own.columns.get(name, blank) for own, blank in zip(results, absent, strict=True)])
+    return EncodedColumn.concat(
+        [own.columns.get(name, blank) for own, blank in zip(results, absent, strict=True)]
+    )
 
 
 def makes_rows_of(name: str, document: NormalisedDocument) -> bool:
@@ -99,7 +107,9 @@ def makes_rows_of(name: str, document: NormalisedDocument) -> bool:
     return KINDS[document.document.reader].into == name
 
 
-def _move_refused(document: NormalisedDocument, refused: Mapping[str, GateFailure]) -> NormalisedDocument:
+def _move_refused(
+    document: NormalisedDocument, refused: Mapping[str, GateFailure]
+) -> NormalisedDocument:
     results = document.results
     rejected = [
         fragment.reject(refused[result_id].reason, refused[result_id].message)
@@ -107,20 +117,31 @@ def _move_refused(document: NormalisedDocument, refused: Mapping[str, GateFailur
         if result_id in refused
         for fragment in results[position].fragments
     ]
-    kept = results.take([position for position, result_id in enumerate(results.ids) if result_id not in refused])
+    kept = results.take(
+        [position for position, result_id in enumerate(results.ids) if result_id not in refused]
+    )
     return replace(document, results=kept, rejected=[*document.rejected, *rejected])
 
 
 def check_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
-    """Refuse the build for a row of the pipeline's own tables that fails its gate. Raises GateError.
+    """Refuse the build for a row of the pipeline's own tables that fails its gate.
+
+    Raises GateError.
 
     A key of an Arrow table that repeats in another of its pieces is for the DuckDB file to refuse.
     """
-    pieces = ((name, piece) for name, frame in frames.items() if name != "results" for piece in _divide(frame))
+    pieces = (
+        (name, piece)
+        for name, frame in frames.items()
+        if name != "results"
+        for piece in _divide(frame)
+    )
     for name, frame in pieces:
         if failures := find_failures(table(name), frame):
             document = frame["document_id"][failures[0].row] if "document_id" in frame else None
-            message = f"{name}, row {failures[0].row}: {failures[0].message} ({len(failures)} failures)"
+            message = (
+                f"{name}, row {failures[0].row}: {failures[0].message} ({len(failures)} failures)"
+            )
             raise GateError(message, document=document)
 
 
@@ -139,7 +160,9 @@ def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
     if frame.empty:
         return []
     try:
-        pandera_schema(table).validate(frame, lazy=True, inplace=True)  # nothing is coerced: a copy is not needed
+        pandera_schema(table).validate(
+            frame, lazy=True, inplace=True
+        )  # nothing is coerced: a copy is not needed
     except SchemaErrors as errors:
         return _collect(table, errors.failure_cases)
     return []
@@ -147,11 +170,16 @@ def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
 
 def _collect(table: Table, cases: pd.DataFrame) -> list[GateFailure]:
     failures: dict[tuple[int, str], GateFailure] = {}
-    for column, check, value, index in cases[["column", "check", "failure_case", "index"]].itertuples(index=False):
+    for column, check, value, index in cases[
+        ["column", "check", "failure_case", "index"]
+    ].itertuples(index=False):
         if pd.isna(index):
             raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
         row, reason = int(index), _get_reason(str(column), str(check))
-        failures.setdefault((row, reason), GateFailure(row, reason, _format_message(table, str(column), reason, value)))
+        failures.setdefault(
+            (row, reason),
+            GateFailure(row, reason, _format_message(table, str(column), reason, value)),
+        )
     return sorted(failures.values())
 
 
@@ -161,7 +189,10 @@ def _format_message(table: Table, column: str, reason: str, value: Any) -> str:
     if reason == "repeated-key":
         return f"{' and '.join(table.key)} are also those of another row"
     if reason == _get_reason(column, "{}-not-a-choice"):
-        return f"{column} is {str(value)[:80]!r}, which is not one of {', '.join(table.choices(column))}"
+        return (
+            f"{column} is {str(value)[:80]!r}, which is not one of"
+            f" {', '.join(table.choices(column))}"
+        )
     if column in table.names and reason.replace("-", "_") not in ROW_CHECKS.get(table.name, {}):
         return f"{column} is {str(value)[:80]!r}, which {reason} refuses"
     return f"the row is refused by the check {reason}"
@@ -173,17 +204,28 @@ def _get_reason(column: str, check: str) -> str:
     return check.format(column).replace("_", "-")
 
 
-def check_gate(table: Table, good: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]) -> None:
+def check_gate(
+    table: Table, good: Mapping[str, Any], changes: Mapping[str, Mapping[str, Any]]
+) -> None:
     """Refuse to trust a gate unless `good` passes and each change of it is refused for its reason.
 
-    Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False. Raises GateError.
+    Catches validation that was switched off, such as by PANDERA_VALIDATION_ENABLED=False. Raises
+    GateError.
     """
-    bad = [{**good, table.key[0]: f"{row:016x}", **change} for row, change in enumerate(changes.values(), start=1)]
+    bad = [
+        {**good, table.key[0]: f"{row:016x}", **change}
+        for row, change in enumerate(changes.values(), start=1)
+    ]
     frame = build_frame(table, [good, *bad])
     expected = set(enumerate(changes, start=1))
-    if (actual := {(failure.row, failure.reason) for failure in find_failures(table, frame)}) != expected:
+    if (
+        actual := {(failure.row, failure.reason) for failure in find_failures(table, frame)}
+    ) != expected:
         missed = ", ".join(reason for _, reason in sorted(expected - actual)) or "none"
-        message = f"the gate of {table.name} does not refuse invalid rows (missed: {missed}): is pandera switched off?"
+        message = (
+            f"the gate of {table.name} does not refuse invalid rows (missed: {missed}): is pandera"
+            " switched off?"
+        )
         raise GateError(message)
     keyless = pd.Series([None] * len(frame), dtype=frame_dtypes(table)[table.key[0]])
     try:

@@ -13,7 +13,9 @@ from ipu_results.cli.publish import check_submission, diff, publish, submit, ver
 from ipu_results.cli.sweep import collect, sweep
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="ipu-results", prog_name="ipu-results")
 def main() -> None:
     """Query, build and check the open, verified record of Graphcore IPU performance.

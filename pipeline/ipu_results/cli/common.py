@@ -1,4 +1,6 @@
-"""Shared parts of the commands: one-line errors, `--debug`, common options, progress and findings on stderr."""
+"""Shared parts of the commands: one-line errors, `--debug`, common options, progress and findings
+on stderr.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,17 @@ def echo_text(text: str, err: bool = False) -> None:
 
 def echo_labelled(label: str, text: str) -> None:
     """Print a line on stderr after its label, which has a colour on a terminal."""
-    click.echo(f"{click.style(f'{label}:', fg=LABEL_COLOURS[label])} {escape_unprintable(text)}", err=True)
+    click.echo(
+        f"{click.style(f'{label}:', fg=LABEL_COLOURS[label])} {escape_unprintable(text)}", err=True
+    )
 
 
 def is_wider_than_terminal(text: str) -> bool:
     """Return whether stdout is a terminal that breaks lines of the text."""
-    return sys.stdout.isatty() and max(map(len, text.splitlines())) > shutil.get_terminal_size().columns
+    return (
+        sys.stdout.isatty()
+        and max(map(len, text.splitlines())) > shutil.get_terminal_size().columns
+    )
 
 
 class Failure(click.ClickException):
@@ -55,13 +62,20 @@ class Failure(click.ClickException):
 
 
 class Command(click.Command):
-    """A command with `--debug`, which shows tracebacks instead of one line; `extra` installs what it needs."""
+    """A command with `--debug`, which shows tracebacks instead of one line; `extra` installs what
+    it needs.
+    """
 
     def __init__(self, *args: Any, extra: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.extra = extra
         self.params.append(
-            click.Option(["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error.")
+            click.Option(
+                ["--debug"],
+                is_flag=True,
+                expose_value=False,
+                help="Show the traceback of an error.",
+            )
         )
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -108,7 +122,9 @@ def _print_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def show_line(message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any) -> None:
+        def show_line(
+            message: Warning | str, category: type[Warning], *args: Any, **kwargs: Any
+        ) -> None:
             if issubclass(category, DamagedCommitWarning):
                 echo_labelled("warning", str(message))
             else:
@@ -122,8 +138,12 @@ def _print_warnings() -> Iterator[None]:
 def _format_error(error: Exception, extra: str | None) -> str:
     if isinstance(error, ModuleNotFoundError):
         error = explain_missing(error, extra)
-    if isinstance(error, UnicodeEncodeError):  # Python keeps the bytes of a name that is not UTF-8 as surrogates
-        return escape_unprintable(f"{str(error.object)[:MAX_LINE]}: is not UTF-8; rename the file or folder")
+    if isinstance(
+        error, UnicodeEncodeError
+    ):  # Python keeps the bytes of a name that is not UTF-8 as surrogates
+        return escape_unprintable(
+            f"{str(error.object)[:MAX_LINE]}: is not UTF-8; rename the file or folder"
+        )
     message = escape_line(str(error))
     if isinstance(error, IpuResultsError):
         return message
@@ -131,7 +151,9 @@ def _format_error(error: Exception, extra: str | None) -> str:
 
 
 class Group(click.Group):
-    """A group that lists its commands by section, in the order added, with the whole first sentence of each."""
+    """A group that lists its commands by section, in the order added, with the whole first sentence
+    of each.
+    """
 
     command_class = Command
 
@@ -149,10 +171,16 @@ class Group(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         width = max(map(len, self.commands))  # of the first column, in every section
         for section, commands in self._sections.items():
-            rows = [(own.name or "", " ".join((own.help or "").split("\n\n")[0].split())) for own in commands]
+            rows = [
+                (own.name or "", " ".join((own.help or "").split("\n\n")[0].split()))
+                for own in commands
+            ]
             with formatter.section(section):
                 formatter.write_dl(
-                    [(name.ljust(width), f"{text.split('. ')[0].removesuffix('.')}.") for name, text in rows]
+                    [
+                        (name.ljust(width), f"{text.split('. ')[0].removesuffix('.')}.")
+                        for name, text in rows
+                    ]
                 )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -164,10 +192,14 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
-def format_option(*formats: str, text: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def format_option(
+    *formats: str, text: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option `--format`, the first of the formats by default."""
     kind = click.Choice(formats)
-    return click.option("--format", "output", type=kind, default=formats[0], show_default=True, help=text)
+    return click.option(
+        "--format", "output", type=kind, default=formats[0], show_default=True, help=text
+    )
 
 
 def wait_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -180,7 +212,9 @@ def raw_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _find_warehouse(_: click.Context, __: click.Parameter, value: Path | None) -> Path:
-    """Return the given folder, else `warehouse` in the current folder, else the dataset that came with the package."""
+    """Return the given folder, else `warehouse` in the current folder, else the dataset that came
+    with the package.
+    """
     local = Path("warehouse")
     return value or (local if local.is_dir() else DATASET)
 
@@ -193,20 +227,31 @@ def warehouse_option(function: Callable[..., Any]) -> Callable[..., Any]:
 def _parse_megabytes(_: click.Context, param: click.Parameter, value: float) -> int:
     """Convert a size in MB to bytes."""
     if not 0 < value <= MAX_MEGABYTES:
-        raise click.BadParameter(f"{value:g} is not a size from 0 to {MAX_MEGABYTES:,} MB", param=param)
+        raise click.BadParameter(
+            f"{value:g} is not a size from 0 to {MAX_MEGABYTES:,} MB", param=param
+        )
     return int(value * MEGABYTE)
 
 
 def size_option(function: Callable[..., Any]) -> Callable[..., Any]:
     text = "Refuse a document larger than this many MB."
     return click.option(
-        "--max-size", "max_bytes", default=MAX_BYTES / MEGABYTE, show_default=True, callback=_parse_megabytes, help=text
+        "--max-size",
+        "max_bytes",
+        default=MAX_BYTES / MEGABYTE,
+        show_default=True,
+        callback=_parse_megabytes,
+        help=text,
     )(function)
 
 
 def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
     pages = click.option(
-        "--max-pages", type=click.IntRange(min=1), default=MAX_PAGES, show_default=True, help="Refuse a longer PDF."
+        "--max-pages",
+        type=click.IntRange(min=1),
+        default=MAX_PAGES,
+        show_default=True,
+        help="Refuse a longer PDF.",
     )
     return size_option(pages(function))
 
@@ -218,17 +263,25 @@ def _check_plot_file(_: click.Context, param: click.Parameter, value: Any) -> An
     return value
 
 
-def plot_option(text: str, multiple: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option("--plot", type=FILE, callback=_check_plot_file, multiple=multiple, metavar="FILE", help=text)
+def plot_option(
+    text: str, multiple: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--plot", type=FILE, callback=_check_plot_file, multiple=multiple, metavar="FILE", help=text
+    )
 
 
-def _parse_batch_sizes(_: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+def _parse_batch_sizes(
+    _: click.Context, param: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
     if value is None:
         return None
     try:
         sizes = tuple(int(size) for size in value.split(","))
     except ValueError as error:
-        raise click.BadParameter(f"{value!r} is not a list of batch sizes such as 2,4,6", param=param) from error
+        raise click.BadParameter(
+            f"{value!r} is not a list of batch sizes such as 2,4,6", param=param
+        ) from error
     if not all(0 < size <= LARGEST_BATCH for size in sizes):
         raise click.BadParameter(f"a batch size is from 1 to {LARGEST_BATCH:,}", param=param)
     return sizes
@@ -238,7 +291,9 @@ def batch_sizes_option(text: str) -> Callable[[Callable[..., Any]], Callable[...
     return click.option("--batch-sizes", callback=_parse_batch_sizes, metavar="LIST", help=text)
 
 
-def report_findings(findings: Sequence[str], strict: bool, limit: int | None = 50, where: str = "") -> None:
+def report_findings(
+    findings: Sequence[str], strict: bool, limit: int | None = 50, where: str = ""
+) -> None:
     """Print up to `limit` findings on stderr; `where` names the table that holds the others.
 
     Exits with status 1 if `strict` is set and there are findings.
@@ -252,7 +307,9 @@ def report_findings(findings: Sequence[str], strict: bool, limit: int | None = 5
 
 
 class StatusLine(threading.Thread):
-    """The last line of a terminal: the seconds since the start and the current step, from the first second on."""
+    """The last line of a terminal: the seconds since the start and the current step, from the first
+    second on.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(daemon=True)
@@ -261,7 +318,9 @@ class StatusLine(threading.Thread):
     def run(self) -> None:
         while not self._end.wait(REFRESH_S):
             if (seconds := time.monotonic() - self._began) >= SHOWN_AFTER_S:
-                line = escape_unprintable(f"{seconds:.0f} s  {self.text}")[: shutil.get_terminal_size().columns - 1]
+                line = escape_unprintable(f"{seconds:.0f} s  {self.text}")[
+                    : shutil.get_terminal_size().columns - 1
+                ]
                 print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -272,7 +331,9 @@ class StatusLine(threading.Thread):
 
 @contextmanager
 def show_step(step: str = "", text: str = "") -> Iterator[Callable[[str, str], None]]:
-    """Show the current step on a terminal if it takes longer than a second, and nothing if stderr is not a terminal."""
+    """Show the current step on a terminal if it takes longer than a second, and nothing if stderr
+    is not a terminal.
+    """
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
@@ -290,12 +351,20 @@ def show_step(step: str = "", text: str = "") -> Iterator[Callable[[str, str], N
 
 @contextmanager
 def show_progress(unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many units are done and the time left on a terminal, and nothing if stderr is not a terminal."""
+    """Show how many units are done and the time left on a terminal, and nothing if stderr is not a
+    terminal.
+    """
     if not sys.stderr.isatty():
         yield lambda *_: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -1,4 +1,6 @@
-"""The commands that read the dataset: by SQL, its claims, the questions that it answers, and for programs by MCP."""
+"""The commands that read the dataset: by SQL, its claims, the questions that it answers, and for
+programs by MCP.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,9 @@ from ipu_results.cli import common
 def query(sql: str, warehouse: Path, output: str) -> None:
     """Run one read-only SQL statement over the warehouse.
 
-    It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns` describes every
-    table, view and column. `--format record` prints one line per value; a table that is wider than the terminal is
-    printed in the same way.
+    It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns`
+    describes every table, view and column. `--format record` prints one line per value; a table
+    that is wider than the terminal is printed in the same way.
 
     \b
     Examples:
@@ -58,14 +60,25 @@ def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) 
 @click.argument("claim_id", nargs=-1)
 @common.warehouse_option
 @click.option("--document", help="Only the claims of this document.")
-@click.option("--verdict", callback=_check_verdict, help="Only the claims with this verdict, such as not-supported.")
+@click.option(
+    "--verdict",
+    callback=_check_verdict,
+    help="Only the claims with this verdict, such as not-supported.",
+)
 @common.format_option("table", "csv", "json")
-def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, verdict: str | None, output: str) -> None:
+def claims(
+    claim_id: tuple[str, ...],
+    warehouse: Path,
+    document: str | None,
+    verdict: str | None,
+    output: str,
+) -> None:
     """Print what the documents claim and what the dataset gives for it.
 
-    With CLAIM_ID the claim is printed in full, with its arithmetic. Contradictions between documents are in the table
-    `contradictions`, all recomputed values in the table `recomputations`, the rows that they used in
-    `recomputation_inputs`. The gap is that of the nearest value that counts, in percent of the claimed figure.
+    With CLAIM_ID the claim is printed in full, with its arithmetic. Contradictions between
+    documents are in the table `contradictions`, all recomputed values in the table
+    `recomputations`, the rows that they used in `recomputation_inputs`. The gap is that of the
+    nearest value that counts, in percent of the claimed figure.
 
     \b
     Example:
@@ -96,14 +109,18 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
         click.echo(format_json([page.format_record(claim) for claim in selected]))
     elif output == "csv":
         records = [page.format_record(claim) for claim in selected]
-        texts = [[json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()] for r in records]
+        texts = [
+            [json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()]
+            for r in records
+        ]
         click.echo(format_records(output, page.RECORD_COLUMNS, texts))
     elif claim_id:
         common.echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
         printed = ("claim_id", "figure", "verdict")
         brief = (
-            [*(claim[name] for name in printed), page.format_range(claim), page.format_gap(claim)] for claim in selected
+            [*(claim[name] for name in printed), page.format_range(claim), page.format_gap(claim)]
+            for claim in selected
         )
         click.echo(format_records(output, (*printed, "recomputed", "gap"), brief))
         click.echo(f"{len(selected)} claims", err=True)
@@ -112,7 +129,9 @@ def claims(claim_id: tuple[str, ...], warehouse: Path, document: str | None, ver
 WIDTH = 100  # of a summary, as of the help
 
 
-def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, float]:
+def _parse_settings(
+    _: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, float]:
     settings = {}
     for text in values:
         name, _equals, figure = text.partition("=")
@@ -130,10 +149,17 @@ def _parse_settings(_: click.Context, param: click.Parameter, values: tuple[str,
 @common.warehouse_option
 @common.format_option("table", "csv", "json")
 @click.option(
-    "--set", "settings", multiple=True, callback=_parse_settings, metavar="NAME=NUMBER", help="Set a parameter of it."
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_parse_settings,
+    metavar="NAME=NUMBER",
+    help="Set a parameter of it.",
 )
 @common.plot_option("Draw it to FILE, .svg or .png.")
-def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, float], plot: Path | None) -> None:
+def analyse(
+    name: str | None, warehouse: Path, output: str, settings: dict[str, float], plot: Path | None
+) -> None:
     """Answer one question from the warehouse: print its rows, and a summary of them on stderr.
 
     Without NAME the questions are listed.
@@ -157,10 +183,14 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
     if name not in by_name:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(by_name)}", param_hint="NAME")
     analysis = by_name[name]
-    known = dict.fromkeys(name for view in VIEWS if view.name in analysis.views for name, _ in view.parameters)
+    known = dict.fromkeys(
+        name for view in VIEWS if view.name in analysis.views for name, _ in view.parameters
+    )
     if unknown := sorted(settings.keys() - known):
         choices = f"it has {', '.join(known)}" if known else "it has none"
-        raise click.BadParameter(f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set")
+        raise click.BadParameter(
+            f"{analysis.name} has no parameter {unknown[0]!r}; {choices}", param_hint="--set"
+        )
     with open_warehouse(warehouse) as connection:
         frames = load_frames(connection, analysis, settings)
     summary = summarise(analysis, frames)
@@ -180,9 +210,10 @@ def analyse(name: str | None, warehouse: Path, output: str, settings: dict[str, 
 def mcp(warehouse: Path) -> None:
     """Answer questions of an agent or a program over the Model Context Protocol (MCP), on stdin and stdout.
 
-    A client such as an assistant starts this command and calls its tools: overview, find, provenance, compare,
-    compare_run, claims, check_claimed_figure, expect and sql. Nothing is written, and no file but the dataset is
-    read. What may not be compared is refused with a reason. It ends when stdin does.
+    A client such as an assistant starts this command and calls its tools: overview, find,
+    provenance, compare, compare_run, claims, check_claimed_figure, expect and sql. Nothing is
+    written, and no file but the dataset is read. What may not be compared is refused with a reason.
+    It ends when stdin does.
 
     \b
     Example:
@@ -195,6 +226,8 @@ def mcp(warehouse: Path) -> None:
 
     if sys.stdin.isatty():
         common.echo_text(
-            "serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D ends it", err=True
+            "serving MCP on stdin and stdout, for a client that starts this command; Ctrl-D"
+            " ends it",
+            err=True,
         )
     serve(warehouse)

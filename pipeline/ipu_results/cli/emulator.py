@@ -1,4 +1,6 @@
-"""The commands that predict what an IPU would take, and that compare the emulator with every published row."""
+"""The commands that predict what an IPU would take, and that compare the emulator with every
+published row.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,18 @@ if TYPE_CHECKING:
 
 @click.command("validate-emulator", cls=Command, extra="emulator")
 @warehouse_option
-@click.option("--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@click.option(
+    "--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True
+)
 def validate_emulator(warehouse: Path, output: str) -> None:
     """Recompute calibration, predictions and errors from the warehouse, against published rows and simpler models.
 
-    Training rows are predicted too. They are in no fit, but their figures were known: sets that begin with `train`.
+    Training rows are predicted too. They are in no fit, but their figures were known: sets that
+    begin with `train`.
 
-    Exits 1 if the calibration or a prediction differs from the committed one. Targets that are missed are reported and
-    leave exit status 0. JSON has every row. docs/explanation/emulator.md has all tables and what each constant moves.
+    Exits 1 if the calibration or a prediction differs from the committed one. Targets that are
+    missed are reported and leave exit status 0. JSON has every row. docs/explanation/emulator.md
+    has all tables and what each constant moves.
 
     \b
     Example:
@@ -46,7 +52,12 @@ def validate_emulator(warehouse: Path, output: str) -> None:
       ipu-results validate-emulator --format json
     """
     from ipu_results.emulator.check import load_published_rows, load_training_rows
-    from ipu_results.emulator.check.validation import add_training_json, score_training, to_json, validate
+    from ipu_results.emulator.check.validation import (
+        add_training_json,
+        score_training,
+        to_json,
+        validate,
+    )
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
@@ -54,14 +65,20 @@ def validate_emulator(warehouse: Path, output: str) -> None:
     validation = validate(rows)
     training = score_training(training_rows, [row for row in rows if row.set == "calibration"])
     if output == "json":
-        click.echo(json.dumps(add_training_json(to_json(validation), training), indent=2, ensure_ascii=False))
+        click.echo(
+            json.dumps(
+                add_training_json(to_json(validation), training), indent=2, ensure_ascii=False
+            )
+        )
     else:
         click.echo(_format_table(validation, training))
     _refuse_changes(validation)
 
 
 def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> str:
-    """Return the scores with their targets, the comparisons with simpler models, and what the figures are."""
+    """Return the scores with their targets, the comparisons with simpler models, and what the
+    figures are.
+    """
     from ipu_results.emulator.check.validation import LIMITS
     from ipu_results.ground.text import format_table
 
@@ -75,8 +92,9 @@ def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> 
     lines = [format_table(columns, rows), ""]
     for ratio in validation.compute_ratios():
         lines.append(
-            f"{ratio.development:.1f} times nearer than the {ratio.against} on the development sets, resnext and ten "
-            f"(target {ratio.target:g}): {'met' if ratio.met else 'missed'}; {ratio.blind:.1f} times on the set honest"
+            f"{ratio.development:.1f} times nearer than the {ratio.against} on the development"
+            f" sets, resnext and ten (target {ratio.target:g}): {'met' if ratio.met else 'missed'};"
+            f" {ratio.blind:.1f} times on the set honest"
         )
     lines += ["", _format_training(training), ""]
     return "\n".join([*lines, f"emulated, not measured; calibration {validation.calibration.id}"])
@@ -94,11 +112,23 @@ def _format_training(training: Sequence[TrainingScore]) -> str:
             summarise_errors([each.get_baseline_error(model) for each in members]).median
             for model in members[0].baselines
         ]
-        verdict = ("met" if all(scoring.check_aim(summary)) else "missed") if name == scoring.AIMED else ""
+        verdict = (
+            ("met" if all(scoring.check_aim(summary)) else "missed")
+            if name == scoring.AIMED
+            else ""
+        )
         shares = (summary.median, summary.mean, summary.max, *simple)
         rows.append((name, summary.rows, *(f"{100 * share:.1f}" for share in shares), verdict))
     models = tuple(f"{name}, median %" for name in training[0].baselines)
-    columns = ("training set", "rows", "median %", "MAPE %", "max %", *models, "median 12 %, max 30 %")
+    columns = (
+        "training set",
+        "rows",
+        "median %",
+        "MAPE %",
+        "max %",
+        *models,
+        "median 12 %, max 30 %",
+    )
     return format_table(columns, rows)
 
 
@@ -106,7 +136,10 @@ def _refuse_changes(validation: Validation) -> None:
     if validation.calibration_differs:
         click.echo("error: the warehouse gives another calibration than calibration.toml", err=True)
     for scored in validation.changed_predictions:
-        click.echo(f"error: the prediction of {scored.row.result_id} differs from predictions.csv", err=True)
+        click.echo(
+            f"error: the prediction of {scored.row.result_id} differs from predictions.csv",
+            err=True,
+        )
     if validation.calibration_differs or validation.changed_predictions:
         raise click.exceptions.Exit(1)
 
@@ -121,19 +154,34 @@ class TargetName(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in TARGETS and not value.endswith(TARGET_SUFFIX):
-            self.fail(f"{value!r} is not one of {', '.join(map(repr, TARGETS))} or a {TARGET_SUFFIX} file.", param, ctx)
+            self.fail(
+                f"{value!r} is not one of {', '.join(map(repr, TARGETS))} or a {TARGET_SUFFIX}"
+                " file.",
+                param,
+                ctx,
+            )
         return value
 
 
 @click.command(cls=Command, extra="emulator")
 @click.option(
-    "--target", type=TargetName(), help="c2, m2000, bow-2000, c600, or a TOML file that extends one.  [required]"
+    "--target",
+    type=TargetName(),
+    help="c2, m2000, bow-2000, c600, or a TOML file that extends one.  [required]",
 )
-@batch_sizes_option("Batch sizes over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]")
+@batch_sizes_option(
+    "Batch sizes over all chips.  [default: 2,4,6,8,10,12 on c2, else 4,8,16,32,64]"
+)
 @click.option(
-    "--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in network."
+    "--model",
+    default="resnext101-32x4d",
+    show_default=True,
+    metavar="FILE",
+    help="ONNX file or built-in network.",
 )
-@click.option("--protocol", metavar="NAME", help="Host path.  [default: paper on c2, else tensorflow]")
+@click.option(
+    "--protocol", metavar="NAME", help="Host path.  [default: paper on c2, else tensorflow]"
+)
 @click.option(
     "--set",
     "pairs",
@@ -146,16 +194,26 @@ class TargetName(click.ParamType[str]):
     "shapes",
     multiple=True,
     metavar="NAME=SIZES",
-    help="Sizes of an input with free dimensions, such as ids=N,128, or of one free dimension; repeat for more.",
+    help=(
+        "Sizes of an input with free dimensions, such as ids=N,128, or of one free dimension;"
+        " repeat for more."
+    ),
 )
 @click.option(
     "--sweep",
     "sweeps",
     multiple=True,
     metavar="KEY=A,B,…",
-    help="Predict with each value of a key of --set; repeat for all combinations. Needs --out FILE.csv or .parquet.",
+    help=(
+        "Predict with each value of a key of --set; repeat for all combinations. Needs --out"
+        " FILE.csv or .parquet."
+    ),
 )
-@click.option("--layers", is_flag=True, help="One record per operator of the first batch size, with its split.")
+@click.option(
+    "--layers",
+    is_flag=True,
+    help="One record per operator of the first batch size, with its split.",
+)
 @click.option(
     "--trace",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -172,8 +230,18 @@ class TargetName(click.ParamType[str]):
 @plot_option("Draw the parts of the time as .svg or .png.")
 @training_options
 @click.option("--strict", is_flag=True, help="Exit 1 if the network does not fit.")
-@click.option("--format", "output", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE instead of stdout.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(("table", "csv", "json")),
+    default="table",
+    show_default=True,
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to FILE instead of stdout.",
+)
 def predict(
     target: str | None,
     batch_sizes: tuple[int, ...] | None,
@@ -193,24 +261,27 @@ def predict(
 ) -> None:
     """Predict inference time, or a training step, on an IPU. Needs no IPU; nothing is executed.
 
-    Every figure is emulated: calculated from the architecture with two numbers fitted on the C2 rows of one paper. The
-    band of a latency holds 80 % of measured ones, by the errors on other networks. Figures are also printed where the
-    verdict is DOES-NOT-FIT; stderr then has the bytes of a tile that are needed. Power is for c2 alone, ± 10 % and not
-    validated. On c2 a straight line does as well as this model.
+    Every figure is emulated: calculated from the architecture with two numbers fitted on the C2
+    rows of one paper. The band of a latency holds 80 % of measured ones, by the errors on other
+    networks. Figures are also printed where the verdict is DOES-NOT-FIT; stderr then has the bytes
+    of a tile that are needed. Power is for c2 alone, ± 10 % and not validated. On c2 a straight
+    line does as well as this model.
 
-    FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch, lowest-latency, io-tiles,
-    poptorch-call. Split plans are kept in the user's cache folder, or in the folder that IPU_RESULTS_CACHE names.
+    FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch,
+    lowest-latency, io-tiles, poptorch-call. Split plans are kept in the user's cache folder, or in
+    the folder that IPU_RESULTS_CACHE names.
 
-    Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant of the machine, for
-    example clock, tiles, sram or exchange.bytes. docs/reference/emulator-settings.md lists them and describes the TOML
-    file.
+    Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant
+    of the machine, for example clock, tiles, sram or exchange.bytes.
+    docs/reference/emulator-settings.md lists them and describes the TOML file.
 
-    The first dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape has 1 or N there.
-    An interrupted sweep continues where it stopped when it is started again. docs/how-to/predict-your-own-network.md
-    shows all of this.
+    The first dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape has
+    1 or N there. An interrupted sweep continues where it stopped when it is started again.
+    docs/how-to/predict-your-own-network.md shows all of this.
 
-    --training predicts one step: forward and backward passes of each micro-batch, pipeline, sum over replicas and
-    update, on m2000 or bow-2000 and pods of them. Its errors are larger: docs/explanation/emulator.md has the scores.
+    --training predicts one step: forward and backward passes of each micro-batch, pipeline, sum
+    over replicas and update, on m2000 or bow-2000 and pods of them. Its errors are larger:
+    docs/explanation/emulator.md has the scores.
 
     \b
     Extras:
@@ -244,7 +315,9 @@ def predict(
         _write(_compare(compare, output), out)
         return
     if target is None:
-        raise click.UsageError("Missing option '--target'. Choose c2, m2000, bow-2000 or c600, or name a TOML file.")
+        raise click.UsageError(
+            "Missing option '--target'. Choose c2, m2000, bow-2000 or c600, or name a TOML file."
+        )
     training.refuse_without_training()
     machine, path = _load_machine(target, protocol, pairs, training.training)
     if training.training:
@@ -259,28 +332,43 @@ def predict(
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:
         if out is None or out.suffix.lower() not in (".csv", ".parquet") or layers or trace or plot:
-            raise click.UsageError("--sweep needs --out FILE.csv or FILE.parquet, and no --layers, --trace or --plot.")
+            raise click.UsageError(
+                "--sweep needs --out FILE.csv or FILE.parquet, and no --layers, --trace or --plot."
+            )
         _run_sweep(network, machine, path, sizes, sweeps, out)
         return
     needed = sizes[:1] if layers and plot is None else sizes
     with open_plan_cache() as planner:
         predictions = predict_batches(network, machine, needed, path, planner=planner)
-    profiles = _profile(predictions[0], network, machine, path) if layers or trace is not None else []
+    profiles = (
+        _profile(predictions[0], network, machine, path) if layers or trace is not None else []
+    )
     if plot is not None:
         write_atomically(plot, show.render_parts(predictions, network.name, plot.suffix.lower()))
     if trace is not None:
-        write_atomically(trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode())
+        write_atomically(
+            trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode()
+        )
     _write(format_predictions(predictions, network.name, output, profiles if layers else None), out)
     _report_memory(predictions, strict)
 
 
 def _report_memory(predictions: Sequence[EmulatedFigures], strict: bool) -> None:
     """Name on stderr each batch that does not fit, with the bytes of a tile that it needs and has."""
-    report_findings([each.describe_memory() for each in predictions if each.describe_memory()], strict)
+    report_findings(
+        [each.describe_memory() for each in predictions if each.describe_memory()], strict
+    )
 
 
-def _load_machine(target: str, protocol: str | None, pairs: tuple[str, ...], training: bool) -> tuple[Target, Protocol]:
-    from ipu_results.emulator.settings import apply_settings, load_target_file, parse_pairs, select_protocol
+def _load_machine(
+    target: str, protocol: str | None, pairs: tuple[str, ...], training: bool
+) -> tuple[Target, Protocol]:
+    from ipu_results.emulator.settings import (
+        apply_settings,
+        load_target_file,
+        parse_pairs,
+        select_protocol,
+    )
     from ipu_results.emulator.target import load_target
     from ipu_results.emulator.training import extend_target
 
@@ -299,26 +387,39 @@ def _write(text: str, out: Path | None) -> None:
         write_atomically(out, text.encode())
 
 
-def _select_batch_sizes(batch_sizes: tuple[int, ...] | None, shaped: int | None) -> tuple[int, ...] | None:
+def _select_batch_sizes(
+    batch_sizes: tuple[int, ...] | None, shaped: int | None
+) -> tuple[int, ...] | None:
     """Return the batch sizes of the command line, else the one that `--shape` names."""
     if shaped is None or batch_sizes == (shaped,):
         return batch_sizes
     if batch_sizes is not None:
-        raise click.UsageError(f"--shape begins with {shaped}, but --batch-sizes decides the batch: write N there.")
+        raise click.UsageError(
+            f"--shape begins with {shaped}, but --batch-sizes decides the batch: write N there."
+        )
     return (shaped,)
 
 
-def _profile(prediction: Prediction, network: Network, machine: Target, path: Protocol) -> list[OperatorProfile]:
+def _profile(
+    prediction: Prediction, network: Network, machine: Target, path: Protocol
+) -> list[OperatorProfile]:
     from ipu_results.emulator.prediction import profile_operators
     from ipu_results.emulator.target import load_calibration
 
     program = network(prediction.micro_batch_size)
     io_tiles = path.io_tiles if path.overlapped else 0
-    return profile_operators(prediction, program, machine, load_calibration().fit.superstep, io_tiles)
+    return profile_operators(
+        prediction, program, machine, load_calibration().fit.superstep, io_tiles
+    )
 
 
 def _run_sweep(
-    network: Network, machine: Target, path: Protocol, sizes: tuple[int, ...], sweeps: tuple[str, ...], out: Path
+    network: Network,
+    machine: Target,
+    path: Protocol,
+    sizes: tuple[int, ...],
+    sweeps: tuple[str, ...],
+    out: Path,
 ) -> None:
     from ipu_results.emulator.show import Sweep, parse_sweeps, run_sweep
     from ipu_results.emulator.split import open_plan_cache
@@ -339,5 +440,7 @@ def _compare(paths: tuple[Path, Path], output: str) -> str:
     if output == "table" and not rows:
         return "no difference\n"
     digits = dict.fromkeys(show.COMPARED_FIELDS, 3)
-    cells = round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
+    cells = (
+        round_records(rows, digits) if output == "table" else [list(row.values()) for row in rows]
+    )
     return f"{format_records(output, show.COMPARED_FIELDS, cells)}\n"

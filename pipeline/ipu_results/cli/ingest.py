@@ -39,16 +39,22 @@ def kind_option(kinds: list[str]) -> Callable[[Callable[..., Any]], Callable[...
 @click.command(cls=common.Command, extra="ingest")
 @common.raw_option("Documents and their sidecars.")
 @click.option(
-    "--warehouse", type=common.FOLDER, default="warehouse", show_default=True, help="Where the dataset is written."
+    "--warehouse",
+    type=common.FOLDER,
+    default="warehouse",
+    show_default=True,
+    help="Where the dataset is written.",
 )
 @common.wait_option("builds it")
 @click.option("--strict", is_flag=True, help="Exit 1 if rows were quarantined or captures differ.")
 @common.limit_options
-def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int) -> None:
+def ingest(
+    raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int
+) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
-    The old build stays until the new one is complete, and after any failure. Quarantined rows are named on stderr and
-    leave exit status 0.
+    The old build stays until the new one is complete, and after any failure. Quarantined rows are
+    named on stderr and leave exit status 0.
 
     \b
     Example:
@@ -60,7 +66,9 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int
         from ipu_results.build import IngestConfig
         from ipu_results.build import ingest as run
 
-    pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own allocator keeps 90 MB of what it freed
+    pa.set_memory_pool(
+        pa.system_memory_pool()
+    )  # Arrow's own allocator keeps 90 MB of what it freed
     with exempt_from_collection(), common.show_step() as progress:
         summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
     click.echo(_format_summary(summary))
@@ -76,7 +84,15 @@ def _format_summary(summary: IngestSummary) -> str:
     for document in summary.documents:
         counts = document.rows
         fates = (counts.extracted, counts.accepted, counts.quarantined, counts.duplicates)
-        rows.append((document.document_id, *fates, document.results, *document.flags.values(), document.seconds))
+        rows.append(
+            (
+                document.document_id,
+                *fates,
+                document.results,
+                *document.flags.values(),
+                document.seconds,
+            )
+        )
     total = ("total", *map(sum, list(zip(*rows, strict=True))[1:]))
     return format_table(COLUMNS, [(*row[:-1], round(row[-1], 3)) for row in [*rows, total]])
 
@@ -85,16 +101,29 @@ def _format_summary(summary: IngestSummary) -> str:
 @click.argument("document_id", nargs=-1)
 @common.raw_option("Documents and their sidecars.")
 @click.option(
-    "--timeout", default=TIMEOUT_S, show_default=True, help="Seconds of silence after which a try is given up."
+    "--timeout",
+    default=TIMEOUT_S,
+    show_default=True,
+    help="Seconds of silence after which a try is given up.",
 )
-@click.option("--retries", default=RETRIES, show_default=True, help="Further tries after a temporary failure.")
+@click.option(
+    "--retries", default=RETRIES, show_default=True, help="Further tries after a temporary failure."
+)
 @common.size_option
 @click.option("--strict", is_flag=True, help="Exit 1 if a capture differs from its transcription.")
-def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int, max_bytes: int, strict: bool) -> None:
+def fetch(
+    document_id: tuple[str, ...],
+    raw: Path,
+    timeout: float,
+    retries: int,
+    max_bytes: int,
+    strict: bool,
+) -> None:
     """Download the real documents named in the catalogue into RAW, next to our transcriptions.
 
-    Each download becomes a capture with a sidecar. It is compared with the transcription cell by cell and adds no rows
-    to the results. `ingest` never needs it. Without DOCUMENT_ID, every document with an address is fetched.
+    Each download becomes a capture with a sidecar. It is compared with the transcription cell by
+    cell and adds no rows to the results. `ingest` never needs it. Without DOCUMENT_ID, every
+    document with an address is fetched.
 
     \b
     Example:
@@ -109,14 +138,24 @@ def fetch(document_id: tuple[str, ...], raw: Path, timeout: float, retries: int,
     options = TransferOptions(max_bytes, timeout, retries)
     known = {document.document_id: document for document in select_fetchable(documents)}
     if unknown := [name for name in document_id if name not in known]:
-        raise click.BadParameter(f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}")
-    failed = [name for name in document_id or known if not _fetch_document(known[name], documents, options)]
-    common.report_findings(list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE)
+        raise click.BadParameter(
+            f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}"
+        )
+    failed = [
+        name
+        for name in document_id or known
+        if not _fetch_document(known[name], documents, options)
+    ]
+    common.report_findings(
+        list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE
+    )
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _fetch_document(document: Document, documents: Sequence[Document], options: TransferOptions) -> bool:
+def _fetch_document(
+    document: Document, documents: Sequence[Document], options: TransferOptions
+) -> bool:
     from ipu_results.sources.capture import capture
 
     name = document.document_id
@@ -124,7 +163,10 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
         with common.show_step() as spin:
 
             def progress(done: int, total: int | None) -> None:
-                spin("fetch", f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes")
+                spin(
+                    "fetch",
+                    f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes",
+                )
 
             captured = capture(document, documents, replace(options, progress=progress))
     except IpuResultsError as error:
@@ -143,8 +185,8 @@ def _fetch_document(document: Document, documents: Sequence[Document], options: 
 def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:
     """Print the tables of one document as printed, without building anything.
 
-    FILE may be HTML, PDF or plain text (one cell a line, or `a | b | c` rows). Rows that cannot be read are named on
-    stderr and make the exit status 1.
+    FILE may be HTML, PDF or plain text (one cell a line, or `a | b | c` rows). Rows that cannot be
+    read are named on stderr and make the exit status 1.
 
     \b
     Example:
@@ -160,7 +202,10 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
     for problem in reading.problems:
         common.echo_labelled("error", format_problem(file.name, problem))
     if reading.problems and not reading.tables:
-        click.echo("next: ipu-results add FILE drafts the header entry of each table that is not known", err=True)
+        click.echo(
+            "next: ipu-results add FILE drafts the header entry of each table that is not known",
+            err=True,
+        )
     if reading.problems:
         raise click.exceptions.Exit(1)
 
@@ -183,16 +228,20 @@ PREVIEW_COLUMNS = {
 @common.raw_option("Documents and their sidecars.")
 @kind_option([name for name, kind in KINDS.items() if kind.is_ingested and not kind.local])
 @click.option("--dry-run", is_flag=True, help="Show rows, quarantine and flags; write nothing.")
-@click.option("--force", is_flag=True, help="Draft an existing sidecar again; what was filled in is kept.")
+@click.option(
+    "--force", is_flag=True, help="Draft an existing sidecar again; what was filled in is kept."
+)
 @common.limit_options
 def add(dry_run: bool, **options: Any) -> None:
     """Draft the sidecar of FILE, a new document, as FILE.toml.
 
-    The draft has the sha256, the kind and the tables that were recognised. What a person must fill in begins with TODO.
-    Every word that the vocabulary does not have is named with the nearest known one. If no header is known, the entry
-    for schema/vocabulary/table_headers.toml is drafted instead and the exit status is 1.
+    The draft has the sha256, the kind and the tables that were recognised. What a person must fill
+    in begins with TODO. Every word that the vocabulary does not have is named with the nearest
+    known one. If no header is known, the entry for schema/vocabulary/table_headers.toml is drafted
+    instead and the exit status is 1.
 
-    --dry-run reads FILE with its sidecar, or with a drafted one, and shows what it would add. It writes nothing.
+    --dry-run reads FILE with its sidecar, or with a drafted one, and shows what it would add. It
+    writes nothing.
 
     \b
     Example:
@@ -209,7 +258,9 @@ def add(dry_run: bool, **options: Any) -> None:
 
         headers = draft_headers(config)
         if headers:
-            click.echo(f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}")
+            click.echo(
+                f"Add this to {HEADERS} with each TODO filled in, and run again:\n\n{headers}"
+            )
         advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
         click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
         raise click.exceptions.Exit(1) from error
@@ -223,10 +274,15 @@ def _draft(config: AddConfig) -> list[str]:
 
     draft = add_source(config)
     lines = [f"{config.file}: {draft.entry['reader']}, sha256 {draft.entry['sha256'][:12]}…"]
-    lines += [f"table {name}: {rows} {'row' if rows == 1 else 'rows'}" for name, rows in draft.tables.items()]
+    lines += [
+        f"table {name}: {rows} {'row' if rows == 1 else 'rows'}"
+        for name, rows in draft.tables.items()
+    ]
     lines += [f"not readable: {problem}" for problem in draft.problems]
     lines += _format_words(draft.words)
-    lines.append(f"wrote {draft.sidecar}: fill in {', '.join(list_placeholders(draft.entry)) or 'nothing'}")
+    lines.append(
+        f"wrote {draft.sidecar}: fill in {', '.join(list_placeholders(draft.entry)) or 'nothing'}"
+    )
     if not config.file.resolve().is_relative_to(config.raw.resolve()):
         lines.append(f"{config.file.name} is not in {config.raw}: move it there with its sidecar")
     return [*lines, f"next: ipu-results add {config.file} --dry-run"]
@@ -238,8 +294,9 @@ def _preview(config: AddConfig) -> list[str]:
     preview = preview_source(config)
     rows = preview.rows
     lines = [
-        f"{preview.document_id}: {rows.extracted} rows, {rows.accepted} accepted, {rows.quarantined} quarantined, "
-        f"{rows.duplicates} duplicates; {len(preview.results)} results, {len(preview.flags)} flags"
+        f"{preview.document_id}: {rows.extracted} rows, {rows.accepted} accepted,"
+        f" {rows.quarantined} quarantined, {rows.duplicates} duplicates; {len(preview.results)}"
+        f" results, {len(preview.flags)} flags"
     ]
     for name, columns in PREVIEW_COLUMNS.items():
         lines += _format_frame(name, getattr(preview, name), columns)
@@ -282,17 +339,33 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
 @click.argument("path")
 @common.format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
 @click.option("--out", type=common.FILE, help="Write to FILE instead of stdout.")
-@click.option("--runs", is_flag=True, help="One record per log file, with its sha256, instead of one per entry.")
 @click.option(
-    "--round", "round_", callback=_parse_round, help="Round of a checkout whose folder names none, such as 2.0."
+    "--runs",
+    is_flag=True,
+    help="One record per log file, with its sha256, instead of one per entry.",
+)
+@click.option(
+    "--round",
+    "round_",
+    callback=_parse_round,
+    help="Round of a checkout whose folder names none, such as 2.0.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Processes that read logs; an archive is read by one.  [default: one per core and 500 entries]",
+    help=(
+        "Processes that read logs; an archive is read by one.  [default: one per core and 500"
+        " entries]"
+    ),
 )
-@click.option("--dask", metavar="ADDRESS", help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.")
-@click.option("--retrieved", type=DAY, help="Day on which PATH was downloaded, for the attribution.")
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.",
+)
+@click.option(
+    "--retrieved", type=DAY, help="Day on which PATH was downloaded, for the attribution."
+)
 @click.option("--strict", is_flag=True, help="Exit 1 when there is any finding.")
 def mlperf(
     path: str,
@@ -307,12 +380,13 @@ def mlperf(
 ) -> None:
     """Score every entry of the official MLPerf Training results under PATH, by the official rule.
 
-    PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to. Logs that do not
-    count, missing logs and files that cannot be read are listed on stderr and leave exit status 0.
+    PATH is a checkout of one round (v0.7 to v5.1), or a folder of several. It is never written to.
+    Logs that do not count, missing logs and files that cannot be read are listed on stderr and
+    leave exit status 0.
 
-    PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass and not unpacked,
-    or any URL that fsspec knows. With --dask the workers of the cluster read the logs. PATH must then be a URL or a
-    folder that they see.
+    PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass
+    and not unpacked, or any URL that fsspec knows. With --dask the workers of the cluster read the
+    logs. PATH must then be a URL or a folder that they see.
 
     \b
     Extras:
@@ -341,11 +415,17 @@ def mlperf(
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
     if dask is not None and is_single_archive(path):
-        raise click.UsageError("--dask cannot read an archive, which is one stream; unpack it where the workers see it")
+        raise click.UsageError(
+            "--dask cannot read an archive, which is one stream; unpack it where the workers see it"
+        )
     if dask is not None and workers is not None:
-        raise click.UsageError("--workers counts local processes and --dask has its own; pass only one of them")
+        raise click.UsageError(
+            "--workers counts local processes and --dask has its own; pass only one of them"
+        )
     if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
-        raise click.UsageError("--out is inside PATH, which is never written to; choose another file")
+        raise click.UsageError(
+            "--out is inside PATH, which is never written to; choose another file"
+        )
     pool = ProcessPool(workers, ENTRIES_PER_WORKER) if dask is None else DaskCluster(dask)
     with common.show_progress("MB" if is_single_archive(path) else "entries") as progress:
         scored = score_path(path, pool, digests=True, round_=round_, progress=progress)

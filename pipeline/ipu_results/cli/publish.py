@@ -20,19 +20,35 @@ RECORDS = "docs/releases"
 @click.command(cls=common.Command)
 @click.option("--version", help="MAJOR.MINOR.PATCH. Default: that of the repository.")
 @click.option(
-    "--out", type=common.FOLDER, default="release", show_default=True, help="Folder that becomes the release."
+    "--out",
+    type=common.FOLDER,
+    default="release",
+    show_default=True,
+    help="Folder that becomes the release.",
 )
 @click.option("--previous", type=common.FOLDER, help="Previous release. Default: the one in OUT.")
 @click.option("--warehouse", type=common.FOLDER, default="warehouse", show_default=True)
 @click.option(
-    "--corrections", type=common.FILE, metavar="FILE", help="TOML file that gives the reason for each removed row."
+    "--corrections",
+    type=common.FILE,
+    metavar="FILE",
+    help="TOML file that gives the reason for each removed row.",
 )
-@click.option("--date", "day", type=DAY, metavar="YYYY-MM-DD", help="Date of publication. Default: today in UTC.")
+@click.option(
+    "--date",
+    "day",
+    type=DAY,
+    metavar="YYYY-MM-DD",
+    help="Date of publication. Default: today in UTC.",
+)
 @common.wait_option("publishes there")
 @click.option(
     "--record",
     type=common.FOLDER,
-    help=f"Folder for VERSION.json, which says what changed. Default: {RECORDS} where there is such a folder.",
+    help=(
+        f"Folder for VERSION.json, which says what changed. Default: {RECORDS} where there is such"
+        " a folder."
+    ),
 )
 def publish(
     version: str | None,
@@ -46,9 +62,10 @@ def publish(
 ) -> None:
     """Make OUT a release of the warehouse: tables in three formats, descriptors, dataset card and checksums.
 
-    The version must fit the change since the previous release: major for changed or removed figures, rows or columns,
-    minor for new ones, patch for descriptions. It is that of pyproject.toml, so raise it there first. Removed rows need
-    a reason in the corrections file. A release in OUT is replaced as a whole or not at all.
+    The version must fit the change since the previous release: major for changed or removed
+    figures, rows or columns, minor for new ones, patch for descriptions. It is that of
+    pyproject.toml, so raise it there first. Removed rows need a reason in the corrections file. A
+    release in OUT is replaced as a whole or not at all.
 
     \b
     Example:
@@ -66,7 +83,10 @@ def publish(
     with common.show_step() as progress:
         published = release.publish(request, progress)
     decision = published.decision
-    changes = [escape_unprintable(f"  {change.level}: {change.what}") for change in decision.changes[:MAX_CHANGES]]
+    changes = [
+        escape_unprintable(f"  {change.level}: {change.what}")
+        for change in decision.changes[:MAX_CHANGES]
+    ]
     if (more := len(decision.changes) - MAX_CHANGES) > 0:
         changes.append(f"  and {more} more, see release.json")
     sizes = f"{published.files} files, {published.size_bytes:,} bytes, {published.rows:,} rows"
@@ -81,8 +101,9 @@ def publish(
 def verify(folder: Path, output: str) -> None:
     """Check a release: every byte, row and description, in Parquet, CSV and DuckDB and in every descriptor.
 
-    Each problem is one line on stderr, and the exit status is then 1. Notes on stderr say what could not be checked:
-    text files that other code wrote, and a release that someone rewrote as a whole. Only a signature finds that.
+    Each problem is one line on stderr, and the exit status is then 1. Notes on stderr say what
+    could not be checked: text files that other code wrote, and a release that someone rewrote as a
+    whole. Only a signature finds that.
 
     \b
     Example:
@@ -134,30 +155,50 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
 
     with common.show_step("read", f"{old} {new}") as progress:
         difference = diff_releases(old, new, limit, progress)
-    format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[output]
+    format_diff = {"text": format_diff_text, "json": format_diff_json, "html": format_diff_html}[
+        output
+    ]
     click.echo(format_diff(difference))
 
 
 DEFAULTS = "COLUMN=TEXT"
 
 
-def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+def _parse_defaults(
+    _: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> dict[str, str]:
     from ipu_results.submission.bundle import COLUMNS
 
     pairs = [text.partition("=") for text in value]
     for name, sign, text in pairs:
         if not sign or not text or name not in COLUMNS or name == "value":
             known = ", ".join(column for column in COLUMNS if column != "value")
-            raise click.BadParameter(f"{name!r} is not {DEFAULTS}; the columns are {known}", param=param)
+            raise click.BadParameter(
+                f"{name!r} is not {DEFAULTS}; the columns are {known}", param=param
+            )
     return {name: text for name, _, text in pairs}
 
 
 @click.command(cls=common.Command, extra="ingest")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="RUN|FILES...")
-@click.option("--who", "name", required=True, metavar="NAME", help="Who measured; published with the figures.")
-@click.option("--licence", required=True, metavar="SPDX", help="Licence of the figures, such as CC-BY-4.0.")
+@click.argument(
+    "paths",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, path_type=Path),
+    metavar="RUN|FILES...",
+)
+@click.option(
+    "--who", "name", required=True, metavar="NAME", help="Who measured; published with the figures."
+)
+@click.option(
+    "--licence", required=True, metavar="SPDX", help="Licence of the figures, such as CC-BY-4.0."
+)
 @click.option("--how", required=True, metavar="TEXT", help="How it was measured, in plain words.")
-@click.option("--machine", metavar="TEXT", help="The machine in words.  [default: the platforms of the figures]")
+@click.option(
+    "--machine",
+    metavar="TEXT",
+    help="The machine in words.  [default: the platforms of the figures]",
+)
 @click.option(
     "--relation",
     type=click.Choice(("none", "maker", "employee", "customer", "partner")),
@@ -168,21 +209,48 @@ def _parse_defaults(_: click.Context, param: click.Parameter, value: tuple[str, 
 @click.option("--orcid", metavar="ID", help="Your ORCID iD.")
 @click.option("--affiliation", metavar="TEXT", help="Where you work.")
 @click.option("--contact", metavar="TEXT", help="How to reach you; published.")
-@click.option("--account", metavar="LOGIN", help="Your account on GitHub, if you hand in by pull request.")
-@click.option("--set", "defaults", multiple=True, callback=_parse_defaults, metavar=DEFAULTS, help="Fill blank cells.")
-@click.option("--adapter", metavar="NAME", help="The form of the files, if their content suits several.")
 @click.option(
-    "--new-word", "new_words", multiple=True, metavar="WORD", help="A name that the record does not know yet."
+    "--account", metavar="LOGIN", help="Your account on GitHub, if you hand in by pull request."
 )
-@click.option("--out", type=common.FOLDER, default="submissions", show_default=True, help="Folder for <who>/<id>/.")
-@click.option("--raw", type=common.FOLDER, default="raw", show_default=True, help="Submissions that are here already.")
+@click.option(
+    "--set",
+    "defaults",
+    multiple=True,
+    callback=_parse_defaults,
+    metavar=DEFAULTS,
+    help="Fill blank cells.",
+)
+@click.option(
+    "--adapter", metavar="NAME", help="The form of the files, if their content suits several."
+)
+@click.option(
+    "--new-word",
+    "new_words",
+    multiple=True,
+    metavar="WORD",
+    help="A name that the record does not know yet.",
+)
+@click.option(
+    "--out",
+    type=common.FOLDER,
+    default="submissions",
+    show_default=True,
+    help="Folder for <who>/<id>/.",
+)
+@click.option(
+    "--raw",
+    type=common.FOLDER,
+    default="raw",
+    show_default=True,
+    help="Submissions that are here already.",
+)
 @common.warehouse_option
 def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **options: Any) -> None:
     """Make a bundle of your figures: a run folder of `sweep`, or files that an adapter reads.
 
-    The bundle holds the figures as they were printed, who measured them, under which licence and how, the environment,
-    and the sha256 of your files. Your files are not in it. A bundle that would be refused is not written. Nothing is
-    uploaded.
+    The bundle holds the figures as they were printed, who measured them, under which licence and
+    how, the environment, and the sha256 of your files. Your files are not in it. A bundle that
+    would be refused is not written. Nothing is uploaded.
 
     \b
     Example:
@@ -204,25 +272,38 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
         raise SubmissionError("exists already, with the same content", place=str(folder))
     write_bundle(folder, files)
     common.echo_text(
-        f"wrote {folder}; next: ipu-results check-submission {folder}, then a pull request with raw/submissions/{place}"
+        f"wrote {folder}; next: ipu-results check-submission {folder}, then a pull request with"
+        f" raw/submissions/{place}"
     )
 
 
 @click.command("check-submission", cls=common.Command, extra="ingest")
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="DIR|ZIP")
 @common.format_option("text", "json")
-@click.option("--lay", is_flag=True, help="Lay accepted bundles in RAW/submissions, for the next ingest.")
+@click.option(
+    "--lay", is_flag=True, help="Lay accepted bundles in RAW/submissions, for the next ingest."
+)
 @click.option("--account", metavar="LOGIN", help="Account on GitHub that hands the bundle in.")
-@click.option("--raw", type=common.FOLDER, default="raw", show_default=True, help="Submissions that are here already.")
+@click.option(
+    "--raw",
+    type=common.FOLDER,
+    default="raw",
+    show_default=True,
+    help="Submissions that are here already.",
+)
 @common.warehouse_option
-def check_submission(path: Path, output: str, lay: bool, account: str | None, raw: Path, warehouse: Path) -> None:
+def check_submission(
+    path: Path, output: str, lay: bool, account: str | None, raw: Path, warehouse: Path
+) -> None:
     """Check a bundle, or a folder of bundles <who>/<id>/, and show what it would publish.
 
-    A bundle is data: nothing of it is executed, no link is followed, nothing is downloaded. You get every reason for
-    which it is refused, flags, the nearest rows of the record, and the rows that it would publish. Exit 1 if one is
-    refused. In a folder of bundles, those that RAW has already are left out.
+    A bundle is data: nothing of it is executed, no link is followed, nothing is downloaded. You get
+    every reason for which it is refused, flags, the nearest rows of the record, and the rows that
+    it would publish. Exit 1 if one is refused. In a folder of bundles, those that RAW has already
+    are left out.
 
-    --lay writes the accepted bundles to RAW/submissions/<who>/<id>/ with a sidecar, which the next `ingest` reads.
+    --lay writes the accepted bundles to RAW/submissions/<who>/<id>/ with a sidecar, which the next
+    `ingest` reads.
 
     \b
     Example:

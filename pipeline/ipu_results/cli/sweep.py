@@ -1,4 +1,5 @@
-"""The commands that measure, or emulate, the inference sweep on this machine, and that merge runs of many machines.
+"""The commands that measure, or emulate, the inference sweep on this machine, and that merge runs
+of many machines.
 
 Stderr shows a progress bar on a terminal, else a line for each stage and round.
 """
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 
 class SweepLines(Progress):
-    """Shows the progress of a sweep. `bar` is rich's progress bar, None where stderr is not a terminal."""
+    """Shows the progress of a sweep.
+
+    `bar` is rich's progress bar, None where stderr is not a terminal.
+    """
 
     def __init__(self, bar: Any = None) -> None:
         self._bar, self._round = bar, -1
@@ -49,7 +53,9 @@ class SweepLines(Progress):
             self._bar.update(self._task, description=what, completed=done, total=total, left=left)
         elif visit.round != self._round:
             self._round = visit.round
-            click.echo(f"round {visit.round + 1}: {done} of {total} blocks measured, {left}", err=True)
+            click.echo(
+                f"round {visit.round + 1}: {done} of {total} blocks measured, {left}", err=True
+            )
 
     def warn(self, what: str) -> None:
         click.echo(f"warning: {what}", err=True)
@@ -77,17 +83,59 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
 
 @click.command(cls=common.Command, extra="runner")
 @click.option("--backend", type=click.Choice(("auto", *NAMES)), default="auto", show_default=True)
-@click.option("--device", metavar="NAME", help="Device of the backend, as --list-devices prints it.")
-@click.option("--target", type=click.Choice(TARGETS), default="c2", show_default=True, help="Machine to emulate.")
-@common.batch_sizes_option("Batches over all sessions.  [default: 2,4,6,8,10,12; 4,8,16,32,64 on four emulated chips]")
-@click.option("--model", default="resnext101-32x4d", show_default=True, metavar="FILE", help="ONNX file or built-in.")
-@click.option("--network", metavar="NAME", help="Network in an ONNX file, such as resnet50. [default: the file's name]")
-@click.option("--sequence-length", type=click.IntRange(min=1), help="Tokens of a text.  [default: the model's, or 128]")
-@click.option("--precision", type=click.Choice(PRECISIONS), help="Requested precision.  [default: the backend's own]")
-@click.option("--images", type=common.FOLDER, help="JPEG and PNG files to feed.  [default: seeded ones are generated]")
-@click.option("--sessions", type=click.IntRange(min=1), help="Processes that share a batch.  [default: 2; one a chip]")
-@click.option("--threads", type=click.IntRange(min=1), help="Of each session.  [default: its share of the cores]")
-@click.option("--pipeline", type=click.Choice(("overlap", "serial")), default="overlap", show_default=True)
+@click.option(
+    "--device", metavar="NAME", help="Device of the backend, as --list-devices prints it."
+)
+@click.option(
+    "--target",
+    type=click.Choice(TARGETS),
+    default="c2",
+    show_default=True,
+    help="Machine to emulate.",
+)
+@common.batch_sizes_option(
+    "Batches over all sessions.  [default: 2,4,6,8,10,12; 4,8,16,32,64 on four emulated chips]"
+)
+@click.option(
+    "--model",
+    default="resnext101-32x4d",
+    show_default=True,
+    metavar="FILE",
+    help="ONNX file or built-in.",
+)
+@click.option(
+    "--network",
+    metavar="NAME",
+    help="Network in an ONNX file, such as resnet50. [default: the file's name]",
+)
+@click.option(
+    "--sequence-length",
+    type=click.IntRange(min=1),
+    help="Tokens of a text.  [default: the model's, or 128]",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(PRECISIONS),
+    help="Requested precision.  [default: the backend's own]",
+)
+@click.option(
+    "--images",
+    type=common.FOLDER,
+    help="JPEG and PNG files to feed.  [default: seeded ones are generated]",
+)
+@click.option(
+    "--sessions",
+    type=click.IntRange(min=1),
+    help="Processes that share a batch.  [default: 2; one a chip]",
+)
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Of each session.  [default: its share of the cores]",
+)
+@click.option(
+    "--pipeline", type=click.Choice(("overlap", "serial")), default="overlap", show_default=True
+)
 @click.option(
     "--budget",
     "budget_s",
@@ -95,15 +143,48 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
     help="Begin no round after this many seconds.  [default: 90, after six]",
 )
 @click.option("--rounds", type=click.IntRange(min=1), help="Exactly this many rounds.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the order of the blocks.")
-@click.option("--quick", is_flag=True, help="Two short rounds of two batch sizes: shows that it runs, not how fast.")
-@click.option("--power-cmd", "power_command", metavar="CMD", help="Prints the watts of a wall meter, run every second.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the order of the blocks."
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Two short rounds of two batch sizes: shows that it runs, not how fast.",
+)
+@click.option(
+    "--power-cmd",
+    "power_command",
+    metavar="CMD",
+    help="Prints the watts of a wall meter, run every second.",
+)
 @click.option("--power-declared", type=float, metavar="W", help="Watts to state as declared.")
 @click.option("--python", metavar="FILE", help="Interpreter that has PopART or PopTorch.")
-@click.option("--option", "options", multiple=True, metavar="NAME=JSON", help="Passed to the backend; repeatable.")
-@click.option("--out", type=common.FOLDER, default=RUNS, show_default=True, help="Folder to append the run to.")
-@click.option("--resume", is_flag=False, flag_value=LATEST, metavar="[RUN_ID]", help="Go on with an interrupted run.")
-@click.option("--list-devices", is_flag=True, help="List every device of every backend, and why it cannot be used.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Passed to the backend; repeatable.",
+)
+@click.option(
+    "--out",
+    type=common.FOLDER,
+    default=RUNS,
+    show_default=True,
+    help="Folder to append the run to.",
+)
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value=LATEST,
+    metavar="[RUN_ID]",
+    help="Go on with an interrupted run.",
+)
+@click.option(
+    "--list-devices",
+    is_flag=True,
+    help="List every device of every backend, and why it cannot be used.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would run where, and run nothing.")
 @common.plot_option("Draw published and new points as .svg or .png; repeatable.", multiple=True)
 @click.option(
@@ -111,9 +192,13 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
     type=common.FOLDER,
     default="warehouse",
     show_default=True,
-    help="Published rows to compare with; those of the installed dataset if this folder is missing.",
+    help=(
+        "Published rows to compare with; those of the installed dataset if this folder is missing."
+    ),
 )
-@click.option("--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]")
+@click.option(
+    "--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]"
+)
 @common.format_option("table", "json")
 @click.option("--strict", is_flag=True, help="Exit 3 when a row is suspect.")
 @click.pass_context
@@ -137,13 +222,15 @@ def sweep(
 ) -> None:
     """Run an inference sweep, by default the paper's of ResNeXt101, on this machine and append the run to OUT.
 
-    On a real IPU where there is one, else on a GPU, else on an emulated C2 and on this CPU. Rounds visit every batch
-    size in random order; intervals are over rounds. What looks disturbed is marked as suspect and kept. Emulated rows
-    are predicted, never measured, and marked so everywhere.
+    On a real IPU where there is one, else on a GPU, else on an emulated C2 and on this CPU. Rounds
+    visit every batch size in random order; intervals are over rounds. What looks disturbed is
+    marked as suspect and kept. Emulated rows are predicted, never measured, and marked so
+    everywhere.
 
-    --model takes a built-in network (resnext101-32x4d, resnext101-32x8d, resnet50, efficientnet-b0, efficientnet-b4,
-    bert-base, bert-large) or an ONNX file of images or of text. The weights of a built-in one are random: the run
-    measures time, not accuracy. Published rows of the same network are shown next to it, and drawn by --plot.
+    --model takes a built-in network (resnext101-32x4d, resnext101-32x8d, resnet50, efficientnet-b0,
+    efficientnet-b4, bert-base, bert-large) or an ONNX file of images or of text. The weights of a
+    built-in one are random: the run measures time, not accuracy. Published rows of the same network
+    are shown next to it, and drawn by --plot.
 
     An interrupted run keeps every finished block: go on with --resume.
 
@@ -167,8 +254,15 @@ def sweep(
         from ipu_results.ground.text import format_table
         from ipu_results.runner import config as runner
 
-        devices = [own for name in NAMES for own in runner.list_devices(name, fields["python"] or sys.executable)]
-        rows = [(own.backend, own.name, own.kind, own.description, own.reason or "can be used") for own in devices]
+        devices = [
+            own
+            for name in NAMES
+            for own in runner.list_devices(name, fields["python"] or sys.executable)
+        ]
+        rows = [
+            (own.backend, own.name, own.kind, own.description, own.reason or "can be used")
+            for own in devices
+        ]
         click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
         return
     from ipu_results.runner.environment import format_command_line
@@ -196,7 +290,9 @@ def sweep(
         raise click.exceptions.Exit(SUSPECT)
 
 
-def _run(config: SweepConfig, resume: str | None, out: Path, progress: SweepLines, dry_run: bool) -> list[SweepResult]:
+def _run(
+    config: SweepConfig, resume: str | None, out: Path, progress: SweepLines, dry_run: bool
+) -> list[SweepResult]:
     from ipu_results.runner.record import list_unfinished
     from ipu_results.runner.sweep import resume_sweep, run_task
 
@@ -218,21 +314,35 @@ def _run(config: SweepConfig, resume: str | None, out: Path, progress: SweepLine
         return runs
     except KeyboardInterrupt as error:
         left = [run_id for run_id in list_unfinished(out) if run_id not in before]
-        how = f"finished blocks are kept; go on with: --resume {left[-1]}" if left else "nothing had been measured"
+        how = (
+            f"finished blocks are kept; go on with: --resume {left[-1]}"
+            if left
+            else "nothing had been measured"
+        )
         raise common.Failure(f"interrupted; {how}") from error
 
 
 def _refuse_with_resume(context: click.Context) -> None:
     """Refuse options of a new run: a resumed one keeps those of its start."""
     typed = click.core.ParameterSource.COMMANDLINE
-    names = {name: option for option in context.command.params if (name := option.name or "") not in WITH_RESUME}
+    names = {
+        name: option
+        for option in context.command.params
+        if (name := option.name or "") not in WITH_RESUME
+    }
     if refused := sorted(
-        option.opts[0] for name, option in names.items() if context.get_parameter_source(name) is typed
+        option.opts[0]
+        for name, option in names.items()
+        if context.get_parameter_source(name) is typed
     ):
-        raise click.UsageError(f"--resume keeps the options of the run's start: not with {refused[0]}")
+        raise click.UsageError(
+            f"--resume keeps the options of the run's start: not with {refused[0]}"
+        )
 
 
-def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str, plot: Sequence[Path]) -> None:
+def _print_points(
+    runs: Sequence[SweepResult], warehouse: Path, output: str, plot: Sequence[Path]
+) -> None:
     from ipu_results.ground.files import write_atomically
     from ipu_results.ground.text import format_json
     from ipu_results.runner.reference_rows import load_reference_rows
@@ -245,13 +355,19 @@ def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str, plo
         rows = load_reference_rows(warehouse, str(points[0]["model"]))
     except IpuResultsError as error:  # the run is complete without them
         note = f"no published rows to compare with: {error}"
-    click.echo(format_json(build_records(points, rows)) if output == "json" else format_summary(points, rows, note))
+    click.echo(
+        format_json(build_records(points, rows))
+        if output == "json"
+        else format_summary(points, rows, note)
+    )
     for file in plot:
         write_atomically(file, draw_chart(points, rows, file.suffix.lower()))
 
 
 def _print_next_steps(runs: Sequence[SweepResult]) -> None:
-    """Print the commands that take a run further: to compare it, and to hand it in where it was measured."""
+    """Print the commands that take a run further: to compare it, and to hand it in where it was
+    measured.
+    """
     for run in runs:
         folder = shlex.quote(str(run.folder))
         common.echo_text(f"next: ipu-results compare {folder}", err=True)
@@ -262,7 +378,9 @@ def _print_next_steps(runs: Sequence[SweepResult]) -> None:
 
 
 def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
-    """Ingest what was appended, if requested; prompts on a terminal only, and only where there is more than runs."""
+    """Ingest what was appended, if requested; prompts on a terminal only, and only where there is
+    more than runs.
+    """
     is_alone = all(path.name == out.name for path in out.parent.iterdir())
     if requested is None and is_alone:
         return
@@ -272,30 +390,49 @@ def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
         from ipu_results.build import IngestConfig, ingest
 
         summary = ingest(IngestConfig(raw=out.parent, warehouse=warehouse))
-        click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True)
+        click.echo(
+            f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True
+        )
     elif requested is None and out.name == RUNS.name:
         click.echo(f"the next `ipu-results ingest --raw {out.parent}` includes it", err=True)
 
 
 @click.command(cls=common.Command, extra="ingest")
 @click.argument("sources", nargs=-1, required=True, metavar="DIR|URL...")
-@click.option("--into", type=common.FOLDER, default=RUNS, show_default=True, help="Folder to add the runs to.")
-@click.option("--conflicts", type=common.FOLDER, help="Copy a run here if another one of its id is in place.")
-@click.option("--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Runs to copy at once.")
+@click.option(
+    "--into", type=common.FOLDER, default=RUNS, show_default=True, help="Folder to add the runs to."
+)
+@click.option(
+    "--conflicts", type=common.FOLDER, help="Copy a run here if another one of its id is in place."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    help="Runs to copy at once.",
+)
 @common.format_option("table", "json")
 @click.option("--strict", is_flag=True, help="Exit 1 if a run is unfinished, too.")
 def collect(
-    sources: tuple[str, ...], into: Path, conflicts: Path | None, workers: int, output: str, strict: bool
+    sources: tuple[str, ...],
+    into: Path,
+    conflicts: Path | None,
+    workers: int,
+    output: str,
+    strict: bool,
 ) -> None:
     """Merge the runs of other machines into one folder, for the next `ingest`.
 
-    DIR or URL is a run folder of `sweep`, or holds run folders at any place below it. A URL is that of a web
-    server, read as `fetch` does, or one that fsspec knows, such as an object store. Every file is compared with the
-    digests of the run's sidecars, and the run is read as `ingest` reads it. Then it appears in one rename.
+    DIR or URL is a run folder of `sweep`, or holds run folders at any place below it. A URL is that
+    of a web server, read as `fetch` does, or one that fsspec knows, such as an object store. Every
+    file is compared with the digests of the run's sidecars, and the run is read as `ingest` reads
+    it. Then it appears in one rename.
 
-    A run that is in place is not added again. Another run of the same id is a conflict: what is in place stays, and
-    so does the source. Unfinished runs are skipped. Links, other files in place of a run's, and files that are too
-    large are refused. Exit 1 if a run is in conflict, refused or cannot be read; all others are added even so.
+    A run that is in place is not added again. Another run of the same id is a conflict: what is in
+    place stays, and so does the source. Unfinished runs are skipped. Links, other files in place of
+    a run's, and files that are too large are refused. Exit 1 if a run is in conflict, refused or
+    cannot be read; all others are added even so.
 
     \b
     Extras:
@@ -315,15 +452,21 @@ def collect(
         outcomes = run(sources, into, conflicts=conflicts, workers=workers, progress=progress)
     columns = ("run_id", "status", "digest", "size", "source", "reason")
     if output == "json":
-        click.echo(format_json([{name: getattr(own, name) for name in columns} for own in outcomes]))
+        click.echo(
+            format_json([{name: getattr(own, name) for name in columns} for own in outcomes])
+        )
     elif taken := [own for own in outcomes if own.status in ("added", "present")]:
-        rows = [(own.run_id, own.status, (own.digest or "")[:12], own.size, own.source) for own in taken]
+        rows = [
+            (own.run_id, own.status, (own.digest or "")[:12], own.size, own.source) for own in taken
+        ]
         common.echo_text(format_table(columns[:5], rows))
     for own in outcomes:
         if own.reason is not None:
             label = "error" if own.status in FAULTS else "finding"
             common.echo_labelled(label, f"{own.status}: {own.source}: {own.reason}")
     counts: Counter[str] = Counter(own.status for own in outcomes)
-    common.echo_text(f"{into}: {', '.join(f'{count} {status}' for status, count in counts.items())}", err=True)
+    common.echo_text(
+        f"{into}: {', '.join(f'{count} {status}' for status, count in counts.items())}", err=True
+    )
     if any(counts[status] for status in FAULTS) or (strict and counts["unfinished"]):
         raise click.exceptions.Exit(1)

@@ -27,13 +27,19 @@ class NumberList(click.ParamType[tuple[float, ...]]):
     def __init__(self, kind: type[int] | type[float], maximum: float) -> None:
         self._kind, self._maximum = kind, maximum
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
         try:
             numbers = tuple(self._kind(part) for part in str(value).split(","))
         except ValueError:
             numbers = ()
         if not numbers or not all(0 <= number <= self._maximum for number in numbers):
-            self.fail(f"{value!r} is not a list of numbers from 0 to {self._maximum:g}, such as 1,2.", param, ctx)
+            self.fail(
+                f"{value!r} is not a list of numbers from 0 to {self._maximum:g}, such as 1,2.",
+                param,
+                ctx,
+            )
         return numbers
 
 
@@ -56,7 +62,11 @@ class TrainingOptions:
     sequence: int | None = None
 
     def refuse_without_training(self) -> None:
-        names = [each.name for each in fields(self) if each.name != "training" and getattr(self, each.name)]
+        names = [
+            each.name
+            for each in fields(self)
+            if each.name != "training" and getattr(self, each.name)
+        ]
         if names and not self.training:
             raise click.UsageError(f"--{names[0].replace('_', '-')} needs --training.")
 
@@ -75,31 +85,66 @@ def training_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OPTIONS = (
-    click.option("--training", is_flag=True, help="Predict a training step; the options that follow describe it."),
-    click.option("--micro-batch", type=COUNT, help="Samples that a replica takes at once.  [default: 1]"),
     click.option(
-        "--replicas", type=COUNT, help="Copies of the network.  [default: as many as the machine has room for]"
-    ),
-    click.option("--accumulation", type=COUNT, help="Micro-batches of a replica in a step.  [default: 1]"),
-    click.option("--stages", type=COUNT, help="Chips of a replica, with about the same MACs each.  [default: 1]"),
-    click.option("--layers-per-ipu", type=NumberList(int, 1000), help="Layers on each chip of a built-in transformer."),
-    click.option(
-        "--head", type=click.Choice(("first", "last")), help="Chip of what follows the last layer.  [default: last]"
+        "--training",
+        is_flag=True,
+        help="Predict a training step; the options that follow describe it.",
     ),
     click.option(
-        "--cut-after", multiple=True, metavar="NAME", help="Operator that ends a chip's part; repeat for more."
+        "--micro-batch", type=COUNT, help="Samples that a replica takes at once.  [default: 1]"
     ),
     click.option(
-        "--recompute", type=click.Choice(("layer", "stage")), help="Compute activations again from inputs of each."
+        "--replicas",
+        type=COUNT,
+        help="Copies of the network.  [default: as many as the machine has room for]",
+    ),
+    click.option(
+        "--accumulation", type=COUNT, help="Micro-batches of a replica in a step.  [default: 1]"
+    ),
+    click.option(
+        "--stages",
+        type=COUNT,
+        help="Chips of a replica, with about the same MACs each.  [default: 1]",
+    ),
+    click.option(
+        "--layers-per-ipu",
+        type=NumberList(int, 1000),
+        help="Layers on each chip of a built-in transformer.",
+    ),
+    click.option(
+        "--head",
+        type=click.Choice(("first", "last")),
+        help="Chip of what follows the last layer.  [default: last]",
+    ),
+    click.option(
+        "--cut-after",
+        multiple=True,
+        metavar="NAME",
+        help="Operator that ends a chip's part; repeat for more.",
+    ),
+    click.option(
+        "--recompute",
+        type=click.Choice(("layer", "stage")),
+        help="Compute activations again from inputs of each.",
     ),
     click.option(
         "--available-memory",
         type=NumberList(float, 1),
         help="availableMemoryProportion of all chips, or one each.  [default: 0.6]",
     ),
-    click.option("--offchip", is_flag=True, help="Keep the optimizer's state in the machine's memory."),
-    click.option("--instances", type=COUNT, help="Host processes that feed the replicas.  [default: the machine's]"),
-    click.option("--sequence", type=COUNT, help="Tokens of a sequence of a built-in transformer.  [default: 128]"),
+    click.option(
+        "--offchip", is_flag=True, help="Keep the optimizer's state in the machine's memory."
+    ),
+    click.option(
+        "--instances",
+        type=COUNT,
+        help="Host processes that feed the replicas.  [default: the machine's]",
+    ),
+    click.option(
+        "--sequence",
+        type=COUNT,
+        help="Tokens of a sequence of a built-in transformer.  [default: 128]",
+    ),
 )
 
 
@@ -113,7 +158,9 @@ def predict_step(
     from ipu_results.networks import SEQUENCE, TEXTS
 
     if options.sequence and network not in TEXTS:
-        raise click.UsageError(f"--sequence is for {', '.join(TEXTS)}; other networks have sizes of their own.")
+        raise click.UsageError(
+            f"--sequence is for {', '.join(TEXTS)}; other networks have sizes of their own."
+        )
     loaded = load_sized_network(network, options.sequence or SEQUENCE)
     setup = TrainingSetup(
         options.micro_batch or 1,

@@ -1,4 +1,6 @@
-"""Compare figures of a run with the record: nearest rows, ratios, differences, plausibility, and what is refused."""
+"""Compare figures of a run with the record: nearest rows, ratios, differences, plausibility, and
+what is refused.
+"""
 
 from ipu_results.comparison.expect import Expectation, expect
 from ipu_results.comparison.measurement import Measurement
@@ -6,4 +8,14 @@ from ipu_results.comparison.plausibility import Check
 from ipu_results.comparison.ratio import Ratio
 from ipu_results.comparison.verdict import Comparison, Match, Refusal, compare
 
-__all__ = ["Check", "Comparison", "Expectation", "Match", "Measurement", "Ratio", "Refusal", "compare", "expect"]
+__all__ = [
+    "Check",
+    "Comparison",
+    "Expectation",
+    "Match",
+    "Measurement",
+    "Ratio",
+    "Refusal",
+    "compare",
+    "expect",
+]

@@ -1,7 +1,7 @@
 """What may be compared: the one place that applies the rules of schema/comparison.toml to two rows.
 
-`ours` is a measurement, and a row a record of `load_rows`: a result with what a comparison needs of its machine and of
-its official entry.
+`ours` is a measurement, and a row a record of `load_rows`: a result with what a comparison needs of
+its machine and of its official entry.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ SETUPS: Mapping[str, Row] = RUN["setups"]
 MAX_VARIANTS = 3  # that a remark names
 EMULATED = "emulated, not measured"
 ORIGINS = {"emulated": EMULATED}  # all others are measured, by whoever
-BITS = {"16.16": "fp16", "32.32": "fp32"}  # of Graphcore's pages, where nothing else is said of the precision
+BITS = {
+    "16.16": "fp16",
+    "32.32": "fp32",
+}  # of Graphcore's pages, where nothing else is said of the precision
 SELECT = f"""
     SELECT
         r.*, nullif(regexp_extract(r.variant, '{INPUT_SIZE.pattern}'), '') AS input_size,
@@ -43,7 +46,9 @@ SELECT = f"""
     LEFT JOIN platforms p USING (platform)
     LEFT JOIN mlperf_entries e USING (result_id)
 """
-ORDER = "r.document_id, r.table_name, r.row_number, r.result_id"  # of the sources: equally near rows keep it
+ORDER = (  # of the sources: equally near rows keep it
+    "r.document_id, r.table_name, r.row_number, r.result_id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,9 @@ class ColumnRule:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure that pages compare, the columns in which two rows must agree (`test`), and values that leave one out."""
+    """A figure that pages compare, the columns in which two rows must agree (`test`), and values
+    that leave one out.
+    """
 
     column: str
     title: str
@@ -80,14 +87,31 @@ class Measure:
 
 
 RULES = tuple(ColumnRule(**entry) for entry in RUN["rules"])
-FIGURE_RULES = tuple(ColumnRule(**{**entry, "figures": tuple(entry["figures"])}) for entry in RUN["figure_rules"])
-MEASURES = tuple(Measure(**{**entry, "test": tuple(entry["test"])}) for entry in COMPARISON["measures"])
-# Columns that say what a row may be compared with. Rows that agree in all of them have the same verdicts.
+FIGURE_RULES = tuple(
+    ColumnRule(**{**entry, "figures": tuple(entry["figures"])}) for entry in RUN["figure_rules"]
+)
+MEASURES = tuple(
+    Measure(**{**entry, "test": tuple(entry["test"])}) for entry in COMPARISON["measures"]
+)
+# Columns that say what a row may be compared with. Rows that agree in all of them have the same
+# verdicts.
 COMPARED_COLUMNS = tuple(
     dict.fromkeys(
         [
-            *(rule.column for rule in (*RULES, *FIGURE_RULES) if rule.kind not in ("another", "factor")),
-            *("network", "division", "mlperf_round", "comparable_rounds", "latency_kind", "origin", "minutes"),
+            *(
+                rule.column
+                for rule in (*RULES, *FIGURE_RULES)
+                if rule.kind not in ("another", "factor")
+            ),
+            *(
+                "network",
+                "division",
+                "mlperf_round",
+                "comparable_rounds",
+                "latency_kind",
+                "origin",
+                "minutes",
+            ),
         ]
     )
 )
@@ -110,7 +134,9 @@ class Obstacle(str):
 
 def load_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> list[dict[str, Any]]:
     """Load rows of `results` with what a comparison needs of their machine and official entry."""
-    rows: list[dict[str, Any]] = run_query(connection, f"{SELECT} WHERE {where} ORDER BY {ORDER}").to_pylist()
+    rows: list[dict[str, Any]] = run_query(
+        connection, f"{SELECT} WHERE {where} ORDER BY {ORDER}"
+    ).to_pylist()
     return rows
 
 
@@ -129,10 +155,15 @@ def find_obstacle(ours: Measurement, row: Row) -> Obstacle | None:
 
 
 def find_rule_obstacle(rule: ColumnRule, ours: Any, theirs: Any) -> Obstacle | None:
-    """Return why two values break a rule; None where they agree. The kinds of rules are those of comparison.toml."""
+    """Return why two values break a rule; None where they agree.
+
+    The kinds of rules are those of comparison.toml.
+    """
     match rule.kind:
         case "equal":
-            agree = (rule.blank if ours is None else ours) == (rule.blank if theirs is None else theirs)
+            agree = (rule.blank if ours is None else ours) == (
+                rule.blank if theirs is None else theirs
+            )
         case "stated":
             agree = ours is not None and ours == theirs
         case "known":
@@ -147,15 +178,21 @@ def find_rule_obstacle(rule: ColumnRule, ours: Any, theirs: Any) -> Obstacle | N
     return None if agree else _refuse(rule, ours, theirs)
 
 
-def _refuse(rule: ColumnRule, ours: Any, theirs: Any, reason: str = "", *, has_next_step: bool = False) -> Obstacle:
+def _refuse(
+    rule: ColumnRule, ours: Any, theirs: Any, reason: str = "", *, has_next_step: bool = False
+) -> Obstacle:
     words = [rule.blank_words if value is None else value for value in (ours, theirs)]
     text = REASONS[reason or rule.reason]
-    filled = text.format(what=rule.what, ours=words[0], theirs=words[1], factor=f"{MAX_BATCH_FACTOR:g}")
+    filled = text.format(
+        what=rule.what, ours=words[0], theirs=words[1], factor=f"{MAX_BATCH_FACTOR:g}"
+    )
     return Obstacle(filled, rule.code, has_next_step=has_next_step)
 
 
 def _find_mlperf_obstacle(rule: ColumnRule, ours: Measurement, row: Row) -> Obstacle | None:
-    """Apply MLCommons' rules: within a benchmark, a division, and the rounds that it lists as comparable."""
+    """Apply MLCommons' rules: within a benchmark, a division, and the rounds that it lists as
+    comparable.
+    """
     if RUN["mlperf"] not in (ours.benchmark, row["benchmark"]):
         return None
     if ours.benchmark is None and ours.minutes is not None:
@@ -221,19 +258,26 @@ def find_missing_figure(ours: Measurement, row: Row) -> Obstacle | None:
     if not obstacles:
         theirs = [name for name in FIGURES if row[name] is not None]
         own = [name for name in FIGURES if getattr(ours, name) is not None]
-        reason = REASONS["no_figure"].format(ours=", ".join(own), theirs=", ".join(theirs) or "none")
+        reason = REASONS["no_figure"].format(
+            ours=", ".join(own), theirs=", ".join(theirs) or "none"
+        )
         return Obstacle(reason, "different-figures")
     reasons = list(dict.fromkeys(obstacle for obstacle in obstacles if obstacle is not None))
     return None if None in obstacles else Obstacle("; ".join(reasons), reasons[0].code)
 
 
 def get_interval(figure: str, values: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the stated interval or band of a figure, the lower end first; None for a figure without one.
+    """Return the stated interval or band of a figure, the lower end first; None for a figure
+    without one.
 
     The interval of an amortised latency is that of the throughput, too: batch size over latency.
     """
     low, high = values.get(f"{figure}_low"), values.get(f"{figure}_high")
-    if figure == "throughput" and values.get("latency_kind") == "amortised" and values.get("batch_size"):
+    if (
+        figure == "throughput"
+        and values.get("latency_kind") == "amortised"
+        and values.get("batch_size")
+    ):
         ends = values.get("latency_ms_high"), values.get("latency_ms_low")
         low, high = (compute_rate(values["batch_size"], end) if end else None for end in ends)
     return (low, high) if low and high else None
@@ -241,7 +285,10 @@ def get_interval(figure: str, values: Mapping[str, Any]) -> tuple[float, float] 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One condition. `known` is false where either side does not state it: then it may be the same or not."""
+    """One condition.
+
+    `known` is false where either side does not state it: then it may be the same or not.
+    """
 
     what: str
     ours: str | None
@@ -252,8 +299,14 @@ class Difference:
 def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     """List the conditions that differ, those that both sides state first."""
     setup = SETUPS.get(row["table_name"], {})
-    names = "batch_size variant conditions dataset platform framework chips latency_ms power_w efficiency".split()
-    own = {name: getattr(ours, name) for name in (*names, "network", "sdk_version", "mlperf_round", *SCOPES)} | {
+    names = (
+        "batch_size variant conditions dataset platform framework chips latency_ms power_w"
+        " efficiency".split()
+    )
+    own = {
+        name: getattr(ours, name)
+        for name in (*names, "network", "sdk_version", "mlperf_round", *SCOPES)
+    } | {
         "figures": ORIGINS.get(ours.origin, "measured"),
         "precision": spell_precision(ours.precision),
         "latency": ours.latency_kind or ours.latency_basis,
@@ -271,25 +324,39 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
         "power_scope": row["power_scope"] or setup.get("power_scope"),
     }
     differences = [
-        Difference(CONDITIONS[name], value and str(value), other and str(other), None not in (value, other))
+        Difference(
+            CONDITIONS[name], value and str(value), other and str(other), None not in (value, other)
+        )
         for name, value, other in pair_conditions(own, theirs)
         if not is_same(value, other) and (value, other) != (None, None)
     ]
     return sorted(differences, key=lambda difference: not difference.known)
 
 
-def pair_conditions(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the name and both values, None for a blank one, of each of CONDITIONS that both sides have."""
+def pair_conditions(
+    ours: Mapping[str, Any], theirs: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name and both values, None for a blank one, of each of CONDITIONS that both sides
+    have.
+    """
     for name in CONDITIONS:
         if name not in ours or name not in theirs:
             continue
         own, other = ours[name] or None, theirs[name] or None
         # what one side states alone says nothing of another framework's versions
-        if name == "sdk_version" and None in (own, other) and not is_same(ours["framework"], theirs["framework"]):
+        if (
+            name == "sdk_version"
+            and None in (own, other)
+            and not is_same(ours["framework"], theirs["framework"])
+        ):
             continue
-        if name == "latency_scope" and not (own and other and ours["latency_ms"] and theirs["latency_ms"]):
+        if name == "latency_scope" and not (
+            own and other and ours["latency_ms"] and theirs["latency_ms"]
+        ):
             continue
-        if name == "power_scope" and not (ours["power_w"] and (theirs["power_w"] or theirs["efficiency"])):
+        if name == "power_scope" and not (
+            ours["power_w"] and (theirs["power_w"] or theirs["efficiency"])
+        ):
             continue
         yield name, own, other
 
@@ -324,27 +391,42 @@ def has_same_chips(ours: Measurement, row: Row) -> bool:
 
 
 def is_same_set_up(ours: Measurement, row: Row) -> bool:
-    """Return whether a row has our machine, chips and batch size, and a precision that does not contradict ours."""
-    precisions = {name_precision(ours.precision), name_precision(row["effective_precision"])} - {None}
-    same = ours.platform is not None and ours.platform == row["platform"] and has_same_chips(ours, row)
-    if ours.benchmark is not None:  # the rules of the benchmark leave batch and precision to the submitter
+    """Return whether a row has our machine, chips and batch size, and a precision that does not
+    contradict ours.
+    """
+    precisions = {name_precision(ours.precision), name_precision(row["effective_precision"])} - {
+        None
+    }
+    same = (
+        ours.platform is not None and ours.platform == row["platform"] and has_same_chips(ours, row)
+    )
+    if (
+        ours.benchmark is not None
+    ):  # the rules of the benchmark leave batch and precision to the submitter
         return same
     return same and ours.batch_size == row["batch_size"] and len(precisions) <= 1
 
 
 def remark_on_variant(ours: Measurement, rows: Sequence[Row]) -> Measurement:
-    """Remark on a variant that no row of the network has, with the nearest; it may be new, so it is not refused."""
+    """Remark on a variant that no row of the network has, with the nearest; it may be new, so it is
+    not refused.
+    """
     known = sorted({row["variant"] for row in rows if row["variant"]})
     spelled = {normalise_name(variant) for variant in known}
     if not (ours.variant and known) or normalise_name(ours.variant) in spelled:
         return ours
     near = find_nearest_words(ours.variant, known) or known[:MAX_VARIANTS]
-    remark = f"variant {ours.variant!r}: no row of {ours.network} has it; the nearest: {', '.join(near)} (--variant)"
+    remark = (
+        f"variant {ours.variant!r}: no row of {ours.network} has it; the nearest: {', '.join(near)}"
+        " (--variant)"
+    )
     return replace(ours, remarks=(*ours.remarks, remark))
 
 
 def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
-    """Return how far a comparable row is, 0 for the same conditions; `family` is that of our machine."""
+    """Return how far a comparable row is, 0 for the same conditions; `family` is that of our
+    machine.
+    """
     precisions = name_precision(ours.precision), name_precision(row["effective_precision"])
     variants = [normalise_name(variant or "") for variant in (ours.variant, row["variant"])]
     batches = ours.batch_size, row["batch_size"]
@@ -368,7 +450,11 @@ def _compute_machine_distance(ours: Measurement, row: Row, family: str | None) -
         return 0.0
     if ours.chip is not None and ours.chip == row["chip"]:
         return DISTANCE["other_chip_count"] + _log_ratio(ours.chips, row["chips"])
-    return DISTANCE["other_chip"] if family is not None and family == row["family"] else DISTANCE["other_family"]
+    return (
+        DISTANCE["other_chip"]
+        if family is not None and family == row["family"]
+        else DISTANCE["other_family"]
+    )
 
 
 def _log_ratio(ours: int | None, theirs: int | None) -> float:
@@ -381,9 +467,17 @@ def _weigh(ours: str | None, theirs: str | None, name: str) -> float:
     return 0.0 if ours == theirs else DISTANCE[f"other_{name}"]
 
 
-def sort_by_distance(ours: Measurement, rows: Sequence[Row], family: str | None) -> list[tuple[float, Row]]:
-    """Return comparable rows with their distance, nearest first; equals in the order of the sources, newest first."""
+def sort_by_distance(
+    ours: Measurement, rows: Sequence[Row], family: str | None
+) -> list[tuple[float, Row]]:
+    """Return comparable rows with their distance, nearest first; equals in the order of the
+    sources, newest first.
+    """
     pairs = [(compute_distance(ours, row, family), row) for row in rows]
     return sorted(
-        pairs, key=lambda pair: (pair[0], -(pair[1]["published_on"].toordinal() if pair[1]["published_on"] else 0))
+        pairs,
+        key=lambda pair: (
+            pair[0],
+            -(pair[1]["published_on"].toordinal() if pair[1]["published_on"] else 0),
+        ),
     )

@@ -1,9 +1,11 @@
-"""Say what a third party will measure where a maker printed a figure: conformal intervals over the record's pairs.
+"""Say what a third party will measure where a maker printed a figure: conformal intervals over the
+record's pairs.
 
-A pair is a counted row of `replications` of a maker and somebody else. Its deviation is the logarithm of the ratio of
-the two rates. The interval is the median deviation, and around it the quantile of Vovk, Gammerman and Shafer (2005) of
-the absolute deviations, each divided by what is usual for its work and figure according to the other parties.
-`docs/explanation/expect.md` has it for a buyer.
+A pair is a counted row of `replications` of a maker and somebody else. Its deviation is the
+logarithm of the ratio of the two rates. The interval is the median deviation, and around it the
+quantile of Vovk, Gammerman and Shafer (2005) of the absolute deviations, each divided by what is
+usual for its work and figure according to the other parties. `docs/explanation/expect.md` has it
+for a buyer.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from ipu_results.store.query import open_warehouse
 
 COVERAGES = (0.8, 0.95)
 GROUPS = ("network", "first_result_id")
-# The coarser group counts as this number of pairs: 1 and 3 gave the same coverage, 1 the narrower intervals.
+# The coarser group counts as this number of pairs: 1 and 3 gave the same coverage, 1 the narrower
+# intervals.
 PRIOR_PAIRS = 1
 WIDE = 10  # times the low end, from which an interval tells nothing
 FLOOR = 0.005  # added to each deviation: a pair that agrees to the last digit has a logarithm then
@@ -36,8 +39,10 @@ MAX_NEAREST = 5
 TIME = "mlperf time to train"
 PAIRS = """
     SELECT
-        r.machines, r.measure, r.task, coalesce(r.network, r.test) AS network, r.chip, r.chips, r.ratio,
-        coalesce(a.company, r.first_publisher) AS maker, coalesce(b.company, r.second_publisher) AS party,
+        r.machines, r.measure, r.task, coalesce(r.network, r.test) AS network, r.chip, r.chips,
+        r.ratio,
+        coalesce(a.company, r.first_publisher) AS maker, coalesce(b.company, r.second_publisher) AS
+        party,
         coalesce(a.round, r.first_document_id) AS round,
         r.first_figure, r.second_figure, r.vendor_part, r.first_result_id, r.second_result_id
     FROM replications r
@@ -48,19 +53,27 @@ PAIRS = """
 """
 FIGURES = fill_rules("""
     SELECT
-        r.result_id, r.relationship, r.publisher, r.network, r.task, r.platform, r.chip, r.chips, r.batch_size,
+        r.result_id, r.relationship, r.publisher, r.network, r.task, r.platform, r.chip, r.chips,
+        r.batch_size,
         r.precision, r.errors, r.item, r.mlperf_round, r.published_on, r.throughput, e.minutes,
         e.company, e.benchmark AS test,
         r.result_id AS first_result_id, coalesce(e.round, r.document_id) AS round,
         CASE WHEN p.family IN ({ipu_families}) THEN 'graphcore' ELSE lower(p.family) END AS family
     FROM record r
     LEFT JOIN mlperf_entries e USING (result_id)
-    LEFT JOIN (SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip) p ON p.chip = r.chip
+    LEFT JOIN (SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip) p ON p.chip =
+    r.chip
     WHERE r.relationship IN ('vendor', 'official') AND r.origin <> 'emulated'
 """)
 ALIKE = {
-    "IPU": "Most third parties had help of the maker: column vendor_part of the view replications says which.",
-    "other": "Most third parties built systems with the maker's software: an interval for others is too narrow.",
+    "IPU": (
+        "Most third parties had help of the maker: column vendor_part of the view replications says"
+        " which."
+    ),
+    "other": (
+        "Most third parties built systems with the maker's software: an interval for others is too"
+        " narrow."
+    ),
 }
 
 Row = Mapping[str, Any]
@@ -88,7 +101,9 @@ class ExpectedInterval:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What is expected of one figure of a maker, and what that rests on; `nearest` are the pairs most like it."""
+    """What is expected of one figure of a maker, and what that rests on; `nearest` are the pairs
+    most like it.
+    """
 
     result_id: str
     description: str
@@ -115,7 +130,9 @@ class Expectation:
 
 
 class UsualDeviations:
-    """How far pairs are usually from the middle: of all works, of one work, and of one figure, each within the last."""
+    """How far pairs are usually from the middle: of all works, of one work, and of one figure, each
+    within the last.
+    """
 
     def __init__(self, pairs: Sequence[Row]) -> None:
         deviations = np.log([pair["ratio"] for pair in pairs])
@@ -128,7 +145,9 @@ class UsualDeviations:
             members: dict[Any, list[float]] = {}
             for pair, value in zip(pairs, rest.tolist(), strict=True):
                 members.setdefault(pair[name], []).append(value)
-            effects = {key: sum(values) / (len(values) + PRIOR_PAIRS) for key, values in members.items()}
+            effects = {
+                key: sum(values) / (len(values) + PRIOR_PAIRS) for key, values in members.items()
+            }
             rest -= [effects[pair[name]] for pair in pairs]
             self._effects[name] = effects
 
@@ -138,7 +157,9 @@ class UsualDeviations:
 
     def get_usual(self, row: Row) -> float:
         """Return the usual deviation of a row; a work or figure without a pair changes nothing."""
-        return math.exp(self._base + sum(self._effects[name].get(row[name], 0.0) for name in GROUPS))
+        return math.exp(
+            self._base + sum(self._effects[name].get(row[name], 0.0) for name in GROUPS)
+        )
 
 
 class DeviationModel:
@@ -158,13 +179,23 @@ class DeviationModel:
         self._scores = sorted(scores)
 
     def get_arm(self, row: Row, nominal: float) -> float | None:
-        """Return how far from the middle a deviation may be, None where the pairs are too few for this coverage."""
+        """Return how far from the middle a deviation may be, None where the pairs are too few for
+        this coverage.
+        """
         place = math.ceil((len(self._scores) + 1) * nominal)
-        return None if place > len(self._scores) else self._scores[place - 1] * self._usual.get_usual(row)
+        return (
+            None
+            if place > len(self._scores)
+            else self._scores[place - 1] * self._usual.get_usual(row)
+        )
 
 
-def measure_coverage(pairs: Sequence[Row], left_out: str) -> Iterator[tuple[float, Row, bool, float]]:
-    """Leave each value of a column out in turn; yield coverage, pair, whether its interval has it, and the width."""
+def measure_coverage(
+    pairs: Sequence[Row], left_out: str
+) -> Iterator[tuple[float, Row, bool, float]]:
+    """Leave each value of a column out in turn; yield coverage, pair, whether its interval has it,
+    and the width.
+    """
     for value in sorted({pair[left_out] for pair in pairs}):
         rest = [pair for pair in pairs if pair[left_out] != value]
         if not rest:
@@ -182,28 +213,39 @@ def expect(
 ) -> list[Expectation]:
     """Say what a third party will measure of a maker's figure, named by its id or by conditions.
 
-    Conditions are columns: `model`, `platform`, `task`, `chips`, `batch_size`, `precision`, `mlperf_round`. Raises
-    ComparisonError where no figure fits, and where the record has no pair of that kind, with the reason.
+    Conditions are columns: `model`, `platform`, `task`, `chips`, `batch_size`, `precision`,
+    `mlperf_round`. Raises ComparisonError where no figure fits, and where the record has no pair of
+    that kind, with the reason.
     """
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         if result_id is not None:
             where = [f"result_id = {quote(result_id)}"]
         else:
             words = load_known_words(connection)
-            where = [_write_condition(words, name, value) for name, value in conditions.items() if value is not None]
+            where = [
+                _write_condition(words, name, value)
+                for name, value in conditions.items()
+                if value is not None
+            ]
         if not where:
             raise ComparisonError("name a figure: its result_id, or a model and a platform")
         answers = expect_rows(connection, " AND ".join(where))
     if not answers:
-        raise ComparisonError(f"no figure of a maker fits: {', '.join(where)}; look for one with: ipu-results query")
+        raise ComparisonError(
+            f"no figure of a maker fits: {', '.join(where)}; look for one with: ipu-results query"
+        )
     expectations = [answer for answer in answers.values() if isinstance(answer, Expectation)]
     if not expectations:
         raise ComparisonError(": ".join(map(str, next(iter(answers.items())))))
     return expectations
 
 
-def expect_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> dict[str, Expectation | str]:
-    """Return what is expected of each figure of a maker by its id, or the reason why nothing can be said."""
+def expect_rows(
+    connection: duckdb.DuckDBPyConnection, where: str = "true"
+) -> dict[str, Expectation | str]:
+    """Return what is expected of each figure of a maker by its id, or the reason why nothing can be
+    said.
+    """
     order = "ORDER BY published_on DESC NULLS LAST, result_id"
     rows = run_query(connection, f"SELECT * FROM ({FIGURES}) WHERE {where} {order}").to_pylist()
     kinds: dict[Kind, list[Row]] = {}
@@ -241,14 +283,26 @@ def _expect_row(
     if figure is None:
         return "it prints neither a throughput nor a time to train"
     if row["relationship"] == "official" and maker not in (row["company"] or "").lower():
-        return f"{row['company']} is not the maker of {row['chip']}; the record's pairs start from a maker's figure"
-    kind = ("IPU" if maker == "graphcore" else "other", TIME if is_time else "throughput", row["task"])
+        return (
+            f"{row['company']} is not the maker of {row['chip']}; the record's pairs start from a"
+            " maker's figure"
+        )
+    kind = (
+        "IPU" if maker == "graphcore" else "other",
+        TIME if is_time else "throughput",
+        row["task"],
+    )
     pairs = kinds.get(kind, ())
     what = f"{row['task']} on {'IPUs' if kind[0] == 'IPU' else 'other chips'}, {kind[1]}"
     if not pairs:
-        return f"the record has no pair of a maker and a third party for {what}: what others measure cannot be expected"
+        return (
+            f"the record has no pair of a maker and a third party for {what}: what others measure"
+            " cannot be expected"
+        )
     # Of a round that the record knows, the third party is what is new
-    model = get_model(kind, "party" if row["round"] in {pair["round"] for pair in pairs} else "round")
+    model = get_model(
+        kind, "party" if row["round"] in {pair["round"] for pair in pairs} else "round"
+    )
     arms = [(nominal, model.get_arm(row, nominal)) for nominal in COVERAGES]
     intervals = [
         ExpectedInterval(nominal, *_apply(figure, model.middle, arm, is_time))
@@ -256,9 +310,14 @@ def _expect_row(
         if arm is not None
     ]
     if not intervals:
-        return f"the record has {len(pairs)} pairs for {what}, too few for an interval at {COVERAGES[0]:.0%}"
+        return (
+            f"the record has {len(pairs)} pairs for {what}, too few for an interval at"
+            f" {COVERAGES[0]:.0%}"
+        )
     remarks = [ALIKE[kind[0]]]
-    remarks += [f"{len(pairs)} pairs are too few for {nominal:.0%}." for nominal, arm in arms if arm is None]
+    remarks += [
+        f"{len(pairs)} pairs are too few for {nominal:.0%}." for nominal, arm in arms if arm is None
+    ]
     works = {pair["network"] for pair in pairs}
     if row["network"] not in works:
         remarks.append(f"No pair is of {row['network']}: the interval is that of an unknown work.")
@@ -293,16 +352,38 @@ def _measure_coverages(pairs: Sequence[Row]) -> list[Coverage]:
 def _list_nearest(row: Row, pairs: Sequence[Row]) -> list[Row]:
     """Return the pairs of the same figure, work, chip and number of chips first."""
     order = ("first_result_id", "network", "chip", "chips")
-    names = ("party", "network", "chip", "chips", "round", "first_figure", "second_figure", "ratio", "vendor_part")
+    names = (
+        "party",
+        "network",
+        "chip",
+        "chips",
+        "round",
+        "first_figure",
+        "second_figure",
+        "ratio",
+        "vendor_part",
+    )
     alike = sorted(pairs, key=lambda pair: [pair[name] != row[name] for name in order])
-    return [{name: pair[name] for name in (*names, "second_result_id")} for pair in alike[:MAX_NEAREST]]
+    return [
+        {name: pair[name] for name in (*names, "second_result_id")} for pair in alike[:MAX_NEAREST]
+    ]
 
 
 def _describe(row: Row) -> str:
-    round_ = f"MLPerf Training v{row['mlperf_round']} {row['test']}" if row["mlperf_round"] else None
+    round_ = (
+        f"MLPerf Training v{row['mlperf_round']} {row['test']}" if row["mlperf_round"] else None
+    )
     batch = None if row["batch_size"] is None else f"batch {row['batch_size']:,}"
     who = row["company"] or row["publisher"]
-    parts = (row["network"], row["task"], row["platform"], batch, row["precision"], round_, f"by {who}")
+    parts = (
+        row["network"],
+        row["task"],
+        row["platform"],
+        batch,
+        row["precision"],
+        round_,
+        f"by {who}",
+    )
     return ", ".join(part for part in parts if part)
 
 
@@ -316,16 +397,26 @@ def _round(value: float) -> str:
 
 
 def _format(expectation: Expectation) -> str:
-    lines = [f"{expectation.description}: {expectation.figure:,.6g} {expectation.unit} ({expectation.result_id})"]
-    lines += [f"  {own.nominal:4.0%}  {_round(own.low)} to {_round(own.high)}" for own in expectation.intervals]
-    lines.append(f"  rests on {expectation.pairs} pairs of {expectation.parties} third parties; nearest:")
+    lines = [
+        f"{expectation.description}: {expectation.figure:,.6g} {expectation.unit}"
+        f" ({expectation.result_id})"
+    ]
     lines += [
-        f"    {pair['party']}: {pair['network']}, {pair['chips']} × {pair['chip']}, {pair['round']}: "
-        f"{_round(pair['second_figure'])} against {_round(pair['first_figure'])}, ratio of rates {pair['ratio']:.3f}"
+        f"  {own.nominal:4.0%}  {_round(own.low)} to {_round(own.high)}"
+        for own in expectation.intervals
+    ]
+    lines.append(
+        f"  rests on {expectation.pairs} pairs of {expectation.parties} third parties; nearest:"
+    )
+    lines += [
+        f"    {pair['party']}: {pair['network']}, {pair['chips']} × {pair['chip']},"
+        f" {pair['round']}: {_round(pair['second_figure'])} against {_round(pair['first_figure'])},"
+        f" ratio of rates {pair['ratio']:.3f}"
         for pair in expectation.nearest
     ]
     lines += [
-        f"  made without a pair's {own.left_out}, intervals at {own.nominal:.0%} contained {own.covered} of {own.pairs}"
+        f"  made without a pair's {own.left_out}, intervals at {own.nominal:.0%} contained"
+        f" {own.covered} of {own.pairs}"
         for own in expectation.coverage
     ]
     return "\n".join([*lines, *(f"  {remark}" for remark in expectation.remarks)])

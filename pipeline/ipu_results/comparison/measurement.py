@@ -1,4 +1,6 @@
-"""A measurement that is compared: its columns, the words that they may have, and where it is read from."""
+"""A measurement that is compared: its columns, the words that they may have, and where it is read
+from.
+"""
 
 from __future__ import annotations
 
@@ -25,34 +27,59 @@ from ipu_results.schema.vocabulary import load_vocabulary
 
 COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
-INPUT_SIZE, SEQUENCE_LENGTH = (re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length"))
+INPUT_SIZE, SEQUENCE_LENGTH = (
+    re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length")
+)
 OPTIONS = {"mlperf_round": "--round"}  # of a field whose option has another name
 PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
 COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")
 BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
-    *("model", "platform", "framework", "precision", "item", "task", "phase", "latency_kind", "latency_basis"),
+    *(
+        "model",
+        "platform",
+        "framework",
+        "precision",
+        "item",
+        "task",
+        "phase",
+        "latency_kind",
+        "latency_basis",
+    ),
     *("latency_scope", "power_scope", "benchmark", "division", "mlperf_round", "origin"),
 )
-TEXTS, EXTREMES = ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id"), ("latency_max_ms",)
+TEXTS, EXTREMES = (
+    ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id"),
+    ("latency_max_ms",),
+)
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-ALIASES = {"chip_count": "chips", "compute_precision": "precision", "round": "mlperf_round", "network": "model"}
+ALIASES = {
+    "chip_count": "chips",
+    "compute_precision": "precision",
+    "round": "mlperf_round",
+    "network": "model",
+}
 FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, *WORDS, *TEXTS, "packed", SPARSITY})
 MAX_COUNT, MAX_FIGURE = 2**53, 1e15
 
 
 def parse_sequence_length(variant: str | None) -> int | None:
-    """Return the tokens of a sequence that a variant names, such as 128 of `SL128`; None where it names none."""
+    """Return the tokens of a sequence that a variant names, such as 128 of `SL128`; None where it
+    names none.
+    """
     match = SEQUENCE_LENGTH.search(variant or "")
     return int(match[1]) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Figures of one run at one batch size; null where they are not known. Units are those of the table `results`.
+    """Figures of one run at one batch size; null where they are not known.
 
-    `label` names it in a report. `setup` holds what a run folder knows beyond the columns, `remarks` what was assumed.
+    Units are those of the table `results`.
+
+    `label` names it in a report. `setup` holds what a run folder knows beyond the columns,
+    `remarks` what was assumed.
     """
 
     label: str
@@ -109,12 +136,18 @@ class Measurement:
 
 
 def build_measurement(
-    values: Mapping[str, Any], words: KnownWords, *, label: str, local: bool = False, setup: Mapping[str, Any] = {}
+    values: Mapping[str, Any],
+    words: KnownWords,
+    *,
+    label: str,
+    local: bool = False,
+    setup: Mapping[str, Any] = {},
 ) -> Measurement:
     """Check figures and words, and return them with canonical names.
 
-    `local` values come from a run folder: a machine, framework or network that is unknown there keeps its own name.
-    Raises ComparisonError that lists every unknown word and wrong number at once.
+    `local` values come from a run folder: a machine, framework or network that is unknown there
+    keeps its own name. Raises ComparisonError that lists every unknown word and wrong number at
+    once.
     """
     problems: list[str] = []
     fields: dict[str, Any] = {}
@@ -130,29 +163,53 @@ def build_measurement(
     if not any(name in fields for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
     if "minutes" in fields and fields.get("task") == "inference":
-        problems.append("minutes are a time to train, and the task is inference; state latency_ms instead")
+        problems.append(
+            "minutes are a time to train, and the task is inference; state latency_ms instead"
+        )
     length = parse_sequence_length(fields.get("variant"))
     if length and fields.setdefault("sequence_length", length) != length:
         stated = fields["sequence_length"]
-        problems.append(f"variant {fields['variant']} and sequence length {stated} contradict each other; state one")
+        problems.append(
+            f"variant {fields['variant']} and sequence length {stated} contradict each other;"
+            " state one"
+        )
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
-    low, middle, high = (fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high"))
+    low, middle, high = (
+        fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high")
+    )
     if (low is None) != (high is None):
         raise ComparisonError(
-            "latency_ms_low and latency_ms_high are two ends of one interval: state both", place=label
+            "latency_ms_low and latency_ms_high are two ends of one interval: state both",
+            place=label,
         )
     if low is not None and not low <= (middle or low) <= high:
-        raise ComparisonError("latency_ms is outside latency_ms_low to latency_ms_high", place=label)
+        raise ComparisonError(
+            "latency_ms is outside latency_ms_low to latency_ms_high", place=label
+        )
     networks = words.networks.get(fields["model"], (fields["model"],))
     if fields["model"] not in networks and len(networks) > 1:
-        message = f"model {fields['model']!r} names several networks: {', '.join(networks)}; state which"
+        message = (
+            f"model {fields['model']!r} names several networks: {', '.join(networks)}; state which"
+        )
         raise ComparisonError(message, place=label)
     network = fields["model"] if fields["model"] in networks else networks[0]
     remarks = _fill(fields, network, words)
     if "minutes" in fields and "task" not in fields:
-        fields["task"], remarks = "training", (*remarks, "task training: minutes are a time to train")
-    return Measurement(label=label, network=network, setup=setup, remarks=remarks, **{"task": "inference", **fields})
+        fields["task"], remarks = (
+            "training",
+            (
+                *remarks,
+                "task training: minutes are a time to train",
+            ),
+        )
+    return Measurement(
+        label=label,
+        network=network,
+        setup=setup,
+        remarks=remarks,
+        **{"task": "inference", **fields},
+    )
 
 
 def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:
@@ -182,7 +239,9 @@ def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) ->
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        problems.append(f"{name} {value!r} is not a number; write 1234.5, without separators or unit")
+        problems.append(
+            f"{name} {value!r} is not a number; write 1234.5, without separators or unit"
+        )
     elif number <= 0:
         problems.append(f"{name} {value} is not above 0; leave out what was not measured")
     elif number > (1 if name == SPARSITY else MAX_COUNT if whole else MAX_FIGURE) or (
@@ -195,21 +254,32 @@ def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) ->
 
 
 def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str, ...]:
-    """Fill in what follows from the machine, the network and the variant, and return a remark for each."""
+    """Fill in what follows from the machine, the network and the variant, and return a remark for
+    each.
+    """
     remarks = []
     variant = fields.get("variant")
     if fields.get("sequence_length") is None and (length := parse_sequence_length(variant)):
         fields["sequence_length"] = length
         fields.setdefault("packed", PACKED.search(variant or "") is not None)
-        remarks.append(f"sequence_length {length}, {'packed' if fields['packed'] else 'not packed'}: variant {variant}")
+        remarks.append(
+            f"sequence_length {length}, {'packed' if fields['packed'] else 'not packed'}: variant"
+            f" {variant}"
+        )
     machine = words.machines.get(fields.get("platform") or "", {})
     for name, fact in (("chip", "chip"), ("chips", "chip_count")):
         if fields.get(name) is None and machine.get(fact) is not None:
             fields[name] = machine[fact]
             remarks.append(f"{name} {machine[fact]}: all of {fields['platform']}")
     chip = fields.get("chip")
-    if chip and not find_accelerator(chip) and all(facts["chip"] != chip for facts in words.machines.values()):
-        remarks.append(f"chip {chip}: unknown here, so no figure is compared with its peak or its rated power")
+    if (
+        chip
+        and not find_accelerator(chip)
+        and all(facts["chip"] != chip for facts in words.machines.values())
+    ):
+        remarks.append(
+            f"chip {chip}: unknown here, so no figure is compared with its peak or its rated power"
+        )
     item = words.items.get(network) or words.items.get(fields["model"])
     if fields.get("item") is None and item:
         fields["item"] = item
@@ -218,7 +288,10 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
 
 
 POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
-READER, TABLE = "sweep-points", "sweep_points"  # of a run folder, in schema/vocabulary/table_headers.toml
+READER, TABLE = (
+    "sweep-points",
+    "sweep_points",
+)  # of a run folder, in schema/vocabulary/table_headers.toml
 MAX_BYTES = 10_000_000
 MAX_ROWS = 1000
 SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
@@ -227,22 +300,28 @@ SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
 def read_source(path: Path, words: KnownWords) -> list[Measurement]:
     """Read the measurements of a run folder or a CSV file.
 
-    Raises ComparisonError for what cannot be read, and DamagedRunError for a folder whose points are not those of its
-    sidecar.
+    Raises ComparisonError for what cannot be read, and DamagedRunError for a folder whose points
+    are not those of its sidecar.
     """
     if path.is_dir():
         return _read_run(path, words)
-    return [build_measurement(values, words, label=label) for label, values in _read_rows(path, _read(path), FIELDS)]
+    return [
+        build_measurement(values, words, label=label)
+        for label, values in _read_rows(path, _read(path), FIELDS)
+    ]
 
 
 def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, Any]]:
-    """Return the label and the texts by column of each point of a run folder, and its environment, empty if unknown.
+    """Return the label and the texts by column of each point of a run folder, and its environment,
+    empty if unknown.
 
-    The machine has the name that the record gives it, in every command.
-    Raises ComparisonError for what cannot be read, and DamagedRunError for a folder that contradicts itself.
+    The machine has the name that the record gives it, in every command. Raises ComparisonError for
+    what cannot be read, and DamagedRunError for a folder that contradicts itself.
     """
     if not (folder / POINTS).exists():
-        raise ComparisonError(f"has no {POINTS}; a run folder of `ipu-results sweep` has one", place=str(folder))
+        raise ComparisonError(
+            f"has no {POINTS}; a run folder of `ipu-results sweep` has one", place=str(folder)
+        )
     data = _read(folder / POINTS)
     if (folder / SIDECAR).exists():
         try:
@@ -250,9 +329,14 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
         except ValueError as error:
             raise DamagedRunError("is not TOML", place=str(folder / SIDECAR)) from error
         if digest != hashlib.sha256(data).hexdigest():
-            raise DamagedRunError(f"is not the file that {SIDECAR} describes", place=str(folder / POINTS))
+            raise DamagedRunError(
+                f"is not the file that {SIDECAR} describes", place=str(folder / POINTS)
+            )
     known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
-    lines, environment = _read_rows(folder / POINTS, data, known), _read_environment(folder / RECORD)
+    lines, environment = (
+        _read_rows(folder / POINTS, data, known),
+        _read_environment(folder / RECORD),
+    )
     machine = parse_machine(folder.resolve().name, environment) if environment else None
     if machine is not None:
         for _, values in lines:
@@ -268,10 +352,16 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         setup = {name: values[name] for name in SETUP if values.get(name)}
         # A simulated device counts as emulated in every comparison.
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
-        own = {name: values[name] for name in values if ALIASES.get(name, name) in FIELDS} | {"run_id": run_id}
+        own = {name: values[name] for name in values if ALIASES.get(name, name) in FIELDS} | {
+            "run_id": run_id
+        }
         if length := parse_sequence_length(own.get("variant")):
             own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
-        measurements.append(build_measurement({**own, "origin": origin}, words, label=label, local=True, setup=setup))
+        measurements.append(
+            build_measurement(
+                {**own, "origin": origin}, words, label=label, local=True, setup=setup
+            )
+        )
     return measurements
 
 
@@ -291,14 +381,18 @@ def _read(path: Path) -> bytes:
         with open_regular_file(path) as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise ComparisonError(f"cannot be read: {error.strerror or error}", place=str(path)) from error
+        raise ComparisonError(
+            f"cannot be read: {error.strerror or error}", place=str(path)
+        ) from error
     if len(data) > MAX_BYTES:
         raise ComparisonError(f"is larger than {MAX_BYTES // 1_000_000} MB", place=str(path))
     return data
 
 
 def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str, str]]]:
-    """Return the label and the cells by column of each row; the first line has the names of columns of `results`."""
+    """Return the label and the cells by column of each row; the first line has the names of columns
+    of `results`.
+    """
     place = str(path)
     try:
         rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
@@ -308,14 +402,25 @@ def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str,
     names = [name.strip() for name in header]
     accepted = {*known, *ALIASES}
     if unknown := [name for name in names if name not in accepted]:
-        raise ComparisonError(describe_unknown_columns(unknown, sorted(accepted)), place=f"{place}, line 1")
+        raise ComparisonError(
+            describe_unknown_columns(unknown, sorted(accepted)), place=f"{place}, line 1"
+        )
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ComparisonError(f"column {min(repeated)!r} occurs twice", place=f"{place}, line 1")
     lines = [line for line in lines if any(map(str.strip, line))]
     if not lines:
         raise ComparisonError("has no row", place=place)
     if len(lines) > MAX_ROWS:
-        raise ComparisonError(f"has {len(lines)} rows, at most {MAX_ROWS} are compared at once", place=place)
-    if wrong := next((number for number, line in enumerate(lines, 1) if len(line) != len(names)), None):
-        raise ComparisonError(f"row {wrong} has another number of cells than the header", place=place)
-    return [(f"{path.name}, row {number}", dict(zip(names, line, strict=True))) for number, line in enumerate(lines, 1)]
+        raise ComparisonError(
+            f"has {len(lines)} rows, at most {MAX_ROWS} are compared at once", place=place
+        )
+    if wrong := next(
+        (number for number, line in enumerate(lines, 1) if len(line) != len(names)), None
+    ):
+        raise ComparisonError(
+            f"row {wrong} has another number of cells than the header", place=place
+        )
+    return [
+        (f"{path.name}, row {number}", dict(zip(names, line, strict=True)))
+        for number, line in enumerate(lines, 1)
+    ]

@@ -1,7 +1,8 @@
-"""Name the mistakes that everybody makes: seconds for milliseconds, batches for items, one chip for the system.
+"""Name the mistakes that everybody makes: seconds for milliseconds, batches for items, one chip for
+the system.
 
-Each mistake multiplies a figure by a known factor. A factor between a figure and what it is held against is recognised,
-and the sentence asks about it.
+Each mistake multiplies a figure by a known factor. A factor between a figure and what it is held
+against is recognised, and the sentence asks about it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ class Mistake(NamedTuple):
 def list_mistakes(figure: str, ours: Measurement) -> list[Mistake]:
     """List the mistakes in a figure that the conditions of a run allow."""
     chips = ours.chips or 1
-    words = {"batch": ours.batch_size or 1, "chips": chips, "machine": ours.platform or "the machine"}
+    words = {
+        "batch": ours.batch_size or 1,
+        "chips": chips,
+        "machine": ours.platform or "the machine",
+    }
     mistakes = []
     for entry in LIMITS.factors:
         if entry["figure"] == figure:
@@ -39,12 +44,18 @@ def list_mistakes(figure: str, ours: Measurement) -> list[Mistake]:
                 filled = {**words, "several": several, "of_several": several * chips}
                 what = entry["factor"].format(**filled)
                 if Fraction(what) != 1:
-                    mistakes.append(Mistake(float(Fraction(what)), what, entry["question"].format(**filled)))
+                    mistakes.append(
+                        Mistake(float(Fraction(what)), what, entry["question"].format(**filled))
+                    )
     return mistakes
 
 
-def name_mistakes(factor: float, mistakes: Iterable[Mistake], of: str, near: float = LIMITS.near) -> str:
-    """Return "this is 1/16 of ..., and the batch is 16: ...?" for the mistakes whose factor this is; "" for none."""
+def name_mistakes(
+    factor: float, mistakes: Iterable[Mistake], of: str, near: float = LIMITS.near
+) -> str:
+    """Return "this is 1/16 of ..., and the batch is 16: ...?" for the mistakes whose factor this
+    is; "" for none.
+    """
     named: dict[str, list[tuple[float, str]]] = {}
     for own in mistakes:
         off = abs(math.log(factor / own.factor))
@@ -55,27 +66,44 @@ def name_mistakes(factor: float, mistakes: Iterable[Mistake], of: str, near: flo
     for what, questions in best:
         first, *more = (question for _, question in questions)
         text = "; or ".join([first, *(question.removeprefix("and ") for question in more)])
-        about = TEXTS["factor"].format(factor=f"{what} {'of' if what.startswith('1/') else 'times'}", of=of)
+        about = TEXTS["factor"].format(
+            factor=f"{what} {'of' if what.startswith('1/') else 'times'}", of=of
+        )
         texts.append(f"{about}{',' if text.startswith('and') else ':'} {text}")
     return "; or ".join(texts)
 
 
 def name_mistake(
-    ours: Measurement, figure: str, ratio: float, row: Row, near: float = LIMITS.near, expected: float = 1.0
+    ours: Measurement,
+    figure: str,
+    ratio: float,
+    row: Row,
+    near: float = LIMITS.near,
+    expected: float = 1.0,
 ) -> str:
     """Return the mistakes that explain a ratio to a row, after a semicolon; "" where none does."""
-    chips = ours.chips / row["chips"] if figure == "throughput" and ours.chips and row["chips"] else 1
-    named = name_mistakes(ratio / chips / expected, list_mistakes(figure, ours), "the nearest row", near)
+    chips = (
+        ours.chips / row["chips"] if figure == "throughput" and ours.chips and row["chips"] else 1
+    )
+    named = name_mistakes(
+        ratio / chips / expected, list_mistakes(figure, ours), "the nearest row", near
+    )
     return f"; {named}" if named else ""
 
 
 def doubt_other_machine(ours: Measurement, figure: str, ratio: float, row: Row) -> str:
-    """Return why a figure is doubtful, seen from a row of another machine or precision; "" where it may be right.
+    """Return why a figure is doubtful, seen from a row of another machine or precision; "" where it
+    may be right.
 
-    A figure far below what the peaks of both at their precisions leave is held against the factors of known mistakes.
-    Without both peaks nothing is said. What is too fast is held against the peak instead.
+    A figure far below what the peaks of both at their precisions leave is held against the factors
+    of known mistakes. Without both peaks nothing is said. What is too fast is held against the peak
+    instead.
     """
-    if figure not in ("throughput", "latency_ms") or ours.task != "inference" or not (ours.chips and row["chips"]):
+    if (
+        figure not in ("throughput", "latency_ms")
+        or ours.task != "inference"
+        or not (ours.chips and row["chips"])
+    ):
         return ""
     peak = get_peak(find_limits(ours.chip), ours.precision)
     theirs = get_peak(find_limits(row["chip"]), row["effective_precision"])
@@ -83,7 +111,11 @@ def doubt_other_machine(ours: Measurement, figure: str, ratio: float, row: Row) 
         return ""
     is_rate, faster = figure == "throughput", peak / theirs
     speed = (ratio if is_rate else 1 / ratio) * row["chips"] / ours.chips
-    same = ours.platform is not None and ours.platform == row["platform"] and ours.batch_size == row["batch_size"]
+    same = (
+        ours.platform is not None
+        and ours.platform == row["platform"]
+        and ours.batch_size == row["batch_size"]
+    )
     if same and is_rate and faster <= LIMITS.slower_precision and speed > LIMITS.same_speed:
         precisions = {"ours": ours.precision, "theirs": row["effective_precision"]}
         return str(TEXTS["precision_peak"].format(faster=f"{faster:.0%}", **precisions))
@@ -91,15 +123,21 @@ def doubt_other_machine(ours: Measurement, figure: str, ratio: float, row: Row) 
     low, expected = min(1.0, faster) / LIMITS.far_below / margin, faster**0.5
     if speed >= low:
         return ""
-    named = name_mistake(ours, figure, ratio, row, LIMITS.far * margin, expected if is_rate else 1 / expected)
+    named = name_mistake(
+        ours, figure, ratio, row, LIMITS.far * margin, expected if is_rate else 1 / expected
+    )
     slow = TEXTS["slow"].format(speed=format_plain(speed), limit=format_plain(low))
     return f"{slow}{named}" if named else ""
 
 
-def doubt_share(ours: Measurement, machine: Mapping[str, Any], best: tuple[float, Row] | None) -> str:
-    """Return why a share of the peak is doubtful, seen from the highest of the record for the network; "" if not.
+def doubt_share(
+    ours: Measurement, machine: Mapping[str, Any], best: tuple[float, Row] | None
+) -> str:
+    """Return why a share of the peak is doubtful, seen from the highest of the record for the
+    network; "" if not.
 
-    A system that uses less than one of its chips could, and a chip that uses far more than any, are asked about.
+    A system that uses less than one of its chips could, and a chip that uses far more than any, are
+    asked about.
     """
     share = compute_share(ours, find_limits(ours.chip, machine))
     if share is None or best is None or not ours.chips:

@@ -1,7 +1,8 @@
-"""Check a measurement against Little's law, the peak of the chips and the power rating of the machine.
+"""Check a measurement against Little's law, the peak of the chips and the power rating of the
+machine.
 
-A figure that no chip can reach is impossible. One that leaves nearly all of the machine idle is doubtful. Each message
-asks about the mistake that explains it, where one does.
+A figure that no chip can reach is impossible. One that leaves nearly all of the machine idle is
+doubtful. Each message asks about the mistake that explains it, where one does.
 """
 
 from __future__ import annotations
@@ -27,23 +28,32 @@ from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 TEXTS: Mapping[str, str] = COMPARISON["run"]["texts"]
-MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}  # words of the emulator and the runner
+MACHINE_BITS = {
+    "fp16": "FP16",
+    "fp32": "32.32",
+    "int8": "INT8",
+}  # words of the emulator and the runner
 DIGITS = 4  # of a figure that is computed here
 COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
 OF_16_BITS = ("fp16", "bf16")
 OF_CHIPS = ("device", "board", "package")
 WATTS = re.compile(r"(\d{2,4}) ?W\b")  # of a chip's name, such as `A100-PCIE-40GB (250W)`
 THOUSAND = 1000.0
-MAX_DRAW = 4.0  # of a whole machine over the rating of its chips: hosts, network and supplies; a convention
+# of a whole machine over the rating of its chips: hosts, network and supplies; a convention
+MAX_DRAW = 4.0
 MAX_TAIL = 20.0  # of the longest latency over the mean or median of a warm machine; a convention
-MIN_DRAW = 1 / 30  # of the rating of one chip; no row of the record without an error flag draws so little
+MIN_DRAW = (
+    1 / 30
+)  # of the rating of one chip; no row of the record without an error flag draws so little
 
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: its name, outcome and arithmetic; `value` and `limit` are null where it was not made."""
+    """One check: its name, outcome and arithmetic; `value` and `limit` are null where it was not
+    made.
+    """
 
     name: str
     outcome: Outcome
@@ -54,7 +64,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one chip can do by type, in 10¹² operations per second, and what the machine and one chip may draw, in W."""
+    """What one chip can do by type, in 10¹² operations per second, and what the machine and one
+    chip may draw, in W.
+    """
 
     peaks: Mapping[str, float]
     machine_w: float | None = None
@@ -64,12 +76,16 @@ class Limits:
 
 @cache
 def _load_chips() -> Mapping[str, Mapping[str, Any]]:
-    """Load what the vocabulary knows of each chip by name; of a machine, only what holds for one chip is read."""
+    """Load what the vocabulary knows of each chip by name; of a machine, only what holds for one
+    chip is read.
+    """
     return {entry["chip"]: entry for entry in load_vocabulary().list_entries("platform")}
 
 
 def find_limits(chip: str | None, machine: Mapping[str, Any] = {}) -> Limits:
-    """Return the limits of a machine, which may be new here: those that are stated of its chip, then sourced ones."""
+    """Return the limits of a machine, which may be new here: those that are stated of its chip,
+    then sourced ones.
+    """
     vocabulary, chip = load_vocabulary(), chip or machine.get("chip")
     facts = {
         **_load_chips().get(chip or "", {}),
@@ -84,7 +100,12 @@ def find_limits(chip: str | None, machine: Mapping[str, Any] = {}) -> Limits:
     rated = vocabulary.chip_ratings.get(chip or "") or (own.power_w if own else None)
     if rated and (watts := WATTS.search(chip or "")):
         rated = max(rated, float(watts[1]))
-    return Limits({**(own.peaks if own else {}), **stated}, machine.get("rated_power_w"), rated, own is not None)
+    return Limits(
+        {**(own.peaks if own else {}), **stated},
+        machine.get("rated_power_w"),
+        rated,
+        own is not None,
+    )
 
 
 def get_peak(limits: Limits, precision: str | None) -> float | None:
@@ -104,7 +125,9 @@ def name_type(precision: str | None) -> str | None:
 
 
 def check_plausibility(ours: Measurement, machine: Mapping[str, Any]) -> list[Check]:
-    """Check what the figures imply; `machine` is the row of `platforms`, empty where the machine is unknown."""
+    """Check what the figures imply; `machine` is the row of `platforms`, empty where the machine is
+    unknown.
+    """
     limits = find_limits(ours.chip, machine)
     checks = [_check_little(ours), _check_peak(ours, limits)]
     if ours.latency_ms:
@@ -118,10 +141,14 @@ def _check_little(ours: Measurement) -> Check:
     name, is_of_item = "Little's law", ours.latency_basis == physics.PER_ITEM
     batch = 1 if is_of_item else ours.batch_size
     if not (ours.throughput and ours.latency_ms and batch):
-        missing = [key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None]
+        missing = [
+            key for key in ("throughput", "latency_ms", "batch_size") if getattr(ours, key) is None
+        ]
         return Check(name, "not checked", TEXTS["needs"].format(what=", ".join(missing)))
     depth = physics.count_batches_in_flight(ours.throughput, ours.latency_ms, batch)
-    product = f"{ours.throughput:.12g} × {ours.latency_ms:.12g} ms" + ("" if is_of_item else f" / batch {batch}")
+    product = f"{ours.throughput:.12g} × {ours.latency_ms:.12g} ms" + (
+        "" if is_of_item else f" / batch {batch}"
+    )
     unit = "items" if is_of_item else "batches"
     text = TEXTS["in_flight"].format(depth=format_plain(depth), unit=unit, product=product)
     repairs = [(THOUSAND, TEXTS["seconds"])]
@@ -151,12 +178,19 @@ def _check_little(ours: Measurement) -> Check:
     return Check(name, "impossible", text, depth, MIN_BATCHES_IN_FLIGHT)
 
 
-def _name_repairs(share: float, repairs: Iterable[tuple[float, str]], low: float, high: float) -> str:
-    """Return the questions about the factors that bring a share between two bounds, the nearest to 1 first."""
+def _name_repairs(
+    share: float, repairs: Iterable[tuple[float, str]], low: float, high: float
+) -> str:
+    """Return the questions about the factors that bring a share between two bounds, the nearest to
+    1 first.
+    """
     fits = [(abs(math.log(share * factor)), factor, question) for factor, question in repairs]
     fits = [fit for fit in fits if low <= share * fit[1] <= high]
     best = sorted(fits)[:2]
-    return "; or ".join(TEXTS["fits"].format(times=format_plain(own), question=question) for _, own, question in best)
+    return "; or ".join(
+        TEXTS["fits"].format(times=format_plain(own), question=question)
+        for _, own, question in best
+    )
 
 
 def _check_peak(ours: Measurement, limits: Limits) -> Check:
@@ -164,29 +198,48 @@ def _check_peak(ours: Measurement, limits: Limits) -> Check:
     macs, uncounted = _find_macs(ours)
     gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
     work = physics.compute_tflops(ours.throughput or 0.0, gmacs, passes)
-    arithmetic = f"{ours.throughput or 0:.12g} × {format_plain(gmacs, DIGITS)} GMAC × {FLOP_PER_MAC * passes}"
-    missing = [text for text, value in {"a throughput": ours.throughput, uncounted: macs}.items() if value is None]
-    return _compare_with_peak("peak of the chips", ours, limits, work, arithmetic, missing, "throughput")
+    arithmetic = (
+        f"{ours.throughput or 0:.12g} × {format_plain(gmacs, DIGITS)} GMAC ×"
+        f" {FLOP_PER_MAC * passes}"
+    )
+    missing = [
+        text
+        for text, value in {"a throughput": ours.throughput, uncounted: macs}.items()
+        if value is None
+    ]
+    return _compare_with_peak(
+        "peak of the chips", ours, limits, work, arithmetic, missing, "throughput"
+    )
 
 
 def _check_latency(ours: Measurement, limits: Limits) -> Check:
-    """Compare the work of one batch within its latency with the peak: the floor of a latency, whatever is in flight."""
+    """Compare the work of one batch within its latency with the peak: the floor of a latency,
+    whatever is in flight.
+    """
     assert ours.latency_ms
     macs, uncounted = _find_macs(ours)
     batch = 1 if ours.latency_basis == physics.PER_ITEM else ours.batch_size
     gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
     work = physics.compute_latency_tflops(batch or 0, ours.latency_ms, gmacs, passes)
     arithmetic = (
-        f"batch {batch} × {format_plain(gmacs, DIGITS)} GMAC × {FLOP_PER_MAC * passes} / {ours.latency_ms:.12g} ms"
+        f"batch {batch} × {format_plain(gmacs, DIGITS)} GMAC × {FLOP_PER_MAC * passes} /"
+        f" {ours.latency_ms:.12g} ms"
     )
-    missing = [text for text, value in {"batch_size": batch, uncounted: macs}.items() if value is None]
-    return _compare_with_peak("latency floor", ours, limits, work, arithmetic, missing, "latency_ms")
+    missing = [
+        text for text, value in {"batch_size": batch, uncounted: macs}.items() if value is None
+    ]
+    return _compare_with_peak(
+        "latency floor", ours, limits, work, arithmetic, missing, "latency_ms"
+    )
 
 
 def _check_warm_up(latency_ms: float, latency_max_ms: float) -> Check:
     """Compare the longest latency with the stated one: the first runs compile and load."""
     times = latency_max_ms / latency_ms
-    text = f"the longest latency, {latency_max_ms:.12g} ms, is {format_plain(times)} times the stated one"
+    text = (
+        f"the longest latency, {latency_max_ms:.12g} ms, is {format_plain(times)} times the"
+        " stated one"
+    )
     if times < MAX_TAIL:
         return Check("warm-up", "ok", text, times, MAX_TAIL)
     question = "are the first runs among the timed ones? Leave out the warm-up"
@@ -194,7 +247,13 @@ def _check_warm_up(latency_ms: float, latency_max_ms: float) -> Check:
 
 
 def _compare_with_peak(
-    name: str, ours: Measurement, limits: Limits, work: float, arithmetic: str, missing: list[str], figure: str
+    name: str,
+    ours: Measurement,
+    limits: Limits,
+    work: float,
+    arithmetic: str,
+    missing: list[str],
+    figure: str,
 ) -> Check:
     chips, highest = ours.chips or 0, max(limits.peaks.values(), default=None)
     top, shown = (highest or 0) * chips, format_plain(work, DIGITS)
@@ -213,9 +272,17 @@ def _compare_with_peak(
     if peak is None:
         if top and work > top:
             hint = _ask_about_peak(ours, limits, work, top, figure)
-            return Check(name, "impossible", TEXTS["above_known"].format(work=shown, peak=any_peak) + hint, work, top)
+            return Check(
+                name,
+                "impossible",
+                TEXTS["above_known"].format(work=shown, peak=any_peak) + hint,
+                work,
+                top,
+            )
         machine = ours.platform or ours.chip or "the machine"
-        return Check(name, "not checked", TEXTS["no_peak"].format(machine=machine, precision=ours.precision))
+        return Check(
+            name, "not checked", TEXTS["no_peak"].format(machine=machine, precision=ours.precision)
+        )
     limit = peak * chips
     shares = {"share": f"{work / limit:.1%}", "limit": format_plain(limit, DIGITS)}
     of = {"chips": chips, "chip": ours.chip or "chip", "precision": ours.precision}
@@ -230,7 +297,9 @@ def _compare_with_peak(
     return Check(name, "impossible", text, work, limit)
 
 
-def _ask_about_peak(ours: Measurement, limits: Limits, work: float, limit: float, figure: str) -> str:
+def _ask_about_peak(
+    ours: Measurement, limits: Limits, work: float, limit: float, figure: str
+) -> str:
     """Return the questions that explain work above a limit, "" where nothing does."""
     chips, questions = ours.chips or 1, []
     faster = [name for name, peak in limits.peaks.items() if peak * chips >= work]
@@ -257,9 +326,13 @@ def _ask_about_peak(ours: Measurement, limits: Limits, work: float, limit: float
 
 
 def _find_macs(ours: Measurement) -> tuple[int | None, str]:
-    """Return the multiply-accumulates of one item, from the table `operation_counts`, else what is missing of them."""
+    """Return the multiply-accumulates of one item, from the table `operation_counts`, else what is
+    missing of them.
+    """
     counts = {
-        str(entry["variant"]): entry for entry in load_vocabulary().operation_counts if entry["network"] == ours.network
+        str(entry["variant"]): entry
+        for entry in load_vocabulary().operation_counts
+        if entry["network"] == ours.network
     }
     variant = f"SL{ours.sequence_length}" if ours.sequence_length else ours.variant or ""
     what = TEXTS["operations"].format(what=f"{ours.network}{f' ({variant})' if variant else ''}")
@@ -283,27 +356,42 @@ def _find_macs(ours: Measurement) -> tuple[int | None, str]:
 
 
 def _check_power(ours: Measurement, limits: Limits) -> Iterator[Check]:
-    """Compare the power with the rating of the machine or of its chips, and the figures of power with each other."""
+    """Compare the power with the rating of the machine or of its chips, and the figures of power
+    with each other.
+    """
     name, power = "power rating", ours.power_w
     if power is None and ours.throughput and ours.efficiency:
         power = physics.compute_power_w(ours.throughput, ours.efficiency)
     of_chips = limits.chip_w * ours.chips if limits.chip_w and ours.chips else None
-    is_of_chips = ours.power_scope in OF_CHIPS or (limits.machine_w is None and ours.power_scope is None)
+    is_of_chips = ours.power_scope in OF_CHIPS or (
+        limits.machine_w is None and ours.power_scope is None
+    )
     if power is None:
         yield Check(name, "not checked", "needs power_w, or throughput and efficiency")
     elif limits.machine_w is not None and not (ours.power_scope in OF_CHIPS and of_chips):
-        text = f"{format_plain(power, DIGITS)} W; {ours.platform} is rated {format_plain(limits.machine_w, DIGITS)} W"
-        yield _judge_power(name, text, power, limits.machine_w, limits.chip_w or limits.machine_w, 1.0)
+        text = (
+            f"{format_plain(power, DIGITS)} W; {ours.platform} is rated"
+            f" {format_plain(limits.machine_w, DIGITS)} W"
+        )
+        yield _judge_power(
+            name, text, power, limits.machine_w, limits.chip_w or limits.machine_w, 1.0
+        )
     elif of_chips is not None and limits.chip_w:
         rated = f"{ours.chips} × {ours.chip} are rated {format_plain(of_chips, DIGITS)} W"
-        scope = "" if is_of_chips else f", and {ours.power_scope} power may be {MAX_DRAW:g} times that"
+        scope = (
+            "" if is_of_chips else f", and {ours.power_scope} power may be {MAX_DRAW:g} times that"
+        )
         text = f"{format_plain(power, DIGITS)} W; {rated}{scope}"
-        yield _judge_power(name, text, power, of_chips, limits.chip_w, 1.0 if is_of_chips else MAX_DRAW)
+        yield _judge_power(
+            name, text, power, of_chips, limits.chip_w, 1.0 if is_of_chips else MAX_DRAW
+        )
     else:
         lowest, highest = _find_range_of_ratings()
         machine = ours.platform or ours.chip or "the machine"
         text = f"no source gives the power rating of {machine}"
-        far = f"{format_plain(power, DIGITS)} W; {text}; chips are rated {lowest:g} to {highest:g} W"
+        far = (
+            f"{format_plain(power, DIGITS)} W; {text}; chips are rated {lowest:g} to {highest:g} W"
+        )
         own = _judge_power(name, far, power, highest * (ours.chips or math.inf), lowest, MAX_DRAW)
         yield own if own.outcome == "doubtful" else Check(name, "not checked", text)
     if ours.throughput and ours.power_w and ours.efficiency:
@@ -323,8 +411,12 @@ def _find_range_of_ratings() -> tuple[float, float]:
     return min(ratings), max(ratings)
 
 
-def _judge_power(name: str, text: str, power: float, limit: float, chip_w: float, factor: float) -> Check:
-    """Judge a power by `factor` times the rating `limit`, and by a small part of the rating of one chip."""
+def _judge_power(
+    name: str, text: str, power: float, limit: float, chip_w: float, factor: float
+) -> Check:
+    """Judge a power by `factor` times the rating `limit`, and by a small part of the rating of one
+    chip.
+    """
     if power > limit * factor:
         unit = "is it in milliwatts? State --power-w in watts"
         hint = (
@@ -335,16 +427,24 @@ def _judge_power(name: str, text: str, power: float, limit: float, chip_w: float
         return Check(name, "doubtful", text + hint, power, limit * factor)
     if power < chip_w * MIN_DRAW:
         return Check(
-            name, "doubtful", f"{text}; is it in kilowatts? State --power-w in watts", power, chip_w * MIN_DRAW
+            name,
+            "doubtful",
+            f"{text}; is it in kilowatts? State --power-w in watts",
+            power,
+            chip_w * MIN_DRAW,
         )
     return Check(name, "ok", text, power, limit * factor)
 
 
 def compute_share(ours: Measurement, limits: Limits) -> float | None:
-    """Compute the share of the peak of all chips that a throughput uses; None where either is not known."""
+    """Compute the share of the peak of all chips that a throughput uses; None where either is not
+    known.
+    """
     macs, _ = _find_macs(ours)
     peak = get_peak(limits, ours.precision) if ours.precision else None
     if not (macs and peak and ours.chips and ours.throughput):
         return None
-    work = physics.compute_tflops(ours.throughput, macs / physics.GIGA, physics.count_passes(ours.task))
+    work = physics.compute_tflops(
+        ours.throughput, macs / physics.GIGA, physics.count_passes(ours.task)
+    )
     return float(work / (peak * ours.chips))

@@ -10,7 +10,9 @@ from ipu_results.comparison.measurement import Measurement
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Ours over theirs; `low` and `high` bound it by the stated intervals of both, null where neither has one."""
+    """Ours over theirs; `low` and `high` bound it by the stated intervals of both, null where
+    neither has one.
+    """
 
     figure: str
     ours: float

@@ -1,6 +1,7 @@
 """A chart of a comparison: your figure and the nearest rows, with the intervals that are stated.
 
-Measured and published figures are filled, emulated ones hollow; each figure that was compared has a panel.
+Measured and published figures are filled, emulated ones hollow; each figure that was compared has a
+panel.
 """
 
 from __future__ import annotations
@@ -12,33 +13,62 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ipu_results.comparison.comparable import EMULATED, NOT_STATED, RUN, get_interval, get_latency_basis
+from ipu_results.comparison.comparable import (
+    EMULATED,
+    NOT_STATED,
+    RUN,
+    get_interval,
+    get_latency_basis,
+)
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
 from ipu_results.errors import ComparisonError
-from ipu_results.ground.charts import ORIGIN_SHAPES, PALETTE, apply_theme, make_data, make_title, render_chart
-from ipu_results.ground.text import escape_unprintable, format_float, format_json, format_plain, format_table
+from ipu_results.ground.charts import (
+    ORIGIN_SHAPES,
+    PALETTE,
+    apply_theme,
+    make_data,
+    make_title,
+    render_chart,
+)
+from ipu_results.ground.text import (
+    escape_unprintable,
+    format_float,
+    format_json,
+    format_plain,
+    format_table,
+)
 
 WIDTH, ROW_HEIGHT = 420, 34
 MAX_PANELS = 40
 OURS = "your run"
 LABEL_WIDTH = 420
 MAX_TITLE = 150  # characters
-LOG_FROM = 8.0  # ratio between the largest figure and the smallest from which the axis is logarithmic
+LOG_FROM = (
+    8.0  # ratio between the largest figure and the smallest from which the axis is logarithmic
+)
 LABELS = {"latency_ms": "latency", "power_w": "power"}
 
 
 def draw_comparisons(comparisons: Sequence[Comparison], suffix: str) -> bytes:
-    """Return an image, `suffix` .svg or .png. Raises MissingExtraError, and ComparisonError without a match."""
+    """Return an image, `suffix` .svg or .png.
+
+    Raises MissingExtraError, and ComparisonError without a match.
+    """
     panels = [
         (comparison, figure)
         for comparison in comparisons
-        for figure in dict.fromkeys(ratio.figure for match in comparison.matches for ratio in match.ratios)
+        for figure in dict.fromkeys(
+            ratio.figure for match in comparison.matches for ratio in match.ratios
+        )
     ]
     if not panels:
         raise ComparisonError(f"nothing to draw: {comparisons[0].verdict}")
     if len(panels) > MAX_PANELS:
-        raise ComparisonError(f"{len(panels)} panels are too many for one chart, at most {MAX_PANELS}; draw fewer rows")
+        raise ComparisonError(
+            f"{len(panels)} panels are too many for one chart, at most {MAX_PANELS}; draw fewer"
+            " rows"
+        )
 
     def build(alt: Any) -> Any:
         return apply_theme(alt.vconcat(*(_build_panel(alt, *panel) for panel in panels)))
@@ -47,13 +77,22 @@ def draw_comparisons(comparisons: Sequence[Comparison], suffix: str) -> bytes:
 
 
 def build_rows(comparison: Comparison, figure: str) -> list[dict[str, Any]]:
-    """Return what one panel draws: our figure, then that of each match, with the ends of their intervals."""
+    """Return what one panel draws: our figure, then that of each match, with the ends of their
+    intervals.
+    """
     ours = comparison.measurement
-    pairs = [(match, ratio) for match in comparison.matches for ratio in match.ratios if ratio.figure == figure]
+    pairs = [
+        (match, ratio)
+        for match in comparison.matches
+        for ratio in match.ratios
+        if ratio.figure == figure
+    ]
     interval = get_interval(figure, asdict(ours))
     first = pairs[0][1]
     how = f" ({EMULATED})" if ours.origin == "emulated" else ""
-    own = _build_row(f"{OURS}: {ours.platform or 'machine not stated'}{how}", ours.origin, first.ours, interval)
+    own = _build_row(
+        f"{OURS}: {ours.platform or 'machine not stated'}{how}", ours.origin, first.ours, interval
+    )
     rows = [own]
     for match, ratio in pairs:
         row = match.row
@@ -63,9 +102,18 @@ def build_rows(comparison: Comparison, figure: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _build_row(name: str, origin: str, value: float, interval: tuple[float, float] | None) -> dict[str, Any]:
+def _build_row(
+    name: str, origin: str, value: float, interval: tuple[float, float] | None
+) -> dict[str, Any]:
     low, high = interval or (value, value)
-    return {"name": name, "origin": origin, "value": value, "low": low, "high": high, "emulated": origin == "emulated"}
+    return {
+        "name": name,
+        "origin": origin,
+        "value": value,
+        "low": low,
+        "high": high,
+        "emulated": origin == "emulated",
+    }
 
 
 def _build_panel(alt: Any, comparison: Comparison, figure: str) -> Any:
@@ -85,20 +133,36 @@ def _build_panel(alt: Any, comparison: Comparison, figure: str) -> Any:
         .encode(y=y, x=axis)
         for emulated in (False, True)
     ]
-    title = make_title(alt, f"{ours.label}: {ours.network} {ours.task}", comparison.verdict[:MAX_TITLE])
-    return alt.layer(bars, *points).properties(width=WIDTH, height=ROW_HEIGHT * len(rows), title=title)
+    title = make_title(
+        alt, f"{ours.label}: {ours.network} {ours.task}", comparison.verdict[:MAX_TITLE]
+    )
+    return alt.layer(bars, *points).properties(
+        width=WIDTH, height=ROW_HEIGHT * len(rows), title=title
+    )
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
 COLUMNS = (
-    *("nearest row", "ours / theirs", "from", "to", "figure", "theirs", "unit", "per chip", "machine", "batch"),
+    *(
+        "nearest row",
+        "ours / theirs",
+        "from",
+        "to",
+        "figure",
+        "theirs",
+        "unit",
+        "per chip",
+        "machine",
+        "batch",
+    ),
     *("precision", "framework", "document", "result_id", "distance"),
 )
 INTERVAL_NOTE = "from, to: the ratio of the far ends of the stated intervals or bands of both sides"
 MLPERF_NOTE = (
-    "Your MLPerf® score is unverified: result not verified by MLCommons Association. Unverified results have not been "
-    "through an MLPerf® review and may use measurement methodologies and/or workload implementations that are "
-    "inconsistent with the MLPerf® specification for verified results."
+    "Your MLPerf® score is unverified: result not verified by MLCommons Association. Unverified"
+    " results have not been through an MLPerf® review and may use measurement methodologies and/or"
+    " workload implementations that are inconsistent with the MLPerf® specification for verified"
+    " results."
 )
 
 Cells = list[str]
@@ -142,19 +206,44 @@ def _list_lines(comparison: Comparison) -> Iterator[str]:
 
 def _build_table(comparison: Comparison) -> tuple[list[Cells], list[str]]:
     """Return the cells of every ratio, and the names of the columns that are not blank throughout."""
-    lines = [_build_cells(match, number) for match in comparison.matches for number in range(len(match.ratios))]
-    shown = [column for column, values in zip(COLUMNS, zip(*lines, strict=True), strict=True) if any(values)]
+    lines = [
+        _build_cells(match, number)
+        for match in comparison.matches
+        for number in range(len(match.ratios))
+    ]
+    shown = [
+        column
+        for column, values in zip(COLUMNS, zip(*lines, strict=True), strict=True)
+        if any(values)
+    ]
     return [[line[COLUMNS.index(name)] for name in shown] for line in lines], shown
 
 
 def _build_cells(match: Match, number: int) -> Cells:
     ratio, row = match.ratios[number], match.row
     per_chip = match.ratio_per_chip if ratio.figure == "throughput" else None
-    ratios = ["" if value is None else format_plain(value) for value in (ratio.ratio, ratio.low, ratio.high, per_chip)]
-    names = ("platform", "batch_size", "effective_precision", "framework", "document_id", "result_id")
+    ratios = [
+        "" if value is None else format_plain(value)
+        for value in (ratio.ratio, ratio.low, ratio.high, per_chip)
+    ]
+    names = (
+        "platform",
+        "batch_size",
+        "effective_precision",
+        "framework",
+        "document_id",
+        "result_id",
+    )
     texts = ["" if row[name] is None else str(row[name]) for name in names]
     figure = [ratio.figure, f"{ratio.theirs:.8g}", get_unit(ratio.figure, row)]
-    return [GROUP_NAMES[match.group], *ratios[:3], *figure, ratios[3], *texts, format_plain(match.distance)]
+    return [
+        GROUP_NAMES[match.group],
+        *ratios[:3],
+        *figure,
+        ratios[3],
+        *texts,
+        format_plain(match.distance),
+    ]
 
 
 def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
@@ -163,10 +252,15 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         known = [f"{own.what}: {own.ours} / {own.theirs}" for own in match.differences if own.known]
         unknown = [own for own in match.differences if not own.known]
         open_ = [
-            f"{own.what} ({'ours' if own.theirs is None else 'theirs'}: {own.ours or own.theirs})" for own in unknown
+            f"{own.what} ({'ours' if own.theirs is None else 'theirs'}: {own.ours or own.theirs})"
+            for own in unknown
         ]
         refused = [f"{name} not compared: {reason}" for name, reason in match.not_compared.items()]
-        lines = [*known, *([f"stated on one side only: {', '.join(open_)}"] if open_ else []), *refused]
+        lines = [
+            *known,
+            *([f"stated on one side only: {', '.join(open_)}"] if open_ else []),
+            *refused,
+        ]
         if expected := comparison.expected.get(match.row["result_id"]):
             lines.append(f"expected of a third party: {expected.summary}")
         if match.row["attribution"]:
@@ -175,18 +269,34 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         basis = f", {get_latency_basis(match.row) or NOT_STATED}" if several else ""
         title = f"what differs, ours / {GROUP_NAMES[match.group]} ({match.row['publisher']}{basis})"
         yield (title, lines) if lines else (f"{title}: nothing known", [])
-    if comparison.matches and any(ratio.low is not None for match in comparison.matches for ratio in match.ratios):
+    if comparison.matches and any(
+        ratio.low is not None for match in comparison.matches for ratio in match.ratios
+    ):
         yield INTERVAL_NOTE, []
     if comparison.peers.get("rows"):
-        ends = " to ".join(format_float(comparison.peers[name]) for name in ("throughput_low", "throughput_high"))
-        yield f"rows of this machine, batch size and precision: {comparison.peers['rows']}, throughput {ends}", []
+        ends = " to ".join(
+            format_float(comparison.peers[name]) for name in ("throughput_low", "throughput_high")
+        )
+        yield (
+            (
+                f"rows of this machine, batch size and precision: {comparison.peers['rows']},"
+                f" throughput {ends}"
+            ),
+            [],
+        )
     for basis, own in (comparison.peers.get("latency_ms") or {}).items():
         ends = " to ".join(format_float(end) for end in sorted({own["low"], own["high"]}))
         rows = f"{own['rows']} row{'s' * (own['rows'] != 1)}"
         yield f"latencies of this machine, batch size and precision, {basis}: {rows}, {ends} ms", []
-    yield "plausibility", [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks]
+    yield (
+        "plausibility",
+        [f"{check.name}: {check.outcome}: {check.message}" for check in comparison.checks],
+    )
     if comparison.refusals:
-        yield "not compared", [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals]
+        yield (
+            "not compared",
+            [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals],
+        )
     if comparison.measurement.remarks:
         yield "assumed", list(comparison.measurement.remarks)
     if comparison.measurement.benchmark == RUN["mlperf"]:
@@ -201,7 +311,9 @@ def _format_article(comparison: Comparison) -> str:
     if comparison.matches:
         table, shown = _build_table(comparison)
         head = "".join(f"<th>{_escape(name)}</th>" for name in shown)
-        rows = "".join(f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in line)}</tr>" for line in table)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in line)}</tr>" for line in table
+        )
         parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
     for title, lines in _list_sections(comparison):
         items = "".join(f"<li>{_escape(line)}</li>" for line in lines)

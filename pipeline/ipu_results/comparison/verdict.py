@@ -1,4 +1,6 @@
-"""Compare a measurement with the record: nearest rows, ratios, what differs, what is implausible, and a verdict."""
+"""Compare a measurement with the record: nearest rows, ratios, what differs, what is implausible,
+and a verdict.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ from ipu_results.comparison.comparable import (
 from ipu_results.comparison.expect import Expectation, expect_rows
 from ipu_results.comparison.measurement import FIELDS, Measurement, build_measurement, read_source
 from ipu_results.comparison.mistakes import LIMITS, doubt_other_machine, doubt_share, name_mistake
-from ipu_results.comparison.plausibility import TEXTS, Check, check_plausibility, compute_share, find_limits
+from ipu_results.comparison.plausibility import (
+    TEXTS,
+    Check,
+    check_plausibility,
+    compute_share,
+    find_limits,
+)
 from ipu_results.comparison.ratio import Ratio, compute_ratio, get_gap
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.errors import ComparisonError
@@ -46,20 +54,65 @@ ROW_NAMES: Mapping[str, str] = RUN["rows"]
 GROUPS = tuple(GROUP_NAMES)
 UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
 ROW_COLUMNS = (
-    *("result_id", "origin", "relationship", "publisher", "document_id", "table_name", "row_number", "published_on"),
-    *("network", "variant", "task", "phase", "platform", "chip", "chips", "framework", "sdk_version"),
-    *("effective_precision", "batch_size", "throughput", "item", "latency_ms", "latency_basis", "latency_kind"),
-    *("minutes", "efficiency", "power_w", "power_scope", "calibration_id", "run_id", "errors", "warnings"),
+    *(
+        "result_id",
+        "origin",
+        "relationship",
+        "publisher",
+        "document_id",
+        "table_name",
+        "row_number",
+        "published_on",
+    ),
+    *(
+        "network",
+        "variant",
+        "task",
+        "phase",
+        "platform",
+        "chip",
+        "chips",
+        "framework",
+        "sdk_version",
+    ),
+    *(
+        "effective_precision",
+        "batch_size",
+        "throughput",
+        "item",
+        "latency_ms",
+        "latency_basis",
+        "latency_kind",
+    ),
+    *(
+        "minutes",
+        "efficiency",
+        "power_w",
+        "power_scope",
+        "calibration_id",
+        "run_id",
+        "errors",
+        "warnings",
+    ),
 )
 
 Status = Literal[
-    "implausible", "doubtful", "plausible", "depends", "other-conditions", "only-emulated", "no-comparable-row"
+    "implausible",
+    "doubtful",
+    "plausible",
+    "depends",
+    "other-conditions",
+    "only-emulated",
+    "no-comparable-row",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The nearest row of a group. `not_compared` has the reason for each figure that both have and that is refused."""
+    """The nearest row of a group.
+
+    `not_compared` has the reason for each figure that both have and that is refused.
+    """
 
     group: str
     distance: float
@@ -86,9 +139,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A measurement compared with the record. `peers` are the measured rows of its machine, batch and precision.
+    """A measurement compared with the record.
 
-    `expected` has, by `result_id` of a matched figure of a maker, what a third party will measure of it.
+    `peers` are the measured rows of its machine, batch and precision.
+
+    `expected` has, by `result_id` of a matched figure of a maker, what a third party will measure
+    of it.
     """
 
     measurement: Measurement
@@ -118,7 +174,12 @@ def get_group(row: Row) -> str:
 def get_unit(figure: str, row: Row) -> str:
     """Return the unit of a figure as a reader writes it."""
     items = f"{row['item'] or 'item'}s"
-    units = {"throughput": f"{items}/s", "efficiency": f"{items}/s/W", "latency_ms": "ms", "minutes": "min"}
+    units = {
+        "throughput": f"{items}/s",
+        "efficiency": f"{items}/s/W",
+        "latency_ms": "ms",
+        "minutes": "min",
+    }
     return units.get(figure, "W")
 
 
@@ -126,9 +187,14 @@ SETTLED = ("implausible", "doubtful", "plausible", "depends")
 
 
 def judge(
-    ours: Measurement, matches: Sequence[Match], refusals: Sequence[Refusal], checks: Sequence[Check]
+    ours: Measurement,
+    matches: Sequence[Match],
+    refusals: Sequence[Refusal],
+    checks: Sequence[Check],
 ) -> tuple[Status, str]:
-    """Return the status and the verdict: what is impossible first, then what the nearest measured row says."""
+    """Return the status and the verdict: what is impossible first, then what the nearest measured
+    row says.
+    """
     status, text = _judge_by_rows(ours, matches, refusals)
     for outcome in ("impossible", "doubtful"):
         if failed := [check for check in checks if check.outcome == outcome]:
@@ -140,12 +206,16 @@ def judge(
     return status, f"{label}{status.replace('-', ' ')}: {text}{''.join(notes)}"
 
 
-def _judge_by_rows(ours: Measurement, matches: Sequence[Match], refusals: Sequence[Refusal]) -> tuple[Status, str]:
+def _judge_by_rows(
+    ours: Measurement, matches: Sequence[Match], refusals: Sequence[Refusal]
+) -> tuple[Status, str]:
     measured = [match for match in matches if match.group not in UNVERIFIED]
     emulated = [match for match in matches if match.group == "emulated"]
     same = [match for match in measured if is_same_set_up(ours, match.row)]
     # not settled: a match that rests on a latency of which a side does not say what it times
-    settled = [match for match in same if match.ratio.figure != "latency_ms" or _has_bases(ours, match)]
+    settled = [
+        match for match in same if match.ratio.figure != "latency_ms" or _has_bases(ours, match)
+    ]
     if same and not settled:
         return _judge_by_bases(ours, same)
     if settled:
@@ -183,14 +253,18 @@ def _has_bases(ours: Measurement, match: Match) -> bool:
 
 
 def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status, str]:
-    """Judge a latency by the nearest row of each basis; what only the basis can explain settles nothing."""
+    """Judge a latency by the nearest row of each basis; what only the basis can explain settles
+    nothing.
+    """
     bases: dict[str | None, Match] = {}
     for match in sorted(matches, key=lambda match: match.distance):
         bases.setdefault(get_latency_basis(match.row), match)
     gaps = [get_gap(match.ratio) for match in bases.values()]
     texts = [
         TEXTS["if_basis" if basis else "without_basis"].format(
-            ratio=format_plain(match.ratio.ratio), basis=basis, row=_describe_row(match, match.ratio)
+            ratio=format_plain(match.ratio.ratio),
+            basis=basis,
+            row=_describe_row(match, match.ratio),
         )
         for basis, match in bases.items()
     ]
@@ -199,7 +273,10 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
         return "plausible", stated
     several = len(bases.keys() - {None}) > 1
     if min(gaps) > LIMITS.doubtful_factor * (1 if several else MAX_BATCHES_IN_FLIGHT):
-        named = (name_mistake(ours, match.ratio.figure, match.ratio.ratio, match.row) for match in bases.values())
+        named = (
+            name_mistake(ours, match.ratio.figure, match.ratio.ratio, match.row)
+            for match in bases.values()
+        )
         far = TEXTS["apart_bases"].format(factor=f"{LIMITS.doubtful_factor:g}")
         return "doubtful", f"{stated}: {far}{next(filter(None, named), '')}"
     step = TEXTS["rows_say_no" if ours.stated_basis else "state_basis"]
@@ -207,7 +284,9 @@ def _judge_by_bases(ours: Measurement, matches: Sequence[Match]) -> tuple[Status
 
 
 def describe_match(match: Match, ratio: Ratio | None = None) -> str:
-    """Describe a match in one line: ratio, by default that of the first figure, interval, figure and the row."""
+    """Describe a match in one line: ratio, by default that of the first figure, interval, figure
+    and the row.
+    """
     ratio = ratio or match.ratio
     ends = ""
     if ratio.low is not None and ratio.high is not None:
@@ -232,46 +311,58 @@ def compare(
     warehouse: str | Path | None = None,
     **figures: Any,
 ) -> list[Comparison]:
-    """Compare figures with the record: a run folder, a CSV file, or figures as keywords, one comparison per row.
+    """Compare figures with the record: a run folder, a CSV file, or figures as keywords, one
+    comparison per row.
 
-    `compare(model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800)`. Keywords are columns of `results`:
-    text ones such as `framework`, `precision` and `latency_basis`, and the figures `throughput` (item/s), `latency_ms`,
-    `efficiency` (item/s/W), `power_w` (W) and, for MLPerf, `minutes`. What was not measured is left out; it is not 0.
-    With `against`, only rows of that machine are compared.
+    `compare(model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800)`. Keywords are
+    columns of `results`: text ones such as `framework`, `precision` and `latency_basis`, and the
+    figures `throughput` (item/s), `latency_ms`, `efficiency` (item/s/W), `power_w` (W) and, for
+    MLPerf, `minutes`. What was not measured is left out; it is not 0. With `against`, only rows of
+    that machine are compared.
 
-    Each comparison has `verdict` (one line), `status`, `matches` (the nearest row of each group with ratios and
-    differences), `refusals` (rows that may not be compared, and why), `checks` (Little's law, peak, power), `peers`
-    and `to_record()`.
+    Each comparison has `verdict` (one line), `status`, `matches` (the nearest row of each group
+    with ratios and differences), `refusals` (rows that may not be compared, and why), `checks`
+    (Little's law, peak, power), `peers` and `to_record()`.
 
-    Raises ComparisonError for unknown words, all at once with the nearest known, and for figures that are not numbers;
-    WarehouseError if `warehouse` holds no dataset.
+    Raises ComparisonError for unknown words, all at once with the nearest known, and for figures
+    that are not numbers; WarehouseError if `warehouse` holds no dataset.
     """
     if (source is None) == (not figures):
         raise ComparisonError("compare either a file or figures: state one of the two")
     with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
         words = load_known_words(connection)
-        measurements = [build_stated(figures, words)] if source is None else read_source(Path(source), words)
+        measurements = (
+            [build_stated(figures, words)] if source is None else read_source(Path(source), words)
+        )
         machine = None if against is None else words.find("platform", against)
         if against is not None and machine is None:
             raise ComparisonError(words.describe_unknown("platform", against))
         only = "" if machine is None else f" AND r.platform = {quote(machine)}"
         rows = {
-            network: load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL{only}")
+            network: load_rows(
+                connection, f"r.network = {quote(network)} AND r.same_as IS NULL{only}"
+            )
             for network in {own.network for own in measurements}
         }
         comparisons = [compare_with_rows(own, rows[own.network], words) for own in measurements]
         return _add_expectations(connection, comparisons)
 
 
-def _add_expectations(connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Add what a third party will measure of each matched figure of a maker, as far as the record can tell."""
+def _add_expectations(
+    connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]
+) -> list[Comparison]:
+    """Add what a third party will measure of each matched figure of a maker, as far as the record
+    can tell.
+    """
     ids = [{match.row["result_id"] for match in own.matches} for own in comparisons]
     if not (matched := sorted(set().union(*ids))):
         return list(comparisons)
     answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, matched))})")
     known = {key: answer for key, answer in answers.items() if isinstance(answer, Expectation)}
     kept = [{key: known[key] for key in known if key in own} for own in ids]
-    return [replace(own, expected=expected) for own, expected in zip(comparisons, kept, strict=True)]
+    return [
+        replace(own, expected=expected) for own, expected in zip(comparisons, kept, strict=True)
+    ]
 
 
 def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
@@ -283,9 +374,13 @@ def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
 
 def build_from_row(row: Row) -> Measurement:
     """Return a row of the record as a measurement."""
-    names = {field.name for field in fields(Measurement)} & set(row) - {"remarks"}  # of a row: their number
+    names = {field.name for field in fields(Measurement)} & set(row) - {
+        "remarks"
+    }  # of a row: their number
     values = {name: row[name] for name in names if row[name] is not None}
-    return Measurement(**{**values, "label": row["result_id"], "precision": row["effective_precision"]})
+    return Measurement(
+        **{**values, "label": row["result_id"], "precision": row["effective_precision"]}
+    )
 
 
 def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
@@ -301,8 +396,13 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
         else:
             refused.setdefault(reason, []).append(row["result_id"])
     ordered = sort_by_distance(ours, comparable, machine.get("family"))
-    matches = tuple(_build_match(ours, distance, row) for distance, row in _select_nearest(ours, ordered))
-    refusals = tuple(Refusal(why, len(ids), tuple(ids[:MAX_EXAMPLES])) for why, ids in _sort_by_size(refused, ours))
+    matches = tuple(
+        _build_match(ours, distance, row) for distance, row in _select_nearest(ours, ordered)
+    )
+    refusals = tuple(
+        Refusal(why, len(ids), tuple(ids[:MAX_EXAMPLES]))
+        for why, ids in _sort_by_size(refused, ours)
+    )
     checks = tuple(check_plausibility(ours, machine))
     peers = _describe_peers(ours, comparable)
     status, verdict = judge(ours, matches, refusals, checks)
@@ -313,23 +413,30 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
 
 
 def find_best_share(ours: Measurement, rows: Sequence[Row]) -> tuple[float, Row] | None:
-    """Return the highest share of the peak that a measured row of the network and task reaches, with the row."""
+    """Return the highest share of the peak that a measured row of the network and task reaches,
+    with the row.
+    """
     shares = (
         (share, row)
         for row in rows
-        if row["task"] == ours.task and not (row["errors"] or row["suspect"] or get_group(row) in UNVERIFIED)
+        if row["task"] == ours.task
+        and not (row["errors"] or row["suspect"] or get_group(row) in UNVERIFIED)
         if (share := compute_share(build_from_row(row), find_limits(row["chip"])))
     )
     return max(shares, key=lambda pair: pair[0], default=None)
 
 
 def _describe_packed(ours: Measurement, rows: Sequence[Row], matches: Sequence[Match]) -> str:
-    """Say that only rows of packed sequences have our machine, batch size and precision; "" where others have."""
+    """Say that only rows of packed sequences have our machine, batch size and precision; "" where
+    others have.
+    """
     if ours.packed is not None or any(is_same_set_up(ours, match.row) for match in matches):
         return ""
     packed = replace(ours, packed=True)
     count = sum(
-        is_same_set_up(packed, row) and find_obstacle(packed, row) is None and find_missing_figure(packed, row) is None
+        is_same_set_up(packed, row)
+        and find_obstacle(packed, row) is None
+        and find_missing_figure(packed, row) is None
         for row in rows
     )
     if not count:
@@ -338,24 +445,40 @@ def _describe_packed(ours: Measurement, rows: Sequence[Row], matches: Sequence[M
     return f"; {subject} {TEXTS['packed_rows'].format(have=have)}"
 
 
-def _sort_by_size(refused: Mapping[Obstacle, list[str]], ours: Measurement) -> list[tuple[Obstacle, list[str]]]:
-    """Return what the user can state first, then the largest groups; rows of another task come last.
+def _sort_by_size(
+    refused: Mapping[Obstacle, list[str]], ours: Measurement
+) -> list[tuple[Obstacle, list[str]]]:
+    """Return what the user can state first, then the largest groups; rows of another task come
+    last.
 
     Nothing could make those comparable.
     """
     other_task = f"may not be compared with {ours.task}"
     return sorted(
         refused.items(),
-        key=lambda item: (not item[0].has_next_step, item[0].endswith(other_task), -len(item[1]), item[0]),
+        key=lambda item: (
+            not item[0].has_next_step,
+            item[0].endswith(other_task),
+            -len(item[1]),
+            item[0],
+        ),
     )
 
 
-def _select_nearest(ours: Measurement, ordered: Sequence[tuple[float, Row]]) -> list[tuple[float, Row]]:
-    """Return the nearest row of each group, and of each latency basis where the run states a latency without one."""
+def _select_nearest(
+    ours: Measurement, ordered: Sequence[tuple[float, Row]]
+) -> list[tuple[float, Row]]:
+    """Return the nearest row of each group, and of each latency basis where the run states a
+    latency without one.
+    """
     chosen: dict[tuple[str, str | None], tuple[float, Row]] = {}
     for distance, row in ordered:
         group = get_group(row)
-        figures = (name for name in list_shared_figures(ours, row) if find_figure_obstacle(name, ours, row) is None)
+        figures = (
+            name
+            for name in list_shared_figures(ours, row)
+            if find_figure_obstacle(name, ours, row) is None
+        )
         is_open = ours.stated_basis is None and next(figures) == "latency_ms"
         basis = get_latency_basis(row) if is_open else None
         if (group, basis) not in chosen and (basis or group not in {own for own, _ in chosen}):
@@ -364,17 +487,29 @@ def _select_nearest(ours: Measurement, ordered: Sequence[tuple[float, Row]]) -> 
 
 
 def _build_match(ours: Measurement, distance: float, row: Row) -> Match:
-    obstacles = {name: find_figure_obstacle(name, ours, row) for name in list_shared_figures(ours, row)}
-    ratios = tuple(compute_ratio(name, ours, row) for name, obstacle in obstacles.items() if obstacle is None)
+    obstacles = {
+        name: find_figure_obstacle(name, ours, row) for name in list_shared_figures(ours, row)
+    }
+    ratios = tuple(
+        compute_ratio(name, ours, row) for name, obstacle in obstacles.items() if obstacle is None
+    )
     per_chip = None
-    if ratios[0].figure == "throughput" and ours.chips and row["chips"] and ours.chips != row["chips"]:
+    if (
+        ratios[0].figure == "throughput"
+        and ours.chips
+        and row["chips"]
+        and ours.chips != row["chips"]
+    ):
         per_chip = ratios[0].ratio / ours.chips * row["chips"]
     reasons = {name: obstacle for name, obstacle in obstacles.items() if obstacle is not None}
-    return Match(get_group(row), distance, row, ratios, reasons, tuple(list_differences(ours, row)), per_chip)
+    return Match(
+        get_group(row), distance, row, ratios, reasons, tuple(list_differences(ours, row)), per_chip
+    )
 
 
 def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return number, lowest and highest throughput of the measured rows with our machine, batch and precision.
+    """Return number, lowest and highest throughput of the measured rows with our machine, batch and
+    precision.
 
     A run with a latency gets the same of their latencies, by what they time.
     """
@@ -389,8 +524,11 @@ def _describe_peers(ours: Measurement, rows: Sequence[Row]) -> dict[str, Any]:
         latencies: dict[str, list[float]] = {}
         for row in peers:
             if row["latency_ms"]:
-                latencies.setdefault(get_latency_basis(row) or NOT_STATED, []).append(row["latency_ms"])
+                latencies.setdefault(get_latency_basis(row) or NOT_STATED, []).append(
+                    row["latency_ms"]
+                )
         described["latency_ms"] = {
-            basis: {"rows": len(own), "low": min(own), "high": max(own)} for basis, own in sorted(latencies.items())
+            basis: {"rows": len(own), "low": min(own), "high": max(own)}
+            for basis, own in sorted(latencies.items())
         }
     return described

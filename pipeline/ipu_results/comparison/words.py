@@ -15,10 +15,12 @@ from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 MAX_LISTED, COMMA = 12, ", "
-# The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds name.
+# The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds
+# name.
 ROUNDS = """
     SELECT round AS mlperf_round FROM mlperf_entries
-    UNION SELECT unnest(string_split(comparable_rounds, '-')) FROM mlperf_entries ORDER BY mlperf_round
+    UNION SELECT unnest(string_split(comparable_rounds, '-')) FROM mlperf_entries ORDER BY
+    mlperf_round
 """
 
 
@@ -26,8 +28,8 @@ ROUNDS = """
 class KnownWords:
     """Known words by field: `fields` maps a normalised word to its canonical form.
 
-    `networks` are the networks of a canonical model. `items` is what one item of a network or model is. `machines`
-    holds the facts of each platform.
+    `networks` are the networks of a canonical model. `items` is what one item of a network or model
+    is. `machines` holds the facts of each platform.
     """
 
     fields: Mapping[str, Mapping[str, str]]
@@ -36,16 +38,24 @@ class KnownWords:
     machines: Mapping[str, Mapping[str, Any]]
 
     def find(self, field: str, word: str) -> str | None:
-        """Return the canonical form of a word, None if it is unknown; what a row of the record has is not changed."""
+        """Return the canonical form of a word, None if it is unknown; what a row of the record has
+        is not changed.
+        """
         known = self.fields[field]
         return known.get(word) or known.get(normalise_name(word))
 
     def describe_unknown(self, field: str, word: str) -> str:
         """Describe an unknown word and the known ones that are nearest to it."""
-        names, near = sorted(set(self.fields[field].values())), find_nearest_words(word, self.fields[field])
+        names, near = (
+            sorted(set(self.fields[field].values())),
+            find_nearest_words(word, self.fields[field]),
+        )
         more = ", …" if len(names) > MAX_LISTED else ""
         known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
-        return f"{field} {word!r} is unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
+        return (
+            f"{field} {word!r} is"
+            f" unknown{f'; the nearest: {COMMA.join(near)}' if near else f' and {known}'}"
+        )
 
 
 def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
@@ -70,23 +80,38 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     rounds = [row["mlperf_round"] for row in run_query(connection, ROUNDS).to_pylist()]
     choices["mlperf_round"] = {key: name for name in rounds for key in (name, f"v{name}")}
     platforms = {key: str(entry["platform"]) for key, entry in vocabulary.platforms.items()}
-    items = {entry["model"]: entry["item"] for entry in vocabulary.list_entries("model") if entry.get("item")}
+    items = {
+        entry["model"]: entry["item"]
+        for entry in vocabulary.list_entries("model")
+        if entry.get("item")
+    }
     precisions = [*vocabulary.precision_bits, *printed["precision"]]
     return KnownWords(
         fields={
             "model": _spell(networks, models, networks),
-            "platform": _spell((machine["platform"] for machine in machines), platforms, printed["platform"]),
+            "platform": _spell(
+                (machine["platform"] for machine in machines), platforms, printed["platform"]
+            ),
             "framework": _spell(printed["framework"], vocabulary.frameworks, printed["framework"]),
             "precision": _spell(precisions, vocabulary.precision_names, printed["precision"]),
             "item": _spell([*items.values(), *printed["item"]]),
             **choices,
         },
         networks={model: tuple(sorted(names)) for model, names in networks.items()},
-        items={row["network"]: items[row["model"]] for row in rows if row["model"] in items} | items,
+        items={row["network"]: items[row["model"]] for row in rows if row["model"] in items}
+        | items,
         machines={machine["platform"]: machine for machine in machines},
     )
 
 
-def _spell(words: Iterable[str], others: Mapping[str, str] = {}, printed: Iterable[str] = ()) -> dict[str, str]:
-    """Return words by their normalised spelling, then other spellings, and words of the record as they are printed."""
-    return {normalise_name(word): word for word in words} | dict(others) | {word: word for word in printed}
+def _spell(
+    words: Iterable[str], others: Mapping[str, str] = {}, printed: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return words by their normalised spelling, then other spellings, and words of the record as
+    they are printed.
+    """
+    return (
+        {normalise_name(word): word for word in words}
+        | dict(others)
+        | {word: word for word in printed}
+    )

@@ -1,4 +1,6 @@
-"""Predict how long a network takes on an IPU, and compute what it returns there. No IPU is needed, nothing is measured.
+"""Predict how long a network takes on an IPU, and compute what it returns there.
+
+No IPU is needed, nothing is measured.
 
     from ipu_results.emulator import Emulator
 
@@ -26,7 +28,16 @@ if TYPE_CHECKING:
     from ipu_results.emulator.prediction import Prediction, predict
     from ipu_results.emulator.target import TARGETS, Target, load_target
 
-__all__ = ["TARGETS", "CompiledNetwork", "EmulatedRun", "Emulator", "Prediction", "Target", "load_target", "predict"]
+__all__ = [
+    "TARGETS",
+    "CompiledNetwork",
+    "EmulatedRun",
+    "Emulator",
+    "Prediction",
+    "Target",
+    "load_target",
+    "predict",
+]
 _MODULES = {
     **dict.fromkeys(("CompiledNetwork", "EmulatedRun", "Emulator"), "network"),
     **dict.fromkeys(("Prediction", "predict"), "prediction"),

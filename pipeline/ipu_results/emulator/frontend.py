@@ -1,6 +1,7 @@
 """Read the program of an ONNX model: its operators, each with its sizes at one batch.
 
-Free dimensions of the inputs are fixed before: `NAME=1,3,224,224`, or `sequence=128` for a named dimension.
+Free dimensions of the inputs are fixed before: `NAME=1,3,224,224`, or `sequence=128` for a named
+dimension.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from ipu_results.emulator import graph as reader
 from ipu_results.emulator.lowering import SEVERAL_OUTPUTS, SUPPORTED, find_activations, lower_node
 from ipu_results.emulator.operators import Elementwise, Operator, Program, Tensor
 from ipu_results.emulator.products import attach_types
-from ipu_results.errors import InconsistentModelError, ModelError, UnknownShapeError, UnsupportedOperatorError
+from ipu_results.errors import (
+    InconsistentModelError,
+    ModelError,
+    UnknownShapeError,
+    UnsupportedOperatorError,
+)
 from ipu_results.networks.builder import DATA_INPUTS
 
 FREE = frozenset({"N", "?", "*", "-1"})  # sizes that stay free; the batch is set by the batch size
@@ -27,24 +33,35 @@ def parse_shapes(pairs: Iterable[str]) -> dict[str, Shape]:
     for pair in pairs:
         name, _, sizes = (part.strip() for part in pair.rpartition("="))
         texts = [size.strip() for size in sizes.split(",")]
-        if not name or not all(size in FREE or (size.isascii() and size.isdigit() and int(size)) for size in texts):
-            raise UnknownShapeError("is not NAME=SIZES, for example input=1,3,224,224", document=pair)
+        if not name or not all(
+            size in FREE or (size.isascii() and size.isdigit() and int(size)) for size in texts
+        ):
+            raise UnknownShapeError(
+                "is not NAME=SIZES, for example input=1,3,224,224", document=pair
+            )
         shapes[name] = tuple(None if size in FREE else int(size) for size in texts)
     return shapes
 
 
 def fix_shapes(inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, Shape]) -> int | None:
-    """Set the sizes in the inputs themselves and return the batch that they name, None if they name none.
+    """Set the sizes in the inputs themselves and return the batch that they name, None if they name
+    none.
 
-    The first dimension of the inputs is the batch if it is free. It stays free, and 1 there names no batch. If inputs
-    begin with different dimensions, those with a size are not the batch.
+    The first dimension of the inputs is the batch if it is free. It stays free, and 1 there names
+    no batch. If inputs begin with different dimensions, those with a size are not the batch.
     """
     values = {value.name: value for value in inputs}
-    firsts = {name: dims[0] for name, value in values.items() if (dims := _get_dims(value)) and _is_free(dims[0])}
+    firsts = {
+        name: dims[0]
+        for name, value in values.items()
+        if (dims := _get_dims(value)) and _is_free(dims[0])
+    }
     symbols = {axis.dim_param for value in values.values() for axis in _get_dims(value)} - {""}
     batch_symbols = {axis.dim_param for axis in firsts.values()}
     if len(batch_symbols - {""}) > 1:
-        sized = {firsts[name].dim_param for name, shape in shapes.items() if shape[0] and name in firsts}
+        sized = {
+            firsts[name].dim_param for name, shape in shapes.items() if shape[0] and name in firsts
+        }
         batch_symbols -= sized | set(shapes)
     sizes: dict[str, int] = {}
     batches: set[int] = set()
@@ -57,7 +74,10 @@ def fix_shapes(inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, Shape
             else:
                 _add_size(sizes, name, shape[0])
         else:
-            known = f"the inputs {', '.join(values)} and the free dimensions {', '.join(sorted(symbols)) or 'none'}"
+            known = (
+                f"the inputs {', '.join(values)} and the free dimensions"
+                f" {', '.join(sorted(symbols)) or 'none'}"
+            )
             raise UnknownShapeError(f"{name} is not an input: the model has {known}")
     for value in values.values():
         for axis in _get_dims(value):
@@ -65,22 +85,33 @@ def fix_shapes(inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, Shape
                 axis.dim_value = sizes[axis.dim_param]
     batches -= {1}
     if len(batches) > 1:
-        raise InconsistentModelError(f"the shapes name different batches, {' and '.join(map(str, sorted(batches)))}")
+        raise InconsistentModelError(
+            f"the shapes name different batches, {' and '.join(map(str, sorted(batches)))}"
+        )
     return min(batches, default=None)
 
 
 def _read_sizes(
-    value: onnx.ValueInfoProto, shape: Shape, batch_symbols: set[str], sizes: dict[str, int], batches: set[int]
+    value: onnx.ValueInfoProto,
+    shape: Shape,
+    batch_symbols: set[str],
+    sizes: dict[str, int],
+    batches: set[int],
 ) -> None:
     dims = _get_dims(value)
     if len(dims) != len(shape):
-        raise InconsistentModelError(f"input {value.name} has {len(dims)} dimensions, not {len(shape)}")
+        raise InconsistentModelError(
+            f"input {value.name} has {len(dims)} dimensions, not {len(shape)}"
+        )
     for number, (axis, size) in enumerate(zip(dims, shape, strict=True)):
         if size is None:
             continue
         if not _is_free(axis):
             if axis.dim_value != size:
-                message = f"input {value.name}: dimension {number} is fixed at {axis.dim_value}, not {size}"
+                message = (
+                    f"input {value.name}: dimension {number} is fixed at {axis.dim_value}, not"
+                    f" {size}"
+                )
                 raise InconsistentModelError(message)
         elif number == 0 and axis.dim_param in batch_symbols:
             batches.add(size)
@@ -104,13 +135,16 @@ def _get_dims(value: onnx.ValueInfoProto) -> list[onnx.TensorShapeProto.Dimensio
 
 
 def read_program(
-    model: onnx.ModelProto, batch: int | None = None, *, dimensions: Mapping[str, int] = MappingProxyType({})
+    model: onnx.ModelProto,
+    batch: int | None = None,
+    *,
+    dimensions: Mapping[str, int] = MappingProxyType({}),
 ) -> Program:
     """Read what a run of the network computes at `batch`, the first dimension of every input.
 
-    `dimensions` are sizes of other symbolic dimensions by name. Without `batch` the model must fix it. What depends on
-    constants alone is left out, and so are nodes that no output needs. Raises `ModelError` in one line that names the
-    graph and the node.
+    `dimensions` are sizes of other symbolic dimensions by name. Without `batch` the model must fix
+    it. What depends on constants alone is left out, and so are nodes that no output needs. Raises
+    `ModelError` in one line that names the graph and the node.
     """
     try:
         return _read_program(reader.prepare_model(model), batch, dimensions)
@@ -119,7 +153,9 @@ def read_program(
         raise type(error)(error.message, document=document, place=error.place) from error
 
 
-def _read_program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping[str, int]) -> Program:
+def _read_program(
+    model: onnx.ModelProto, batch: int | None, dimensions: Mapping[str, int]
+) -> Program:
     nodes, opset = reader.sort_nodes(model.graph), reader.read_opset(model)
     inputs = select_data_inputs(model)
     tensors = reader.collect_initial_tensors(model.graph, _size_inputs(inputs, batch, dimensions))
@@ -131,10 +167,21 @@ def _read_program(model: onnx.ModelProto, batch: int | None, dimensions: Mapping
 
 
 def select_data_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    """Return the inputs of every run: not those filled by initializers or, in our own graphs, the parameters."""
+    """Return the inputs of every run: not those filled by initializers or, in our own graphs, the
+    parameters.
+    """
     filled = {tensor.name for tensor in model.graph.initializer}
-    named = {name for entry in model.metadata_props if entry.key == DATA_INPUTS for name in entry.value.split()}
-    return [value for value in model.graph.input if value.name not in filled and (not named or value.name in named)]
+    named = {
+        name
+        for entry in model.metadata_props
+        if entry.key == DATA_INPUTS
+        for name in entry.value.split()
+    }
+    return [
+        value
+        for value in model.graph.input
+        if value.name not in filled and (not named or value.name in named)
+    ]
 
 
 def _size_inputs(
@@ -149,23 +196,36 @@ def _size_inputs(
     return {value.name: _size_input(value, batch, sizes) for value in inputs}
 
 
-def _find_batch_symbol(inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, int]) -> str | None:
-    firsts = {value.type.tensor_type.shape.dim[0].dim_param for value in inputs if _count_dimensions(value)}
+def _find_batch_symbol(
+    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, int]
+) -> str | None:
+    firsts = {
+        value.type.tensor_type.shape.dim[0].dim_param
+        for value in inputs
+        if _count_dimensions(value)
+    }
     symbols = sorted(symbol for symbol in firsts if symbol and symbol not in dimensions)
     if len(symbols) > 1:
-        raise UnknownShapeError(f"inputs begin with different dimensions, {' and '.join(symbols)}: which is the batch?")
+        raise UnknownShapeError(
+            f"inputs begin with different dimensions, {' and '.join(symbols)}: which is the batch?"
+        )
     return symbols[0] if symbols else None
 
 
 def _count_dimensions(value: onnx.ValueInfoProto) -> int:
-    if not value.type.HasField("tensor_type") or value.type.tensor_type.elem_type not in reader.list_element_types():
+    if (
+        not value.type.HasField("tensor_type")
+        or value.type.tensor_type.elem_type not in reader.list_element_types()
+    ):
         raise UnsupportedOperatorError(f"input {value.name} has an unsupported element type")
     if not value.type.tensor_type.HasField("shape"):
         raise UnknownShapeError(f"input {value.name} has no shape")
     return len(value.type.tensor_type.shape.dim)
 
 
-def _size_input(value: onnx.ValueInfoProto, batch: int | None, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def _size_input(
+    value: onnx.ValueInfoProto, batch: int | None, sizes: Mapping[str, int]
+) -> tuple[int, ...]:
     shape = []
     for number, axis in enumerate(value.type.tensor_type.shape.dim):
         size = axis.dim_value if axis.HasField("dim_value") else sizes.get(axis.dim_param)
@@ -176,7 +236,9 @@ def _size_input(value: onnx.ValueInfoProto, batch: int | None, sizes: Mapping[st
             raise UnknownShapeError(f"input {value.name}: dimension {number}{symbol} has no size")
         shape.append(size)
     if batch is not None and shape and shape[0] != batch:
-        raise InconsistentModelError(f"input {value.name} is fixed at a batch of {shape[0]}, not {batch}")
+        raise InconsistentModelError(
+            f"input {value.name} is fixed at a batch of {shape[0]}, not {batch}"
+        )
     return tuple(shape)
 
 
@@ -199,14 +261,21 @@ class _Assembly:
     def assemble(self) -> Program:
         results = [value.name for value in self._graph.output]
         active = [node for node in self._nodes if not self._tensors[node.outputs[0]].constant]
-        fused = {activation.last.name: activation for activation in find_activations(active, self._tensors, results)}
-        inside = {part.name for activation in fused.values() for part in activation.parts} - set(fused)
+        fused = {
+            activation.last.name: activation
+            for activation in find_activations(active, self._tensors, results)
+        }
+        inside = {part.name for activation in fused.values() for part in activation.parts} - set(
+            fused
+        )
         read = {tensor for node in active for tensor in node.inputs} | set(results)
         # A fused activation stands where its last node does; its other nodes vanish.
         for node in active:
             if node.name in fused:
                 last, source = node.outputs[0], fused[node.name].source
-                operator = Elementwise(node.name, fused[node.name].kind, self._tensors[last].elements)
+                operator = Elementwise(
+                    node.name, fused[node.name].kind, self._tensors[last].elements
+                )
                 self._append([operator], (source,), node.outputs)
             elif node.name not in inside:
                 self._add(node, read)
@@ -226,7 +295,9 @@ class _Assembly:
     def _add(self, node: reader.Node, read: set[str]) -> None:
         extra = [name for name in node.outputs[1:] if name in read]
         if extra and node.kind not in SEVERAL_OUTPUTS:
-            raise UnsupportedOperatorError(f"reading its further output {extra[0]} is not supported", place=node.place)
+            raise UnsupportedOperatorError(
+                f"reading its further output {extra[0]} is not supported", place=node.place
+            )
         operators = lower_node(attach_types(node, self._tensors))
         if operators:
             self._append(operators, node.inputs, node.outputs)
@@ -234,10 +305,17 @@ class _Assembly:
         elif (source := self._origin.get(node.inputs[0])) is not None:
             self._origin[node.outputs[0]] = source
         else:
-            raise UnsupportedOperatorError("a computed view of a constant is not supported", place=node.place)
+            raise UnsupportedOperatorError(
+                "a computed view of a constant is not supported", place=node.place
+            )
 
-    def _append(self, operators: Sequence[Operator], inputs: Iterable[str], outputs: Iterable[str]) -> None:
-        """Add the operators of one node. The last of several reads the others, which read the inputs."""
+    def _append(
+        self, operators: Sequence[Operator], inputs: Iterable[str], outputs: Iterable[str]
+    ) -> None:
+        """Add the operators of one node.
+
+        The last of several reads the others, which read the inputs.
+        """
         first, at = len(self._operators), len(self._operators) + len(operators) - 1
         origins = {name: self._origin.get(name) for name in inputs}
         read = tuple(dict.fromkeys(source for source in origins.values() if source is not None))

@@ -37,7 +37,10 @@ MAX_NAMES = 5  # in one message
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node with a name that is unique in its graph. Inputs and outputs that are left out are not listed."""
+    """A node with a name that is unique in its graph.
+
+    Inputs and outputs that are left out are not listed.
+    """
 
     name: str
     kind: str
@@ -52,15 +55,24 @@ class Node:
 
 
 def prepare_model(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Refuse a model that the installed onnx does not know. Inline its local functions and operators in EXPANDED."""
+    """Refuse a model that the installed onnx does not know.
+
+    Inline its local functions and operators in EXPANDED.
+    """
     if not model.graph.node:
         raise UnrecognisedModelError("is not an ONNX model, or has no nodes")
     if model.ir_version > onnx.IR_VERSION:
-        raise UnrecognisedModelError(f"IR version {model.ir_version} is newer than {onnx.IR_VERSION}, the last known")
+        raise UnrecognisedModelError(
+            f"IR version {model.ir_version} is newer than {onnx.IR_VERSION}, the last known"
+        )
     known = onnx.defs.onnx_opset_version()
     if read_opset(model) > known:
-        raise UnrecognisedModelError(f"opset {read_opset(model)} is newer than {known}, the last known")
-    if not all(isinstance(name, str) and name.isprintable() for name in _iterate_names(model.graph)):
+        raise UnrecognisedModelError(
+            f"opset {read_opset(model)} is newer than {known}, the last known"
+        )
+    if not all(
+        isinstance(name, str) and name.isprintable() for name in _iterate_names(model.graph)
+    ):
         raise UnrecognisedModelError("a name in it is not printable text")
     if any(node.op_type in EXPANDED and node.domain in ONNX_DOMAINS for node in model.graph.node):
         names = [("", kind) for kind in sorted(EXPANDED)]
@@ -86,14 +98,21 @@ def read_opset(model: onnx.ModelProto) -> int:
 
 
 def sort_nodes(graph: onnx.GraphProto) -> tuple[Node, ...]:
-    """Return the nodes that the outputs need, each after those it reads, otherwise in the order of the file."""
+    """Return the nodes that the outputs need, each after those it reads, otherwise in the order of
+    the file.
+    """
     nodes = tuple(_name_nodes(graph.node))
     makers = _map_makers(nodes)
     needed = _select_needed(nodes, makers, [value.name for value in graph.output])
     _refuse_missing(needed, makers, graph)
     numbers = {node.name: number for number, node in enumerate(needed)}
     sorter = TopologicalSorter(
-        {numbers[node.name]: [numbers[makers[name].name] for name in node.inputs if name in makers] for node in needed}
+        {
+            numbers[node.name]: [
+                numbers[makers[name].name] for name in node.inputs if name in makers
+            ]
+            for node in needed
+        }
     )
     try:
         sorter.prepare()
@@ -120,9 +139,13 @@ def _name_nodes(protos: Iterable[onnx.NodeProto]) -> Iterator[Node]:
         inputs, outputs = (tuple(filter(None, names)) for names in (proto.input, proto.output))
         node = Node(name, proto.op_type, proto, inputs, outputs)
         if proto.domain not in ONNX_DOMAINS:
-            raise UnsupportedOperatorError(f"domain {proto.domain} is not supported", place=node.place)
+            raise UnsupportedOperatorError(
+                f"domain {proto.domain} is not supported", place=node.place
+            )
         if any(attribute.HasField("g") or attribute.graphs for attribute in proto.attribute):
-            raise UnsupportedOperatorError("a node with a subgraph is not supported", place=node.place)
+            raise UnsupportedOperatorError(
+                "a node with a subgraph is not supported", place=node.place
+            )
         yield node
 
 
@@ -131,12 +154,16 @@ def _map_makers(nodes: Sequence[Node]) -> dict[str, Node]:
     for node in nodes:
         for output in node.outputs:
             if output in makers:
-                raise InconsistentModelError(f"{output} already comes from {makers[output].place}", place=node.place)
+                raise InconsistentModelError(
+                    f"{output} already comes from {makers[output].place}", place=node.place
+                )
             makers[output] = node
     return makers
 
 
-def _select_needed(nodes: Sequence[Node], makers: Mapping[str, Node], outputs: Sequence[str]) -> tuple[Node, ...]:
+def _select_needed(
+    nodes: Sequence[Node], makers: Mapping[str, Node], outputs: Sequence[str]
+) -> tuple[Node, ...]:
     if not outputs:
         raise InconsistentModelError("the graph has no output")
     for output in outputs:
@@ -153,10 +180,16 @@ def _select_needed(nodes: Sequence[Node], makers: Mapping[str, Node], outputs: S
     return tuple(node for node in nodes if node.name in reached)
 
 
-def _refuse_missing(nodes: Iterable[Node], makers: Mapping[str, Node], graph: onnx.GraphProto) -> None:
+def _refuse_missing(
+    nodes: Iterable[Node], makers: Mapping[str, Node], graph: onnx.GraphProto
+) -> None:
     if graph.sparse_initializer:
         raise UnsupportedOperatorError("sparse initializers are not supported")
-    known = {*makers, *(value.name for value in graph.input), *(tensor.name for tensor in graph.initializer)}
+    known = {
+        *makers,
+        *(value.name for value in graph.input),
+        *(tensor.name for tensor in graph.initializer),
+    }
     for node in nodes:
         for tensor in node.inputs:
             if tensor not in known:
@@ -174,9 +207,18 @@ def _describe_cycle(names: list[str]) -> InconsistentModelError:
 # Elements up to which a constant's data are kept: enough for shapes and scalars, not for weights.
 MAX_KEPT, MAX_KEPT_FLOATS = 4096, 16
 MAX_MESSAGE = 160  # characters of a message of onnx
-FLOATS = frozenset({TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE})
+FLOATS = frozenset(
+    {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE}
+)
 RANDOM = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+    {
+        "Bernoulli",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    }
 )
 SHAPES = frozenset({"Shape", "Size"})  # need a tensor's shape alone
 TYPE_ONLY = "CastLike"  # needs the type of its second input alone
@@ -213,8 +255,12 @@ class TensorInfo:
 TensorInfos = dict[str, TensorInfo]
 
 
-def collect_initial_tensors(graph: onnx.GraphProto, data_inputs: Mapping[str, tuple[int, ...]]) -> TensorInfos:
-    """Return inputs at their shapes, initializers, and inputs that are parameters known by shape alone."""
+def collect_initial_tensors(
+    graph: onnx.GraphProto, data_inputs: Mapping[str, tuple[int, ...]]
+) -> TensorInfos:
+    """Return inputs at their shapes, initializers, and inputs that are parameters known by shape
+    alone.
+    """
     tensors = {}
     for value in graph.input:
         constant, dims = value.name not in data_inputs, value.type.tensor_type.shape.dim
@@ -228,7 +274,9 @@ def collect_initial_tensors(graph: onnx.GraphProto, data_inputs: Mapping[str, tu
 def _read_initializer(tensor: TensorProto) -> TensorInfo:
     shape = tuple(tensor.dims)
     if tensor.data_type not in list_element_types() or min(shape, default=0) < 0:
-        raise InconsistentModelError(f"initializer {tensor.name} has an invalid shape or element type")
+        raise InconsistentModelError(
+            f"initializer {tensor.name} has an invalid shape or element type"
+        )
     inside = tensor.data_location != TensorProto.EXTERNAL and tensor.data_type != TensorProto.STRING
     small = inside and _is_small(prod(shape), tensor.data_type)
     if inside:
@@ -242,13 +290,17 @@ def _is_small(elements: int, element_type: int) -> bool:
 
 def _check_data(tensor: TensorProto, small: bool) -> None:
     """Read small data. Of large data, which are not copied, check the size alone."""
-    wrong = InconsistentModelError(f"the data of initializer {tensor.name} do not match its shape and type")
+    wrong = InconsistentModelError(
+        f"the data of initializer {tensor.name} do not match its shape and type"
+    )
     if small:
         try:
             numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:
             raise wrong from error
-    elif tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(tensor.dims) * get_element_bits(tensor.data_type):
+    elif tensor.HasField("raw_data") and 8 * tensor.ByteSize() < prod(
+        tensor.dims
+    ) * get_element_bits(tensor.data_type):
         raise wrong
 
 
@@ -264,7 +316,9 @@ def get_element_bits(element_type: int) -> int:
 
 
 def is_constant(node: Node, tensors: TensorInfos) -> bool:
-    """Check whether the node's outputs are known before any input is: made of constants, or a shape."""
+    """Check whether the node's outputs are known before any input is: made of constants, or a
+    shape.
+    """
     if node.kind in RANDOM:
         return False
     read = node.inputs[:1] if node.kind == TYPE_ONLY else node.inputs
@@ -278,7 +332,9 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
     except onnx.defs.SchemaError:
         known = False
     if not known:
-        raise UnsupportedOperatorError(f"{node.kind} is not an operator of opset {opset}", place=node.place)
+        raise UnsupportedOperatorError(
+            f"{node.kind} is not an operator of opset {opset}", place=node.place
+        )
     inputs = {name: tensors[name] for name in node.inputs}
     constant = is_constant(node, tensors)
     types = _infer_types(node, inputs, opset)
@@ -287,16 +343,22 @@ def infer_outputs(node: Node, tensors: TensorInfos, opset: int) -> None:
         if computed:  # a shape that follows from data, as that of NonZero
             tensors |= computed
             return
-    outputs = {name: _read_type(node, name, proto, constant) for name, proto in types.items() if name}
+    outputs = {
+        name: _read_type(node, name, proto, constant) for name, proto in types.items() if name
+    }
     if set(outputs) != set(node.outputs):
         raise UnknownShapeError("the type of an output is not known", place=node.place)
-    small = constant and all(_is_small(tensor.elements, tensor.element_type) for tensor in outputs.values())
+    small = constant and all(
+        _is_small(tensor.elements, tensor.element_type) for tensor in outputs.values()
+    )
     tensors |= (_compute_constant(node, inputs, types, opset) if small else {}) or outputs
 
 
 def _is_sized(proto: onnx.TypeProto) -> bool:
     shape = proto.tensor_type.shape
-    return proto.tensor_type.HasField("shape") and all(axis.HasField("dim_value") for axis in shape.dim)
+    return proto.tensor_type.HasField("shape") and all(
+        axis.HasField("dim_value") for axis in shape.dim
+    )
 
 
 def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.TypeProto]:
@@ -304,7 +366,9 @@ def _infer_types(node: Node, inputs: TensorInfos, opset: int) -> dict[str, onnx.
     types = {name: tensor.proto for name, tensor in inputs.items()}
     data = {name: tensor.data for name, tensor in inputs.items() if tensor.data is not None}
     try:
-        return infer_node_outputs(schema, node.proto, types, data, opset_imports=[helper.make_opsetid("", opset)])
+        return infer_node_outputs(
+            schema, node.proto, types, data, opset_imports=[helper.make_opsetid("", opset)]
+        )
     except (InferenceError, ValidationError, RuntimeError, ValueError) as error:
         text = " ".join(PREFIX.sub("", str(error)).split())
         message = text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
@@ -316,27 +380,37 @@ def _read_type(node: Node, name: str, proto: onnx.TypeProto, constant: bool) -> 
         raise UnsupportedOperatorError(f"{name} is not a tensor", place=node.place)
     tensor = proto.tensor_type
     if not tensor.HasField("shape"):
-        raise UnknownShapeError(f"the shape of {name} does not follow from the inputs' shapes", place=node.place)
+        raise UnknownShapeError(
+            f"the shape of {name} does not follow from the inputs' shapes", place=node.place
+        )
     for number, axis in enumerate(tensor.shape.dim):
         if not axis.HasField("dim_value"):
             message = f"dimension {number} of {name} does not follow from the inputs' shapes"
             raise UnknownShapeError(message, place=node.place)
     shape = tuple(axis.dim_value for axis in tensor.shape.dim)
     if min(shape, default=1) < (0 if constant else 1):
-        raise InconsistentModelError(f"{name} would be empty, as {'×'.join(map(str, shape))}", place=node.place)
+        raise InconsistentModelError(
+            f"{name} would be empty, as {'×'.join(map(str, shape))}", place=node.place
+        )
     return TensorInfo(shape, tensor.elem_type, constant)
 
 
-def _compute_constant(node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int) -> TensorInfos:
+def _compute_constant(
+    node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
+) -> TensorInfos:
     """Compute outputs that follow from the shapes and data of the inputs.
 
-    Returns nothing for an operator that cannot be computed. Its results then have a shape and no data, and a node that
-    needs the data names itself.
+    Returns nothing for an operator that cannot be computed. Its results then have a shape and no
+    data, and a node that needs the data names itself.
     """
     if node.kind in SHAPES:
         arrays = [_evaluate_shape(node, inputs[node.inputs[0]])]
     elif node.kind == TYPE_ONLY and (array := inputs[node.inputs[0]].array) is not None:
-        arrays = [array.astype(helper.tensor_dtype_to_np_dtype(types[node.outputs[0]].tensor_type.elem_type))]
+        arrays = [
+            array.astype(
+                helper.tensor_dtype_to_np_dtype(types[node.outputs[0]].tensor_type.elem_type)
+            )
+        ]
     elif all(tensor.data is not None for tensor in inputs.values()):
         arrays = _run_reference(node, inputs, types, opset)
     else:
@@ -355,14 +429,18 @@ def _evaluate_shape(node: Node, source: TensorInfo) -> npt.NDArray[np.generic]:
     if node.kind == "Size":
         return np.array(source.elements, dtype=np.int64)
     ends = {attribute.name: attribute.i for attribute in node.proto.attribute}
-    return np.array(source.shape[ends.get("start", 0) : ends.get("end", len(source.shape))], dtype=np.int64)
+    return np.array(
+        source.shape[ends.get("start", 0) : ends.get("end", len(source.shape))], dtype=np.int64
+    )
 
 
 def _run_reference(
     node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
 ) -> list[npt.NDArray[np.generic]]:
     """Return the outputs, or none where onnx cannot compute them."""
-    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415 (slow to import, and seldom needed)
+    from onnx.reference import (  # noqa: PLC0415 (slow to import, and seldom needed)
+        ReferenceEvaluator,
+    )
 
     sources = [helper.make_value_info(name, tensor.proto) for name, tensor in inputs.items()]
     results = [helper.make_value_info(name, types[name]) for name in node.outputs]
@@ -372,12 +450,19 @@ def _run_reference(
     try:
         if node.kind == "GatherElements":  # the evaluator of onnx 1.23.2 fails on it
             return [_gather_elements(node, feeds[node.inputs[0]], feeds[node.inputs[1]])]
-        return [np.asarray(array) for array in ReferenceEvaluator(model).run(list(node.outputs), feeds)]
+        return [
+            np.asarray(array) for array in ReferenceEvaluator(model).run(list(node.outputs), feeds)
+        ]
     except Exception:
         return []
 
 
-def _gather_elements(node: Node, data: npt.NDArray[np.generic], indices: npt.NDArray[Any]) -> npt.NDArray[np.generic]:
-    axis = next((attribute.i for attribute in node.proto.attribute if attribute.name == "axis"), 0) % data.ndim
+def _gather_elements(
+    node: Node, data: npt.NDArray[np.generic], indices: npt.NDArray[Any]
+) -> npt.NDArray[np.generic]:
+    axis = (
+        next((attribute.i for attribute in node.proto.attribute if attribute.name == "axis"), 0)
+        % data.ndim
+    )
     part = tuple(slice(None if at == axis else size) for at, size in enumerate(indices.shape))
     return np.take_along_axis(data[part], indices % data.shape[axis], axis)

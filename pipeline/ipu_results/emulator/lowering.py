@@ -1,4 +1,6 @@
-"""Turn ONNX nodes into operators: one node by the table LOWERINGS, or several that are one activation by patterns."""
+"""Turn ONNX nodes into operators: one node by the table LOWERINGS, or several that are one
+activation by patterns.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +13,35 @@ from typing import Any
 
 from ipu_results.emulator import products
 from ipu_results.emulator.graph import Node, TensorInfos
-from ipu_results.emulator.operators import Elementwise, Operator, Rearrangement, Reduction, SlidingWindow
+from ipu_results.emulator.operators import (
+    Elementwise,
+    Operator,
+    Rearrangement,
+    Reduction,
+    SlidingWindow,
+)
 from ipu_results.emulator.target import read_toml
 from ipu_results.errors import InconsistentModelError
 
 KINDS = read_toml("operators.toml")  # what each kind of node becomes
-VIEWS, VARIADIC, SEARCHES = (frozenset(KINDS[name].split()) for name in ("views", "variadic", "searches"))
-REDUCTIONS, GLOBAL_WINDOWS = (frozenset(KINDS[name].split()) for name in ("reductions", "global_windows"))
+VIEWS, VARIADIC, SEARCHES = (
+    frozenset(KINDS[name].split()) for name in ("views", "variadic", "searches")
+)
+REDUCTIONS, GLOBAL_WINDOWS = (
+    frozenset(KINDS[name].split()) for name in ("reductions", "global_windows")
+)
 REARRANGEMENTS, WINDOWS = KINDS["rearrangements"], KINDS["windows"]
-ELEMENTWISE = {kind: kind.lower() for kind in KINDS["elementwise"]["own_name"].split()} | KINDS["elementwise"][
-    "renamed"
-]
+ELEMENTWISE = {kind: kind.lower() for kind in KINDS["elementwise"]["own_name"].split()} | KINDS[
+    "elementwise"
+]["renamed"]
 NORMS = frozenset(kind for kind in ELEMENTWISE if kind.endswith("Normalization"))
 SPATIAL = (2, 3)  # height and width of NCHW
 TAPS = KINDS["taps"]  # along each axis that is resized
 
 
 def lower_node(typed: products.TypedNode) -> list[Operator]:
-    """Return the operators of a node in `SUPPORTED`: none where the result is the first input unchanged.
+    """Return the operators of a node in `SUPPORTED`: none where the result is the first input
+    unchanged.
 
     The last of several makes the result and reads the others, which read what the node reads.
     """
@@ -50,11 +63,19 @@ def _lower_elementwise(typed: products.TypedNode) -> list[Operator]:
     kind, elements = typed.kind, typed.outputs[0].elements
     if kind in VARIADIC and len(typed.inputs) != 2:
         # n inputs are combined in n − 1 operators, each of two.
-        names = [*(f"{typed.name}/{number}" for number in range(1, len(typed.inputs) - 1)), typed.name]
-        return [Elementwise(name, ELEMENTWISE[kind], elements) for name in names[: len(typed.inputs) - 1]]
+        names = [
+            *(f"{typed.name}/{number}" for number in range(1, len(typed.inputs) - 1)),
+            typed.name,
+        ]
+        return [
+            Elementwise(name, ELEMENTWISE[kind], elements)
+            for name in names[: len(typed.inputs) - 1]
+        ]
     if kind in NORMS and not all(tensor.constant for tensor in typed.inputs[1:]):
         raise typed.unsupported("a norm whose scale or shift is computed")
-    if kind == "BatchNormalization" and (typed.attributes.get("training_mode") or len(typed.outputs) > 1):
+    if kind == "BatchNormalization" and (
+        typed.attributes.get("training_mode") or len(typed.outputs) > 1
+    ):
         raise typed.unsupported("a batch-norm in training mode")
     row = typed.outputs[0].shape[typed.attributes.get("axis", -1)] if kind == "Softmax" else 0
     return [Elementwise(typed.name, ELEMENTWISE[kind], elements, row)]
@@ -67,12 +88,18 @@ def _lower_pool(typed: products.TypedNode) -> list[Operator]:
     elements = typed.outputs[0].elements
     if typed.kind in GLOBAL_WINDOWS:
         return [Reduction(typed.name, "global pool", typed.inputs[0].elements, elements)]
-    return [SlidingWindow(typed.name, WINDOWS[typed.kind], elements, prod(typed.attributes["kernel_shape"]))]
+    return [
+        SlidingWindow(
+            typed.name, WINDOWS[typed.kind], elements, prod(typed.attributes["kernel_shape"])
+        )
+    ]
 
 
 def _lower_local_norm(typed: products.TypedNode) -> list[Operator]:
     """Lower the norm over `size` neighbouring channels: a window of squares, then the division."""
-    window = SlidingWindow(f"{typed.name}/window", "sum pool", typed.inputs[0].elements, int(typed.attributes["size"]))
+    window = SlidingWindow(
+        f"{typed.name}/window", "sum pool", typed.inputs[0].elements, int(typed.attributes["size"])
+    )
     return [window, Elementwise(typed.name, "pow", window.elements)]
 
 
@@ -81,17 +108,26 @@ def _lower_resize(typed: products.TypedNode) -> list[Operator]:
     if source == result:
         return []
     resized = sum(before != after for before, after in zip(source, result, strict=True))
-    return _lower_interpolation(typed, products.read_text(typed, "mode", "nearest"), "resize", resized)
+    return _lower_interpolation(
+        typed, products.read_text(typed, "mode", "nearest"), "resize", resized
+    )
 
 
 def _lower_grid_sample(typed: products.TypedNode) -> list[Operator]:
     return _lower_interpolation(
-        typed, products.read_text(typed, "mode", "linear"), "gather", len(typed.outputs[0].shape) - 2
+        typed,
+        products.read_text(typed, "mode", "linear"),
+        "gather",
+        len(typed.outputs[0].shape) - 2,
     )
 
 
-def _lower_interpolation(typed: products.TypedNode, mode: str, nearest: str, axes: int) -> list[Operator]:
-    """Lower to moved data where each result is one element, otherwise to weighted sums along the axes."""
+def _lower_interpolation(
+    typed: products.TypedNode, mode: str, nearest: str, axes: int
+) -> list[Operator]:
+    """Lower to moved data where each result is one element, otherwise to weighted sums along the
+    axes.
+    """
     elements = typed.outputs[0].elements
     if mode == "nearest":
         return [Rearrangement(typed.name, nearest, elements)]
@@ -111,7 +147,9 @@ def _lower_reduction(typed: products.TypedNode) -> list[Operator]:
 
 
 def _lower_search(typed: products.TypedNode) -> list[Operator]:
-    """Lower a search for the k largest elements: k passes, or those of a bitonic sort where these are fewer."""
+    """Lower a search for the k largest elements: k passes, or those of a bitonic sort where these
+    are fewer.
+    """
     source, result = typed.inputs[0], typed.outputs[0]
     passes = 1
     if typed.kind == "TopK":
@@ -123,7 +161,9 @@ def _lower_search(typed: products.TypedNode) -> list[Operator]:
 
 
 def _read_axes(typed: products.TypedNode) -> tuple[int, ...]:
-    """Return the reduced axes in order, none negative: an attribute until opset 13 or 18, then an input."""
+    """Return the reduced axes in order, none negative: an attribute until opset 13 or 18, then an
+    input.
+    """
     rank, axes = len(typed.inputs[0].shape), typed.attributes.get("axes")
     if len(typed.inputs) > 1:
         array = typed.inputs[1].array
@@ -140,11 +180,17 @@ def _lower_rearrangement(typed: products.TypedNode) -> list[Operator]:
         shape = typed.inputs[0].shape
         order = typed.attributes.get("perm") or range(len(shape))[::-1]
         if sorted(order) != list(range(len(shape))):
-            raise InconsistentModelError("perm does not name every axis once", place=typed.node.place)
+            raise InconsistentModelError(
+                "perm does not name every axis once", place=typed.node.place
+            )
         long = [axis for axis in order if shape[axis] > 1]
         if long == sorted(long):  # axes of size 1 alone are moved, so that the data stay in place
             return []
-    return [Rearrangement(typed.name, REARRANGEMENTS[typed.kind], sum(tensor.elements for tensor in typed.outputs))]
+    return [
+        Rearrangement(
+            typed.name, REARRANGEMENTS[typed.kind], sum(tensor.elements for tensor in typed.outputs)
+        )
+    ]
 
 
 LOWERINGS: Mapping[str, Callable[[products.TypedNode], list[Operator]]] = {
@@ -170,12 +216,15 @@ SUPPORTED = frozenset(LOWERINGS) | VIEWS
 SEVERAL_OUTPUTS = frozenset(KINDS["several_outputs"].split())  # each output may be read
 
 
-# Activations that most exporters write out in parts, as expressions of the tensor X. Factors may be in any order.
+# Activations that most exporters write out in parts, as expressions of the tensor X. Factors may be
+# in any order.
 X = "X"
 TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
 CUBIC = 0.044715  # of the GELU by tanh, which GPT-2 uses
 COMMUTATIVE = frozenset({"Add", "Mul"})
-Pattern = str | float | tuple[Any, ...]  # X, a constant, or a kind of node and the patterns of its inputs
+Pattern = (
+    str | float | tuple[Any, ...]
+)  # X, a constant, or a kind of node and the patterns of its inputs
 RAISED: tuple[Pattern, ...] = (
     ("Add", ("Erf", ("Div", X, sqrt(2))), 1.0),
     ("Add", ("Erf", ("Mul", X, 1 / sqrt(2))), 1.0),
@@ -192,7 +241,9 @@ ACTIVATIONS: tuple[tuple[str, Pattern], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class FusedActivation:
-    """An activation of the tensor `source`, computed by all `parts`; `last` of them makes the result."""
+    """An activation of the tensor `source`, computed by all `parts`; `last` of them makes the
+    result.
+    """
 
     kind: str
     source: str
@@ -203,18 +254,29 @@ class FusedActivation:
 def find_activations(
     nodes: Sequence[Node], tensors: TensorInfos, results: Iterable[str]
 ) -> tuple[FusedActivation, ...]:
-    """Find nodes that together are one operator. A result that anything else reads has to exist: it is not fused."""
+    """Find nodes that together are one operator.
+
+    A result that anything else reads has to exist: it is not fused.
+    """
     makers = {output: node for node in nodes for output in node.outputs}
     readers = Counter(tensor for node in nodes for tensor in set(node.inputs))
     readers.update(results)
 
-    def match(pattern: Pattern, tensor: str, source: str | None, *, last: bool = False) -> Iterator[_Match]:
-        """Yield every way in which the tensor is computed as the pattern says: the tensor X is, and the nodes."""
+    def match(
+        pattern: Pattern, tensor: str, source: str | None, *, last: bool = False
+    ) -> Iterator[_Match]:
+        """Yield every way in which the tensor is computed as the pattern says: the tensor X is, and
+        the nodes.
+        """
         if pattern == X:
             yield from [(tensor, ())] if source in (None, tensor) else []
         elif isinstance(pattern, float):
             array = tensors[tensor].array
-            if array is not None and array.size == 1 and isclose(float(array.item()), pattern, rel_tol=TOLERANCE):
+            if (
+                array is not None
+                and array.size == 1
+                and isclose(float(array.item()), pattern, rel_tol=TOLERANCE)
+            ):
                 yield source, ()
         else:
             node = makers.get(tensor)
@@ -223,7 +285,11 @@ def find_activations(
             for inputs in permutations(node.inputs) if node.kind in COMMUTATIVE else (node.inputs,):
                 ways: list[_Match] = [(source, (node,))] if len(inputs) == len(pattern) - 1 else []
                 for part, name in zip(pattern[1:], inputs, strict=False):
-                    ways = [(x, nodes + more) for known, nodes in ways for x, more in match(part, name, known)]
+                    ways = [
+                        (x, nodes + more)
+                        for known, nodes in ways
+                        for x, more in match(part, name, known)
+                    ]
                 yield from ways
 
     matches = (

@@ -1,7 +1,8 @@
-"""Load a network by built-in name, file or ONNX model, predict it on an emulated IPU, and run it there.
+"""Load a network by built-in name, file or ONNX model, predict it on an emulated IPU, and run it
+there.
 
-A program is read at each micro-batch once a process. Outputs are computed by onnxruntime in fp16: every weight and
-result is rounded. Time is from the model of the machine.
+A program is read at each micro-batch once a process. Outputs are computed by onnxruntime in fp16:
+every weight and result is rounded. Time is from the model of the machine.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ MAX_PROGRAMS = 128  # kept in memory, about 100 kB each
 class Network:
     """A network that programs are read from: `network(micro_batch)` is its Program.
 
-    `name` is that of records and messages. `built_in` networks are without weights. `folder` holds the external data of
-    a file. `batch` is the batch size that its given shapes name.
+    `name` is that of records and messages. `built_in` networks are without weights. `folder` holds
+    the external data of a file. `batch` is the batch size that its given shapes name.
     """
 
     name: str
@@ -60,12 +61,19 @@ def _read(network: Network, batch: int) -> Program:
 
 
 def load_network(source: Network | onnx.ModelProto | Path | str) -> Network:
-    """Load a network. A built-in name goes before a file of that name. Raises UnrecognisedModelError."""
+    """Load a network.
+
+    A built-in name goes before a file of that name. Raises UnrecognisedModelError.
+    """
     if isinstance(source, Network):
         return source
     if isinstance(source, onnx.ModelProto):
         return Network(source.graph.name or "model", source, _hash(source))
-    return _load_built_in(source) if isinstance(source, str) and source in ALL_NAMES else _load_file(Path(source))
+    return (
+        _load_built_in(source)
+        if isinstance(source, str) and source in ALL_NAMES
+        else _load_file(Path(source))
+    )
 
 
 @cache
@@ -74,8 +82,13 @@ def load_sized_network(name: str, sequence: int) -> Network:
     return load_network(build(name, sequence=sequence) if name in TEXTS else name)
 
 
-def load_shaped_network(source: Network | onnx.ModelProto | Path | str, shapes: Mapping[str, Shape]) -> Network:
-    """Load a network with sizes for its free dimensions, see `fix_shapes`. Raises ModelError that names the input."""
+def load_shaped_network(
+    source: Network | onnx.ModelProto | Path | str, shapes: Mapping[str, Shape]
+) -> Network:
+    """Load a network with sizes for its free dimensions, see `fix_shapes`.
+
+    Raises ModelError that names the input.
+    """
     network = load_network(source)
     if not shapes:
         return network
@@ -108,7 +121,9 @@ def _load_file(path: Path) -> Network:
         message = f"is not a file and not a built-in network: choose one of {', '.join(ALL_NAMES)}"
         raise UnrecognisedModelError(message, document=str(path)) from error
     except OSError as error:
-        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=str(path)) from error
+        raise UnrecognisedModelError(
+            f"cannot be read: {error.strerror or error}", document=str(path)
+        ) from error
     try:
         model = onnx.load_model_from_string(data)
         return Network(str(path), model, hashlib.sha256(data).hexdigest(), folder=path.parent)
@@ -130,14 +145,18 @@ def open_session(network: Network, data_inputs: tuple[str, ...]) -> Any:
     import onnxruntime  # noqa: PLC0415 (slow to import, and only needed to run)
 
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # keeps every cast
+    options.graph_optimization_level = (
+        onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    )  # keeps every cast
     options.log_severity_level = 4
     data = insert_fp16_casts(_load_weights(network, data_inputs)).SerializeToString()
     try:
         return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:
         message = " ".join(str(error).split())[:MAX_MESSAGE]
-        raise UnrecognisedModelError(f"onnxruntime cannot run it: {message}", document=network.name) from error
+        raise UnrecognisedModelError(
+            f"onnxruntime cannot run it: {message}", document=network.name
+        ) from error
 
 
 def round_to_fp16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -147,18 +166,25 @@ def round_to_fp16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def insert_fp16_casts(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy whose float weights are fp16 values and whose float results pass through fp16 after each node.
+    """Return a copy whose float weights are fp16 values and whose float results pass through fp16
+    after each node.
 
-    Each node computes in float32 and its result is rounded once, which is what accumulating in float32 and storing in
-    fp16 gives. Partial sums that a machine keeps in fp16 are not rounded, and nothing inside a node is.
+    Each node computes in float32 and its result is rounded once, which is what accumulating in
+    float32 and storing in fp16 gives. Partial sums that a machine keeps in fp16 are not rounded,
+    and nothing inside a node is.
     """
     typed = onnx.shape_inference.infer_shapes(model)
-    kinds = {value.name: value.type.tensor_type.elem_type for value in (*typed.graph.value_info, *typed.graph.output)}
+    kinds = {
+        value.name: value.type.tensor_type.elem_type
+        for value in (*typed.graph.value_info, *typed.graph.output)
+    }
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in copy.graph.initializer:
         if tensor.data_type == FLOAT:
-            tensor.CopyFrom(numpy_helper.from_array(round_to_fp16(numpy_helper.to_array(tensor)), tensor.name))
+            tensor.CopyFrom(
+                numpy_helper.from_array(round_to_fp16(numpy_helper.to_array(tensor)), tensor.name)
+            )
     nodes = [cast for node in copy.graph.node for cast in _add_casts(node, kinds)]
     del copy.graph.node[:]
     copy.graph.node.extend(nodes)
@@ -173,7 +199,9 @@ def _add_casts(node: onnx.NodeProto, kinds: dict[str, int]) -> Iterator[onnx.Nod
             node.output[at] = f"{name}/wide"
     yield node
     for name in wide:
-        yield helper.make_node("Cast", [f"{name}/wide"], [f"{name}/half"], f"{name}/half", to=FLOAT16)
+        yield helper.make_node(
+            "Cast", [f"{name}/wide"], [f"{name}/half"], f"{name}/half", to=FLOAT16
+        )
         yield helper.make_node("Cast", [f"{name}/half"], [name], f"{name}/rounded", to=FLOAT)
 
 
@@ -185,14 +213,19 @@ def _load_weights(network: Network, data_inputs: tuple[str, ...]) -> onnx.ModelP
     if network.folder is not None:
         onnx.load_external_data_for_model(model, str(network.folder))
     filled = {tensor.name for tensor in model.graph.initializer}
-    if missing := [value.name for value in model.graph.input if value.name not in filled.union(data_inputs)]:
+    if missing := [
+        value.name for value in model.graph.input if value.name not in filled.union(data_inputs)
+    ]:
         message = f"has no weights (for example {missing[0]}): it can be timed but not run"
         raise InconsistentModelError(message, document=network.name)
     return model
 
 
 class EmulatedRun(NamedTuple):
-    """Outputs of a whole batch by name, and the predicted timing. Never a measurement: see `origin`."""
+    """Outputs of a whole batch by name, and the predicted timing.
+
+    Never a measurement: see `origin`.
+    """
 
     outputs: dict[str, FloatArray]
     timing: Prediction
@@ -214,27 +247,37 @@ class Emulator:
         run.timing.latency_ms      # milliseconds of the batch, with latency_ms_low and latency_ms_high
         run.timing.throughput      # images per second; power_w in watts, c2 only
 
-    `target` is "c2" (2 chips), "m2000" or "bow-2000" (4 chips), or a Target with other constants. `protocol` is the
-    host path: "paper", "tensorflow", "pytorch", "lowest-latency" or "io-tiles", by default the target's usual one.
+    `target` is "c2" (2 chips), "m2000" or "bow-2000" (4 chips), or a Target with other constants.
+    `protocol` is the host path: "paper", "tensorflow", "pytorch", "lowest-latency" or "io-tiles",
+    by default the target's usual one.
 
-    `compile` accepts a built-in network by name, the path of an ONNX file, or a ModelProto, and the batch size over all
-    chips, which must be a multiple of their number. `run` accepts one array, or arrays by input name, whose first
-    dimension is the batch: images are (batch, 3, 224, 224) in float32 for ResNet-50 and ResNeXt101.
+    `compile` accepts a built-in network by name, the path of an ONNX file, or a ModelProto, and the
+    batch size over all chips, which must be a multiple of their number. `run` accepts one array, or
+    arrays by input name, whose first dimension is the batch: images are (batch, 3, 224, 224) in
+    float32 for ResNet-50 and ResNeXt101.
 
-    Errors are subclasses of ModelError, in one line that names the model and the node: UnrecognisedModelError (not a
-    model, target or protocol), UnsupportedOperatorError, UnknownShapeError, InconsistentModelError (a batch that the
-    chips cannot share evenly, inputs of another shape, or a network without weights in `run`).
+    Errors are subclasses of ModelError, in one line that names the model and the node:
+    UnrecognisedModelError (not a model, target or protocol), UnsupportedOperatorError,
+    UnknownShapeError, InconsistentModelError (a batch that the chips cannot share evenly, inputs of
+    another shape, or a network without weights in `run`).
     """
 
     def __init__(self, target: Target | str = "c2", protocol: Protocol | str | None = None) -> None:
         self.target = target if isinstance(target, Target) else load_target(target)
         self.protocol = protocol
 
-    def compile(self, model: Network | onnx.ModelProto | Path | str, batch_size: int) -> CompiledNetwork:
-        """Predict the network at a batch size of the whole machine. A built-in network has seeded weights when run."""
+    def compile(
+        self, model: Network | onnx.ModelProto | Path | str, batch_size: int
+    ) -> CompiledNetwork:
+        """Predict the network at a batch size of the whole machine.
+
+        A built-in network has seeded weights when run.
+        """
         network = load_network(model)
         with open_plan_cache() as planner:
-            (prediction,) = predict(network, self.target, [batch_size], self.protocol, planner=planner)
+            (prediction,) = predict(
+                network, self.target, [batch_size], self.protocol, planner=planner
+            )
         return CompiledNetwork(network, prediction)
 
 
@@ -246,9 +289,12 @@ class CompiledNetwork:
     timing: Prediction
 
     def run(self, x: FloatArray | Mapping[str, FloatArray]) -> EmulatedRun:
-        """Compute a whole batch, each chip its micro-batch. Weights and activations are rounded to fp16.
+        """Compute a whole batch, each chip its micro-batch.
 
-        Raises InconsistentModelError for inputs that the network does not have and for a network without weights.
+        Weights and activations are rounded to fp16.
+
+        Raises InconsistentModelError for inputs that the network does not have and for a network
+        without weights.
         """
         arrays = self._check_inputs(x, self.timing.batch_size)
         micro = self.timing.micro_batch_size
@@ -256,7 +302,9 @@ class CompiledNetwork:
             self._compute({name: array[start : start + micro] for name, array in arrays.items()})
             for start in range(0, self.timing.batch_size, micro)
         ]
-        return EmulatedRun({name: np.concatenate([chip[name] for chip in chips]) for name in chips[0]}, self.timing)
+        return EmulatedRun(
+            {name: np.concatenate([chip[name] for chip in chips]) for name in chips[0]}, self.timing
+        )
 
     def run_chip(self, x: FloatArray | Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """Compute the outputs of one chip for its micro-batch, by name. Otherwise as `run`."""
@@ -271,21 +319,29 @@ class CompiledNetwork:
         names = [output.name for output in session.get_outputs()]
         return dict(zip(names, session.run(names, feeds), strict=True))
 
-    def _check_inputs(self, x: FloatArray | Mapping[str, FloatArray], batch: int) -> dict[str, FloatArray]:
+    def _check_inputs(
+        self, x: FloatArray | Mapping[str, FloatArray], batch: int
+    ) -> dict[str, FloatArray]:
         """Return the inputs by name. Raises InconsistentModelError for other names or shapes."""
         program = self.network(self.timing.micro_batch_size)
         shapes = {tensor.name: (batch, *tensor.shape[1:]) for tensor in program.inputs}
         arrays = dict(x) if isinstance(x, Mapping) else {program.inputs[0].name: x}
         if set(arrays) != set(shapes):
-            raise self._error(f"has the inputs {', '.join(shapes)}, not {', '.join(arrays) or 'none'}")
+            raise self._error(
+                f"has the inputs {', '.join(shapes)}, not {', '.join(arrays) or 'none'}"
+            )
         for name, shape in shapes.items():
             if np.shape(arrays[name]) != shape:
                 raise self._error(
-                    f"input {name} must be {_format_shape(shape)}, not {_format_shape(np.shape(arrays[name]))}"
+                    f"input {name} must be {_format_shape(shape)}, not"
+                    f" {_format_shape(np.shape(arrays[name]))}"
                 )
         for tensor in program.outputs:
             if tensor.shape[:1] != (self.timing.micro_batch_size,):
-                raise self._error(f"output {tensor.name} does not begin with the batch: chips cannot be concatenated")
+                raise self._error(
+                    f"output {tensor.name} does not begin with the batch: chips cannot be"
+                    " concatenated"
+                )
         return arrays
 
     def _error(self, message: str) -> InconsistentModelError:

@@ -9,7 +9,10 @@ from math import prod
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """Sizes in elements; `in_height` and `in_width` without padding. One-dimensional ones have height 1."""
+    """Sizes in elements; `in_height` and `in_width` without padding.
+
+    One-dimensional ones have height 1.
+    """
 
     name: str
     batch: int
@@ -54,14 +57,21 @@ class Convolution:
     @property
     def elements(self) -> int:
         """Elements of the output."""
-        return self.batch * self.groups * self.out_channels_per_group * self.out_height * self.out_width
+        return (
+            self.batch
+            * self.groups
+            * self.out_channels_per_group
+            * self.out_height
+            * self.out_width
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
     """`groups` products of m×k with k×n; `constant` where the k×n side is a weight.
 
-    Leading dimensions that the k×n side does not have are part of m: a product with one matrix has one group.
+    Leading dimensions that the k×n side does not have are part of m: a product with one matrix has
+    one group.
     """
 
     name: str
@@ -89,7 +99,9 @@ class Gemm:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """One result per element of the output. `kind` is one of `lowering.ELEMENTWISE`, `swish` or `gelu`.
+    """One result per element of the output.
+
+    `kind` is one of `lowering.ELEMENTWISE`, `swish` or `gelu`.
 
     `row` is the length of the rows that a softmax needs whole on a tile, otherwise 0.
     """
@@ -115,7 +127,9 @@ class SlidingWindow:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """`in_elements` are reduced to `elements`; `kind` is `global pool` over height and width, else `reduction`."""
+    """`in_elements` are reduced to `elements`; `kind` is `global pool` over height and width, else
+    `reduction`.
+    """
 
     name: str
     kind: str
@@ -125,10 +139,12 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """`steps` times one after another: a product of the state with weights, then `passes` vector operations.
+    """`steps` times one after another: a product of the state with weights, then `passes` vector
+    operations.
 
-    `kind` is `lstm`, `gru` or `rnn`. `product` is that of one step, its groups the directions; the products with the
-    inputs of all steps are an operator before. `elements` are those of all outputs.
+    `kind` is `lstm`, `gru` or `rnn`. `product` is that of one step, its groups the directions; the
+    products with the inputs of all steps are an operator before. `elements` are those of all
+    outputs.
     """
 
     name: str
@@ -181,8 +197,9 @@ class Tensor:
 class Program:
     """Operators in an order in which each result exists before it is read.
 
-    `sources[i]` are what operator i reads: j ≥ 0 for operator j, −1 − j for input j. `results` are the operators (or
-    inputs, in the same notation) that the outputs are. `parameters` counts the elements of all parameters in use.
+    `sources[i]` are what operator i reads: j ≥ 0 for operator j, −1 − j for input j. `results` are
+    the operators (or inputs, in the same notation) that the outputs are. `parameters` counts the
+    elements of all parameters in use.
     """
 
     name: str
@@ -204,15 +221,19 @@ class Program:
     @property
     def weights(self) -> int:
         """Elements of all convolution kernels and constant matrices."""
-        return sum(operator.weights for operator in self.operators if isinstance(operator, PRODUCTS))
+        return sum(
+            operator.weights for operator in self.operators if isinstance(operator, PRODUCTS)
+        )
 
 
 @lru_cache(maxsize=256)
 def count_live_elements(program: Program, *, in_place: bool = True) -> tuple[int, ...]:
-    """Count the activations that exist while each operator runs: its result and all that it or a later operator reads.
+    """Count the activations that exist while each operator runs: its result and all that it or a
+    later operator reads.
 
-    `in_place`: an elementwise operator overwrites a source of its size that nothing reads later. Outputs live to the
-    end, inputs from the start. Parameters and an operator's temporaries are not counted.
+    `in_place`: an elementwise operator overwrites a source of its size that nothing reads later.
+    Outputs live to the end, inputs from the start. Parameters and an operator's temporaries are not
+    counted.
     """
     last = {source: at for at, sources in enumerate(program.sources) for source in sources}
     last |= dict.fromkeys(program.results, len(program.operators))

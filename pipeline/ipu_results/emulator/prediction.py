@@ -1,6 +1,9 @@
-"""Predict what a batch takes on a machine: time with a band, its parts, power and memory. Nothing is run.
+"""Predict what a batch takes on a machine: time with a band, its parts, power and memory.
 
-Predictions, also those of training, become flat records: the fields of the contract first, then what they rest on.
+Nothing is run.
+
+Predictions, also those of training, become flat records: the fields of the contract first, then
+what they rest on.
 """
 
 from __future__ import annotations
@@ -12,7 +15,13 @@ from typing import Any, ClassVar, Literal
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
 from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
-from ipu_results.emulator.settings import Protocol, Timing, compute_timing, count_replicas, select_protocol
+from ipu_results.emulator.settings import (
+    Protocol,
+    Timing,
+    compute_timing,
+    count_replicas,
+    select_protocol,
+)
 from ipu_results.emulator.split import DIMENSIONS, plan_split
 from ipu_results.emulator.target import Calibration, Target, load_band, load_calibration, read_toml
 from ipu_results.errors import InconsistentModelError
@@ -25,12 +34,16 @@ Record = Mapping[str, Any]
 Verdict = Literal["FITS", "UNCERTAIN", "DOES-NOT-FIT"]
 CODE_BAND = 0.1  # code and exchange state are "about" 110 bytes a superstep and tile: 100 to 120
 DEFAULT_PROPORTION = 0.6  # of availableMemoryProportion in poplibs
-SERIAL_PROPORTION = 0.05  # assumed: what temporaries come down to where a product is computed in parts
+SERIAL_PROPORTION = (
+    0.05  # assumed: what temporaries come down to where a product is computed in parts
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeed:
-    """What the fullest tile needs while `operator` runs and what it has, in bytes, and whether that suffices."""
+    """What the fullest tile needs while `operator` runs and what it has, in bytes, and whether that
+    suffices.
+    """
 
     verdict: Verdict
     needed: float
@@ -39,32 +52,44 @@ class MemoryNeed:
 
 
 def assess_memory(program: Program, plan: Schedule, target: Target) -> MemoryNeed:
-    """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in time.
+    """Return UNCERTAIN where the answer depends on how much code a superstep is, or on splits in
+    time.
 
-    On Mk2 the vendor's planner may compute a product in parts, one after another, which this search does not do: a
-    program that fits only that way is UNCERTAIN, and would be slower. On C2 the paper's recipe fixes what it may use.
+    On Mk2 the vendor's planner may compute a product in parts, one after another, which this search
+    does not do: a program that fits only that way is UNCERTAIN, and would be slower. On C2 the
+    paper's recipe fixes what it may use.
     """
     # Every tile holds code and exchange state of every superstep.
     code = target["memory.superstep"] * plan.code_supersteps
     weights = program.parameters * target["element.bytes"] / target.tiles
     data, operator = max(
-        zip(list_data_bytes(program, plan, target), (step.name for step in plan.steps), strict=True),
+        zip(
+            list_data_bytes(program, plan, target), (step.name for step in plan.steps), strict=True
+        ),
         default=(weights, ""),
         key=lambda each: each[0],
     )
     if data + code * (1 + CODE_BAND) <= target["sram"]:
         return MemoryNeed("FITS", data + code, target["sram"], operator)
     if target["plan.memory"] >= DEFAULT_PROPORTION:
-        held = (program.parameters + count_peak_elements(program)) * target["element.bytes"] / target.tiles
+        held = (
+            (program.parameters + count_peak_elements(program))
+            * target["element.bytes"]
+            / target.tiles
+        )
         data = min(data, held + SERIAL_PROPORTION * target["sram"])
-    verdict: Verdict = "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
+    verdict: Verdict = (
+        "UNCERTAIN" if data + code * (1 - CODE_BAND) <= target["sram"] else "DOES-NOT-FIT"
+    )
     return MemoryNeed(verdict, data + code, target["sram"], operator)
 
 
 def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[float]:
-    """Estimate the bytes of the fullest tile while each operator runs: weights, its live activations and temporaries.
+    """Estimate the bytes of the fullest tile while each operator runs: weights, its live
+    activations and temporaries.
 
-    Weights and activations are spread evenly. An operator's slices and partials are freed before the next one runs.
+    Weights and activations are spread evenly. An operator's slices and partials are freed before
+    the next one runs.
     """
     live = count_live_elements(program)
     return [
@@ -74,16 +99,21 @@ def list_data_bytes(program: Program, plan: Schedule, target: Target) -> list[fl
 
 
 def read_fields(kind: str) -> tuple[Sequence[str], Mapping[str, int]]:
-    """Return the fields of a kind of record in their order, and the columns of its table with their decimals."""
+    """Return the fields of a kind of record in their order, and the columns of its table with their
+    decimals.
+    """
     entry = read_toml("records.toml")[kind]
     return tuple(entry["fields"].split()), entry["digits"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmulatedFigures:
-    """What every prediction has, always `emulated`, never measured. `settings` is what the user changed on the machine.
+    """What every prediction has, always `emulated`, never measured.
 
-    FIELDS are those of its record, in order. TABLE_DIGITS are the columns of its table and their decimals.
+    `settings` is what the user changed on the machine.
+
+    FIELDS are those of its record, in order. TABLE_DIGITS are the columns of its table and their
+    decimals.
     """
 
     FIELDS: ClassVar[Sequence[str]]
@@ -104,7 +134,10 @@ class EmulatedFigures:
         if self.memory_verdict != "DOES-NOT-FIT":
             return ""
         needed, had = self.memory_needed_bytes / KIB, self.memory_available_bytes / KIB
-        text = f"batch size {self.batch_size} does not fit: it needs {needed:.0f} KiB of a tile of {self.target}"
+        text = (
+            f"batch size {self.batch_size} does not fit: it needs {needed:.0f} KiB of a tile of"
+            f" {self.target}"
+        )
         return f"{text}, which has {had:.0f} KiB; most for {self.memory_operator or 'its weights'}"
 
     @property
@@ -119,7 +152,9 @@ class EmulatedFigures:
         return {name: model if name == "model" else self.get_field(name) for name in self.FIELDS}
 
     def describe(self, model: str) -> tuple[str, str]:
-        """Return what was predicted and, where there is one, a caveat: both for the line under a table."""
+        """Return what was predicted and, where there is one, a caveat: both for the line under a
+        table.
+        """
         raise NotImplementedError
 
 
@@ -127,9 +162,9 @@ class EmulatedFigures:
 class Prediction(EmulatedFigures):
     """One batch over the whole machine.
 
-    Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and `_high` are the
-    band that holds 80 % of measured times, by the errors on other networks: see `load_band`. The shares are of the
-    time on the chip. `timing` holds the same times in seconds.
+    Times are in milliseconds, throughput in items per second, power in watts. `latency_ms_low` and
+    `_high` are the band that holds 80 % of measured times, by the errors on other networks: see
+    `load_band`. The shares are of the time on the chip. `timing` holds the same times in seconds.
     """
 
     FIELDS, TABLE_DIGITS = read_fields("inference")
@@ -150,7 +185,10 @@ class Prediction(EmulatedFigures):
     clock: float
 
     def describe(self, model: str) -> tuple[str, str]:
-        line = "on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not validated"
+        line = (
+            "on c2 a straight line through the paper's rows does as well, and power is ± 10 %, not"
+            " validated"
+        )
         caveat = line if self.target == "c2" and self.settings is None else ""
         return f"{model} on {self.target}, protocol {self.protocol}", caveat
 
@@ -163,10 +201,13 @@ def predict(
     calibration: Calibration | None = None,
     planner: Planner = plan_split,
 ) -> list[Prediction]:
-    """Predict each total batch, shared evenly by the chips. `programs` returns the network at a micro-batch.
+    """Predict each total batch, shared evenly by the chips.
 
-    `planner` may be a PlanCache, which remembers between processes. Raises InconsistentModelError for a batch that the
-    chips cannot share evenly, and UnrecognisedModelError for a protocol that the target does not have.
+    `programs` returns the network at a micro-batch.
+
+    `planner` may be a PlanCache, which remembers between processes. Raises InconsistentModelError
+    for a batch that the chips cannot share evenly, and UnrecognisedModelError for a protocol that
+    the target does not have.
     """
     host_path = protocol if isinstance(protocol, Protocol) else select_protocol(protocol, target)
     known = calibration or load_calibration()
@@ -183,11 +224,17 @@ def _predict(
 ) -> Prediction:
     chips = count_replicas(protocol, target)
     if batch < 1 or batch % chips:
-        raise InconsistentModelError(f"batch {batch} is not a multiple of the {chips} chips of {target.name}")
+        raise InconsistentModelError(
+            f"batch {batch} is not a multiple of the {chips} chips of {target.name}"
+        )
     micro = batch // chips
     program = programs(micro)
     # I/O tiles move data and compute nothing.
-    machine = target.with_constants(tiles=target.tiles - protocol.io_tiles) if protocol.overlapped else target
+    machine = (
+        target.with_constants(tiles=target.tiles - protocol.io_tiles)
+        if protocol.overlapped
+        else target
+    )
     plan = schedule(program, machine, planner)
     cycles, count = plan.cycles, plan.supersteps
     # The fit to all rows decides the figure, the errors of rows of other networks its band.
@@ -200,7 +247,11 @@ def _predict(
     # Watts of the card, ± 10 % and not validated. No power of the other machines was published.
     memory = assess_memory(program, plan, machine)
     has_power = "power.idle" in target
-    power = target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period if has_power else None
+    power = (
+        target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period
+        if has_power
+        else None
+    )
     return Prediction(
         target=target.name,
         protocol=protocol.name,
@@ -232,9 +283,10 @@ def _predict(
 class OperatorProfile:
     """One operator on one chip: seconds from the batch's start, bytes, and joules of all chips.
 
-    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator achieves, from 0 to 1;
-    None for one that multiplies no matrices. `live_bytes` are the activations of the chip, `tile_bytes` weights,
-    activations, temporaries and code of the fullest tile. `energy_j` is None where no power of the machine is known.
+    `peak_share` is the share of the chip's peak rate of multiply-accumulates that the operator
+    achieves, from 0 to 1; None for one that multiplies no matrices. `live_bytes` are the
+    activations of the chip, `tile_bytes` weights, activations, temporaries and code of the fullest
+    tile. `energy_j` is None where no power of the machine is known.
     """
 
     step: OperatorCost
@@ -255,10 +307,12 @@ class OperatorProfile:
 def profile_operators(
     prediction: Prediction, program: Program, target: Target, superstep: float, io_tiles: int = 0
 ) -> list[OperatorProfile]:
-    """Profile the operators in the order in which they run. `superstep` is the cost of a superstep in cycles.
+    """Profile the operators in the order in which they run.
 
-    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The share of peak is that
-    of the whole chip.
+    `superstep` is the cost of a superstep in cycles.
+
+    `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The
+    share of peak is that of the whole chip.
     """
     clock, plan = target["clock"], prediction.schedule
     peak = compute_mac_rate(target) * target.tiles * clock
@@ -272,8 +326,13 @@ def profile_operators(
         compute, exchange = (step.compute + step.reduce) / clock, step.exchange / clock
         sync = step.supersteps * superstep / clock
         seconds = compute + exchange + sync
-        # The idle power of the card while the operator runs, and the multiply-accumulates of all chips.
-        energy = target["power.idle"] * seconds + target["power.mac"] * step.macs * chips if has_power else None
+        # The idle power of the card while the operator runs, and the multiply-accumulates of all
+        # chips.
+        energy = (
+            target["power.idle"] * seconds + target["power.mac"] * step.macs * chips
+            if has_power
+            else None
+        )
         profiles.append(
             OperatorProfile(
                 step,
@@ -295,9 +354,16 @@ LAYER_FIELDS, LAYER_TABLE_DIGITS = read_fields("layers")
 
 
 def _to_layer_record(profile: OperatorProfile, whole: Record) -> Record:
-    """Return LAYER_FIELDS of an operator: µs, bytes and joules. `whole` is the record of the batch."""
+    """Return LAYER_FIELDS of an operator: µs, bytes and joules.
+
+    `whole` is the record of the batch.
+    """
     step, plan = profile.step, profile.step.plan
-    parts = [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1] if plan else []
+    parts = (
+        [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1]
+        if plan
+        else []
+    )
     return {
         "operator": step.name,
         "kind": step.kind,
@@ -309,15 +375,22 @@ def _to_layer_record(profile: OperatorProfile, whole: Record) -> Record:
         "supersteps": step.supersteps,
         "us": profile.seconds * MS * MS,
         "macs": step.macs,
-        **{name: getattr(profile, name) for name in ("peak_share", "live_bytes", "tile_bytes", "energy_j")},
+        **{
+            name: getattr(profile, name)
+            for name in ("peak_share", "live_bytes", "tile_bytes", "energy_j")
+        },
         **{name: value for name, value in whole.items() if name in LAYER_FIELDS},
     }
 
 
 def format_predictions(
-    predictions: Sequence[EmulatedFigures], model: str, output: str, profiles: Sequence[OperatorProfile] | None = None
+    predictions: Sequence[EmulatedFigures],
+    model: str,
+    output: str,
+    profiles: Sequence[OperatorProfile] | None = None,
 ) -> str:
-    """Format a record for each prediction or, with profiles of the first of them, for each operator in their order.
+    """Format a record for each prediction or, with profiles of the first of them, for each operator
+    in their order.
 
     `output` is table, csv or json. A table has a line under it that says what was predicted.
     """
@@ -329,7 +402,9 @@ def format_predictions(
         rows = [_to_layer_record(profile, first.to_record(model)) for profile in profiles]
         fields, digits = LAYER_FIELDS, LAYER_TABLE_DIGITS
     if output != "table":
-        return f"{format_records(output, fields, ([row[name] for name in fields] for row in rows))}\n"
+        return (
+            f"{format_records(output, fields, ([row[name] for name in fields] for row in rows))}\n"
+        )
     subject, caveat = first.describe(model)
     changed = "" if first.settings is None else f"changed: {first.settings}"
     footer = f"emulated, not measured: {subject}, calibration {first.calibration_id}"
@@ -339,8 +414,13 @@ def format_predictions(
 
 def round_records(records: Sequence[Record], digits: Mapping[str, int]) -> list[list[Any]]:
     """Return the columns of `digits`, rounded for a table."""
-    return [[_round_value(record[name], places) for name, places in digits.items()] for record in records]
+    return [
+        [_round_value(record[name], places) for name, places in digits.items()]
+        for record in records
+    ]
 
 
 def _round_value(value: Any, places: int) -> Any:
-    return round(value, places or None) if isinstance(value, float) else "" if value is None else value
+    return (
+        round(value, places or None) if isinstance(value, float) else "" if value is None else value
+    )

@@ -1,7 +1,9 @@
-"""Turn nodes that multiply matrices into operators: convolutions, matrix products and recurrent networks.
+"""Turn nodes that multiply matrices into operators: convolutions, matrix products and recurrent
+networks.
 
-Work is counted as the definition of the operator has it: a product that is written in another form keeps its
-multiply-accumulates. A lowering receives a TypedNode: a node with the tensors that it reads and makes.
+Work is counted as the definition of the operator has it: a product that is written in another form
+keeps its multiply-accumulates. A lowering receives a TypedNode: a node with the tensors that it
+reads and makes.
 """
 
 from __future__ import annotations
@@ -14,7 +16,14 @@ from typing import Any
 from onnx import helper
 
 from ipu_results.emulator.graph import Node, TensorInfo, TensorInfos
-from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Rearrangement, Recurrence
+from ipu_results.emulator.operators import (
+    Convolution,
+    Elementwise,
+    Gemm,
+    Operator,
+    Rearrangement,
+    Recurrence,
+)
 from ipu_results.emulator.target import read_toml
 from ipu_results.errors import InconsistentModelError, UnsupportedOperatorError
 
@@ -41,8 +50,12 @@ class TypedNode:
 
 
 def attach_types(node: Node, tensors: TensorInfos) -> TypedNode:
-    inputs, outputs = (tuple(tensors[name] for name in names) for names in (node.inputs, node.outputs))
-    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.proto.attribute}
+    inputs, outputs = (
+        tuple(tensors[name] for name in names) for names in (node.inputs, node.outputs)
+    )
+    attributes = {
+        attribute.name: helper.get_attribute_value(attribute) for attribute in node.proto.attribute
+    }
     return TypedNode(node, inputs, outputs, attributes)
 
 
@@ -58,7 +71,9 @@ def to_pair(sizes: Sequence[int], missing: int) -> tuple[int, int]:
 
 
 def read_pair(typed: TypedNode, name: str, default: int) -> tuple[int, int]:
-    return to_pair(typed.attributes.get(name) or [default] * (len(typed.inputs[0].shape) - 2), default)
+    return to_pair(
+        typed.attributes.get(name) or [default] * (len(typed.inputs[0].shape) - 2), default
+    )
 
 
 def lower_convolution(typed: TypedNode) -> list[Operator]:
@@ -67,7 +82,9 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
         raise typed.unsupported("a convolution whose weights or bias are computed")
     groups, (out, inside) = typed.attributes.get("group", 1), weights.shape[:2]
     if source.shape[1] != groups * inside or out % groups:
-        message = f"{groups} groups of {inside} → {out} channels do not fit an input of {source.shape[1]}"
+        message = (
+            f"{groups} groups of {inside} → {out} channels do not fit an input of {source.shape[1]}"
+        )
         raise InconsistentModelError(message, place=typed.node.place)
     if len(source.shape) == 5:
         return [_fold_depth(typed, groups)]
@@ -89,14 +106,17 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
         bias=len(typed.inputs) > 2,
     )
     if (convolution.out_height, convolution.out_width) != to_pair(typed.outputs[0].shape[2:], 1):
-        raise InconsistentModelError("the kernel does not fit the weights or the padding", place=typed.node.place)
+        raise InconsistentModelError(
+            "the kernel does not fit the weights or the padding", place=typed.node.place
+        )
     return [convolution]
 
 
 def _fold_depth(typed: TypedNode, groups: int) -> Convolution:
     """Lower a convolution over three dimensions to one over two.
 
-    Each depth of the result is an image, made of as many planes as the kernel is deep, which count as channels.
+    Each depth of the result is an image, made of as many planes as the kernel is deep, which count
+    as channels.
     """
     source, weights = (tensor.shape for tensor in typed.inputs[:2])
     result = typed.outputs[0].shape
@@ -151,8 +171,9 @@ def _read_pads(
 def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
     """Lower to convolutions of the input, one for each kernel size that a place of the result sees.
 
-    At stride s a result sees every s-th tap: the s × s places of a block have kernels of ceil(k/s) or floor(k/s) taps.
-    Places of one size share a convolution, as more output channels. Their results are interleaved.
+    At stride s a result sees every s-th tap: the s × s places of a block have kernels of ceil(k/s)
+    or floor(k/s) taps. Places of one size share a convolution, as more output channels. Their
+    results are interleaved.
     """
     source, weights = typed.inputs[:2]
     if not all(tensor.constant for tensor in typed.inputs[1:]):
@@ -165,7 +186,8 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
         raise InconsistentModelError(message, place=typed.node.place)
     field, strides = to_pair(source.shape[2:], 1), read_pair(typed, "strides", 1)
     rows, columns = (
-        _count_taps(length, stride) for length, stride in zip(to_pair(weights.shape[2:], 1), strides, strict=True)
+        _count_taps(length, stride)
+        for length, stride in zip(to_pair(weights.shape[2:], 1), strides, strict=True)
     )
     parts: list[Operator] = [
         Convolution(
@@ -189,13 +211,21 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
     ]
     if strides == (1, 1):
         return parts
-    return [*parts, Rearrangement(f"{typed.name}/interleave", "interleave", typed.outputs[0].elements)]
+    return [
+        *parts,
+        Rearrangement(f"{typed.name}/interleave", "interleave", typed.outputs[0].elements),
+    ]
 
 
 def _count_taps(length: int, stride: int) -> dict[int, int]:
-    """Return how many of `stride` neighbours see how many of `length` taps. Those that see none are left out."""
+    """Return how many of `stride` neighbours see how many of `length` taps.
+
+    Those that see none are left out.
+    """
     low, longer = divmod(length, stride)
-    return {taps: count for taps, count in ((low + 1, longer), (low, stride - longer)) if taps and count}
+    return {
+        taps: count for taps, count in ((low + 1, longer), (low, stride - longer)) if taps and count
+    }
 
 
 def lower_gemm(typed: TypedNode) -> list[Operator]:
@@ -204,13 +234,23 @@ def lower_gemm(typed: TypedNode) -> list[Operator]:
     n = right.shape[0 if typed.attributes.get("transB") else 1]
     if left.constant and not right.constant:
         m, n = n, m
-    constant, computed = left.constant or right.constant, not all(tensor.constant for tensor in bias)
+    constant, computed = (
+        left.constant or right.constant,
+        not all(tensor.constant for tensor in bias),
+    )
     product = Gemm(typed.name, 1, m, k, n, constant, bool(bias) and not computed)
-    return [product, Elementwise(f"{typed.name}/bias", "add", product.elements)] if computed else [product]
+    return (
+        [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]
+        if computed
+        else [product]
+    )
 
 
 def lower_matmul(typed: TypedNode) -> list[Operator]:
-    """Lower a product of stacks of matrices. A weight on the left moves to the right: (W·x)ᵀ = xᵀ·Wᵀ."""
+    """Lower a product of stacks of matrices.
+
+    A weight on the left moves to the right: (W·x)ᵀ = xᵀ·Wᵀ.
+    """
     left, right = typed.inputs
     a_shape = left.shape if len(left.shape) > 1 else (1, *left.shape)
     b_shape = right.shape if len(right.shape) > 1 else (*right.shape, 1)
@@ -228,7 +268,9 @@ def _pad_left(shape: Sequence[int], rank: int) -> list[int]:
 
 
 def lower_einsum(typed: TypedNode) -> list[Operator]:
-    """Lower a product of two tensors whose labels are stack, rows, columns or summed over; nothing else."""
+    """Lower a product of two tensors whose labels are stack, rows, columns or summed over; nothing
+    else.
+    """
     equation = read_text(typed, "equation", "").replace(" ", "")
     terms, _, result = equation.partition("->")
     labels = terms.split(",")
@@ -252,7 +294,9 @@ def lower_einsum(typed: TypedNode) -> list[Operator]:
 
 
 def lower_recurrence(typed: TypedNode) -> list[Operator]:
-    """Lower to one product with the inputs of all steps, then the steps. Both directions of a pair run at once.
+    """Lower to one product with the inputs of all steps, then the steps.
+
+    Both directions of a pair run at once.
 
     Raises UnsupportedOperatorError for weights that are computed.
     """
@@ -270,9 +314,14 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
         )
     held, name = directions * batch * state, typed.name
     counts = (*cell["states"], *[1] * (len(kinds) - len(cell["states"])))
-    passes = tuple(Elementwise(f"{name}/{kind}", kind, count * held) for kind, count in zip(kinds, counts, strict=True))
+    passes = tuple(
+        Elementwise(f"{name}/{kind}", kind, count * held)
+        for kind, count in zip(kinds, counts, strict=True)
+    )
     return [
-        Gemm(f"{name}/inputs", 1, steps * batch, size, directions * width, bias=len(typed.inputs) > 3),
+        Gemm(
+            f"{name}/inputs", 1, steps * batch, size, directions * width, bias=len(typed.inputs) > 3
+        ),
         Recurrence(
             name,
             typed.kind.lower(),

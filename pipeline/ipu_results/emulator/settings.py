@@ -1,7 +1,8 @@
-"""Describe the host path of a batch, and change it or the machine: `--set KEY=VALUE`, or a machine in a TOML file.
+"""Describe the host path of a batch, and change it or the machine: `--set KEY=VALUE`, or a machine
+in a TOML file.
 
-A host path is what a batch takes beyond the chip. It is described by its settings, as a public configuration states
-them. Named protocols are common settings.
+A host path is what a batch takes beyond the chip. It is described by its settings, as a public
+configuration states them. Named protocols are common settings.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ BYTE_BITS = 8
 class Protocol:
     """The settings of a host path.
 
-    `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips: None is the
-    target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages the next batch near the chips.
-    `threads` keep as many batches in flight, otherwise their number follows from the other settings. `per_image` adds
-    the calibrated host time of each image. `per_call` and `per_byte` are seconds of the host in each batch, and for
-    each byte that it prepares and sends, `after_call` and `after_byte` those outside what it reports as latency.
+    `input_bits` is the size of one input element. `instances` host processes feed `replicas` chips:
+    None is the target's usual number. `io_tiles` move data and compute nothing. `prefetch` stages
+    the next batch near the chips. `threads` keep as many batches in flight, otherwise their number
+    follows from the other settings. `per_image` adds the calibrated host time of each image.
+    `per_call` and `per_byte` are seconds of the host in each batch, and for each byte that it
+    prepares and sends, `after_call` and `after_byte` those outside what it reports as latency.
     """
 
     name: str
@@ -54,7 +56,9 @@ class Protocol:
 
     @property
     def in_flight(self) -> float:
-        """Return the batches that a published latency spans, which come from the depths of the published rows."""
+        """Return the batches that a published latency spans, which come from the depths of the
+        published rows.
+        """
         if self.threads:
             return self.threads
         depth = "io_tiles" if self.overlapped else "prefetch" if self.prefetch else "neither"
@@ -63,7 +67,9 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of one batch: on the chip, in the protocol, between two batches of a full pipeline, and latency."""
+    """Seconds of one batch: on the chip, in the protocol, between two batches of a full pipeline,
+    and latency.
+    """
 
     device: float
     protocol: float
@@ -73,35 +79,57 @@ class Timing:
 
 @cache
 def load_protocols() -> Mapping[str, Protocol]:
-    return {name: Protocol(name, **entry) for name, entry in read_toml("protocols.toml")["protocols"].items()}
+    return {
+        name: Protocol(name, **entry)
+        for name, entry in read_toml("protocols.toml")["protocols"].items()
+    }
 
 
 def select_protocol(name: str | None, target: Target) -> Protocol:
-    """Return the named protocol, or the target's default. Raises UnrecognisedModelError where the target lacks it."""
+    """Return the named protocol, or the target's default.
+
+    Raises UnrecognisedModelError where the target lacks it.
+    """
     known = load_protocols()
     chosen = name or str(read_toml("protocols.toml")["defaults"][target.base])
     if chosen not in known:
-        raise UnrecognisedModelError(f"is not a protocol: choose one of {', '.join(known)}", document=chosen)
+        raise UnrecognisedModelError(
+            f"is not a protocol: choose one of {', '.join(known)}", document=chosen
+        )
     protocol = known[chosen]
-    if (protocol.prefetch and "host.prefetch" not in target) or (protocol.per_image and target.base != "c2"):
+    if (protocol.prefetch and "host.prefetch" not in target) or (
+        protocol.per_image and target.base != "c2"
+    ):
         raise UnrecognisedModelError(f"is not a protocol of {target.name}", document=chosen)
     return protocol
 
 
 def count_replicas(protocol: Protocol, target: Target) -> int:
-    """Count the chips that share a batch. Raises InconsistentModelError for settings that the machine cannot have."""
+    """Count the chips that share a batch.
+
+    Raises InconsistentModelError for settings that the machine cannot have.
+    """
     replicas = protocol.replicas or target.chips
     if replicas > target.chips:
-        raise InconsistentModelError(f"{replicas} replicas are more than the {target.chips} chips of {target.name}")
+        raise InconsistentModelError(
+            f"{replicas} replicas are more than the {target.chips} chips of {target.name}"
+        )
     if protocol.instances and replicas % protocol.instances:
-        raise InconsistentModelError(f"{protocol.instances} instances cannot share {replicas} replicas evenly")
+        raise InconsistentModelError(
+            f"{protocol.instances} instances cannot share {replicas} replicas evenly"
+        )
     if protocol.io_tiles >= target.tiles:
-        message = f"{protocol.io_tiles} I/O tiles leave none of the {target.tiles} tiles of {target.name} to compute"
+        message = (
+            f"{protocol.io_tiles} I/O tiles leave none of the {target.tiles} tiles of {target.name}"
+            " to compute"
+        )
         raise InconsistentModelError(message)
     return replicas
 
 
-def compute_timing(device: float, program: Program, target: Target, protocol: Protocol, fit: Fit) -> Timing:
+def compute_timing(
+    device: float, program: Program, target: Target, protocol: Protocol, fit: Fit
+) -> Timing:
     """Add to `device` seconds the transfers of one micro-batch and the fitted host times."""
     images = program.inputs[0].shape[0]
     received = sum(tensor.elements for tensor in program.inputs) * protocol.input_bits / BYTE_BITS
@@ -114,7 +142,8 @@ def compute_timing(device: float, program: Program, target: Target, protocol: Pr
         staged = device + (received + sent) / target["host.prefetch"] + max(0.0, fit.per_batch)
         period = max(staged, _feed(received, target, protocol))
     else:
-        # A fit without one row may have a negative time of a batch, which that of the images makes up for.
+        # A fit without one row may have a negative time of a batch, which that of the images makes
+        # up for.
         host = max(0.0, fit.per_batch + (fit.per_image * images if protocol.per_image else 0.0))
         transfer = (received + sent) / target["host.link"]
         period = device + transfer + host
@@ -141,28 +170,56 @@ def count_fed(replicas: int, instances: int | None, target: Target) -> float:
 
 
 Value = str | int | float | bool
-COUNTS = ("input_bits", "instances", "replicas", "io_tiles", "threads")  # of the host path; io_tiles may be none
+COUNTS = (
+    "input_bits",
+    "instances",
+    "replicas",
+    "io_tiles",
+    "threads",
+)  # of the host path; io_tiles may be none
 SWITCHES: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False}
 PREFETCH = "prefetch"
-WHOLE_UNITS = ("tile", "worker/tile", "unit/tile", "channel", "element", "byte", "byte/tile", "process", "superstep")
-MAY_BE_ZERO = ("cycle", "superstep", "worker cycle", "W", "J/MAC")  # a time or an energy; anything else divides
+WHOLE_UNITS = (
+    "tile",
+    "worker/tile",
+    "unit/tile",
+    "channel",
+    "element",
+    "byte",
+    "byte/tile",
+    "process",
+    "superstep",
+)
+MAY_BE_ZERO = (
+    "cycle",
+    "superstep",
+    "worker cycle",
+    "W",
+    "J/MAC",
+)  # a time or an energy; anything else divides
 MAX_TILES, MAX_CHIPS, MAX_COUNT = 10_000, 1024, 100_000
 SPAN = 1000  # times less or more than the machine has: beyond that a value is a mistake
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
 
 
-def apply_settings(target: Target, protocol: Protocol, settings: Mapping[str, Value]) -> tuple[Target, Protocol]:
-    """Set constants of the machine and settings of its host path by name. Values may be text, as from a command line.
+def apply_settings(
+    target: Target, protocol: Protocol, settings: Mapping[str, Value]
+) -> tuple[Target, Protocol]:
+    """Set constants of the machine and settings of its host path by name.
 
-    Raises UnrecognisedModelError for an unknown key or a value that it cannot have, and InconsistentModelError for
-    settings that do not fit together.
+    Values may be text, as from a command line.
+
+    Raises UnrecognisedModelError for an unknown key or a value that it cannot have, and
+    InconsistentModelError for settings that do not fit together.
     """
     known = dict(target.constants)
     constants: dict[str, float] = {}
     paths: dict[str, Any] = {}
     for key, value in settings.items():
         if key in COUNTS:
-            paths[key] = int(_parse_number(key, value, (0 if key == "io_tiles" else 1, MAX_COUNT), whole=True))
+            paths[key] = int(
+                _parse_number(key, value, (0 if key == "io_tiles" else 1, MAX_COUNT), whole=True)
+            )
         elif key == PREFETCH:
             paths[key] = value if isinstance(value, bool) else SWITCHES.get(str(value).lower())
             if paths[key] is None:
@@ -173,16 +230,26 @@ def apply_settings(target: Target, protocol: Protocol, settings: Mapping[str, Va
             near = get_close_matches(key, [*COUNTS, PREFETCH, *known], n=3, cutoff=0.5)
             hint = f"; similar: {', '.join(near)}" if near else ""
             raise _refuse(key, f"is not a setting of {target.name}{hint}")
-    changed = ", ".join(filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items()))))
-    machine, path = replace(target.with_constants(constants), settings=changed), replace(protocol, **paths)
+    changed = ", ".join(
+        filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items())))
+    )
+    machine, path = (
+        replace(target.with_constants(constants), settings=changed),
+        replace(protocol, **paths),
+    )
     if path.prefetch and "host.prefetch" not in machine:
-        raise UnrecognisedModelError(f"{machine.name} has no memory to prefetch into", document=PREFETCH)
+        raise UnrecognisedModelError(
+            f"{machine.name} has no memory to prefetch into", document=PREFETCH
+        )
     count_replicas(path, machine)
     return machine, path
 
 
 def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Read KEY=VALUE texts. The last of equal keys counts. Raises UnrecognisedModelError for a text without `=`."""
+    """Read KEY=VALUE texts.
+
+    The last of equal keys counts. Raises UnrecognisedModelError for a text without `=`.
+    """
     settings = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
@@ -193,24 +260,33 @@ def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def load_target_file(path: Path) -> Target:
-    """Load a machine that extends one of TARGETS: `name`, `extends`, optionally `chip` and `chips`, and `constants`.
+    """Load a machine that extends one of TARGETS: `name`, `extends`, optionally `chip` and `chips`,
+    and `constants`.
 
-    Each constant is a number, or a table with `value` and where it comes from. Raises UnrecognisedModelError naming the
-    file and the key.
+    Each constant is a number, or a table with `value` and where it comes from. Raises
+    UnrecognisedModelError naming the file and the key.
     """
     document = str(path)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UnrecognisedModelError(f"cannot be read: {error.strerror or error}", document=document) from error
+        raise UnrecognisedModelError(
+            f"cannot be read: {error.strerror or error}", document=document
+        ) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnrecognisedModelError(f"is not TOML: {error}", document=document) from error
     if unknown := [key for key in data if key not in FILE_KEYS]:
-        raise _refuse(unknown[0], f"is not a key of a machine: use {', '.join(FILE_KEYS)}", document)
+        raise _refuse(
+            unknown[0], f"is not a key of a machine: use {', '.join(FILE_KEYS)}", document
+        )
     if data.get("extends") not in TARGETS:
         raise _refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
     base = load_target(data["extends"])
-    name, chip, chips = data.get("name", path.stem), data.get("chip", base.chip), data.get("chips", base.chips)
+    name, chip, chips = (
+        data.get("name", path.stem),
+        data.get("chip", base.chip),
+        data.get("chips", base.chips),
+    )
     if not (isinstance(name, str) and name.isprintable() and name and isinstance(chip, str)):
         raise _refuse("`name`", "and `chip` must be text", document)
     if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:
@@ -221,28 +297,44 @@ def load_target_file(path: Path) -> Target:
     for key, entry in new.items():
         if key not in known:
             near = ", ".join(get_close_matches(key, known, n=3, cutoff=0.5))
-            raise _refuse(key, f"is not a constant of {base.name}{f'; similar: {near}' if near else ''}", document)
-        value, source = (entry.get("value"), entry.get("source")) if isinstance(entry, dict) else (entry, None)
+            raise _refuse(
+                key,
+                f"is not a constant of {base.name}{f'; similar: {near}' if near else ''}",
+                document,
+            )
+        value, source = (
+            (entry.get("value"), entry.get("source")) if isinstance(entry, dict) else (entry, None)
+        )
         number = _parse_constant(key, value, known[key], document)
         known[key] = Constant(number, known[key].unit, str(source or path.name), known[key].assumed)
     return Target(name, chip, chips, tuple(known.items()), base.base, f"machine of {path.name}")
 
 
 def _parse_constant(key: str, value: Any, constant: Constant, document: str | None = None) -> float:
-    return _parse_number(key, value, list_limits(key, constant), constant.unit in WHOLE_UNITS, document)
+    return _parse_number(
+        key, value, list_limits(key, constant), constant.unit in WHOLE_UNITS, document
+    )
 
 
 def list_limits(key: str, constant: Constant) -> tuple[float, float]:
-    """Return the smallest and the largest value that a constant may be set to: a machine that could be built."""
+    """Return the smallest and the largest value that a constant may be set to: a machine that could
+    be built.
+    """
     if key == "tiles":
         return 1, MAX_TILES
     usual = constant.value or 1.0
     smallest = 0.0 if constant.unit.startswith(MAY_BE_ZERO) else usual / SPAN
     largest = 1.0 if constant.unit.startswith("share") else usual * SPAN
-    return (math.ceil(smallest), math.ceil(largest)) if constant.unit in WHOLE_UNITS else (smallest, largest)
+    return (
+        (math.ceil(smallest), math.ceil(largest))
+        if constant.unit in WHOLE_UNITS
+        else (smallest, largest)
+    )
 
 
-def _parse_number(key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None) -> float:
+def _parse_number(
+    key: str, value: Any, limits: tuple[float, float], whole: bool, document: str | None = None
+) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

@@ -1,4 +1,5 @@
-"""Search how a convolution is split over the tiles: the split of its dimensions that costs the fewest cycles.
+"""Search how a convolution is split over the tiles: the split of its dimensions that costs the
+fewest cycles.
 
 Plans are kept on disk, so that a new process searches only what no process has searched before.
 """
@@ -81,27 +82,37 @@ Grid = dict[str, Array]  # by dimension, each over all candidates
 
 
 def plan_split(shape: ConvolutionShape, target: Target) -> SplitPlan:
-    """Return the cheapest split over all vertex types. The same shape and constants give the same plan.
+    """Return the cheapest split over all vertex types.
 
-    Of the numbers of parts with equal shares, the search tries the smallest. It also tries what can cost less: an even
-    number of users, which receives faster, and more sets of partials, which are reduced in smaller pieces.
+    The same shape and constants give the same plan.
+
+    Of the numbers of parts with equal shares, the search tries the smallest. It also tries what can
+    cost less: an even number of users, which receives faster, and more sets of partials, which are
+    reduced in smaller pieces.
     """
     return search_splits(shape, target.searched)
 
 
 @lru_cache(maxsize=65_536)
 def search_splits(shape: ConvolutionShape, target: Target, *, every: bool = False) -> SplitPlan:
-    """Return the cheapest split, or the cheapest of `every` split that there are tiles for: the reference."""
+    """Return the cheapest split, or the cheapest of `every` split that there are tiles for: the
+    reference.
+    """
     return min(_iterate_candidates(shape, target, every), key=lambda candidate: candidate[0])[1]
 
 
-def _iterate_candidates(shape: ConvolutionShape, target: Target, every: bool) -> Iterator[Candidate]:
+def _iterate_candidates(
+    shape: ConvolutionShape, target: Target, every: bool
+) -> Iterator[Candidate]:
     """Yield the best split of each vertex type that can compute the shape."""
     if shape.kernel_rows == shape.kernel_columns == 1:
         yield _plan_amp_1x1(shape, target, every)
         return
-    has_slic = "slic.start" in target and target["element.bytes"] == FP16_BYTES  # SLIC has fp16 inputs alone
-    # Kernel rows taken as channels where a group has few; the Mk1 planner overrates their padding and takes one row.
+    has_slic = (
+        "slic.start" in target and target["element.bytes"] == FP16_BYTES
+    )  # SLIC has fp16 inputs alone
+    # Kernel rows taken as channels where a group has few; the Mk1 planner overrates their padding
+    # and takes one row.
     for height in (1, 2, 4) if has_slic else (1,):
         yield _plan_amp_nx1(shape, target, height, every)
     if has_slic and shape.stride <= 2:
@@ -127,12 +138,20 @@ def _list_parts(dimension: str, size: int, limit: int, every: bool) -> Array:
     while (share := ceil_div(size, parts[-1])) > 1:
         parts.append(ceil_div(size, share - 1))
     if dimension in SHARED:
-        parts += [count + 1 for count in parts if count % 2 and ceil_div(size, count + 1) == ceil_div(size, count)]
-    return np.array(sorted(count for count in set(parts) if count <= min(size, limit)), dtype=np.float64)
+        parts += [
+            count + 1
+            for count in parts
+            if count % 2 and ceil_div(size, count + 1) == ceil_div(size, count)
+        ]
+    return np.array(
+        sorted(count for count in set(parts) if count <= min(size, limit)), dtype=np.float64
+    )
 
 
 def _build_grid(target: Target, every: bool, **sizes: int) -> tuple[Grid, Grid]:
-    """Combine the parts of all dimensions, as far as there is a tile for each, and return the parts and the shares."""
+    """Combine the parts of all dimensions, as far as there is a tile for each, and return the parts
+    and the shares.
+    """
     tiles, parts = np.ones(1), Grid()
     for dimension, size in sizes.items():
         added = _list_parts(dimension, size, target.tiles, every)
@@ -157,22 +176,42 @@ def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candi
 
 def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: bool) -> Candidate:
     width, units = int(target["conv.in_channels"]) // height, int(target["conv.units"])
-    ins, outs, taps = ceil_div(shape.ins, width), ceil_div(shape.outs, units), ceil_div(shape.kernel_rows, height)
+    ins, outs, taps = (
+        ceil_div(shape.ins, width),
+        ceil_div(shape.outs, units),
+        ceil_div(shape.kernel_rows, height),
+    )
     channels = {"ins": ins, "outs": outs, "groups": shape.groups, "taps": taps}
     parts, shares = _build_grid(target, every, **_get_field(shape), **channels)
     r, c, b, i, o, g, t = shares.values()
-    compute = codelets.estimate_amp_nx1(target, r * b, c, g, i, o, (shape.kernel_columns, t, height))
-    window = _count_window(shape, r, c, np.minimum(t * height, shape.kernel_rows), shape.kernel_columns)
+    compute = codelets.estimate_amp_nx1(
+        target, r * b, c, g, i, o, (shape.kernel_columns, t, height)
+    )
+    window = _count_window(
+        shape, r, c, np.minimum(t * height, shape.kernel_rows), shape.kernel_columns
+    )
     inputs = b * window * np.minimum(i * width, shape.ins) * g * target["element.bytes"]
     kernel = g * o * units * i * width * t * height * shape.kernel_columns
     weights = kernel * target["element.bytes"] * (1 - 1 / _count_users(parts))
-    return _choose(target, f"amp nx1, height {height}", parts, compute, r * c * b * o * units * g, inputs, weights)
+    return _choose(
+        target,
+        f"amp nx1, height {height}",
+        parts,
+        compute,
+        r * c * b * o * units * g,
+        inputs,
+        weights,
+    )
 
 
-def _plan_slic(shape: ConvolutionShape, target: Target, channels: int, at_once: int, every: bool) -> Candidate:
+def _plan_slic(
+    shape: ConvolutionShape, target: Target, channels: int, at_once: int, every: bool
+) -> Candidate:
     ins, outs = ceil_div(shape.ins, channels), ceil_div(shape.outs, channels)
     groups, across = ceil_div(shape.groups, at_once), ceil_div(shape.kernel_columns, SLIC_WIDTH)
-    parts, shares = _build_grid(target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups)
+    parts, shares = _build_grid(
+        target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups
+    )
     r, c, b, i, o, g = shares.values()
     compute = codelets.estimate_slic(
         target, r * b, c, g * i * o, shape.kernel_rows * across, shape.stride, (channels, at_once)
@@ -187,9 +226,13 @@ def _plan_slic(shape: ConvolutionShape, target: Target, channels: int, at_once: 
 
 def _plan_vmac(shape: ConvolutionShape, target: Target, every: bool) -> Candidate:
     at_once = int(target["vmac.channels"])
-    parts, shares = _build_grid(target, every, **_get_field(shape), groups=ceil_div(shape.groups, at_once))
+    parts, shares = _build_grid(
+        target, every, **_get_field(shape), groups=ceil_div(shape.groups, at_once)
+    )
     r, c, b, g = shares.values()
-    compute = codelets.estimate_vmac(target, r * c * b, g, (shape.kernel_rows, shape.kernel_columns))
+    compute = codelets.estimate_vmac(
+        target, r * c * b, g, (shape.kernel_rows, shape.kernel_columns)
+    )
     window = _count_window(shape, r, c, shape.kernel_rows, shape.kernel_columns)
     inputs = b * window * g * at_once * target["element.bytes"]
     kernel = g * at_once * shape.kernel_rows * shape.kernel_columns
@@ -206,7 +249,9 @@ def _count_users(parts: Grid) -> Array:
     return parts["rows"] * parts["columns"] * parts["batch"]
 
 
-def _count_window(shape: ConvolutionShape, rows: Array, columns: Array, down: Any, across: int) -> Array:
+def _count_window(
+    shape: ConvolutionShape, rows: Array, columns: Array, down: Any, across: int
+) -> Array:
     """Count the input elements of a channel that an output share reads, without those on padding."""
     height = np.minimum((rows - 1) * shape.stride + down, shape.in_rows)
     width = np.minimum((columns - 1) * shape.stride + across, shape.in_columns)
@@ -215,9 +260,16 @@ def _count_window(shape: ConvolutionShape, rows: Array, columns: Array, down: An
 
 
 def _choose(
-    target: Target, vertex: str, parts: Grid, compute: Array, partials: Array, inputs: Array, weights: Array
+    target: Target,
+    vertex: str,
+    parts: Grid,
+    compute: Array,
+    partials: Array,
+    inputs: Array,
+    weights: Array,
 ) -> Candidate:
-    """Complete the costs of all candidates and choose the best that fits, or the smallest where none does.
+    """Complete the costs of all candidates and choose the best that fits, or the smallest where
+    none does.
 
     `partials` are the output elements of a tile, `inputs` and `weights` the bytes that it receives.
     """
@@ -227,7 +279,10 @@ def _choose(
     reduce, stages, received = codelets.estimate_reduction(target, depth, partials)
     speed, paired = target["exchange.bytes"], target["exchange.pair_bytes"]
     even = parts["outs"] % 2 == 0 if "outs" in parts else False
-    exchange = inputs / np.where(even, paired, speed) + (weights + received * target["element.bytes"]) / speed
+    exchange = (
+        inputs / np.where(even, paired, speed)
+        + (weights + received * target["element.bytes"]) / speed
+    )
     supersteps = 1 + np.where(stages > 0, stages + 1, 0)
     temporary = inputs + weights + partials * target["element.bytes"]
     cost = compute + reduce + exchange + target["plan.superstep"] * supersteps
@@ -249,7 +304,9 @@ def _choose(
 
 CACHE_VARIABLE = "IPU_RESULTS_CACHE"  # environment variable that names another folder
 SEARCH_MODULES = ("split.py", "codelets.py")
-LOCK_TIMEOUT_S = 5.0  # a process that writes plans takes milliseconds; a lock held longer is not worth the wait
+LOCK_TIMEOUT_S = (
+    5.0  # a process that writes plans takes milliseconds; a lock held longer is not worth the wait
+)
 Plans = dict[ConvolutionShape, SplitPlan]
 
 
@@ -268,10 +325,11 @@ def compute_search_version() -> str:
 
 
 class PlanCache:
-    """A `plan_split` that remembers plans on disk: one file for what the search reads and how it works.
+    """A `plan_split` that remembers plans on disk: one file for what the search reads and how it
+    works.
 
-    `save` adds what is new. The disk only saves time. A damaged file counts as absent and is replaced, and a folder
-    that cannot be read or written is ignored.
+    `save` adds what is new. The disk only saves time. A damaged file counts as absent and is
+    replaced, and a folder that cannot be read or written is ignored.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -285,7 +343,9 @@ class PlanCache:
             known = self._known[target.searched] = _read_plans(self.path(target))
         plan = known.get(shape)
         if plan is None:
-            plan = known[shape] = self._new.setdefault(target.searched, {})[shape] = plan_split(shape, target)
+            plan = known[shape] = self._new.setdefault(target.searched, {})[shape] = plan_split(
+                shape, target
+            )
         return plan
 
     def path(self, target: Target) -> Path:

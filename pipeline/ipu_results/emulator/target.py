@@ -1,7 +1,7 @@
 """Describe the machines by their constants, and the two numbers that are fitted on the six C2 rows.
 
-These are the host's seconds of a batch (s) and of an image (h). The cycles of a superstep (κ) are a constant of the
-machine, which no source states.
+These are the host's seconds of a batch (s) and of an image (h). The cycles of a superstep (κ) are a
+constant of the machine, which no source states.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ CALIBRATION_FILE = "calibration.toml"
 class Observation:
     """One measured batch of `seconds`: `fixed` + `supersteps` · κ + s + `images` · h.
 
-    `fixed` is cycles ÷ clock and transfers, in seconds; `supersteps` are already divided by the clock.
+    `fixed` is cycles ÷ clock and transfers, in seconds; `supersteps` are already divided by the
+    clock.
     """
 
     fixed: float
@@ -59,7 +60,9 @@ NOTHING = Fit(0.0, 0.0, 0.0)  # before the fit
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The fit, those with one row excluded each, those at both ends of the range of κ, and the machine's digest."""
+    """The fit, those with one row excluded each, those at both ends of the range of κ, and the
+    machine's digest.
+    """
 
     fit: Fit
     jackknife: tuple[Fit, ...]
@@ -69,32 +72,47 @@ class Calibration:
     @property
     def id(self) -> str:
         """Name the fit and the constants of the machine that it was made on: either changes it."""
-        text = f"{self.constants} {self.fit.superstep:.6g} {self.fit.per_batch:.6g} {self.fit.per_image:.6g}"
+        text = (
+            f"{self.constants} {self.fit.superstep:.6g} {self.fit.per_batch:.6g}"
+            f" {self.fit.per_image:.6g}"
+        )
         return f"c2-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def calibrate(observed: Sequence[Observation], target: Target) -> Calibration:
     """Fit all rows, again with each row excluded, and again with κ at both ends of its range."""
     kappa = target["superstep.cycles"]
-    jackknife = tuple(fit_observations([*observed[:at], *observed[at + 1 :]], kappa) for at in range(len(observed)))
-    ends = tuple(fit_observations(observed, end) for end in get_range(dict(target.constants)["superstep.cycles"]))
+    jackknife = tuple(
+        fit_observations([*observed[:at], *observed[at + 1 :]], kappa)
+        for at in range(len(observed))
+    )
+    ends = tuple(
+        fit_observations(observed, end)
+        for end in get_range(dict(target.constants)["superstep.cycles"])
+    )
     return Calibration(fit_observations(observed, kappa), jackknife, target.digest, ends)
 
 
 def fit_observations(observed: Sequence[Observation], superstep: float) -> Fit:
-    """Solve for s and h by least squares of the relative errors, at a superstep of this many cycles."""
+    """Solve for s and h by least squares of the relative errors, at a superstep of this many
+    cycles.
+    """
     rest = [row.seconds - row.fixed - row.supersteps * superstep for row in observed]
     seconds = [row.seconds for row in observed]
     per_batch, per_image = solve_relative([[1.0, row.images] for row in observed], rest, seconds)
     return Fit(superstep, per_batch, per_image)
 
 
-def solve_relative(unknown: Sequence[Sequence[float]], rest: Sequence[float], seconds: Sequence[float]) -> list[float]:
+def solve_relative(
+    unknown: Sequence[Sequence[float]], rest: Sequence[float], seconds: Sequence[float]
+) -> list[float]:
     """Solve `unknown` · x = `rest` by least squares of the errors relative to `seconds`."""
     import numpy as np  # noqa: PLC0415 (the command line names targets: `--help` must not wait for numpy)
 
     weight = 1 / np.array(seconds)
-    solution, *_ = np.linalg.lstsq(np.array(unknown) * weight[:, None], np.array(rest) * weight, rcond=None)
+    solution, *_ = np.linalg.lstsq(
+        np.array(unknown) * weight[:, None], np.array(rest) * weight, rcond=None
+    )
     return [float(value) for value in solution]
 
 
@@ -104,28 +122,43 @@ def predict_seconds(row: Observation, fit: Fit) -> float:
 
 @cache
 def load_calibration() -> Calibration:
-    """Load the committed calibration. `validate-emulator` recomputes it from the warehouse and compares."""
+    """Load the committed calibration.
+
+    `validate-emulator` recomputes it from the warehouse and compares.
+    """
     data = read_toml(CALIBRATION_FILE)
-    jackknife, ends = (tuple(Fit(**entry) for entry in data[name]) for name in ("jackknife", "ends"))
+    jackknife, ends = (
+        tuple(Fit(**entry) for entry in data[name]) for name in ("jackknife", "ends")
+    )
     return Calibration(Fit(**data["fit"]), jackknife, data["constants"], ends)
 
 
 @cache
 def load_band(kind: str) -> tuple[float, float]:
-    """Load the band of a kind of work: what a measured time may be, as multiples of the predicted one.
+    """Load the band of a kind of work: what a measured time may be, as multiples of the predicted
+    one.
 
-    It lies between the quantiles of measured over predicted time that hold 80 % of the rows of `bands.toml`. Of rows
-    of a network that was left out, it held the share that is stated there.
+    It lies between the quantiles of measured over predicted time that hold 80 % of the rows of
+    `bands.toml`. Of rows of a network that was left out, it held the share that is stated there.
     """
     entry = read_toml("bands.toml")[kind]
     return entry["low"], entry["high"]
 
 
-SHARE = 0.5  # of a value that an assumed constant may be less or more, where no range is stated: chosen, not measured
+# of a value that an assumed constant may be less or more, where no range is stated: chosen, not
+# measured
+SHARE = 0.5
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow", "c600": "c600"}
-PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000", "c600": "C600"}  # in the record
+PLATFORMS = {
+    "c2": "C2",
+    "m2000": "IPU-M2000",
+    "bow-2000": "Bow-2000",
+    "c600": "C600",
+}  # in the record
 TARGETS = tuple(FILES)
-DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: the paper's on C2, the page's elsewhere
+DEFAULT_BATCH_SIZES: dict[
+    str, tuple[int, ...]
+] = {  # totals over all chips: the paper's on C2, the page's elsewhere
     "c2": (2, 4, 6, 8, 10, 12),
     "m2000": (4, 8, 16, 32, 64),
     "bow-2000": (4, 8, 16, 32, 64),
@@ -134,7 +167,9 @@ DEFAULT_BATCH_SIZES: dict[str, tuple[int, ...]] = {  # totals over all chips: th
 
 
 # Constants that the search for splits reads.
-SEARCHED = re.compile(r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|vmac)\.|(sram|tiles|workers)$")
+SEARCHED = re.compile(
+    r"(amp1|ampn|conv|element|exchange|plan|reduce|slic|vmac)\.|(sram|tiles|workers)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +187,10 @@ class Constant:
 
 
 def get_range(constant: Constant) -> tuple[float, float]:
-    """Return what an assumed constant may be: as stated, else half less and half more. Supersteps are whole numbers."""
+    """Return what an assumed constant may be: as stated, else half less and half more.
+
+    Supersteps are whole numbers.
+    """
     low, high = constant.range or (constant.value * (1 - SHARE), constant.value * (1 + SHARE))
     return (math.floor(low), math.ceil(high)) if constant.unit == "superstep" else (low, high)
 
@@ -161,8 +199,8 @@ def get_range(constant: Constant) -> tuple[float, float]:
 class Target:
     """A machine of `chips` equal chips. `target["tiles"]` is a constant's value.
 
-    `base` is the machine in TARGETS that it is or extends, and `settings` says what was changed by the user. Two
-    targets are equal if their names and the values of their constants are.
+    `base` is the machine in TARGETS that it is or extends, and `settings` says what was changed by
+    the user. Two targets are equal if their names and the values of their constants are.
     """
 
     name: str
@@ -197,15 +235,20 @@ class Target:
 
     @cached_property
     def searched(self) -> Target:
-        """The machine with the constants in SEARCHED alone: plans are shared by all machines that have these in common.
+        """The machine with the constants in SEARCHED alone: plans are shared by all machines that
+        have these in common.
 
-        The search is given no other, so that a constant that it begins to read is a KeyError until it is listed.
+        The search is given no other, so that a constant that it begins to read is a KeyError until
+        it is listed.
         """
         constants = tuple((name, each) for name, each in self.constants if SEARCHED.match(name))
         return Target("", "", 0, constants)
 
-    def with_constants(self, values: Mapping[str, float] = MappingProxyType({}), **named: float) -> Target:
-        """Return the target with other values, by name: `with_constants({"slic.load_4x1": 18}, clock=1.5e9)`.
+    def with_constants(
+        self, values: Mapping[str, float] = MappingProxyType({}), **named: float
+    ) -> Target:
+        """Return the target with other values, by name: `with_constants({"slic.load_4x1": 18},
+        clock=1.5e9)`.
 
         Raises UnrecognisedModelError for a name that the machine does not have.
         """
@@ -213,7 +256,8 @@ class Target:
         if unknown := [name for name in new if name not in self]:
             raise UnrecognisedModelError(f"is not a constant of {self.name}", document=unknown[0])
         constants = tuple(
-            (name, replace(constant, value=new.get(name, constant.value))) for name, constant in self.constants
+            (name, replace(constant, value=new.get(name, constant.value)))
+            for name, constant in self.constants
         )
         return replace(self, constants=constants)
 
@@ -228,11 +272,15 @@ class Target:
 def load_target(name: str) -> Target:
     """Load a machine by name. Raises UnrecognisedModelError for a name that is not in TARGETS."""
     if name not in FILES:
-        raise UnrecognisedModelError(f"is not a target: choose one of {', '.join(TARGETS)}", document=name)
+        raise UnrecognisedModelError(
+            f"is not a target: choose one of {', '.join(TARGETS)}", document=name
+        )
     data = read_toml(f"targets/{FILES[name]}.toml")
     # Overriding keeps the order of the base, which the digest depends on.
     base = read_toml(f"targets/{data['extends']}.toml")["constants"] if "extends" in data else {}
-    constants = tuple((key, parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items())
+    constants = tuple(
+        (key, parse_constant(entry)) for key, entry in {**base, **data["constants"]}.items()
+    )
     return Target(data["name"], data["chip"], data["chips"], constants, name)
 
 

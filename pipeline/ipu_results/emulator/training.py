@@ -1,4 +1,6 @@
-"""Predict a training step: passes of a micro-batch, pipeline, accumulation, sum over replicas and update."""
+"""Predict a training step: passes of a micro-batch, pipeline, accumulation, sum over replicas and
+update.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,29 @@ from typing import Any
 
 from ipu_results.emulator import pipeline
 from ipu_results.emulator.codelets import ceil_div
-from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Operator, Program, Rearrangement
-from ipu_results.emulator.prediction import CODE_BAND, MS, SERIAL_PROPORTION, EmulatedFigures, read_fields
-from ipu_results.emulator.schedule import Gradients, OperatorCost, Planner, cost_gradient, derive_gradients, schedule
+from ipu_results.emulator.operators import (
+    Convolution,
+    Elementwise,
+    Gemm,
+    Operator,
+    Program,
+    Rearrangement,
+)
+from ipu_results.emulator.prediction import (
+    CODE_BAND,
+    MS,
+    SERIAL_PROPORTION,
+    EmulatedFigures,
+    read_fields,
+)
+from ipu_results.emulator.schedule import (
+    Gradients,
+    OperatorCost,
+    Planner,
+    cost_gradient,
+    derive_gradients,
+    schedule,
+)
 from ipu_results.emulator.settings import count_fed
 from ipu_results.emulator.split import plan_split
 from ipu_results.emulator.target import (
@@ -31,22 +53,27 @@ BYTE_BITS = 8
 TOKEN_BITS = 64  # ONNX has token numbers as int64, which are sent as they are
 NORM_PASSES = 3  # forward, forward again, and back
 MOMENT_BYTES = 8  # of a parameter: two moments in fp32
-# Constants of the machine that training replaces: batch-norms compute statistics, not only apply them.
-TRAINED_CONSTANTS = {"batchnorm.cycles": "training.batchnorm", "batchnorm.supersteps": "training.batchnorm.supersteps"}
+# Constants of the machine that training replaces: batch-norms compute statistics, not only apply
+# them.
+TRAINED_CONSTANTS = {
+    "batchnorm.cycles": "training.batchnorm",
+    "batchnorm.supersteps": "training.batchnorm.supersteps",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSetup:
     """How a training step is run.
 
-    `accumulation` micro-batches of each replica make a step. `recompute` computes activations again in the backward
-    pass, from the inputs of each layer or stage, but for the last stage. `proportions` are availableMemoryProportion,
-    one for all chips or one each, none for the machine's default. `offchip` keeps the optimizer's state outside the
-    chip. `items` are in one sample, more than one where sequences are packed. `input_bits` is the size of an input
-    element. `io_tiles` move data while the others compute. A replica is cut into chips by `layers` on each, or after
-    operators, or else evenly into `stages`; see `pipeline`. Batch-norms take statistics over `norm_span` replicas,
-    `group_norm` puts group norms in their place. The host spends a time on each step that streams the optimizer's
-    state, by `framework`.
+    `accumulation` micro-batches of each replica make a step. `recompute` computes activations again
+    in the backward pass, from the inputs of each layer or stage, but for the last stage.
+    `proportions` are availableMemoryProportion, one for all chips or one each, none for the
+    machine's default. `offchip` keeps the optimizer's state outside the chip. `items` are in one
+    sample, more than one where sequences are packed. `input_bits` is the size of an input element.
+    `io_tiles` move data while the others compute. A replica is cut into chips by `layers` on each,
+    or after operators, or else evenly into `stages`; see `pipeline`. Batch-norms take statistics
+    over `norm_span` replicas, `group_norm` puts group norms in their place. The host spends a time
+    on each step that streams the optimizer's state, by `framework`.
     """
 
     micro_batch: int
@@ -71,10 +98,15 @@ class TrainingSetup:
     @property
     def chips(self) -> int:
         """Chips of one replica."""
-        return len(self.layers) or (1 if self.one_chip else len(self.cut_after) + 1 if self.cut_after else self.stages)
+        return len(self.layers) or (
+            1 if self.one_chip else len(self.cut_after) + 1 if self.cut_after else self.stages
+        )
 
     def cut(self, program: Program) -> tuple[pipeline.Stage, ...]:
-        """Cut the program into stages. Raises InconsistentModelError where it has not what the setup names."""
+        """Cut the program into stages.
+
+        Raises InconsistentModelError where it has not what the setup names.
+        """
         if self.layers:
             return pipeline.cut_at_layers(program, self.layers, self.head)
         if self.cut_after:
@@ -84,7 +116,8 @@ class TrainingSetup:
 
 @dataclass(frozen=True, slots=True)
 class ChipLoad:
-    """What one chip does with one micro-batch, in seconds, and what it holds, in bytes of its fullest tile.
+    """What one chip does with one micro-batch, in seconds, and what it holds, in bytes of its
+    fullest tile.
 
     `parameters` are elements, in `tensors`.
     """
@@ -106,10 +139,13 @@ class ChipLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingPrediction(EmulatedFigures):
-    """One training step. Times in seconds, in milliseconds in its record; throughput in items per second.
+    """One training step.
 
-    `round_s` is the micro-batch of the slowest chip, or what the host needs to send one. A step is `rounds` of them,
-    then `all_reduce_s`, `update_s` and `offload_s`. `bubble_share` is the part of the rounds that fills and drains.
+    Times in seconds, in milliseconds in its record; throughput in items per second.
+
+    `round_s` is the micro-batch of the slowest chip, or what the host needs to send one. A step is
+    `rounds` of them, then `all_reduce_s`, `update_s` and `offload_s`. `bubble_share` is the part of
+    the rounds that fills and drains.
     """
 
     FIELDS, TABLE_DIGITS = read_fields("training")
@@ -154,7 +190,9 @@ def extend_target(target: Target) -> Target:
     if target.base not in TRAINED:
         message = f"training is predicted for {' and '.join(TRAINED)}, not for {target.name}"
         raise UnrecognisedModelError(message, document=target.name)
-    new = tuple((name, constant) for name, constant in load_training_constants() if name not in target)
+    new = tuple(
+        (name, constant) for name, constant in load_training_constants() if name not in target
+    )
     return replace(target, constants=(*target.constants, *new))
 
 
@@ -164,7 +202,10 @@ def load_training_target(name: str) -> Target:
 
 
 def predict_training(
-    programs: Callable[[int], Program], target: Target, setup: TrainingSetup, planner: Planner = plan_split
+    programs: Callable[[int], Program],
+    target: Target,
+    setup: TrainingSetup,
+    planner: Planner = plan_split,
 ) -> TrainingPrediction:
     """Predict a step. Raises InconsistentModelError for a setup that does not fit the network."""
     machine, program = extend_target(target), programs(setup.micro_batch)
@@ -178,19 +219,34 @@ def predict_training(
     rounds = pipeline.count_rounds(stages, setup.accumulation)
     slowest = sum_slowest(loads)
     fed = step.feed_seconds
-    parameters, tensors = max(load.parameters for load in loads), max(load.tensors for load in loads)
-    reduced = pipeline.estimate_all_reduce(parameters * machine["element.bytes"], setup.replicas, chips, machine)
+    parameters, tensors = (
+        max(load.parameters for load in loads),
+        max(load.tensors for load in loads),
+    )
+    reduced = pipeline.estimate_all_reduce(
+        parameters * machine["element.bytes"], setup.replicas, chips, machine
+    )
     supersteps = tensors * machine["update.supersteps"] * machine["superstep.cycles"]
-    update = float((_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps) / machine["clock"])
+    update = float(
+        (_count_vectors(parameters, machine) * machine["update.cycles"] + supersteps)
+        / machine["clock"]
+    )
     # Each replica keeps its share of the optimiser's state, which is read and written once.
-    moved = 2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"] if setup.offchip else 0.0
+    moved = (
+        2 * parameters * MOMENT_BYTES / setup.replicas / machine["host.prefetch"]
+        if setup.offchip
+        else 0.0
+    )
     computed = rounds * slowest
-    host = machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
+    host = (
+        machine.get(f"step.{setup.framework.lower().rstrip('12')}", 0.0) if setup.offchip else 0.0
+    )
     seconds = max(computed, setup.accumulation * fed) + reduced + update + moved + host
     batch = setup.micro_batch * setup.replicas * setup.accumulation
     is_text = any(isinstance(each, Elementwise) and each.row for each in program.operators)
     low, high = load_band("training of transformers" if is_text else "training of convolutions")
-    # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in parts.
+    # UNCERTAIN where the verdict depends on the size of the code, or on products being computed in
+    # parts.
     fits = all(load.memory_high <= machine["sram"] for load in loads)
     fullest = max(load.memory for load in loads)
     may_fit = fullest <= machine["sram"]
@@ -217,7 +273,9 @@ def predict_training(
         memory_share=fullest / machine["sram"],
         memory_needed_bytes=fullest,
         memory_available_bytes=machine["sram"],
-        memory_operator=f"chip {next(at for at, load in enumerate(loads) if load.memory == fullest)}",
+        memory_operator=(
+            f"chip {next(at for at, load in enumerate(loads) if load.memory == fullest)}"
+        ),
         calibration_id=load_calibration().id,
         loads=loads,
         settings=target.settings or None,
@@ -225,8 +283,12 @@ def predict_training(
 
 
 def sum_slowest(loads: Sequence[ChipLoad]) -> float:
-    """Return the seconds of a round: chips exchange together, so it is the longest computation and transfer."""
-    return max(load.seconds - load.transfer for load in loads) + max(load.transfer for load in loads)
+    """Return the seconds of a round: chips exchange together, so it is the longest computation and
+    transfer.
+    """
+    return max(load.seconds - load.transfer for load in loads) + max(
+        load.transfer for load in loads
+    )
 
 
 def _count_vectors(parameters: int, target: Target) -> int:
@@ -255,7 +317,11 @@ class _Step:
     @property
     def input_bytes(self) -> float:
         return sum(
-            tensor.bytes if tensor.bits >= TOKEN_BITS else tensor.elements * self.setup.input_bits / BYTE_BITS
+            (
+                tensor.bytes
+                if tensor.bits >= TOKEN_BITS
+                else tensor.elements * self.setup.input_bits / BYTE_BITS
+            )
             for tensor in self.program.inputs
         )
 
@@ -266,9 +332,15 @@ class _Step:
         return fed * self.input_bytes / self.target["host.process"]
 
     def time_norms(self, mine: Sequence[pipeline.Stage]) -> float:
-        """Return the time that a chip's norms add to a round: sums over replicas, and what group norms cost more."""
-        operators = (each for stage in mine for each in self.program.operators[stage.start : stage.stop])
-        norms = sum(isinstance(each, Elementwise) and each.kind == "batchnorm" for each in operators)
+        """Return the time that a chip's norms add to a round: sums over replicas, and what group
+        norms cost more.
+        """
+        operators = (
+            each for stage in mine for each in self.program.operators[stage.start : stage.stop]
+        )
+        norms = sum(
+            isinstance(each, Elementwise) and each.kind == "batchnorm" for each in operators
+        )
         spanned = NORM_PASSES * self.target["norm.span"] if self.setup.norm_span > 1 else 0.0
         grouped = self.target["norm.group"] / self.target["clock"] if self.setup.group_norm else 0.0
         return norms * (spanned + grouped)
@@ -279,19 +351,31 @@ class _Step:
         target, mine = self._adapt_target(chip), [stage for stage in stages if stage.chip == chip]
         steps = schedule(self.program, target, self.planner).steps
         forward = [steps[stage.start : stage.stop] for stage in mine]
-        gradients = [[each for part in self.gradients[stage.start : stage.stop] for each in part] for stage in mine]
-        backward = [[cost_gradient(each, target, self.planner) for each in part] for part in gradients]
+        gradients = [
+            [each for part in self.gradients[stage.start : stage.stop] for each in part]
+            for stage in mine
+        ]
+        backward = [
+            [cost_gradient(each, target, self.planner) for each in part] for part in gradients
+        ]
         again = [
             part
             for stage, part in zip(mine, forward, strict=True)
             if setup.recompute and pipeline.is_computed_again(stage, stages)
         ]
-        counts = [count for stage in mine for count in self.parameters[stage.start : stage.stop] if count]
+        counts = [
+            count for stage in mine for count in self.parameters[stage.start : stage.stop] if count
+        ]
         parameters, tensors = sum(counts), len(counts)
         supersteps = tensors * target["superstep.cycles"]
-        adding = (_count_vectors(parameters, target) * target["accumulate.cycles"] + supersteps) / target["clock"]
+        adding = (
+            _count_vectors(parameters, target) * target["accumulate.cycles"] + supersteps
+        ) / target["clock"]
         received = self.input_bytes if mine and mine[0].start == 0 and not setup.io_tiles else 0.0
-        crossing = sum(_count_crossing(self.program, stage, stages) for stage in mine) * target["element.bytes"]
+        crossing = (
+            sum(_count_crossing(self.program, stage, stages) for stage in mine)
+            * target["element.bytes"]
+        )
         costs = [each for part in (*forward, *backward) for each in part]
         low, high = self._estimate_memory(mine, parameters, costs, target)
         return ChipLoad(
@@ -307,7 +391,9 @@ class _Step:
         )
 
     def _adapt_target(self, chip: int) -> Target:
-        """Return the target while training: without I/O tiles, with the chip's share of memory for products."""
+        """Return the target while training: without I/O tiles, with the chip's share of memory for
+        products.
+        """
         new = {name: self.target[source] for name, source in TRAINED_CONSTANTS.items()}
         new["tiles"] = self.target.tiles - self.setup.io_tiles
         if proportions := self.setup.proportions:
@@ -315,13 +401,21 @@ class _Step:
         return self.target.with_constants(new)
 
     def _sum_seconds(self, steps: Sequence[OperatorCost]) -> float:
-        cycles = sum(step.cycles + step.supersteps * self.target["superstep.cycles"] for step in steps)
+        cycles = sum(
+            step.cycles + step.supersteps * self.target["superstep.cycles"] for step in steps
+        )
         return cycles / self.target["clock"]
 
     def _estimate_memory(
-        self, mine: Sequence[pipeline.Stage], parameters: int, steps: Sequence[OperatorCost], target: Target
+        self,
+        mine: Sequence[pipeline.Stage],
+        parameters: int,
+        steps: Sequence[OperatorCost],
+        target: Target,
     ) -> tuple[float, float]:
-        """Estimate the bytes of a tile: low with less code and products in parts, high with more code and without."""
+        """Estimate the bytes of a tile: low with less code and products in parts, high with more
+        code and without.
+        """
         setup = self.setup
         held = parameters * target["element.bytes"] * (1 + (setup.accumulation > 1))
         held += 0.0 if setup.offchip else parameters * MOMENT_BYTES / max(1, setup.replicas)
@@ -329,12 +423,16 @@ class _Step:
         even = (held + activations * target["element.bytes"]) / target.tiles
         code = target["memory.superstep"] * sum(step.supersteps for step in steps)
         temporary = max((step.temporary for step in steps), default=0.0)
-        in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])  # where products are computed in parts
+        in_parts = min(
+            temporary, SERIAL_PROPORTION * target["sram"]
+        )  # where products are computed in parts
         return even + in_parts + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
 
 
 def count_operator_parameters(program: Program) -> list[int]:
-    """Count the trained elements of each operator; tables that are gathered from are with the first gather."""
+    """Count the trained elements of each operator; tables that are gathered from are with the first
+    gather.
+    """
     counts = [_count_parameters(operator) for operator in program.operators]
     rest = max(0, program.parameters - sum(counts))
     gathers = (at for at, each in enumerate(program.operators) if isinstance(each, Rearrangement))
@@ -353,15 +451,22 @@ def _count_parameters(operator: Operator) -> int:
     return 0
 
 
-def _count_crossing(program: Program, stage: pipeline.Stage, stages: Sequence[pipeline.Stage]) -> int:
+def _count_crossing(
+    program: Program, stage: pipeline.Stage, stages: Sequence[pipeline.Stage]
+) -> int:
     """Count the elements that a stage receives from other chips, for itself and for later stages.
 
-    Results reach the stages after the next one through each stage between, as PopART's ContiguateIpuCopies does.
+    Results reach the stages after the next one through each stage between, as PopART's
+    ContiguateIpuCopies does.
     """
     near = [other for other in stages if other.chip == stage.chip]
-    if not stage.start or near[0] is not stage:  # the head on the first chip: what that chip has not is sent to it
+    if (
+        not stage.start or near[0] is not stage
+    ):  # the head on the first chip: what that chip has not is sent to it
         far = (
-            at for at in pipeline.list_inputs(program, stage) if not any(each.start <= at < each.stop for each in near)
+            at
+            for at in pipeline.list_inputs(program, stage)
+            if not any(each.start <= at < each.stop for each in near)
         )
         return sum(program.operators[at].elements for at in far)
     later = pipeline.Stage(stage.start, len(program.operators), stage.chip)

@@ -1,4 +1,5 @@
-"""Merge the run folders of many machines into one: each is verified in a staging folder and then appears in one rename.
+"""Merge the run folders of many machines into one: each is verified in a staging folder and then
+appears in one rename.
 
 Data only: nothing of a run is executed, and nothing that a source names is followed out of it.
 """
@@ -21,7 +22,13 @@ from filelock import FileLock, Timeout
 from ipu_results.build import IngestConfig, load_document
 from ipu_results.check.conservation import check_expected_tables
 from ipu_results.check.gate import gate_results
-from ipu_results.errors import CatalogueError, DamagedRunError, DocumentTooLargeError, FetchError, IpuResultsError
+from ipu_results.errors import (
+    CatalogueError,
+    DamagedRunError,
+    DocumentTooLargeError,
+    FetchError,
+    IpuResultsError,
+)
 from ipu_results.fleet.folders import (
     ATTACHMENTS,
     FILES,
@@ -59,10 +66,11 @@ Progress = Callable[[int, int], None]  # runs done, runs found so far
 
 @dataclass(frozen=True, slots=True)
 class CollectedRun:
-    """What became of one run of one source; `digest` covers all its files, `reason` says why it was not taken.
+    """What became of one run of one source; `digest` covers all its files, `reason` says why it was
+    not taken.
 
-    Status: added; present, with the same files; unfinished; conflict, another run of the same id is in place; refused,
-    its files are not those of a run; failed, it could not be read.
+    Status: added; present, with the same files; unfinished; conflict, another run of the same id is
+    in place; refused, its files are not those of a run; failed, it could not be read.
     """
 
     source: str
@@ -84,17 +92,21 @@ def collect(
     workers: int = WORKERS,
     progress: Progress = lambda *_: None,
 ) -> list[CollectedRun]:
-    """Add the runs of folders or URLs to `into`, and return what became of each, in the order of the sources.
+    """Add the runs of folders or URLs to `into`, and return what became of each, in the order of
+    the sources.
 
-    A run in place is never changed. A run of the same id with other files stays where it is; `conflicts` is a folder to
-    copy it to, as `<run_id>-<digest>`. Collectors may run at once. A killed one leaves nothing in place half-written;
-    the next one removes what it staged. Raises IpuResultsError where `into` cannot be written.
+    A run in place is never changed. A run of the same id with other files stays where it is;
+    `conflicts` is a folder to copy it to, as `<run_id>-<digest>`. Collectors may run at once. A
+    killed one leaves nothing in place half-written; the next one removes what it staged. Raises
+    IpuResultsError where `into` cannot be written.
     """
     outcomes: list[CollectedRun] = []
     pool = ThreadPoolExecutor(workers, thread_name_prefix="collect")
     with _open_staging(into) as staging:
         try:
-            tasks = [task for source in sources for task in _begin_source(source, staging, into, pool)]
+            tasks = [
+                task for source in sources for task in _begin_source(source, staging, into, pool)
+            ]
             for task in tasks:
                 outcome, copy = task.result() if isinstance(task, Future) else task
                 outcomes.append(_publish(outcome, copy, into, conflicts) if copy else outcome)
@@ -119,9 +131,18 @@ def _begin_source(
             else:
                 yield CollectedRun(where, run.name, run.status, reason=run.fault), None
         if not holds_runs:
-            yield replace(failed, reason="holds no run; name a folder of run folders, or one of them"), None
+            yield (
+                replace(
+                    failed, reason="holds no run; name a folder of run folders, or one of them"
+                ),
+                None,
+            )
     except (OSError, IpuResultsError) as error:
-        reason = error.message if isinstance(error, IpuResultsError) else f"cannot be listed: {describe_error(error)}"
+        reason = (
+            error.message
+            if isinstance(error, IpuResultsError)
+            else f"cannot be listed: {describe_error(error)}"
+        )
         yield replace(failed, reason=hide_secrets(reason)), None
 
 
@@ -137,20 +158,32 @@ def _stage(folder: Folder, run: RunFolder, where: str, staging: Path, into: Path
     same = False
     try:
         copy.mkdir(parents=True)
-        digests = {name: _copy_file(folder, f"{run.path}/{name}".lstrip("/"), copy / name) for name in FILES}
+        digests = {
+            name: _copy_file(folder, f"{run.path}/{name}".lstrip("/"), copy / name)
+            for name in FILES
+        }
         size = sum((copy / name).stat().st_size for name in FILES)
-        with suppress(OSError, DamagedRunError):  # nothing in place, or no whole run: `_publish` reports it
+        with suppress(
+            OSError, DamagedRunError
+        ):  # nothing in place, or no whole run: `_publish` reports it
             same = not _list_differing(into / run.name, digests)
         if not same:  # else it was verified when it was added
             check_run(raw, run.name)
             for path in (*copy.iterdir(), copy):
                 sync_to_disk(path)
             staged = copy
-        outcome = replace(outcome, status="present" if same else "added", digest=compute_run_digest(digests), size=size)
+        outcome = replace(
+            outcome,
+            status="present" if same else "added",
+            digest=compute_run_digest(digests),
+            size=size,
+        )
     except _SourceError as error:
         outcome = replace(outcome, status="failed", reason=hide_secrets(str(error)))
     except OSError as error:
-        raise DamagedRunError(f"cannot be staged: {describe_error(error)}", document=run.name) from error
+        raise DamagedRunError(
+            f"cannot be staged: {describe_error(error)}", document=run.name
+        ) from error
     except IpuResultsError as error:
         outcome = replace(outcome, reason=str(error))
     finally:
@@ -172,7 +205,9 @@ def _copy_file(folder: Folder, path: str, target: Path) -> str:
             for chunk in _read_chunks(folder, path, target.name):
                 size += len(chunk)
                 if size > limit:
-                    raise DocumentTooLargeError(f"is larger than {limit:,} bytes", document=target.name)
+                    raise DocumentTooLargeError(
+                        f"is larger than {limit:,} bytes", document=target.name
+                    )
                 out.write(chunk)
         out.seek(0)
         return hashlib.file_digest(out, "sha256").hexdigest()
@@ -188,12 +223,17 @@ def _read_chunks(folder: LocalFolder | RemoteFolder, path: str, name: str) -> It
 
 
 def compute_run_digest(digests: Mapping[str, str]) -> str:
-    """Return the SHA-256 of what `sha256sum` prints for the files of a run, in the order of their names."""
-    return hashlib.sha256("".join(f"{digests[name]}  {name}\n" for name in sorted(digests)).encode()).hexdigest()
+    """Return the SHA-256 of what `sha256sum` prints for the files of a run, in the order of their
+    names.
+    """
+    return hashlib.sha256(
+        "".join(f"{digests[name]}  {name}\n" for name in sorted(digests)).encode()
+    ).hexdigest()
 
 
 def check_run(raw: Path, run_id: str) -> None:
-    """Check the only run under `raw`: every file is in a sidecar with its digest, and the run can be ingested.
+    """Check the only run under `raw`: every file is in a sidecar with its digest, and the run can
+    be ingested.
 
     Raises IpuResultsError that names document and place.
     """
@@ -204,20 +244,28 @@ def check_run(raw: Path, run_id: str) -> None:
     loaded = []
     for document in documents:
         if document.kind != RUN or get_run_id(document) != run_id:
-            raise CatalogueError(f"is not a document of the run {run_id}", document=document.document_id)
+            raise CatalogueError(
+                f"is not a document of the run {run_id}", document=document.document_id
+            )
         for name in ("title", "note", "licence"):
             _check_text(getattr(document, name), name, document.document_id)
         loaded.append(load_document(document, vocabulary, config))  # compares every digest
         check_expected_tables(document, loaded[-1].parsed)
     attached = {path.name for document in documents for path in document.attached}
     if attached != set(ATTACHMENTS):
-        message = f"attaches {', '.join(sorted(attached)) or 'nothing'}, not {' and '.join(ATTACHMENTS)}"
+        message = (
+            f"attaches {', '.join(sorted(attached)) or 'nothing'}, not {' and '.join(ATTACHMENTS)}"
+        )
         raise CatalogueError(message, place=run_id)
-    build_run_frames([own.normalised for own in loaded], {}, {})  # the record is that of these points
+    build_run_frames(
+        [own.normalised for own in loaded], {}, {}
+    )  # the record is that of these points
     results, accepted = gate_results([own.normalised for own in loaded])
     if results.empty:
         rejected = [row.message for own in accepted for row in own.rejected]
-        raise DamagedRunError(f"no point of it makes a result: {', '.join(rejected[:1])}", document=run_id)
+        raise DamagedRunError(
+            f"no point of it makes a result: {', '.join(rejected[:1])}", document=run_id
+        )
     for column, texts in results.select_dtypes(exclude="number").items():
         for text in {text for text in texts if isinstance(text, str)}:
             _check_text(text, str(column), run_id)
@@ -226,7 +274,9 @@ def check_run(raw: Path, run_id: str) -> None:
 
 
 def _check_text(text: str, name: str, document: str) -> None:
-    """Raise DamagedRunError for a text that hides something, or that a terminal or a page would act on."""
+    """Raise DamagedRunError for a text that hides something, or that a terminal or a page would act
+    on.
+    """
     for fault in check_text(text, name, len(text)):
         if fault.reason in TEXT_FAULTS:
             raise DamagedRunError(f"{name} {fault.message}", document=document)
@@ -252,7 +302,9 @@ def _publish(outcome: CollectedRun, copy: Path, into: Path, conflicts: Path | No
             reason += f"; kept in {conflicts}"
         return replace(outcome, status="conflict", reason=reason)
     except OSError as error:
-        raise DamagedRunError(f"cannot be written: {describe_error(error)}", place=str(target)) from error
+        raise DamagedRunError(
+            f"cannot be written: {describe_error(error)}", place=str(target)
+        ) from error
     finally:
         shutil.rmtree(copy.parent, ignore_errors=True)
 
@@ -260,17 +312,29 @@ def _publish(outcome: CollectedRun, copy: Path, into: Path, conflicts: Path | No
 def _compare_in_place(target: Path, copy: Path) -> str | None:
     """Return what is in place instead of the copied run, None where it is the same."""
     try:
-        differing = _list_differing(target, {name: _hash((copy / name).open("rb")) for name in FILES})
+        differing = _list_differing(
+            target, {name: _hash((copy / name).open("rb")) for name in FILES}
+        )
     except (OSError, DamagedRunError) as error:
-        what = error.message if isinstance(error, DamagedRunError) else f"cannot be read: {describe_error(error)}"
+        what = (
+            error.message
+            if isinstance(error, DamagedRunError)
+            else f"cannot be read: {describe_error(error)}"
+        )
         return f"{target} is in place and {what}"
     if not differing:
         return None
-    return f"another run of this id is in {target.parent}: {', '.join(differing)} differ; the source keeps its own"
+    return (
+        f"another run of this id is in {target.parent}: {', '.join(differing)} differ; the source"
+        " keeps its own"
+    )
 
 
 def _list_differing(target: Path, digests: Mapping[str, str]) -> list[str]:
-    """List the files of the run in place that differ. Raises OSError, DamagedRunError where it is not whole."""
+    """List the files of the run in place that differ.
+
+    Raises OSError, DamagedRunError where it is not whole.
+    """
     if target.is_symlink():
         raise DamagedRunError("is a link")
     folder = LocalFolder(str(target))
@@ -324,7 +388,9 @@ def _open_staging(into: Path) -> Iterator[Path]:
             own.mkdir()
             alive.acquire()
     except OSError as error:
-        raise DamagedRunError(f"cannot be written: {describe_error(error)}", place=str(into)) from error
+        raise DamagedRunError(
+            f"cannot be written: {describe_error(error)}", place=str(into)
+        ) from error
     try:
         yield own
     finally:

@@ -1,4 +1,6 @@
-"""The folder that runs are collected from, on a disk or at a URL: what it lists, and one file of it."""
+"""The folder that runs are collected from, on a disk or at a URL: what it lists, and one file of
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from lxml import html
 
 from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError
-from ipu_results.ground.files import call_remote, connect_url, hide_secrets, is_url, join_path, open_regular_file
+from ipu_results.ground.files import (
+    call_remote,
+    connect_url,
+    hide_secrets,
+    is_url,
+    join_path,
+    open_regular_file,
+)
 from ipu_results.ground.limits import MAX_LISTING_BYTES, MAX_RUN_DEPTH, MAX_RUN_FOLDERS
 from ipu_results.schema import table
 from ipu_results.sources.catalogue import UNFINISHED
@@ -33,8 +42,9 @@ Status = Literal["added", "present", "unfinished", "conflict", "refused", "faile
 class LocalFolder:
     """A folder on a disk. No link below it is followed. Methods raise OSError.
 
-    Paths are relative to the folder, names joined by a slash; "" is the folder itself. `place` is what the outcomes
-    call it, without secrets; `name` is its own, and the run's where it is a run folder.
+    Paths are relative to the folder, names joined by a slash; "" is the folder itself. `place` is
+    what the outcomes call it, without secrets; `name` is its own, and the run's where it is a run
+    folder.
     """
 
     def __init__(self, root: str) -> None:
@@ -49,7 +59,9 @@ class LocalFolder:
 
     def open_file(self, path: str) -> BufferedReader:
         place = Path(self._root, path)
-        if os.path.realpath(place.parent) != str(place.parent):  # it may be another folder than the listed one by now
+        if os.path.realpath(place.parent) != str(
+            place.parent
+        ):  # it may be another folder than the listed one by now
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         return open_regular_file(place, follow_links=False)
 
@@ -63,7 +75,10 @@ def _get_kind(entry: os.DirEntry[str]) -> Kind:
 
 
 class RemoteFolder:
-    """The same at a URL. Names come from the server: only the last part of one counts, below the folder it lists."""
+    """The same at a URL.
+
+    Names come from the server: only the last part of one counts, below the folder it lists.
+    """
 
     def __init__(self, url: str) -> None:
         self.place = hide_secrets(url)
@@ -77,20 +92,28 @@ class RemoteFolder:
         for item in call_remote(lambda: self._files.ls(folder, detail=True)):
             before, _, name = str(item["name"]).rstrip("/").rpartition("/")
             if name and before.strip("/") == folder.strip("/"):
-                entries[name] = "link" if item.get("islink") else kinds.get(str(item.get("type")), "other")
+                entries[name] = (
+                    "link" if item.get("islink") else kinds.get(str(item.get("type")), "other")
+                )
         return entries
 
     def open_file(self, path: str) -> BinaryIO:
-        return cast(BinaryIO, call_remote(lambda: self._files.open(join_path(self._root, path), "rb")))
+        return cast(
+            BinaryIO, call_remote(lambda: self._files.open(join_path(self._root, path), "rb"))
+        )
 
 
 class WebFolder:
-    """The same on a web server, by the links of its listing; requests are those of `fetch`, with its limits."""
+    """The same on a web server, by the links of its listing; requests are those of `fetch`, with
+    its limits.
+    """
 
     def __init__(self, url: str) -> None:
         self.place = hide_secrets(url)
         if urlsplit(url).query:
-            raise UnrecognisedDocumentError("has a query; name the address of a folder alone", document=self.place)
+            raise UnrecognisedDocumentError(
+                "has a query; name the address of a folder alone", document=self.place
+            )
         self._url = f"{url.partition('#')[0].rstrip('/')}/"
         self.name = unquote(self._url).rstrip("/").rsplit("/", 1)[-1]
 
@@ -119,7 +142,10 @@ Folder = LocalFolder | RemoteFolder | WebFolder
 
 
 def open_folder(source: str) -> Folder:
-    """Return the folder at a path or URL. Raises MissingExtraError, UnrecognisedDocumentError for a bad URL."""
+    """Return the folder at a path or URL.
+
+    Raises MissingExtraError, UnrecognisedDocumentError for a bad URL.
+    """
     if not is_url(source):
         return LocalFolder(source)
     if re.match(r"(?i)https?://", source):
@@ -143,18 +169,26 @@ class RunFolder:
 
 
 def find_run_folders(folder: Folder) -> Iterator[RunFolder]:
-    """Yield each run at or below the folder, in the order of the names, and what looks like one and is none.
+    """Yield each run at or below the folder, in the order of the names, and what looks like one and
+    is none.
 
-    Raises OSError for a folder that cannot be listed, DocumentTooLargeError for one with too many below it.
+    Raises OSError for a folder that cannot be listed, DocumentTooLargeError for one with too many
+    below it.
     """
     waiting = [("", folder.name, 0)]
     seen, deepest = -1, ""  # the source is not below itself
     while waiting:
         path, name, depth = waiting.pop()
         if (seen := seen + 1) + len(waiting) > MAX_RUN_FOLDERS:
-            raise DocumentTooLargeError(f"has more than {MAX_RUN_FOLDERS:,} folders below it", document=folder.place)
+            raise DocumentTooLargeError(
+                f"has more than {MAX_RUN_FOLDERS:,} folders below it", document=folder.place
+            )
         entries = folder.list_entries(path)
-        if re.fullmatch(RUN_ID, name) or name.endswith(UNFINISHED) or {RECORD, POINTS} <= set(entries):
+        if (
+            re.fullmatch(RUN_ID, name)
+            or name.endswith(UNFINISHED)
+            or {RECORD, POINTS} <= set(entries)
+        ):
             yield _describe_run(path, name, entries)
             continue
         below = []
@@ -162,30 +196,54 @@ def find_run_folders(folder: Folder) -> Iterator[RunFolder]:
             own = join_path(path, entry)
             if (entry.startswith(".") and entry != "..") or kind not in ("link", "folder"):
                 continue
-            if kind == "link" or entry == ".." or not entry.isprintable() or set(entry) & {"/", "\\"}:
-                yield RunFolder(own, entry, {}, "is a link; not followed" if kind == "link" else "has a hostile name")
+            if (
+                kind == "link"
+                or entry == ".."
+                or not entry.isprintable()
+                or set(entry) & {"/", "\\"}
+            ):
+                yield RunFolder(
+                    own,
+                    entry,
+                    {},
+                    "is a link; not followed" if kind == "link" else "has a hostile name",
+                )
             elif depth == MAX_RUN_DEPTH:
                 deepest = deepest or own
             else:
                 below.append((own, entry, depth + 1))
         waiting += below
     if deepest:
-        fault = f"is more than {MAX_RUN_DEPTH} folders below the source: not searched; name a folder nearer to it"
+        fault = (
+            f"is more than {MAX_RUN_DEPTH} folders below the source: not searched; name a folder"
+            " nearer to it"
+        )
         yield RunFolder(deepest, deepest.rsplit("/", 1)[-1], {}, fault)
 
 
 def _describe_run(path: str, name: str, entries: Mapping[str, Kind]) -> RunFolder:
     run = RunFolder(path, name, entries)
     if name.endswith(UNFINISHED) or (JOURNAL in entries and RECORD not in entries):
-        fault = "is unfinished: its journal has no end; finish it there with sweep --resume, then collect again"
+        fault = (
+            "is unfinished: its journal has no end; finish it there with sweep --resume, then"
+            " collect again"
+        )
         return replace(run, name=name.removesuffix(UNFINISHED), fault=fault, status="unfinished")
     if not re.fullmatch(RUN_ID, name):
-        return replace(run, fault=f"is not the id of a run: rename the folder to the run_id in its {RECORD}")
+        return replace(
+            run, fault=f"is not the id of a run: rename the folder to the run_id in its {RECORD}"
+        )
     if odd := sorted(entry for entry, kind in entries.items() if kind != "file"):
         what = "a link" if entries[odd[0]] == "link" else "not a regular file"
         return replace(run, fault=f"{odd[0]!r} is {what}: a run has files only")
     if extra := sorted(entry for entry in set(entries) - set(FILES) if not entry.startswith(".")):
-        return replace(run, fault=f"{extra[0]!r} is not a file of a run; remove it there, or collect from a clean copy")
+        return replace(
+            run,
+            fault=(
+                f"{extra[0]!r} is not a file of a run; remove it there, or collect from a clean"
+                " copy"
+            ),
+        )
     if missing := sorted(set(FILES) - set(entries)):
         return replace(run, fault=f"is incomplete: it has no {missing[0]}", status="unfinished")
     return run

@@ -1,4 +1,7 @@
-"""What every package builds on. Here: which extra a missing package belongs to; loading and querying need none."""
+"""What every package builds on.
+
+Here: which extra a missing package belongs to; loading and querying need none.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +47,14 @@ def import_extra(module: str) -> Any:
 
 
 def explain_missing(error: ModuleNotFoundError, extra: str | None = None) -> MissingExtraError:
-    """Return an error that names an extra with the missing module: that of the command, if it brings the module."""
+    """Return an error that names an extra with the missing module: that of the command, if it
+    brings the module.
+    """
     module = (error.name or "").partition(".")[0]
     extras = EXTRAS.get(module, extra or "user").split()
     return MissingExtraError(
-        f"{module} is not installed; install it with: {format_install(extra if extra in extras else extras[0])}"
+        f"{module} is not installed; install it with:"
+        f" {format_install(extra if extra in extras else extras[0])}"
     )
 
 

@@ -16,7 +16,12 @@ from ipu_results.ground import import_extra
 from ipu_results.ground.files import load_schema_file
 
 SCALE = 2.0  # PNG pixels per unit of the drawing
-SHADES = (0, -0.5, 0.4, -0.75)  # of a machine's colour, for its series: unchanged, darker, lighter, darkest
+SHADES = (
+    0,
+    -0.5,
+    0.4,
+    -0.75,
+)  # of a machine's colour, for its series: unchanged, darker, lighter, darkest
 
 # One shape and one dash per origin: a reader can distinguish them without colour.
 ORIGIN_SHAPES = {"published": "circle", "measured": "triangle-up", "emulated": "square"}
@@ -30,8 +35,8 @@ PLUS = "M-1,0L1,0M0,-1L0,1"
 class Palette:
     """Colours by purpose, from `schema/palette.toml`.
 
-    `machines` is by a word of the machine's name, `validation_sets` and `time_parts` by the emulator's names, `ink` by
-    the part of a drawing: mark, rule, muted, frame, grid.
+    `machines` is by a word of the machine's name, `validation_sets` and `time_parts` by the
+    emulator's names, `ink` by the part of a drawing: mark, rule, muted, frame, grid.
     """
 
     series: tuple[str, ...]
@@ -43,9 +48,10 @@ class Palette:
     def assign(self, machines: Sequence[str]) -> list[str]:
         """Return one colour per series, by the name of its machine.
 
-        The first series of a machine has the machine's own colour, and each other one a shade of it: a reader
-        recognises the machine in every chart. A series of an unknown machine has a colour of `series` that no machine
-        of this chart has, repeated where there are more series than colours.
+        The first series of a machine has the machine's own colour, and each other one a shade of
+        it: a reader recognises the machine in every chart. A series of an unknown machine has a
+        colour of `series` that no machine of this chart has, repeated where there are more series
+        than colours.
         """
         known = [self._find_machine(machine) for machine in machines]
         colors: list[str | None] = []
@@ -59,7 +65,11 @@ class Palette:
         return [color for color in colors if color]
 
     def _find_machine(self, name: str) -> str | None:
-        matches = (color for word, color in self.machines.items() if re.search(rf"\b{word}", name, re.IGNORECASE))
+        matches = (
+            color
+            for word, color in self.machines.items()
+            if re.search(rf"\b{word}", name, re.IGNORECASE)
+        )
         return next(matches, None)
 
 
@@ -86,17 +96,23 @@ def make_data(alt: Any, records: Sequence[Mapping[str, Any]]) -> Any:
 
 @cache
 def _make_shared(data: type) -> type:
-    """Return a class of data that charts share: Altair copies each row whenever charts are put together."""
+    """Return a class of data that charts share: Altair copies each row whenever charts are put
+    together.
+    """
     return type(data.__name__, (data,), {"__deepcopy__": lambda self, _: self})
 
 
 def make_title(alt: Any, text: str, *subtitle: str) -> Any:
     """Set a title at the left, with one line per `subtitle` below."""
-    return alt.Title(text, subtitle=list(subtitle), anchor="start", fontSize=15, subtitleFontSize=11, offset=14)
+    return alt.Title(
+        text, subtitle=list(subtitle), anchor="start", fontSize=15, subtitleFontSize=11, offset=14
+    )
 
 
 def apply_theme(chart: Any, legend_columns: int | None = None) -> Any:
-    """Set the frame, axes and legend that all charts share; the legend is below in N columns, or at the right."""
+    """Set the frame, axes and legend that all charts share; the legend is below in N columns, or at
+    the right.
+    """
     below = {} if legend_columns is None else {"orient": "bottom", "columns": legend_columns}
     return (
         chart.configure_view(stroke=PALETTE.ink["frame"])
@@ -106,7 +122,9 @@ def apply_theme(chart: Any, legend_columns: int | None = None) -> Any:
 
 
 def list_log_ticks(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) -> list[float]:
-    """List the ticks of a logarithmic axis: multiples `steps` of each power of ten between the ends."""
+    """List the ticks of a logarithmic axis: multiples `steps` of each power of ten between the
+    ends.
+    """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = (float(f"{step}e{power}") for power in powers for step in steps)
     return [tick for tick in ticks if low <= tick <= high]
@@ -122,7 +140,9 @@ def render_chart(chart: Callable[[Any], Any], suffix: str) -> bytes:
     return render_specification(to_vega_lite(chart), suffix)
 
 
-def render_specification(specification: Mapping[str, Any], suffix: str, scale: float = SCALE) -> bytes:
+def render_specification(
+    specification: Mapping[str, Any], suffix: str, scale: float = SCALE
+) -> bytes:
     """Render Vega-Lite; `suffix` is .svg or .png. Raises MissingExtraError."""
     renderer = import_extra("vl_convert")
     if suffix == ".svg":

@@ -1,8 +1,10 @@
-"""Write files whole or not at all, read them at any URL, and locate those that travel with the package.
+"""Write files whole or not at all, read them at any URL, and locate those that travel with the
+package.
 
-An installed wheel carries schema and dataset inside the package. In a checkout they are in folders next to the source
-root. The version of the package is that of the dataset inside it and of its next release. URLs are those that fsspec
-knows: object storage, a web server, inside an archive. They need the extra `remote`.
+An installed wheel carries schema and dataset inside the package. In a checkout they are in folders
+next to the source root. The version of the package is that of the dataset inside it and of its next
+release. URLs are those that fsspec knows: object storage, a web server, inside an archive. They
+need the extra `remote`.
 """
 
 from __future__ import annotations
@@ -40,9 +42,12 @@ class DamagedCommitWarning(UserWarning):
 def open_regular_file(path: Path, *, follow_links: bool = True) -> BufferedReader:
     """Open a file for reading, and refuse what a read could wait for without end.
 
-    Raises OSError, also for a named pipe, a socket, a device or a folder, and for a link if links are not followed.
+    Raises OSError, also for a named pipe, a socket, a device or a folder, and for a link if links
+    are not followed.
     """
-    _assert_regular(os.stat(path, follow_symlinks=follow_links))  # opening some devices has an effect
+    _assert_regular(
+        os.stat(path, follow_symlinks=follow_links)
+    )  # opening some devices has an effect
     descriptor = os.open(path, os.O_RDONLY | NON_BLOCKING | (0 if follow_links else NO_FOLLOW))
     try:
         _assert_regular(os.fstat(descriptor))  # the path may be another file by now
@@ -88,9 +93,11 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_folder(target: Path, files: Mapping[str, bytes], work: Path) -> None:
-    """Make a folder with these files in one step; `work`, next to it, holds them until all are on disk.
+    """Make a folder with these files in one step; `work`, next to it, holds them until all are on
+    disk.
 
-    A process killed before the last step leaves `work`, which the next call replaces. Raises IpuResultsError.
+    A process killed before the last step leaves `work`, which the next call replaces. Raises
+    IpuResultsError.
     """
     try:
         work.parent.mkdir(parents=True, exist_ok=True)
@@ -172,26 +179,36 @@ def is_url(path: str) -> bool:
 
 
 def connect_url(url: str) -> tuple[Any, str]:
-    """Return the file system and the path in it; fsspec keeps one file system per address and process.
+    """Return the file system and the path in it; fsspec keeps one file system per address and
+    process.
 
     Raises MissingExtraError, and UnrecognisedDocumentError for a URL that cannot be opened.
     """
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415  (optional)
     except ImportError as error:
-        raise MissingExtraError("a URL needs fsspec: pip install 'ipu-results[remote]'", document=url) from error
+        raise MissingExtraError(
+            "a URL needs fsspec: pip install 'ipu-results[remote]'", document=url
+        ) from error
     try:
         files, root = url_to_fs(url)
     except ImportError as error:  # the package of this kind of URL
-        message = f"cannot be opened: {describe_error(error)}; for a web server: pip install 'ipu-results[remote]'"
+        message = (
+            f"cannot be opened: {describe_error(error)}; for a web server: pip install"
+            " 'ipu-results[remote]'"
+        )
         raise MissingExtraError(message, document=url) from error
     except Exception as error:
-        raise UnrecognisedDocumentError(f"cannot be opened: {describe_error(error)}", document=url) from error
+        raise UnrecognisedDocumentError(
+            f"cannot be opened: {describe_error(error)}", document=url
+        ) from error
     return files, str(root)
 
 
 def call_remote(operation: Callable[[], T]) -> T:
-    """Turn the errors of a file system, which may be of any class, into OSError: a file that cannot be read."""
+    """Turn the errors of a file system, which may be of any class, into OSError: a file that cannot
+    be read.
+    """
     try:
         return operation()
     except OSError:
@@ -205,7 +222,11 @@ def join_path(root: str, path: str) -> str:
 
 
 def describe_error(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    return (
+        (error.strerror if isinstance(error, OSError) else None)
+        or str(error)
+        or type(error).__name__
+    )
 
 
 def hide_secrets(text: str) -> str:

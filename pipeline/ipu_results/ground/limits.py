@@ -39,7 +39,9 @@ MAX_MEMBERS = 1_000_000  # files in an archive
 MAX_KEPT = 250_000  # files of an archive that are read
 MAX_LINKS = 8  # links that lead to one file of an archive
 MAX_UNPACKED_BYTES = 10**9  # bytes that any archive may unpack to
-MAX_RATIO = 500  # unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
+MAX_RATIO = (
+    500  # unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
+)
 MAX_HEADER = 2**20  # bytes of a header in an archive
 MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
 
@@ -59,7 +61,9 @@ MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a report or log that an adapter rea
 MAX_SUBMITTED_LINE = 2_000_000  # characters of a line of a log that figures are read from
 MAX_SUBMITTED_FIGURES = 10_000  # figures that one report or log makes
 MAX_TOML_CHARACTERS = 200_000  # characters of a sidecar, or of the description of a bundle
-MAX_TOML_DOTS = 2_000  # points in one line of it: the time that a dotted key takes grows with their square
+MAX_TOML_DOTS = (
+    2_000  # points in one line of it: the time that a dotted key takes grows with their square
+)
 MAX_SUBMITTED_CELL = 500  # characters of one cell of a submission
 
 

@@ -27,11 +27,14 @@ RETRIES = 3  # how often a task may lose its worker before it is given up
 class TaskPool(Protocol):
     """Workers that run a function on many tasks."""
 
-    def map_unordered(self, function: Callable[[T], R], tasks: Sequence[T], check: Check | None = None) -> Generator[R]:
+    def map_unordered(
+        self, function: Callable[[T], R], tasks: Sequence[T], check: Check | None = None
+    ) -> Generator[R]:
         """Yield each result as soon as it arrives; closing the generator cancels the rest.
 
-        Function, tasks and results must be picklable. `check` returns why a machine cannot run the tasks, an empty
-        text where it can; a pool with workers on other machines calls it on each of them first.
+        Function, tasks and results must be picklable. `check` returns why a machine cannot run the
+        tasks, an empty text where it can; a pool with workers on other machines calls it on each of
+        them first.
 
         Raises what `function` raises, and WorkerLostError where a worker was killed.
         """
@@ -40,9 +43,12 @@ class TaskPool(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessPool:
-    """Processes of this machine, one per core by default. With one worker or one task, this process does the work.
+    """Processes of this machine, one per core by default.
 
-    Where `workers` is not set, each worker needs `tasks_per_worker` tasks: with fewer, starting it does not pay.
+    With one worker or one task, this process does the work.
+
+    Where `workers` is not set, each worker needs `tasks_per_worker` tasks: with fewer, starting it
+    does not pay.
     """
 
     workers: int | None = None
@@ -50,7 +56,9 @@ class ProcessPool:
 
     def count_workers(self, tasks: int) -> int:
         """Return how many processes work on this number of tasks."""
-        return min(self.workers or min(count_cores(), max(1, tasks // self.tasks_per_worker)), tasks)
+        return min(
+            self.workers or min(count_cores(), max(1, tasks // self.tasks_per_worker)), tasks
+        )
 
     def map_unordered(
         self,
@@ -72,7 +80,9 @@ class ProcessPool:
                 for future in as_completed(futures):
                     yield future.result()
             except BrokenProcessPool as error:
-                message = "a worker process was killed, perhaps for lack of memory; use fewer workers"
+                message = (
+                    "a worker process was killed, perhaps for lack of memory; use fewer workers"
+                )
                 raise WorkerLostError(message) from error
             except BaseException:
                 for worker in set(active_children()) - others:
@@ -84,28 +94,36 @@ class ProcessPool:
 class DaskCluster:
     """The workers of a dask cluster; a task whose worker is lost goes to another one.
 
-    `address` is that of the scheduler. Methods raise ClusterError where no scheduler or no worker answers within
-    `timeout` seconds, and MissingExtraError without the package.
+    `address` is that of the scheduler. Methods raise ClusterError where no scheduler or no worker
+    answers within `timeout` seconds, and MissingExtraError without the package.
     """
 
     address: str
     timeout: float = TIMEOUT
 
-    def map_unordered(self, function: Callable[[T], R], tasks: Sequence[T], check: Check | None = None) -> Generator[R]:
+    def map_unordered(
+        self, function: Callable[[T], R], tasks: Sequence[T], check: Check | None = None
+    ) -> Generator[R]:
         if not tasks:
             return
         dask = _import_distributed()
         pickle.dumps(tasks[0])  # raise here, in one line, what cannot be sent
         with _silence_log(), self._connect(dask) as client:
             self._check_workers(client, check)
-            futures = client.map(function, tasks, pure=False, retries=RETRIES)  # closing the client cancels them
+            futures = client.map(
+                function, tasks, pure=False, retries=RETRIES
+            )  # closing the client cancels them
             try:
                 for future in dask.as_completed(futures, loop=client.loop):
                     yield future.result()
             except dask.scheduler.KilledWorker as error:
-                raise WorkerLostError("its workers were killed; see their logs", document=self.address) from error
+                raise WorkerLostError(
+                    "its workers were killed; see their logs", document=self.address
+                ) from error
             except dask.CancelledError as error:
-                raise ClusterError("the scheduler is gone; start again", document=self.address) from error
+                raise ClusterError(
+                    "the scheduler is gone; start again", document=self.address
+                ) from error
 
     @contextmanager
     def _connect(self, dask: Any) -> Iterator[Any]:
@@ -113,7 +131,9 @@ class DaskCluster:
             dask.comm.resolve_address(self.address)
             client = dask.Client(self.address, timeout=self.timeout, set_as_default=False)
         except ValueError as error:
-            raise ClusterError(f"is not the address of a scheduler: {error}", document=self.address) from error
+            raise ClusterError(
+                f"is not the address of a scheduler: {error}", document=self.address
+            ) from error
         except OSError as error:
             message = f"no scheduler answers within {self.timeout:g} s: {error}"
             raise ClusterError(message, document=self.address) from error
@@ -131,7 +151,9 @@ class DaskCluster:
             return
         for worker, problem in client.run(check).items():
             if problem:
-                raise ClusterError(f"worker {worker} cannot do the work: {problem}", document=self.address)
+                raise ClusterError(
+                    f"worker {worker} cannot do the work: {problem}", document=self.address
+                )
 
 
 def count_cores() -> int:
@@ -141,7 +163,9 @@ def count_cores() -> int:
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Hold back Ctrl-C, which reaches every process of the terminal: workers started here never see it."""
+    """Hold back Ctrl-C, which reaches every process of the terminal: workers started here never see
+    it.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -153,13 +177,17 @@ def _import_distributed() -> Any:
     try:
         import distributed  # noqa: PLC0415  (optional, and slow to import)
     except ImportError as error:
-        raise MissingExtraError("a dask cluster needs dask: pip install 'ipu-results[distributed]'") from error
+        raise MissingExtraError(
+            "a dask cluster needs dask: pip install 'ipu-results[distributed]'"
+        ) from error
     return distributed
 
 
 @contextmanager
 def _silence_log() -> Iterator[None]:
-    """Keep the client's tracebacks of lost connections off stderr; those that matter are raised as errors."""
+    """Keep the client's tracebacks of lost connections off stderr; those that matter are raised as
+    errors.
+    """
     log = logging.getLogger("distributed.client")
     level = log.level
     log.setLevel(logging.CRITICAL)

@@ -1,7 +1,9 @@
-"""Compute physics that checks, comparisons and predictions share: Little's law, work against a peak, power and energy.
+"""Compute physics that checks, comparisons and predictions share: Little's law, work against a
+peak, power and energy.
 
-Functions take numbers or columns of numbers. Units are those of the table `results`: items per second, milliseconds,
-watts, joules, and for work 10⁹ multiply-accumulates (GMAC) and 10¹² operations (TFLOP) per second.
+Functions take numbers or columns of numbers. Units are those of the table `results`: items per
+second, milliseconds, watts, joules, and for work 10⁹ multiply-accumulates (GMAC) and 10¹²
+operations (TFLOP) per second.
 """
 
 from __future__ import annotations
@@ -12,8 +14,17 @@ from typing import Any
 MS_PER_S = 1000.0
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600
-# Units as users write them besides those of sources, with their exact size in seconds, watts and joules.
-TIMES_S = {"us": "1/1000000", "µs": "1/1000000", "ms": "1/1000", "s": "1", "sec": "1", "min": "60", "h": "3600"}
+# Units as users write them besides those of sources, with their exact size in seconds, watts and
+# joules.
+TIMES_S = {
+    "us": "1/1000000",
+    "µs": "1/1000000",
+    "ms": "1/1000",
+    "s": "1",
+    "sec": "1",
+    "min": "60",
+    "h": "3600",
+}
 POWERS_W = {"W": "1", "kW": "1000", "mW": "1/1000"}
 ENERGIES_J = {"J": "1", "mJ": "1/1000", "kJ": "1000", "Wh": "3600", "kWh": "3600000"}
 GIGA = 10**9
@@ -21,16 +32,26 @@ GIGA_PER_TERA = 1000
 FLOP_PER_MAC = 2  # a multiplication and an addition
 TRAINING_PASSES = 3  # forward, and twice as much backward
 MIN_BATCHES_IN_FLIGHT = 0.95  # 1 but for the rounding of printed figures
-MAX_BATCHES_IN_FLIGHT = 16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
-# Less than one batch in flight leaves time outside the batches: so little is a mistake, and the second a wrong unit.
+MAX_BATCHES_IN_FLIGHT = (
+    16  # a convention: twice the most that a row of the record implies (8.04, STC P920)
+)
+# Less than one batch in flight leaves time outside the batches: so little is a mistake, and the
+# second a wrong unit.
 DOUBTFUL_BATCHES_IN_FLIGHT, WRONG_BATCHES_IN_FLIGHT = 0.1, 0.01
-EFFICIENCY_TOLERANCE = 0.05  # of throughput over power against the efficiency: each is rounded on its own
+EFFICIENCY_TOLERANCE = (
+    0.05  # of throughput over power against the efficiency: each is rounded on its own
+)
 PER_ITEM = "per-item"  # value of `latency_basis` to which the law for batches does not apply
 
 
 def convert_unit(stated: str, own: str) -> Fraction | None:
-    """Return the factor from a unit of time, power or energy to another of the same; None where they are not."""
-    sizes = next((sizes for sizes in (TIMES_S, POWERS_W, ENERGIES_J) if stated in sizes and own in sizes), None)
+    """Return the factor from a unit of time, power or energy to another of the same; None where
+    they are not.
+    """
+    sizes = next(
+        (sizes for sizes in (TIMES_S, POWERS_W, ENERGIES_J) if stated in sizes and own in sizes),
+        None,
+    )
     return Fraction(sizes[stated]) / Fraction(sizes[own]) if sizes else None
 
 
@@ -40,7 +61,9 @@ def count_items_in_flight(throughput: Any, latency_ms: Any) -> Any:
 
 
 def count_batches_in_flight(throughput: Any, latency_ms: Any, batch_size: Any) -> Any:
-    """Count the batches in flight by Little's law; less than one is impossible for the latency of a batch."""
+    """Count the batches in flight by Little's law; less than one is impossible for the latency of a
+    batch.
+    """
     return count_items_in_flight(throughput, latency_ms) / batch_size
 
 
@@ -65,7 +88,9 @@ def compute_tflops(throughput: Any, gmacs: Any, passes: Any) -> Any:
 
 
 def compute_latency_tflops(batch_size: Any, latency_ms: Any, gmacs: Any, passes: Any) -> Any:
-    """Compute the TFLOP/s of the work of one batch within its latency: the least that its chips reach."""
+    """Compute the TFLOP/s of the work of one batch within its latency: the least that its chips
+    reach.
+    """
     return compute_tflops(compute_rate(batch_size, latency_ms), gmacs, passes)
 
 
@@ -80,5 +105,7 @@ def compute_power_w(throughput: Any, efficiency: Any) -> Any:
 
 
 def find_energy_j(energy_per_item_j: float | None, efficiency: float | None) -> float | None:
-    """Return the energy of an item: the stated one, else 1 over the efficiency; None without either."""
+    """Return the energy of an item: the stated one, else 1 over the efficiency; None without
+    either.
+    """
     return energy_per_item_j or (1 / efficiency if efficiency else None)

@@ -20,24 +20,33 @@ READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN
 READING = "BEGIN TRANSACTION READ ONLY"
 DEFECT = "DuckDB fails on this statement by a defect of its own"
 INTERRUPT_EVERY_S = 0.2
-IS_MACRO = "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
+IS_MACRO = (
+    "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
+)
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
 }
-# One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make small tables slower.
+# One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make
+# small tables slower.
 ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
-ATTACHED = "warehouse"  # the database of the published tables; the schemas of the stages are in `memory`
+ATTACHED = (  # the database of the published tables; the schemas of the stages are in `memory`
+    "warehouse"
+)
 
 
 class WriteRefusedError(QueryError):
     """The statement is not one that only reads."""
 
 
-def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | None = None) -> pa.Table:
-    """Return the result of one reading statement, its first `max_rows` rows where a number is stated.
+def run_query(
+    connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | None = None
+) -> pa.Table:
+    """Return the result of one reading statement, its first `max_rows` rows where a number is
+    stated.
 
-    Raises QueryError for wrong SQL, for a statement that writes, and for two result columns of the same name.
+    Raises QueryError for wrong SQL, for a statement that writes, and for two result columns of the
+    same name.
     """
     with _read_only(connection, sql) as statement:
         relation = connection.sql(statement)
@@ -46,7 +55,9 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int | N
 
 
 @contextmanager
-def open_engine(tables: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_engine(
+    tables: Mapping[str, pa.Table] = MappingProxyType({}),
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection to a database in memory that holds `tables`, for the stages of one build."""
     with attach_tables(":memory:") as engine:
         for name, rows in tables.items():
@@ -57,7 +68,8 @@ def open_engine(tables: Mapping[str, pa.Table] = MappingProxyType({})) -> Iterat
 @contextmanager
 def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConnection]:
     """Give a connection to which a new database, `:memory:` or a file, is attached as ATTACHED."""
-    # DuckDB 1.2.2 cannot read a file of several checkpoints by a later version: the caller writes one, at the end.
+    # DuckDB 1.2.2 cannot read a file of several checkpoints by a later version: the caller writes
+    # one, at the end.
     with duckdb.connect(config={**ENGINE, "checkpoint_threshold": "1TB"}) as engine:
         quoted = path.replace("'", "''")
         engine.execute(f"ATTACH '{quoted}' AS {ATTACHED} {options}")
@@ -68,10 +80,14 @@ def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConne
 
 
 @contextmanager
-def open_schema(engine: duckdb.DuckDBPyConnection, name: str, *visible: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a cursor with a schema of its own, in which names without a schema are made and looked up first.
+def open_schema(
+    engine: duckdb.DuckDBPyConnection, name: str, *visible: str
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a cursor with a schema of its own, in which names without a schema are made and looked
+    up first.
 
-    `visible` are the schemas in which they are looked up next, such as ATTACHED, the tables of the build.
+    `visible` are the schemas in which they are looked up next, such as ATTACHED, the tables of the
+    build.
     """
     with engine.cursor() as cursor:
         cursor.execute(f"CREATE SCHEMA memory.{name}")
@@ -81,7 +97,10 @@ def open_schema(engine: duckdb.DuckDBPyConnection, name: str, *visible: str) -> 
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
-    """Create a table with these rows. DuckDB plans by its statistics, which Arrow rows that are registered lack."""
+    """Create a table with these rows.
+
+    DuckDB plans by its statistics, which Arrow rows that are registered lack.
+    """
     connection.register("incoming", rows)
     connection.execute(f"CREATE TABLE {name} AS FROM incoming")
     connection.unregister("incoming")
@@ -89,21 +108,31 @@ def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Tabl
 
 @contextmanager
 def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Open one read-only transaction for many statements: one of its own costs each as much as its own work."""
+    """Open one read-only transaction for many statements: one of its own costs each as much as its
+    own work.
+    """
     connection.execute(READING)
     try:
         yield
     finally:
-        with suppress(duckdb.FatalException):  # a statement that meets a defect of DuckDB ends the database
+        with suppress(
+            duckdb.FatalException
+        ):  # a statement that meets a defect of DuckDB ends the database
             connection.execute("ROLLBACK")
 
 
-def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
-    """Return column names with SQL types, and the rows, of one reading statement, within `begin_reading`."""
+def fetch_rows(
+    connection: duckdb.DuckDBPyConnection, sql: str
+) -> tuple[dict[str, str], list[tuple[Any, ...]]]:
+    """Return column names with SQL types, and the rows, of one reading statement, within
+    `begin_reading`.
+    """
     try:
         rows = connection.execute(_parse_statement(sql)).fetchall()
     except duckdb.Error as error:
-        connection.execute(f"ROLLBACK; {READING}")  # an error ends the transaction, and the hints need one
+        connection.execute(
+            f"ROLLBACK; {READING}"
+        )  # an error ends the transaction, and the hints need one
         raise QueryError(_explain(connection, error)) from error
     columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
     _check_names([name for name, _ in columns])
@@ -112,7 +141,9 @@ def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[dict[st
 
 @contextmanager
 def limit_time(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[None]:
-    """Interrupt the statements of a connection once `seconds` have passed: they raise duckdb.InterruptException."""
+    """Interrupt the statements of a connection once `seconds` have passed: they raise
+    duckdb.InterruptException.
+    """
     done = threading.Event()
 
     def interrupt() -> None:
@@ -143,24 +174,32 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
 
 def _parse_statement(sql: str) -> duckdb.Statement:
     try:
-        sql = sql.encode(errors="surrogateescape").decode()  # UTF-8 typed in another locale has its bytes as surrogates
+        sql = sql.encode(
+            errors="surrogateescape"
+        ).decode()  # UTF-8 typed in another locale has its bytes as surrogates
     except UnicodeError as error:
         raise QueryError("the statement is not valid UTF-8: type it again in UTF-8") from error
     statements = duckdb.extract_statements(sql)
     if len(statements) != 1:
         raise QueryError(f"expected one statement, got {len(statements)}")
     if statements[0].type not in READ_ONLY:
-        raise WriteRefusedError(f"the warehouse is read-only: {statements[0].type.name.lower()} is refused")
+        raise WriteRefusedError(
+            f"the warehouse is read-only: {statements[0].type.name.lower()} is refused"
+        )
     return statements[0]
 
 
 def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
-    """Return the first line of an error with DuckDB's hints: the names that may be meant, or how to call a macro."""
+    """Return the first line of an error with DuckDB's hints: the names that may be meant, or how to
+    call a macro.
+    """
     message = get_first_line(error)
     if isinstance(error, duckdb.InternalException):
         return f"{DEFECT}: write it in another way ({message})"
     name = re.search(r"Table with name (\w+) does not exist", message)
-    if name and connection.execute(IS_MACRO, [name[1]]).fetchone():  # a view with parameters is a table macro
+    if (
+        name and connection.execute(IS_MACRO, [name[1]]).fetchone()
+    ):  # a view with parameters is a table macro
         return f"{name[1]} has parameters: write FROM {name[1]}()"
     hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
     return " ".join([message, *hints, *(["(SHOW TABLES lists all)"] if name else [])])
@@ -173,4 +212,6 @@ def _check_names(names: Sequence[str]) -> None:
 
 def get_first_line(error: BaseException) -> str:
     """Return the first line of an error's message that is not blank, else the name of its type."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    )

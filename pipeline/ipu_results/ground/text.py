@@ -1,4 +1,6 @@
-"""Format rows and values: a table or records for the eye, CSV or JSON for a program, Markdown for a page."""
+"""Format rows and values: a table or records for the eye, CSV or JSON for a program, Markdown for a
+page.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from tabulate import tabulate
 
 from ipu_results.ground.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
 
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a text begins that a spreadsheet takes for a formula, marked or not
+FORMULA = re.compile(
+    r"'*[=+\-@\t\r]"
+)  # how a text begins that a spreadsheet takes for a formula, marked or not
 # A figure alone, or a sign alone: a spreadsheet has nothing to compute.
 FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
 FORMULA_MARK = "'"
@@ -32,16 +36,25 @@ UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud
 
 
 def format_records(output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as `table`, `record`, `csv` or `json`; a null is `NULL`, `NULL`, empty and null respectively."""
+    """Format rows as `table`, `record`, `csv` or `json`; a null is `NULL`, `NULL`, empty and null
+    respectively.
+    """
     if output == "json":
-        return format_json([dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows])
+        return format_json(
+            [dict(zip(columns, map(to_json_value, row), strict=True)) for row in rows]
+        )
     if output == "csv":
         return format_csv([columns, *([to_json_value(value) for value in row] for row in rows)])
-    return _format_record_layout(columns, rows) if output == "record" else format_table(columns, rows)
+    return (
+        _format_record_layout(columns, rows) if output == "record" else format_table(columns, rows)
+    )
 
 
 def format_json(value: Any) -> str:
-    """Format a value as JSON that is safe on a terminal. Raises ValueError for a number that is not finite."""
+    """Format a value as JSON that is safe on a terminal.
+
+    Raises ValueError for a number that is not finite.
+    """
     text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     return UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -49,8 +62,8 @@ def format_json(value: Any) -> str:
 def format_csv(rows: Iterable[Sequence[Any]]) -> str:
     """Format rows as CSV without the last line break.
 
-    Texts are made safe: one that a spreadsheet takes for a formula gets an apostrophe in front, and characters that a
-    terminal acts on are escaped, except line breaks and tabs.
+    Texts are made safe: one that a spreadsheet takes for a formula gets an apostrophe in front, and
+    characters that a terminal acts on are escaped, except line breaks and tabs.
     """
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(map(_make_safe, row) for row in rows)
@@ -58,9 +71,11 @@ def format_csv(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def mark_formula(text: str) -> str:
-    """Put an apostrophe in front of a text that a spreadsheet takes for a formula, but not of a figure.
+    """Put an apostrophe in front of a text that a spreadsheet takes for a formula, but not of a
+    figure.
 
-    A text that begins with such a mark already gets one more, so that removing one always gives the text.
+    A text that begins with such a mark already gets one more, so that removing one always gives the
+    text.
     """
     return FORMULA_MARK + text if FORMULA.match(text) and not FIGURE.fullmatch(text) else text
 
@@ -77,7 +92,9 @@ def _make_safe(value: Any) -> Any:
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Format rows as a plain table as wide as its content, with figures aligned to the right."""
     cells = [[_format_value(value) for value in row] for row in rows]
-    is_figure = [any(right for _, right in column) for column in zip(*cells, strict=True)] or [False] * len(columns)
+    is_figure = [any(right for _, right in column) for column in zip(*cells, strict=True)] or [
+        False
+    ] * len(columns)
     return str(
         tabulate(
             [[text for text, _ in row] for row in cells],
@@ -95,20 +112,26 @@ def _format_record_layout(columns: Sequence[str], rows: Iterable[Sequence[Any]])
     width = max(map(len, names), default=0)
     records = []
     for number, row in enumerate(rows, start=1):
-        lines = [f"{name:{width}}  {_format_value(value)[0]}" for name, value in zip(names, row, strict=True)]
+        lines = [
+            f"{name:{width}}  {_format_value(value)[0]}"
+            for name, value in zip(names, row, strict=True)
+        ]
         records.append("\n".join([f"row {number} ".ljust(width + 2, "-"), *lines]))
     return "\n\n".join(records)
 
 
 def format_plain(value: float, digits: int = 3) -> str:
-    """Format a number with this many significant digits, whole from there on, and without an exponent."""
+    """Format a number with this many significant digits, whole from there on, and without an
+    exponent.
+    """
     if abs(value) >= 10**digits:
         return f"{value:.0f}"
     return f"{Decimal(f'{value:.{digits}g}'):f}"
 
 
 def trim_noise(value: float) -> float:
-    """Return a number without what binary arithmetic added to it: `0.11927499999999999` becomes `0.119275`.
+    """Return a number without what binary arithmetic added to it: `0.11927499999999999` becomes
+    `0.119275`.
 
     Any other number keeps every digit, since some sources print seventeen.
     """
@@ -125,11 +148,17 @@ def format_float(value: float) -> str:
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:
-    """Escape every character that a terminal would act on instead of showing it, except those to keep and blanks."""
+    """Escape every character that a terminal would act on instead of showing it, except those to
+    keep and blanks.
+    """
     if text.isprintable():
         return text
     return "".join(
-        char if char.isprintable() or char in keep or unicodedata.category(char) == "Zs" else ascii(char)[1:-1]
+        (
+            char
+            if char.isprintable() or char in keep or unicodedata.category(char) == "Zs"
+            else ascii(char)[1:-1]
+        )
         for char in text
     )
 
@@ -139,14 +168,18 @@ def escape_line(text: str) -> str:
     return escape_unprintable(" ".join(text.split()))
 
 
-FOREIGN = re.compile(r"[^\W\x00-\x7fµμ]")  # letters and digits besides ASCII; μ of units looks like no letter
+FOREIGN = re.compile(
+    r"[^\W\x00-\x7fµμ]"
+)  # letters and digits besides ASCII; μ of units looks like no letter
 LETTERS = re.compile(r"[^\W\d_]+")
 SMALL_CAPITAL = re.compile("LATIN LETTER SMALL CAPITAL ([A-Z])")
 
 
 @cache
 def _find_prototype(char: str) -> str:
-    """Return the ASCII letters or digits that a character looks like by Unicode's tables (UTS #39), else itself."""
+    """Return the ASCII letters or digits that a character looks like by Unicode's tables (UTS #39),
+    else itself.
+    """
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415  (takes 0.2 s)
 
     if match := SMALL_CAPITAL.fullmatch(unicodedata.name(char, "")):  # the tables leave them out
@@ -158,13 +191,23 @@ def _find_prototype(char: str) -> str:
 
 
 def get_skeleton(name: str) -> str:
-    """Return what names that look alike share: without case, blanks and hyphens, `O` as `0`, `l` and `I` as `1`."""
+    """Return what names that look alike share: without case, blanks and hyphens, `O` as `0`, `l`
+    and `I` as `1`.
+    """
     text = "".join(map(_find_prototype, unicodedata.normalize("NFKC", name)))
-    return re.sub(r"[^\w.+]|_", "", text).casefold().replace("o", "0").replace("i", "1").replace("l", "1")
+    return (
+        re.sub(r"[^\w.+]|_", "", text)
+        .casefold()
+        .replace("o", "0")
+        .replace("i", "1")
+        .replace("l", "1")
+    )
 
 
 def find_lookalike(text: str) -> str | None:
-    """Return a letter of another script that looks like a Latin one, in a Latin word or a text that looks Latin."""
+    """Return a letter of another script that looks like a Latin one, in a Latin word or a text that
+    looks Latin.
+    """
     foreign: set[str] = set(FOREIGN.findall(text))
     alike = {char for char in foreign if not _is_latin(char) and _find_prototype(char).isascii()}
     if not alike or all(_find_prototype(char).isascii() for char in foreign):
@@ -183,17 +226,23 @@ MIN_SIMILARITY = 0.5  # by difflib; a word that is less similar is another one
 
 
 def split_parts(name: str) -> tuple[str, ...]:
-    """Return the parts of a name, runs of letters or of digits: nvidia, h, 200, sxm, 5 of `NVIDIA H200-SXM5`."""
+    """Return the parts of a name, runs of letters or of digits: nvidia, h, 200, sxm, 5 of `NVIDIA
+    H200-SXM5`.
+    """
     return tuple(PART.findall(name.casefold()))
 
 
 def find_nearest_words(
-    word: str, known: Iterable[str] | Mapping[str, str], limit: int = 3, cutoff: float = MIN_SIMILARITY
+    word: str,
+    known: Iterable[str] | Mapping[str, str],
+    limit: int = 3,
+    cutoff: float = MIN_SIMILARITY,
 ) -> list[str]:
-    """Return the known words nearest to one: those that have its parts in a row, else all of them, else similar ones.
+    """Return the known words nearest to one: those that have its parts in a row, else all of them,
+    else similar ones.
 
-    Of a mapping the values are the words, and its keys are other spellings. So `h200` finds `NVIDIA H200-SXM5-141GB`
-    and not `GH200`. Among words that are equally near the shortest come first.
+    Of a mapping the values are the words, and its keys are other spellings. So `h200` finds `NVIDIA
+    H200-SXM5-141GB` and not `GH200`. Among words that are equally near the shortest come first.
     """
     parts, words = (
         split_parts(word[:MAX_NAME]),
@@ -208,17 +257,25 @@ def find_nearest_words(
     for other in words:
         joined.setdefault("".join(split_parts(other)) or other.casefold(), other)
     text = "".join(parts) or word[:MAX_NAME].casefold()
-    return list(dict.fromkeys(joined[match] for match in get_close_matches(text, joined, n=limit, cutoff=cutoff)))
+    return list(
+        dict.fromkeys(
+            joined[match] for match in get_close_matches(text, joined, n=limit, cutoff=cutoff)
+        )
+    )
 
 
 def has_in_a_row(word: str, other: str) -> bool:
-    """Return whether a name has the parts of a word in a row, at least two, as `NVIDIA H200-SXM5` those of `h200`."""
+    """Return whether a name has the parts of a word in a row, at least two, as `NVIDIA H200-SXM5`
+    those of `h200`.
+    """
     parts = split_parts(word)
     return len(parts) > 1 and (_rank_parts(parts, split_parts(other)) or 0) in range(1, SCATTERED)
 
 
 def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
-    """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has all; None if not."""
+    """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has
+    all; None if not.
+    """
     text, whole = "".join(parts), "".join(other)
     if text == whole:
         return 0
@@ -234,7 +291,10 @@ def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
 def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
     """Describe the unknown columns of a file, each with the nearest known one."""
     near = {name[:MAX_NAME]: find_nearest_words(name, known, 1) for name in names}
-    texts = (f"{name!r}{f' (nearest: {matches[0]})' if matches else ''}" for name, matches in near.items())
+    texts = (
+        f"{name!r}{f' (nearest: {matches[0]})' if matches else ''}"
+        for name, matches in near.items()
+    )
     return f"unknown columns: {', '.join(texts)}"
 
 
@@ -244,7 +304,10 @@ def format_count(count: int, noun: str) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML of a stranger. Raises ValueError, also for a text that tomllib would take hours for."""
+    """Parse TOML of a stranger.
+
+    Raises ValueError, also for a text that tomllib would take hours for.
+    """
     if len(text) > MAX_TOML_CHARACTERS:
         raise ValueError(f"it has more than {MAX_TOML_CHARACTERS:,} characters")
     if max((line.count(".") for line in text.split("\n")), default=0) > MAX_TOML_DOTS:
@@ -256,7 +319,9 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def to_json_value(value: Any) -> Any:
-    """Convert a value for JSON: dates to ISO text, bytes to hex, decimals to numbers, NaN and infinity to null."""
+    """Convert a value for JSON: dates to ISO text, bytes to hex, decimals to numbers, NaN and
+    infinity to null.
+    """
     if isinstance(value, (date, datetime, time)):
         return value.isoformat()
     if isinstance(value, Decimal):
@@ -308,7 +373,11 @@ def format_code(name: str) -> str:
 
 def format_markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return a table with every cell escaped, except those that `format_code` made."""
-    lines = [header, ["---"] * len(header), *([_format_cell(value) for value in row] for row in rows)]
+    lines = [
+        header,
+        ["---"] * len(header),
+        *([_format_cell(value) for value in row] for row in rows),
+    ]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -1,7 +1,10 @@
-"""Link: join documents about the same thing. Pure: every function returns new results and changes none.
+"""Link: join documents about the same thing.
 
-What other documents add to a result is collected first (`collect_links`), from the few documents of LINKING kinds. Then
-each document is linked on its own (`link_document`), so that not all of them need to be in memory.
+Pure: every function returns new results and changes none.
+
+What other documents add to a result is collected first (`collect_links`), from the few documents of
+LINKING kinds. Then each document is linked on its own (`link_document`), so that not all of them
+need to be in memory.
 """
 
 from __future__ import annotations
@@ -16,7 +19,11 @@ from ipu_results.link.platforms import LocalMachine, collect_machines, link_mach
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema.vocabulary import Vocabulary
 
-LINKING = ("configurations", "mlperf_ids", "runs")  # tables whose rows add to the results of other documents
+LINKING = (
+    "configurations",
+    "mlperf_ids",
+    "runs",
+)  # tables whose rows add to the results of other documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +49,29 @@ def collect_links(documents: Sequence[NormalisedDocument], vocabulary: Vocabular
 
 
 def link_document(document: NormalisedDocument, links: Links) -> NormalisedDocument:
-    """Give results their MLPerf ids, local machines, and micro-batch and latency basis from public configurations."""
+    """Give results their MLPerf ids, local machines, and micro-batch and latency basis from public
+    configurations.
+    """
     results = link_machine(document, link_mlperf_ids(document, links.mlperf_ids), links.machines)
     results = link_configurations(results, document.document.document_id, links.configurations)
-    return replace(document, results=rename_results(results, document.document.document_id, links.renamed))
+    return replace(
+        document, results=rename_results(results, document.document.document_id, links.renamed)
+    )
 
 
-def rename_results(results: Results, document_id: str, renamed: Sequence[Mapping[str, Any]]) -> Results:
-    """Give results of a document whose name is not of what ran the name that is; ids and cells keep the printed one."""
+def rename_results(
+    results: Results, document_id: str, renamed: Sequence[Mapping[str, Any]]
+) -> Results:
+    """Give results of a document whose name is not of what ran the name that is; ids and cells keep
+    the printed one.
+    """
     for entry in renamed:
         if entry["document_id"] == document_id:
             columns = [(results.columns[name], value) for name, value in entry["where"].items()]
-            rows = (row for row in range(len(results)) if all(column.get(row) == value for column, value in columns))
+            rows = (
+                row
+                for row in range(len(results))
+                if all(column.get(row) == value for column, value in columns)
+            )
             results = results.set_values(entry["column"], dict.fromkeys(rows, entry["is"]))
     return results

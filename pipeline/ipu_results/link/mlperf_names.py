@@ -1,4 +1,6 @@
-"""Name companies and accelerators of entries in one spelling, and find measurements that were entered again."""
+"""Name companies and accelerators of entries in one spelling, and find measurements that were
+entered again.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,17 @@ from ipu_results.mlperf.rules import Rules, round_key
 def add_names(entries: Sequence[dict[str, Any]], runs: RunsByEntry, known: Rules) -> None:
     """Add company, canonical accelerator and the first entry of the same measurement to each entry.
 
-    Entries of one benchmark whose counted runs take the same minutes, to the millisecond, are one measurement: some
-    submitters hand in the same logs with other bytes.
+    Entries of one benchmark whose counted runs take the same minutes, to the millisecond, are one
+    measurement: some submitters hand in the same logs with other bytes.
     """
     first: dict[tuple[Any, ...], str] = {}
     for entry in sorted(entries, key=lambda entry: (round_key(entry["round"]), entry["path"])):
         entry["company"] = known.companies.get(entry["submitter"], entry["submitter"])
         entry["accelerator_canonical"] = known.accelerators.get(entry["accelerator"])
         if entry["result_id"] is not None:
-            measured = entry["benchmark"], *sorted(run.minutes for run in runs.get(get_key(entry), ()) if run.counted)
+            measured = (
+                entry["benchmark"],
+                *sorted(run.minutes for run in runs.get(get_key(entry), ()) if run.counted),
+            )
             original = first.setdefault(measured, entry["result_id"])
             entry["same_as"] = original if original != entry["result_id"] else None

@@ -11,34 +11,47 @@ from ipu_results.mlperf.reference import EPOCH_DIGITS, ReferencePoint, find_refe
 from ipu_results.mlperf.rules import BETWEEN_FINDINGS, CLOSED, Rules, olympic_mean, round_key
 
 STEPS = "steps"
-TOLERANCE = 1e-6  # by which a submitted factor may differ: factors are printed with all digits, or rounded by hand
+# by which a submitted factor may differ: factors are printed with all digits, or rounded by hand
+TOLERANCE = 1e-6
 
 
 def mark_pruned(rcps: Sequence[dict[str, Any]]) -> None:
-    """Add to each point whether its round's reference leaves it out; None for one that was added after the round."""
+    """Add to each point whether its round's reference leaves it out; None for one that was added
+    after the round.
+    """
     kept = _prune(rcps)
     for row in rcps:
         point = ReferencePoint(row["global_batch_size"], row["rcp_mean"])
-        row["pruned"] = point not in kept[row["round"], row["benchmark"]] if row["at_round"] else None
+        row["pruned"] = (
+            point not in kept[row["round"], row["benchmark"]] if row["at_round"] else None
+        )
 
 
 def _prune(rcps: Iterable[Record]) -> dict[tuple[str, str], list[ReferencePoint]]:
     points: dict[tuple[str, str], list[ReferencePoint]] = defaultdict(list)
     for row in rcps:
         if row["at_round"]:
-            points[row["round"], row["benchmark"]].append(ReferencePoint(row["global_batch_size"], row["rcp_mean"]))
+            points[row["round"], row["benchmark"]].append(
+                ReferencePoint(row["global_batch_size"], row["rcp_mean"])
+            )
     return {name: prune_points(of_benchmark) for name, of_benchmark in points.items()}
 
 
-def add_references(entries: Iterable[dict[str, Any]], runs: RunsByEntry, rcps: Sequence[Record], known: Rules) -> None:
-    """Add reference and expected scaling factor to each entry, and a finding where its factor is another one."""
+def add_references(
+    entries: Iterable[dict[str, Any]], runs: RunsByEntry, rcps: Sequence[Record], known: Rules
+) -> None:
+    """Add reference and expected scaling factor to each entry, and a finding where its factor is
+    another one.
+    """
     kept = _prune(rcps)
     units = {(row["round"], row["benchmark"]): row["rcp_unit"] for row in rcps}
     for entry in entries:
         name, batch = (entry["round"], entry["benchmark"]), entry["global_batch_size"]
         is_late = round_key(entry["round"]) >= round_key(known.first_normalised_round)
         entry["normalised"] = is_late and entry["division"] == CLOSED
-        reference = find_reference(kept[name], batch) if name in kept and batch is not None else None
+        reference = (
+            find_reference(kept[name], batch) if name in kept and batch is not None else None
+        )
         if reference is None:
             continue
         entry["reference_to_converge"], entry["reference_method"] = reference
@@ -56,8 +69,14 @@ def _average_counts(runs: Sequence[LoggedRun], unit: str, batch: int, drop: int)
         counts = [None if run.samples is None else run.samples / batch for run in counted]
     else:
         counts = [getattr(run, unit) for run in counted]
-    known = [round(count, EPOCH_DIGITS) if unit == "epochs" else count for count in counts if count is not None]
-    return olympic_mean(known, len(runs) - len(counted), drop) if len(known) == len(counted) else None
+    known = [
+        round(count, EPOCH_DIGITS) if unit == "epochs" else count
+        for count in counts
+        if count is not None
+    ]
+    return (
+        olympic_mean(known, len(runs) - len(counted), drop) if len(known) == len(counted) else None
+    )
 
 
 def _report_factor(entry: dict[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""Sum up the runs of an entry: how fast it trained apart from how soon it converged, and what is odd about them."""
+"""Sum up the runs of an entry: how fast it trained apart from how soon it converged, and what is
+odd about them.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def get_key(record: Record) -> Key:
 
 def group_runs(runs: pd.DataFrame) -> dict[Key, list[LoggedRun]]:
     """Return the runs of each entry; a column that the frame lacks is None in each."""
-    named = pa.Table.from_pandas(runs.reindex(columns=list(LoggedRun._fields)), preserve_index=False)
+    named = pa.Table.from_pandas(
+        runs.reindex(columns=list(LoggedRun._fields)), preserve_index=False
+    )
     by_entry: dict[Key, list[LoggedRun]] = defaultdict(list)
     for run in map(LoggedRun, *(column.to_pylist() for column in named.columns)):
         by_entry[run.round, run.path].append(run)
@@ -58,7 +62,9 @@ def group_runs(runs: pd.DataFrame) -> dict[Key, list[LoggedRun]]:
 
 def keep_counted(runs: Iterable[LoggedRun]) -> list[LoggedRun]:
     """Return the counted runs; a log that is in the folder twice is one run."""
-    return list({run.sha256 or number: run for number, run in enumerate(runs) if run.counted}.values())
+    return list(
+        {run.sha256 or number: run for number, run in enumerate(runs) if run.counted}.values()
+    )
 
 
 def add_speeds(entries: Iterable[dict[str, Any]], runs: RunsByEntry) -> None:
@@ -72,21 +78,28 @@ def add_speeds(entries: Iterable[dict[str, Any]], runs: RunsByEntry) -> None:
 
 def summarise_speed(runs: Sequence[LoggedRun]) -> dict[str, Any]:
     """Return the columns of speed of an entry with these counted runs."""
-    measured = [(speed, run.startup_minutes) for run in runs if (speed := run.minutes_per_sample) is not None]
+    measured = [
+        (speed, run.startup_minutes)
+        for run in runs
+        if (speed := run.minutes_per_sample) is not None
+    ]
     waits = [run.wait_minutes for run in runs if run.wait_minutes is not None]
     columns = {"speed_runs": len(measured), "wait_minutes": fmean(waits) if waits else None}
     if not measured:
         reasons = Counter(run.no_speed_reason for run in runs)
-        return columns | {"no_speed_reason": max(reasons, key=reasons.__getitem__, default="it has no counted run")}
+        return columns | {
+            "no_speed_reason": max(
+                reasons, key=reasons.__getitem__, default="it has no counted run"
+            )
+        }
     speeds, startups = zip(*measured, strict=True)
     mean = fmean(speeds)
-    columns |= {
-        "minutes_per_sample": mean,
-        "startup_minutes": fmean(startups),
-    }
+    columns |= {"minutes_per_sample": mean, "startup_minutes": fmean(startups)}
     if len(speeds) >= MIN_RUNS:
         # statistics.stdev sums fractions; the digits kept of an end do not need them.
-        error = math.sqrt(math.fsum((speed - mean) ** 2 for speed in speeds) / (len(speeds) - 1) / len(speeds))
+        error = math.sqrt(
+            math.fsum((speed - mean) ** 2 for speed in speeds) / (len(speeds) - 1) / len(speeds)
+        )
         half = compute_t_quantile(COVERAGE, len(speeds) - 1) * error / mean
         columns |= {
             "minutes_per_sample_low": mean * max(round(1 - half, DIGITS), 0.0),

@@ -1,4 +1,6 @@
-"""Name the machines of local runs for what they are: a virtual machine sees virtual processors, not a chip."""
+"""Name the machines of local runs for what they are: a virtual machine sees virtual processors, not
+a chip.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
 @dataclass(frozen=True, slots=True)
 class LocalMachine:
-    """The virtual machine of local runs: its processors, what their host calls itself, and the run that says so."""
+    """The virtual machine of local runs: its processors, what their host calls itself, and the run
+    that says so.
+    """
 
     processor: str
     virtual_cpus: int
@@ -48,15 +52,27 @@ class LocalMachine:
 
 
 def parse_machine(run_id: str, environment: Mapping[str, Any]) -> LocalMachine | None:
-    """Return the virtual machine that the environment of a run describes, None for another or an incomplete one."""
-    processor, count, evidence = (environment.get(key) for key in ("cpu", "logical_cores", "virtual_machine"))
-    if isinstance(processor, str) and processor and isinstance(count, int) and count > 0 and evidence:
+    """Return the virtual machine that the environment of a run describes, None for another or an
+    incomplete one.
+    """
+    processor, count, evidence = (
+        environment.get(key) for key in ("cpu", "logical_cores", "virtual_machine")
+    )
+    if (
+        isinstance(processor, str)
+        and processor
+        and isinstance(count, int)
+        and count > 0
+        and evidence
+    ):
         return LocalMachine(processor, count, str(evidence), run_id)
     return None
 
 
 def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, LocalMachine]:
-    """Return the virtual machines of the runs by run id; of two runs of one machine, each names its own."""
+    """Return the virtual machines of the runs by run id; of two runs of one machine, each names its
+    own.
+    """
     machines = {}
     for document in documents:
         if document.document.reader == "sweep-record":
@@ -68,7 +84,9 @@ def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, Local
     return machines
 
 
-def link_machine(document: NormalisedDocument, results: Results, machines: Mapping[str, LocalMachine]) -> Results:
+def link_machine(
+    document: NormalisedDocument, results: Results, machines: Mapping[str, LocalMachine]
+) -> Results:
     """Name the machine of each point whose platform is the processor of a virtual machine.
 
     The cells keep the text of the run, and the result ids are those of the printed text.
@@ -79,7 +97,9 @@ def link_machine(document: NormalisedDocument, results: Results, machines: Mappi
     if machine is None or platforms is None:
         return results
     names = [machine.name if value == machine.processor else value for value in platforms.values]
-    return replace(results, columns={**results.columns, "platform": replace(platforms, values=names)})
+    return replace(
+        results, columns={**results.columns, "platform": replace(platforms, values=names)}
+    )
 
 
 Record = Mapping[str, Any]
@@ -102,7 +122,10 @@ WATTS = re.compile(r"\s*\(\d+\s?W\)$")
 
 
 def build_platform_frame(
-    results: pd.DataFrame, entries: pd.DataFrame, machines: Iterable[LocalMachine], vocabulary: Vocabulary
+    results: pd.DataFrame,
+    entries: pd.DataFrame,
+    machines: Iterable[LocalMachine],
+    vocabulary: Vocabulary,
 ) -> pd.DataFrame:
     """Build the table from the results, the official entries and the machines of local runs.
 
@@ -122,14 +145,19 @@ def build_platform_frame(
         else:
             rows.append({"platform": name, "source": NOT_IN_VOCABULARY})
     columns = table("platforms").names
-    kept = [{column: row.get(column) for column in columns} for row in sorted(rows, key=lambda row: row["platform"])]
+    kept = [
+        {column: row.get(column) for column in columns}
+        for row in sorted(rows, key=lambda row: row["platform"])
+    ]
     return build_frame(table("platforms"), kept)
 
 
 def collect_descriptions(
     results: pd.DataFrame, entries: pd.DataFrame, vocabulary: Vocabulary
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the distinct system descriptions by platform, oldest round first; an entry without a score has one too."""
+    """Return the distinct system descriptions by platform, oldest round first; an entry without a
+    score has one too.
+    """
     platforms = dict(zip(results["result_id"], results["platform"], strict=True))
     named = entries[["system", "result_id"]].dropna()
     by_system = {row.system: platforms.get(row.result_id) for row in named.itertuples()}
@@ -140,12 +168,18 @@ def collect_descriptions(
     }
     described: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for entry in pa.Table.from_pandas(entries, preserve_index=False).to_pylist():
-        chip = entry["accelerator"] and vocabulary.chips.get(normalise_name(entry["accelerator"]), entry["accelerator"])
+        chip = entry["accelerator"] and vocabulary.chips.get(
+            normalise_name(entry["accelerator"]), entry["accelerator"]
+        )
         record = {**entry, "chip": chip, "chip_count": entry["accelerators"]}
         for platform in {by_system.get(entry["system"]), same.get(entry["system"])} - {None}:
-            described.setdefault(str(platform), {}).setdefault((entry["round"], entry["system_path"]), record)
+            described.setdefault(str(platform), {}).setdefault(
+                (entry["round"], entry["system_path"]), record
+            )
     return {
-        platform: [records[key] for key in sorted(records, key=lambda key: (round_key(key[0]), key[1]))]
+        platform: [
+            records[key] for key in sorted(records, key=lambda key: (round_key(key[0]), key[1]))
+        ]
         for platform, records in described.items()
     }
 
@@ -153,20 +187,30 @@ def collect_descriptions(
 def check_platforms(
     entries: Iterable[Record], described: Mapping[str, Sequence[Record]], vocabulary: Vocabulary
 ) -> None:
-    """Compare chip and count of the vocabulary with every description. Raises VocabularyError where one differs."""
+    """Compare chip and count of the vocabulary with every description.
+
+    Raises VocabularyError where one differs.
+    """
     for entry in entries:
         for record in described.get(entry["platform"], ()):
             for column in ("chip", "chip_count"):
-                theirs = _strip_watts(record["chip"], vocabulary) if column == "chip" else record[column]
+                theirs = (
+                    _strip_watts(record["chip"], vocabulary) if column == "chip" else record[column]
+                )
                 if theirs not in (None, entry[column]):
                     message = (
-                        f"{column} is {entry[column]!r}, but the MLPerf v{record['round']} description "
-                        f"{record['system_path']} has {record[column]!r}: correct one of the two"
+                        f"{column} is {entry[column]!r}, but the MLPerf v{record['round']}"
+                        f" description {record['system_path']} has {record[column]!r}: correct one"
+                        " of the two"
                     )
-                    raise VocabularyError(message, document=VOCABULARY_FILE, place=f"platform {entry['platform']!r}")
+                    raise VocabularyError(
+                        message, document=VOCABULARY_FILE, place=f"platform {entry['platform']!r}"
+                    )
 
 
-def _complete_entry(entry: Record, names: Mapping[str, Record], described: Mapping[str, Sequence[Record]]) -> Record:
+def _complete_entry(
+    entry: Record, names: Mapping[str, Record], described: Mapping[str, Sequence[Record]]
+) -> Record:
     """Add what the descriptions say of nodes and host processors to an entry of the vocabulary."""
     whole = names[entry.get("part_of", entry["platform"])]
     records = described.get(whole["platform"], ())
@@ -178,7 +222,9 @@ def _complete_entry(entry: Record, names: Mapping[str, Record], described: Mappi
 
 
 def summarise(records: Sequence[Record], vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the facts that all descriptions of one platform agree on; `source` names them and what differs."""
+    """Return the facts that all descriptions of one platform agree on; `source` names them and what
+    differs.
+    """
     families = {entry["chip"]: entry["family"] for entry in vocabulary.list_entries("platform")}
     completed = []
     for record in records:
@@ -186,7 +232,9 @@ def summarise(records: Sequence[Record], vocabulary: Vocabulary) -> dict[str, An
         chip = record["chip"] if count != 0 else None
         family = families.get(_strip_watts(chip, vocabulary)) or find_vendor(chip, vocabulary)
         form = find_form(record)
-        completed.append({**record, "chip": chip, "chip_count": count or None, "family": family, "form": form})
+        completed.append(
+            {**record, "chip": chip, "chip_count": count or None, "family": family, "form": form}
+        )
     if len({record["chip"] for record in completed}) > 1:
         shared = {_strip_watts(record["chip"], vocabulary) for record in completed}
         if len({chip and normalise_name(chip) for chip in shared}) == 1:
@@ -199,7 +247,9 @@ def summarise(records: Sequence[Record], vocabulary: Vocabulary) -> dict[str, An
 
 
 def agree(records: Sequence[Record], columns: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return each column's value where all records have the same, else None, and in words what differs."""
+    """Return each column's value where all records have the same, else None, and in words what
+    differs.
+    """
     values: dict[str, Any] = {}
     differences = []
     for column in columns:

@@ -1,8 +1,8 @@
 """Score MLPerf Training rounds from their official logs, by the official rule.
 
-How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry, with rules and
-system) → records (flat records). round does this for a path, which is read by tree (a local folder), remote (a URL) or
-archive (a tar archive, with decompress).
+How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry,
+with rules and system) → records (flat records). round does this for a path, which is read by tree
+(a local folder), remote (a URL) or archive (a tar archive, with decompress).
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def score_mlperf(path: str | os.PathLike[str], *, round: str | None = None, workers: int | None = None) -> pd.DataFrame:
-    """Score every entry of official MLPerf Training results, as `ipu-results mlperf PATH --format json` does.
+def score_mlperf(
+    path: str | os.PathLike[str], *, round: str | None = None, workers: int | None = None
+) -> pd.DataFrame:
+    """Score every entry of official MLPerf Training results, as `ipu-results mlperf PATH --format
+    json` does.
 
-    `path` is a checkout of one round or a folder of several, a tar archive of either, or a URL that fsspec knows.
-    `round`, such as "2.0", is needed where no folder names it. `workers` processes read the logs; by default this
-    process does. With more, a script needs `if __name__ == "__main__":`, since they import it.
+    `path` is a checkout of one round or a folder of several, a tar archive of either, or a URL that
+    fsspec knows. `round`, such as "2.0", is needed where no folder names it. `workers` processes
+    read the logs; by default this process does. With more, a script needs `if __name__ ==
+    "__main__":`, since they import it.
 
-    One row per entry, with the dtypes of the table `mlperf_entries`: minutes are unrounded, and null without a score.
-    Files that are broken, missing or not counted are listed in `df.attrs["findings"]`, as "path: message".
+    One row per entry, with the dtypes of the table `mlperf_entries`: minutes are unrounded, and
+    null without a score. Files that are broken, missing or not counted are listed in
+    `df.attrs["findings"]`, as "path: message".
 
-    Raises IpuResultsError for a path that cannot be read or has no entry, ValueError for a round that is not a version.
+    Raises IpuResultsError for a path that cannot be read or has no entry, ValueError for a round
+    that is not a version.
     """
     # Imported here: a worker process imports this module too, and must not load pandas.
     try:

@@ -1,8 +1,10 @@
-"""Read a results checkout from a tar archive, in one pass: nothing is written to disk, and no link is followed.
+"""Read a results checkout from a tar archive, in one pass: nothing is written to disk, and no link
+is followed.
 
-`tarfile` reads the members. Its extraction filter is of no use here, since nothing is extracted and what it would move
-or leave out has to be reported. What `tarfile` lacks is added: a cap on the bytes of the stream and of a header, a
-limit on the memory of xz, and an error for an archive that ends early.
+`tarfile` reads the members. Its extraction filter is of no use here, since nothing is extracted and
+what it would move or leave out has to be reported. What `tarfile` lacks is added: a cap on the
+bytes of the stream and of a header, a limit on the memory of xz, and an error for an archive that
+ends early.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from functools import partial
 from gzip import GzipFile
 from typing import IO, Any, BinaryIO, cast
 
-from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.errors import (
+    DamagedDocumentError,
+    DocumentError,
+    DocumentTooLargeError,
+    UnrecognisedDocumentError,
+)
 from ipu_results.ground.limits import (
     MAX_HEADER,
     MAX_KEPT,
@@ -35,7 +42,9 @@ from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, 
 from ipu_results.mlperf.log import CHUNK, Log, read_log
 from ipu_results.mlperf.tree import PARTS, Listing
 
-BLOCK = 2**18  # bytes read at once, which is also how far a limit may be exceeded before it is noticed
+BLOCK = (
+    2**18
+)  # bytes read at once, which is also how far a limit may be exceeded before it is noticed
 MEGABYTE = 10**6
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
 LOG_DEPTH = 4  # names of a log's path from `results` on
@@ -77,11 +86,14 @@ class CappedStream:
     def check_size(self, count: int) -> None:
         if count > self.max_bytes:
             raise DocumentTooLargeError(
-                f"decompresses to more than {self.max_bytes:,} bytes, {MAX_RATIO} times its own size: a bomb"
+                f"decompresses to more than {self.max_bytes:,} bytes, {MAX_RATIO} times its own"
+                " size: a bomb"
             )
 
     def drain(self, rest: Any) -> None:
-        """Read `rest` to its end, which shows whether it is complete and whether it is mere padding."""
+        """Read `rest` to its end, which shows whether it is complete and whether it is mere
+        padding.
+        """
         self.header_start, self.is_ending = None, True
         while data := rest.read(BLOCK):
             self.has_more |= bool(data.strip(b"\0"))
@@ -106,7 +118,9 @@ def _unpack(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the streams of an .xz file, padding between them left out; `lzma.open` has no limit on memory."""
+    """Yield the streams of an .xz file, padding between them left out; `lzma.open` has no limit on
+    memory.
+    """
     packed = file.read(BLOCK)
     while packed:
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
@@ -129,23 +143,31 @@ def open_local(path: str) -> BinaryIO:
     return open(path, "rb", buffering=0)
 
 
-def read_archive(path: str, opener: Callable[[str], BinaryIO], *, digests: bool, progress: Progress) -> ArchiveContents:
+def read_archive(
+    path: str, opener: Callable[[str], BinaryIO], *, digests: bool, progress: Progress
+) -> ArchiveContents:
     """Read what an archive holds of a round. `progress` counts megabytes of the archive.
 
-    Raises UnrecognisedDocumentError for a file that cannot be opened, DocumentTooLargeError for a bomb,
-    DamagedDocumentError for what is truncated or not a tar archive.
+    Raises UnrecognisedDocumentError for a file that cannot be opened, DocumentTooLargeError for a
+    bomb, DamagedDocumentError for what is truncated or not a tar archive.
     """
     try:
         file = opener(path)
     except OSError as error:
-        raise UnrecognisedDocumentError(f"cannot be opened: {error.strerror or error}", document=path) from error
+        raise UnrecognisedDocumentError(
+            f"cannot be opened: {error.strerror or error}", document=path
+        ) from error
     with file:
         contents = ArchiveContents(digests)
         try:
-            stream = CappedStream(file)  # referenced until the file is closed, which it would close first
+            stream = CappedStream(
+                file
+            )  # referenced until the file is closed, which it would close first
             _read_members(stream, contents, progress)
         except DocumentTooLargeError as error:
-            raise DocumentTooLargeError(error.message, document=path, place=contents.place) from error
+            raise DocumentTooLargeError(
+                error.message, document=path, place=contents.place
+            ) from error
         except (DamagedDocumentError, tarfile.TarError) as error:
             message = f"is damaged or truncated: {error}"
             raise DamagedDocumentError(message, document=path, place=contents.place) from error
@@ -155,7 +177,9 @@ def read_archive(path: str, opener: Callable[[str], BinaryIO], *, digests: bool,
 def _read_members(stream: CappedStream, contents: ArchiveContents, progress: Progress) -> None:
     for count, (tar, member) in enumerate(_iterate_members(stream), start=1):
         if count > MAX_MEMBERS or len(contents.paths) + len(contents.findings) > MAX_KEPT:
-            raise DocumentTooLargeError(f"has more than {MAX_MEMBERS:,} members or {MAX_KEPT:,} files of a round")
+            raise DocumentTooLargeError(
+                f"has more than {MAX_MEMBERS:,} members or {MAX_KEPT:,} files of a round"
+            )
         contents.add(tar, member)
         progress(stream.file.tell() // MEGABYTE, stream.size // MEGABYTE)
     if stream.has_more:
@@ -166,7 +190,9 @@ def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, ta
     """Yield every member while its bytes can be read."""
     source: Any = stream
     with as_damage(TAR_ERRORS):
-        tar: Any = tarfile.open(fileobj=source, mode="r|", bufsize=BLOCK, tarinfo=_header_class(stream))  # noqa: SIM115
+        tar: Any = tarfile.open(  # noqa: SIM115
+            fileobj=source, mode="r|", bufsize=BLOCK, tarinfo=_header_class(stream)
+        )
     with tar:
         while True:
             with as_damage(TAR_ERRORS):
@@ -174,7 +200,9 @@ def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, ta
             if member is None:
                 break
             stream.header_start = None
-            stream.check_size(tar.offset)  # where the member will end: a bomb is refused before it is unpacked
+            stream.check_size(
+                tar.offset
+            )  # where the member will end: a bomb is refused before it is unpacked
             yield tar, member
             # tarfile keeps every member; an archive may have a million of them.
             tar.members.clear()
@@ -184,12 +212,16 @@ def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, ta
 
 def _header_class(stream: CappedStream) -> type[tarfile.TarInfo]:
     class Header(tarfile.TarInfo):
-        """A header of bounded length; a broken one is damage, where `tarfile` would see the end of the archive."""
+        """A header of bounded length; a broken one is damage, where `tarfile` would see the end of
+        the archive.
+        """
 
         @classmethod
         def frombuf(cls, *args: Any, **kwargs: Any) -> Any:
             # A header of several blocks is one: each block but the first is read within it.
-            stream.header_start = stream.count if stream.header_start is None else stream.header_start
+            stream.header_start = (
+                stream.count if stream.header_start is None else stream.header_start
+            )
             try:
                 return super().frombuf(*args, **kwargs)
             except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
@@ -201,7 +233,9 @@ def _header_class(stream: CappedStream) -> type[tarfile.TarInfo]:
 
 
 class ArchiveContents:
-    """The paths, logs, small files and links of a round; of a path that occurs twice, the last, as when unpacked."""
+    """The paths, logs, small files and links of a round; of a path that occurs twice, the last, as
+    when unpacked.
+    """
 
     def __init__(self, digests: bool) -> None:
         self.digests = digests
@@ -216,7 +250,10 @@ class ArchiveContents:
         return Listing(tuple(self.paths), tuple(self.findings))
 
     def small_file(self, path: str) -> bytes | None:
-        """Return the bytes of a description or scaling file, None without such a file. Raises DocumentError."""
+        """Return the bytes of a description or scaling file, None without such a file.
+
+        Raises DocumentError.
+        """
         data = self.small.get(self._resolve(path))
         if isinstance(data, DocumentError):
             raise data
@@ -226,7 +263,9 @@ class ArchiveContents:
 
     def log(self, path: str) -> Log:
         """Return a log; a link to a log that was read is that log, as in the folder."""
-        return self.logs.get(self._resolve(path)) or Log(problem="is a link to a file that is not read")
+        return self.logs.get(self._resolve(path)) or Log(
+            problem="is a link to a file that is not read"
+        )
 
     def _resolve(self, path: str) -> str:
         for _ in range(MAX_LINKS):
@@ -254,18 +293,23 @@ class ArchiveContents:
         elif not member.isreg() and (len(parts) <= 2 or _is_round_folder(parts)):
             self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
 
-    def _add_file(self, path: str, parts: list[str], tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    def _add_file(
+        self, path: str, parts: list[str], tar: tarfile.TarFile, member: tarfile.TarInfo
+    ) -> None:
         inner = _strip_submitter(parts)
         if not path.endswith(".txt") or _is_power_file(inner):
             self.small[path] = _read_small(tar, member)
         elif fnmatchcase(parts[-1], LOG_PATTERN) and len(inner) == LOG_DEPTH:
-            # The holes of a sparse file take no room in the archive, so no cap on its bytes would stop it.
+            # The holes of a sparse file take no room in the archive, so no cap on its bytes would
+            # stop it.
             sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
             self.logs[path] = sparse or read_log(_chunks(tar, member), digest=self.digests)
 
     def _forget(self, path: str) -> None:
         if path in self.paths or path in self.small or path in self.links:
-            self.findings.append(FileFinding(path, "occurs twice in the archive; the last one is used"))
+            self.findings.append(
+                FileFinding(path, "occurs twice in the archive; the last one is used")
+            )
         self.paths.discard(path)
         for kept in (self.logs, self.small, self.links):
             kept.pop(path, None)
@@ -285,13 +329,19 @@ def _is_round_file(parts: list[str]) -> bool:
 
 
 def _is_power_file(inner: list[str]) -> bool:
-    """Return whether a path from `results` on is a log of power: system, benchmark, `power`, run and file."""
+    """Return whether a path from `results` on is a log of power: system, benchmark, `power`, run
+    and file.
+    """
     return len(inner) == 6 and inner[3] == POWER_FOLDER and inner[5].endswith(".txt")
 
 
 def _strip_submitter(parts: list[str]) -> list[str]:
-    """Return a path from `results` or `systems` on; the submitter's folder is at the top or one below it."""
-    return next((parts[depth:] for depth in (1, 2) if len(parts) > depth and parts[depth] in PARTS), [])
+    """Return a path from `results` or `systems` on; the submitter's folder is at the top or one
+    below it.
+    """
+    return next(
+        (parts[depth:] for depth in (1, 2) if len(parts) > depth and parts[depth] in PARTS), []
+    )
 
 
 def _link_target(path: str, member: tarfile.TarInfo) -> str:

@@ -1,7 +1,7 @@
 """Find the entries of a results checkout from its paths alone, and read the system of each.
 
-A round's folder holds `<submitter>/results/<system>/<benchmark>/result_*.txt` and `<submitter>/systems/<system>.json`.
-The `submission_*` lines of a log are never a source.
+A round's folder holds `<submitter>/results/<system>/<benchmark>/result_*.txt` and
+`<submitter>/systems/<system>.json`. The `submission_*` lines of a log are never a source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ WHOLE_NUMBER = re.compile(r"\s*([0-9]{1,9})(?:\.0*)?\s*")  # the files have 8, 8
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Texts as printed; `division` and `availability` in the words of the rules. None is unknown."""
+    """Texts as printed; `division` and `availability` in the words of the rules.
+
+    None is unknown.
+    """
 
     name: str | None = None
     division: str | None = None
@@ -48,7 +51,9 @@ class System:
 
 
 def read_system(data: bytes | None, rules: Rules) -> System:
-    """Read a description; one that is missing or is not JSON makes an unknown system with a finding."""
+    """Read a description; one that is missing or is not JSON makes an unknown system with a
+    finding.
+    """
     if data is None:
         return System(findings=("is missing; the system is unknown",))
     digest = hashlib.sha256(data).hexdigest()
@@ -69,7 +74,10 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
-    status, printed_division = _parse_text(fields.get("status")), _parse_text(fields.get("division"))
+    status, printed_division = (
+        _parse_text(fields.get("status")),
+        _parse_text(fields.get("division")),
+    )
     division = rules.divisions.get((printed_division or "").lower())
     availability = rules.availabilities.get((status or "").lower())
     per_node = _parse_whole(fields.get("accelerators_per_node"))
@@ -133,7 +141,8 @@ BARE_ROUND = re.compile(rf"(?<![\d.]){VERSION}")
 LOG_PATTERN = "result_*.txt"
 SCALING_FILE = "scaling.json"
 UNSAFE_PARTS = frozenset({"", ".", ".."})
-# Which part of a submitter's folder a path belongs to, by the number of its names from the submitter on.
+# Which part of a submitter's folder a path belongs to, by the number of its names from the
+# submitter on.
 FOLDER_DEPTHS = (("results", 4), ("results", 3), ("results", 2), ("systems", 2))
 FILE_DEPTHS = (("results", 5), ("systems", 3), ("results", 7), ("results", 6), ("results", 4))
 POWER_FOLDER, POWER_DEPTH = "power", 3
@@ -147,7 +156,9 @@ class FileFinding:
     message: str
 
     def __str__(self) -> str:
-        from ipu_results.ground.text import escape_unprintable  # noqa: PLC0415  (a worker must not load tabulate)
+        from ipu_results.ground.text import (  # noqa: PLC0415  (a worker must not load tabulate)
+            escape_unprintable,
+        )
 
         return escape_unprintable(f"{self.path}: {self.message}")
 
@@ -156,8 +167,8 @@ class FileFinding:
 class Entry:
     """One benchmark on one system of a submitter. `round_folder` is empty where that is the root.
 
-    `missing` are logs whose content is absent although the repository lists them. `power` are power logs, as
-    `<log>/<file>` within the entry's folder of them.
+    `missing` are logs whose content is absent although the repository lists them. `power` are power
+    logs, as `<log>/<file>` within the entry's folder of them.
     """
 
     round_folder: str
@@ -188,14 +199,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class RoundInventory:
-    """The entries in order of round, submitter, system and benchmark, and what the paths show to be wrong."""
+    """The entries in order of round, submitter, system and benchmark, and what the paths show to be
+    wrong.
+    """
 
     entries: tuple[Entry, ...]
     findings: tuple[FileFinding, ...] = ()
 
 
 class _Location(NamedTuple):
-    """A path of the known layout: `names` follow `part` ("results" or "systems") in the submitter's folder."""
+    """A path of the known layout: `names` follow `part` ("results" or "systems") in the submitter's
+    folder.
+    """
 
     root: tuple[str, ...]
     submitter: str
@@ -226,7 +241,9 @@ class _RoundFolder:
             elif len(names) == 2 and fnmatchcase(names[1], LOG_PATTERN):
                 self.astray.setdefault((submitter, names[0]), []).append(names[1])
 
-    def _add_logs(self, key: tuple[str, str, str], names: tuple[str, ...], is_folder: bool, is_missing: bool) -> None:
+    def _add_logs(
+        self, key: tuple[str, str, str], names: tuple[str, ...], is_folder: bool, is_missing: bool
+    ) -> None:
         logs = self.logs.setdefault(key, [])
         if is_folder or not names:
             return
@@ -238,8 +255,12 @@ class _RoundFolder:
             self.astray.setdefault(key[:2], []).append("/".join((key[2], *names)))
 
 
-def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: Iterable[str] = ()) -> RoundInventory:
-    """Return the entries that `paths` make up; a folder ends with a slash. `name` is the root's, for its round.
+def find_entries(
+    paths: Iterable[str], rules: Rules, name: str = "", missing: Iterable[str] = ()
+) -> RoundInventory:
+    """Return the entries that `paths` make up; a folder ends with a slash.
+
+    `name` is the root's, for its round.
 
     `missing` are logs that are left out as if their content were absent.
     """
@@ -255,7 +276,9 @@ def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: It
             folders[location.root].add(location, path in absent)
     entries: list[Entry] = []
     findings = [FileFinding(path, "is not a plain relative path; ignored") for path in unsafe]
-    findings += [FileFinding("/".join(root), "is in a submitter's folder; ignored") for root in inner]
+    findings += [
+        FileFinding("/".join(root), "is in a submitter's folder; ignored") for root in inner
+    ]
     for root, folder in folders.items():
         round_folder = "/".join(root)
         round_ = parse_round(round_folder) or parse_round(name)
@@ -269,27 +292,38 @@ def find_entries(paths: Iterable[str], rules: Rules, name: str = "", missing: It
 
 
 def parse_round(name: str) -> str | None:
-    """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several without v."""
+    """Return `2.0` for `training_results_v2.0`, `v2.0.0` or `2.0`; None for no version, or several
+    without v.
+    """
     versions = ROUND.findall(name) or BARE_ROUND.findall(name)
     return versions[0] if len(set(versions)) == 1 else None
 
 
 def _locate(path: str) -> _Location | None:
-    """Find the submitter in a path; None outside the known layout and for a path that may lead out of the root."""
+    """Find the submitter in a path; None outside the known layout and for a path that may lead out
+    of the root.
+    """
     parts, is_folder = path.rstrip("/").split("/"), path.endswith("/")
     if UNSAFE_PARTS & set(parts):
         return None
     for part, depth in FOLDER_DEPTHS if is_folder else FILE_DEPTHS:
         at = len(parts) - depth
-        if at >= 0 and parts[at + 1] == part and (is_folder or part == "results" or path.endswith(".json")):
+        if (
+            at >= 0
+            and parts[at + 1] == part
+            and (is_folder or part == "results" or path.endswith(".json"))
+        ):
             return _Location(tuple(parts[:at]), parts[at], part, tuple(parts[at + 2 :]), is_folder)
     return None
 
 
-def _split_roots(locations: Iterable[_Location]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+def _split_roots(
+    locations: Iterable[_Location],
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """Separate the rounds' folders from `results` folders within the code of a submitter.
 
-    Only a benchmark's folder or a file makes a round, so an empty `results` next to the rounds hides none of them.
+    Only a benchmark's folder or a file makes a round, so an empty `results` next to the rounds
+    hides none of them.
     """
     submitters: dict[tuple[str, ...], set[str]] = {}
     for location in locations:
@@ -298,12 +332,16 @@ def _split_roots(locations: Iterable[_Location]) -> tuple[list[tuple[str, ...]],
     roots: list[tuple[str, ...]] = []
     inner: list[tuple[str, ...]] = []
     for root in sorted(submitters, key=lambda root: (len(root), root)):
-        within = any(root[: len(outer)] == outer and root[len(outer)] in submitters[outer] for outer in roots)
+        within = any(
+            root[: len(outer)] == outer and root[len(outer)] in submitters[outer] for outer in roots
+        )
         (inner if within else roots).append(root)
     return sorted(roots), inner
 
 
-def _check_round(name: str, round_: str | None, folder: _RoundFolder, rules: Rules) -> tuple[bool, str | None]:
+def _check_round(
+    name: str, round_: str | None, folder: _RoundFolder, rules: Rules
+) -> tuple[bool, str | None]:
     """Return whether a round is scored, and what there is to note about it."""
     if suite := _find_other_suite(name, folder, rules):
         return False, f"is refused: it holds {suite} results; only MLPerf Training is scored"
@@ -312,7 +350,10 @@ def _check_round(name: str, round_: str | None, folder: _RoundFolder, rules: Rul
     if round_key(round_) < round_key(rules.first_round):
         return (
             False,
-            f"round {round_} is refused: its logs use an older syntax; v{rules.first_round} and later are scored",
+            (
+                f"round {round_} is refused: its logs use an older syntax; v{rules.first_round} and"
+                " later are scored"
+            ),
         )
     if round_key(round_) > round_key(rules.last_round):
         return True, f"round {round_} is later than v{rules.last_round}, the last known round"
@@ -320,7 +361,9 @@ def _check_round(name: str, round_: str | None, folder: _RoundFolder, rules: Rul
 
 
 def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | None:
-    """Return the MLPerf suite of a round that is not of MLPerf Training, by its benchmarks or else by its name."""
+    """Return the MLPerf suite of a round that is not of MLPerf Training, by its benchmarks or else
+    by its name.
+    """
     by_benchmark = rules.find_other_suite(benchmark for _, _, benchmark in folder.logs)
     if by_benchmark or any(benchmark in rules.benchmarks for _, _, benchmark in folder.logs):
         return by_benchmark
@@ -328,36 +371,66 @@ def _find_other_suite(name: str, folder: _RoundFolder, rules: Rules) -> str | No
     return next((suite for suite in rules.other_suites if suite.split()[-1].lower() in words), None)
 
 
-def _list_entries(round_folder: str, round_: str | None, folder: _RoundFolder, rules: Rules) -> Iterable[Entry]:
-    """Yield an entry for each folder with logs, and for one named like a benchmark even where its logs are missing."""
+def _list_entries(
+    round_folder: str, round_: str | None, folder: _RoundFolder, rules: Rules
+) -> Iterable[Entry]:
+    """Yield an entry for each folder with logs, and for one named like a benchmark even where its
+    logs are missing.
+    """
     for (submitter, system, benchmark), logs in folder.logs.items():
         key = (submitter, system, benchmark)
-        missing, power = (tuple(sorted(by_entry.get(key, ()))) for by_entry in (folder.missing, folder.power))
+        missing, power = (
+            tuple(sorted(by_entry.get(key, ()))) for by_entry in (folder.missing, folder.power)
+        )
         if logs or missing or benchmark in rules.benchmarks:
-            yield Entry(round_folder, round_, submitter, system, benchmark, tuple(sorted(logs)), missing, power)
+            yield Entry(
+                round_folder,
+                round_,
+                submitter,
+                system,
+                benchmark,
+                tuple(sorted(logs)),
+                missing,
+                power,
+            )
 
 
 def _find_gaps(round_folder: str, folder: _RoundFolder, rules: Rules) -> Iterable[FileFinding]:
     """Yield a finding for each folder and system without an entry."""
     for (submitter, system, benchmark), logs in sorted(folder.logs.items()):
-        is_entry = logs or folder.missing.get((submitter, system, benchmark)) or benchmark in rules.benchmarks
+        is_entry = (
+            logs
+            or folder.missing.get((submitter, system, benchmark))
+            or benchmark in rules.benchmarks
+        )
         if not is_entry:
             path = _join(round_folder, f"{submitter}/results/{system}/{benchmark}")
             yield FileFinding(path, f"has no {LOG_PATTERN} and is not a known benchmark; ignored")
     for (submitter, system), names in sorted(folder.astray.items()):
         path = _join(round_folder, f"{submitter}/results/{system}")
-        yield FileFinding(path, f"{len(names)} logs are not directly in a benchmark's folder; ignored: {names[0]}")
+        yield FileFinding(
+            path, f"{len(names)} logs are not directly in a benchmark's folder; ignored: {names[0]}"
+        )
     with_entries = {(submitter, system) for submitter, system, _ in folder.logs}
     for submitter, system in sorted(folder.systems - with_entries - folder.astray.keys()):
-        yield FileFinding(_join(round_folder, f"{submitter}/results/{system}"), "has no benchmark folder")
+        yield FileFinding(
+            _join(round_folder, f"{submitter}/results/{system}"), "has no benchmark folder"
+        )
     for submitter, system in sorted(folder.described - folder.systems):
         yield FileFinding(
-            _join(round_folder, f"{submitter}/systems/{system}.json"), "describes a system without results"
+            _join(round_folder, f"{submitter}/systems/{system}.json"),
+            "describes a system without results",
         )
 
 
 def _entry_key(entry: Entry) -> tuple[tuple[int, ...], str, str, str, str]:
-    return round_key(entry.round or "0"), entry.round_folder, entry.submitter, entry.system, entry.folder
+    return (
+        round_key(entry.round or "0"),
+        entry.round_folder,
+        entry.submitter,
+        entry.system,
+        entry.folder,
+    )
 
 
 def _join(folder: str, path: str) -> str:

@@ -1,8 +1,11 @@
-"""Estimate how far an official score may move from one submission to the next. `docs/explanation/mlperf.md`.
+"""Estimate how far an official score may move from one submission to the next.
 
-A score is minutes per sample times the samples to convergence, where fewer samples than the reference needs count as
-the reference's. So its interval joins two: Student's t for the speed, from how the entry's runs differ in minutes per
-sample, and one of the expected samples, cut by the reference. How runs converge is seen in comparable entries, too.
+`docs/explanation/mlperf.md`.
+
+A score is minutes per sample times the samples to convergence, where fewer samples than the
+reference needs count as the reference's. So its interval joins two: Student's t for the speed, from
+how the entry's runs differ in minutes per sample, and one of the expected samples, cut by the
+reference. How runs converge is seen in comparable entries, too.
 """
 
 from __future__ import annotations
@@ -20,11 +23,15 @@ import numpy.typing as npt
 COVERAGE = 0.95
 MIN_RUNS = 3  # with two runs t is 12.7: such an interval says nothing
 MIN_GROUP_DF = 20  # fewer runs of comparable entries would be as uncertain as the entry's own
-GROUP_WEIGHT = 2  # of the comparable entries' variance, where the entry's own has 1: chosen by simulation
+GROUP_WEIGHT = (
+    2  # of the comparable entries' variance, where the entry's own has 1: chosen by simulation
+)
 MAX_DF = 200  # of a quantile: its t is 0.6 % above that of infinitely many
 OWN, GROUP, ALONE = METHODS = ("own-runs", "group-convergence", "own-runs-alone")
 MAX_STEPS = 100
-DIGITS = 9  # of an end, relative to its score: exp and sums have other last bits on other processors
+DIGITS = (
+    9  # of an end, relative to its score: exp and sums have other last bits on other processors
+)
 TINY = 1e-300  # keeps a division by a spread of zero from a warning
 
 Numbers = npt.NDArray[np.float64]
@@ -35,8 +42,9 @@ Integers = npt.NDArray[np.int64]
 class Runs:
     """The counted runs of entries, a row each, filled up with NaN.
 
-    `low` and `high` are how many of the fastest and slowest the score leaves out. `counts` are samples to convergence
-    in any unit, NaN where a run of the entry has none. `reference` is in the same unit, 0 where none applies.
+    `low` and `high` are how many of the fastest and slowest the score leaves out. `counts` are
+    samples to convergence in any unit, NaN where a run of the entry has none. `reference` is in the
+    same unit, 0 where none applies.
     """
 
     minutes: Numbers
@@ -77,9 +85,18 @@ def make_runs(
     for table, rows in zip(filled, (minutes, counts), strict=True):
         for row, values in enumerate(rows):
             table[row, : len(values)] = values
-    runs = Runs(filled[0], filled[1], n, np.where(too_few, 0, low), np.where(too_few, 0, high), np.zeros(len(n)))
+    runs = Runs(
+        filled[0],
+        filled[1],
+        n,
+        np.where(too_few, 0, low),
+        np.where(too_few, 0, high),
+        np.zeros(len(n)),
+    )
     own = average(filled[1], runs)
-    return replace(runs, reference=np.where(np.isnan(own), 0, np.array(ratios, dtype=np.float64) * own))
+    return replace(
+        runs, reference=np.where(np.isnan(own), 0, np.array(ratios, dtype=np.float64) * own)
+    )
 
 
 def average(values: Numbers, runs: Runs) -> Numbers:
@@ -91,15 +108,19 @@ def average(values: Numbers, runs: Runs) -> Numbers:
 
 
 def estimate_errors(values: Numbers, runs: Runs) -> tuple[Numbers, Numbers]:
-    """Return two standard errors of the olympic mean of each row: of the plain mean, and by Yuen (1974).
+    """Return two standard errors of the olympic mean of each row: of the plain mean, and by Yuen
+    (1974).
 
-    Yuen's winsorises the values left out. It is larger where the middle of the distribution is empty, such as with two
-    evaluations at which most runs stop, and 0 where less than two values are kept.
+    Yuen's winsorises the values left out. It is larger where the middle of the distribution is
+    empty, such as with two evaluations at which most runs stop, and 0 where less than two values
+    are kept.
     """
     ranks, n, kept = np.arange(values.shape[1]), runs.n, runs.n - runs.low - runs.high
     plain = np.sqrt(_sum_squares(values, n) / np.maximum(n - 1, 1) / n)
     ordered = np.sort(values, axis=1)
-    ends = (np.take_along_axis(ordered, at[:, None], axis=1) for at in (runs.low, n - runs.high - 1))
+    ends = (
+        np.take_along_axis(ordered, at[:, None], axis=1) for at in (runs.low, n - runs.high - 1)
+    )
     winsorised = np.where(ranks < n[:, None], np.clip(ordered, *ends), np.nan)
     squares = _sum_squares(winsorised, n) / np.maximum(kept * (kept - 1), 1)
     return plain, np.where(kept > 1, np.sqrt(squares), 0)
@@ -111,20 +132,32 @@ def _sum_squares(values: Numbers, n: Integers) -> Numbers:
     return squares
 
 
-def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]], coverage: float = COVERAGE) -> Intervals:
+def estimate_intervals(
+    runs: Runs, groups: Sequence[Sequence[Hashable]], coverage: float = COVERAGE
+) -> Intervals:
     """Estimate the interval of each score, relative to it.
 
-    `groups` names, for each entry, the comparable ones: of the first group with enough runs its variance is used.
+    `groups` names, for each entry, the comparable ones: of the first group with enough runs its
+    variance is used.
     """
     has_counts = ~np.isnan(runs.counts[:, 0])
-    counts = np.where(has_counts[:, None], runs.counts, np.where(np.isnan(runs.minutes), np.nan, 1.0))
+    counts = np.where(
+        has_counts[:, None], runs.counts, np.where(np.isnan(runs.minutes), np.nan, 1.0)
+    )
     mean = average(counts, runs)
     speed = average(runs.minutes, runs) / mean
-    speed_arm = _find_speed_arm(runs.minutes - speed[:, None] * counts, runs, coverage) / mean / speed
-    arm, error, is_pooled = _find_convergence_arm(counts / mean[:, None], runs, groups, has_counts, coverage)
+    speed_arm = (
+        _find_speed_arm(runs.minutes - speed[:, None] * counts, runs, coverage) / mean / speed
+    )
+    arm, error, is_pooled = _find_convergence_arm(
+        counts / mean[:, None], runs, groups, has_counts, coverage
+    )
     reference = runs.reference / mean
     expected = np.maximum(reference, 1)
-    lower, upper = (np.abs(1 - _expect_normalised(1 + sign * arm, reference, error) / expected) for sign in (-1.0, 1.0))
+    lower, upper = (
+        np.abs(1 - _expect_normalised(1 + sign * arm, reference, error) / expected)
+        for sign in (-1.0, 1.0)
+    )
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
     low, high = np.maximum(1 - np.hypot(lower, speed_arm), 0), 1 + np.hypot(upper, speed_arm)
     methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
@@ -146,12 +179,16 @@ def _find_convergence_arm(
     has_counts: npt.NDArray[np.bool_],
     coverage: float,
 ) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
-    """Return how far the mean of relative counts may be off, its standard error, and whether others have a say."""
+    """Return how far the mean of relative counts may be off, its standard error, and whether others
+    have a say.
+    """
     plain, yuen = estimate_errors(counts, runs)
     own_df, kept_df = runs.n - 1, runs.n - runs.low - runs.high - 1
     pools = _pool(plain**2 * runs.n, yuen**2 * runs.n, own_df, kept_df, groups, has_counts)
     names = [next((name for name in of_entry if name in pools), None) for of_entry in groups]
-    pooled = np.array([pools[name] if name is not None else (0, 0, 0, 0) for name in names]).reshape(-1, 4)
+    pooled = np.array(
+        [pools[name] if name is not None else (0, 0, 0, 0) for name in names]
+    ).reshape(-1, 4)
     is_pooled = np.array([name is not None for name in names], dtype=bool) & has_counts
     variance, yuen_variance = (pooled[:, column] / runs.n for column in (0, 1))
     weight = np.where(is_pooled, GROUP_WEIGHT, 0)
@@ -159,7 +196,9 @@ def _find_convergence_arm(
     df = own_df + np.minimum(weight * own_df, pooled[:, 2].astype(np.int64))
     yuen = np.where(is_pooled, np.sqrt(yuen_variance), yuen)
     yuen_df = np.where(is_pooled, pooled[:, 3].astype(np.int64), kept_df)
-    arm = np.maximum(_list_quantiles(coverage, df) * error, _list_quantiles(coverage, yuen_df) * yuen)
+    arm = np.maximum(
+        _list_quantiles(coverage, df) * error, _list_quantiles(coverage, yuen_df) * yuen
+    )
     return arm, np.maximum(error, yuen), is_pooled
 
 
@@ -171,7 +210,9 @@ def _pool(
     groups: Sequence[Sequence[Hashable]],
     has_counts: npt.NDArray[np.bool_],
 ) -> Mapping[Hashable, tuple[float, float, int, int]]:
-    """Pool the variances of one run within the entries of each group that has MIN_GROUP_DF: two kinds, and their df."""
+    """Pool the variances of one run within the entries of each group that has MIN_GROUP_DF: two
+    kinds, and their df.
+    """
     members: dict[Hashable, list[int]] = {}
     for row, names in enumerate(groups):
         if has_counts[row] and own_df[row] > 0:
@@ -190,7 +231,9 @@ def _expect_normalised(mean: Numbers, reference: Numbers, error: Numbers) -> Num
     """Return the mean of max(X, reference) for a normal X with this mean and standard error."""
     z = (mean - reference) / np.maximum(error, TINY)
     near = np.clip(z, -40, 40)
-    overshoot = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) + near * compute_normal_share(near)
+    overshoot = np.exp(-near * near / 2) / math.sqrt(2 * math.pi) + near * compute_normal_share(
+        near
+    )
     return np.where(z > 40, mean, reference + error * overshoot)
 
 
@@ -202,17 +245,25 @@ def compute_normal_share(z: Numbers) -> Numbers:
 def _list_quantiles(coverage: float, df: Integers) -> Numbers:
     """Return the quantile for each number of degrees of freedom, 0 for none."""
     unique, inverse = np.unique(df, return_inverse=True)
-    quantiles = [compute_t_quantile(coverage, value) if value > 0 else 0.0 for value in unique.tolist()]
+    quantiles = [
+        compute_t_quantile(coverage, value) if value > 0 else 0.0 for value in unique.tolist()
+    ]
     return np.array(quantiles)[inverse]
 
 
 @cache
 def compute_t_quantile(coverage: float, df: int) -> float:
-    """Return the t that a variable with `df` degrees of freedom stays within, on both sides, with this probability."""
+    """Return the t that a variable with `df` degrees of freedom stays within, on both sides, with
+    this probability.
+    """
     tail, df = 1 - coverage, min(df, MAX_DF)
     t = NormalDist().inv_cdf(1 - tail / 2)
-    for _ in range(MAX_STEPS):  # Newton from below: the distribution function is concave for t > 0, so no overshoot
-        step = (float(compute_two_sided_p(np.float64(t), df)) - tail) / (2 * _compute_density(t, df))
+    for _ in range(
+        MAX_STEPS
+    ):  # Newton from below: the distribution function is concave for t > 0, so no overshoot
+        step = (float(compute_two_sided_p(np.float64(t), df)) - tail) / (
+            2 * _compute_density(t, df)
+        )
         t += step
         if abs(step) <= 1e-12 * t:
             break
@@ -220,14 +271,21 @@ def compute_t_quantile(coverage: float, df: int) -> float:
 
 
 def compute_two_sided_p(t: Any, df: int) -> Any:
-    """Return the probability that |T| exceeds t, for any array of t. Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    """Return the probability that |T| exceeds t, for any array of t.
+
+    Abramowitz and Stegun 26.7.3 and 26.7.4.
+    """
     angle = np.arctan2(t, math.sqrt(df))
     sine, cosine = np.sin(angle), np.cos(angle)
     is_odd = df % 2
     term = cosine if is_odd else np.ones_like(cosine)
     total = np.zeros_like(cosine) if df == 1 else term
     for step in range(1, (df - 1) // 2 if is_odd else df // 2):
-        term = term * cosine**2 * ((2 * step) / (2 * step + 1) if is_odd else (2 * step - 1) / (2 * step))
+        term = (
+            term
+            * cosine**2
+            * ((2 * step) / (2 * step + 1) if is_odd else (2 * step - 1) / (2 * step))
+        )
         total = total + term
     within = 2 / math.pi * (angle + sine * total) if is_odd else sine * total
     return np.maximum(1 - within, 0)

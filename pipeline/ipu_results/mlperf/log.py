@@ -1,7 +1,7 @@
 """Read the log of one training run: time, outcome, batch size and evaluations.
 
-Lines are those of the official parser (mlperf-logging): Latin-1, ended by LF, CR or both, and of each line the JSON
-after its last `:::MLLOG` mark.
+Lines are those of the official parser (mlperf-logging): Latin-1, ended by LF, CR or both, and of
+each line the JSON after its last `:::MLLOG` mark.
 """
 
 from __future__ import annotations
@@ -59,8 +59,18 @@ PLANNED_STEPS = "opt_learning_rate_training_steps"
 NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
 BENCHMARK = "submission_benchmark"
-KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed", BENCHMARK}  # the others are not read
-SECONDS_FROM, SECONDS_TO = 1e9, 1e11  # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
+KEYS = {
+    *TIME_KEYS,
+    *EVALUATION_KEYS,
+    *NUMBER_KEYS,
+    "global_batch_size",
+    "seed",
+    BENCHMARK,
+}  # the others are not read
+SECONDS_FROM, SECONDS_TO = (
+    1e9,
+    1e11,
+)  # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
 
 
 class LineTooLongError(ValueError):
@@ -69,7 +79,9 @@ class LineTooLongError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How far training had come at an evaluation; `unit` is samples, epochs or steps, `time_ms` is as logged."""
+    """How far training had come at an evaluation; `unit` is samples, epochs or steps, `time_ms` is
+    as logged.
+    """
 
     metric: str | None
     value: Any
@@ -82,11 +94,12 @@ class Evaluation:
 class Log:
     """The content of one log, minutes and milliseconds as logged; None for what it lacks.
 
-    `evaluations` are those up to the end of the run, the last one last. `planned_steps` are those of the learning rate
-    schedule. `seed` is the first one logged, `seeds` the number of different ones. `start_ms` and `stop_ms` are the
-    times of the lines that begin and end the run. `benchmark` is the one that the log names, which is compared with
-    its folder and never a source. `problem` is why the log cannot be scored whatever its status; `findings` are notes
-    that do not matter to the score.
+    `evaluations` are those up to the end of the run, the last one last. `planned_steps` are those
+    of the learning rate schedule. `seed` is the first one logged, `seeds` the number of different
+    ones. `start_ms` and `stop_ms` are the times of the lines that begin and end the run.
+    `benchmark` is the one that the log names, which is compared with its folder and never a source.
+    `problem` is why the log cannot be scored whatever its status; `findings` are notes that do not
+    matter to the score.
     """
 
     lines: int = 0
@@ -108,7 +121,8 @@ class Log:
 
 
 def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
-    """Read the bytes of one log, whatever they are; a file that cannot be read makes a log with a problem.
+    """Read the bytes of one log, whatever they are; a file that cannot be read makes a log with a
+    problem.
 
     `digest` adds the sha256 of the bytes, unless reading stopped before their end.
     """
@@ -130,7 +144,10 @@ def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
 
 
 def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield whole lines in blocks of about a chunk, each with the number of its first line. Raises LineTooLongError."""
+    """Yield whole lines in blocks of about a chunk, each with the number of its first line.
+
+    Raises LineTooLongError.
+    """
     rest, number, before = b"", 1, b""
     for chunk in chunks:
         data = rest + chunk
@@ -230,7 +247,9 @@ class _Reader:
                 self.broken += 1
         self.lines += len(texts)
         if not texts and self.old_syntax is None:
-            self.old_syntax = next((version for mark, version in OLD_SYNTAX.items() if mark in block), None)
+            self.old_syntax = next(
+                (version for mark, version in OLD_SYNTAX.items() if mark in block), None
+            )
 
     def _read_line(self, key: str, time_ms: float, text: bytes) -> None:
         if key in EVALUATION_KEYS:
@@ -278,7 +297,10 @@ class _Reader:
     def _list_findings(self) -> Iterator[str]:
         if len(self.batch_sizes) > 1:
             yield "logs several global batch sizes; none is used"
-        for key, which in (("run_start", "the last one before the run_stop"), ("run_stop", "the first one")):
+        for key, which in (
+            ("run_start", "the last one before the run_stop"),
+            ("run_stop", "the first one"),
+        ):
             if self.marks[key] > 1:
                 yield f"has {self.marks[key]} {key} lines; {which} counts"
         start = self.times.get("run_start", 0.0)
@@ -286,19 +308,30 @@ class _Reader:
             yield "its times may be in seconds; they are read as milliseconds"
 
     def _select_evaluations(self) -> tuple[Evaluation, ...]:
-        """Select the evaluations that are written or timed before the end of the run, in order of time.
+        """Select the evaluations that are written or timed before the end of the run, in order of
+        time.
 
-        Some logs write the last one behind the line that ends the run. Others evaluate stored models afterwards, and
-        write the results before that line with later times.
+        Some logs write the last one behind the line that ends the run. Others evaluate stored
+        models afterwards, and write the results before that line with later times.
         """
         if (stop := self.times.get("run_stop")) is None:
             return ()
-        within = (each for each in sorted(self.evaluations, key=lambda each: each[1]) if each[0] or each[1] <= stop)
-        return tuple(parsed for _, time_ms, text in within if (parsed := _parse_evaluation(text, time_ms)))
+        within = (
+            each
+            for each in sorted(self.evaluations, key=lambda each: each[1])
+            if each[0] or each[1] <= stop
+        )
+        return tuple(
+            parsed for _, time_ms, text in within if (parsed := _parse_evaluation(text, time_ms))
+        )
 
     def _describe_problem(self) -> str | None:
         if not self.lines:
-            return f"has the syntax of {self.old_syntax}" if self.old_syntax else "holds no :::MLLOG line"
+            return (
+                f"has the syntax of {self.old_syntax}"
+                if self.old_syntax
+                else "holds no :::MLLOG line"
+            )
         more = f" and {self.broken - MAX_NAMED} more" if self.broken > MAX_NAMED else ""
         return f"{'; '.join(self.named)}{more}" if self.broken else None
 
@@ -338,5 +371,7 @@ def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
     metadata, metric = line.metadata, line.metadata.get("metric")
     for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
-            return Evaluation(metric if isinstance(metric, str) else None, line.value, unit, float(count), time_ms)
+            return Evaluation(
+                metric if isinstance(metric, str) else None, line.value, unit, float(count), time_ms
+            )
     return None

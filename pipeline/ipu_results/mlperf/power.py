@@ -1,7 +1,8 @@
 """Read the power logs of one training run.
 
-The folder `power/<log without .txt>` of an entry has one `node_*.txt` per node and one `sw_*.txt` per switch. The rule
-is that of mlperf-logging's result summarizer: mean power between start and stop, times the conversion efficiency.
+The folder `power/<log without .txt>` of an entry has one `node_*.txt` per node and one `sw_*.txt`
+per switch. The rule is that of mlperf-logging's result summarizer: mean power between start and
+stop, times the conversion efficiency.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class RunPower:
 
 
 def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
-    """Add up the files of one run, given by name; a file that cannot be read leaves the power unknown."""
+    """Add up the files of one run, given by name; a file that cannot be read leaves the power
+    unknown.
+    """
     total, nodes = 0.0, 0
     for name, chunks in files:
         if not name.startswith((NODE, SWITCH)):
@@ -42,7 +45,10 @@ def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
 
 
 def measure_node(chunks: Iterable[bytes]) -> float:
-    """Return the mean power of a node in watts. Raises ValueError where the log does not give it, OSError."""
+    """Return the mean power of a node in watts.
+
+    Raises ValueError where the log does not give it, OSError.
+    """
     start = stop = previous = last = None
     joules_ms, efficiency = 0.0, 1.0
     for time_ms, key, value in sorted(_read_lines(chunks), key=lambda line: line[0]):
@@ -59,12 +65,16 @@ def measure_node(chunks: Iterable[bytes]) -> float:
         raise ValueError(f"has no {START}")
     end = last if stop is None else stop
     if end is None or end <= start:
-        raise ValueError(f"its {STOP} is not after its {START}" if stop is not None else f"has no {READING}")
+        raise ValueError(
+            f"its {STOP} is not after its {START}" if stop is not None else f"has no {READING}"
+        )
     return efficiency * joules_ms / (end - start)
 
 
 def estimate_switch(chunks: Iterable[bytes]) -> float:
-    """Return the estimated power of a switch in watts; 0 without an estimate, as in the official rule."""
+    """Return the estimated power of a switch in watts; 0 without an estimate, as in the official
+    rule.
+    """
     efficiency = 1.0
     for _, key, value in _read_lines(chunks):
         if key == EFFICIENCY:
@@ -79,7 +89,11 @@ def _read_lines(chunks: Iterable[bytes]) -> Iterator[tuple[float, str, Any]]:
     for _, block in split_blocks(chunks):
         for text in extract_marked(block):
             fields = parse_object(text)
-            yield _to_number(fields.get("time_ms"), "time_ms"), str(fields.get("key")), fields.get("value")
+            yield (
+                _to_number(fields.get("time_ms"), "time_ms"),
+                str(fields.get("key")),
+                fields.get("value"),
+            )
 
 
 def _to_number(value: Any, name: str) -> float:

@@ -1,7 +1,9 @@
-"""Find what the official reference needs to converge at a batch size, and the factor that follows for an entry.
+"""Find what the official reference needs to converge at a batch size, and the factor that follows
+for an entry.
 
-The rule is that of mlperf-logging's RCP checker since May 2024, whose factors the earlier rounds have as well: points
-that converge slower than their neighbours say are pruned, and between two points the mean is interpolated.
+The rule is that of mlperf-logging's RCP checker since May 2024, whose factors the earlier rounds
+have as well: points that converge slower than their neighbours say are pruned, and between two
+points the mean is interpolated.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ class ReferencePoint(NamedTuple):
 def prune_points(points: Sequence[ReferencePoint]) -> list[ReferencePoint]:
     """Return the points that serve as a reference, in order of batch size.
 
-    Those with smaller batches than the fastest one are pruned, then each that is slower than the line between its
-    neighbours. As in the checker, one that was passed is not looked at again.
+    Those with smaller batches than the fastest one are pruned, then each that is slower than the
+    line between its neighbours. As in the checker, one that was passed is not looked at again.
     """
     ordered = sorted(points)
     fastest = min(ordered, key=lambda point: point.mean)
@@ -44,7 +46,8 @@ def interpolate(batch: int, low: ReferencePoint, high: ReferencePoint) -> float:
 
 
 def find_reference(kept: Sequence[ReferencePoint], batch: int) -> tuple[float, str] | None:
-    """Return the mean at a batch size and how it was had; None above the largest batch of the pruned points.
+    """Return the mean at a batch size and how it was had; None above the largest batch of the
+    pruned points.
 
     Below the smallest batch its mean is the reference.
     """

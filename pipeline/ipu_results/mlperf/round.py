@@ -1,8 +1,9 @@
 """Score a whole round, and write the scores as flat records.
 
-Its entries are found from the paths, their logs are read in a pool of workers, and each entry is scored here. The
-records are the same in a table, CSV, JSON, Parquet and a data frame. A worker imports this module: what it does not
-need, such as pandas and tabulate, is imported where it is used.
+Its entries are found from the paths, their logs are read in a pool of workers, and each entry is
+scored here. The records are the same in a table, CSV, JSON, Parquet and a data frame. A worker
+imports this module: what it does not need, such as pandas and tabulate, is imported where it is
+used.
 """
 
 from __future__ import annotations
@@ -70,8 +71,14 @@ class ScoredRound:
 
 
 def is_single_archive(path: str) -> bool:
-    """Return whether `path` is read as one stream; `tar://…::…` reaches into an archive as into a folder."""
-    return has_archive_suffix(path) and not os.path.isdir(path) and ("::" not in path or os.path.exists(path))
+    """Return whether `path` is read as one stream; `tar://…::…` reaches into an archive as into a
+    folder.
+    """
+    return (
+        has_archive_suffix(path)
+        and not os.path.isdir(path)
+        and ("::" not in path or os.path.exists(path))
+    )
 
 
 def local_root(path: str) -> str | None:
@@ -91,17 +98,27 @@ def score_path(
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
-    """Score every entry under a folder or URL, or in a tar archive, which is read in one pass and without `pool`.
+    """Score every entry under a folder or URL, or in a tar archive, which is read in one pass and
+    without `pool`.
 
-    `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log, `progress` counts
-    entries or megabytes of an archive. `missing` are logs that are left out as if their content were absent; an entry
-    with such a log has no score. Raises UnrecognisedDocumentError without any entry, DocumentTooLargeError and
-    DamagedDocumentError for an archive, and what the pool raises.
+    `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log,
+    `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
+    their content were absent; an entry with such a log has no score. Raises
+    UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
+    an archive, and what the pool raises.
     """
     if not is_single_archive(path):
-        tree = open_tree(path) if _is_remote(path) else LocalTree(os.path.abspath(path) if path else path)
-        return score_tree(tree, pool, digests=digests, round_=round_, missing=missing, progress=progress)
-    contents = read_archive(path, open_file if _is_remote(path) else open_local, digests=digests, progress=progress)
+        tree = (
+            open_tree(path)
+            if _is_remote(path)
+            else LocalTree(os.path.abspath(path) if path else path)
+        )
+        return score_tree(
+            tree, pool, digests=digests, round_=round_, missing=missing, progress=progress
+        )
+    contents = read_archive(
+        path, open_file if _is_remote(path) else open_local, digests=digests, progress=progress
+    )
     rules, name = load_rules(), round_ or PurePosixPath(path).name
     inventory = take_inventory(contents.listing(), rules, name, missing)
     scored = []
@@ -135,13 +152,18 @@ def score_tree(
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
 
-def take_inventory(listing: Listing, rules: Rules, name: str, missing: Iterable[str] = ()) -> RoundInventory:
+def take_inventory(
+    listing: Listing, rules: Rules, name: str, missing: Iterable[str] = ()
+) -> RoundInventory:
     """Find the entries of a listing. Raises UnrecognisedDocumentError without any."""
     inventory = find_entries(listing.paths, rules, name, missing)
     findings = (*listing.findings, *inventory.findings)
     if not inventory.entries:
         reasons = "; ".join(str(finding) for finding in findings[:3])
-        message = f"has no entry <submitter>/results/<system>/<benchmark>{f' ({reasons})' if reasons else ''}"
+        message = (
+            "has no entry"
+            f" <submitter>/results/<system>/<benchmark>{f' ({reasons})' if reasons else ''}"
+        )
         raise UnrecognisedDocumentError(message, document=name)
     return RoundInventory(inventory.entries, findings)
 
@@ -149,7 +171,9 @@ def take_inventory(listing: Listing, rules: Rules, name: str, missing: Iterable[
 def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     """Read the logs of one entry, in whatever process."""
     paths = {name: f"{task.entry.full_path}/{name}" for name in task.entry.logs}
-    logs = {name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()}
+    logs = {
+        name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()
+    }
     return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
 
 
@@ -157,14 +181,20 @@ def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powe
     """Read the power of each log of an entry that has power logs, none for another entry."""
 
     def read_folder(folder: str) -> RunPower:
-        files = ((path.removeprefix(folder), path) for path in entry.power if path.startswith(folder))
-        return read_power((name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files)
+        files = (
+            (path.removeprefix(folder), path) for path in entry.power if path.startswith(folder)
+        )
+        return read_power(
+            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
+        )
 
     return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs} if entry.power else {}
 
 
 def _data_check(tasks: Iterable[EntryTask]) -> Callable[[], str] | None:
-    """Return a check for workers: one that does not see the data would find every log to be missing."""
+    """Return a check for workers: one that does not see the data would find every log to be
+    missing.
+    """
     task = next((task for task in tasks if task.entry.logs), None)
     return None if task is None else partial(_explain_unseen, task)
 
@@ -180,13 +210,24 @@ def _explain_unseen(task: EntryTask) -> str:
 
 
 def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
-    """Collect entries and findings; what holds for a system is said once, and not for each of its benchmarks."""
-    findings = [*inventory.findings, *(finding for scored in entries for finding in scored.findings)]
-    return ScoredRound(tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_logs(entries)])))
+    """Collect entries and findings; what holds for a system is said once, and not for each of its
+    benchmarks.
+    """
+    findings = [
+        *inventory.findings,
+        *(finding for scored in entries for finding in scored.findings),
+    ]
+    return ScoredRound(
+        tuple(entries), tuple(dict.fromkeys([*findings, *find_shared_logs(entries)]))
+    )
 
 
 def _score(
-    entry: Entry, logs: Logs, powers: Powers, small_file: Callable[[str], bytes | None], rules: Rules
+    entry: Entry,
+    logs: Logs,
+    powers: Powers,
+    small_file: Callable[[str], bytes | None],
+    rules: Rules,
 ) -> ScoredEntry:
     try:
         system = read_system(small_file(entry.system_path), rules)
@@ -196,7 +237,9 @@ def _score(
         return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
-        scored = score_entry(entry, logs, system, b"", rules, powers)  # no bytes hold no factor: it has no score
+        scored = score_entry(
+            entry, logs, system, b"", rules, powers
+        )  # no bytes hold no factor: it has no score
         return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))
 
 
@@ -210,24 +253,32 @@ def _is_remote(path: str) -> bool:
 
 Record = dict[str, Any]
 
-CITE = f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
+CITE = (
+    f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
+)
 MAIN_COLUMNS = tuple(
-    "round submitter division system benchmark accelerators accelerator framework n_runs n_success minutes path".split()
+    "round submitter division system benchmark accelerators accelerator framework n_runs n_success"
+    " minutes path".split()
 )
 COLUMNS = {
     "mlperf_entries": (
         *MAIN_COLUMNS,
-        *"submitter_folder logs_expected logs_present logs_missing no_score_reason availability status nodes".split(),
-        *"scaling_factor run_minutes_min run_minutes_max run_minutes_cv global_batch_size convergence_unit".split(),
+        *"submitter_folder logs_expected logs_present logs_missing no_score_reason availability"
+        " status nodes".split(),
+        *"scaling_factor run_minutes_min run_minutes_max run_minutes_cv global_batch_size"
+        " convergence_unit".split(),
         *"epochs_to_converge samples_to_converge tokens_to_converge quality_metric quality_target".split(),
-        *"quality_reached quality_check second_quality_metric second_quality_target second_quality_reached".split(),
-        *"host_processor host_processors_per_node operating_system other_software accelerator_memory".split(),
+        *"quality_reached quality_check second_quality_metric second_quality_target"
+        " second_quality_reached".split(),
+        *"host_processor host_processors_per_node operating_system other_software"
+        " accelerator_memory".split(),
         *"accelerator_memory_type accelerator_interconnect host_memory host_network hardware_notes".split(),
         *"software_notes energy_j".split(),
         *"system_path system_sha256 scaling_sha256 findings attribution".split(),
     ),
     "mlperf_runs": (
-        *"round path file minutes status counted reason init_minutes global_batch_size epochs samples tokens".split(),
+        *"round path file minutes status counted reason init_minutes global_batch_size epochs"
+        " samples tokens".split(),
         *"quality_reached second_quality_reached seed seeds energy_j lines sha256".split(),
         *"evaluations minutes_per_sample minutes_per_sample_error startup_minutes wait_minutes".split(),
         *"no_speed_reason findings".split(),
@@ -240,9 +291,14 @@ GENERATED = {
 
 
 def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
-    """Return one entry. Minutes are unrounded; per-run figures are as logged, without the scaling factor."""
+    """Return one entry.
+
+    Minutes are unrounded; per-run figures are as logged, without the scaling factor.
+    """
     entry, system, columns = scored.entry, scored.system, COLUMNS["mlperf_entries"]
-    named_alike = asdict(system) | {name: getattr(scored, name) for name in columns if hasattr(scored, name)}
+    named_alike = asdict(system) | {
+        name: getattr(scored, name) for name in columns if hasattr(scored, name)
+    }
     record = named_alike | {
         "round": entry.round,
         "submitter": system.submitter or entry.submitter,
@@ -253,7 +309,9 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
         "logs_present": len(entry.logs),
         "logs_missing": len(entry.missing),
         "no_score_reason": scored.reason,
-        "findings": summarise_findings(scored.scaling_factor, (run.findings for run in scored.runs)),
+        "findings": summarise_findings(
+            scored.scaling_factor, (run.findings for run in scored.runs)
+        ),
         "quality_check": scored.quality.check,
         "system_path": f"{entry.submitter}/systems/{entry.system}.json",
         "system_sha256": system.sha256,
@@ -295,13 +353,18 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     """
     if kind == "parquet":
         return _format_parquet(name, records)
-    from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415  (loads tabulate)
+    from ipu_results.ground.text import (  # noqa: PLC0415  (loads tabulate)
+        escape_unprintable,
+        format_records,
+    )
 
     columns, cite = COLUMNS[name], ""
     if kind == "table":
         columns = MAIN_COLUMNS if name == "mlperf_entries" else columns
         records, cite = _map_texts(records, escape_unprintable), f"\n{CITE}"
-    text = format_records(kind, columns, ([record[column] for column in columns] for record in records))
+    text = format_records(
+        kind, columns, ([record[column] for column in columns] for record in records)
+    )
     return f"{text}{cite}\n".encode(errors="backslashreplace")
 
 
@@ -323,7 +386,10 @@ def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
 
     types = arrow_schema(table(name))
     schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
-    rows, out = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema), BytesIO()
+    rows, out = (
+        pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema),
+        BytesIO(),
+    )
     pq.write_table(rows, out, compression="zstd")
     return out.getvalue()
 

@@ -1,7 +1,9 @@
-"""The rules of MLPerf Training, from `schema/vocabulary/mlperf.toml`, and what one run reached by them.
+"""The rules of MLPerf Training, from `schema/vocabulary/mlperf.toml`, and what one run reached by
+them.
 
-Logs count progress in different units under one name. By what each benchmark counts, it is measured how far a run
-trained until it converged, in samples, tokens and epochs, and what quality it reached.
+Logs count progress in different units under one name. By what each benchmark counts, it is measured
+how far a run trained until it converged, in samples, tokens and epochs, and what quality it
+reached.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ BETWEEN_FINDINGS = " | "  # the messages have semicolons
 REPOSITORY = "https://github.com/mlcommons/training_results_v{round}"
 NOT_VERIFIED = "computed from the logs by ipu-results, result not verified by MLCommons Association"
 REACHED, MISSED, NOT_CHECKED = "reached", "missed", "not checked"
-SIZE_TOLERANCE = 0.1  # a logged size of the training set that is further off is that of a part, such as one GPU's
+# a logged size of the training set that is further off is that of a part, such as one GPU's
+SIZE_TOLERANCE = 0.1
 MIN_BERT_SAMPLES = 100_000  # no BERT run ends before; smaller counts are steps or evaluations
 
 Progress = tuple[str, float]  # unit and count
@@ -32,10 +35,11 @@ Values = tuple[float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class QualityTarget:
-    """The quality at which training may stop in the closed division, from a round and a batch size on.
+    """The quality at which training may stop in the closed division, from a round and a batch size
+    on.
 
-    A value is reached between `target` and `bound`, the latter excluded; without a bound, higher is better. `key` is
-    the name of the value among several.
+    A value is reached between `target` and `bound`, the latter excluded; without a bound, higher is
+    better. `key` is the name of the value among several.
     """
 
     metric: str
@@ -50,17 +54,22 @@ class QualityTarget:
         return self.bound > self.target
 
     def is_reached(self, value: float) -> bool:
-        return self.target <= value < self.bound if self.is_higher_better else self.bound < value <= self.target
+        return (
+            self.target <= value < self.bound
+            if self.is_higher_better
+            else self.bound < value <= self.target
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark: `runs` is the number of logs that the rules require, None where unknown.
 
-    `drop` fastest and as many slowest runs are excluded from the mean. `counts` is what its logs call epochs: epochs,
-    samples or tokens, the latter in sequences of `sequence_length`. An epoch has `epoch_samples`, each number from a
-    round on, or what the log says where `logs_epoch_samples`; the count of the first one starts at `first_epoch`. A
-    count above `max_epochs` is one of `above_max_epochs`. `targets` are those of quality.
+    `drop` fastest and as many slowest runs are excluded from the mean. `counts` is what its logs
+    call epochs: epochs, samples or tokens, the latter in sequences of `sequence_length`. An epoch
+    has `epoch_samples`, each number from a round on, or what the log says where
+    `logs_epoch_samples`; the count of the first one starts at `first_epoch`. A count above
+    `max_epochs` is one of `above_max_epochs`. `targets` are those of quality.
     """
 
     name: str
@@ -78,7 +87,11 @@ class Benchmark:
 
     def epoch_samples_in(self, round_: str | None) -> float | None:
         """Return the samples of an epoch in a round, None where unknown."""
-        sizes = [samples for samples, first_round in self.epoch_samples if _has_begun(first_round, round_)]
+        sizes = [
+            samples
+            for samples, first_round in self.epoch_samples
+            if _has_begun(first_round, round_)
+        ]
         return sizes[-1] if sizes else None
 
     def targets_in(self, round_: str | None, batch: int | None) -> tuple[QualityTarget, ...]:
@@ -136,17 +149,33 @@ class Rules:
         return self.init_limit_minutes[division or CLOSED]
 
     def find_comparable(self, benchmark: str, round_: str) -> ComparableRounds | None:
-        """Return the rounds that a round's results may be compared with; None where no source names any."""
+        """Return the rounds that a round's results may be compared with; None where no source names
+        any.
+        """
         of_benchmark = (block for block in self.comparable if block.benchmark == benchmark)
-        spans = ((block, round_key(block.first_round), round_key(block.last_round)) for block in of_benchmark)
-        return next((block for block, first, last in spans if first <= round_key(round_) <= last), None)
+        spans = (
+            (block, round_key(block.first_round), round_key(block.last_round))
+            for block in of_benchmark
+        )
+        return next(
+            (block for block, first, last in spans if first <= round_key(round_) <= last), None
+        )
 
     def find_other_suite(self, names: Iterable[str]) -> str | None:
-        """Return the MLPerf suite that benchmark folders belong to if it is another one than Training."""
+        """Return the MLPerf suite that benchmark folders belong to if it is another one than
+        Training.
+        """
         folders = set(names)
         if folders & self.benchmarks.keys() - self.shared_names:
             return None
-        return next((suite for suite, known in self.other_suites.items() if folders & known - self.shared_names), None)
+        return next(
+            (
+                suite
+                for suite, known in self.other_suites.items()
+                if folders & known - self.shared_names
+            ),
+            None,
+        )
 
     @cached_property
     def shared_names(self) -> frozenset[str]:
@@ -155,7 +184,9 @@ class Rules:
 
 
 def _has_begun(first: str | None, round_: str | None) -> bool:
-    """Return whether what began in a round holds in another one; in an unknown round the newest holds."""
+    """Return whether what began in a round holds in another one; in an unknown round the newest
+    holds.
+    """
     return first is None or round_ is None or round_key(first) <= round_key(round_)
 
 
@@ -196,7 +227,9 @@ def _read_benchmarks(
             name,
             **fields,
             targets=tuple(QualityTarget(**target) for target in by_target[name]),
-            epoch_samples=tuple((size["samples"], size.get("first_round")) for size in by_size[name]),
+            epoch_samples=tuple(
+                (size["samples"], size.get("first_round")) for size in by_size[name]
+            ),
         )
         benchmarks.update(dict.fromkeys([name, *entry.get("spellings", ())], benchmark))
     return benchmarks
@@ -206,12 +239,16 @@ def _group_by_benchmark(entries: Iterable[Mapping[str, Any]]) -> Mapping[str, li
     """Group entries by their benchmark, without what only documents them."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for entry in entries:
-        groups[entry["benchmark"]].append({key: entry[key] for key in entry if key not in {"benchmark", "source"}})
+        groups[entry["benchmark"]].append(
+            {key: entry[key] for key in entry if key not in {"benchmark", "source"}}
+        )
     return groups
 
 
 def _map_spellings(entries: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    return {spelling: name for name, spellings in entries.items() for spelling in [name, *spellings]}
+    return {
+        spelling: name for name, spellings in entries.items() for spelling in [name, *spellings]
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +276,8 @@ def measure_run(log: Log, benchmark: Benchmark, round_: str | None) -> tuple[Con
     passed = [point for point in points if _is_reached(targets, point[1])]
     if not points:
         return Convergence(), Quality()
-    # Evaluations of stored models go on after the target was reached; the first that reached it counts.
+    # Evaluations of stored models go on after the target was reached; the first that reached it
+    # counts.
     names_metrics = log.evaluations[-1].metric is not None
     if names_metrics and not passed:
         return Convergence(), Quality(MISSED, points[-1][1])
@@ -252,11 +290,18 @@ def measure_run(log: Log, benchmark: Benchmark, round_: str | None) -> tuple[Con
     return _convert(progress, log, benchmark, round_), Quality(check, values)
 
 
-def _list_points(evaluations: Sequence[Evaluation], targets: Sequence[QualityTarget]) -> list[tuple[Progress, Values]]:
-    """Return progress and the targets' values; evaluations that name metrics are joined on progress."""
+def _list_points(
+    evaluations: Sequence[Evaluation], targets: Sequence[QualityTarget]
+) -> list[tuple[Progress, Values]]:
+    """Return progress and the targets' values; evaluations that name metrics are joined on
+    progress.
+    """
     if not evaluations or evaluations[-1].metric is None:
         return [
-            ((each.unit, each.count), tuple(_pick_value(each.value, target.key) for target in targets))
+            (
+                (each.unit, each.count),
+                tuple(_pick_value(each.value, target.key) for target in targets),
+            )
             for each in evaluations
         ]
     joined: dict[Progress, dict[str, Any]] = {}
@@ -276,7 +321,8 @@ def _pick_value(value: Any, key: str | None) -> float | None:
 
 def _is_reached(targets: Sequence[QualityTarget], values: Sequence[float | None]) -> bool:
     return bool(targets) and all(
-        value is not None and target.is_reached(value) for target, value in zip(targets, values, strict=True)
+        value is not None and target.is_reached(value)
+        for target, value in zip(targets, values, strict=True)
     )
 
 
@@ -288,7 +334,9 @@ def _convert(progress: Progress, log: Log, benchmark: Benchmark, round_: str | N
     if unit == "steps":
         return Convergence(unit, samples=_multiply(count, log.global_batch_size))
     if benchmark.counts == "tokens":
-        return Convergence("tokens", tokens=count, samples=_divide(count, benchmark.sequence_length))
+        return Convergence(
+            "tokens", tokens=count, samples=_divide(count, benchmark.sequence_length)
+        )
     if benchmark.counts == "samples":
         return _convert_bert(count, log)
     size = benchmark.epoch_samples_in(round_)
@@ -296,24 +344,41 @@ def _convert(progress: Progress, log: Log, benchmark: Benchmark, round_: str | N
         if benchmark.above_max_epochs == "samples":
             return Convergence("samples", samples=count, epochs=_divide(count, size))
         return Convergence(benchmark.above_max_epochs)
-    per_epoch = _choose_epoch_size(log.train_samples, size) if benchmark.logs_epoch_samples else size
-    return Convergence("epochs", epochs=count, samples=_multiply(count - benchmark.first_epoch, per_epoch))
+    per_epoch = (
+        _choose_epoch_size(log.train_samples, size) if benchmark.logs_epoch_samples else size
+    )
+    return Convergence(
+        "epochs", epochs=count, samples=_multiply(count - benchmark.first_epoch, per_epoch)
+    )
 
 
 def _convert_bert(count: float, log: Log) -> Convergence:
-    """Convert a count of BERT: samples, or steps or evaluations with the samples in the last lines of the log."""
+    """Convert a count of BERT: samples, or steps or evaluations with the samples in the last lines
+    of the log.
+    """
     batch, trained = log.global_batch_size or 1, log.train_samples
     if count >= MIN_BERT_SAMPLES:
         return Convergence("samples", samples=count)
-    if count > 1 and trained is not None and log.planned_steps is not None and trained == log.planned_steps * batch:
+    if (
+        count > 1
+        and trained is not None
+        and log.planned_steps is not None
+        and trained == log.planned_steps * batch
+    ):
         # What the log calls samples is the length of the schedule, and not how far this run came.
         is_steps = count * batch >= MIN_BERT_SAMPLES
-        return Convergence("steps", samples=count * batch) if is_steps else Convergence("evaluations")
-    return Convergence("evaluations", samples=trained if trained is not None and trained > batch else None)
+        return (
+            Convergence("steps", samples=count * batch) if is_steps else Convergence("evaluations")
+        )
+    return Convergence(
+        "evaluations", samples=trained if trained is not None and trained > batch else None
+    )
 
 
 def _choose_epoch_size(logged: float | None, size: float | None) -> float | None:
-    """Return the logged size of the training set, but its known size where the logged one is that of a part."""
+    """Return the logged size of the training set, but its known size where the logged one is that
+    of a part.
+    """
     if logged is None or size is None:
         return logged
     return logged if abs(logged - size) <= SIZE_TOLERANCE * size else size
@@ -328,7 +393,8 @@ def _divide(count: float, divisor: float | None) -> float | None:
 
 
 def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | None:
-    """Return the mean without the `drop` smallest and largest values; each of `missing` counts as one of the largest.
+    """Return the mean without the `drop` smallest and largest values; each of `missing` counts as
+    one of the largest.
 
     None where more are missing than are dropped, or nothing is left.
     """
@@ -340,25 +406,37 @@ def olympic_mean(values: Sequence[float], missing: int, drop: int) -> float | No
 
 def explain_factor(factor: float | None) -> str | None:
     """Describe what is odd about a scaling factor."""
-    return f"scaling_factor is {factor:g}: the rules have none below 1" if factor is not None and factor < 1 else None
+    return (
+        f"scaling_factor is {factor:g}: the rules have none below 1"
+        if factor is not None and factor < 1
+        else None
+    )
 
 
 def summarise_findings(factor: float | None, runs: Iterable[Iterable[str]]) -> str | None:
     """Describe what is odd about the scaling factor and the runs of an entry, each message once."""
     counts = Counter(message for findings in runs for message in findings)
-    messages = [f"{message} ({count} runs)" if count > 1 else message for message, count in counts.items()]
+    messages = [
+        f"{message} ({count} runs)" if count > 1 else message for message, count in counts.items()
+    ]
     below_one = explain_factor(factor)
     return BETWEEN_FINDINGS.join([below_one, *messages] if below_one else messages) or None
 
 
-def format_attribution(entry: Mapping[str, Any], mlperf_id: str | None, retrieved: date | None) -> str:
+def format_attribution(
+    entry: Mapping[str, Any], mlperf_id: str | None, retrieved: date | None
+) -> str:
     """Describe how to cite an entry with all that MLCommons requires.
 
-    `entry` has the columns of `mlperf_entries`; `mlperf_id` includes its confidence, as `2.0-2047 (printed)`.
+    `entry` has the columns of `mlperf_entries`; `mlperf_id` includes its confidence, as `2.0-2047
+    (printed)`.
     """
     round_ = entry["round"]
     where = REPOSITORY.format(round=round_) if round_ else "the official results"
-    what = f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'} {entry['benchmark']}"
+    what = (
+        f"MLPerf Training v{round_ or ' unknown'} {entry['division'] or 'division unknown'}"
+        f" {entry['benchmark']}"
+    )
     day = f"retrieved {retrieved}" if retrieved else "day of retrieval not known"
     id_ = f"MLPerf ID {mlperf_id or 'not known'}"
     return f"{what}, {entry['submitter']}, {where}, {entry['path']}; {id_}; {day}; {NOT_VERIFIED}"

@@ -44,7 +44,9 @@ NO_POWER: Mapping[str, RunPower] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One log file of an entry. `reason` is why it does not count, None where it counts; `energy_j` is in joules.
+    """One log file of an entry.
+
+    `reason` is why it does not count, None where it counts; `energy_j` is in joules.
 
     `findings` are what is odd about it, whether it counts or not.
     """
@@ -134,7 +136,9 @@ def score_entry(
         reason=reason,
         run_minutes_min=min(minutes, default=None),
         run_minutes_max=max(minutes, default=None),
-        run_minutes_cv=stdev(minutes) / fmean(minutes) if len(minutes) > 1 and fmean(minutes) else None,
+        run_minutes_cv=(
+            stdev(minutes) / fmean(minutes) if len(minutes) > 1 and fmean(minutes) else None
+        ),
         global_batch_size=sizes[0] if len(sizes) == 1 else None,
         epochs_to_converge=average([each.epochs for each in progress]),
         samples_to_converge=average([each.samples for each in progress]),
@@ -144,33 +148,50 @@ def score_entry(
         quality=_find_worst_quality(counted, targets),
         logs_expected=benchmark.runs,
         energy_j=_average_energy(counted, missing, factor, benchmark.drop),
-        findings=tuple(_list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers)),
+        findings=tuple(
+            _list_findings(entry, runs, system, scaling_finding, benchmark, sizes, powers)
+        ),
     )
 
 
-def _find_worst_quality(counted: Sequence[TrainingRun], targets: Sequence[QualityTarget]) -> Quality:
+def _find_worst_quality(
+    counted: Sequence[TrainingRun], targets: Sequence[QualityTarget]
+) -> Quality:
     """Return the worst value of each target over the counted runs, and the worst verdict."""
     checks = {run.quality.check for run in counted}
     check = next((each for each in (MISSED, NOT_CHECKED, REACHED) if each in checks), NOT_CHECKED)
     values = []
     for index, target in enumerate(targets):
-        reached = [run.quality.values[index] if len(run.quality.values) > index else None for run in counted]
+        reached = [
+            run.quality.values[index] if len(run.quality.values) > index else None
+            for run in counted
+        ]
         known = [value for value in reached if value is not None]
         worst = (min if target.is_higher_better else max)(known, default=None)
         values.append(worst if len(known) == len(reached) else None)
     return Quality(check, tuple(values))
 
 
-def _average_energy(counted: Sequence[TrainingRun], missing: int, factor: float | None, drop: int) -> float | None:
-    """Return the energy of an entry: the mean over the runs that its minutes are the mean of, scaled as these."""
+def _average_energy(
+    counted: Sequence[TrainingRun], missing: int, factor: float | None, drop: int
+) -> float | None:
+    """Return the energy of an entry: the mean over the runs that its minutes are the mean of,
+    scaled as these.
+    """
     ordered = sorted(counted, key=lambda run: run.log.minutes or 0)
     kept = ordered[drop : len(ordered) - (drop - missing)] if missing <= drop else []
     energies = [run.energy_j for run in kept if run.energy_j is not None]
-    return fsum(energies) / len(kept) * factor if kept and len(energies) == len(kept) and factor else None
+    return (
+        fsum(energies) / len(kept) * factor
+        if kept and len(energies) == len(kept) and factor
+        else None
+    )
 
 
 def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
-    """Yield a finding for each entry with a log that was handed in twice; without digests none is found."""
+    """Yield a finding for each entry with a log that was handed in twice; without digests none is
+    found.
+    """
     places: dict[str, list[tuple[Entry, str]]] = defaultdict(list)
     for scored in entries:
         for run in scored.runs:
@@ -188,24 +209,44 @@ def find_shared_logs(entries: Iterable[ScoredEntry]) -> Iterable[FileFinding]:
     for entry, names in repeated.items():
         yield FileFinding(entry.full_path, f"has {len(names)} logs twice: {', '.join(names)}")
     for (entry, first), count in shared.items():
-        yield FileFinding(entry.full_path, f"{count} of its logs are also those of {first.full_path}")
+        yield FileFinding(
+            entry.full_path, f"{count} of its logs are also those of {first.full_path}"
+        )
 
 
 def read_scaling_factor(data: bytes | None) -> tuple[float | None, str | None]:
-    """Return the factor of a scaling.json, 1 without such a file, None and a finding where it cannot be read."""
+    """Return the factor of a scaling.json, 1 without such a file, None and a finding where it
+    cannot be read.
+    """
     if data is None:
         return 1.0, None
     try:
         factor = json.loads(data)["scaling_factor"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None, "has no scaling_factor; the entry has no score"
-    if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < MAX_FACTOR:
-        return None, f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}; the entry has no score"
+    if (
+        isinstance(factor, bool)
+        or not isinstance(factor, (int, float))
+        or not 0 < factor < MAX_FACTOR
+    ):
+        return (
+            None,
+            (
+                f"scaling_factor is not a number from 0 to {MAX_FACTOR:,}: {factor!r}; the entry"
+                " has no score"
+            ),
+        )
     return float(factor), explain_factor(factor)
 
 
 def _judge_run(
-    round_: str | None, benchmark: Benchmark, division: str | None, rules: Rules, file: str, log: Log, power: RunPower
+    round_: str | None,
+    benchmark: Benchmark,
+    division: str | None,
+    rules: Rules,
+    file: str,
+    log: Log,
+    power: RunPower,
 ) -> TrainingRun:
     convergence, quality = measure_run(log, benchmark, round_)
     reason = explain_not_counted(log, rules.init_limit(division)) or _explain_missed(
@@ -225,15 +266,26 @@ def _judge_run(
 
 
 def explain_not_counted(log: Log, limit: float) -> str | None:
-    """Return why a run does not count, None where it does. `limit` is that of the initialisation, in minutes."""
+    """Return why a run does not count, None where it does.
+
+    `limit` is that of the initialisation, in minutes.
+    """
     if log.problem is not None:
         return log.problem
     if log.status is None and log.minutes is None and log.stop_ms is None:
-        return "has no run_start and no run_stop" if log.start_ms is None else "has run_start and no run_stop"
+        return (
+            "has no run_start and no run_stop"
+            if log.start_ms is None
+            else "has run_start and no run_stop"
+        )
     if log.status is None and log.minutes is None:
         return "has no run_start before its run_stop"
     if log.status != SUCCESS:
-        return f"its status is {log.status}" if log.status is not None else "its run_stop has no status"
+        return (
+            f"its status is {log.status}"
+            if log.status is not None
+            else "its run_stop has no status"
+        )
     if log.minutes is None:
         return "has no run_start before its run_stop"
     if log.minutes <= 0:
@@ -248,12 +300,15 @@ def explain_not_counted(log: Log, limit: float) -> str | None:
 def _explain_missed(
     log: Log, benchmark: Benchmark, division: str | None, quality: Quality, round_: str | None
 ) -> str | None:
-    """Return why a run of the closed division missed the quality target, None where it did not or is not checked."""
+    """Return why a run of the closed division missed the quality target, None where it did not or
+    is not checked.
+    """
     if quality.check != MISSED or division != CLOSED:
         return None
     targets = benchmark.targets_in(round_, log.global_batch_size)
     shown = [
-        f"{target.metric} {'none' if value is None else f'{value:g}'}, the target is {target.target:g}"
+        f"{target.metric} {'none' if value is None else f'{value:g}'}, the target is"
+        f" {target.target:g}"
         for target, value in zip(targets, quality.values, strict=True)
     ]
     return f"did not reach the quality target: {'; '.join(shown)}"
@@ -301,7 +356,9 @@ def _list_findings(
     elif not runs:
         yield FileFinding(entry.full_path, "has no logs")
     elif benchmark.runs is not None and len(runs) != benchmark.runs:
-        yield FileFinding(entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}")
+        yield FileFinding(
+            entry.full_path, f"has {len(runs)} logs, the rules require {benchmark.runs}"
+        )
     elif benchmark.runs is None:
         yield FileFinding(entry.full_path, "is not a known benchmark; scored by the common rule")
     for run in runs:
@@ -311,6 +368,10 @@ def _list_findings(
             yield FileFinding(path, f"does not count: {run.reason}")
     for file, power in powers.items():
         if power.problem:
-            yield FileFinding(f"{entry.full_path}/{file}", f"its energy is unknown: {power.problem}")
+            yield FileFinding(
+                f"{entry.full_path}/{file}", f"its energy is unknown: {power.problem}"
+            )
     if len(sizes) > 1:
-        yield FileFinding(entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}")
+        yield FileFinding(
+            entry.full_path, f"its runs differ in global batch size: {', '.join(map(str, sizes))}"
+        )

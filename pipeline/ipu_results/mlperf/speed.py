@@ -1,9 +1,10 @@
 """Separate how fast a run trained from how soon it converged, by the evaluations in its log.
 
-A run's minutes are `startup_minutes + minutes_per_sample * samples + wait_minutes`, exactly, where `samples` are those
-at convergence. The time between two evaluations is a sum over the samples between them. If these are alike and
-independent, its mean and its variance are proportional to their number, and the best linear unbiased estimate of the
-slope is the time from the first to the last evaluation over the samples between them.
+A run's minutes are `startup_minutes + minutes_per_sample * samples + wait_minutes`, exactly, where
+`samples` are those at convergence. The time between two evaluations is a sum over the samples
+between them. If these are alike and independent, its mean and its variance are proportional to
+their number, and the best linear unbiased estimate of the slope is the time from the first to the
+last evaluation over the samples between them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from itertools import pairwise
 from ipu_results.mlperf.log import MS_PER_MINUTE, Evaluation, Log
 from ipu_results.mlperf.rules import Convergence
 
-MAX_LATE_MS = 1_000  # by which the last evaluation may be timed after the run_stop that another process writes
-# The slope over the minutes per sample from the start to the last evaluation. In the record it is 0.36 to 1.25, apart
-# from runs that evaluate stored models after training (below 0.1) and runs whose counts begin before (above 8).
+# by which the last evaluation may be timed after the run_stop that another process writes
+MAX_LATE_MS = 1_000
+# The slope over the minutes per sample from the start to the last evaluation. In the record it is
+# 0.36 to 1.25, apart from runs that evaluate stored models after training (below 0.1) and runs
+# whose counts begin before (above 8).
 MIN_SHARE, MAX_SHARE = 0.2, 2.0
 
 Point = tuple[float, float]  # samples, and milliseconds since the start
@@ -28,9 +31,10 @@ Point = tuple[float, float]  # samples, and milliseconds since the start
 class Speed:
     """The parts of one run's minutes; None where `no_speed_reason` says why.
 
-    `evaluations` are the points at which the run was evaluated. `minutes_per_sample` includes the evaluations, and has
-    its standard error with three of them. `startup_minutes` are those up to the first one beyond what its samples
-    take, `wait_minutes` those from the last one to the end of the run.
+    `evaluations` are the points at which the run was evaluated. `minutes_per_sample` includes the
+    evaluations, and has its standard error with three of them. `startup_minutes` are those up to
+    the first one beyond what its samples take, `wait_minutes` those from the last one to the end of
+    the run.
     """
 
     evaluations: int = 0
@@ -86,7 +90,9 @@ def measure_speed(log: Log, convergence: Convergence, first_epoch: int) -> Speed
 def _list_points(
     times: dict[float, float], last: Evaluation, convergence: Convergence, first_epoch: int
 ) -> list[Point] | None:
-    """Return the points in samples; None where the count of the last evaluation is not proportional to them."""
+    """Return the points in samples; None where the count of the last evaluation is not proportional
+    to them.
+    """
     before = first_epoch if convergence.unit == "epochs" else 0
     if convergence.samples is None or convergence.unit == "evaluations" or last.count <= before:
         return None
@@ -95,11 +101,15 @@ def _list_points(
 
 
 def estimate_error(points: Sequence[Point]) -> float | None:
-    """Return the standard error of the slope from the first to the last point; None with fewer than three points."""
+    """Return the standard error of the slope from the first to the last point; None with fewer than
+    three points.
+    """
     steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(points)]
     if len(steps) == 1:
         return None
     samples = math.fsum(samples for samples, _ in steps)
     slope = math.fsum(time_ms for _, time_ms in steps) / samples
-    variance = math.fsum((time_ms - slope * done) ** 2 / done for done, time_ms in steps) / (len(steps) - 1)
+    variance = math.fsum((time_ms - slope * done) ** 2 / done for done, time_ms in steps) / (
+        len(steps) - 1
+    )
     return math.sqrt(variance / samples)

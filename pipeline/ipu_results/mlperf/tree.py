@@ -1,7 +1,8 @@
-"""List and read a results checkout: a local folder, or any URL that fsspec knows, such as object storage.
+"""List and read a results checkout: a local folder, or any URL that fsspec knows, such as object
+storage.
 
-Only what the layout names is read, and no link out of the folder is followed. A local folder is read without fsspec,
-which is an extra and follows every link.
+Only what the layout names is read, and no link out of the folder is followed. A local folder is
+read without fsspec, which is an extra and follows every link.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from ipu_results.mlperf.log import CHUNK
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
 
-ListNames = Callable[[str, bool, str], list[str]]  # of a path, whether folders or else files, and their suffix
+ListNames = Callable[
+    [str, bool, str], list[str]
+]  # of a path, whether folders or else files, and their suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,9 @@ class Listing:
 
 
 class Tree(Protocol):
-    """A folder of results, here or elsewhere; another process to which it is sent reads the same files."""
+    """A folder of results, here or elsewhere; another process to which it is sent reads the same
+    files.
+    """
 
     @property
     def name(self) -> str:
@@ -47,7 +52,10 @@ class Tree(Protocol):
         ...
 
     def listing(self) -> Listing:
-        """List the round. Raises UnrecognisedDocumentError for what is not a folder, and one submitter's folder."""
+        """List the round.
+
+        Raises UnrecognisedDocumentError for what is not a folder, and one submitter's folder.
+        """
         ...
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -56,7 +64,10 @@ class Tree(Protocol):
 
 
 def open_tree(url: str) -> Tree:
-    """Return the tree at a URL, a LocalTree for a local one. Raises MissingExtraError, UnrecognisedDocumentError."""
+    """Return the tree at a URL, a LocalTree for a local one.
+
+    Raises MissingExtraError, UnrecognisedDocumentError.
+    """
     files, root = connect_url(url)
     return LocalTree(root) if getattr(files, "local_file", False) else RemoteTree(url)
 
@@ -68,7 +79,10 @@ def open_file(url: str) -> BinaryIO:
 
 
 def read_small_file(tree: Tree, path: str) -> bytes | None:
-    """Return the bytes of a file, None without such a file. Raises OSError, DocumentTooLargeError."""
+    """Return the bytes of a file, None without such a file.
+
+    Raises OSError, DocumentTooLargeError.
+    """
     data = b""
     try:
         with closing(tree.chunks(path)) as chunks:  # type: ignore[type-var]
@@ -83,7 +97,9 @@ def read_small_file(tree: Tree, path: str) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTree:
-    """Only the URL is sent to another process, so a `memory://` URL, which one process alone sees, cannot be sent."""
+    """Only the URL is sent to another process, so a `memory://` URL, which one process alone sees,
+    cannot be sent.
+    """
 
     url: str
 
@@ -96,7 +112,9 @@ class RemoteTree:
         try:
             is_folder = files.isdir(root)
         except Exception as error:
-            raise UnrecognisedDocumentError(f"cannot be read: {describe_error(error)}", document=self.url) from error
+            raise UnrecognisedDocumentError(
+                f"cannot be read: {describe_error(error)}", document=self.url
+            ) from error
         if not is_folder:
             raise UnrecognisedDocumentError("is not a folder", document=self.url)
         findings: list[FileFinding] = []
@@ -104,7 +122,9 @@ class RemoteTree:
 
     def chunks(self, path: str) -> Iterator[bytes]:
         files, root = connect_url(self.url)
-        with closing(call_remote(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))) as file:
+        with closing(
+            call_remote(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))
+        ) as file:
             while chunk := call_remote(lambda: file.read(CHUNK)):
                 yield chunk
 
@@ -124,7 +144,10 @@ def _list_remote(
     except Exception as error:
         findings.append(FileFinding(path or ".", f"cannot be listed: {describe_error(error)}"))
         return []
-    kinds = {str(item["name"]).strip("/"): "other" if item.get("islink") else item.get("type") for item in listed}
+    kinds = {
+        str(item["name"]).strip("/"): "other" if item.get("islink") else item.get("type")
+        for item in listed
+    }
     kinds.pop(folder.strip("/"), None)  # object storage lists a folder as one of its own names
     names = []
     for full, kind in sorted(kinds.items()):
@@ -132,7 +155,9 @@ def _list_remote(
         if kind == ("directory" if folders else "file") and name.endswith(suffix):
             names.append(name)
         elif kind not in ("file", "directory") and not folders and name.endswith(suffix):
-            findings.append(FileFinding(join_path(path, name), "is a link or not a regular file; not read"))
+            findings.append(
+                FileFinding(join_path(path, name), "is a link or not a regular file; not read")
+            )
     return names
 
 
@@ -161,8 +186,14 @@ class LocalTree:
 def _explain_no_folder(path: str) -> str:
     if path.endswith((os.sep + "-", ".zip")):
         what = "standard input" if path.endswith("-") else "a zip archive"
-        return f"{what} cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"
-    return "is a file that is not a tar archive; pass a folder" if os.path.exists(path) else "does not exist"
+        return (
+            f"{what} cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"
+        )
+    return (
+        "is a file that is not a tar archive; pass a folder"
+        if os.path.exists(path)
+        else "does not exist"
+    )
 
 
 def _open(root: str, path: str) -> FileIO:
@@ -187,7 +218,9 @@ def _resolve(root: str, path: str) -> str:
     return os.path.realpath(full)
 
 
-_resolve_folder = lru_cache(maxsize=64)(_resolve)  # the logs of an entry are read one after the other
+_resolve_folder = lru_cache(maxsize=64)(
+    _resolve
+)  # the logs of an entry are read one after the other
 
 
 def _is_within(root: str, full: str) -> bool:
@@ -195,7 +228,9 @@ def _is_within(root: str, full: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-def _list_local(root: str, findings: list[FileFinding], path: str, folders: bool, suffix: str) -> list[str]:
+def _list_local(
+    root: str, findings: list[FileFinding], path: str, folders: bool, suffix: str
+) -> list[str]:
     names = []
     try:
         with os.scandir(os.path.join(root, path)) as entries:
@@ -213,7 +248,8 @@ def _list_local(root: str, findings: list[FileFinding], path: str, folders: bool
 def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool, str | None]:
     """Return whether a name is listed, and what is wrong with it.
 
-    Files that cannot be read are listed, since reading shows why; links to folders out of the tree are not.
+    Files that cannot be read are listed, since reading shows why; links to folders out of the tree
+    are not.
     """
     is_link = entry.is_symlink()
     is_folder = os.path.isdir(entry.path) if is_link else entry.is_dir()
@@ -227,12 +263,15 @@ def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool
 def walk(root: str, list_names: ListNames, findings: list[FileFinding]) -> Listing:
     """List what the layout names and no more: a checkout also holds the submitters' code.
 
-    `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one submitter.
+    `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one
+    submitter.
     """
     paths: list[str] = []
     top = list_names("", True, "")
     if set(PARTS) <= set(top):
-        raise UnrecognisedDocumentError("is the folder of one submitter; pass the one above it", document=root)
+        raise UnrecognisedDocumentError(
+            "is the folder of one submitter; pass the one above it", document=root
+        )
     for name in top:
         inner = list_names(name, True, "")
         if not _add_submitter(name, inner, paths, list_names):
@@ -246,7 +285,9 @@ def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: Li
     """Add one submitter's results and systems; return False where the folder is not a submitter's."""
 
     def add_folder(folder: str, depth: int) -> None:
-        """Add a folder of results: its depth is 1 for a system, 2 for a benchmark, 4 for the power logs of a run."""
+        """Add a folder of results: its depth is 1 for a system, 2 for a benchmark, 4 for the power
+        logs of a run.
+        """
         if depth < 3:
             paths.append(f"{folder}/")
         if depth > 0:
@@ -259,5 +300,7 @@ def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: Li
         add_folder(f"{path}/results", 0)
     if "systems" in inner:
         paths.append(f"{path}/systems/")
-        paths += [f"{path}/systems/{name}" for name in list_names(f"{path}/systems", False, ".json")]
+        paths += [
+            f"{path}/systems/{name}" for name in list_names(f"{path}/systems", False, ".json")
+        ]
     return not set(PARTS).isdisjoint(inner)

@@ -11,16 +11,32 @@ from ipu_results.networks.builder import DATA_INPUTS, GraphBuilder, WeightGenera
 from ipu_results.networks.text import TEXTS
 from ipu_results.networks.vision import IMAGES
 
-__all__ = ["ALL_NAMES", "DEFAULT", "IMAGES", "NAMES", "SEQUENCE", "TEXTS", "build", "count_parameters"]
+__all__ = [
+    "ALL_NAMES",
+    "DEFAULT",
+    "IMAGES",
+    "NAMES",
+    "SEQUENCE",
+    "TEXTS",
+    "build",
+    "count_parameters",
+]
 
 DEFAULT = "resnext101-32x4d"
 ALL_NAMES = (*IMAGES, *TEXTS)
 # For predictions of training alone: no rule and no inference row is about them.
-TRAINING_NAMES = ("efficientnet-b4-g16", "vit-base", "unet", *(name for name in TEXTS if name.startswith("gpt2")))
+TRAINING_NAMES = (
+    "efficientnet-b4-g16",
+    "vit-base",
+    "unet",
+    *(name for name in TEXTS if name.startswith("gpt2")),
+)
 TRAINING_NAMES += tuple(name for name in TEXTS if "pretraining" in name or name.endswith("-split"))
 NAMES = tuple(name for name in ALL_NAMES if name not in TRAINING_NAMES)
-FOLDED = "-folded"  # ends the names of networks whose batch-norms are in the convolutions, as inference runs them
-SEQUENCE = 128  # tokens; the public configurations of BERT at inference and in the first phase of its training
+# ends the names of networks whose batch-norms are in the convolutions, as inference runs them
+FOLDED = "-folded"
+# tokens; the public configurations of BERT at inference and in the first phase of its training
+SEQUENCE = 128
 
 
 def build(
@@ -33,10 +49,10 @@ def build(
 ) -> onnx.ModelProto:
     """Build a network: images as NCHW float32, or tokens, types and an additive mask for BERT.
 
-    `weights` False leaves the parameters as inputs known by shape alone; True draws them with seed 0, an integer with
-    that seed (0 too). `batch` None keeps a symbolic batch dimension. `folded` puts batch-norms into the convolutions.
-    `sequence` is BERT's, up to 512, or GPT-2's, up to 1024. The same arguments give the same bytes. Raises
-    `UnrecognisedModelError`.
+    `weights` False leaves the parameters as inputs known by shape alone; True draws them with seed
+    0, an integer with that seed (0 too). `batch` None keeps a symbolic batch dimension. `folded`
+    puts batch-norms into the convolutions. `sequence` is BERT's, up to 512, or GPT-2's, up to 1024.
+    The same arguments give the same bytes. Raises `UnrecognisedModelError`.
     """
     generator = None if weights is False else WeightGenerator(0 if weights is True else weights)
     graph = GraphBuilder(generator, batch=batch, folded=folded or name.endswith(FOLDED))
@@ -53,10 +69,29 @@ def build(
 
 
 def count_parameters(model: onnx.ModelProto) -> int:
-    """Count trainable values: weights, biases, and scale and shift of norms, with data or by shape alone."""
-    data = {name for entry in model.metadata_props if entry.key == DATA_INPUTS for name in entry.value.split()}
-    shapes = {value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim] for value in model.graph.input}
-    floats = (tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT)
+    """Count trainable values: weights, biases, and scale and shift of norms, with data or by shape
+    alone.
+    """
+    data = {
+        name
+        for entry in model.metadata_props
+        if entry.key == DATA_INPUTS
+        for name in entry.value.split()
+    }
+    shapes = {
+        value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+        for value in model.graph.input
+    }
+    floats = (
+        tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT
+    )
     shapes |= {tensor.name: list(tensor.dims) for tensor in floats}
-    running = {name for node in model.graph.node if node.op_type == "BatchNormalization" for name in node.input[3:5]}
-    return sum(math.prod(shape) for name, shape in shapes.items() if shape and name not in data | running)
+    running = {
+        name
+        for node in model.graph.node
+        if node.op_type == "BatchNormalization"
+        for name in node.input[3:5]
+    }
+    return sum(
+        math.prod(shape) for name, shape in shapes.items() if shape and name not in data | running
+    )

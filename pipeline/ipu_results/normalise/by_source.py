@@ -75,7 +75,9 @@ class TableSource(NamedTuple):
 
     def list_fields(self) -> dict[str, int]:
         """Return the number of the column of each field."""
-        return {self.header.field_of(name): column for column, name in enumerate(self.table.columns)}
+        return {
+            self.header.field_of(name): column for column, name in enumerate(self.table.columns)
+        }
 
     def group_rows(self, columns: Sequence[int]) -> dict[tuple[str, ...], list[int]]:
         """Return the positions of the rows with the same texts in some columns, by these texts."""
@@ -89,7 +91,9 @@ class TableSource(NamedTuple):
         }
 
 
-def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocabulary) -> Iterator[Outcome]:
+def normalise_rows(
+    document: Document, parsed: ParsedDocument, vocabulary: Vocabulary
+) -> Iterator[Outcome]:
     """Yield the readable rows of each table, converted or rejected."""
     normalise_table = NORMALISERS[KINDS[document.reader].results or ""]
     tables = [(table, vocabulary.header_of(document.reader, table.name)) for table in parsed.tables]
@@ -100,22 +104,30 @@ def normalise_rows(document: Document, parsed: ParsedDocument, vocabulary: Vocab
 
 def _one_per_row(source: TableSource) -> Outcome:
     """Make each row one result."""
-    fragments, rejected = source.make_converter().convert(get_constants(source.document, source.header))
+    fragments, rejected = source.make_converter().convert(
+        get_constants(source.document, source.header)
+    )
     return [fragments], rejected
 
 
 def _joined_on_batch(source: TableSource) -> Outcome:
-    """Make one result per batch size from several tables; a row without a batch size cannot be placed."""
+    """Make one result per batch size from several tables; a row without a batch size cannot be
+    placed.
+    """
     return _require_batch(_one_per_row(source), "no batch size to join the tables on")
 
 
 def _one_per_metric(source: TableSource) -> Outcome:
-    """Convert rows that name their metric, and perhaps its unit; the rows of one configuration make one result."""
+    """Convert rows that name their metric, and perhaps its unit; the rows of one configuration make
+    one result.
+    """
     document, table, header, vocabulary, _ = source
     column = source.list_fields()
     parts: list[Fragments] = []
     rejected: list[RejectedRow] = []
-    groups = source.group_rows([column[name] for name in ("task", "metric", "unit") if name in column])
+    groups = source.group_rows(
+        [column[name] for name in ("task", "metric", "unit") if name in column]
+    )
     for (task_text, metric, *units), rows in groups.items():
         task = vocabulary.tasks.get(task_text)
         group = source._replace(table=table.select(rows))
@@ -124,21 +136,31 @@ def _one_per_metric(source: TableSource) -> Outcome:
             field, text = ("metric", metric) if value_field is None else ("task", task_text)
             word = UnknownWordError(UnknownWord(field, field, text), f"unknown {field} {text!r}")
             rejected += [
-                replace(RejectedRow.from_error(table, row, (column[field], word)), locator=row.locator)
+                replace(
+                    RejectedRow.from_error(table, row, (column[field], word)), locator=row.locator
+                )
                 for row in group.table.rows
             ]
             continue
         basis = vocabulary.metrics.get(metric, {}).get("latency_basis")
-        values = {**get_constants(document, header), "task": task, **({"latency_basis": basis} if basis else {})}
+        values = {
+            **get_constants(document, header),
+            "task": task,
+            **({"latency_basis": basis} if basis else {}),
+        }
         columns = {}
         if "path" in column:
             columns["framework"] = map_texts(
                 group.table.texts[column["path"]], lambda path: _find_framework(path, vocabulary)
             )
         part, unreadable = (
-            _replace_value(group, value_field[0]).make_converter(dict([value_field])).convert(values, columns)
+            _replace_value(group, value_field[0])
+            .make_converter(dict([value_field]))
+            .convert(values, columns)
         )
-        fields = tuple("quality_value" if field == "quality_figure" else field for field in part.fields)
+        fields = tuple(
+            "quality_value" if field == "quality_figure" else field for field in part.fields
+        )
         parts.append(replace(part, fields=fields))
         rejected += unreadable
     return parts, rejected
@@ -151,7 +173,9 @@ def _find_framework(path: str, vocabulary: Vocabulary) -> str | None:
 
 
 def _find_metric(metric: str, unit: str | None, vocabulary: Vocabulary) -> tuple[str, str] | None:
-    """Return the field of a printed metric and its unit; of a quality, its name in place of the unit."""
+    """Return the field of a printed metric and its unit; of a quality, its name in place of the
+    unit.
+    """
     if unit is not None and metric.startswith(QUALITY):
         name = metric.removeprefix(QUALITY)
         return "quality_figure", f"{name} ({unit})" if unit else name
@@ -172,28 +196,40 @@ def _mlperf_entry(source: TableSource) -> Outcome:
     document, table, header, vocabulary, _ = source
     column = source.list_fields()
     scores = table.texts[column["time_to_train_s"]]
-    scored = table.select([position for position, code in enumerate(scores.codes) if scores.distinct[code]])
+    scored = table.select(
+        [position for position, code in enumerate(scores.codes) if scores.distinct[code]]
+    )
     software = scored.texts[column["software"]]
     parsed = {text: _parse_software(text, vocabulary) for text in software.distinct}
     columns = {
-        "model": map_texts(scored.texts[column["folder"]], lambda folder: vocabulary.benchmarks.get(folder, folder)),
+        "model": map_texts(
+            scored.texts[column["folder"]], lambda folder: vocabulary.benchmarks.get(folder, folder)
+        ),
         "framework": map_texts(software, lambda text: parsed[text]["framework"]),
         "sdk_version": map_texts(software, lambda text: parsed[text]["sdk_version"]),
     }
     converter = source._replace(table=scored).make_converter({"time_to_train_s": "min"})
-    fragments, rejected = converter.convert({**get_constants(document, header), "origin": "official"}, columns)
+    fragments, rejected = converter.convert(
+        {**get_constants(document, header), "origin": "official"}, columns
+    )
     return [fragments], rejected
 
 
 def _parse_software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
-    """Parse frameworks and SDK of a line such as `PopART Poplar SDK 2.5.1`; without a known one the line stays."""
+    """Parse frameworks and SDK of a line such as `PopART Poplar SDK 2.5.1`; without a known one the
+    line stays.
+    """
     sdk = SDK.search(text)
     known = _list_frameworks(text, vocabulary)
-    return {"framework": ", ".join(known) or text or None, "sdk_version": sdk.group(1) if sdk else None}
+    return {
+        "framework": ", ".join(known) or text or None,
+        "sdk_version": sdk.group(1) if sdk else None,
+    }
 
 
 def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
-    """List the frameworks that a software line names, sorted; what is in brackets counts if nothing else does.
+    """List the frameworks that a software line names, sorted; what is in brackets counts if nothing
+    else does.
 
     The name of an SDK is none, and TensorFlow next to TensorFlow1 says no more than that.
     """
@@ -201,22 +237,38 @@ def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
     for part in (BRACKETS.sub(" ", text), text):
         words = WORD.findall(SDK_NAME.sub(" ", part))
         for size in range(1, LONGEST_NAME + 1):
-            names = (normalise_name("".join(words[at : at + size])) for at in range(len(words) - size + 1))
-            known |= {vocabulary.frameworks[name] for name in names if name in vocabulary.frameworks}
+            names = (
+                normalise_name("".join(words[at : at + size]))
+                for at in range(len(words) - size + 1)
+            )
+            known |= {
+                vocabulary.frameworks[name] for name in names if name in vocabulary.frameworks
+            }
         if known:
             break
-    return sorted(name for name in known if not any(other != name and other.startswith(name) for other in known))
+    return sorted(
+        name
+        for name in known
+        if not any(other != name and other.startswith(name) for other in known)
+    )
 
 
 def _run_point(source: TableSource) -> Outcome:
     """Make each row one result of a local run; the row itself gives its origin."""
-    constants = {**get_constants(source.document, source.header), "origin": None, "run_id": get_run_id(source.document)}
+    constants = {
+        **get_constants(source.document, source.header),
+        "origin": None,
+        "run_id": get_run_id(source.document),
+    }
     fragments, rejected = source.make_converter(POINT_UNITS).convert(constants)
     return _require_batch(([fragments], rejected), "no batch size")
 
 
 def get_run_id(document: Document) -> str:
-    """Return the id of the local run that a document belongs to. Raises CatalogueError if its id holds none."""
+    """Return the id of the local run that a document belongs to.
+
+    Raises CatalogueError if its id holds none.
+    """
     suffix = "-points" if document.reader == "sweep-points" else ""
     match = re.fullmatch(f"sweep-({RUN_ID}){suffix}", document.document_id)
     if match is None:
@@ -228,11 +280,16 @@ def get_run_id(document: Document) -> str:
 def _require_batch(outcome: Outcome, message: str) -> Outcome:
     [fragments], rejected = outcome
     kept, refused = fragments.split(fragments.find_missing("batch_size"))
-    return [kept], [*rejected, *(fragments.reject(index, "missing-batch", message) for index in refused)]
+    return [kept], [
+        *rejected,
+        *(fragments.reject(index, "missing-batch", message) for index in refused),
+    ]
 
 
 def _microbenchmarks(source: TableSource) -> Outcome:
-    """Convert each line, with one figure, its metric and its unit as printed, to a row of `microbenchmarks`."""
+    """Convert each line, with one figure, its metric and its unit as printed, to a row of
+    `microbenchmarks`.
+    """
     column = source.list_fields()
     groups = source.group_rows([column["metric"], column["unit"]])
     outcomes = [
@@ -256,7 +313,10 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
     texts = {field: table.texts[at] for field, at in column.items()}
     checked = [convert_texts(texts[field], check) for field, check in checks]
     errors = find_errors(table, checked, [column[field] for field, _ in checks])
-    rejected = [RejectedRow.from_error(table, table.row(position), errors[position][0]) for position in sorted(errors)]
+    rejected = [
+        RejectedRow.from_error(table, table.row(position), errors[position][0])
+        for position in sorted(errors)
+    ]
     kept = np.delete(np.arange(len(table.numbers)), list(errors))
     [quantity], figures, counts = checked[-3:]
     canonical_unit, factor = quantity if len(kept) else ("", Decimal(0))
@@ -269,7 +329,9 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
         text: None if isinstance(own, ValueError) else own
         for text, own in zip(texts["device_count"].distinct, counts, strict=True)
     }
-    chip_of = {text: vocabulary.chips.get(normalise_name(text), text) for text in texts["device"].distinct}
+    chip_of = {
+        text: vocabulary.chips.get(normalise_name(text), text) for text in texts["device"].distinct
+    }
     makers = {entry["chip"]: entry["maker"] for entry in vocabulary.derived["maker"]}
     own_makers = (document.publisher, document.measured_by)
     columns = {
@@ -277,22 +339,35 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
         "device": map_texts(texts["device"], chip_of.__getitem__),
         "relationship": map_texts(
             texts["device"],
-            lambda text: (maker := makers.get(chip_of[text])) and ("vendor" if maker in own_makers else "independent"),
+            lambda text: (
+                (maker := makers.get(chip_of[text]))
+                and ("vendor" if maker in own_makers else "independent")
+            ),
         ),
         "device_count": map_texts(texts["device_count"], count_of.__getitem__),
         "value": map_texts(texts["value"], lambda text: float(figure_of[text])),
         "canonical_value": map_texts(texts["value"], lambda text: float(figure_of[text] * factor)),
     }
     values = {name: encoded.take(kept) for name, encoded in columns.items()}
-    constants = {"document_id": document.document_id, "publisher": document.publisher, "canonical_unit": canonical_unit}
+    constants = {
+        "document_id": document.document_id,
+        "publisher": document.publisher,
+        "canonical_unit": canonical_unit,
+    }
     values |= {name: EncodedColumn.repeat(value, len(kept)) for name, value in constants.items()}
     converted = [[CellValues()] * len(own.distinct) for own in texts.values()]
-    converted[column["value"]] = [CellValues((), float(own), unit, float(factor)) for own in figure_of.values()]
+    converted[column["value"]] = [
+        CellValues((), float(own), unit, float(factor)) for own in figure_of.values()
+    ]
     converted[column["device_count"]] = [
-        CellValues((), float(own), "chip", 1.0) if own else CellValues() for own in count_of.values()
+        CellValues((), float(own), "chip", 1.0) if own else CellValues()
+        for own in count_of.values()
     ]
     identifying = [column[field] for field in header.identity or ()]
-    return Fragments(table, kept, tuple(column), converted, TABLE, False, identifying, values), rejected
+    return (
+        Fragments(table, kept, tuple(column), converted, TABLE, False, identifying, values),
+        rejected,
+    )
 
 
 def _require_text(field: str, text: str) -> str:
@@ -305,9 +380,13 @@ def _find_unit(metric: str, unit: str, vocabulary: Vocabulary) -> tuple[str, Dec
     """Return the canonical unit of a metric, and the factor from the printed one."""
     quantity = vocabulary.microbenchmarks.get(metric)
     if quantity is None:
-        raise UnknownWordError(UnknownWord("metric", "microbenchmarks", metric), f"unknown metric {metric!r}")
+        raise UnknownWordError(
+            UnknownWord("metric", "microbenchmarks", metric), f"unknown metric {metric!r}"
+        )
     if unit not in quantity.factors:
-        raise UnknownWordError(UnknownWord("unit", metric, unit), f"unknown unit {unit!r} for {metric}")
+        raise UnknownWordError(
+            UnknownWord("unit", metric, unit), f"unknown unit {unit!r} for {metric}"
+        )
     return quantity.unit, quantity.factors[unit]
 
 

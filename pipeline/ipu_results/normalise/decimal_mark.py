@@ -1,8 +1,10 @@
-"""Decide for each column whether a comma divides thousands or decimals, by all figures of the document.
+"""Decide for each column whether a comma divides thousands or decimals, by all figures of the
+document.
 
-A comma is a thousands mark unless a figure proves another use: the first group of `0,920` has no digit but 0. The proof
-holds for its column. A figure such as `1,360` in another column of the document can then mean two things, and so can
-each one in a table in which the proof is part of a row that could not be read.
+A comma is a thousands mark unless a figure proves another use: the first group of `0,920` has no
+digit but 0. The proof holds for its column. A figure such as `1,360` in another column of the
+document can then mean two things, and so can each one in a table in which the proof is part of a
+row that could not be read.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ FIGURE = re.compile(r"[0-9][0-9.,]*(?=\s|$)")
 # `0,920`, `1.234,5` and `1.234.567` are not figures with a decimal point.
 COMMA_PROOF = re.compile(r"0+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 # `1,234,567`, `1,234.5` and `1.5` are not figures with a decimal comma.
-POINT_PROOF = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}|[1-9][0-9]{0,2}(?:,[0-9]{3})*\.[0-9]+|[0-9]+\.[0-9]+")
+POINT_PROOF = re.compile(
+    r"[1-9][0-9]{0,2}(?:,[0-9]{3}){2,}|[1-9][0-9]{0,2}(?:,[0-9]{3})*\.[0-9]+|[0-9]+\.[0-9]+"
+)
 # These are figures in either way of printing, and another one in each.
 THOUSANDS_POINT = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3}")
 THOUSANDS_COMMA = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")
@@ -37,11 +41,14 @@ class DecimalMark(Enum):
 
 
 def find_decimal_marks(
-    tables: Iterable[tuple[SourceTable, TableHeader]], problems: Iterable[ReadProblem] = (), language: str = ""
+    tables: Iterable[tuple[SourceTable, TableHeader]],
+    problems: Iterable[ReadProblem] = (),
+    language: str = "",
 ) -> dict[tuple[str, str], DecimalMark]:
     """Return the columns, by table and printed name, that do not simply have a decimal point.
 
-    In a document in a language with decimal commas, a figure that can be read in two ways needs a proof.
+    In a document in a language with decimal commas, a figure that can be read in two ways needs a
+    proof.
     """
     figures = {
         (table.name, name): _find_figures(table, column)
@@ -51,21 +58,30 @@ def find_decimal_marks(
         if header.field_of(name) in NUMERIC_FIELDS
     }
     proved = {column for column, texts in figures.items() if any(map(COMMA_PROOF.fullmatch, texts))}
-    unread = {problem.table_name for problem in problems if any(map(UNREAD_PROOF.search, problem.raw))}
+    unread = {
+        problem.table_name for problem in problems if any(map(UNREAD_PROOF.search, problem.raw))
+    }
     if any(_proves_point(text) for texts in figures.values() for text in texts):
         doubtful = {column for column in figures if column in proved or column[0] in unread}
         return dict.fromkeys(doubtful, DecimalMark.UNCLEAR)
     if proved or unread:
-        return {column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR for column in figures}
+        return {
+            column: DecimalMark.COMMA if column in proved else DecimalMark.UNCLEAR
+            for column in figures
+        }
     hinted = not prints_decimal_points(language)
     return {
-        column: DecimalMark.UNCLEAR for column, texts in figures.items() if hinted or any(map(_hints_at_comma, texts))
+        column: DecimalMark.UNCLEAR
+        for column, texts in figures.items()
+        if hinted or any(map(_hints_at_comma, texts))
     }
 
 
 def _find_figures(table: SourceTable, column: int) -> list[str]:
     """Return the figures of a column that have a mark, each text once."""
-    matches = (FIGURE.match(text) for text in table.texts[column].distinct if "," in text or "." in text)
+    matches = (
+        FIGURE.match(text) for text in table.texts[column].distinct if "," in text or "." in text
+    )
     return [match[0] for match in matches if match]
 
 
@@ -74,10 +90,15 @@ def _proves_point(text: str) -> bool:
 
 
 def _hints_at_comma(text: str) -> bool:
-    """Check for groups that thousands cannot have, as in `12,5`. A lost digit makes them too, so it proves little."""
+    """Check for groups that thousands cannot have, as in `12,5`.
+
+    A lost digit makes them too, so it proves little.
+    """
     return ONE_COMMA.fullmatch(text) is not None and THOUSANDS_COMMA.fullmatch(text) is None
 
 
 def names_two_figures(text: str) -> bool:
-    """Check whether a text is one figure with a decimal comma or point, and another with a thousands mark."""
+    """Check whether a text is one figure with a decimal comma or point, and another with a
+    thousands mark.
+    """
     return any(pattern.fullmatch(text) for pattern in (THOUSANDS_COMMA, THOUSANDS_POINT))

@@ -1,4 +1,5 @@
-"""Convert the text of one cell to the columns of `results` that it fills, by the field of its header.
+"""Convert the text of one cell to the columns of `results` that it fills, by the field of its
+header.
 
 The fields of an unknown header are drafted here too, as entries of `table_headers.toml`.
 """
@@ -45,7 +46,13 @@ from ipu_results.schema.vocabulary import (
 from ipu_results.sources.catalogue import PLACEHOLDER
 
 # Columns with the units of `latency_ms`.
-LATENCIES = ("latency_ms_low", "latency_ms_high", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms")
+LATENCIES = (
+    "latency_ms_low",
+    "latency_ms_high",
+    "latency_isolated_ms",
+    "latency_p90_ms",
+    "latency_p99_ms",
+)
 STATISTICS = ("latency_min_ms", "latency_median_ms", "latency_max_ms", "latency_std_ms")
 POWER_SCOPES = {"chip": "device", "card": "board"}  # printed words for what power was measured of
 ENTRY_COLUMNS = [
@@ -67,7 +74,9 @@ IGNORED = """
     system_path system_sha256 scaling_sha256 attribution entry_quality_metric
     """.split()
 PLATFORM_COLUMNS = ("platform", "chip", "chip_count")
-POINT_COLUMNS = [column for column in table("run_points").columns if column.name not in table("results").names]
+POINT_COLUMNS = [
+    column for column in table("run_points").columns if column.name not in table("results").names
+]
 
 Values = tuple[tuple[str, Any], ...]
 # Columns of `results` that a field of the same name fills.
@@ -75,7 +84,9 @@ GATHERED = frozenset(table("results").without_derived().names)
 
 
 class CellValues(NamedTuple):
-    """The columns that a cell fills, and its figure as printed: `figure` × `factor` is the value in `results`."""
+    """The columns that a cell fills, and its figure as printed: `figure` × `factor` is the value in
+    `results`.
+    """
 
     values: Values = ()
     figure: float | None = None
@@ -90,8 +101,8 @@ NO_VALUE = CellValues()
 class CellContext(NamedTuple):
     """What the conversion of a cell depends on besides its text.
 
-    `unit` is the unit that the header or caption prints. `strict` makes an unknown word an error. `derived` figures
-    are doubles that we computed. `mark` divides the decimals of other figures.
+    `unit` is the unit that the header or caption prints. `strict` makes an unknown word an error.
+    `derived` figures are doubles that we computed. `mark` divides the decimals of other figures.
     """
 
     vocabulary: Vocabulary
@@ -105,27 +116,42 @@ Converter = Callable[[str, CellContext], CellValues]
 
 
 def _fill(
-    figure: float | None = None, unit: str | None = None, factor: float | None = None, /, **columns: Any
+    figure: float | None = None,
+    unit: str | None = None,
+    factor: float | None = None,
+    /,
+    **columns: Any,
 ) -> CellValues:
     return CellValues(tuple(columns.items()), figure, unit, factor)
 
 
 def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
-    """Return the columns that a cell fills, NO_VALUE for a blank cell. Raises UnreadableCellError."""
+    """Return the columns that a cell fills, NO_VALUE for a blank cell.
+
+    Raises UnreadableCellError.
+    """
     if context.vocabulary.gives_no_value(field, text):
         return NO_VALUE
     if not text.isascii() and (char := find_lookalike(text)):
-        message = f"{text!r} has U+{ord(char):04X}, which looks like a Latin letter: its name would be another one"
+        message = (
+            f"{text!r} has U+{ord(char):04X}, which looks like a Latin letter: its name would be"
+            " another one"
+        )
         raise UnreadableCellError("unreadable-cell", message)
     return (CONVERTERS.get(field) or _keep_text(field))(text, context)
 
 
 def check_field(field: str, table_name: str) -> None:
-    """Refuse a field of `table_headers.toml` that no column has: its figures would be lost. Raises CatalogueError."""
+    """Refuse a field of `table_headers.toml` that no column has: its figures would be lost.
+
+    Raises CatalogueError.
+    """
     if field in CONVERTERS or field in GATHERED:
         return
     known = {name: name for name in (*CONVERTERS, *GATHERED)}
-    message = f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
+    message = (
+        f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
+    )
     raise CatalogueError(message, place="schema/vocabulary/table_headers.toml")
 
 
@@ -134,28 +160,43 @@ def _keep_text(column: str) -> Converter:
 
 
 def _require(kind: str, column: str, text: str, known: Any, context: CellContext) -> Any:
-    """Return what is known of a word. Raises UnreadableCellError for an unknown word where the vocabulary binds."""
+    """Return what is known of a word.
+
+    Raises UnreadableCellError for an unknown word where the vocabulary binds.
+    """
     if known is None and context.strict:
-        raise UnknownWordError(UnknownWord(kind, column, text), f"unknown {kind} {text!r} in {column}")
+        raise UnknownWordError(
+            UnknownWord(kind, column, text), f"unknown {kind} {text!r} in {column}"
+        )
     return known
 
 
 def _convert_platform(text: str, context: CellContext) -> CellValues:
     known = context.vocabulary.platforms.get(normalise_name(text))
     entry = _require("platform", "platform", text, known, context)
-    return _fill(platform=text) if entry is None else _fill(**{name: entry[name] for name in PLATFORM_COLUMNS})
+    return (
+        _fill(platform=text)
+        if entry is None
+        else _fill(**{name: entry[name] for name in PLATFORM_COLUMNS})
+    )
 
 
 def _convert_model(text: str, context: CellContext) -> CellValues:
     name = normalise_name(text)
     entry = _require("model", "model", text, context.vocabulary.models.get(name), context)
     if entry is None and name in context.vocabulary.aggregates:
-        raise UnreadableCellError("aggregate", f"{text!r} is an aggregate of other rows, not a network")
+        raise UnreadableCellError(
+            "aggregate", f"{text!r} is an aggregate of other rows, not a network"
+        )
     if entry is None:
         return _fill(model=text)
-    variants = {normalise_name(spelling): variant for spelling, variant in entry.get("variants", {}).items()}
+    variants = {
+        normalise_name(spelling): variant for spelling, variant in entry.get("variants", {}).items()
+    }
     implied = {"item": entry.get("item"), "variant": variants.get(name)}
-    return _fill(model=entry["model"], **{column: value for column, value in implied.items() if value})
+    return _fill(
+        model=entry["model"], **{column: value for column, value in implied.items() if value}
+    )
 
 
 def _convert_variant(text: str, context: CellContext) -> CellValues:
@@ -169,18 +210,27 @@ def _convert_framework(text: str, context: CellContext) -> CellValues:
 
 
 def _convert_sdk(text: str, context: CellContext) -> CellValues:
-    return _fill(sdk_version=_require("sdk-version", "sdk_version", text, parse_sdk_version(text), context) or text)
+    return _fill(
+        sdk_version=_require("sdk-version", "sdk_version", text, parse_sdk_version(text), context)
+        or text
+    )
 
 
 def _convert_precision(text: str, context: CellContext) -> CellValues:
-    bits = _require("precision", "precision", text, context.vocabulary.precision_bits.get(text), context)
+    bits = _require(
+        "precision", "precision", text, context.vocabulary.precision_bits.get(text), context
+    )
     if bits is None:
         return _fill(compute_precision=text)
     return _fill(precision=text, activation_bits=bits[0], weight_bits=bits[1])
 
 
 def _convert_compute_precision(text: str, context: CellContext) -> CellValues:
-    return _fill(**context.vocabulary.compute_precisions.get(normalise_name(text), {"compute_precision": text}))
+    return _fill(
+        **context.vocabulary.compute_precisions.get(
+            normalise_name(text), {"compute_precision": text}
+        )
+    )
 
 
 def _convert_batch(text: str, context: CellContext) -> CellValues:
@@ -197,7 +247,9 @@ def _convert_with(
     unit: str | None = None,
     factor: float | None = None,
 ) -> Converter:
-    """Convert a figure that is printed without a unit to a column of `results`, or keep it in `cells` only."""
+    """Convert a figure that is printed without a unit to a column of `results`, or keep it in
+    `cells` only.
+    """
 
     def converter(text: str, context: CellContext) -> CellValues:
         value = parse(text, context)
@@ -218,7 +270,9 @@ def _convert_figure(column: str, units_of: str | None = None) -> Converter:
     """Convert a figure in one of the units of `column`, or of another column with the same units."""
 
     def converter(text: str, context: CellContext) -> CellValues:
-        printed = parse_derived_number(text) if context.derived else parse_number(text, context.mark)
+        printed = (
+            parse_derived_number(text) if context.derived else parse_number(text, context.mark)
+        )
         unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
@@ -258,7 +312,9 @@ def _convert_quality_figure(text: str, context: CellContext) -> CellValues:
 
 def _convert_quality_target(text: str, _: CellContext) -> CellValues:
     metric = parse_target_metric(text)
-    return _fill(quality_target=text, quality_metric=metric) if metric else _fill(quality_target=text)
+    return (
+        _fill(quality_target=text, quality_metric=metric) if metric else _fill(quality_target=text)
+    )
 
 
 def _convert_division(text: str, context: CellContext) -> CellValues:
@@ -313,22 +369,32 @@ CONVERTERS: dict[str, Converter] = {
     "division": _convert_division,
     "mlperf_id": lambda text, _: _fill(mlperf_id=text, mlperf_round=parse_mlperf_round(text)),
     "published_on": _convert_date,
-    "chip": lambda text, context: _fill(chip=context.vocabulary.chips.get(normalise_name(text), text)),
+    "chip": lambda text, context: _fill(
+        chip=context.vocabulary.chips.get(normalise_name(text), text)
+    ),
     "chip_count": _convert_chip_count,
     # What follows is published in a table of its own, or in `cells` only.
-    **dict.fromkeys(KEPT_FIGURES, _convert_with(lambda text, context: parse_number(text, context.mark))),
+    **dict.fromkeys(
+        KEPT_FIGURES, _convert_with(lambda text, context: parse_number(text, context.mark))
+    ),
     **dict.fromkeys(COMPUTED, _convert_with(_parse_computed)),
     **dict.fromkeys(IGNORED, _ignore),
     **{
-        column.name: _ignore if column.kind == "text" else _convert_with(_parse_computed, unit=column.unit)
+        column.name: (
+            _ignore if column.kind == "text" else _convert_with(_parse_computed, unit=column.unit)
+        )
         for column in (*POINT_COLUMNS, *ENTRY_COLUMNS)
     },
     "power_scope": lambda text, _: _fill(power_scope=POWER_SCOPES.get(text, text)),
 }
 
 
-def format_header_entries(rows: Iterable[FirstRow], kind: str, document_id: str, vocabulary: Vocabulary) -> str:
-    """Format an entry for each first row of a table; a column whose field is not certain is a placeholder."""
+def format_header_entries(
+    rows: Iterable[FirstRow], kind: str, document_id: str, vocabulary: Vocabulary
+) -> str:
+    """Format an entry for each first row of a table; a column whose field is not certain is a
+    placeholder.
+    """
     known = {
         normalise_header(name): field
         for header in vocabulary.table_headers
@@ -339,21 +405,33 @@ def format_header_entries(rows: Iterable[FirstRow], kind: str, document_id: str,
     for number, (place, columns) in enumerate(rows, start=1):
         name = re.sub(r"\W+", "_", f"{document_id}-{number}")
         fields = {strip_unit(column): _guess_field(column, known, vocabulary) for column in columns}
-        entry = {"reader": kind, "table": name, "task": f"{PLACEHOLDER}: training or inference", "fields": fields}
+        entry = {
+            "reader": kind,
+            "table": name,
+            "task": f"{PLACEHOLDER}: training or inference",
+            "fields": fields,
+        }
         entries.append(f"# {place}\n{tomli_w.dumps({'table_header': [entry]})}")
     if entries:
-        fields_known = {*known.values(), *(CONVERTERS.keys() & table("results").without_derived().names)}
+        fields_known = {
+            *known.values(),
+            *(CONVERTERS.keys() & table("results").without_derived().names),
+        }
         entries.append(f"# The fields are {', '.join(sorted(fields_known))}.")
     return "\n".join(entries)
 
 
 def _guess_field(column: str, known: Mapping[str, str], vocabulary: Vocabulary) -> str:
-    """Return the field of a column whose name is known, else a placeholder that names a similar one."""
+    """Return the field of a column whose name is known, else a placeholder that names a similar
+    one.
+    """
     if (field := known.get(normalise_header(column))) is not None:
         return field
     unit = parse_unit(column)
     names = {header.replace(" ", ""): header for header in known}
     similar = find_nearest(normalise_header(column), names, MIN_SIMILARITY)
-    counted = next((field for field in vocabulary.units if unit and vocabulary.find_unit(field, unit)), None)
+    counted = next(
+        (field for field in vocabulary.units if unit and vocabulary.find_unit(field, unit)), None
+    )
     nearest = counted or (known[similar] if similar else None)
     return f"{PLACEHOLDER}: a field, such as {nearest}" if nearest else f"{PLACEHOLDER}: a field"

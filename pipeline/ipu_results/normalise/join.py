@@ -1,4 +1,6 @@
-"""Parse the facts that a document states once about its set-up and that hold for each of its results."""
+"""Parse the facts that a document states once about its set-up and that hold for each of its
+results.
+"""
 
 from __future__ import annotations
 
@@ -43,16 +45,21 @@ class DocumentSetup:
     halved_batch: bool
 
     def get_micro_batch_size(self, batch_size: int | None) -> int | None:
-        """Return the items per chip if the document gives them as half of the batch, which must be even."""
+        """Return the items per chip if the document gives them as half of the batch, which must be
+        even.
+        """
         if not self.halved_batch or batch_size is None or batch_size % 2:
             return None
         return batch_size // 2
 
 
-def parse_setup(document: Document, items: Iterable[MetadataItem], vocabulary: Vocabulary) -> DocumentSetup:
+def parse_setup(
+    document: Document, items: Iterable[MetadataItem], vocabulary: Vocabulary
+) -> DocumentSetup:
     """Convert the items with known labels.
 
-    Raises DamagedDocumentError for an item that cannot be read, since it would hold for every result.
+    Raises DamagedDocumentError for an item that cannot be read, since it would hold for every
+    result.
     """
     values: dict[str, Any] = {}
     cells: list[Cell] = []
@@ -65,7 +72,9 @@ def parse_setup(document: Document, items: Iterable[MetadataItem], vocabulary: V
             converted = convert_cell(field, item.text, CellContext(vocabulary, None, False))
         except UnreadableCellError as error:
             message = f"{item.label}: {error}"
-            raise DamagedDocumentError(message, document=document.document_id, place=item.locator) from error
+            raise DamagedDocumentError(
+                message, document=document.document_id, place=item.locator
+            ) from error
         values.update(converted.values)
         cells.append(Cell(field, item.label, item.text, *converted[1:], None, item.locator))
         halved |= field == "batch_per_chip" and item.text == HALF
@@ -96,7 +105,8 @@ class Result:
 class SourceRows(NamedTuple):
     """The source rows of results, in the order of the results, accepted ones first.
 
-    `owner` is the position of the result, `part` that of the Fragments that the row is in, and `place` its place there.
+    `owner` is the position of the result, `part` that of the Fragments that the row is in, and
+    `place` its place there.
     """
 
     owner: Integers
@@ -116,8 +126,9 @@ NO_ROWS = SourceRows(np.zeros(0, int), np.zeros(0, int), np.zeros(0, int), np.ze
 class Results(Sequence[Result]):
     """The results of a document, by column; a Result is made only where one is looked at.
 
-    `sources` are the rows that make them up or repeat them. `setup_cells` are cells of the document that hold for every
-    result. `cited` are cells of other documents that add to a result, by its position, each with its document.
+    `sources` are the rows that make them up or repeat them. `setup_cells` are cells of the document
+    that hold for every result. `cited` are cells of other documents that add to a result, by its
+    position, each with its document.
     """
 
     ids: Sequence[str] = ()
@@ -141,7 +152,9 @@ class Results(Sequence[Result]):
             fragment = self.parts[self.sources.part[source]].get(int(self.sources.place[source]))
             rows[int(self.sources.is_duplicate[source])].append(fragment)
         values = {name: value for name, value in values.items() if value is not None}
-        return Result(self.ids[position], values, *rows, self.setup_cells, self.cited.get(position, ()))
+        return Result(
+            self.ids[position], values, *rows, self.setup_cells, self.cited.get(position, ())
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -160,7 +173,9 @@ class Results(Sequence[Result]):
             ids=[self.ids[position] for position in positions],
             columns={name: column.take(chosen) for name, column in self.columns.items()},
             sources=self.sources.take(rows)._replace(owner=owner),
-            cited={new: self.cited[old] for new, old in enumerate(chosen.tolist()) if old in self.cited},
+            cited={
+                new: self.cited[old] for new, old in enumerate(chosen.tolist()) if old in self.cited
+            },
         )
 
     def set_values(self, name: str, values: Mapping[int, Any]) -> Results:
@@ -177,7 +192,8 @@ class Results(Sequence[Result]):
 
 @dataclass(frozen=True)
 class NormalisedDocument:
-    """What one document's rows became; `passthrough` rows have a table of their own, with or without a result.
+    """What one document's rows became; `passthrough` rows have a table of their own, with or
+    without a result.
 
     All rows of `columnar` tables do, and none makes a result.
     """
@@ -202,11 +218,15 @@ class NormalisedDocument:
 
 
 def join_rows(
-    document: Document, outcomes: Iterable[tuple[list[Fragments], list[RejectedRow]]], setup: DocumentSetup
+    document: Document,
+    outcomes: Iterable[tuple[list[Fragments], list[RejectedRow]]],
+    setup: DocumentSetup,
 ) -> tuple[Results, list[RejectedRow]]:
     """Group the rows by identity; rows of one identity with different figures are all rejected."""
     parts: list[Fragments] = []
-    places: list[Integers] = []  # of each row in the document: number of its table, and its number in that
+    places: list[
+        Integers
+    ] = []  # of each row in the document: number of its table, and its number in that
     rejected: list[RejectedRow] = []
     for number, (converted, unreadable) in enumerate(outcomes):
         refused = [*unreadable]
@@ -216,13 +236,20 @@ def join_rows(
             parts.append(kept)
             places.append(np.array(kept.table.numbers, int)[kept.rows] + (number << 32))
         rejected += sorted(refused, key=attrgetter("row_number"))
-    parts, places = [part for part in parts if len(part.rows)], [rows for rows in places if len(rows)]
+    parts, places = (
+        [part for part in parts if len(part.rows)],
+        [rows for rows in places if len(rows)],
+    )
     if not parts:
         return Results(setup_cells=setup.cells), rejected
     order = np.argsort(np.concatenate(places), kind="stable")
     part = np.repeat(np.arange(len(parts)), [len(rows) for rows in places])[order]
     index = np.concatenate([np.arange(len(rows)) for rows in places])[order]
-    row_ids = [row_id for fragments in parts for row_id in digest_identities(document.document_id, fragments)]
+    row_ids = [
+        row_id
+        for fragments in parts
+        for row_id in digest_identities(document.document_id, fragments)
+    ]
     ids = [row_ids[row] for row in order.tolist()]
     groups: Sequence[tuple[list[int], list[int]]] = ()
     if len(set(ids)) == len(ids):  # the usual case: each row is one result
@@ -234,7 +261,9 @@ def join_rows(
         sizes = [len(accepted) + len(duplicates) for accepted, duplicates in groups]
         owner = np.repeat(np.arange(len(groups)), sizes)
         rows = np.array([row for group in groups for rows in group for row in rows], int)
-        is_duplicate = np.array([flag for group in groups for flag, rows in enumerate(group) for _ in rows], bool)
+        is_duplicate = np.array(
+            [flag for group in groups for flag, rows in enumerate(group) for _ in rows], bool
+        )
     names = dict.fromkeys(name for fragments in parts for name in fragments.values)
     columns = {name: _concat(parts, name).take(order) for name in names}
     merged = {name: _merge(column, first, groups) for name, column in columns.items()}
@@ -255,29 +284,46 @@ def join_rows(
 def _concat(parts: Sequence[Fragments], name: str) -> EncodedColumn:
     absent = EncodedColumn(np.zeros(0, np.int32), [None])
     return EncodedColumn.concat(
-        [part.values.get(name) or replace(absent, codes=np.zeros(len(part.rows), np.int32)) for part in parts]
+        [
+            part.values.get(name) or replace(absent, codes=np.zeros(len(part.rows), np.int32))
+            for part in parts
+        ]
     )
 
 
-def _merge(column: EncodedColumn, first: Integers, groups: Sequence[tuple[list[int], list[int]]]) -> EncodedColumn:
-    """Return the values of results: those of their first row, else of the next one that has a value."""
+def _merge(
+    column: EncodedColumn, first: Integers, groups: Sequence[tuple[list[int], list[int]]]
+) -> EncodedColumn:
+    """Return the values of results: those of their first row, else of the next one that has a
+    value.
+    """
     merged = column.take(first)
-    joined = [(number, accepted[1:]) for number, (accepted, _) in enumerate(groups) if len(accepted) > 1]
+    joined = [
+        (number, accepted[1:]) for number, (accepted, _) in enumerate(groups) if len(accepted) > 1
+    ]
     if not joined or not merged.find_nulls().any():
         return merged
     codes, is_null = merged.codes.copy(), column.find_nulls()
     for number, others in joined:
         if is_null[first[number]]:
-            codes[number] = next((column.codes[row] for row in others if not is_null[row]), codes[number])
+            codes[number] = next(
+                (column.codes[row] for row in others if not is_null[row]), codes[number]
+            )
     return replace(merged, codes=codes)
 
 
-def _add_setup(columns: Mapping[str, EncodedColumn], setup: DocumentSetup, count: int) -> dict[str, EncodedColumn]:
+def _add_setup(
+    columns: Mapping[str, EncodedColumn], setup: DocumentSetup, count: int
+) -> dict[str, EncodedColumn]:
     """Fill what rows leave out with what holds for the whole document."""
     filled = dict(columns)
     for name, value in setup.values.items():
         constant = EncodedColumn.repeat(value, count)
-        filled[name] = filled[name].overlay(constant, filled[name].find_nulls()) if name in filled else constant
+        filled[name] = (
+            filled[name].overlay(constant, filled[name].find_nulls())
+            if name in filled
+            else constant
+        )
     if setup.halved_batch and "batch_size" in filled:
         batch = filled["batch_size"]
         micro = replace(batch, values=[setup.get_micro_batch_size(value) for value in batch.values])
@@ -286,20 +332,36 @@ def _add_setup(columns: Mapping[str, EncodedColumn], setup: DocumentSetup, count
     return filled
 
 
-def _split_contradicting(fragments: Fragments, setup: DocumentSetup) -> tuple[Fragments, list[RejectedRow]]:
-    """Reject each row of which the unit of a rate counts other items than its model, or the document's, has."""
-    counted = {name: _get_items(fragments, name) for name in ("model", *RATE_FIELDS) if name in fragments.fields}
+def _split_contradicting(
+    fragments: Fragments, setup: DocumentSetup
+) -> tuple[Fragments, list[RejectedRow]]:
+    """Reject each row of which the unit of a rate counts other items than its model, or the
+    document's, has.
+    """
+    counted = {
+        name: _get_items(fragments, name)
+        for name in ("model", *RATE_FIELDS)
+        if name in fragments.fields
+    }
     own = counted.pop("model", np.full(len(fragments.rows), None))
     implied = setup.values.get("item")
     items = np.where(own == None, implied, own) if implied else own  # noqa: E711 (element by element)
     faults: dict[int, str] = {}
     for name, others in counted.items():
-        for index in np.flatnonzero((others != items) & (others != None) & (items != None)).tolist():  # noqa: E711
+        for index in np.flatnonzero(
+            (others != items) & (others != None) & (items != None)  # noqa: E711
+        ).tolist():
             printed = fragments.values["model"].get(index) if "model" in fragments.values else None
             model = printed or setup.values.get("model")
-            message = f"the unit of {name} counts {others[index]}, but an item of {model} is {items[index]}"
+            message = (
+                f"the unit of {name} counts {others[index]}, but an item of {model} is"
+                f" {items[index]}"
+            )
             faults.setdefault(index, message)
-    rejected = [fragments.reject(index, "item-contradicts-model", message) for index, message in faults.items()]
+    rejected = [
+        fragments.reject(index, "item-contradicts-model", message)
+        for index, message in faults.items()
+    ]
     refused = np.zeros(len(fragments.rows), bool)
     refused[list(faults)] = True
     return fragments.split(refused)[0], rejected
@@ -308,14 +370,19 @@ def _split_contradicting(fragments: Fragments, setup: DocumentSetup) -> tuple[Fr
 def _get_items(fragments: Fragments, name: str) -> npt.NDArray[np.object_]:
     """Return what the cells of a column imply that an item is, None for nothing."""
     column = fragments.fields.index(name)
-    values = [dict(cell.values) if isinstance(cell, CellValues) else {} for cell in fragments.converted[column]]
+    values = [
+        dict(cell.values) if isinstance(cell, CellValues) else {}
+        for cell in fragments.converted[column]
+    ]
     return np.array([own.get("item") for own in values], object)[fragments.list_codes(column)]
 
 
 def _group_rows(
     ids: Sequence[str], rows: SourceRows, parts: Sequence[Fragments], rejected: list[RejectedRow]
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the accepted and the duplicate rows of each result; the rows of a contradiction are rejected."""
+    """Yield the accepted and the duplicate rows of each result; the rows of a contradiction are
+    rejected.
+    """
     groups: dict[str, list[int]] = defaultdict(list)
     for row, row_id in enumerate(ids):
         groups[row_id].append(row)
@@ -326,9 +393,14 @@ def _group_rows(
                 duplicates.append(row)
             elif conflict := [other for other in accepted if _conflict(rows, parts, other, row)]:
                 fragments = {own: parts[rows.part[own]].get(int(rows.place[own])) for own in group}
-                pair = (f"{fragments[own].table.name} row {fragments[own].row.number}" for own in (conflict[0], row))
+                pair = (
+                    f"{fragments[own].table.name} row {fragments[own].row.number}"
+                    for own in (conflict[0], row)
+                )
                 message = f"{' and '.join(pair)} have one configuration and different figures"
-                rejected += [fragment.reject("conflicting-rows", message) for fragment in fragments.values()]
+                rejected += [
+                    fragment.reject("conflicting-rows", message) for fragment in fragments.values()
+                ]
                 break
             else:
                 accepted.append(row)
@@ -346,7 +418,9 @@ def _is_copy(rows: SourceRows, parts: Sequence[Fragments], *pair: int) -> bool:
 
 
 def _conflict(rows: SourceRows, parts: Sequence[Fragments], *pair: int) -> bool:
-    """Check whether two rows cannot make up one result: each has the same figure, or they are not to be joined."""
+    """Check whether two rows cannot make up one result: each has the same figure, or they are not
+    to be joined.
+    """
     first, second = (parts[rows.part[row]].values for row in pair)
     places = [rows.place[row] for row in pair]
     return not parts[rows.part[pair[1]]].joins or any(
@@ -355,19 +429,27 @@ def _conflict(rows: SourceRows, parts: Sequence[Fragments], *pair: int) -> bool:
     )
 
 
-ID_DIGITS = 16  # of the digest: with 64 bits a few thousand results never share an id, and the gate refuses two that do
+# of the digest: with 64 bits a few thousand results never share an id, and the gate refuses two
+# that do
+ID_DIGITS = 16
 
 
 def digest_identities(document_id: str, fragments: Fragments) -> list[str]:
-    """Return a digest for each row that depends on the printed configuration, not on figures or position.
+    """Return a digest for each row that depends on the printed configuration, not on figures or
+    position.
 
-    It is the sha256 of `[document, table, [[field, text], ...]]` as JSON, of which each text is encoded once.
+    It is the sha256 of `[document, table, [[field, text], ...]]` as JSON, of which each text is
+    encoded once.
     """
-    start = json.dumps([document_id, fragments.result_table], ensure_ascii=False, separators=(",", ":"))[:-1]
+    start = json.dumps(
+        [document_id, fragments.result_table], ensure_ascii=False, separators=(",", ":")
+    )[:-1]
     pairs = []
     for column in sorted(fragments.identifying, key=lambda column: fragments.fields[column]):
         name = encode_basestring(fragments.fields[column])
-        encoded = [f"[{name},{encode_basestring(text)}]" for text in fragments.table.texts[column].distinct]
+        encoded = [
+            f"[{name},{encode_basestring(text)}]" for text in fragments.table.texts[column].distinct
+        ]
         pairs.append([encoded[code] for code in fragments.list_codes(column).tolist()])
     keys = map(",".join, zip(*pairs, strict=True)) if pairs else [""] * len(fragments.rows)
     return [hashlib.sha256(f"{start},[{key}]]".encode()).hexdigest() for key in keys]

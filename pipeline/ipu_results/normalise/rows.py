@@ -1,4 +1,5 @@
-"""Parse rows that are published as they are, in a table whose columns have the names of their headers.
+"""Parse rows that are published as they are, in a table whose columns have the names of their
+headers.
 
 A header that is not a column of that table fills a column of `results` only.
 """
@@ -19,13 +20,30 @@ import numpy.typing as npt
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.decimal_mark import DecimalMark
-from ipu_results.normalise.fields import NO_VALUE, CellContext, CellValues, check_field, convert_cell
-from ipu_results.normalise.values import UnknownWord, UnknownWordError, UnreadableCellError, parse_double
+from ipu_results.normalise.fields import (
+    NO_VALUE,
+    CellContext,
+    CellValues,
+    check_field,
+    convert_cell,
+)
+from ipu_results.normalise.values import (
+    UnknownWord,
+    UnknownWordError,
+    UnreadableCellError,
+    parse_double,
+)
 from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable, TextColumn
 from ipu_results.schema import Kind
 from ipu_results.schema import table as published_table
 from ipu_results.schema.frames import EncodedColumn, Integers
-from ipu_results.schema.vocabulary import KINDS, TableHeader, Vocabulary, normalise_header, parse_unit
+from ipu_results.schema.vocabulary import (
+    KINDS,
+    TableHeader,
+    Vocabulary,
+    normalise_header,
+    parse_unit,
+)
 from ipu_results.sources.catalogue import SUBMISSION, Document
 
 # Python alone would accept other forms and time zones: one moment has one text.
@@ -35,7 +53,9 @@ BOOLEANS = {"True": True, "False": False}
 
 
 class PassthroughRow(NamedTuple):
-    """One row of the published `table`, without the columns that a link fills, and where it is in `read`."""
+    """One row of the published `table`, without the columns that a link fills, and where it is in
+    `read`.
+    """
 
     table: str
     read: SourceTable
@@ -55,13 +75,19 @@ class PassthroughRow(NamedTuple):
         return self.read.locators[self.position]
 
     def cite(self, header: str, column: str, unit: str | None = None) -> Cell:
-        """Return the cell under a header as the source of a column of `results`; with `unit` it is a figure."""
-        index = [normalise_header(name) for name in self.read.columns].index(normalise_header(header))
+        """Return the cell under a header as the source of a column of `results`; with `unit` it is
+        a figure.
+        """
+        index = [normalise_header(name) for name in self.read.columns].index(
+            normalise_header(header)
+        )
         figure = None if unit is None else float(self.values[header])
         factor = None if unit is None else 1.0
         source = self.read.row(self.position)
         place = self.read.cell_locator(source, index)
-        return Cell(column, self.read.columns[index], source.cells[index], figure, unit, factor, None, place)
+        return Cell(
+            column, self.read.columns[index], source.cells[index], figure, unit, factor, None, place
+        )
 
 
 def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterator[PassthroughRow]:
@@ -74,16 +100,28 @@ def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterat
         return
     known = {normalise_header(column.name): column for column in published_table(name).columns}
     for table in parsed.tables:
-        columns = {index: known.get(normalise_header(header)) for index, header in enumerate(table.columns)}
+        columns = {
+            index: known.get(normalise_header(header)) for index, header in enumerate(table.columns)
+        }
         kinds = {index: column.kind for index, column in columns.items() if column is not None}
-        cells = [convert_texts(table.texts[index], partial(parse_text, kind)) for index, kind in kinds.items()]
+        cells = [
+            convert_texts(table.texts[index], partial(parse_text, kind))
+            for index, kind in kinds.items()
+        ]
         if errors := find_errors(table, cells, kinds):
             [(index, error), *_] = errors[first := min(errors)]
             place = table.cell_locator(table.row(first), index)
-            raise DamagedDocumentError(str(error), document=document.document_id, place=place) from error
+            raise DamagedDocumentError(
+                str(error), document=document.document_id, place=place
+            ) from error
         names = ["document_id", *(column.name for column in columns.values() if column is not None)]
-        typed = (map(own.__getitem__, table.texts[index].codes) for index, own in zip(kinds, cells, strict=True))
-        for position, values in zip(range(len(table.numbers)), zip(*typed, strict=True), strict=True):
+        typed = (
+            map(own.__getitem__, table.texts[index].codes)
+            for index, own in zip(kinds, cells, strict=True)
+        )
+        for position, values in zip(
+            range(len(table.numbers)), zip(*typed, strict=True), strict=True
+        ):
             named = dict(zip(names, (document.document_id, *values), strict=True))
             yield PassthroughRow(name, table, position, named)
 
@@ -157,18 +195,32 @@ class RejectedRow:
     words: Sequence[UnknownWord] = ()
 
     @classmethod
-    def from_error(cls, table: SourceTable, row: SourceRow, *errors: tuple[int, UnreadableCellError]) -> RejectedRow:
-        """Reject a row for its first cell that cannot be read, by its column; the message names all of them."""
+    def from_error(
+        cls, table: SourceTable, row: SourceRow, *errors: tuple[int, UnreadableCellError]
+    ) -> RejectedRow:
+        """Reject a row for its first cell that cannot be read, by its column; the message names all
+        of them.
+        """
         column, first = errors[0]
         message = "; ".join(str(error) for _, error in errors)
         words = tuple(error.word for _, error in errors if isinstance(error, UnknownWordError))
         raw = dict(zip(table.columns, row.cells, strict=True))
-        return cls(table.name, row.number, table.cell_locator(row, column), first.reason, message, raw, words)
+        return cls(
+            table.name,
+            row.number,
+            table.cell_locator(row, column),
+            first.reason,
+            message,
+            raw,
+            words,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class RowFragment:
-    """What one source row contributes to a result: its cells, each converted for the field of its column."""
+    """What one source row contributes to a result: its cells, each converted for the field of its
+    column.
+    """
 
     table: SourceTable
     row: SourceRow
@@ -188,7 +240,9 @@ class RowFragment:
             yield Cell(field, header, text, *converted[1:], footnotes.get(number), locator)
 
     def reject(self, reason: str, message: str) -> RejectedRow:
-        return RejectedRow(*self.place, reason, message, dict(zip(self.table.columns, self.row.cells, strict=True)))
+        return RejectedRow(
+            *self.place, reason, message, dict(zip(self.table.columns, self.row.cells, strict=True))
+        )
 
 
 ConvertedColumn = Sequence[CellValues | UnreadableCellError]
@@ -197,10 +251,12 @@ ConvertedColumn = Sequence[CellValues | UnreadableCellError]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragments:
-    """Rows of one table, at ascending positions `rows`, that were converted in one way, column by column.
+    """Rows of one table, at ascending positions `rows`, that were converted in one way, column by
+    column.
 
-    `values` are the columns of `results` that they fill. Rows with the same texts in the `identifying` columns are
-    about the same result. Only if `joins` is set may several of them make it up.
+    `values` are the columns of `results` that they fill. Rows with the same texts in the
+    `identifying` columns are about the same result. Only if `joins` is set may several of them make
+    it up.
     """
 
     table: SourceTable
@@ -218,14 +274,19 @@ class Fragments:
 
     def find_missing(self, name: str) -> npt.NDArray[np.bool_]:
         """Return which rows do not fill a column of `results`."""
-        return self.values[name].codes == 0 if name in self.values else np.ones(len(self.rows), bool)
+        return (
+            self.values[name].codes == 0 if name in self.values else np.ones(len(self.rows), bool)
+        )
 
     def split(self, refused: npt.NDArray[np.bool_]) -> tuple[Fragments, list[int]]:
         """Return the rows that are not refused, and the index of each that is."""
         if not refused.any():
             return self, []
         values = {name: column.take(~refused) for name, column in self.values.items()}
-        return replace(self, rows=self.rows[~refused], values=values), np.flatnonzero(refused).tolist()
+        return (
+            replace(self, rows=self.rows[~refused], values=values),
+            np.flatnonzero(refused).tolist(),
+        )
 
     def get(self, index: int) -> RowFragment:
         """Return one of the rows."""
@@ -244,13 +305,17 @@ def get_codes(table: SourceTable, column: int) -> Integers:
 
 def map_texts(texts: TextColumn, convert: Callable[[str], Any]) -> EncodedColumn:
     """Convert each distinct text of a column once, perhaps to None."""
-    return EncodedColumn(np.asarray(texts.codes, np.int32) + np.int32(1), [None, *map(convert, texts.distinct)])
+    return EncodedColumn(
+        np.asarray(texts.codes, np.int32) + np.int32(1), [None, *map(convert, texts.distinct)]
+    )
 
 
 def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]:
-    """Return what each distinct text of a column is converted to, or the UnreadableCellError that it raises.
+    """Return what each distinct text of a column is converted to, or the UnreadableCellError that
+    it raises.
 
-    Cells of every kind of document pass here, so that no printed text becomes null: it is a value or an error.
+    Cells of every kind of document pass here, so that no printed text becomes null: it is a value
+    or an error.
     """
     converted = []
     for text in texts.distinct:
@@ -265,8 +330,14 @@ def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]
 
 
 def _is_lost(value: Any) -> bool:
-    parts = (value.figure, *[own for _, own in value.values]) if isinstance(value, CellValues) else (value,)
-    return parts.count(None) == len(parts) or any(map(ne, parts, parts))  # NaN alone is unequal to itself
+    parts = (
+        (value.figure, *[own for _, own in value.values])
+        if isinstance(value, CellValues)
+        else (value,)
+    )
+    return parts.count(None) == len(parts) or any(
+        map(ne, parts, parts)
+    )  # NaN alone is unequal to itself
 
 
 def find_errors(
@@ -274,7 +345,9 @@ def find_errors(
 ) -> dict[int, list[tuple[int, UnreadableCellError]]]:
     """Return the errors of each row that has one, by its position, each with its column."""
     errors: dict[int, list[tuple[int, UnreadableCellError]]] = defaultdict(list)
-    for column, cells in zip(range(len(table.columns)) if columns is None else columns, converted, strict=True):
+    for column, cells in zip(
+        range(len(table.columns)) if columns is None else columns, converted, strict=True
+    ):
         if any(isinstance(cell, UnreadableCellError) for cell in cells):
             for position, code in enumerate(table.texts[column].codes):
                 if isinstance(error := cells[code], UnreadableCellError):
@@ -285,8 +358,8 @@ def find_errors(
 class TableConverter:
     """Converts the rows of one table; each text of a column is converted once.
 
-    `units` gives the unit of a field that neither the header nor the caption prints. `marks` gives the decimal mark of
-    a column, by table and printed name, where it is not simply a point.
+    `units` gives the unit of a field that neither the header nor the caption prints. `marks` gives
+    the decimal mark of a column, by table and printed name, where it is not simply a point.
     """
 
     def __init__(
@@ -315,12 +388,16 @@ class TableConverter:
         field_order = [field for _, field in header.fields]
         identity = set(field_order) - FIGURE_FIELDS if header.identity is None else header.identity
         self.identifying = [column for column, field in enumerate(self.fields) if field in identity]
-        self.order = sorted(range(len(self.fields)), key=lambda column: field_order.index(self.fields[column]))
+        self.order = sorted(
+            range(len(self.fields)), key=lambda column: field_order.index(self.fields[column])
+        )
 
     def convert(
         self, constants: Mapping[str, Any], columns: Mapping[str, EncodedColumn] | None = None
     ) -> tuple[Fragments, list[RejectedRow]]:
-        """Convert the rows; `constants` are values of `results` that hold for all of them, `columns` those of each."""
+        """Convert the rows; `constants` are values of `results` that hold for all of them,
+        `columns` those of each.
+        """
         table = self.table
         converted = [
             convert_texts(texts, partial(convert_cell, field, context=context))
@@ -328,12 +405,15 @@ class TableConverter:
         ]
         errors = find_errors(table, converted)
         rejected = [
-            RejectedRow.from_error(table, table.row(position), *errors[position]) for position in sorted(errors)
+            RejectedRow.from_error(table, table.row(position), *errors[position])
+            for position in sorted(errors)
         ]
         rows = np.delete(np.arange(len(table.numbers)), list(errors))
         values = {name: EncodedColumn.repeat(value, len(rows)) for name, value in constants.items()}
         values |= {name: column.take(rows) for name, column in (columns or {}).items()}
-        for column in self.order:  # a column's own cell overrides what another cell implies, wherever it is
+        for (
+            column
+        ) in self.order:  # a column's own cell overrides what another cell implies, wherever it is
             codes = get_codes(table, column)[rows]
             for name, filled in _list_filled(converted[column]):
                 lookup = np.zeros(len(converted[column]), np.int32)
@@ -342,13 +422,24 @@ class TableConverter:
                 values[name] = values[name].overlay(encoded) if name in values else encoded
         result_table = self.header.result_table or table.name
         return (
-            Fragments(table, rows, self.fields, converted, result_table, self.header.joins, self.identifying, values),
+            Fragments(
+                table,
+                rows,
+                self.fields,
+                converted,
+                result_table,
+                self.header.joins,
+                self.identifying,
+                values,
+            ),
             rejected,
         )
 
 
 def _list_filled(cells: ConvertedColumn) -> Iterable[tuple[str, dict[int, Any]]]:
-    """Return the columns of `results` that the texts of a column fill, each with its values by code of the text."""
+    """Return the columns of `results` that the texts of a column fill, each with its values by code
+    of the text.
+    """
     filled: dict[str, dict[int, Any]] = {}
     for code, cell in enumerate(cells):
         if isinstance(cell, CellValues):

@@ -1,4 +1,6 @@
-"""Parse figures, durations and versions from printed text, exactly: every figure goes through Decimal."""
+"""Parse figures, durations and versions from printed text, exactly: every figure goes through
+Decimal.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,14 @@ from ipu_results.ground.text import find_nearest_words, format_count
 from ipu_results.normalise.decimal_mark import DecimalMark, names_two_figures
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 
-# Thousands marks divide groups of three; a first group of zeros, as in `0,920`, proves a decimal comma instead.
+# Thousands marks divide groups of three; a first group of zeros, as in `0,920`, proves a decimal
+# comma instead.
 NUMBER = re.compile(r"(?:(?!0+,)[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 COMMA_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{3})+(?=,)|[0-9]+)(?:,[0-9]+)?")
 MAX_DIGITS = 15  # that a double gives back, whatever the figure is
-DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")  # 17 significant digits and zeros
+DERIVED = re.compile(
+    r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
+)  # 17 significant digits and zeros
 DOUBLE = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
@@ -31,17 +36,22 @@ BARE_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+")
 MLPERF_ID = re.compile(r"([0-9]+\.[0-9]+)-[0-9]+")
 QUALITY = re.compile(r"([0-9][0-9.,]*)\s+(\S.*)")
 TARGET = re.compile(rf"{NUMBER.pattern}\s*%?\s+(\S.*)")
-# After a figure: signs, powers of ten and words that make it another figure instead of naming its metric.
+# After a figure: signs, powers of ten and words that make it another figure instead of naming its
+# metric.
 NOT_A_METRIC = re.compile(
-    r"(?!%|[(\[]?[^\W\d_])|[xe]\s*[-+−–^]?\s*\d|(?:thousand|million|billion|[kmg])\s|(?:to|or|and)\s+\d", re.I
+    r"(?!%|[(\[]?[^\W\d_])|[xe]\s*[-+−–^]?\s*\d|(?:thousand|million|billion|[kmg])\s|(?:to|or|and)\s+\d",
+    re.I,
 )
 SECOND_FIGURE = re.compile(r"[±×÷~≈<>=]|\+/|(?:^|\s)[-+−–.(]*[0-9]+(?:[.,][0-9]+)*[.,;:]*(?!\S)")
-# Brackets with words explain a metric, as in `MAE (lower is better)`; those with figures alone are an interval.
+# Brackets with words explain a metric, as in `MAE (lower is better)`; those with figures alone are
+# an interval.
 BRACKETED_WORDS = re.compile(r"\((?=[^()]*[^\W\d_])[^()±]*\)")
 
 
 class UnreadableCellError(ValueError):
-    """A cell that cannot be normalised, with a stable reason code and a message that names the word."""
+    """A cell that cannot be normalised, with a stable reason code and a message that names the
+    word.
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -53,20 +63,36 @@ class AmbiguousFigureError(UnreadableCellError):
 
 
 def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
-    """Parse a printed figure such as `1,260,000` or `0.0719`, or `0,0719` in a column with a decimal comma.
+    """Parse a printed figure such as `1,260,000` or `0.0719`, or `0,0719` in a column with a
+    decimal comma.
 
-    Raises UnreadableCellError for misplaced thousands marks, letters and signs, and for more digits than a double
-    gives back, and AmbiguousFigureError if the column does not say which mark divides the decimals.
+    Raises UnreadableCellError for misplaced thousands marks, letters and signs, and for more digits
+    than a double gives back, and AmbiguousFigureError if the column does not say which mark divides
+    the decimals.
     """
-    if mark is not DecimalMark.POINT and names_two_figures(text) and (mark is DecimalMark.UNCLEAR or "." in text):
+    if (
+        mark is not DecimalMark.POINT
+        and names_two_figures(text)
+        and (mark is DecimalMark.UNCLEAR or "." in text)
+    ):
         message = f"{text!r} can be read in two ways: the document has decimal commas"
         raise AmbiguousFigureError("unreadable-figure", message)
     if not (COMMA_NUMBER if mark is DecimalMark.COMMA else NUMBER).fullmatch(text):
         raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure")
-    value = Decimal(text.replace(".", "").replace(",", ".") if mark is DecimalMark.COMMA else text.replace(",", ""))
-    too_long = len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS
-    if too_long and Decimal(repr(float(value))) != value:  # all digits of a double, as logs print them, are exact
-        raise UnreadableCellError("unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits")
+    value = Decimal(
+        text.replace(".", "").replace(",", ".")
+        if mark is DecimalMark.COMMA
+        else text.replace(",", "")
+    )
+    too_long = (
+        len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS
+    )
+    if (
+        too_long and Decimal(repr(float(value))) != value
+    ):  # all digits of a double, as logs print them, are exact
+        raise UnreadableCellError(
+            "unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits"
+        )
     return value
 
 
@@ -78,7 +104,9 @@ def parse_derived_number(text: str) -> Decimal:
 
 
 def parse_double(text: str) -> float:
-    """Parse a figure that we computed, with a sign or not: no blanks, digits of other scripts, NaN or infinity."""
+    """Parse a figure that we computed, with a sign or not: no blanks, digits of other scripts, NaN
+    or infinity.
+    """
     if not DOUBLE.fullmatch(text) or not math.isfinite(value := float(text)):
         raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
     return value
@@ -98,7 +126,11 @@ def parse_duration_s(text: str) -> Decimal | None:
     if match is None or not any(match.groups()):
         return None
     return sum(
-        (Decimal(part) * seconds for part, seconds in zip(match.groups(), DURATION_SECONDS, strict=True) if part),
+        (
+            Decimal(part) * seconds
+            for part, seconds in zip(match.groups(), DURATION_SECONDS, strict=True)
+            if part
+        ),
         Decimal(0),
     )
 
@@ -119,13 +151,19 @@ def parse_mlperf_round(text: str) -> str:
 
 
 def parse_quality(text: str, mark: DecimalMark = DecimalMark.POINT) -> tuple[Decimal, str]:
-    """Split a quality such as `0.0719 MAE` into figure and metric; a power, a range or an interval is refused."""
+    """Split a quality such as `0.0719 MAE` into figure and metric; a power, a range or an interval
+    is refused.
+    """
     match = QUALITY.fullmatch(text)
     if match is None:
-        raise UnreadableCellError("unreadable-figure", f"{text!r} is not a figure with the name of a metric")
+        raise UnreadableCellError(
+            "unreadable-figure", f"{text!r} is not a figure with the name of a metric"
+        )
     value, metric = parse_number(match.group(1), mark), match.group(2)
     if NOT_A_METRIC.match(metric) or SECOND_FIGURE.search(BRACKETED_WORDS.sub("", metric)):
-        raise UnreadableCellError("unreadable-figure", f"{text!r} is not one figure: {metric!r} is not a metric")
+        raise UnreadableCellError(
+            "unreadable-figure", f"{text!r} is not one figure: {metric!r} is not a metric"
+        )
     return value, metric
 
 
@@ -138,7 +176,9 @@ def parse_target_metric(text: str) -> str | None:
     if match is None:
         return None
     if NOT_A_METRIC.match(match.group(1)):
-        raise UnreadableCellError("unreadable-figure", f"{text!r} is not one figure with the name of a metric")
+        raise UnreadableCellError(
+            "unreadable-figure", f"{text!r} is not one figure with the name of a metric"
+        )
     return match.group(1)
 
 
@@ -160,7 +200,9 @@ MAX_COMPARED = 300  # words that are compared with the vocabulary: each takes ab
 
 
 class UnknownWord(NamedTuple):
-    """A word that the vocabulary does not have: its kind, such as `platform`, and the column that it is for."""
+    """A word that the vocabulary does not have: its kind, such as `platform`, and the column that
+    it is for.
+    """
 
     kind: str
     column: str
@@ -199,12 +241,17 @@ def find_nearest(text: str, known: Mapping[str, str], cutoff: float = MIN_SIMILA
 
 
 def describe_unknown_words(words: Iterable[UnknownWord], vocabulary: Vocabulary) -> list[str]:
-    """Describe each distinct word in one line: its number of rows, the nearest known word and the file to add it to."""
+    """Describe each distinct word in one line: its number of rows, the nearest known word and the
+    file to add it to.
+    """
     lines = []
     for number, (word, rows) in enumerate(sorted(Counter(words).items())):
         hint = f"; {_suggest(word, vocabulary)}" if number < MAX_COMPARED else ""
         place = f" (schema/vocabulary/{FILES[word.kind]}.toml)" if word.kind in FILES else ""
-        lines.append(f"unknown {word.kind} {word.text!r} for {word.column} in {format_count(rows, 'row')}{hint}{place}")
+        lines.append(
+            f"unknown {word.kind} {word.text!r} for {word.column} in"
+            f" {format_count(rows, 'row')}{hint}{place}"
+        )
     return lines
 
 

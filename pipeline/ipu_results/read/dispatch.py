@@ -1,4 +1,6 @@
-"""Choose the reader of a document by its kind and its bytes, and draft headers of a document that no reader knows."""
+"""Choose the reader of a document by its kind and its bytes, and draft headers of a document that
+no reader knows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from ipu_results.read.document import FirstRow, ParsedDocument
 from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
 from ipu_results.read.page_text import is_fenced, read_page_text, split_line
 from ipu_results.read.paper_text import read_paper_text
-from ipu_results.read.records import parse_line, read_csv, read_csv_columns, read_mlperf_log, read_sweep_record
+from ipu_results.read.records import (
+    parse_line,
+    read_csv,
+    read_csv_columns,
+    read_mlperf_log,
+    read_sweep_record,
+)
 from ipu_results.read.text import clean_cell, decode
 from ipu_results.schema.vocabulary import ALIASES, KINDS, TableHeader
 
@@ -25,7 +33,8 @@ PDF_SIGNATURE = b"%PDF-"
 PDF_HEAD_BYTES = 1024  # in which a reader of PDFs looks for the signature
 # The only kinds that a document with these bytes can be of.
 SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
-SIGNATURE_BYTES = 100_000  # the first bytes, in which a signature is: a saved page may have a long header before it
+# the first bytes, in which a signature is: a saved page may have a long header before it
+SIGNATURE_BYTES = 100_000
 HTML = re.compile(
     rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", re.I
 )  # `<table>.toml` is a name in prose
@@ -34,22 +43,31 @@ FIGURE = re.compile(r"[\d.,\s%]+")
 
 
 class Reader(Protocol):
-    """Reads the documents of one format. It opens no file and keeps nothing between two documents."""
+    """Reads the documents of one format.
 
-    def __call__(self, data: bytes, headers: Sequence[TableHeader], max_pages: int, /) -> ParsedDocument:
-        """Return the tables of a document, each row and cell with its place, and a problem for what is not read.
+    It opens no file and keeps nothing between two documents.
+    """
 
-        `data` is the whole document, of at most `max_bytes`.
-        `headers` are the known headers of its kind: a table is read if its names are those of one of them.
-        `max_pages` is the limit of a format with pages.
+    def __call__(
+        self, data: bytes, headers: Sequence[TableHeader], max_pages: int, /
+    ) -> ParsedDocument:
+        """Return the tables of a document, each row and cell with its place, and a problem for what
+        is not read.
 
-        Raises UnrecognisedDocumentError if there is nothing that resembles a known table, so that another kind may be
-        tried, DamagedDocumentError for a document that is cut off or broken, and DocumentTooLargeError.
+        `data` is the whole document, of at most `max_bytes`. `headers` are the known headers of its
+        kind: a table is read if its names are those of one of them. `max_pages` is the limit of a
+        format with pages.
+
+        Raises UnrecognisedDocumentError if there is nothing that resembles a known table, so that
+        another kind may be tried, DamagedDocumentError for a document that is cut off or broken,
+        and DocumentTooLargeError.
         """
 
 
 def _read_pdf(data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
-    from ipu_results.read.pdf import read_pdf  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
+    from ipu_results.read.pdf import (  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
+        read_pdf,
+    )
 
     return read_pdf(data, headers, max_pages=max_pages)
 
@@ -64,7 +82,8 @@ READERS: dict[str, Reader] = {
     "run-record": lambda data, headers, _: read_sweep_record(data, headers),
     "mlperf-log": lambda data, _, __: read_mlperf_log(data),
 }
-"""The reader of each format of `schema/kinds.toml`; `pdf` and `html` are recognised by their bytes."""
+"""The reader of each format of `schema/kinds.toml`; `pdf` and `html` are recognised by their bytes.
+"""
 
 
 def read_document(
@@ -75,15 +94,20 @@ def read_document(
     max_bytes: int = MAX_BYTES,
     max_pages: int = MAX_PAGES,
 ) -> ParsedDocument:
-    """Read the tables of one document that have one of the `headers` of its kind. Without `kind`, guess it.
+    """Read the tables of one document that have one of the `headers` of its kind.
 
-    Raises a DocumentError for a document that cannot be read at all. Rows that cannot be read become problems.
+    Without `kind`, guess it.
+
+    Raises a DocumentError for a document that cannot be read at all. Rows that cannot be read
+    become problems.
     """
     if len(data) > max_bytes:
         raise DocumentTooLargeError(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
     kind = ALIASES.get(kind or "", kind)
     if kind not in (None, *KINDS):
-        raise UnrecognisedDocumentError(f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}")
+        raise UnrecognisedDocumentError(
+            f"cannot be of kind {kind!r}; the kinds are {', '.join(KINDS)}"
+        )
     with pause_garbage_collection():
         if kind is None:
             return _read_by_trial(data, headers, max_pages)
@@ -91,8 +115,12 @@ def read_document(
 
 
 def _read_by_trial(data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
-    """Read as the first kind that finds a table, else as the first that finds a nearly known header."""
-    kinds = next((kinds for sign, kinds in SIGNATURES.items() if sign in data[:SIGNATURE_BYTES]), KINDS)
+    """Read as the first kind that finds a table, else as the first that finds a nearly known
+    header.
+    """
+    kinds = next(
+        (kinds for sign, kinds in SIGNATURES.items() if sign in data[:SIGNATURE_BYTES]), KINDS
+    )
     failures: list[UnrecognisedDocumentError] = []
     nearly: ParsedDocument | None = None
     for kind in kinds:
@@ -114,7 +142,9 @@ def _read_by_trial(data: bytes, headers: Sequence[TableHeader], max_pages: int) 
     raise UnrecognisedDocumentError(f"is none of {', '.join(KINDS)}: no table with a known header")
 
 
-def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
+def _read_as(
+    kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: int
+) -> ParsedDocument:
     file_format = KINDS[kind].format
     start_of_pdf = data[:PDF_HEAD_BYTES].find(PDF_SIGNATURE)
     if start_of_pdf >= 0 and not HTML.search(data[:start_of_pdf]) and not is_message(data):
@@ -122,16 +152,22 @@ def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: 
     elif file_format in ("page", "paper"):
         start = data[:SIGNATURE_BYTES].replace(b"\0", b"")  # without the NULs of UTF-16
         file_format = "html" if is_message(data) or HTML.search(start) else file_format
-    return READERS[file_format](data, [header for header in headers if header.reader == kind], max_pages)
+    return READERS[file_format](
+        data, [header for header in headers if header.reader == kind], max_pages
+    )
 
 
 def find_first_rows(data: bytes, suffix: str, max_pages: int) -> list[FirstRow]:
-    """Find the first row of words of each HTML table, block of delimited text or CSV file, or each header of a PDF.
+    """Find the first row of words of each HTML table, block of delimited text or CSV file, or each
+    header of a PDF.
 
-    A header can be drafted from it, in a document without a known one. Raises a DocumentError, as `read_document` does.
+    A header can be drafted from it, in a document without a known one. Raises a DocumentError, as
+    `read_document` does.
     """
     if suffix == ".pdf":
-        from ipu_results.read.pdf import find_pdf_headers  # noqa: PLC0415  (pdfplumber is slow to import)
+        from ipu_results.read.pdf import (  # noqa: PLC0415  (pdfplumber is slow to import)
+            find_pdf_headers,
+        )
 
         return find_pdf_headers(data, max_pages)
     text = decode(data, find_charset(data))
@@ -145,7 +181,10 @@ def _find_in_html(text: str) -> Iterator[FirstRow]:
     with warnings.catch_warnings(action="ignore"):  # about XHTML that is read as HTML
         soup = BeautifulSoup(text, "lxml", parse_only=SoupStrainer("table"))
     for number, table in enumerate(soup.find_all("table"), start=1):
-        rows = ([clean_cell(cell.get_text(" ")) for cell in row.find_all(["th", "td"])] for row in table.find_all("tr"))
+        rows = (
+            [clean_cell(cell.get_text(" ")) for cell in row.find_all(["th", "td"])]
+            for row in table.find_all("tr")
+        )
         if (columns := next(filter(_is_header, map(tuple, rows)), None)) is not None:
             yield f"table {number}", columns
 

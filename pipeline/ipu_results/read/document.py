@@ -33,7 +33,9 @@ class SourceRow(NamedTuple):
     cells: tuple[str, ...]
     """Text of each column, without footnote marks. `""` is a blank cell."""
     locator: str
-    """Where the row is: "table 2, row 36", "line 29", or "page 1, box 410.8,124.2,470.8,134.2" in points."""
+    """Where the row is: "table 2, row 36", "line 29", or "page 1, box 410.8,124.2,470.8,134.2" in
+    points.
+    """
     cell_locators: tuple[str, ...] | None = None
     """Where each cell is, if the format has a finer place than row and column."""
     footnotes: tuple[tuple[int, str], ...] = ()
@@ -54,7 +56,10 @@ class TextColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceTable:
-    """One table as printed, its columns in the order of the document. `rows` are built on first use."""
+    """One table as printed, its columns in the order of the document.
+
+    `rows` are built on first use.
+    """
 
     name: str
     """Name of the table header in `schema/vocabulary/table_headers.toml` that it matches."""
@@ -71,13 +76,19 @@ class SourceTable:
     caption: str = ""
     """Caption of the table, which may state the unit of its figures."""
     footnotes: tuple[tuple[int, int, str], ...] = ()
-    """(position of the row, column, mark), both from 0, for each cell that carries a footnote mark."""
+    """(position of the row, column, mark), both from 0, for each cell that carries a footnote mark.
+    """
     cell_locators: tuple[tuple[str, ...] | None, ...] | None = None
     """Where each cell of each row is, if the format has a finer place than row and column."""
 
     @classmethod
     def from_rows(
-        cls, name: str, columns: Sequence[str], rows: Sequence[SourceRow], locator: str, caption: str = ""
+        cls,
+        name: str,
+        columns: Sequence[str],
+        rows: Sequence[SourceRow],
+        locator: str,
+        caption: str = "",
     ) -> Self:
         """Build a table from readable rows, each as wide as `columns`."""
         texts = zip(*(row.cells for row in rows), strict=True) if rows else ((),) * len(columns)
@@ -90,7 +101,11 @@ class SourceTable:
             tuple(row.locator for row in rows),
             locator,
             caption,
-            tuple((position, *footnote) for position, row in enumerate(rows) for footnote in row.footnotes),
+            tuple(
+                (position, *footnote)
+                for position, row in enumerate(rows)
+                for footnote in row.footnotes
+            ),
             places if any(places) else None,
         )
 
@@ -103,7 +118,9 @@ class SourceTable:
         """Return the row at a position, counted from 0."""
         cells = tuple(texts.distinct[texts.codes[position]] for texts in self.texts)
         places = self.cell_locators[position] if self.cell_locators else None
-        notes = self.footnotes[bisect_left(self.footnotes, (position,)) : bisect_left(self.footnotes, (position + 1,))]
+        notes = self.footnotes[
+            bisect_left(self.footnotes, (position,)) : bisect_left(self.footnotes, (position + 1,))
+        ]
         footnotes = tuple((column, mark) for _, column, mark in notes)
         return SourceRow(self.numbers[position], cells, self.locators[position], places, footnotes)
 
@@ -112,7 +129,8 @@ class SourceTable:
         return replace(
             self,
             texts=tuple(
-                TextColumn.encode([texts.distinct[texts.codes[row]] for row in positions]) for texts in self.texts
+                TextColumn.encode([texts.distinct[texts.codes[row]] for row in positions])
+                for texts in self.texts
             ),
             numbers=tuple(self.numbers[row] for row in positions),
             locators=tuple(self.locators[row] for row in positions),
@@ -121,7 +139,8 @@ class SourceTable:
                 for new, row in enumerate(positions if self.footnotes else ())
                 for column, mark in self.row(row).footnotes
             ),
-            cell_locators=self.cell_locators and tuple(self.cell_locators[row] for row in positions),
+            cell_locators=self.cell_locators
+            and tuple(self.cell_locators[row] for row in positions),
         )
 
     def cell_locator(self, row: SourceRow, column: int) -> str:
@@ -155,7 +174,9 @@ class MetadataItem:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTable:
-    """Rows that are published as they are, column by column; row n is on line n + 1, under the header."""
+    """Rows that are published as they are, column by column; row n is on line n + 1, under the
+    header.
+    """
 
     name: str
     rows: pa.Table
@@ -167,7 +188,9 @@ class ColumnTable:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """Everything that a reader took from one document; `columnar` are tables without rows in `tables`."""
+    """Everything that a reader took from one document; `columnar` are tables without rows in
+    `tables`.
+    """
 
     tables: tuple[SourceTable, ...]
     problems: tuple[ReadProblem, ...] = ()
@@ -200,18 +223,25 @@ DISTINCTIVE_FIELD = "sdk_version"
 def contains_row(cells: Sequence[str], headers: Iterable[TableHeader]) -> bool:
     """Check whether consecutive cells have the shapes of a row of one of `headers`."""
     rows = {tuple(field for _, field in header.fields) for header in headers}
-    return any(any(find_well_shaped(cells, fields)) for fields in rows if DISTINCTIVE_FIELD in fields)
+    return any(
+        any(find_well_shaped(cells, fields)) for fields in rows if DISTINCTIVE_FIELD in fields
+    )
 
 
 def find_well_shaped(cells: Sequence[str], fields: Sequence[str]) -> list[bool]:
     """Check for each cell whether a row starts there whose cells all have the shape of their field."""
     fits = [[has_shape(cell, field) for cell in cells] for field in fields]
     last = len(cells) - len(fields)
-    return [start <= last and all(fit[start + i] for i, fit in enumerate(fits)) for start in range(len(cells))]
+    return [
+        start <= last and all(fit[start + i] for i, fit in enumerate(fits))
+        for start in range(len(cells))
+    ]
 
 
 def has_shape(cell: str, field: str) -> bool:
-    """Check whether a text may be the value of a field; without a pattern of its own that is any text but a figure."""
+    """Check whether a text may be the value of a field; without a pattern of its own that is any
+    text but a figure.
+    """
     return SHAPES.get(field, WORDS).fullmatch(cell) is not None
 
 
@@ -225,7 +255,9 @@ MatchedHeader = tuple[tuple[str, ...], list[TableHeader]]
 
 
 class Unread(NamedTuple):
-    """A cell with something that is not read as text, whether that has a text of its own, and may alter a name."""
+    """A cell with something that is not read as text, whether that has a text of its own, and may
+    alter a name.
+    """
 
     column: int
     problem: str
@@ -236,8 +268,9 @@ class Unread(NamedTuple):
 class RawRow(NamedTuple):
     """Cells of one row before its table is known, with the footnote mark of each (`""` for none).
 
-    A reader that knows that the cells are not those of one row states the reason as `problem`. `wide` are the columns
-    that one cell covers. A `hidden` row is in the document, but a reader does not see it.
+    A reader that knows that the cells are not those of one row states the reason as `problem`.
+    `wide` are the columns that one cell covers. A `hidden` row is in the document, but a reader
+    does not see it.
     """
 
     texts: tuple[str, ...]
@@ -277,9 +310,11 @@ class Assembler:
         self.problems.append(ReadProblem("", None, place, "unread-table", message, names))
 
     def add_grid(self, place: str, rows: Iterable[tuple[str, RawRow]]) -> None:
-        """Add the tables in one grid of (locator, row) pairs; rows without a locator are numbered within their table.
+        """Add the tables in one grid of (locator, row) pairs; rows without a locator are numbered
+        within their table.
 
-        A grid without a known header adds nothing, unless it has a nearly known one or rows in the shape of a table.
+        A grid without a known header adds nothing, unless it has a nearly known one or rows in the
+        shape of a table.
         """
         remaining = iter(rows)
         header = self._find_header(place, remaining)
@@ -294,10 +329,15 @@ class Assembler:
         for locator, row in rows:
             candidates = find_headers(row.texts, self.headers)
             altered = [
-                f"the header cell {row.texts[at]!r} {problem}" for at, problem, _, alters in row.unread if alters
+                f"the header cell {row.texts[at]!r} {problem}"
+                for at, problem, _, alters in row.unread
+                if alters
             ]
             if candidates and (row.hidden or altered):
-                broken, lost = broken or (locator or place, [*altered, HIDDEN_HEADER][0], row.texts), True
+                broken, lost = (
+                    broken or (locator or place, [*altered, HIDDEN_HEADER][0], row.texts),
+                    True,
+                )
                 continue
             if candidates:
                 matched = (row.texts, candidates)
@@ -306,7 +346,8 @@ class Assembler:
                 continue
             message = explain_mismatch(row.texts, self.headers)
             if message is None:
-                # Under a broken header a row of one text may be a title; one of several texts is a row that is lost.
+                # Under a broken header a row of one text may be a title; one of several texts is a
+                # row that is lost.
                 several = len({text for text in row.texts if text}) > 1
                 lost = contains_row(row.texts, self.headers) or (broken is not None and several)
             if broken is None and (message or lost):
@@ -315,7 +356,9 @@ class Assembler:
             self.add_header_problem(*broken)
         return matched
 
-    def _add_table(self, place: str, header: MatchedHeader, rows: Iterator[tuple[str, RawRow]]) -> MatchedHeader | None:
+    def _add_table(
+        self, place: str, header: MatchedHeader, rows: Iterator[tuple[str, RawRow]]
+    ) -> MatchedHeader | None:
         """Add the rows up to the end, or up to another header, which is returned."""
         columns, candidates = header
         following = None
@@ -326,16 +369,24 @@ class Assembler:
         for row_place, row in rows:
             if row.texts == columns or _is_blank(row, columns, fields):
                 continue
-            if normalise_header(row.texts[0]) in names and (others := find_headers(row.texts, self.headers)):
+            if normalise_header(row.texts[0]) in names and (
+                others := find_headers(row.texts, self.headers)
+            ):
                 following = (row.texts, others)
                 break
             if row.hidden and (
                 len(row.texts) != len(columns)
-                or not any(_has_digit(row.texts[i]) for i, name in enumerate(fields) if name in NUMERIC_FIELDS)
+                or not any(
+                    _has_digit(row.texts[i])
+                    for i, name in enumerate(fields)
+                    if name in NUMERIC_FIELDS
+                )
             ):
                 continue
             if not good and len(row.texts) == len(columns) and has_units(row.texts, fields):
-                self.add_header_problem(place, "a row of units or a scale is under the header", row.texts)
+                self.add_header_problem(
+                    place, "a row of units or a scale is under the header", row.texts
+                )
                 return self._find_header(place, rows)
             number = len(good) + len(bad) + 1
             locator = row_place or f"{place}, row {number}"
@@ -361,30 +412,51 @@ def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
 
 
-def _find_problem(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> tuple[str, str] | None:
+def _find_problem(
+    row: RawRow, columns: Sequence[str], fields: Sequence[str]
+) -> tuple[str, str] | None:
     """Return reason and message for a row that cannot be read as printed."""
     if row.hidden:
         return "hidden-row", "the row is hidden from a reader"
     if row.problem or len(row.texts) != len(columns):
-        return "row-width", row.problem or f"{len(row.texts)} cells under a header of {len(columns)}"
+        return (
+            "row-width",
+            row.problem or f"{len(row.texts)} cells under a header of {len(columns)}",
+        )
     for span in row.wide:
-        if _has_digit(row.texts[span.start]) and not NUMERIC_FIELDS.isdisjoint(fields[span.start : span.stop]):
-            return "unread-cell", f"one cell spans {' and '.join(map(repr, columns[span.start : span.stop]))}"
+        if _has_digit(row.texts[span.start]) and not NUMERIC_FIELDS.isdisjoint(
+            fields[span.start : span.stop]
+        ):
+            return (
+                "unread-cell",
+                f"one cell spans {' and '.join(map(repr, columns[span.start : span.stop]))}",
+            )
     for column, mark in enumerate(row.footnotes):
         if mark and not row.texts[column]:
-            return "unread-cell", f"the cell under {columns[column]!r} holds nothing but the footnote mark {mark!r}"
+            return (
+                "unread-cell",
+                f"the cell under {columns[column]!r} holds nothing but the footnote mark {mark!r}",
+            )
     for column, problem, has_text, in_any_column in row.unread:
-        if in_any_column or fields[column] in NUMERIC_FIELDS or (has_text and not row.texts[column]):
+        if (
+            in_any_column
+            or fields[column] in NUMERIC_FIELDS
+            or (has_text and not row.texts[column])
+        ):
             return "unread-cell", f"the cell under {columns[column]!r} {problem}"
     return None
 
 
 def _is_blank(row: RawRow, columns: Sequence[str], fields: Sequence[str]) -> bool:
-    """Check whether a row has nothing that may be a figure: no text, and no cell that is not read in its place."""
+    """Check whether a row has nothing that may be a figure: no text, and no cell that is not read
+    in its place.
+    """
     if any(row.texts) or not row.unread:
         return not any(row.texts)
     problem = _find_problem(row, columns, fields)
-    return problem is None or not (problem[0] == "unread-cell" or any(cell.has_text for cell in row.unread))
+    return problem is None or not (
+        problem[0] == "unread-cell" or any(cell.has_text for cell in row.unread)
+    )
 
 
 def choose_header(

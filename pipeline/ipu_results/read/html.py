@@ -1,4 +1,6 @@
-"""Read the tables of a web page, in an HTML file or in the MHTML or e-mail that a browser saved it as."""
+"""Read the tables of a web page, in an HTML file or in the MHTML or e-mail that a browser saved it
+as.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +16,38 @@ from itertools import chain, islice
 from bs4 import BeautifulSoup
 from bs4.element import Comment, NavigableString, PageElement, Tag
 
-from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.errors import (
+    DamagedDocumentError,
+    DocumentTooLargeError,
+    UnrecognisedDocumentError,
+)
 from ipu_results.ground.limits import MAX_PARENTS_OF_A_ROW, MAX_TABLE_DEPTH
 from ipu_results.read.document import Assembler, ParsedDocument, contains_row
-from ipu_results.read.html_cells import CDATA, EMBEDDED, NOT_DISPLAYED, HtmlRow, describe_element, expand_rows
+from ipu_results.read.html_cells import (
+    CDATA,
+    EMBEDDED,
+    NOT_DISPLAYED,
+    HtmlRow,
+    describe_element,
+    expand_rows,
+)
 from ipu_results.read.html_style import REMOVED
 from ipu_results.read.html_visible import DOUBT, UNSEEN, States, find_states
-from ipu_results.read.text import clean, decode, find_stated_scales, prints_decimal_points, refuse_scaled_tables
+from ipu_results.read.text import (
+    clean,
+    decode,
+    find_stated_scales,
+    prints_decimal_points,
+    refuse_scaled_tables,
+)
 from ipu_results.schema.vocabulary import TableHeader, normalise_header
 
 # Saved pages
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 HEADER_LINE = re.compile(rb"(?:[!-9;-~]+:[^\r\n]*|[ \t]+\S[^\r\n]*|From [^\r\n]*)\r?\n")
-MAIL_FIELDS = re.compile(rb"^(?:mime-version|content-type|content-transfer-encoding)[ \t]*:", re.I | re.M)
+MAIL_FIELDS = re.compile(
+    rb"^(?:mime-version|content-type|content-transfer-encoding)[ \t]*:", re.I | re.M
+)
 MAX_HEADER_BYTES = 100_000  # of an e-mail; what is longer is another file
 BAD_ESCAPE = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?\n|[ \t]*\Z)")
 TABLE = re.compile(rb"<table\b", re.I)
@@ -46,8 +67,12 @@ FIGURE = re.compile(r"\d[\d.,]*")
 UNKNOWN_FIGURE = "0"  # stands for a figure that is not text: what counts is that there is one
 MAX_MISSING_NAMES = 1
 MIN_NAMES = 2  # a single name is ordinary text
-MAX_NODES_NEAR = 60  # elements and texts before and after a table that may state the scale of its figures
-FIGURE_WITHIN_HEADERS = 3  # a figure follows the last name of the header within the texts of this many headers
+MAX_NODES_NEAR = (
+    60  # elements and texts before and after a table that may state the scale of its figures
+)
+FIGURE_WITHIN_HEADERS = (
+    3  # a figure follows the last name of the header within the texts of this many headers
+)
 
 
 def is_message(data: bytes) -> bool:
@@ -60,24 +85,36 @@ def is_message(data: bytes) -> bool:
 
 
 def _unpack_message(data: bytes) -> tuple[bytes, str | None, list[str]]:
-    """Return the page in a message for which `is_message` holds, the encoding that its part states, and style sheets.
+    """Return the page in a message for which `is_message` holds, the encoding that its part states,
+    and style sheets.
 
-    Raises DamagedDocumentError for a message that is cut off or badly encoded, that has no page, or that has tables in
-    several pages.
+    Raises DamagedDocumentError for a message that is cut off or badly encoded, that has no page, or
+    that has tables in several pages.
     """
     message = message_from_bytes(data.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n"))
-    parts = [part for part in message.walk() if part.get_content_type() in ("text/html", "application/xhtml+xml")]
+    parts = [
+        part
+        for part in message.walk()
+        if part.get_content_type() in ("text/html", "application/xhtml+xml")
+    ]
     for part in (message, *parts):
         if part.defects:
-            raise DamagedDocumentError(f"is a saved page that is damaged: {type(part.defects[0]).__name__}")
+            raise DamagedDocumentError(
+                f"is a saved page that is damaged: {type(part.defects[0]).__name__}"
+            )
     if not parts:
         raise DamagedDocumentError("is an e-mail or saved page without an HTML part")
     pages = [(_decode_part(part), part.get_content_charset()) for part in parts]
     with_tables = [page for page in pages if TABLE.search(page[0])]
     if len(with_tables) > 1:
-        raise DamagedDocumentError(f"has tables in {len(with_tables)} pages: save the frame with the table alone")
+        raise DamagedDocumentError(
+            f"has tables in {len(with_tables)} pages: save the frame with the table alone"
+        )
     styles = [part for part in message.walk() if part.get_content_type() == "text/css"]
-    sheets = [_decode_part(part).decode(part.get_content_charset() or "utf-8", "replace") for part in styles]
+    sheets = [
+        _decode_part(part).decode(part.get_content_charset() or "utf-8", "replace")
+        for part in styles
+    ]
     return (*(with_tables[0] if with_tables else pages[0]), sheets)
 
 
@@ -89,12 +126,16 @@ def _decode_part(part: Message) -> bytes:
     body = str(part.get_payload()).encode("utf-8", "surrogateescape")
     if encoding == "quoted-printable" and (bad := BAD_ESCAPE.search(body)):
         text = body[bad.start() : bad.start() + 3].decode("utf-8", "replace")
-        raise DamagedDocumentError(f"is a saved page that is damaged: {text!r} is not quoted-printable")
+        raise DamagedDocumentError(
+            f"is a saved page that is damaged: {text!r} is not quoted-printable"
+        )
     if encoding == "base64":
         try:
             return binascii.a2b_base64(b"".join(body.split()), strict_mode=True)
         except binascii.Error as error:
-            raise DamagedDocumentError(f"is a saved page that is damaged: not base64: {error}") from error
+            raise DamagedDocumentError(
+                f"is a saved page that is damaged: not base64: {error}"
+            ) from error
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
@@ -102,9 +143,10 @@ def _decode_part(part: Message) -> bytes:
 def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read every table whose header is one of `headers`, wherever the table and its header row are.
 
-    Spans are expanded, footnote marks lifted off, and text that a reader cannot see is left out. Raises
-    DamagedDocumentError for an empty, binary or truncated page, DocumentTooLargeError for one nested too deeply, and
-    UnrecognisedDocumentError if no table has a header that resembles a known one.
+    Spans are expanded, footnote marks lifted off, and text that a reader cannot see is left out.
+    Raises DamagedDocumentError for an empty, binary or truncated page, DocumentTooLargeError for
+    one nested too deeply, and UnrecognisedDocumentError if no table has a header that resembles a
+    known one.
     """
     charset: str | None = None
     sheets: list[str] = []
@@ -119,17 +161,31 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     assembler = Assembler(headers)
     try:
         tables = _collect_tables(soup)
-        if len(tables) < opened:  # an element left open, such as a style or a text area, swallows what follows
+        if (
+            len(tables) < opened
+        ):  # an element left open, such as a style or a text area, swallows what follows
             hidden = opened - len(tables)
-            raise DamagedDocumentError(f"hides {hidden} of its {opened} tables in an element that is left open")
+            raise DamagedDocumentError(
+                f"hides {hidden} of its {opened} tables in an element that is left open"
+            )
         states = find_states(soup, text.lower(), sheets)
         read = set()
         near: dict[str, list[str]] = {}
         declared = [soup.html, soup.body]
-        declared += [part for table, _ in tables for part in (table.parent, table, *table.find_all(lang=True))]
-        languages = {str(node.attrs["lang"]) for node in declared if node is not None and node.attrs.get("lang")}
+        declared += [
+            part
+            for table, _ in tables
+            for part in (table.parent, table, *table.find_all(lang=True))
+        ]
+        languages = {
+            str(node.attrs["lang"])
+            for node in declared
+            if node is not None and node.attrs.get("lang")
+        }
         language = next(iter(sorted(languages, key=prints_decimal_points)), "")
-        styles = [node.get_text() for node in soup.find_all("style")]  # they may print a text near a table
+        styles = [
+            node.get_text() for node in soup.find_all("style")
+        ]  # they may print a text near a table
         printed = " ".join(
             node
             for node in soup.descendants
@@ -146,9 +202,13 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
         for place, texts in _collect_blocks(soup, read, states).items():
             for number, part in enumerate(_split_block(texts, headers), start=1):
                 if names := _find_table(part, headers):
-                    assembler.add_unread_block(place if number == 1 else f"{place}, part {number}", names)
+                    assembler.add_unread_block(
+                        place if number == 1 else f"{place}, part {number}", names
+                    )
     finally:
-        soup.clear(decompose=True)  # its nodes refer to each other: else only the cycle collector would free them
+        soup.clear(
+            decompose=True
+        )  # its nodes refer to each other: else only the cycle collector would free them
     return replace(refuse_scaled_tables(assembler.finish(), near), language=language)
 
 
@@ -175,8 +235,9 @@ def find_charset(data: bytes) -> str | None:
 def _count_opened_tables(text: str) -> int:
     """Count the tables that the page opens.
 
-    Raises DamagedDocumentError for a truncated page: one that lacks the end tag of its body and its own, or that of a
-    table. Rows and cells without an end tag are ordinary. Raises DocumentTooLargeError for tables nested too deeply.
+    Raises DamagedDocumentError for a truncated page: one that lacks the end tag of its body and its
+    own, or that of a table. Rows and cells without an end tag are ordinary. Raises
+    DocumentTooLargeError for tables nested too deeply.
     """
     opened = 0
     depth = dict.fromkeys(("html", "body", "table"), 0)
@@ -190,15 +251,17 @@ def _count_opened_tables(text: str) -> int:
             raise DocumentTooLargeError(f"has tables in tables, more than {MAX_TABLE_DEPTH} deep")
     if not ended and (depth["html"] > 0 or depth["table"] > 0):
         raise DamagedDocumentError(
-            "an HTML page that ends in the middle, without the end tag of a table, of its body or of itself: download "
-            "it again, or name what the file is with --kind",
+            "an HTML page that ends in the middle, without the end tag of a table, of its body or"
+            " of itself: download it again, or name what the file is with --kind",
             place="end of page",
         )
     return opened
 
 
 def _collect_tables(soup: BeautifulSoup) -> list[tuple[Tag, list[HtmlRow]]]:
-    """Return each table with its rows in page order, whatever is between a table, its rows and their cells."""
+    """Return each table with its rows in page order, whatever is between a table, its rows and
+    their cells.
+    """
     tables: dict[int, tuple[Tag, list[HtmlRow]]] = {}
     rows: list[HtmlRow] = []
     for node in soup.descendants:
@@ -232,22 +295,34 @@ def _find_parent(node: Tag, names: Sequence[str]) -> Tag | None:
         parent = parent.parent
         steps += 1
         if steps > MAX_PARENTS_OF_A_ROW:
-            raise DocumentTooLargeError(f"has rows more than {MAX_PARENTS_OF_A_ROW} elements deep in their table")
+            raise DocumentTooLargeError(
+                f"has rows more than {MAX_PARENTS_OF_A_ROW} elements deep in their table"
+            )
     return parent
 
 
 def _drop_hidden_cells(row: HtmlRow, states: States) -> HtmlRow:
-    """Leave out the cells that are not displayed, whose places others take; a row that is not displayed stays whole."""
+    """Leave out the cells that are not displayed, whose places others take; a row that is not
+    displayed stays whole.
+    """
     if states.get(id(row.owner), 0) & REMOVED:
         return row
-    return replace(row, cells=[cell for cell in row.cells if states.get(id(cell), 0) & (REMOVED | DOUBT) != REMOVED])
+    return replace(
+        row,
+        cells=[
+            cell for cell in row.cells if states.get(id(cell), 0) & (REMOVED | DOUBT) != REMOVED
+        ],
+    )
 
 
-def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) -> dict[str, list[str]]:
+def _collect_blocks(
+    soup: BeautifulSoup, read: Collection[int], states: States
+) -> dict[str, list[str]]:
     """Return the visible texts of the page outside of the tables that were read, by place.
 
-    A block is a table that was not read, or all other text between two tables: it may be a grid of blocks, a list or a
-    table on its side, which `_find_table` reports if it has the names and figures of a known one.
+    A block is a table that was not read, or all other text between two tables: it may be a grid of
+    blocks, a list or a table on its side, which `_find_table` reports if it has the names and
+    figures of a known one.
     """
     blocks: dict[str, list[str]] = {}
     nodes: list[tuple[PageElement, str]] = [(node, "") for node in reversed(soup.contents)]
@@ -257,8 +332,14 @@ def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) 
         seen = not states.get(id(node), 0) & UNSEEN
         if type(node) is NavigableString:
             if (text := clean(node)) and not states.get(id(node.parent), 0) & UNSEEN:
-                blocks.setdefault(table or (f"after table {last}" if last else "before table 1"), []).append(text)
-        elif isinstance(node, Comment) and table and FIGURE.fullmatch(node.removeprefix(CDATA).removesuffix("]]")):
+                blocks.setdefault(
+                    table or (f"after table {last}" if last else "before table 1"), []
+                ).append(text)
+        elif (
+            isinstance(node, Comment)
+            and table
+            and FIGURE.fullmatch(node.removeprefix(CDATA).removesuffix("]]"))
+        ):
             blocks.setdefault(table, []).append(UNKNOWN_FIGURE)
         elif isinstance(node, Tag) and table and seen and (added := _find_figures(node, states)):
             blocks.setdefault(table, []).extend(added)
@@ -275,12 +356,16 @@ def _collect_blocks(soup: BeautifulSoup, read: Collection[int], states: States) 
 
 
 def _find_figures(node: Tag, states: States) -> list[str]:
-    """Return what stands for figures that are not text: those in an image or a field, or of a style sheet."""
+    """Return what stands for figures that are not text: those in an image or a field, or of a style
+    sheet.
+    """
     if states.get(id(node), 0) & DOUBT and not node.get_text(strip=True):
         return [UNKNOWN_FIGURE]
     if node.name not in EMBEDDED or node.name == "table":
         return []
-    return [UNKNOWN_FIGURE for embedded in describe_element(node) if FIGURE.fullmatch(embedded.text)]
+    return [
+        UNKNOWN_FIGURE for embedded in describe_element(node) if FIGURE.fullmatch(embedded.text)
+    ]
 
 
 def _split_block(texts: Sequence[str], headers: Sequence[TableHeader]) -> Iterator[Sequence[str]]:
@@ -297,7 +382,9 @@ def _split_block(texts: Sequence[str], headers: Sequence[TableHeader]) -> Iterat
 
 
 def _find_table(texts: Sequence[str], headers: Sequence[TableHeader]) -> tuple[str, ...]:
-    """Return the names of a known header among `texts`, if figures follow them, or a row without its header."""
+    """Return the names of a known header among `texts`, if figures follow them, or a row without
+    its header.
+    """
     if len(texts) < min((len(header.keys) for header in headers), default=0):
         return ()
     places: dict[str, int] = {}

@@ -14,7 +14,9 @@ from ipu_results.read.html_style import BLOCK, LOWERED, RAISED, REMOVED, STRUCK
 from ipu_results.read.html_visible import BLOCK_ELEMENTS, DOUBT, PALE, UNSEEN, States
 from ipu_results.read.text import clean, is_power, lift_footnote
 
-FOOTNOTE = re.compile(r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*")
+FOOTNOTE = re.compile(
+    r"[\s\[(]*(?:\d{1,2}|[a-z]|[*†‡§¶]+)(?:\s*,\s*(?:\d{1,2}|[a-z]|[*†‡§¶]+))*[\s\])]*"
+)
 NOT_DISPLAYED = frozenset({"noscript", "script", "style", "template", "title", "rp"})
 EMBEDDED = {
     "table": "a table",
@@ -42,10 +44,13 @@ DOUBTS = (EMBEDDED["rt"], SHIFTED_MARK, GLUED_MARK)
 IN_ANY_COLUMN = (COLOURED, MAY_ALTER)
 """What makes another text of a name, too."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
-WRITES = re.compile(r"document\.|innerHTML|textContent")  # a script in a cell that may change its text
+WRITES = re.compile(
+    r"document\.|innerHTML|textContent"
+)  # a script in a cell that may change its text
 CDATA = "[CDATA["
 
-# Marks the border of an element inside of a cell, until it is known whether two digits meet there (private use area).
+# Marks the border of an element inside of a cell, until it is known whether two digits meet there
+# (private use area).
 EDGE = "\ue000"
 GLUED_DIGITS = re.compile(rf"(?<=\d){EDGE}+(?=\d)")
 # A number after a word, in an element of its own; `1h` and `13m` are a duration.
@@ -65,7 +70,9 @@ class Embedded(NamedTuple):
 
 
 class CellText(NamedTuple):
-    """What a reader sees in a cell: text, footnote marks, whether text is struck through, and what is not text."""
+    """What a reader sees in a cell: text, footnote marks, whether text is struck through, and what
+    is not text.
+    """
 
     text: str
     mark: str = ""
@@ -74,7 +81,10 @@ class CellText(NamedTuple):
 
 
 def read_cell(cell: Tag, states: States) -> CellText:
-    """Read one cell without the parts that are hidden. Digits of two elements are never glued into one figure."""
+    """Read one cell without the parts that are hidden.
+
+    Digits of two elements are never glued into one figure.
+    """
     parts: list[str] = []
     marks: list[str] = []
     embedded: list[Embedded] = []
@@ -89,7 +99,9 @@ def read_cell(cell: Tag, states: States) -> CellText:
             if node.name in EMBEDDED or node.name in NOT_DISPLAYED:
                 embedded += [] if state & UNSEEN else describe_element(node)
             elif state & DOUBT and node.find(string=True) is None:
-                embedded.append(Embedded(f"an element that {states.doubts[id(node)]}{MAY_ALTER}", ""))
+                embedded.append(
+                    Embedded(f"an element that {states.doubts[id(node)]}{MAY_ALTER}", "")
+                )
             elif (
                 not state & (UNSEEN | STRUCK)
                 and (node.name == "sup" or (state & RAISED and "".join(parts).strip()))
@@ -101,16 +113,24 @@ def read_cell(cell: Tag, states: States) -> CellText:
                 edge = " " if node.name in BLOCK_ELEMENTS or state & BLOCK else EDGE
                 nodes += [edge, *reversed(node.contents), edge]
         elif type(node) in (str, NavigableString):
-            state = states.get(id(node.parent), 0) if states and isinstance(node, NavigableString) else 0
+            state = (
+                states.get(id(node.parent), 0)
+                if states and isinstance(node, NavigableString)
+                else 0
+            )
             text = str(node)
             if not state & (UNSEEN | STRUCK):
                 parts.append(text)
             if state & (DOUBT | PALE) and text.strip():
                 doubt = states.doubts.get(id(getattr(node, "parent", None)))
-                embedded.append(Embedded(f"text that {doubt}{MAY_ALTER}" if doubt else COLOURED, text))
+                embedded.append(
+                    Embedded(f"text that {doubt}{MAY_ALTER}" if doubt else COLOURED, text)
+                )
             struck |= state & (UNSEEN | STRUCK) == STRUCK and bool(str(node).strip())
         elif isinstance(node, CData) or (isinstance(node, Comment) and node.startswith(CDATA)):
-            embedded.append(Embedded("a CDATA section", node.removeprefix(CDATA).removesuffix("]]")))
+            embedded.append(
+                Embedded("a CDATA section", node.removeprefix(CDATA).removesuffix("]]"))
+            )
     joined = "".join(parts)
     glued = GLUED_NUMBER.finditer(joined) if EDGE in joined else ()
     is_glued = any(NUMBERED_METRIC.search(joined[: match.end()]) is None for match in glued)
@@ -120,12 +140,18 @@ def read_cell(cell: Tag, states: States) -> CellText:
 
 
 def find_unread(cell: CellText) -> Embedded | None:
-    """Return what is in a cell that may be its figure: something with digits, or anything in a cell without text."""
+    """Return what is in a cell that may be its figure: something with digits, or anything in a cell
+    without text.
+    """
     for embedded in cell.embedded:
         if embedded.what.endswith((*DOUBTS, *IN_ANY_COLUMN)):
             return embedded
-        may_be_figure = embedded.what not in INVISIBLE_NEXT_TO_TEXT and any(map(str.isdigit, embedded.text))
-        may_be_figure |= embedded.what == EMBEDDED["script"] and WRITES.search(embedded.text) is not None
+        may_be_figure = embedded.what not in INVISIBLE_NEXT_TO_TEXT and any(
+            map(str.isdigit, embedded.text)
+        )
+        may_be_figure |= (
+            embedded.what == EMBEDDED["script"] and WRITES.search(embedded.text) is not None
+        )
         if may_be_figure or not cell.text:
             return embedded
     return None
@@ -142,7 +168,10 @@ def describe_element(node: Tag) -> list[Embedded]:
     if node.name == "iframe":
         return [Embedded(what, str(node.attrs.get("srcdoc", "")))]
     if node.name == "img":
-        spacer = node.attrs.get("alt") == "" or "1" in (node.attrs.get("width"), node.attrs.get("height"))
+        spacer = node.attrs.get("alt") == "" or "1" in (
+            node.attrs.get("width"),
+            node.attrs.get("height"),
+        )
         return [] if spacer else [Embedded(what, clean(str(node.attrs.get("alt", ""))))]
     parts = node.find_all("text") if node.name == "svg" else [node]
     return [Embedded(what, clean(" ".join(part.get_text(" ") for part in parts)))]
@@ -160,14 +189,18 @@ def _find_doubts(node: Tag, state: int, states: States, parts: Sequence[str]) ->
 
 
 def _is_doubtful(node: Tag, states: States) -> bool:
-    return bool(states) and any(states.get(id(part), 0) & (DOUBT | PALE) for part in (node, *node.find_all(True)))
+    return bool(states) and any(
+        states.get(id(part), 0) & (DOUBT | PALE) for part in (node, *node.find_all(True))
+    )
 
 
 def _get_visible_text(node: Tag, states: States) -> str:
     if not states:
         return node.get_text()
     return "".join(
-        text for text in node.find_all(string=True) if not states.get(id(text.parent), 0) & (UNSEEN | STRUCK)
+        text
+        for text in node.find_all(string=True)
+        if not states.get(id(text.parent), 0) & (UNSEEN | STRUCK)
     )
 
 
@@ -209,19 +242,33 @@ def expand_rows(rows: Iterable[HtmlRow], states: States) -> Iterator[RawRow]:
     section: Tag | None = None
     for row in rows:
         is_hidden = bool(states) and states.get(id(row.owner), 0) & UNSEEN
-        if is_hidden and not any(read_cell(cell, states).text for cell in row.cells):  # no part of it is visible
+        if is_hidden and not any(
+            read_cell(cell, states).text for cell in row.cells
+        ):  # no part of it is visible
             cells = [read_cell(cell, States()) for cell in row.cells]
-            yield RawRow(tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells), hidden=True)
+            yield RawRow(
+                tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells), hidden=True
+            )
             continue
         above = below if row.section is section else {}
         section = row.section
-        below = {column: span._replace(left=span.left - 1) for column, span in above.items() if span.left > 1}
+        below = {
+            column: span._replace(left=span.left - 1)
+            for column, span in above.items()
+            if span.left > 1
+        }
         yield _expand_row(row, above, below, states)
 
 
-def _expand_row(row: HtmlRow, above: dict[int, Span], below: dict[int, Span], states: States) -> RawRow:
-    """Return one row with the cells that reach into it from `above`; add those that it extends to `below`."""
-    if not above and not any(cell.attrs and not cell.attrs.keys().isdisjoint(SPANS) for cell in row.cells):
+def _expand_row(
+    row: HtmlRow, above: dict[int, Span], below: dict[int, Span], states: States
+) -> RawRow:
+    """Return one row with the cells that reach into it from `above`; add those that it extends to
+    `below`.
+    """
+    if not above and not any(
+        cell.attrs and not cell.attrs.keys().isdisjoint(SPANS) for cell in row.cells
+    ):
         if plain := _read_plain_row(row, states):
             return plain
         return _make_row([read_cell(cell, states) for cell in row.cells])
@@ -256,13 +303,19 @@ def _read_plain_row(row: HtmlRow, states: States) -> RawRow | None:
     cells: list[tuple[str, str]] = []
     for cell in row.cells:
         contents = cell.contents
-        if len(contents) != 1 or type(contents[0]) is not NavigableString or (states and id(cell) in states):
+        if (
+            len(contents) != 1
+            or type(contents[0]) is not NavigableString
+            or (states and id(cell) in states)
+        ):
             return None
         cells.append(lift_footnote(clean(contents[0])))
     return RawRow(tuple(text for text, _ in cells), tuple(mark for _, mark in cells))
 
 
-def _make_row(cells: list[CellText], wide: tuple[range, ...] = (), problem: str | None = None) -> RawRow:
+def _make_row(
+    cells: list[CellText], wide: tuple[range, ...] = (), problem: str | None = None
+) -> RawRow:
     texts, marks = tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells)
     unread: list[Unread] = []
     for column, cell in enumerate(cells):
@@ -270,7 +323,8 @@ def _make_row(cells: list[CellText], wide: tuple[range, ...] = (), problem: str 
             unread.append(
                 Unread(
                     column,
-                    f"holds {embedded.what}{'' if embedded.what.endswith(MAY_ALTER) else ' that is not read'}",
+                    "holds"
+                    f" {embedded.what}{'' if embedded.what.endswith(MAY_ALTER) else ' that is not read'}",
                     bool(embedded.text),
                     embedded.what.endswith(IN_ANY_COLUMN),
                 )
@@ -281,7 +335,9 @@ def _make_row(cells: list[CellText], wide: tuple[range, ...] = (), problem: str 
 
 
 def _read_span(cell: Tag, name: str) -> int:
-    """Return how many columns or rows a cell spans; a row span of 0 reaches to the end of the section."""
+    """Return how many columns or rows a cell spans; a row span of 0 reaches to the end of the
+    section.
+    """
     value = str(cell.get(name, "1")).strip()
     if not value.isdecimal() or len(value) > 9:
         return 1

@@ -41,10 +41,22 @@ UNSEEN = REMOVED | INVISIBLE
 INHERITED = UNSEEN | STRUCK | DOUBT
 STRUCK_TAGS = frozenset({"del", "s", "strike"})
 BLOCK_ELEMENTS, NOT_AS_WRITTEN, NOT_PARSED = (
-    frozenset(STYLES["elements"][name].split()) for name in ("block", "not_as_written", "not_parsed")
+    frozenset(STYLES["elements"][name].split())
+    for name in ("block", "not_as_written", "not_parsed")
 )
-SIGNS = [f"<{name}" for name in ("del", "s>", "s ", "strike", "dialog", "details", "ol", "font", *NOT_AS_WRITTEN)]
-SIGNS += ["style", "shadowroot", "rtl", "dir=", "bgcolor", "text=", *(f"{before}hidden" for before in " \n\t\"'/")]
+SIGNS = [
+    f"<{name}"
+    for name in ("del", "s>", "s ", "strike", "dialog", "details", "ol", "font", *NOT_AS_WRITTEN)
+]
+SIGNS += [
+    "style",
+    "shadowroot",
+    "rtl",
+    "dir=",
+    "bgcolor",
+    "text=",
+    *(f"{before}hidden" for before in " \n\t\"'/"),
+]
 """A page without any of these has no text that is seen otherwise than it is written."""
 HINTS = ("style", "dir", "hidden", "open", "color", "bgcolor", "text")
 """Attributes that decide what an element does to its text."""
@@ -56,7 +68,9 @@ UNPAINTED = ("none", "transparent", "initial", "inherit", "unset", "revert")
 NEGATIVE = re.compile(r"-(?!1px)[\d.]")  # one pixel hides no text
 PICTURES = ("img", "svg", "canvas", "video", "iframe", "object", "embed")
 MIN_CONTRAST = 0.18  # of 1: the difference of black and white
-STEPS_PER_MATCH = 10  # a comparison takes as long as this number of steps from an element to the one around it
+STEPS_PER_MATCH = (
+    10  # a comparison takes as long as this number of steps from an element to the one around it
+)
 
 Colour = tuple[float, ...]
 Colours = tuple[Colour, Colour | None]
@@ -68,7 +82,8 @@ BLACK_ON_WHITE: Colours = (BLACK, WHITE)
 
 
 class Effect(NamedTuple):
-    """The states that an element adds and removes, its doubt, its colours as written, and what moves it.
+    """The states that an element adds and removes, its doubt, its colours as written, and what
+    moves it.
 
     `paints` is whether it covers what is behind it.
     """
@@ -82,7 +97,9 @@ class Effect(NamedTuple):
 
 
 class States(dict[int, int]):
-    """The state of each element that has one, by `id`; `doubts` names what may hide, move or alter it."""
+    """The state of each element that has one, by `id`; `doubts` names what may hide, move or alter
+    it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,11 +107,12 @@ class States(dict[int, int]):
 
 
 def find_states(soup: BeautifulSoup, lowered: str, sheets: Sequence[str] = ()) -> States:
-    """Return the state of every element that is not simply visible; `lowered` is the page's text in lower case.
+    """Return the state of every element that is not simply visible; `lowered` is the page's text in
+    lower case.
 
-    Style rules of the page are applied as for a desktop screen; `sheets` are other style sheets of a saved page, which
-    may apply. Those of other files are not known. Raises DocumentTooLargeError if they would have to be compared with
-    too many elements.
+    Style rules of the page are applied as for a desktop screen; `sheets` are other style sheets of
+    a saved page, which may apply. Those of other files are not known. Raises DocumentTooLargeError
+    if they would have to be compared with too many elements.
     """
     if not sheets and not any(sign in lowered for sign in SIGNS):
         return States()
@@ -109,7 +127,10 @@ def find_states(soup: BeautifulSoup, lowered: str, sheets: Sequence[str] = ()) -
 
 
 def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[StyleRule]:
-    """Yield the style rules of a page. Without a document type, browsers compare classes and ids in any case."""
+    """Yield the style rules of a page.
+
+    Without a document type, browsers compare classes and ids in any case.
+    """
     doctype = next((str(node) for node in soup.contents if isinstance(node, Doctype)), "")
     quirks = not re.match(r"html(?:\s*$|\s+system|.*(?:http:|strict|xhtml))", doctype, re.I | re.S)
     for node in soup.find_all(["style", "link"]):
@@ -120,11 +141,15 @@ def _collect_rules(soup: BeautifulSoup, sheets: Sequence[str]) -> Iterator[Style
         doubt = "" if applies else f"the medium {attrs['media']!r}"
         if node.name == "style" and str(node.attrs.get("type", "")).lower() in ("", "text/css"):
             text = node.get_text().lower() if quirks else node.get_text()
-            yield from parse_style_sheet(text, doubt or ("a named style sheet" if attrs.get("title") else ""))
+            yield from parse_style_sheet(
+                text, doubt or ("a named style sheet" if attrs.get("title") else "")
+            )
         elif attrs.get("href", "").startswith("data:") and "stylesheet" in attrs.get("rel", ""):
             yield from parse_style_sheet("@import 'data:'", doubt)
     for text in sheets:
-        yield from parse_style_sheet(text.lower() if quirks else text, "a style sheet of the saved page")
+        yield from parse_style_sheet(
+            text.lower() if quirks else text, "a style sheet of the saved page"
+        )
     for node in soup.find_all(True) if quirks else ():
         for name in ("id", "class"):
             if name in node.attrs:
@@ -138,7 +163,11 @@ class _Cascade:
         shadows = soup.select("template[shadowrootmode], template[shadowroot]")
         self.hosts = {id(shadow.parent) for shadow in shadows}
         rules = [*_collect_rules(soup, sheets)]
-        present = {key for node in soup.find_all(True) if node.attrs for key in find_keys(node)} if rules else set()
+        present = (
+            {key for node in soup.find_all(True) if node.attrs for key in find_keys(node)}
+            if rules
+            else set()
+        )
         self.rules = [rule for rule in rules if rule.required <= present]
         self.by_key: dict[str, list[int]] = defaultdict(list)
         for order, rule in enumerate(self.rules):
@@ -166,12 +195,17 @@ class _Cascade:
         elif state & STRUCK and add & BOXED:
             doubt = doubt or "a box in struck text"
         if node.name in ("col", "colgroup") and (doubt or add & UNSEEN):  # in the cells that follow
-            table = next(around for around in node.parents if around.name in ("table", "[document]"))
+            table = next(
+                around for around in node.parents if around.name in ("table", "[document]")
+            )
             self.set_doubt(id(table), doubt or "a hidden column")
         seen = self.colours.get(parent, BLACK_ON_WHITE)
         if colours != ("", ""):
             painted = _paint(seen, *colours)
-            seen, doubt = painted or seen, doubt if painted else doubt or f"the colour {' '.join(colours).strip()!r}"
+            seen, doubt = (
+                painted or seen,
+                (doubt if painted else doubt or f"the colour {' '.join(colours).strip()!r}"),
+            )
         if seen != BLACK_ON_WHITE:
             self.colours[own] = seen
             if seen not in self.contrasts:
@@ -191,9 +225,16 @@ class _Cascade:
 
     def _find_effect(self, node: Tag, inside: bool, depth: int) -> Effect:
         orders = tuple(
-            order for key in find_keys(node) for order in self.by_key.get(key, ()) if self._match(order, node, depth)
+            order
+            for key in find_keys(node)
+            for order in self.by_key.get(key, ())
+            if self._match(order, node, depth)
         )
-        hints = tuple((name, str(node.attrs[name])) for name in HINTS if name in node.attrs) if node.attrs else ()
+        hints = (
+            tuple((name, str(node.attrs[name])) for name in HINTS if name in node.attrs)
+            if node.attrs
+            else ()
+        )
         key = (node.name, hints, orders, inside)
         if key not in self.effects:
             self.effects[key] = self._compute_effect(node.name, dict(hints), orders, inside)
@@ -205,15 +246,21 @@ class _Cascade:
         if node.parent and (":" in rule.match.pattern or "~" in rule.match.pattern):
             self.matches += len(node.parent.contents)
         if self.matches > MAX_STYLE_MATCHES:
-            raise DocumentTooLargeError(f"has style rules for more than {MAX_STYLE_MATCHES:,} elements")
+            raise DocumentTooLargeError(
+                f"has style rules for more than {MAX_STYLE_MATCHES:,} elements"
+            )
         return rule.match.pattern in (rule.key, "*") or rule.match.match(node)
 
-    def _compute_effect(self, name: str, hints: dict[str, str], orders: Sequence[int], inside: bool) -> Effect:
+    def _compute_effect(
+        self, name: str, hints: dict[str, str], orders: Sequence[int], inside: bool
+    ) -> Effect:
         rules = [self.rules[order] for order in orders]
         ranked: list[tuple[bool, int, tuple[int, ...], int, Declaration]] = [
             (False, -1, (), 0, hint) for hint in _list_hints(name, hints)
         ]
-        ranked += [(own.important, 1, (), 0, own) for own in parse_declarations(hints.get("style", ""))]
+        ranked += [
+            (own.important, 1, (), 0, own) for own in parse_declarations(hints.get("style", ""))
+        ]
         ranked += [
             (own.important, 0, rule.specificity, order, own)
             for order, rule in zip(orders, rules, strict=True)
@@ -223,7 +270,9 @@ class _Cascade:
         styles = {own.name: own.value for *_, own in sorted(ranked)}
         judged = {property_: judge(property_, value, inside) for property_, value in styles.items()}
         if not inside and not any(map(SIZES.fullmatch, styles)):  # nothing is cut off
-            judged = {key: 0 if key.startswith("overflow") else effect for key, effect in judged.items()}
+            judged = {
+                key: 0 if key.startswith("overflow") else effect for key, effect in judged.items()
+            }
         doubts = [effect for effect in judged.values() if isinstance(effect, str)]
         doubts += [
             rule.doubt
@@ -231,7 +280,8 @@ class _Cascade:
             if rule.doubt and not rule.part
             for own in rule.declarations
             if own.name in COLOURS
-            or judge(own.name, own.value, inside) != judge(own.name, styles.get(own.name, "initial"), inside)
+            or judge(own.name, own.value, inside)
+            != judge(own.name, styles.get(own.name, "initial"), inside)
         ]
         is_closed = name == "details" and "open" not in hints
         if name in NOT_AS_WRITTEN or is_closed or (inside and name in ("ol", "dir")):
@@ -245,15 +295,26 @@ class _Cascade:
         parts = [own for rule in rules if rule.part for own in rule.declarations]
         lifted = inside and name != "th"  # where sorting arrows are
         added = (own for own in parts if own.name == "content" or (lifted and own[:2] in LIFTED))
-        doubts += [effect for own in added if isinstance(effect := judge(own.name, own.value, inside), str)]
+        doubts += [
+            effect for own in added if isinstance(effect := judge(own.name, own.value, inside), str)
+        ]
         every = [own for *_, own in ranked] + [own for rule in rules for own in rule.declarations]
         moves = (own for own in every if MOVES.fullmatch(own.name))
-        moved = (own for own in moves if NEGATIVE.search(own.value) or isinstance(judge(*own[:2], inside), str))
+        moved = (
+            own
+            for own in moves
+            if NEGATIVE.search(own.value) or isinstance(judge(*own[:2], inside), str)
+        )
         paints = any(own.name in COLOURS[1:] and own.value not in UNPAINTED for own in every)
         behind = styles.get("background-image", "none")
-        colours = styles.get("color", ""), behind if "none" not in behind else styles.get("background-color", "")
+        colours = (
+            styles.get("color", ""),
+            (behind if "none" not in behind else styles.get("background-color", "")),
+        )
         moves_it = next((f"`{own.name}: {own.value[:40]}`" for own in moved), "")
-        return Effect(add, remove, next(iter(doubts), ""), colours, moves_it, paints or name in PICTURES)
+        return Effect(
+            add, remove, next(iter(doubts), ""), colours, moves_it, paints or name in PICTURES
+        )
 
 
 def _list_hints(name: str, hints: dict[str, str]) -> Iterator[Declaration]:
@@ -276,7 +337,9 @@ def _paint(around: Colours, text: str, behind: str) -> Colours | None:
     if IMAGE.search(behind):
         back = None
     elif behind:
-        words = [tinycss2.serialize([token]) for token in tinycss2.parse_component_value_list(behind)]
+        words = [
+            tinycss2.serialize([token]) for token in tinycss2.parse_component_value_list(behind)
+        ]
         painted = [colour for word in words if (colour := _parse_colour(word, back or WHITE))]
         if not painted and any("(" in word or word == "currentcolor" for word in words):
             return None
@@ -295,7 +358,10 @@ def _parse_colour(text: str, behind: Colour) -> Colour | None:
     if parsed is None or isinstance(parsed, str):
         return None
     channels = [value or 0.0 for value in parsed.to("srgb").coordinates]
-    return tuple(parsed.alpha * own + (1 - parsed.alpha) * other for own, other in zip(channels, behind, strict=True))
+    return tuple(
+        parsed.alpha * own + (1 - parsed.alpha) * other
+        for own, other in zip(channels, behind, strict=True)
+    )
 
 
 def _is_legible(text: Colour, behind: Colour | None) -> bool:

@@ -9,8 +9,21 @@ from dataclasses import replace
 from itertools import chain
 
 from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.read.document import FirstRow, MetadataItem, ParsedDocument, ReadProblem, SourceRow, SourceTable
-from ipu_results.read.pdf_captions import Caption, assign_to_tables, find_captions, find_promised_header, join_continued
+from ipu_results.read.document import (
+    FirstRow,
+    MetadataItem,
+    ParsedDocument,
+    ReadProblem,
+    SourceRow,
+    SourceTable,
+)
+from ipu_results.read.pdf_captions import (
+    Caption,
+    assign_to_tables,
+    find_captions,
+    find_promised_header,
+    join_continued,
+)
 from ipu_results.read.pdf_lines import (
     Box,
     PrintedCell,
@@ -21,9 +34,21 @@ from ipu_results.read.pdf_lines import (
     make_columns,
     split_columns,
 )
-from ipu_results.read.pdf_pages import PageWords, describe_failure, open_pdf, read_page_texts, read_words
+from ipu_results.read.pdf_pages import (
+    PageWords,
+    describe_failure,
+    open_pdf,
+    read_page_texts,
+    read_words,
+)
 from ipu_results.read.pdf_rows import PrintedRow
-from ipu_results.read.pdf_tables import HEADER_LEADING, MAX_HEADER_LINES, PrintedTable, find_tables, join_cells
+from ipu_results.read.pdf_tables import (
+    HEADER_LEADING,
+    MAX_HEADER_LINES,
+    PrintedTable,
+    find_tables,
+    join_cells,
+)
 from ipu_results.read.text import (
     LIGATURES,
     METADATA_LABELS,
@@ -59,14 +84,19 @@ MAX_DRAFTED_PAGES = 40  # pages with a caption that are read for a draft
 CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
 
 
-def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 500) -> ParsedDocument:
-    """Read the tables whose column names are those of one of `headers`, with captions, boxes and setup metadata.
+def read_pdf(
+    data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 500
+) -> ParsedDocument:
+    """Read the tables whose column names are those of one of `headers`, with captions, boxes and
+    setup metadata.
 
-    A cell belongs to the column that it is under: a lost label is `""`. A row without its figure, or with cells whose
-    columns are ambiguous, is a problem, and so is a caption whose table has no known header. Metadata is read by line.
+    A cell belongs to the column that it is under: a lost label is `""`. A row without its figure,
+    or with cells whose columns are ambiguous, is a problem, and so is a caption whose table has no
+    known header. Metadata is read by line.
 
-    Raises DamagedDocumentError for anything but a whole PDF that opens without a password, DocumentTooLargeError above
-    `max_pages` pages, and UnrecognisedDocumentError if there is no table.
+    Raises DamagedDocumentError for anything but a whole PDF that opens without a password,
+    DocumentTooLargeError above `max_pages` pages, and UnrecognisedDocumentError if there is no
+    table.
     """
     data = open_pdf(data, max_pages)
     texts = read_page_texts(data, max_pages)
@@ -76,14 +106,20 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
         pages = sorted([*pages, *read_words(data, more)], key=lambda page: page.number)
         tables, columns, wide = _find_tables(pages, headers)
         # A table may continue on the page after the one that it ends on.
-        following = {row.box.page + 1 for table in tables for row in table.rows if row.box.page < len(texts)}
+        following = {
+            row.box.page + 1 for table in tables for row in table.rows if row.box.page < len(texts)
+        }
         more = sorted(following - {page.number for page in pages})
         if not more:
             break
     document = _make_document(tables, columns, wide, headers)
     problems = (*document.problems, *find_turned_tables(pages, headers))
     if not document.tables and not problems:
-        hidden = [page.number for page in pages if any(_may_be_table(page.hidden, header) for header in headers)]
+        hidden = [
+            page.number
+            for page in pages
+            if any(_may_be_table(page.hidden, header) for header in headers)
+        ]
         raise UnrecognisedDocumentError(describe_failure(data, hidden))
     document = replace(document, problems=problems)
     return refuse_incomplete_tables(document, headers)
@@ -92,7 +128,9 @@ def read_pdf(data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 50
 def _find_tables(
     pages: Sequence[PageWords], headers: Sequence[TableHeader]
 ) -> tuple[list[PrintedTable], list[Strip], list[Strip]]:
-    """Return the tables on some pages, the columns of these pages, and the whole of those with several columns."""
+    """Return the tables on some pages, the columns of these pages, and the whole of those with
+    several columns.
+    """
     wholes = [build_lines(page.words) for page in pages]
     split = [split_columns(lines, page.width) for lines, page in zip(wholes, pages, strict=True)]
     columns = [column for page in split for column in page]
@@ -108,17 +146,23 @@ def _select_pages(texts: Sequence[str], headers: Sequence[TableHeader]) -> list[
         words = re.sub(r"[\s\-_]+", " ", text.translate(LIGATURES)).casefold()
         # The words of long names may be on several lines.
         if any(
-            all(name in words for name in header.keys) or set(" ".join(header.keys).split()) <= set(words.split())
+            all(name in words for name in header.keys)
+            or set(" ".join(header.keys).split()) <= set(words.split())
             for header in headers
         ):
             pages |= {number, number + 1}
-        elif CAPTION_ANYWHERE.search(words) or any(f"{label.casefold()}:" in words for label in METADATA_LABELS):
+        elif CAPTION_ANYWHERE.search(words) or any(
+            f"{label.casefold()}:" in words for label in METADATA_LABELS
+        ):
             pages.add(number)
     return sorted(number for number in pages if number <= len(texts))
 
 
 def _make_document(
-    printed: Sequence[PrintedTable], columns: Sequence[Strip], wide: Sequence[Strip], headers: Sequence[TableHeader]
+    printed: Sequence[PrintedTable],
+    columns: Sequence[Strip],
+    wide: Sequence[Strip],
+    headers: Sequence[TableHeader],
 ) -> ParsedDocument:
     names = known_names(headers)
     cells = (cell.box for table in printed for row in table.rows for cell in row.printed)
@@ -139,14 +183,22 @@ def _make_document(
         problems += row_problems
         if rows:
             caption = captions[assigned[number]].text if number in assigned else ""
-            tables[name] = SourceTable.from_rows(name, table.header.names, rows, table.locator, caption)
+            tables[name] = SourceTable.from_rows(
+                name, table.header.names, rows, table.locator, caption
+            )
     free = [caption for number, caption in enumerate(captions) if number not in parts.values()]
-    missing = [header for header in headers if all(table.header.header is not header for table in printed)]
+    missing = [
+        header for header in headers if all(table.header.header is not header for table in printed)
+    ]
     problems += _report_broken_promises(free, columns, taken, missing, headers)
     problems += _report_rows_below(printed, taken)
     reported = {problem.table_name for problem in problems if problem.row_number is None}
     undivided = list(find_undivided_headers([*columns, *wide], taken, headers))
-    problems += undivided if tables else [problem for problem in undivided if problem.table_name not in reported]
+    problems += (
+        undivided
+        if tables
+        else [problem for problem in undivided if problem.table_name not in reported]
+    )
     reported |= {problem.table_name for problem in undivided}
     times: Counter[str] = Counter()
     for problem in find_unread_tables(columns, taken, headers):
@@ -157,14 +209,20 @@ def _make_document(
             reported.add(name)
             problems.append(problem)
     near = {
-        table.locator: [line.text for strip in columns for line in strip if line.box.page == table.header.page]
+        table.locator: [
+            line.text for strip in columns for line in strip if line.box.page == table.header.page
+        ]
         for table in printed
     }
-    document = ParsedDocument(tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns)))
+    document = ParsedDocument(
+        tuple(tables.values()), tuple(problems), tuple(_find_metadata(columns))
+    )
     return refuse_scaled_tables(document, near)
 
 
-def _read_rows(table: PrintedTable, headers: Sequence[TableHeader]) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
+def _read_rows(
+    table: PrintedTable, headers: Sequence[TableHeader]
+) -> tuple[tuple[SourceRow, ...], list[ReadProblem]]:
     """Divide the rows into those that have their figures and the problems of the others."""
     optional = make_columns(table.header.cells, table.header.headers).optional
     rows: list[SourceRow] = []
@@ -175,14 +233,31 @@ def _read_rows(table: PrintedTable, headers: Sequence[TableHeader]) -> tuple[tup
         doubt = next((f"{cell.text!r}: {doubt}" for cell, doubt in doubts if doubt), "")
         doubt = doubt or row.doubt or _find_other_table(table, row, headers)
         if row.loose or not lost <= optional or doubt:
-            message = doubt or ("the cells are not under the header" if row.loose else "a figure is missing in the row")
+            message = doubt or (
+                "the cells are not under the header"
+                if row.loose
+                else "a figure is missing in the row"
+            )
             raw = tuple(cell.text if cell else "" for cell in row.loose or row.cells)
-            problems.append(ReadProblem(table.header.header.table, number, str(row.box), "row-width", message, raw))
+            problems.append(
+                ReadProblem(
+                    table.header.header.table, number, str(row.box), "row-width", message, raw
+                )
+            )
             continue
-        lifted = [(*lift_footnote(cell.text), cell.footnotes) if cell else ("", "", "") for cell in row.cells]
-        footnotes = tuple((column, mark + raised) for column, (_, mark, raised) in enumerate(lifted) if mark + raised)
+        lifted = [
+            (*lift_footnote(cell.text), cell.footnotes) if cell else ("", "", "")
+            for cell in row.cells
+        ]
+        footnotes = tuple(
+            (column, mark + raised)
+            for column, (_, mark, raised) in enumerate(lifted)
+            if mark + raised
+        )
         places = tuple(str(cell.box if cell else row.box) for cell in row.cells)
-        rows.append(SourceRow(number, tuple(text for text, _, _ in lifted), str(row.box), places, footnotes))
+        rows.append(
+            SourceRow(number, tuple(text for text, _, _ in lifted), str(row.box), places, footnotes)
+        )
     return tuple(rows), problems
 
 
@@ -194,7 +269,11 @@ def _find_doubt(cell: PrintedCell) -> str:
 
 def _find_other_table(table: PrintedTable, row: PrintedRow, headers: Sequence[TableHeader]) -> str:
     """Return which other table with the same header lists the machine of a row; `""` if none does."""
-    others = [header for header in find_headers(table.header.names, headers) if header is not table.header.header]
+    others = [
+        header
+        for header in find_headers(table.header.names, headers)
+        if header is not table.header.header
+    ]
     for cell in row.cells if others else ():
         for header in others:
             if cell and header.lists(cell.text) and not table.header.header.lists(cell.text):
@@ -202,14 +281,22 @@ def _find_other_table(table: PrintedTable, row: PrintedRow, headers: Sequence[Ta
     return ""
 
 
-def _report_rows_below(printed: Sequence[PrintedTable], taken: frozenset[Box]) -> Iterator[ReadProblem]:
+def _report_rows_below(
+    printed: Sequence[PrintedTable], taken: frozenset[Box]
+) -> Iterator[ReadProblem]:
     """Yield a problem for each table that has text in the shape of its rows below it."""
     for table in printed:
-        rows = [row for row in table.below if not any(cell and cell.box in taken for cell in row.cells)]
+        rows = [
+            row for row in table.below if not any(cell and cell.box in taken for cell in row.cells)
+        ]
         if rows:
             raw = tuple(cell.text if cell else "" for cell in rows[0].cells)
-            message = f"below the table, {len(rows)} lines of text have the shape of its rows: not read"
-            yield ReadProblem(table.header.header.table, None, str(rows[0].box), "rows-below", message, raw)
+            message = (
+                f"below the table, {len(rows)} lines of text have the shape of its rows: not read"
+            )
+            yield ReadProblem(
+                table.header.header.table, None, str(rows[0].box), "rows-below", message, raw
+            )
 
 
 def _report_broken_promises(
@@ -219,7 +306,9 @@ def _report_broken_promises(
     missing: Sequence[TableHeader],
     headers: Sequence[TableHeader],
 ) -> Iterator[ReadProblem]:
-    """Yield a problem for each caption that names the measure of a missing table, or is near a half-known header."""
+    """Yield a problem for each caption that names the measure of a missing table, or is near a
+    half-known header.
+    """
     missing = list(missing)
     names = known_names(headers)
     for caption in captions:
@@ -247,7 +336,9 @@ def _find_metadata(strips: Sequence[Strip]) -> Iterator[MetadataItem]:
 def find_unread_tables(
     strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
 ) -> Iterator[ReadProblem]:
-    """Yield a problem for each name of a figure that has figures under it or next to it, and a label near it."""
+    """Yield a problem for each name of a figure that has figures under it or next to it, and a
+    label near it.
+    """
     labels = label_names(headers)
     for strip in strips:
         for place, line in enumerate(strip):
@@ -256,32 +347,50 @@ def find_unread_tables(
                 owners = [header for header in headers if name in header.keys - labels]
                 if not owners or cell.box in taken or not _has_label(strip, place, cell, labels):
                     continue
-                to_the_right = has_figures or any(is_figure(other.text) for other in line.cells[number + 1 :][:1])
+                to_the_right = has_figures or any(
+                    is_figure(other.text) for other in line.cells[number + 1 :][:1]
+                )
                 if to_the_right or _has_figure_below(strip, place, cell):
                     raw = tuple(other.text for other in line.cells)
-                    message = f"{cell.text!r} looks like a column or row of a known table, but its header is not known"
-                    yield ReadProblem(owners[0].table, None, str(line.box), "unknown-header", message, raw)
+                    message = (
+                        f"{cell.text!r} looks like a column or row of a known table, but its header"
+                        " is not known"
+                    )
+                    yield ReadProblem(
+                        owners[0].table, None, str(line.box), "unknown-header", message, raw
+                    )
 
 
 def find_undivided_headers(
     strips: Sequence[Strip], taken: frozenset[Box], headers: Sequence[TableHeader]
 ) -> Iterator[ReadProblem]:
-    """Yield a problem for each line with all names of a known header, of which some are too close for cells."""
+    """Yield a problem for each line with all names of a known header, of which some are too close
+    for cells.
+    """
     names = known_names(headers)
     for line in chain(*strips):
         free = [cell for cell in line.cells if cell.box not in taken]
         parts = {name for cell in free for name in _split_names(cell.text, names)}
         letters = _join_letters(" ".join(cell.text for cell in free))
-        long = [header for header in headers if len(header.keys) >= LONG_HEADER and _has_names(letters, header)]
+        long = [
+            header
+            for header in headers
+            if len(header.keys) >= LONG_HEADER and _has_names(letters, header)
+        ]
         owners = [header for header in headers if header.keys <= parts or header in long]
         if owners:
             raw = tuple(cell.text for cell in free)
-            message = "the names of a known table are too close together, or another name is between them: not read"
+            message = (
+                "the names of a known table are too close together, or another name is between"
+                " them: not read"
+            )
             yield ReadProblem(owners[-1].table, None, str(line.box), "unknown-header", message, raw)
 
 
 def _split_names(text: str, names: frozenset[str]) -> list[str]:
-    """Return the known names that a text consists of, each with its unit or without; none if it has another word."""
+    """Return the known names that a text consists of, each with its unit or without; none if it has
+    another word.
+    """
     parts: list[str] = []
     words = spell_out(text).split()
     while words:
@@ -295,13 +404,22 @@ def _split_names(text: str, names: frozenset[str]) -> list[str]:
     return parts
 
 
-def find_turned_tables(pages: Sequence[PageWords], headers: Sequence[TableHeader]) -> Iterator[ReadProblem]:
+def find_turned_tables(
+    pages: Sequence[PageWords], headers: Sequence[TableHeader]
+) -> Iterator[ReadProblem]:
     """Yield a problem for each page with the names of a known table in text that is turned."""
     for page in pages:
         for header in headers:
             if _may_be_table(page.turned, header):
                 message = "the table is turned or mirrored: only upright text is read"
-                yield ReadProblem(header.table, None, f"page {page.number}", "unknown-header", message, header.names)
+                yield ReadProblem(
+                    header.table,
+                    None,
+                    f"page {page.number}",
+                    "unknown-header",
+                    message,
+                    header.names,
+                )
 
 
 def _may_be_table(text: str, header: TableHeader) -> bool:
@@ -332,7 +450,9 @@ def _has_label(strip: Strip, place: int, cell: PrintedCell, labels: frozenset[st
     for number in range(max(place - BLOCK_LINES, 0), min(place + BLOCK_LINES + 1, len(strip))):
         for other in strip[number].cells:
             aligned = abs(other.box.x0 - cell.box.x0) <= EDGE_SLACK
-            if (abs(number - place) < NEAR_LINES or aligned) and _split_figures(other.text)[0] in parts:
+            if (abs(number - place) < NEAR_LINES or aligned) and _split_figures(other.text)[
+                0
+            ] in parts:
                 return strip[number].box.page == cell.box.page
     return False
 
@@ -363,7 +483,9 @@ def find_pdf_headers(data: bytes, max_pages: int) -> list[FirstRow]:
         for strip in (whole, *columns) if len(columns) > 1 else (whole,):
             # A table over both columns of the page comes first: its halves are not tables.
             known = {normalise_header(name) for _, names in on_page for name in names}
-            on_page += [row for row in _find_headers(strip) if not {*map(normalise_header, row[1])} & known]
+            on_page += [
+                row for row in _find_headers(strip) if not {*map(normalise_header, row[1])} & known
+            ]
         for place, names in on_page:
             headers.setdefault(frozenset(map(normalise_header, names)), (place, names))
     return list(headers.values())
@@ -376,7 +498,10 @@ def _find_headers(strip: Strip) -> Iterator[FirstRow]:
             for start in range(len(block)):
                 cells = join_cells([above.cells for above in block[start:]])
                 names = tuple(cell.text for cell in cells)
-                are_names = all(len(name) <= MAX_NAME and any(map(str.isalpha, strip_unit(name))) for name in names)
+                are_names = all(
+                    len(name) <= MAX_NAME and any(map(str.isalpha, strip_unit(name)))
+                    for name in names
+                )
                 if len(cells) >= MIN_COLUMNS and are_names:
                     yield str(enclose(cell.box for cell in cells)), names
                     break
@@ -388,8 +513,15 @@ def _take_header(strip: Strip, row: int) -> list[PrintedLine]:
     for line in reversed(strip[max(row - MAX_HEADER_LINES, 0) : row]):
         below = block[0] if block else strip[row]
         leading = HEADER_LEADING if block else FIRST_ROW_GAP
-        is_close = line.box.page == below.box.page and below.box.top - line.box.bottom <= leading * line.box.height
-        if not is_close or is_caption(line.text) or any(is_figure(cell.text) for cell in line.cells):
+        is_close = (
+            line.box.page == below.box.page
+            and below.box.top - line.box.bottom <= leading * line.box.height
+        )
+        if (
+            not is_close
+            or is_caption(line.text)
+            or any(is_figure(cell.text) for cell in line.cells)
+        ):
             break
         block.insert(0, line)
     return block

@@ -1,4 +1,6 @@
-"""Find captions on the lines of pages, assign them to tables, and join tables that continue on the next page."""
+"""Find captions on the lines of pages, assign them to tables, and join tables that continue on the
+next page.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,23 @@ from ipu_results.read.text import (
 )
 from ipu_results.schema.vocabulary import TableHeader
 
-CAPTION_WORD_GAP = 2.0  # a caption continues across a gap of at most this, in ems: justified lines have wide gaps
-CAPTION_LEADING = 0.6  # the next line of a caption follows with at most this gap, in heights of a line
+CAPTION_WORD_GAP = (
+    2.0  # a caption continues across a gap of at most this, in ems: justified lines have wide gaps
+)
+CAPTION_LEADING = (
+    0.6  # the next line of a caption follows with at most this gap, in heights of a line
+)
 CAPTION_SIZE = 0.5  # the lines of a caption differ in size by at most this, in points
 MAX_CAPTION_LINES = 8  # what follows is prose
 PROSE_WIDTH = 0.8  # a line of prose is at least this share as wide as its column
-NEAR_CAPTION = 40.0  # a caption that does not name what the table measures is at most this far away from it, in points
+# a caption that does not name what the table measures is at most this far away from it, in points
+NEAR_CAPTION = 40.0
 NEAR_HEADER = 200.0  # the header that a caption promises is at most this far away, in points
 
 
-SAME_HEIGHT = 1.0  # the running heads of two pages are at the same height, to within this, in points
+SAME_HEIGHT = (
+    1.0  # the running heads of two pages are at the same height, to within this, in points
+)
 PAGE_NUMBER = re.compile(r"(?:page\s+)?(\d{1,4})(?:\s*(?:/|of)\s*\d+)?", re.IGNORECASE)
 
 
@@ -55,7 +64,9 @@ class Caption:
     box: Box
 
 
-def find_captions(strips: Sequence[Strip], taken: frozenset[Box], names: frozenset[str]) -> list[Caption]:
+def find_captions(
+    strips: Sequence[Strip], taken: frozenset[Box], names: frozenset[str]
+) -> list[Caption]:
     """Find captions in reading order; `taken` are the boxes of cells that belong to tables."""
     captions = []
     for strip in strips:
@@ -71,14 +82,18 @@ def find_captions(strips: Sequence[Strip], taken: frozenset[Box], names: frozens
 def assign_to_tables(
     tables: Sequence[PrintedTable], captions: Sequence[Caption], headers: Sequence[TableHeader]
 ) -> dict[int, int]:
-    """Return the caption of each table, by their numbers: the nearest that names its measure, or else one close by."""
+    """Return the caption of each table, by their numbers: the nearest that names its measure, or
+    else one close by.
+    """
     offers = []
     for place, table in enumerate(tables):
         parts = table.parts
         pages = {part.page for part in parts}
         for number, caption in enumerate(captions):
             named = mentions_measure(caption.text, table.header.header, headers)
-            distances = [gap for part in parts if (gap := _vertical_gap(part, caption.box)) is not None]
+            distances = [
+                gap for part in parts if (gap := _vertical_gap(part, caption.box)) is not None
+            ]
             nearest = min(distances, default=NEAR_HEADER)
             if (named and caption.box.page in pages) or nearest <= NEAR_CAPTION:
                 offers.append((not named, nearest, place, number))
@@ -140,14 +155,21 @@ def _take_together(cells: Sequence[PrintedCell]) -> PrintedLine:
     return make_line(together)
 
 
-def _continues(last: PrintedLine, cells: Sequence[PrintedCell], taken: frozenset[Box], names: frozenset[str]) -> bool:
+def _continues(
+    last: PrintedLine, cells: Sequence[PrintedCell], taken: frozenset[Box], names: frozenset[str]
+) -> bool:
     """Check whether `cells` are the next line of the caption, and neither a table nor metadata."""
     first = cells[0]
     close = first.box.top - last.box.bottom <= CAPTION_LEADING * first.box.height
-    alike = abs(first.size - last.cells[0].size) <= CAPTION_SIZE or CAPTION_NUMBER.fullmatch(last.text)
+    alike = abs(first.size - last.cells[0].size) <= CAPTION_SIZE or CAPTION_NUMBER.fullmatch(
+        last.text
+    )
     if not close or not alike or split_metadata(first.text):
         return False
-    return not any(cell.box in taken or is_figure(cell.text) or normalise_text(cell.text) in names for cell in cells)
+    return not any(
+        cell.box in taken or is_figure(cell.text) or normalise_text(cell.text) in names
+        for cell in cells
+    )
 
 
 def _vertical_gap(first: Box, other: Box) -> float | None:
@@ -169,27 +191,45 @@ def join_continued(
 ) -> tuple[list[PrintedTable], dict[int, int]]:
     """Return the tables, each with what continues it, and the caption of each by their new numbers.
 
-    A table continues another one if it is on the next page under the same header, line by line and place by place, and
-    nothing is printed between the two but running heads, page numbers, and notes that the table continues. It has no
-    caption, the same one again, or one that says so. The first `columns` strips are columns of pages.
+    A table continues another one if it is on the next page under the same header, line by line and
+    place by place, and nothing is printed between the two but running heads, page numbers, and
+    notes that the table continues. It has no caption, the same one again, or one that says so. The
+    first `columns` strips are columns of pages.
     """
     groups: list[list[int]] = []
-    ends: dict[tuple[tuple[TableHeader, ...], int], list[int]] = {}  # the last table of each header, by its last page
-    for number in sorted(range(len(tables)), key=lambda number: (tables[number].header.page, number)):
+    ends: dict[
+        tuple[tuple[TableHeader, ...], int], list[int]
+    ] = {}  # the last table of each header, by its last page
+    for number in sorted(
+        range(len(tables)), key=lambda number: (tables[number].header.page, number)
+    ):
         table = tables[number]
         group = ends.pop((table.header.headers, table.header.page - 1), [])
         first = [*group, number][0]
-        caption, own = (captions[assigned[part]].text if part in assigned else "" for part in (first, number))
+        caption, own = (
+            captions[assigned[part]].text if part in assigned else "" for part in (first, number)
+        )
         # A part has no caption of its own, or one with the number of the table.
-        may_share = not caption or not own or read_caption_number(caption) == read_caption_number(own)
-        if not (group and may_share and _is_continued(tables[group[-1]], table, caption, strips, columns)):
+        may_share = (
+            not caption or not own or read_caption_number(caption) == read_caption_number(own)
+        )
+        if not (
+            group
+            and may_share
+            and _is_continued(tables[group[-1]], table, caption, strips, columns)
+        ):
             group = []
             groups.append(group)
         group.append(number)
         if table.rows:
             ends[table.header.headers, table.rows[-1].box.page] = group
     groups.sort()
-    chosen = {place: assigned[part] for place, group in enumerate(groups) for part in group[::-1] if part in assigned}
+    chosen = {
+        place: assigned[part]
+        for place, group in enumerate(groups)
+        for part in group[::-1]
+        if part in assigned
+    }
     return [_join([tables[number] for number in group]) for group in groups], chosen
 
 
@@ -213,8 +253,13 @@ def _is_continued(
         between += _list_lines(strips[last.strip + 1 : columns], last.box.page)
     if other.header.strip < columns:
         between += _list_lines(strips[: other.header.strip], last.box.page + 1)
-    here, there = (list(_list_lines(strips[:columns], page)) for page in (last.box.page, last.box.page + 1))
-    return all(_is_note(line, caption) or _is_running_head(line, here, there, bool(caption)) for line in between)
+    here, there = (
+        list(_list_lines(strips[:columns], page)) for page in (last.box.page, last.box.page + 1)
+    )
+    return all(
+        _is_note(line, caption) or _is_running_head(line, here, there, bool(caption))
+        for line in between
+    )
 
 
 def _split_head(header: PrintedHeader, strips: Sequence[Strip]) -> tuple[Lines, Lines]:
@@ -222,16 +267,24 @@ def _split_head(header: PrintedHeader, strips: Sequence[Strip]) -> tuple[Lines, 
     strip = strips[header.strip]
     top = enclose(header.boxes).top
     start = header.place
-    while start and strip[start - 1].box.page == strip[start].box.page and strip[start - 1].box.middle > top:
+    while (
+        start
+        and strip[start - 1].box.page == strip[start].box.page
+        and strip[start - 1].box.middle > top
+    ):
         start -= 1
     return strip[:start], strip[start : header.place + 1]
 
 
 def _are_alike(first: Lines, other: Lines, shift: float) -> bool:
-    """Check whether lines have the same cells at the same places across the page, all shifted alike."""
+    """Check whether lines have the same cells at the same places across the page, all shifted
+    alike.
+    """
     if [len(line.cells) for line in first] != [len(line.cells) for line in other]:
         return False
-    pairs = zip(chain(*(line.cells for line in first)), chain(*(line.cells for line in other)), strict=True)
+    pairs = zip(
+        chain(*(line.cells for line in first)), chain(*(line.cells for line in other)), strict=True
+    )
     return all(
         (cell.text, cell.footnotes) == (again.text, again.footnotes)
         and abs(again.box.x0 - cell.box.x0 - shift) <= SHIFT_TOLERANCE
@@ -252,19 +305,28 @@ def _is_note(line: PrintedLine, caption: str) -> bool:
 
 
 def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption: bool) -> bool:
-    """Check whether a line is at the head or foot of both pages: with the same text, or with the page number.
+    """Check whether a line is at the head or foot of both pages: with the same text, or with the
+    page number.
 
-    Next to a page number other text may differ, as titles of chapters do, only if the table has a caption: otherwise it
-    may be the title of another table.
+    Next to a page number other text may differ, as titles of chapters do, only if the table has a
+    caption: otherwise it may be the title of another table.
     """
-    level = ([cell for place in lines if _is_level(place, line) for cell in place.cells] for lines in (first, other))
+    level = (
+        [cell for place in lines if _is_level(place, line) for cell in place.cells]
+        for lines in (first, other)
+    )
     here, there = (sorted(cells, key=lambda cell: cell.box.x0) for cells in level)
     numbers = [
         [(cell, int(match[1])) for cell in cells if (match := PAGE_NUMBER.fullmatch(cell.text))]
         for cells in (here, there)
     ]
     pages = product(*numbers)
-    counted = {part for (cell, page), (again, number) in pages if number == page + 1 for part in (cell, again)}
+    counted = {
+        part
+        for (cell, page), (again, number) in pages
+        if number == page + 1
+        for part in (cell, again)
+    }
     if has_caption and _is_at_edge(line, first) and _is_at_edge(line, other):
         ends = [{cells[0], cells[-1]} & counted for cells in (here, there) if cells]
         if len(ends) > 1 and all(ends):
@@ -276,7 +338,9 @@ def _is_running_head(line: PrintedLine, first: Lines, other: Lines, has_caption:
 def _is_at_edge(place: PrintedLine, lines: Lines) -> bool:
     """Check whether no line of a page is higher, or none is lower."""
     middles = [line.box.middle for line in lines if not _is_level(line, place)]
-    return all(place.box.middle < middle for middle in middles) or all(place.box.middle > middle for middle in middles)
+    return all(place.box.middle < middle for middle in middles) or all(
+        place.box.middle > middle for middle in middles
+    )
 
 
 def _is_level(line: PrintedLine, place: PrintedLine) -> bool:

@@ -1,4 +1,6 @@
-"""Refuse a PDF that unpacks to more, or whose pages draw more, than the limits, before a library reads it."""
+"""Refuse a PDF that unpacks to more, or whose pages draw more, than the limits, before a library
+reads it.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +46,12 @@ TEXT_DECODERS = {b"ASCII85Decode": ascii85decode, b"ASCIIHexDecode": asciihexdec
 END_OF_RUNS = 128
 LZW_CLEAR = 256
 DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
-OPERATOR = re.compile(rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)")  # what draws text, a shape or an image
+OPERATOR = re.compile(
+    rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)"
+)  # what draws text, a shape or an image
 SMALL = 2 * MAX_PAGE_OBJECTS  # instructions of fewer bytes cannot draw too many objects
-# How many times its size a stream unpacks to at most: phrases of 258 bytes in 2 bits (RFC 1951) or of 3,838 bytes in
-# 12 bits, runs of 128 bytes in two bytes, four zeros in one.
+# How many times its size a stream unpacks to at most: phrases of 258 bytes in 2 bits (RFC 1951) or
+# of 3,838 bytes in 12 bits, runs of 128 bytes in two bytes, four zeros in one.
 MAX_RATIOS = {b"FlateDecode": 1032, b"LZWDecode": 2600, b"RunLengthDecode": 64, b"ASCII85Decode": 4}
 
 Drawn = tuple[int, int]
@@ -56,7 +60,9 @@ Drawn = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PackedStream:
-    """The bytes of a stream as they are in the file, its filters in order, and how much it may unpack to."""
+    """The bytes of a stream as they are in the file, its filters in order, and how much it may
+    unpack to.
+    """
 
     packed: memoryview
     filters: Sequence[bytes]
@@ -68,18 +74,24 @@ class PackedStream:
 
 
 def check_unpacked_size(data: bytes) -> None:
-    """Raise DocumentTooLargeError if a stream or all streams of a PDF unpack to more than the limits.
+    """Raise DocumentTooLargeError if a stream or all streams of a PDF unpack to more than the
+    limits.
 
-    Streams are found by their keyword and not by the index of the file, so none is missed that a library would repair.
+    Streams are found by their keyword and not by the index of the file, so none is missed that a
+    library would repair.
     """
     streams = [_describe(data, match.start(), match.end()) for match in STREAM.finditer(data)]
     bounds = [stream.bound for stream in streams]
-    if sum(bounds) > MAX_UNPACKED_PDF_BYTES or any(stream.bound > stream.limit for stream in streams):
+    if sum(bounds) > MAX_UNPACKED_PDF_BYTES or any(
+        stream.bound > stream.limit for stream in streams
+    ):
         total = 0
         for stream in streams:
             total += measure_stream(stream)
             if total > MAX_UNPACKED_PDF_BYTES:
-                raise DocumentTooLargeError(f"unpacks to more than {MAX_UNPACKED_PDF_BYTES:,} bytes")
+                raise DocumentTooLargeError(
+                    f"unpacks to more than {MAX_UNPACKED_PDF_BYTES:,} bytes"
+                )
 
 
 def _describe(data: bytes, keyword: int, start: int) -> PackedStream:
@@ -96,7 +108,9 @@ def _describe(data: bytes, keyword: int, start: int) -> PackedStream:
 
 
 def _find_filters(dictionary: bytes, data: bytes, start: int) -> Sequence[bytes]:
-    """Return the filters of a stream; if they are not in its dictionary, that which its first bytes look like."""
+    """Return the filters of a stream; if they are not in its dictionary, that which its first bytes
+    look like.
+    """
     match = FILTERS.search(ESCAPE.sub(lambda code: bytes([int(code[1], 16)]), dictionary))
     if match is not None:
         return list_filters(NAME.findall(match[1]))
@@ -123,7 +137,9 @@ def measure_stream(stream: PackedStream) -> int:
         for piece in _unpack(name, packed):
             size += len(piece)
             if size > stream.limit:
-                raise DocumentTooLargeError(f"has a stream that unpacks to more than {stream.limit:,} bytes")
+                raise DocumentTooLargeError(
+                    f"has a stream that unpacks to more than {stream.limit:,} bytes"
+                )
             if number < len(stream.filters):
                 kept.write(piece)
         largest = max(largest, size)
@@ -132,7 +148,9 @@ def measure_stream(stream: PackedStream) -> int:
 
 
 def _unpack(name: bytes, stream: memoryview) -> Iterator[bytes]:
-    """Yield the pieces of a stream after one filter: up to the first damage, and none for a filter of images."""
+    """Yield the pieces of a stream after one filter: up to the first damage, and none for a filter
+    of images.
+    """
     with suppress(zlib.error, ValueError, IndexError):
         if name == b"FlateDecode":
             decoder = zlib.decompressobj()
@@ -143,7 +161,9 @@ def _unpack(name: bytes, stream: memoryview) -> Iterator[bytes]:
                     rest = decoder.unconsumed_tail
         elif name == b"LZWDecode":
             phrases = LZWDecoder(io.BytesIO(stream))
-            phrases.feed(LZW_CLEAR)  # a stream that does not begin with this code is expanded by other libraries
+            phrases.feed(
+                LZW_CLEAR
+            )  # a stream that does not begin with this code is expanded by other libraries
             yield from phrases.run()
         elif name == b"RunLengthDecode":
             yield from _expand_runs(stream)
@@ -160,13 +180,18 @@ def _expand_runs(stream: memoryview) -> Iterator[bytes]:
 
 
 def check_drawn_size(data: bytes, max_pages: int) -> None:
-    """Raise DocumentTooLargeError for a page that draws more than the limits, with all forms that are drawn in it.
+    """Raise DocumentTooLargeError for a page that draws more than the limits, with all forms that
+    are drawn in it.
 
     A stream may be drawn many times, and draw others many times.
     """
     pages = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
     for number, page in enumerate(islice(pages, max_pages), 1):
-        streams = [stream for content in page.contents if isinstance(stream := resolve1(content), PDFStream)]
+        streams = [
+            stream
+            for content in page.contents
+            if isinstance(stream := resolve1(content), PDFStream)
+        ]
         if not resolve1(page.resources.get("XObject")) and sum(map(_bound, streams)) < SMALL:
             continue
         size, count = _measure(streams, page.resources, {})
@@ -174,7 +199,9 @@ def check_drawn_size(data: bytes, max_pages: int) -> None:
             what = f"{MAX_PAGE_OBJECTS:,} characters, lines and images"
             raise DocumentTooLargeError(f"draws more than {what} on page {number}")
         if size > MAX_DRAWN_BYTES:
-            raise DocumentTooLargeError(f"draws more than {MAX_DRAWN_BYTES:,} bytes on page {number}")
+            raise DocumentTooLargeError(
+                f"draws more than {MAX_DRAWN_BYTES:,} bytes on page {number}"
+            )
 
 
 def _bound(stream: PDFStream) -> int:
@@ -185,7 +212,10 @@ def _bound(stream: PDFStream) -> int:
 
 
 def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Drawn | None]) -> Drawn:
-    """Return what streams draw; `forms` has what each form does, None while it is measured. To draw one counts, too."""
+    """Return what streams draw; `forms` has what each form does, None while it is measured.
+
+    To draw one counts, too.
+    """
     size = count = 0
     known = resolve1(resolve1(resources or {}).get("XObject")) or {}
     for stream in streams:

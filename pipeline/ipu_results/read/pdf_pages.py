@@ -36,7 +36,12 @@ from ipu_results.read.pdf_glyphs import (
     name_unmapped,
     read_layout,
 )
-from ipu_results.read.pdf_limits import TEXT_DECODERS, check_drawn_size, check_unpacked_size, get_filters
+from ipu_results.read.pdf_limits import (
+    TEXT_DECODERS,
+    check_drawn_size,
+    check_unpacked_size,
+    get_filters,
+)
 from ipu_results.read.pdf_lines import BASELINE_SLACK, Box, Word
 
 HEAD_BYTES = 1024  # in which PDF readers look for the signature
@@ -49,12 +54,17 @@ MAX_DESCRIBED = 50  # pages that are looked at to explain why nothing was read
 EDGES = (("x0", min), ("top", min), ("x1", max), ("bottom", max))
 HAS_DIGIT = re.compile(r"\d")
 HTML = re.compile(rb"<\s*(?:!doctype|html|head|body)\b", re.IGNORECASE)
-DECODERS: Mapping[bytes, Callable[[bytes], bytes]] = {b"FlateDecode": zlib.decompress, **TEXT_DECODERS}
+DECODERS: Mapping[bytes, Callable[[bytes], bytes]] = {
+    b"FlateDecode": zlib.decompress,
+    **TEXT_DECODERS,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """The upright words of a page that can be seen, its width, and the text that is turned or cannot be seen."""
+    """The upright words of a page that can be seen, its width, and the text that is turned or
+    cannot be seen.
+    """
 
     number: int
     words: list[Word]
@@ -64,10 +74,11 @@ class PageWords:
 
 
 def open_pdf(data: bytes, max_pages: int) -> bytes:
-    """Return a whole PDF of which no stream unpacks to more than the limits, without its encryption.
+    """Return a whole PDF of which no stream unpacks to more than the limits, without its
+    encryption.
 
-    Raises DamagedDocumentError for anything but a whole PDF that opens without a password, DocumentTooLargeError above
-    a limit.
+    Raises DamagedDocumentError for anything but a whole PDF that opens without a password,
+    DocumentTooLargeError above a limit.
     """
     _check_signature(data)
     check_unpacked_size(data)
@@ -97,7 +108,9 @@ def read_page_texts(data: bytes, max_pages: int) -> list[str]:
             with closing(document[number - 1]) as page, closing(page.get_textpage()) as text_page:
                 count = max(text_page.count_chars(), pypdfium2.raw.FPDFPage_CountObjects(page.raw))
                 if count > MAX_PAGE_OBJECTS:
-                    message = f"has more than {MAX_PAGE_OBJECTS:,} characters or shapes on page {number}"
+                    message = (
+                        f"has more than {MAX_PAGE_OBJECTS:,} characters or shapes on page {number}"
+                    )
                     raise DocumentTooLargeError(message)
                 texts.append(str(text_page.get_text_range()))
     return texts
@@ -122,8 +135,12 @@ def _check_signature(data: bytes) -> None:
         raise DamagedDocumentError("is a truncated PDF: its end is missing")
     start = data.find(b"%PDF-")
     places = [int(place) for place in START_OF_INDEX.findall(data)[-1:]]  # of the last update
-    if places and not any(INDEX.match(data[place : place + 40]) for place in (places[0], places[0] + start)):
-        raise DamagedDocumentError("is a damaged PDF: its index is not where its end states, so updates may be lost")
+    if places and not any(
+        INDEX.match(data[place : place + 40]) for place in (places[0], places[0] + start)
+    ):
+        raise DamagedDocumentError(
+            "is a damaged PDF: its index is not where its end states, so updates may be lost"
+        )
 
 
 START_OF_INDEX = re.compile(rb"startxref\s+(\d{1,15})")
@@ -132,7 +149,9 @@ INDEX = re.compile(rb"\s*(?:xref\b|\d+\s+\d+\s+obj\b)")
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Turn whatever the PDF libraries raise for a damaged file into DamagedDocumentError; keep their warnings quiet."""
+    """Turn whatever the PDF libraries raise for a damaged file into DamagedDocumentError; keep
+    their warnings quiet.
+    """
     logger = logging.getLogger("pdfminer")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -186,7 +205,11 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
             doubt = "other text is printed over it"
         elif UNMAPPED.search(text):
             doubt = UNKNOWN
-        elif len(lines) and HAS_DIGIT.search(text) and is_struck(lines, box.x0, box.x1, baseline, size):
+        elif (
+            len(lines)
+            and HAS_DIGIT.search(text)
+            and is_struck(lines, box.x0, box.x1, baseline, size)
+        ):
             doubt = "it is struck through"
         elif HAS_DIGIT.search(text) and has_mark(lines, box.x0, box.x1, baseline, size):
             doubt = "a small shape or picture is drawn next to it"
@@ -214,21 +237,33 @@ def _split_words(chars: list[dict[str, Any]]) -> Iterator[tuple[list[dict[str, A
                 parts.append([])
             parts[-1].append(letter)
         for letters in parts:
-            ends = [func(letter[key] for letter in letters) for key, func in EDGES] if len(parts) > 1 else ()
+            ends = (
+                [func(letter[key] for letter in letters) for key, func in EDGES]
+                if len(parts) > 1
+                else ()
+            )
             yield letters, [float(end) for end in ends or (word[key] for key, _ in EDGES)]
 
 
 def _check_streams(page: Any) -> None:
-    """Raise for a page whose content fails its checksum: the libraries would read as much of it as they can."""
+    """Raise for a page whose content fails its checksum: the libraries would read as much of it as
+    they can.
+    """
     for content in map(resolve1, page.page_obj.contents):
-        if isinstance(content, PDFStream) and content.rawdata is not None and content.decipher is None:
+        if (
+            isinstance(content, PDFStream)
+            and content.rawdata is not None
+            and content.decipher is None
+        ):
             data = content.rawdata
             for name in takewhile(DECODERS.__contains__, get_filters(content)):
                 data = DECODERS[name](data)
 
 
 def describe_failure(data: bytes, hidden: Sequence[int]) -> str:
-    """Explain why a PDF has no table that could be read: it is a scan, its text is turned, or it cannot be seen."""
+    """Explain why a PDF has no table that could be read: it is a scan, its text is turned, or it
+    cannot be seen.
+    """
     with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
         for number in range(1, min(len(document), MAX_DESCRIBED) + 1):
             page = document[number - 1]
@@ -244,9 +279,16 @@ def _describe_page(page: Any) -> str | None:
         count = text_page.count_chars()
         if not count:
             images = next(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE]), None)
-            return "is an image without text (a scan); add a transcription instead" if images else None
+            return (
+                "is an image without text (a scan); add a transcription instead" if images else None
+            )
         angles = [
-            pypdfium2.raw.FPDFText_GetCharAngle(text_page.raw, place) for place in range(0, count, 1 + count // 500)
+            pypdfium2.raw.FPDFText_GetCharAngle(text_page.raw, place)
+            for place in range(0, count, 1 + count // 500)
         ]
         turned = page.get_rotation() + math.degrees(sorted(angles)[len(angles) // 2])
-        return f"is turned by {round(turned) % 360}°: only upright text is read" if round(turned) % 360 else None
+        return (
+            f"is turned by {round(turned) % 360}°: only upright text is read"
+            if round(turned) % 360
+            else None
+        )

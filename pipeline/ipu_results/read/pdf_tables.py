@@ -1,4 +1,6 @@
-"""Find tables on the lines of pages: a header by its names, on one line or several, and the rows under it."""
+"""Find tables on the lines of pages: a header by its names, on one line or several, and the rows
+under it.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,18 @@ from ipu_results.read.text import known_names, match_header, normalise_text
 from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_header
 
 MAX_HEADER_LINES = 4  # a header has at most this many lines
-HEADER_LEADING = 0.8  # the next line of a header follows with at most this gap, in heights of a line
-# The lines of one name have a left edge, a right edge or a middle in common, to within this, in points.
+HEADER_LEADING = (
+    0.8  # the next line of a header follows with at most this gap, in heights of a line
+)
+# The lines of one name have a left edge, a right edge or a middle in common, to within this, in
+# points.
 EDGE_SLACK = 3.0
 UNIT_ALONE = re.compile(r"[(\[][^()\[\]]+[)\]]")
 
 
 def join_cells(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
-    """Return a cell for each column, with the texts of its lines from the top; none if a column is not clear.
+    """Return a cell for each column, with the texts of its lines from the top; none if a column is
+    not clear.
 
     A cell over several columns is not a part of their names, unless names repeat without it.
     """
@@ -49,30 +55,44 @@ def join_cells(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
     over = [[group for group in groups if group.box.overlaps(_hull(column))] for column in columns]
     # A cell over several columns that is below a part of a name heads nothing clear.
     if any(
-        group.box.middle > column[0].box.middle for above, column in zip(over, columns, strict=True) for group in above
+        group.box.middle > column[0].box.middle
+        for above, column in zip(over, columns, strict=True)
+        for group in above
     ):
         return []
     texts = [[cell.text for cell in column] for column in columns]
     if repeats(map(" ".join, texts)):
-        texts = [[*(group.text for group in above), *parts] for above, parts in zip(over, texts, strict=True)]
+        texts = [
+            [*(group.text for group in above), *parts]
+            for above, parts in zip(over, texts, strict=True)
+        ]
     if repeats(map(" ".join, texts)):
         return []
     joined = [
-        replace(column[0], text=" ".join(parts), footnotes="".join(c.footnotes for c in column), box=_hull(column))
+        replace(
+            column[0],
+            text=" ".join(parts),
+            footnotes="".join(c.footnotes for c in column),
+            box=_hull(column),
+        )
         for parts, column in zip(texts, columns, strict=True)
     ]
     return sorted(joined, key=lambda cell: cell.box.x0)
 
 
 def _find_groups(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
-    """Return the cells over several others of one line, or over another that they are not aligned with."""
+    """Return the cells over several others of one line, or over another that they are not aligned
+    with.
+    """
     groups = []
     for number, line in enumerate(lines):
         below = lines[number + 1 :]
         for cell in line:
             under = [[other for other in later if cell.box.overlaps(other.box)] for later in below]
             nearest = next((others for others in under if others), [])
-            if any(len(others) > 1 for others in under) or (nearest and not _is_aligned(cell.box, nearest[0].box)):
+            if any(len(others) > 1 for others in under) or (
+                nearest and not _is_aligned(cell.box, nearest[0].box)
+            ):
                 groups.append(cell)
     return groups
 
@@ -93,10 +113,12 @@ def repeats(names: Iterable[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PrintedHeader:
-    """The header cells of a table, the known headers that they match, and the place of their line in its strip.
+    """The header cells of a table, the known headers that they match, and the place of their line
+    in its strip.
 
-    They match several headers if the tables of these are printed as one, with the labels of the rows printed once.
-    `place` is the last line of a header of several lines, `foot` its box, and `parts` are the cells as printed.
+    They match several headers if the tables of these are printed as one, with the labels of the
+    rows printed once. `place` is the last line of a header of several lines, `foot` its box, and
+    `parts` are the cells as printed.
     """
 
     headers: tuple[TableHeader, ...]
@@ -153,8 +175,13 @@ class PrintedTable:
         return "; ".join(map(str, self.parts))
 
 
-def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedTable]:
-    """Find every table in reading order. The first `columns` strips are columns of pages, the others whole pages."""
+def find_tables(
+    strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]
+) -> list[PrintedTable]:
+    """Find every table in reading order.
+
+    The first `columns` strips are columns of pages, the others whole pages.
+    """
     names = known_names(headers)
     tables = []
     for header in _find_headers(strips, columns, headers):
@@ -172,18 +199,27 @@ def find_tables(strips: Sequence[Strip], columns: int, headers: Sequence[TableHe
 def _divide(table: PrintedTable) -> Iterator[PrintedTable]:
     """Yield the tables that are printed as one, each with its columns alone."""
     for header in table.header.headers:
-        kept = [place for place, name in enumerate(table.header.names) if normalise_header(name) in header.keys]
+        kept = [
+            place
+            for place, name in enumerate(table.header.names)
+            if normalise_header(name) in header.keys
+        ]
         cells = tuple(table.header.cells[place] for place in kept)
         rows = [
-            row if row.loose else replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows
+            row if row.loose else replace(row, cells=tuple(row.cells[place] for place in kept))
+            for row in table.rows
         ]
         yield PrintedTable(replace(table.header, headers=(header,), cells=cells), rows, table.below)
 
 
-def _find_headers(strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]) -> list[PrintedHeader]:
-    """Find every header: neighbouring cells whose names are those of a known one, on one line or on several.
+def _find_headers(
+    strips: Sequence[Strip], columns: int, headers: Sequence[TableHeader]
+) -> list[PrintedHeader]:
+    """Find every header: neighbouring cells whose names are those of a known one, on one line or on
+    several.
 
-    On a whole page a header counts only if it is alone on its lines, and has cells that no header in a column has.
+    On a whole page a header counts only if it is alone on its lines, and has cells that no header
+    in a column has.
     """
     printed: list[PrintedHeader] = []
     for number, strip in enumerate(strips):
@@ -217,7 +253,8 @@ def _read_headers(
             break
         parts = tuple(cell.box for line in lines for cell in line.cells)
         under = (number, place + len(lines) - 1, parts, lines[-1].box)
-        # The last line may have units alone, which names do not include: the match of the most lines counts.
+        # The last line may have units alone, which names do not include: the match of the most
+        # lines counts.
         matched = [
             (PrintedHeader(matches, cells, *under), cells == joined.cells)
             for matches, cells in _match_headers(joined, headers)
@@ -226,11 +263,16 @@ def _read_headers(
 
 
 def _stack_lines(strip: Strip, place: int) -> Iterator[tuple[PrintedLine, list[PrintedLine]]]:
-    """Yield the names of 2 to MAX_HEADER_LINES lines from a line on, joined and as printed, where columns are clear."""
+    """Yield the names of 2 to MAX_HEADER_LINES lines from a line on, joined and as printed, where
+    columns are clear.
+    """
     lines = [strip[place]]
     for line in strip[place + 1 : place + MAX_HEADER_LINES]:
         above = lines[-1].box
-        if line.box.page != above.page or line.box.top - above.bottom > HEADER_LEADING * above.height:
+        if (
+            line.box.page != above.page
+            or line.box.top - above.bottom > HEADER_LEADING * above.height
+        ):
             return
         lines.append(line)
         if joined := join_cells([line.cells for line in lines]):
@@ -262,8 +304,12 @@ def _match(names: Sequence[str], headers: Sequence[TableHeader]) -> tuple[TableH
     """Return the header with these names, or else several that have them together."""
     if header := match_header(names, headers):
         return (header,)
-    parts = tuple({header.keys: header for header in reversed(headers) if header.keys <= set(names)}.values())[::-1]
-    return parts if frozenset().union(*(header.keys for header in parts)) == frozenset(names) else ()
+    parts = tuple(
+        {header.keys: header for header in reversed(headers) if header.keys <= set(names)}.values()
+    )[::-1]
+    return (
+        parts if frozenset().union(*(header.keys for header in parts)) == frozenset(names) else ()
+    )
 
 
 def _add_units(header: PrintedHeader, strip: Strip) -> PrintedHeader:

@@ -1,4 +1,6 @@
-"""Read files that have one record a line, or are one: CSV files, MLPerf training logs and the records of sweeps."""
+"""Read files that have one record a line, or are one: CSV files, MLPerf training logs and the
+records of sweeps.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ NAME = "mlperf_log"
 
 OBJECTS = ("environment", "versions", "setup", "plan", "model", "images")
 # JSON type of each key; all others are strings.
-TYPES: dict[str, tuple[Any, str]] = {**dict.fromkeys(OBJECTS, (dict, "an object")), "notes": (list, "an array")}
+TYPES: dict[str, tuple[Any, str]] = {
+    **dict.fromkeys(OBJECTS, (dict, "an object")),
+    "notes": (list, "an array"),
+}
 CONTAINERS_OF_STRINGS = frozenset({"versions", "notes"})  # others may hold numbers
 MAX_NAMED_KEYS = 5  # in one message
 SIGNATURE = '"run_id"'
@@ -44,20 +49,26 @@ SIGNATURE = '"run_id"'
 def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read the rows of a published table, each on a line of its own, with the types of its columns.
 
-    A blank cell is null. Raises UnrecognisedDocumentError for another header, DamagedDocumentError for a row of another
-    width or a cell of another type, since such a file is not read in part.
+    A blank cell is null. Raises UnrecognisedDocumentError for another header, DamagedDocumentError
+    for a row of another width or a cell of another type, since such a file is not read in part.
     """
     columns = data.split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r").split(",")
     matched = find_headers(columns, headers)
     if not matched:
-        raise UnrecognisedDocumentError(explain_mismatch(columns, headers) or "has no known header", place="line 1")
+        raise UnrecognisedDocumentError(
+            explain_mismatch(columns, headers) or "has no known header", place="line 1"
+        )
     if not data.endswith(b"\n"):
         raise DamagedDocumentError("does not end with a line break: truncated", place="last line")
     name = matched[0].table
     types = {column: arrow_schema(table(name)).field(column).type for column in columns}
     # Arrow's defaults would also make null of "NA" and "null", and true of "1".
     options = pa_csv.ConvertOptions(
-        column_types=types, null_values=[""], true_values=["True"], false_values=["False"], strings_can_be_null=True
+        column_types=types,
+        null_values=[""],
+        true_values=["True"],
+        false_values=["False"],
+        strings_can_be_null=True,
     )
     try:
         rows = pa_csv.read_csv(io.BytesIO(data), convert_options=options)
@@ -69,7 +80,9 @@ def read_csv_columns(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocum
     except pa.ArrowInvalid as error:
         raise _locate_damage(data, types) or DamagedDocumentError(f"is not CSV: {error}") from error
     if not is_finite or rows.num_rows != data.count(b"\n") - 1:
-        raise _locate_damage(data, types) or DamagedDocumentError("has a cell of several lines, or an empty line")
+        raise _locate_damage(data, types) or DamagedDocumentError(
+            "has a cell of several lines, or an empty line"
+        )
     return ParsedDocument((), columnar=(ColumnTable(name, rows.combine_chunks()),))
 
 
@@ -81,11 +94,17 @@ def _locate_damage(data: bytes, types: dict[str, pa.DataType]) -> DamagedDocumen
         for cells in reader:
             place = f"line {reader.line_num}"
             if len(cells) != len(types):
-                return DamagedDocumentError(f"{len(cells)} cells under a header of {len(types)}", place=place)
-            for number, (text, (column, type_)) in enumerate(zip(cells, types.items(), strict=True), start=1):
+                return DamagedDocumentError(
+                    f"{len(cells)} cells under a header of {len(types)}", place=place
+                )
+            for number, (text, (column, type_)) in enumerate(
+                zip(cells, types.items(), strict=True), start=1
+            ):
                 if text and not _is_of_type(text, type_):
                     message = f"{text[:80]!r} is not of type {type_}"
-                    return DamagedDocumentError(message, place=f"{place}, column {number} ({column})")
+                    return DamagedDocumentError(
+                        message, place=f"{place}, column {number} ({column})"
+                    )
     except csv.Error as error:
         return DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}")
     return None
@@ -104,8 +123,9 @@ def _is_of_type(text: str, type_: pa.DataType) -> bool:
 def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read the table of a CSV file whose first line is one of `headers`.
 
-    Raises UnrecognisedDocumentError if the first line resembles none of them, and DamagedDocumentError for text that is
-    not CSV or that does not end with a line break, because such a file was cut off.
+    Raises UnrecognisedDocumentError if the first line resembles none of them, and
+    DamagedDocumentError for text that is not CSV or that does not end with a line break, because
+    such a file was cut off.
     """
     text = decode(data)
     columns = parse_line(text.split("\n", 1)[0])
@@ -118,10 +138,16 @@ def read_csv(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     clean_once = cache(clean)  # most texts are in many rows
     try:
         assembler.add_grid(
-            "line 1", ((f"line {reader.line_num}", RawRow(tuple(map(clean_once, cells)))) for cells in reader)
+            "line 1",
+            (
+                (f"line {reader.line_num}", RawRow(tuple(map(clean_once, cells))))
+                for cells in reader
+            ),
         )
     except csv.Error as error:
-        raise DamagedDocumentError(f"is not CSV: {error}", place=f"line {reader.line_num}") from error
+        raise DamagedDocumentError(
+            f"is not CSV: {error}", place=f"line {reader.line_num}"
+        ) from error
     return assembler.finish()
 
 
@@ -135,8 +161,8 @@ def parse_line(line: str) -> list[str]:
 def read_mlperf_log(data: bytes) -> ParsedDocument:
     """Return one row per log line; text before the mark (a rank, a progress bar) is not part of it.
 
-    A line with broken JSON is a ReadProblem. Raises UnrecognisedDocumentError where no line has the mark,
-    DamagedDocumentError for an empty file.
+    A line with broken JSON is a ReadProblem. Raises UnrecognisedDocumentError where no line has the
+    mark, DamagedDocumentError for an empty file.
     """
     if not data.strip():
         raise DamagedDocumentError("is empty")
@@ -152,7 +178,9 @@ def read_mlperf_log(data: bytes) -> ParsedDocument:
             cells = tuple(_format_log_cell(fields.get(column)) for column in COLUMNS)
         except (ValueError, RecursionError) as error:
             raw = ((MARK + text).decode("utf-8", "backslashreplace").strip(),)
-            problems.append(ReadProblem(NAME, row_number, place, "broken-log-line", str(error), raw))
+            problems.append(
+                ReadProblem(NAME, row_number, place, "broken-log-line", str(error), raw)
+            )
         else:
             rows.append(SourceRow(row_number, cells, place))
     if not rows and not problems:
@@ -171,13 +199,15 @@ def _format_log_cell(value: Any) -> str:
 def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read one row: strings as they are, objects and arrays as JSON with sorted keys.
 
-    Raises UnrecognisedDocumentError for anything but a JSON object with a run_id, and DamagedDocumentError with the key
-    that is missing, unknown, repeated or of another type.
+    Raises UnrecognisedDocumentError for anything but a JSON object with a run_id, and
+    DamagedDocumentError with the key that is missing, unknown, repeated or of another type.
     """
     [header] = headers
     text = decode(data)
     if text.lstrip()[:1] != "{" or SIGNATURE not in text:
-        raise UnrecognisedDocumentError("is not the record of a sweep: not a JSON object with a run_id", place="$")
+        raise UnrecognisedDocumentError(
+            "is not the record of a sweep: not a JSON object with a run_id", place="$"
+        )
     record = _parse_json(text)
     for problem, keys in (
         ("lacks", [name for name in header.names if name not in record]),
@@ -192,7 +222,9 @@ def read_sweep_record(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocu
 
 def _parse_json(text: str) -> dict[str, Any]:
     try:
-        record: dict[str, Any] = json.loads(text, object_pairs_hook=_make_object, parse_constant=_reject_constant)
+        record: dict[str, Any] = json.loads(
+            text, object_pairs_hook=_make_object, parse_constant=_reject_constant
+        )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise DamagedDocumentError(f"is not JSON: {error.msg}", place=place) from error
@@ -220,7 +252,9 @@ def _format_cell(name: str, value: Any) -> str:
         raise DamagedDocumentError(f"is not {what}", place=place)
     if name in CONTAINERS_OF_STRINGS:
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        if (key := next((key for key, item in items if not isinstance(item, str)), None)) is not None:
+        if (
+            key := next((key for key, item in items if not isinstance(item, str)), None)
+        ) is not None:
             raise DamagedDocumentError("is not a string", place=f"{place}[{repr(key)[:60]}]")
     if isinstance(value, str) and not value.strip():
         raise DamagedDocumentError("is blank", place=place)
@@ -228,8 +262,14 @@ def _format_cell(name: str, value: Any) -> str:
         raise DamagedDocumentError("has a null character", place=place)
     try:
         is_text = isinstance(value, str)
-        text: str = value if is_text else json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+        text: str = (
+            value
+            if is_text
+            else json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+        )
         text.encode()
     except (ValueError, RecursionError) as error:
-        raise DamagedDocumentError("has a number beyond doubles or a lone surrogate", place=place) from error
+        raise DamagedDocumentError(
+            "has a number beyond doubles or a lone surrogate", place=place
+        ) from error
     return text

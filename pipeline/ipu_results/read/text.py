@@ -16,20 +16,32 @@ from ipu_results.schema.vocabulary import TableHeader, find_headers, normalise_h
 ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f"))
 BLANKS = re.compile(r"\s+")
 MARKS = "*†‡§¶⁎∗¹²³⁰⁴-⁹"  # inside of a character class
-MARK_CHARACTERS = frozenset(char for char in map(chr, range(0x2300)) if re.fullmatch(f"[{MARKS}]", char))
+MARK_CHARACTERS = frozenset(
+    char for char in map(chr, range(0x2300)) if re.fullmatch(f"[{MARKS}]", char)
+)
 TRAILING_MARKS = re.compile(rf"(?<=[^\s{MARKS}])\s*([{MARKS}][{MARKS}\s]*)$")
 POWER_BASE = re.compile(r"(?:(?:^|[^\d.,])10|^2)[⁺⁻]?$")
 EXPONENT = re.compile(r"[-+−]?[\d⁰¹²³⁴-⁹]+")
 # Encodings of web pages. Python knows others, such as punycode, in which no page is written.
-WEB_ENCODING = re.compile(r"cp(?:125\d|874)|iso8859-\d+|koi8-[ru]|gb(?:k|2312|18030)|big5|euc_(?:jp|kr)|shift_jis")
+WEB_ENCODING = re.compile(
+    r"cp(?:125\d|874)|iso8859-\d+|koi8-[ru]|gb(?:k|2312|18030)|big5|euc_(?:jp|kr)|shift_jis"
+)
 MAX_CONTROL_SHARE = 0.01  # of the characters of a text; binary data has far more
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # but tab, line and page breaks, and escape
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]"
+)  # but tab, line and page breaks, and escape
 CONTROL_SAMPLE = 100_000  # characters at the start of a document that are searched for them
-METADATA_LABELS = "Platform,Chips,SDK version,Framework,Model,Precision,Dataset,Images,Batch per chip".split(",")
+METADATA_LABELS = (
+    "Platform,Chips,SDK version,Framework,Model,Precision,Dataset,Images,Batch per chip".split(",")
+)
 # Fields that label a row: a row without its label is readable, one without its figure is not.
 LABEL_FIELDS = frozenset({"batch_size"})
-BLANK_FIELDS = frozenset({"variant", "dataset"})  # fields that performance pages leave blank where a model has none
-LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}  # ff fi fl ffi ffl st
+BLANK_FIELDS = frozenset(
+    {"variant", "dataset"}
+)  # fields that performance pages leave blank where a model has none
+LIGATURES = {
+    code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)
+}  # ff fi fl ffi ffl st
 CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
 CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
 TABLE_NUMBER = re.compile(r"table\s+((?:\d+|[ivxl]+)(?:[.\u2013-]\d+)*)\b", re.IGNORECASE)
@@ -52,7 +64,9 @@ SCALE = re.compile(
 FIGURES_OF_A_PAGE = re.compile(
     r"\b(?:figures?|values?|numbers?|results?|throughputs?|latenc(?:y|ies)|rates?)\b[^.;:]*$", re.I
 )
-COUNTED = re.compile(r"\s+[^\W\d_]")  # a noun follows: a count, as in "of 1,000 images", and not a scale
+COUNTED = re.compile(
+    r"\s+[^\W\d_]"
+)  # a noun follows: a count, as in "of 1,000 images", and not a scale
 MAX_BEFORE_SCALE = 60
 POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
 NOT_WORDS = re.compile(r"[\W_]+")
@@ -62,14 +76,18 @@ MIN_LETTERS = 3  # a column name that a caption mentions has at least this many 
 
 
 def clean(raw: str) -> str:
-    """Return the text of a cell: no zero-width characters, blanks of any kind collapsed and trimmed, in NFC."""
+    """Return the text of a cell: no zero-width characters, blanks of any kind collapsed and
+    trimmed, in NFC.
+    """
     if raw.isascii():
         return " ".join(raw.split())
     return BLANKS.sub(" ", unicodedata.normalize("NFC", raw).translate(ZERO_WIDTH)).strip()
 
 
 def lift_footnote(text: str) -> tuple[str, str]:
-    """Split trailing footnote marks off a cell: `'37,112*'` becomes `('37,112', '*')`; `'10⁶'` is a power."""
+    """Split trailing footnote marks off a cell: `'37,112*'` becomes `('37,112', '*')`; `'10⁶'` is a
+    power.
+    """
     match = TRAILING_MARKS.search(text) if text[-1:] in MARK_CHARACTERS else None
     if match is None or is_power(text[: match.start(1)], match[1]):
         return text, ""
@@ -82,14 +100,23 @@ def clean_cell(raw: str) -> str:
 
 
 def is_power(base: str, raised: str) -> bool:
-    """Check whether digits raised after `base` are an exponent. No one prints a first power, so a 1 is a footnote."""
-    return raised not in ("1", "¹") and POWER_BASE.search(base) is not None and EXPONENT.fullmatch(raised) is not None
+    """Check whether digits raised after `base` are an exponent.
+
+    No one prints a first power, so a 1 is a footnote.
+    """
+    return (
+        raised not in ("1", "¹")
+        and POWER_BASE.search(base) is not None
+        and EXPONENT.fullmatch(raised) is not None
+    )
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """Decode a document: UTF-8 (with or without a BOM), UTF-16 with a BOM, or the encoding that it declares.
+    """Decode a document: UTF-8 (with or without a BOM), UTF-16 with a BOM, or the encoding that it
+    declares.
 
-    Raises DamagedDocumentError for an empty document, for binary data and for bytes that fit none of these encodings.
+    Raises DamagedDocumentError for an empty document, for binary data and for bytes that fit none
+    of these encodings.
     """
     if not data.strip():
         raise DamagedDocumentError("is empty")
@@ -107,7 +134,9 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def _web_encoding(declared: str) -> list[str]:
-    """Return the encoding that browsers use for a declared one: ASCII and Latin-1 mean windows-1252."""
+    """Return the encoding that browsers use for a declared one: ASCII and Latin-1 mean
+    windows-1252.
+    """
     try:
         name = codecs.lookup(declared).name
     except LookupError:
@@ -118,7 +147,9 @@ def _web_encoding(declared: str) -> list[str]:
 
 
 CaptionOffer = tuple[bool, float, int, int]
-"""Whether the caption does not name the table's measure, distance, number of the table, number of the caption."""
+"""Whether the caption does not name the table's measure, distance, number of the table, number of
+the caption.
+"""
 
 
 def spell_out(raw: str) -> str:
@@ -181,7 +212,9 @@ def label_names(headers: Iterable[TableHeader]) -> frozenset[str]:
 
 def label_columns(names: Sequence[str], header: TableHeader) -> frozenset[int]:
     """Return the columns, from 0, whose cells may be lost without making the row unreadable."""
-    return frozenset(column for column, name in enumerate(names) if header.field_of(name) in LABEL_FIELDS)
+    return frozenset(
+        column for column, name in enumerate(names) if header.field_of(name) in LABEL_FIELDS
+    )
 
 
 def match_header(names: Sequence[str], headers: Sequence[TableHeader]) -> TableHeader | None:
@@ -189,10 +222,14 @@ def match_header(names: Sequence[str], headers: Sequence[TableHeader]) -> TableH
 
 
 def mentions_measure(caption: str, header: TableHeader, headers: Sequence[TableHeader]) -> bool:
-    """Check whether a caption has a column name that only `header` has, and that is not short: "is" may be a word."""
+    """Check whether a caption has a column name that only `header` has, and that is not short: "is"
+    may be a word.
+    """
     text = NOT_WORDS.sub(" ", f" {caption} ").casefold()
     distinctive = header.keys - known_names(other for other in headers if other is not header)
-    return any(f" {name} " in text for name in distinctive if sum(map(str.isalpha, name)) >= MIN_LETTERS)
+    return any(
+        f" {name} " in text for name in distinctive if sum(map(str.isalpha, name)) >= MIN_LETTERS
+    )
 
 
 def assign_captions(offers: Iterable[CaptionOffer]) -> dict[int, int]:
@@ -214,17 +251,23 @@ def prints_decimal_points(language: str) -> bool:
 def find_stated_scales(text: str) -> list[str]:
     """Return each scale that a text states for figures or results, wherever on a page it is."""
     starts = (
-        (match, text[max(0, match.start() - MAX_BEFORE_SCALE) : match.start() + 1]) for match in SCALE.finditer(text)
+        (match, text[max(0, match.start() - MAX_BEFORE_SCALE) : match.start() + 1])
+        for match in SCALE.finditer(text)
     )
     return [
         match[0]
         for match, before in starts
-        if FIGURES_OF_A_PAGE.search(before) and not (match[0][0] in "([oO" and COUNTED.match(text, match.end()))
+        if FIGURES_OF_A_PAGE.search(before)
+        and not (match[0][0] in "([oO" and COUNTED.match(text, match.end()))
     ]
 
 
-def refuse_scaled_tables(document: ParsedDocument, near: Mapping[str, Iterable[str]]) -> ParsedDocument:
-    """Turn each table with a scale in the texts near it, by locator, or in its caption into a problem."""
+def refuse_scaled_tables(
+    document: ParsedDocument, near: Mapping[str, Iterable[str]]
+) -> ParsedDocument:
+    """Turn each table with a scale in the texts near it, by locator, or in its caption into a
+    problem.
+    """
     scales = {
         table.locator: match[0].strip()
         for table in document.tables
@@ -232,7 +275,13 @@ def refuse_scaled_tables(document: ParsedDocument, near: Mapping[str, Iterable[s
         if (match := SCALE.search(text))
     }
     problems = [
-        ReadProblem(table.name, None, table.locator, "unclear-scale", f"{scales[table.locator]!r} is near the table")
+        ReadProblem(
+            table.name,
+            None,
+            table.locator,
+            "unclear-scale",
+            f"{scales[table.locator]!r} is near the table",
+        )
         for table in document.tables
         if table.locator in scales
     ]
@@ -240,19 +289,34 @@ def refuse_scaled_tables(document: ParsedDocument, near: Mapping[str, Iterable[s
     return replace(document, tables=kept, problems=(*document.problems, *problems))
 
 
-def refuse_incomplete_tables(document: ParsedDocument, headers: Iterable[TableHeader]) -> ParsedDocument:
-    """Turn each table that has another number of rows than the others that it is joined with into a problem.
+def refuse_incomplete_tables(
+    document: ParsedDocument, headers: Iterable[TableHeader]
+) -> ParsedDocument:
+    """Turn each table that has another number of rows than the others that it is joined with into a
+    problem.
 
-    The tables whose rows are joined list one sweep, so such a table has lost or gained cells. If no number of rows is
-    the most common one, the largest counts as right.
+    The tables whose rows are joined list one sweep, so such a table has lost or gained cells. If no
+    number of rows is the most common one, the largest counts as right.
     """
-    unread = Counter(problem.table_name for problem in document.problems if problem.row_number is not None)
+    unread = Counter(
+        problem.table_name for problem in document.problems if problem.row_number is not None
+    )
     joined = {header.table for header in headers if header.joins}
-    sizes = {table.name: len(table.numbers) + unread[table.name] for table in document.tables if table.name in joined}
+    sizes = {
+        table.name: len(table.numbers) + unread[table.name]
+        for table in document.tables
+        if table.name in joined
+    }
     counts = Counter(sizes.values())
     usual = max(counts, key=lambda size: (counts[size], size), default=0)
     problems = [
-        ReadProblem(table.name, None, table.locator, "cells-missing", f"has {sizes[table.name]} rows, others {usual}")
+        ReadProblem(
+            table.name,
+            None,
+            table.locator,
+            "cells-missing",
+            f"has {sizes[table.name]} rows, others {usual}",
+        )
         for table in document.tables
         if sizes.get(table.name, usual) != usual
     ]

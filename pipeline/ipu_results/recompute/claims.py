@@ -1,4 +1,6 @@
-"""Load the claims of a warehouse with their recomputed values and the contradictions, and write them as Markdown."""
+"""Load the claims of a warehouse with their recomputed values and the contradictions, and write
+them as Markdown.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +35,11 @@ RECORD_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Rows of `claims` in the order of the documents, each with its `values` (rows of `recomputations`) and `inputs`.
+    """Rows of `claims` in the order of the documents, each with its `values` (rows of
+    `recomputations`) and `inputs`.
 
-    `inputs` are pairs of table and key. `titles`, `notes` and `publishers` are those of the documents. `sdk_margins`
-    are the largest slow-down and speed-up measured between SDKs, shares.
+    `inputs` are pairs of table and key. `titles`, `notes` and `publishers` are those of the
+    documents. `sdk_margins` are the largest slow-down and speed-up measured between SDKs, shares.
     """
 
     claims: Sequence[Record]
@@ -51,13 +54,23 @@ def load_claims(connection: duckdb.DuckDBPyConnection) -> Claims:
     """Load all claims. Raises QueryError for a warehouse without them."""
     tables = {
         name: run_query(connection, f"FROM {name}").to_pylist()
-        for name in ("claims", "recomputations", "contradictions", "recomputation_inputs", "documents")
+        for name in (
+            "claims",
+            "recomputations",
+            "contradictions",
+            "recomputation_inputs",
+            "documents",
+        )
     }
     values: dict[str, list[Record]] = {claim["claim_id"]: [] for claim in tables["claims"]}
     for row in sorted(tables["recomputations"], key=lambda row: row["position"]):
         values[row["claim_id"]].append(row)
-    inputs: dict[str, dict[tuple[str, str], None]] = {claim["claim_id"]: {} for claim in tables["claims"]}
-    for row in sorted(tables["recomputation_inputs"], key=lambda row: (row["table_name"], row["key"])):
+    inputs: dict[str, dict[tuple[str, str], None]] = {
+        claim["claim_id"]: {} for claim in tables["claims"]
+    }
+    for row in sorted(
+        tables["recomputation_inputs"], key=lambda row: (row["table_name"], row["key"])
+    ):
         inputs.get(row["claim_id"], {})[row["table_name"], row["key"]] = None
     claims = [
         {**claim, "values": values[claim["claim_id"]], "inputs": list(inputs[claim["claim_id"]])}
@@ -65,12 +78,17 @@ def load_claims(connection: duckdb.DuckDBPyConnection) -> Claims:
     ]
     titles = {document["document_id"]: document["title"] for document in tables["documents"]}
     notes = {document["document_id"]: document["note"] for document in tables["documents"]}
-    publishers = {document["document_id"]: document["publisher"] for document in tables["documents"]}
-    return Claims(claims, tables["contradictions"], titles, notes, publishers, measure_sdk_margins(connection))
+    publishers = {
+        document["document_id"]: document["publisher"] for document in tables["documents"]
+    }
+    return Claims(
+        claims, tables["contradictions"], titles, notes, publishers, measure_sdk_margins(connection)
+    )
 
 
 def format_record(claim: Record) -> dict[str, Any]:
-    """Return a claim for a program: `recomputed` is a list of value, baseline and arithmetic, values unrounded.
+    """Return a claim for a program: `recomputed` is a list of value, baseline and arithmetic,
+    values unrounded.
 
     `inputs` is a list of 'table:key', the rows that the recomputation used.
     """
@@ -94,7 +112,9 @@ def format_percent(percent: float) -> str:
 
 
 def format_range(claim: Record) -> str:
-    """Return the recomputed values in a few characters: the only one, or the smallest and the largest."""
+    """Return the recomputed values in a few characters: the only one, or the smallest and the
+    largest.
+    """
     values = [row["value"] for row in claim["values"]]
     if not values:
         return ""
@@ -103,7 +123,9 @@ def format_range(claim: Record) -> str:
 
 
 def format_value(value: float, claim: Record) -> str:
-    """Format a recomputed value: four digits, or two decimals more than the claim has; from 1,000 without decimals."""
+    """Format a recomputed value: four digits, or two decimals more than the claim has; from 1,000
+    without decimals.
+    """
     tolerance = claim["digits_tolerance"]
     decimals = -round(math.log10(2 * tolerance)) if tolerance else 0
     if abs(value) >= 1000:
@@ -219,8 +241,17 @@ def format_page(claims: Claims) -> str:
         slow_down=100 * claims.sdk_margins[0],
         speed_up=100 * claims.sdk_margins[1],
     )
-    counts = [_format_counts(claims, "kind"), _format_counts(claims, "document_id", "document"), _format_rivals(claims)]
-    parts = [introduction, *counts, _format_first(claims), _format_contradictions(claims.contradictions)]
+    counts = [
+        _format_counts(claims, "kind"),
+        _format_counts(claims, "document_id", "document"),
+        _format_rivals(claims),
+    ]
+    parts = [
+        introduction,
+        *counts,
+        _format_first(claims),
+        _format_contradictions(claims.contradictions),
+    ]
     for document_id, group in groupby(claims.claims, key=lambda claim: claim["document_id"]):
         own = list(group)
         parts.append(f"## {claims.titles[document_id]}\n\n{claims.notes[own[0]['ledger_id']]}\n")
@@ -229,11 +260,15 @@ def format_page(claims: Claims) -> str:
 
 
 def format_claim(claim: Record) -> Iterator[str]:
-    """Yield the lines of one claim: figure, verdict, conditions, interpretation, gap, arithmetic, inputs."""
+    """Yield the lines of one claim: figure, verdict, conditions, interpretation, gap, arithmetic,
+    inputs.
+    """
     yield f"### `{claim['claim_id']}`: {claim['figure']}: **{claim['verdict']}**"
     yield ""
     yield f"{claim['claim']} ({claim['place']})."
-    if conditions := ", ".join(f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]):
+    if conditions := ", ".join(
+        f"{word}{claim[name]}" for name, word in CONDITIONS.items() if claim[name]
+    ):
         yield f"Conditions: {conditions}."
     if claim["swapped_baseline"]:
         yield f"Swapped baseline: {claim['swapped_baseline']}."
@@ -274,15 +309,21 @@ def _format_counts(claims: Claims, column: str, name: str | None = None) -> str:
     """Return a table of the values of a column and verdicts."""
     values = list(dict.fromkeys(claim[column] for claim in claims.claims))
     counts = Counter((claim[column], claim["verdict"]) for claim in claims.claims)
-    rows = {format_code(value): [counts[value, verdict] for verdict in VERDICTS] for value in values}
+    rows = {
+        format_code(value): [counts[value, verdict] for verdict in VERDICTS] for value in values
+    }
     rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
     header = [name or column, *VERDICTS, "claims"]
     return format_markdown_table(header, ([name, *row, sum(row)] for name, row in rows.items()))
 
 
 def _format_rivals(claims: Claims) -> str:
-    """Return the verdicts by the publisher of the claim: the vendor's and those of others, by the same rules."""
-    named = [{**claim, "publisher": claims.publishers[claim["document_id"]]} for claim in claims.claims]
+    """Return the verdicts by the publisher of the claim: the vendor's and those of others, by the
+    same rules.
+    """
+    named = [
+        {**claim, "publisher": claims.publishers[claim["document_id"]]} for claim in claims.claims
+    ]
     return _format_counts(replace(claims, claims=named), "publisher")
 
 
@@ -291,7 +332,13 @@ def _format_first(claims: Claims) -> str:
     listed = [claim for claim in claims.claims if claim["verdict"] not in NOT_LISTED]
     listed.sort(key=lambda claim: Gap(claim["gap_percent"], claim["gap_kind"]).rank(), reverse=True)
     rows = [
-        [format_code(claim["claim_id"]), claim["figure"], format_range(claim), format_gap(claim), claim["verdict"]]
+        [
+            format_code(claim["claim_id"]),
+            claim["figure"],
+            format_range(claim),
+            format_gap(claim),
+            claim["verdict"],
+        ]
         for claim in listed
     ]
     header = ["claim", "printed", "recomputed", "gap", "verdict"]
@@ -301,10 +348,17 @@ def _format_first(claims: Claims) -> str:
 def _format_contradictions(rows: Sequence[Record]) -> str:
     parts = ["## Contradictions between documents\n"]
     for row in rows:
-        parts.append(f"### `{row['contradiction_id']}`: {row['kind']}\n\n{row['what']}. {row['resolution']}.")
+        parts.append(
+            f"### `{row['contradiction_id']}`: {row['kind']}\n\n{row['what']}. {row['resolution']}."
+        )
         if row["claim_ids"]:
-            parts.append("Claims: " + ", ".join(f"`{name}`" for name in row["claim_ids"].split()) + ".")
+            parts.append(
+                "Claims: " + ", ".join(f"`{name}`" for name in row["claim_ids"].split()) + "."
+            )
         if values := json.loads(row["recomputed"]):
-            parts.append("\n" + "\n".join(f"- {value['arithmetic']} · {value['baseline']}" for value in values))
+            parts.append(
+                "\n"
+                + "\n".join(f"- {value['arithmetic']} · {value['baseline']}" for value in values)
+            )
         parts.append("")
     return "\n".join(parts)

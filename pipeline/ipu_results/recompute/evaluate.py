@@ -34,17 +34,29 @@ from ipu_results.schema.frames import build_frame
 Record = Mapping[str, Any]
 SqlTexts = Mapping[str, Mapping[str, str]]
 TABLES = ("claims", "claim_conditions", "recomputations", "contradictions", "recomputation_inputs")
-COMPUTED = ("kind", "recomputation_sql", "recomputed", "verdict", "swapped_baseline", "gap_percent", "gap_kind")
+COMPUTED = (
+    "kind",
+    "recomputation_sql",
+    "recomputed",
+    "verdict",
+    "swapped_baseline",
+    "gap_percent",
+    "gap_kind",
+)
 KINDS = "vocabulary/claims.toml"
 PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
 CONDITIONS = ("precision", "batch", "framework", "dataset")
 NONE_COUNTS = "No recomputed value counts: "
 NEEDED = ". Needed: a figure under the conditions of the claim"
-STATED = frozenset({"claims", "platforms", "models"})  # what documents state; other tables hold measurements and facts
+STATED = frozenset(
+    {"claims", "platforms", "models"}
+)  # what documents state; other tables hold measurements and facts
 
 
 class JudgedValue(NamedTuple):
-    """A recomputed value with its outcome and gap; `not_counted` says why it does not count for the verdict."""
+    """A recomputed value with its outcome and gap; `not_counted` says why it does not count for the
+    verdict.
+    """
 
     recomputed: Recomputed
     outcome: str
@@ -60,14 +72,18 @@ def evaluate_claims(
 ) -> dict[str, pd.DataFrame]:
     """Build the tables of TABLES.
 
-    `sql_texts` are the recomputations by document and name. They read the tables `names` of the engine, without the
-    results that users handed in. Raises DamagedDocumentError for a claim with neither a recomputation nor a reason for
-    having none, or with both; for a recomputation that fails or that no row names; and for a contradiction or condition
-    of unknown claims.
+    `sql_texts` are the recomputations by document and name. They read the tables `names` of the
+    engine, without the results that users handed in. Raises DamagedDocumentError for a claim with
+    neither a recomputation nor a reason for having none, or with both; for a recomputation that
+    fails or that no row names; and for a contradiction or condition of unknown claims.
     """
     claims = [_complete_claim(doc, row) for doc in documents for row in _list_rows(doc, "claims")]
     contradictions, conditions = (
-        [{**row.values, "locator": row.locator} for doc in documents for row in _list_rows(doc, name)]
+        [
+            {**row.values, "locator": row.locator}
+            for doc in documents
+            for row in _list_rows(doc, name)
+        ]
         for name in ("contradictions", "claim_conditions")
     )
     if not claims and not contradictions:
@@ -78,33 +94,51 @@ def evaluate_claims(
     _check_rows("contradictions", contradictions)
     _check_rows("claim_conditions", conditions)
     known = {claim["claim_id"]: claim for claim in claims}
-    _check_names("claim", [(row, (row["claim_ids"] or "").split()) for row in contradictions], known)
-    _check_names("claim", [(row, [row["claim_id"], row["taken_from"]]) for row in conditions], known)
+    _check_names(
+        "claim", [(row, (row["claim_ids"] or "").split()) for row in contradictions], known
+    )
+    _check_names(
+        "claim", [(row, [row["claim_id"], row["taken_from"]]) for row in conditions], known
+    )
     settled = {row["contradiction_id"] for row in contradictions}
     _check_names("contradiction", [(row, [row["contradiction_id"]]) for row in conditions], settled)
     _check_sql_files([*claims, *contradictions], sql_texts)
-    printed = build_frame(table("claims"), claims)[[name for name in table("claims").names if name not in COMPUTED]]
-    with open_recomputer(engine, names, printed, _apply_conditions(printed, conditions, known)) as recomputer:
+    printed = build_frame(table("claims"), claims)[
+        [name for name in table("claims").names if name not in COMPUTED]
+    ]
+    with open_recomputer(
+        engine, names, printed, _apply_conditions(printed, conditions, known)
+    ) as recomputer:
         margins = recomputer.measure_sdk_margins()
         values = {
             claim["claim_id"]: _prefer_own_baseline(
-                [_judge_value(claim, item, margins) for item in _recompute(recomputer, claim, sql_texts)]
+                [
+                    _judge_value(claim, item, margins)
+                    for item in _recompute(recomputer, claim, sql_texts)
+                ]
             )
             for claim in claims
         }
-        judged = [_judge(recomputer, claim, values[claim["claim_id"]], sql_texts) for claim in claims]
+        judged = [
+            _judge(recomputer, claim, values[claim["claim_id"]], sql_texts) for claim in claims
+        ]
         resolved = [(row, _recompute(recomputer, row, sql_texts)) for row in contradictions]
-    used = [(claim, [item.recomputed for item in values[claim["claim_id"]]]) for claim in claims] + resolved
+    used = [
+        (claim, [item.recomputed for item in values[claim["claim_id"]]]) for claim in claims
+    ] + resolved
     return {
         "claims": build_frame(table("claims"), judged),
         "claim_conditions": build_frame(table("claim_conditions"), conditions),
-        "recomputations": build_frame(table("recomputations"), list(_list_recomputations(claims, values))),
+        "recomputations": build_frame(
+            table("recomputations"), list(_list_recomputations(claims, values))
+        ),
         "contradictions": build_frame(
             table("contradictions"),
             [{**row, **_format_values(items, row, sql_texts)} for row, items in resolved],
         ),
         "recomputation_inputs": build_frame(
-            table("recomputation_inputs"), [entry for row, items in used for entry in _list_inputs(row, items)]
+            table("recomputation_inputs"),
+            [entry for row, items in used for entry in _list_inputs(row, items)],
         ),
     }
 
@@ -116,11 +150,24 @@ def _list_rows(document: NormalisedDocument, name: str) -> list[PassthroughRow]:
 def _complete_claim(document: NormalisedDocument, row: PassthroughRow) -> dict[str, Any]:
     source = document.document
     ids = {"document_id": source.claims_of or source.document_id, "ledger_id": source.document_id}
-    kinds = [kind for kind, metrics in load_schema_file(KINDS)["kinds"].items() if row.values["metric"] in metrics]
+    kinds = [
+        kind
+        for kind, metrics in load_schema_file(KINDS)["kinds"].items()
+        if row.values["metric"] in metrics
+    ]
     if len(kinds) != 1:
-        message = f"the metric {row.values['metric']!r} has no kind of claim; give it one in schema/{KINDS}"
+        message = (
+            f"the metric {row.values['metric']!r} has no kind of claim; give it one in"
+            f" schema/{KINDS}"
+        )
         raise DamagedDocumentError(message, document=source.document_id, place=row.locator)
-    return {**row.values, **ids, "kind": kinds[0], "locator": row.locator, "row_number": row.row_number}
+    return {
+        **row.values,
+        **ids,
+        "kind": kinds[0],
+        "locator": row.locator,
+        "row_number": row.row_number,
+    }
 
 
 def _get_file_id(row: Record) -> str:
@@ -134,7 +181,9 @@ def _check_rows(name: str, rows: Sequence[Record]) -> None:
     for failure in find_failures(table(name), build_frame(table(name), complete)):
         if failure.reason != "repeated-key":
             row = rows[failure.row]
-            raise DamagedDocumentError(failure.message, document=_get_file_id(row), place=row["locator"])
+            raise DamagedDocumentError(
+                failure.message, document=_get_file_id(row), place=row["locator"]
+            )
 
 
 def _check_claims(claims: Sequence[Record]) -> None:
@@ -160,10 +209,16 @@ def _find_fault(claim: Record) -> str | None:
 
 def _find_repetition(claim: Record, first: dict[str, Record]) -> str | None:
     other = first.setdefault(claim["claim_id"], claim)
-    return None if other is claim else f"is also the id of a claim in {_get_file_id(other)}, {other['locator']}"
+    return (
+        None
+        if other is claim
+        else f"is also the id of a claim in {_get_file_id(other)}, {other['locator']}"
+    )
 
 
-def _check_names(kind: str, rows: Iterable[tuple[Record, Sequence[str | None]]], known: Container[str]) -> None:
+def _check_names(
+    kind: str, rows: Iterable[tuple[Record, Sequence[str | None]]], known: Container[str]
+) -> None:
     """Require the claims or contradictions that a row names to be there."""
     for row, names in rows:
         if unknown := [name for name in names if name is not None and name not in known]:
@@ -174,7 +229,9 @@ def _check_names(kind: str, rows: Iterable[tuple[Record, Sequence[str | None]]],
 def _apply_conditions(
     printed: pd.DataFrame, conditions: Sequence[Record], claims: Mapping[str, Record]
 ) -> pd.DataFrame:
-    """Return the claims under the conditions that they are judged by, with a column `meant_baseline`."""
+    """Return the claims under the conditions that they are judged by, with a column
+    `meant_baseline`.
+    """
     current = printed.assign(meant_baseline=printed["baseline"]).set_index("claim_id", drop=False)
     for row in conditions:
         claim_id, source = row["claim_id"], claims.get(row["taken_from"], {})
@@ -187,23 +244,37 @@ def _apply_conditions(
 
 
 def _check_sql_files(rows: Sequence[Record], sql_texts: SqlTexts) -> None:
-    """Require every recomputation that a row names to be attached to its document, and every file to be named."""
-    named = {(_get_file_id(row), row["recomputation"]) for row in rows if row["recomputation"] is not None}
+    """Require every recomputation that a row names to be attached to its document, and every file
+    to be named.
+    """
+    named = {
+        (_get_file_id(row), row["recomputation"])
+        for row in rows
+        if row["recomputation"] is not None
+    }
     attached = {(document, name) for document, texts in sql_texts.items() for name in texts}
     for document, name in sorted(named - attached):
         message = "is not among the attachments of the sidecar"
         raise DamagedDocumentError(message, document=document, place=f"{name}.sql")
     for document, name in sorted(attached - named):
-        raise DamagedDocumentError("no row names this recomputation", document=document, place=f"{name}.sql")
+        raise DamagedDocumentError(
+            "no row names this recomputation", document=document, place=f"{name}.sql"
+        )
 
 
 def _recompute(recomputer: Recomputer, row: Record, sql_texts: SqlTexts) -> list[Recomputed]:
     """Return the values of the recomputation of a claim or contradiction, none if it has none."""
     name, document = row["recomputation"], _get_file_id(row)
-    return [] if name is None else recomputer.run(sql_texts[document][name], row.get("claim_id"), document, name)
+    return (
+        []
+        if name is None
+        else recomputer.run(sql_texts[document][name], row.get("claim_id"), document, name)
+    )
 
 
-def _format_values(values: Sequence[Recomputed], row: Record, sql_texts: SqlTexts) -> dict[str, Any]:
+def _format_values(
+    values: Sequence[Recomputed], row: Record, sql_texts: SqlTexts
+) -> dict[str, Any]:
     name = row["recomputation"]
     recomputed = json.dumps([value.to_record() for value in values], ensure_ascii=False)
     sql = None if name is None else sql_texts[_get_file_id(row)][name]
@@ -213,41 +284,59 @@ def _format_values(values: Sequence[Recomputed], row: Record, sql_texts: SqlText
 def _judge_value(claim: Record, item: Recomputed, sdk_margins: tuple[float, float]) -> JudgedValue:
     claimed, tolerance = float(claim["value"]), float(claim["digits_tolerance"])
     relation = item.relation or claim["relation"]
-    outcome = judge_value(claim["basis"], relation, item.value, claimed, tolerance, item.within_spread, sdk_margins)
-    gap = measure_gap(relation, item.value, claimed, tolerance, item.spread, bool(item.within_spread))
+    outcome = judge_value(
+        claim["basis"], relation, item.value, claimed, tolerance, item.within_spread, sdk_margins
+    )
+    gap = measure_gap(
+        relation, item.value, claimed, tolerance, item.spread, bool(item.within_spread)
+    )
     return JudgedValue(item, outcome, gap, item.shown_only)
 
 
-def _judge(recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue], sql_texts: SqlTexts) -> dict[str, Any]:
+def _judge(
+    recomputer: Recomputer, claim: Record, values: Sequence[JudgedValue], sql_texts: SqlTexts
+) -> dict[str, Any]:
     complete = {**claim, **_format_values([item.recomputed for item in values], claim, sql_texts)}
     if not values:
         reason = claim["not_recomputable"] or NO_ROW
         return {**complete, "verdict": NOT_RECOMPUTABLE, "not_recomputable": reason}
     counted = [item for item in values if item.not_counted is None]
-    stand_ins = dict.fromkeys(item.recomputed.stand_in for item in counted if item.recomputed.stand_in)
+    stand_ins = dict.fromkeys(
+        item.recomputed.stand_in for item in counted if item.recomputed.stand_in
+    )
     evidence = _get_evidence(recomputer, complete, counted)
-    verdict = judge_claim([item.outcome for item in counted], evidence, [item.recomputed.reading for item in counted])
+    verdict = judge_claim(
+        [item.outcome for item in counted], evidence, [item.recomputed.reading for item in counted]
+    )
     reasons = dict.fromkeys(item.not_counted for item in values if item.not_counted)
     percent, kind = min((item.gap for item in counted or values), key=Gap.rank)
     return {
         **complete,
         "verdict": SWAPPED_BASELINE if stand_ins else verdict,
         "swapped_baseline": "; ".join(stand_ins) or None,
-        "not_recomputable": NONE_COUNTS + "; ".join(reasons) + NEEDED if verdict == NOT_RECOMPUTABLE else None,
+        "not_recomputable": (
+            NONE_COUNTS + "; ".join(reasons) + NEEDED if verdict == NOT_RECOMPUTABLE else None
+        ),
         "gap_percent": percent,
         "gap_kind": kind,
     }
 
 
 def _prefer_own_baseline(values: Sequence[JudgedValue]) -> list[JudgedValue]:
-    """Let a value with another baseline than the claim's not count where one with the claim's own does."""
+    """Let a value with another baseline than the claim's not count where one with the claim's own
+    does.
+    """
     if all(item.not_counted or item.recomputed.stand_in for item in values):
         return list(values)
-    return [item._replace(not_counted=item.not_counted or item.recomputed.stand_in) for item in values]
+    return [
+        item._replace(not_counted=item.not_counted or item.recomputed.stand_in) for item in values
+    ]
 
 
 def _get_evidence(recomputer: Recomputer, claim: Record, counted: Sequence[JudgedValue]) -> str:
-    """Return what the values rest on: `circular` if one of them follows from what documents state, claims among it."""
+    """Return what the values rest on: `circular` if one of them follows from what documents state,
+    claims among it.
+    """
     tables = [{table_name for table_name, _ in item.recomputed.inputs} for item in counted]
     if any("claims" in names <= STATED for names in tables):
         return "circular"
@@ -256,7 +345,9 @@ def _get_evidence(recomputer: Recomputer, claim: Record, counted: Sequence[Judge
     return INTERNAL if recomputer.reads_claims(claim["recomputation_sql"]) else str(claim["basis"])
 
 
-def _list_recomputations(claims: Sequence[Record], values: Mapping[str, Sequence[JudgedValue]]) -> Iterator[Record]:
+def _list_recomputations(
+    claims: Sequence[Record], values: Mapping[str, Sequence[JudgedValue]]
+) -> Iterator[Record]:
     for claim in claims:
         for position, item in enumerate(values[claim["claim_id"]], start=1):
             yield {
@@ -274,7 +365,10 @@ def _list_recomputations(claims: Sequence[Record], values: Mapping[str, Sequence
 
 def _list_inputs(row: Record, values: Sequence[Recomputed]) -> Iterator[Record]:
     """Yield the rows that the recomputation of a claim or contradiction used, value by value."""
-    owner = {"claim_id": row.get("claim_id", ""), "contradiction_id": row.get("contradiction_id", "")}
+    owner = {
+        "claim_id": row.get("claim_id", ""),
+        "contradiction_id": row.get("contradiction_id", ""),
+    }
     for position, item in enumerate(values, start=1):
         for table_name, key in item.inputs:
             place = {"position": position, "table_name": table_name, "key": key}

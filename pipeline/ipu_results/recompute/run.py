@@ -47,7 +47,9 @@ SDK_MARGINS = """
 
 
 def measure_sdk_margins(connection: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """Return the largest slow-down and speed-up in the view `sdk_effect`, shares of the earlier throughput."""
+    """Return the largest slow-down and speed-up in the view `sdk_effect`, shares of the earlier
+    throughput.
+    """
     [(slow_down, speed_up)] = connection.execute(SDK_MARGINS).fetchall()
     return float(slow_down), float(speed_up)
 
@@ -65,8 +67,11 @@ OPTIONAL_COLUMNS = {
 }
 RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"  # as the view `record` has it
 CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
-CLAIM_VIEW = f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
-# Conditions are parted by semicolons; those of the machine compared with bear its name: 16.16; mixed (A100).
+CLAIM_VIEW = (
+    f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"
+)
+# Conditions are parted by semicolons; those of the machine compared with bear its name: 16.16;
+# mixed (A100).
 MACROS = (
     """CREATE MACRO list_conditions(printed, side) AS [
         part FOR part IN string_split(printed, '; ')
@@ -80,7 +85,9 @@ WORD = re.compile(r"\w+")
 
 
 class Recomputed(NamedTuple):
-    """One recomputed value, as the module describes its columns; `inputs` are pairs of table and key."""
+    """One recomputed value, as the module describes its columns; `inputs` are pairs of table and
+    key.
+    """
 
     value: float
     baseline: str
@@ -104,7 +111,10 @@ class Recomputed(NamedTuple):
 
 
 class Recomputer:
-    """Runs recomputations. They see the tables of the build, all claims as `printed`, and their own as `claim`."""
+    """Runs recomputations.
+
+    They see the tables of the build, all claims as `printed`, and their own as `claim`.
+    """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, str]) -> None:
         self._connection = connection
@@ -112,16 +122,21 @@ class Recomputer:
         self._keys: dict[str, frozenset[str]] = {}
 
     def run(self, sql: str, claim_id: str | None, document: str, name: str) -> list[Recomputed]:
-        """Return the values of one recomputation, none if the rows that it needs are not in the build.
+        """Return the values of one recomputation, none if the rows that it needs are not in the
+        build.
 
-        Raises DamagedDocumentError, naming the file, if it fails, returns other columns than COLUMNS and
-        OPTIONAL_COLUMNS, or names no inputs or one that is not in the build.
+        Raises DamagedDocumentError, naming the file, if it fails, returns other columns than
+        COLUMNS and OPTIONAL_COLUMNS, or names no inputs or one that is not in the build.
         """
         try:
-            self._connection.execute(f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}")
+            self._connection.execute(
+                f"SET VARIABLE claim_id = {'NULL' if claim_id is None else quote(claim_id)}"
+            )
             columns, rows = fetch_rows(self._connection, sql)
         except (QueryError, duckdb.Error) as error:
-            raise DamagedDocumentError(str(error), document=document, place=f"{name}.sql") from error
+            raise DamagedDocumentError(
+                str(error), document=document, place=f"{name}.sql"
+            ) from error
         named = [dict(zip(columns, row, strict=True)) for row in rows]
         valued = [row for row in named if row.get("value") is not None]
         if message := _find_fault(columns, valued) or self._find_unknown_input(valued):
@@ -133,13 +148,18 @@ class Recomputer:
             if table_name not in self._tables:
                 return f"input {table_name}:{key} names no table of the build; write 'table:key'"
             if key not in self._get_keys(table_name):
-                return f"input {table_name}:{key} is not a row of {table_name} (key: {'/'.join(table(table_name).key)})"
+                return (
+                    f"input {table_name}:{key} is not a row of {table_name} (key:"
+                    f" {'/'.join(table(table_name).key)})"
+                )
         return None
 
     def _get_keys(self, table_name: str) -> frozenset[str]:
         if table_name not in self._keys:
             columns = ", ".join(table(table_name).key)
-            rows = self._connection.execute(f"SELECT {columns} FROM {self._tables[table_name]}").fetchall()
+            rows = self._connection.execute(
+                f"SELECT {columns} FROM {self._tables[table_name]}"
+            ).fetchall()
             self._keys[table_name] = frozenset("/".join(map(str, key)) for key in rows)
         return self._keys[table_name]
 
@@ -154,15 +174,22 @@ class Recomputer:
 
 @contextmanager
 def open_recomputer(
-    engine: duckdb.DuckDBPyConnection, names: Collection[str], printed: pd.DataFrame, current: pd.DataFrame
+    engine: duckdb.DuckDBPyConnection,
+    names: Collection[str],
+    printed: pd.DataFrame,
+    current: pd.DataFrame,
 ) -> Iterator[Recomputer]:
-    """Open a recomputer over the tables `names` of the engine, of `results` without what users handed in.
+    """Open a recomputer over the tables `names` of the engine, of `results` without what users
+    handed in.
 
-    `printed` holds what was printed of each claim; `current` is the same under the conditions that each is judged by.
+    `printed` holds what was printed of each claim; `current` is the same under the conditions that
+    each is judged by.
     """
     with open_schema(engine, "claims") as connection:
         for name in names:
-            connection.execute(f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}{RECORD if name == 'results' else ''}")
+            connection.execute(
+                f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}{RECORD if name == 'results' else ''}"
+            )
         create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
         # A table of its own: see reads_claims
         create_table(connection, CURRENT, pa.Table.from_pandas(current, preserve_index=False))
@@ -174,8 +201,14 @@ def open_recomputer(
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
-    if columns != {**COLUMNS, **{name: kind for name, kind in OPTIONAL_COLUMNS.items() if name in columns}}:
-        actual, expected = (", ".join(f"{name} {kind}" for name, kind in types.items()) for types in (columns, COLUMNS))
+    if columns != {
+        **COLUMNS,
+        **{name: kind for name, kind in OPTIONAL_COLUMNS.items() if name in columns},
+    }:
+        actual, expected = (
+            ", ".join(f"{name} {kind}" for name, kind in types.items())
+            for types in (columns, COLUMNS)
+        )
         return f"returns {actual}, not {expected}"
     if any(row[name] is None for row in rows for name in PUBLISHED):
         return "returns a value without its baseline or arithmetic"
@@ -184,16 +217,23 @@ def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -
     if unknown := [row["relation"] for row in rows if row.get("relation") not in (None, *HOLDS)]:
         return f"returns the unknown relation {unknown[0]!r}; choose from: {', '.join(HOLDS)}"
     if not all(row["inputs"] and None not in row["inputs"] for row in rows):
-        return "returns a value without inputs, or with one that is null: list the rows that it used as 'table:key'"
+        return (
+            "returns a value without inputs, or with one that is null: list the rows that it used"
+            " as 'table:key'"
+        )
     return None
 
 
 def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Split each 'table:key', once if it is named twice."""
-    return tuple((name, key) for name, _, key in (text.partition(":") for text in dict.fromkeys(inputs)))
+    return tuple(
+        (name, key) for name, _, key in (text.partition(":") for text in dict.fromkeys(inputs))
+    )
 
 
-def _create_view(connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]) -> None:
+def _create_view(
+    connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]
+) -> None:
     """Create a view, and before it those that it reads."""
     for needed in views[name].list_read():
         if needed in views:

@@ -1,9 +1,11 @@
-"""Write and check the descriptors of a release, which describe the same tables, columns and links in two standards.
+"""Write and check the descriptors of a release, which describe the same tables, columns and links
+in two standards.
 
-datapackage.json is a Frictionless Data Package 2.0, with a `unit` on each field that has one. CSV files are tables.
-Parquet files and the DuckDB file are resources without a schema, since they bring their own. croissant.json has the
-records of the Parquet files in Croissant 1.1. Both are checked against what this code would write of the tables as the
-files define them, in the parts that every version of the code writes alike.
+datapackage.json is a Frictionless Data Package 2.0, with a `unit` on each field that has one. CSV
+files are tables. Parquet files and the DuckDB file are resources without a schema, since they bring
+their own. croissant.json has the records of the Parquet files in Croissant 1.1. Both are checked
+against what this code would write of the tables as the files define them, in the parts that every
+version of the code writes alike.
 """
 
 from __future__ import annotations
@@ -23,10 +25,16 @@ Record = dict[str, Any]
 
 TITLE = "ipu-results: the open, verified record of Graphcore IPU performance"
 AUTHORS = "The ipu-results authors"
-LICENCE = {"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by/4.0/", "title": "CC BY 4.0"}
+LICENCE = {
+    "name": "CC-BY-4.0",
+    "path": "https://creativecommons.org/licenses/by/4.0/",
+    "title": "CC BY 4.0",
+}
 KEYWORDS = ["Graphcore", "IPU", "benchmark", "MLPerf"]
 PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
-CONTEXT = Path(__file__).with_name("templates") / "croissant_context.json"  # as the specification prints it
+CONTEXT = (
+    Path(__file__).with_name("templates") / "croissant_context.json"
+)  # as the specification prints it
 TYPES = {  # of a column, in a Data Package and in Croissant
     "text": ("string", "sc:Text"),
     "integer": ("integer", "cr:Int64"),
@@ -37,7 +45,11 @@ TYPES = {  # of a column, in a Data Package and in Croissant
 }
 TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f"
 # mlcroissant reads Parquet under its older media type alone.
-PACKAGE_MEDIA = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet", "duckdb": "application/vnd.duckdb"}
+PACKAGE_MEDIA = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "duckdb": "application/vnd.duckdb",
+}
 CROISSANT_MEDIA = {"parquet": "application/x-parquet", "csv": "text/csv"}
 PACKAGE_HEAD: Record = {
     "$schema": PROFILE.format("datapackage"),
@@ -61,14 +73,25 @@ DATABASE_TEXT = "The same tables with keys, and the views and macros. Its sha256
 FILE_TABLES = [*TABLES, *(view.file_table for view in FILE_VIEWS)]
 
 
-def format_package(release: Mapping[str, Any], sources: Iterable[tuple[str, str]], folder: Path) -> str:
-    """Return datapackage.json for the files of a folder that hold data; `sources` are titles and addresses.
+def format_package(
+    release: Mapping[str, Any], sources: Iterable[tuple[str, str]], folder: Path
+) -> str:
+    """Return datapackage.json for the files of a folder that hold data; `sources` are titles and
+    addresses.
 
-    The DuckDB file is without size and hash: its bytes differ in each build, and SHA256SUMS has them.
+    The DuckDB file is without size and hash: its bytes differ in each build, and SHA256SUMS has
+    them.
     """
-    rows = [_describe_resource(f"{table.name}.csv", table.description, folder, table) for table in FILE_TABLES]
+    rows = [
+        _describe_resource(f"{table.name}.csv", table.description, folder, table)
+        for table in FILE_TABLES
+    ]
     for table in FILE_TABLES:
-        rows.append(_describe_resource(get_parquet_name(table.name), f"The rows of {table.name}.csv.", folder))
+        rows.append(
+            _describe_resource(
+                get_parquet_name(table.name), f"The rows of {table.name}.csv.", folder
+            )
+        )
     package = {
         **PACKAGE_HEAD,
         "version": release["version"],
@@ -79,7 +102,9 @@ def format_package(release: Mapping[str, Any], sources: Iterable[tuple[str, str]
     return format_json(package) + "\n"
 
 
-def _describe_resource(file: str, about: str, folder: Path | None = None, table: Table | None = None) -> Record:
+def _describe_resource(
+    file: str, about: str, folder: Path | None = None, table: Table | None = None
+) -> Record:
     """Describe a file: with size and hash if its folder is given, with a schema if it is a table."""
     name, _, suffix = file.rpartition(".")
     resource: Record = {
@@ -92,24 +117,37 @@ def _describe_resource(file: str, about: str, folder: Path | None = None, table:
         "mediatype": PACKAGE_MEDIA[suffix],
     }
     if folder:
-        resource |= {"bytes": (folder / file).stat().st_size, "hash": f"sha256:{hash_file(folder / file)}"}
+        resource |= {
+            "bytes": (folder / file).stat().st_size,
+            "hash": f"sha256:{hash_file(folder / file)}",
+        }
     return resource | ({"encoding": "utf-8", "schema": _describe_schema(table)} if table else {})
 
 
 def _describe_schema(table: Table) -> Record:
-    schema: Record = {"$schema": PROFILE.format("tableschema"), "fields": list(map(_describe_column, table.columns))}
+    schema: Record = {
+        "$schema": PROFILE.format("tableschema"),
+        "fields": list(map(_describe_column, table.columns)),
+    }
     if table.key:
         schema["primaryKey"] = list(table.key)
-    links = [(column.name, *column.references.split(".")) for column in table.columns if column.references]
+    links = [
+        (column.name, *column.references.split("."))
+        for column in table.columns
+        if column.references
+    ]
     if links:
         schema["foreignKeys"] = [
-            {"fields": [name], "reference": {"resource": target, "fields": [key]}} for name, target, key in links
+            {"fields": [name], "reference": {"resource": target, "fields": [key]}}
+            for name, target, key in links
         ]
     return schema
 
 
 def _describe_column(column: Column) -> Record:
-    kind, _ = TYPES.get(column.kind, (column.kind, ""))  # a type that no table has is in no release that is sound
+    kind, _ = TYPES.get(
+        column.kind, (column.kind, "")
+    )  # a type that no table has is in no release that is sound
     field: Record = {"name": column.name, "type": kind, "description": column.description}
     if column.kind == "timestamp":
         field["format"] = TIMESTAMP
@@ -131,12 +169,16 @@ def _describe_column(column: Column) -> Record:
 
 def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
     """Return croissant.json for the tables in a folder."""
-    paths = [folder / f"{table.name}.{suffix}" for suffix in CROISSANT_MEDIA for table in FILE_TABLES]
+    paths = [
+        folder / f"{table.name}.{suffix}" for suffix in CROISSANT_MEDIA for table in FILE_TABLES
+    ]
     dataset = {
         **CROISSANT_HEAD,
         "version": release["version"],
         "datePublished": release["published_on"],
-        "citeAs": f"{AUTHORS}. ipu-results, version {release['version']}, {release['published_on']}.",
+        "citeAs": (
+            f"{AUTHORS}. ipu-results, version {release['version']}, {release['published_on']}."
+        ),
         "distribution": [
             {
                 "@type": "cr:FileObject",
@@ -155,16 +197,25 @@ def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
 
 
 def _describe_records(table: Table) -> Record:
-    head = {"@type": "cr:RecordSet", "@id": table.name, "name": table.name, "description": table.description}
+    head = {
+        "@type": "cr:RecordSet",
+        "@id": table.name,
+        "name": table.name,
+        "description": table.description,
+    }
     key = {"key": [{"@id": f"{table.name}/{column}"} for column in table.key]} if table.key else {}
-    return {**head, **key, "field": [_describe_field(table.name, column) for column in table.columns]}
+    return {
+        **head,
+        **key,
+        "field": [_describe_field(table.name, column) for column in table.columns],
+    }
 
 
 def _describe_field(table: str, column: Column) -> Record:
     """Describe a column. The unit is the end of the description: Croissant has no property for it.
 
-    Keys of other tables are in datapackage.json alone: where one is stated here, mlcroissant joins the other table, and
-    its record set then has the rows of the join.
+    Keys of other tables are in datapackage.json alone: where one is stated here, mlcroissant joins
+    the other table, and its record set then has the rows of the join.
     """
     return {
         "@type": "cr:Field",
@@ -172,13 +223,23 @@ def _describe_field(table: str, column: Column) -> Record:
         "name": column.name,
         "description": describe_column(column),
         "dataType": TYPES.get(column.kind, ("", column.kind))[1],
-        "source": {"fileObject": {"@id": get_parquet_name(table)}, "extract": {"column": column.name}},
+        "source": {
+            "fileObject": {"@id": get_parquet_name(table)},
+            "extract": {"column": column.name},
+        },
     }
 
 
-def check_package(package: Mapping[str, Any], tables: Mapping[str, Table], folder: Path) -> Iterator[str]:
-    """Yield what datapackage.json states wrongly of the tables. Raises LookupError or TypeError if it is malformed."""
-    yield from (f"lacks {key}" for key in (*PACKAGE_HEAD, "created", "sources") if key not in package)
+def check_package(
+    package: Mapping[str, Any], tables: Mapping[str, Table], folder: Path
+) -> Iterator[str]:
+    """Yield what datapackage.json states wrongly of the tables.
+
+    Raises LookupError or TypeError if it is malformed.
+    """
+    yield from (
+        f"lacks {key}" for key in (*PACKAGE_HEAD, "created", "sources") if key not in package
+    )
     resources = {resource["path"]: resource for resource in package["resources"]}
     yield from _compare_files(resources.keys() - {DATABASE}, tables)
     digests, _ = read_checksums(folder / CHECKSUMS)
@@ -188,21 +249,33 @@ def check_package(package: Mapping[str, Any], tables: Mapping[str, Table], folde
             continue
         if resource["name"] != (name if suffix == "csv" else path):
             yield f"name of {path} is wrong"
-        if (resource["type"] == "table") != ("schema" in resource):  # of earlier releases Parquet is a table, too
+        if (resource["type"] == "table") != (
+            "schema" in resource
+        ):  # of earlier releases Parquet is a table, too
             yield f"type of {path} is wrong"
-        if (resource["bytes"], resource["hash"]) != ((folder / path).stat().st_size, f"sha256:{digests[path]}"):
+        if (resource["bytes"], resource["hash"]) != (
+            (folder / path).stat().st_size,
+            f"sha256:{digests[path]}",
+        ):
             yield f"size or hash of {path} is wrong"
         if suffix == "csv":
             stated, expected = resource["schema"], _describe_schema(tables[name])
-            if _pick(stated["fields"], "name", "type", "unit") != _pick(expected["fields"], "name", "type", "unit"):
+            if _pick(stated["fields"], "name", "type", "unit") != _pick(
+                expected["fields"], "name", "type", "unit"
+            ):
                 yield f"columns of {path} is wrong"
             for what, key in (("primary key", "primaryKey"), ("foreign keys", "foreignKeys")):
                 if stated.get(key) != expected.get(key):
                     yield f"{what} of {path} is wrong"
 
 
-def check_croissant(dataset: Mapping[str, Any], tables: Mapping[str, Table], folder: Path) -> Iterator[str]:
-    """Yield what croissant.json states wrongly of the tables. Raises LookupError or TypeError if it is malformed."""
+def check_croissant(
+    dataset: Mapping[str, Any], tables: Mapping[str, Table], folder: Path
+) -> Iterator[str]:
+    """Yield what croissant.json states wrongly of the tables.
+
+    Raises LookupError or TypeError if it is malformed.
+    """
     yield from (f"lacks {key}" for key in CROISSANT_HEAD if key not in dataset)
     stated_digests = {file["contentUrl"]: file["sha256"] for file in dataset["distribution"]}
     yield from _compare_files(stated_digests.keys(), tables)
@@ -212,17 +285,25 @@ def check_croissant(dataset: Mapping[str, Any], tables: Mapping[str, Table], fol
             yield f"sha256 of {name} is wrong"
     record_sets = {record_set["name"]: record_set for record_set in dataset["recordSet"]}
     for name in sorted(record_sets.keys() ^ tables.keys()):
-        yield f"lacks the record set {name}" if name in tables else f"has an unknown record set {name}"
+        yield (
+            f"lacks the record set {name}"
+            if name in tables
+            else f"has an unknown record set {name}"
+        )
     for name in sorted(record_sets.keys() & tables.keys()):
         stated, expected = record_sets[name], _describe_records(tables[name])
-        names = {column.name: column.references for column in tables[name].columns if column.references}
+        names = {
+            column.name: column.references for column in tables[name].columns if column.references
+        }
         links = {own: {"field": {"@id": link.replace(".", "/")}} for own, link in names.items()}
         parts = ("name", "dataType", "source", "description")
         if _pick(stated["field"], *parts) != _pick(expected["field"], *parts):
             yield f"columns of {name} are wrong"
         if stated.get("key") != expected.get("key"):
             yield f"key of {name} is wrong"
-        linked = {field["name"]: field["references"] for field in stated["field"] if "references" in field}
+        linked = {
+            field["name"]: field["references"] for field in stated["field"] if "references" in field
+        }
         if any(links.get(own) != link for own, link in linked.items()):  # of earlier releases
             yield f"references of {name} are wrong"
 
@@ -231,7 +312,10 @@ def _compare_files(described: Iterable[str], tables: Iterable[str]) -> Iterator[
     """Yield a message for each table file that a descriptor lacks or that it should not describe."""
     expected = list_table_files(tables)
     yield from (f"does not describe {name}" for name in sorted(expected.difference(described)))
-    yield from (f"describes {name}, which is not a file of a table" for name in sorted({*described} - expected))
+    yield from (
+        f"describes {name}, which is not a file of a table"
+        for name in sorted({*described} - expected)
+    )
 
 
 def _pick(fields: Sequence[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
@@ -246,7 +330,9 @@ def read_required(package: Mapping[str, Any], path: str) -> set[str]:
 
 def read_table_schema(package: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """Return the schema of a file. Raises LookupError if it is not described."""
-    schema: Mapping[str, Any] = next((it["schema"] for it in package["resources"] if it["path"] == path), {})
+    schema: Mapping[str, Any] = next(
+        (it["schema"] for it in package["resources"] if it["path"] == path), {}
+    )
     if not schema:
         raise LookupError(f"no schema of {path}")
     return schema

@@ -1,8 +1,8 @@
 """Compare two releases or warehouses: tables, definitions, columns, rows and cells.
 
-Counts are exact, examples are listed up to a limit. Rows are matched by primary key in one full outer join per table,
-so a million rows take seconds. A file with the same bytes on both sides is not read. A snapshot is what a folder holds
-without its rows.
+Counts are exact, examples are listed up to a limit. Rows are matched by primary key in one full
+outer join per table, so a million rows take seconds. A file with the same bytes on both sides is
+not read. A snapshot is what a folder holds without its rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class SnapshotColumn:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTable:
-    """A Parquet file; `key` is empty if neither the schema nor datapackage.json names a primary key."""
+    """A Parquet file; `key` is empty if neither the schema nor datapackage.json names a primary
+    key.
+    """
 
     name: str
     path: Path
@@ -62,7 +64,9 @@ class SnapshotTable:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The tables of a folder; `metadata` is release.json and `views` the digests of definitions, empty if missing."""
+    """The tables of a folder; `metadata` is release.json and `views` the digests of definitions,
+    empty if missing.
+    """
 
     path: Path
     tables: Mapping[str, SnapshotTable]
@@ -92,20 +96,29 @@ def read_snapshot(folder: Path) -> Snapshot:
     views = {view.name for view in VIEWS} | set(metadata.get("view_files") or ())
     paths = sorted(path for path in folder.glob("*.parquet") if path.stem not in views)
     if not paths:
-        raise UnreadableReleaseError("is neither a release nor a warehouse: no Parquet file", place=str(folder))
+        raise UnreadableReleaseError(
+            "is neither a release nor a warehouse: no Parquet file", place=str(folder)
+        )
     keys = _read_package_keys(folder)
     tables = {table.name: table for table in (_read_table(path, keys) for path in paths)}
     return Snapshot(folder, tables, metadata, files.read_definitions(folder / DATABASE))
 
 
 def read_columns(schema: pa.Schema) -> dict[str, SnapshotColumn]:
-    """Return the columns of a Parquet file by name, with unit and description from the field metadata."""
+    """Return the columns of a Parquet file by name, with unit and description from the field
+    metadata.
+    """
     columns = {}
     for entry in schema:
-        texts = {key.decode(): value.decode(errors="replace") for key, value in (entry.metadata or {}).items()}
+        texts = {
+            key.decode(): value.decode(errors="replace")
+            for key, value in (entry.metadata or {}).items()
+        }
         is_number = any(check(entry.type) for check in NUMBERS)
         sql_type = SQL_TYPES.get(entry.type, str(entry.type))
-        columns[entry.name] = SnapshotColumn(sql_type, texts.get("unit"), texts.get("description"), is_number)
+        columns[entry.name] = SnapshotColumn(
+            sql_type, texts.get("unit"), texts.get("description"), is_number
+        )
     return columns
 
 
@@ -169,7 +182,9 @@ class CellChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableDiff:
-    """What differs in a table; `cells` counts, by column, cells of common rows: filled, emptied and changed."""
+    """What differs in a table; `cells` counts, by column, cells of common rows: filled, emptied and
+    changed.
+    """
 
     old: SnapshotTable
     new: SnapshotTable
@@ -188,7 +203,9 @@ class TableDiff:
 
     @property
     def is_empty(self) -> bool:
-        return not (any(self.rows) or self.columns_added or self.columns_removed or self.columns_changed)
+        return not (
+            any(self.rows) or self.columns_added or self.columns_removed or self.columns_changed
+        )
 
     @property
     def all_cells(self) -> ChangeCounts:
@@ -197,16 +214,18 @@ class TableDiff:
     @property
     def figures(self) -> ChangeCounts:
         """The cells that hold numbers."""
-        return _add_up(counts for name, counts in self.cells.items() if self.new.columns[name].is_number)
+        return _add_up(
+            counts for name, counts in self.cells.items() if self.new.columns[name].is_number
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDiff:
     """What differs between two folders.
 
-    `added` and `removed` are whole tables, `tables` those of both sides that differ, `same_tables` how many do not.
-    `views` are the views and macros of both sides whose definition differs. `limit` is how many added rows, removed
-    rows and changed cells are listed of each table.
+    `added` and `removed` are whole tables, `tables` those of both sides that differ, `same_tables`
+    how many do not. `views` are the views and macros of both sides whose definition differs.
+    `limit` is how many added rows, removed rows and changed cells are listed of each table.
     """
 
     old: Snapshot
@@ -223,10 +242,13 @@ class ReleaseDiff:
         return not (self.added or self.removed or self.tables or self.views)
 
 
-def diff_releases(old: Path, new: Path, limit: int = LIMIT, progress: files.Progress = lambda *_: None) -> ReleaseDiff:
+def diff_releases(
+    old: Path, new: Path, limit: int = LIMIT, progress: files.Progress = lambda *_: None
+) -> ReleaseDiff:
     """Compare two folders, each a release or a warehouse. `progress` is called with each table.
 
-    Raises UnreadableReleaseError for a damaged file, and for a table whose primary key is unknown or not unique.
+    Raises UnreadableReleaseError for a damaged file, and for a table whose primary key is unknown
+    or not unique.
     """
     for folder in (old, new):
         files.finish_interrupted_publish(folder)
@@ -245,7 +267,9 @@ def diff_releases(old: Path, new: Path, limit: int = LIMIT, progress: files.Prog
         removed=tuple(table for name, table in before.tables.items() if name not in after.tables),
         tables=different,
         same_tables=len(tables) - len(different),
-        views=tuple(name for name, digest in after.views.items() if before.views.get(name, digest) != digest),
+        views=tuple(
+            name for name, digest in after.views.items() if before.views.get(name, digest) != digest
+        ),
         limit=limit,
     )
 
@@ -257,7 +281,9 @@ def list_removed_keys(table: TableDiff) -> list[Row]:
         return query.list_rows("old", query.key, table.rows.removed)
 
 
-def _diff_table(connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: SnapshotTable, limit: int) -> TableDiff:
+def _diff_table(
+    connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: SnapshotTable, limit: int
+) -> TableDiff:
     try:
         if filecmp.cmp(old.path, new.path, shallow=False):
             return TableDiff(old, new)
@@ -276,10 +302,14 @@ def _diff_table(connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: 
             changed_cells=query.list_changed_cells(tuple(cells), limit),
         )
     except (OSError, duckdb.Error) as error:
-        raise UnreadableReleaseError(f"cannot be compared: {get_first_line(error)}", place=str(new.path)) from error
+        raise UnreadableReleaseError(
+            f"cannot be compared: {get_first_line(error)}", place=str(new.path)
+        ) from error
 
 
-def _match_rows(connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: SnapshotTable) -> TableDiffQuery:
+def _match_rows(
+    connection: duckdb.DuckDBPyConnection, old: SnapshotTable, new: SnapshotTable
+) -> TableDiffQuery:
     """Choose the primary key of the new side, else of the old one, whose columns both sides have."""
     for key in (new.key, old.key):
         if key and all(name in table.columns for name in key for table in (old, new)):
@@ -297,7 +327,8 @@ class TableDiffQuery:
     key: tuple[str, ...]
 
     def count(self) -> tuple[ChangeCounts, dict[str, ChangeCounts]]:
-        """Count rows, and the cells of common rows by column, without columns in which nothing differs.
+        """Count rows, and the cells of common rows by column, without columns in which nothing
+        differs.
 
         Raises UnreadableReleaseError if two rows share a key.
         """
@@ -305,7 +336,9 @@ class TableDiffQuery:
         common = f"old.{PRESENT} AND new.{PRESENT}"
         conditions = [f"old.{PRESENT} IS NULL", f"new.{PRESENT} IS NULL", common]
         conditions += [f"{common} AND {self._differs(name)}" for name in names]
-        left, right = (f"(SELECT *, true AS {PRESENT} FROM {table.sql})" for table in (self.old, self.new))
+        left, right = (
+            f"(SELECT *, true AS {PRESENT} FROM {table.sql})" for table in (self.old, self.new)
+        )
         tables = f"{left} old FULL OUTER JOIN {right} new ON {self._on}"
         added, removed, matched, *differing = self._count(conditions, tables)
         if (matched + removed, matched + added) != (self.old.rows, self.new.rows):
@@ -320,7 +353,9 @@ class TableDiffQuery:
             conditions += [f"{old} AND NOT {new}", f"{new} AND NOT {old}"]
             conditions.append(f"NOT ({old} OR {new}) AND {self._differs(name)}")
         changed, *cells = self._count(conditions, self._select_changed(names))
-        by_column = {name: ChangeCounts(*cells[3 * at : 3 * at + 3]) for at, name in enumerate(names)}
+        by_column = {
+            name: ChangeCounts(*cells[3 * at : 3 * at + 3]) for at, name in enumerate(names)
+        }
         return ChangeCounts(added, removed, changed), by_column
 
     def _count(self, conditions: Iterable[str], tables: str) -> list[int]:
@@ -330,7 +365,9 @@ class TableDiffQuery:
         return list(row)
 
     def list_changed_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
-        """Return the first cells that differ in these columns, figures before texts, each in the order of the keys."""
+        """Return the first cells that differ in these columns, figures before texts, each in the
+        order of the keys.
+        """
         cells: list[CellChange] = []
         for is_number in (True, False):
             chosen = [name for name in names if self.new.columns[name].is_number == is_number]
@@ -340,13 +377,20 @@ class TableDiffQuery:
     def _list_cells(self, names: Sequence[str], limit: int) -> list[CellChange]:
         columns = [f"new.{quote_identifier(name)}" for name in self.key]
         for name in names:
-            columns += [self._differs(name), *(f"{side}.{quote_identifier(name)}" for side in ("old", "new"))]
+            columns += [
+                self._differs(name),
+                *(f"{side}.{quote_identifier(name)}" for side in ("old", "new")),
+            ]
         changed = f"{self._select_changed(names)} ORDER BY {self._order('new')} LIMIT {limit}"
         cells = []
-        for row in self.connection.execute(f"SELECT {', '.join(columns)} FROM {changed}").fetchall():
+        for row in self.connection.execute(
+            f"SELECT {', '.join(columns)} FROM {changed}"
+        ).fetchall():
             key, values = dict(zip(self.key, row, strict=False)), row[len(self.key) :]
             triples = zip(names, values[::3], values[1::3], values[2::3], strict=True)
-            cells += [CellChange(key, name, old, new) for name, differs, old, new in triples if differs]
+            cells += [
+                CellChange(key, name, old, new) for name, differs, old, new in triples if differs
+            ]
         return cells[:limit]
 
     def list_rows(self, side: str, names: Sequence[str], limit: int) -> list[Row]:
@@ -354,8 +398,13 @@ class TableDiffQuery:
         columns = ", ".join(f"{side}.{quote_identifier(name)}" for name in names)
         tables = [f"{self.old.sql} old", f"{self.new.sql} new"]
         left, right = tables if side == "old" else reversed(tables)
-        sql = f"SELECT {columns} FROM {left} ANTI JOIN {right} ON {self._on} ORDER BY {self._order(side)} LIMIT {limit}"
-        return [dict(zip(names, row, strict=True)) for row in self.connection.execute(sql).fetchall()]
+        sql = (
+            f"SELECT {columns} FROM {left} ANTI JOIN {right} ON {self._on} ORDER BY"
+            f" {self._order(side)} LIMIT {limit}"
+        )
+        return [
+            dict(zip(names, row, strict=True)) for row in self.connection.execute(sql).fetchall()
+        ]
 
     def compare_columns(self) -> Iterator[ColumnChange]:
         """Yield each type, unit and description that differs in a common column."""

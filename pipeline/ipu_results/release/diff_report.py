@@ -17,7 +17,15 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
-from ipu_results.release.diff import KNOWN_TABLES, ChangeCounts, ReleaseDiff, Row, Snapshot, SnapshotTable, TableDiff
+from ipu_results.release.diff import (
+    KNOWN_TABLES,
+    ChangeCounts,
+    ReleaseDiff,
+    Row,
+    Snapshot,
+    SnapshotTable,
+    TableDiff,
+)
 from ipu_results.release.files import BUILD_TABLE, quote_identifier
 from ipu_results.release.version import get_change_level, get_level, list_changes
 
@@ -38,13 +46,17 @@ class FigureChange(NamedTuple):
 
 
 def list_reported_tables(diff: ReleaseDiff) -> list[TableDiff]:
-    """Return the tables that differ: results first, then those with changed figures, and `build` never."""
+    """Return the tables that differ: results first, then those with changed figures, and `build`
+    never.
+    """
     tables = [table for table in diff.tables if table.name != BUILD_TABLE]
     return sorted(tables, key=lambda table: (table.name != RESULTS, not count_figures(table)))
 
 
 def is_figure(table: TableDiff, column: str) -> bool:
-    """Return whether a column holds figures of the data: numbers that are neither metadata nor derived counts."""
+    """Return whether a column holds figures of the data: numbers that are neither metadata nor
+    derived counts.
+    """
     return table.new.columns[column].is_number and get_change_level(table.name, column) == "major"
 
 
@@ -58,14 +70,20 @@ def list_figure_changes(diff: ReleaseDiff) -> list[FigureChange]:
     changes = []
     for table in list_reported_tables(diff):
         cells = [cell for cell in table.changed_cells if is_figure(table, cell.column)]
-        for cell, name in zip(cells, name_rows(diff, table.new, [cell.key for cell in cells]), strict=True):
+        for cell, name in zip(
+            cells, name_rows(diff, table.new, [cell.key for cell in cells]), strict=True
+        ):
             unit = table.new.columns[cell.column].unit
-            changes.append(FigureChange(name, table.name, cell.key, cell.column, unit, cell.old, cell.new))
+            changes.append(
+                FigureChange(name, table.name, cell.key, cell.column, unit, cell.old, cell.new)
+            )
     return changes
 
 
 def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> list[str]:
-    """Return a name for each row, by its key: the label that the schema gives it, or that of its result, or the key."""
+    """Return a name for each row, by its key: the label that the schema gives it, or that of its
+    result, or the key.
+    """
     if not keys:
         return []
     known = KNOWN_TABLES.get(table.name)
@@ -79,12 +97,15 @@ def name_rows(diff: ReleaseDiff, table: SnapshotTable, keys: Sequence[Row]) -> l
         return [_join(f"{name} {value}" for name, value in key.items()) for key in keys]
     listed = pa.Table.from_pylist([{**key, POSITION: at} for at, key in enumerate(keys)])
     on = " AND ".join(
-        f"named.{quote_identifier(name)} IS NOT DISTINCT FROM listed.{quote_identifier(name)}" for name in keys[0]
+        f"named.{quote_identifier(name)} IS NOT DISTINCT FROM listed.{quote_identifier(name)}"
+        for name in keys[0]
     )
     columns = ", ".join(f"named.{quote_identifier(name)}" for name in label)
     with duckdb.connect() as connection:
         connection.register("listed", listed)
-        rows = connection.execute(f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named ON {on}").fetchall()
+        rows = connection.execute(
+            f"SELECT {POSITION}, {columns} FROM listed JOIN {table.sql} named ON {on}"
+        ).fetchall()
     labels = {at: _join(values) for at, *values in rows}
     return [labels.get(at) or _join(key.values()) for at, key in enumerate(keys)]
 
@@ -141,11 +162,17 @@ def _list_table_lines(table: TableDiff) -> Iterator[str]:
     yield from (f"  + column {name}" for name in table.columns_added)
     for name, what, old, new in table.columns_changed:
         yield f"  ~ column {name}: {what} {_format_value(old)} -> {_format_value(new)}"
-    yield from (f"  ~ {name}: {_format_counts(counts)} cells" for name, counts in table.cells.items())
+    yield from (
+        f"  ~ {name}: {_format_counts(counts)} cells" for name, counts in table.cells.items()
+    )
     for mark, lines, count in (
         ("-", [_format_row(row, table.old) for row in table.removed_rows], table.rows.removed),
         ("+", [_format_row(row, table.new) for row in table.added_rows], table.rows.added),
-        ("~", [f"{key}: {name} {old} -> {new}" for key, name, old, new in _format_cells(table)], _count_others(table)),
+        (
+            "~",
+            [f"{key}: {name} {old} -> {new}" for key, name, old, new in _format_cells(table)],
+            _count_others(table),
+        ),
     ):
         yield from (f"  {mark} {line}" for line in lines)
         if count > len(lines):
@@ -172,7 +199,10 @@ def _format_key(key: Row) -> str:
 def _format_cells(table: TableDiff) -> list[tuple[str, str, str, str]]:
     """Return the changed cells that are not listed among the figures."""
     cells = [cell for cell in table.changed_cells if not is_figure(table, cell.column)]
-    return [(_format_key(key), name, _format_value(old), _format_value(new)) for key, name, old, new in cells]
+    return [
+        (_format_key(key), name, _format_value(old), _format_value(new))
+        for key, name, old, new in cells
+    ]
 
 
 def _count_others(table: TableDiff) -> int:
@@ -207,7 +237,11 @@ def format_diff_json(diff: ReleaseDiff) -> str:
 
 def _describe_snapshot(snapshot: Snapshot) -> dict[str, Any]:
     metadata = snapshot.metadata
-    return {"path": str(snapshot.path), "version": metadata.get("version"), "build_id": metadata.get("build_id")}
+    return {
+        "path": str(snapshot.path),
+        "version": metadata.get("version"),
+        "build_id": metadata.get("build_id"),
+    }
 
 
 def _describe_table(table: TableDiff) -> dict[str, Any]:
@@ -243,7 +277,9 @@ def format_diff_html(diff: ReleaseDiff) -> str:
     parts = [f"<p>{title}. Version change needed: {get_level(list_changes(diff))}.</p>"]
     if diff.is_empty:
         parts.append(f"<p>No difference in {diff.same_tables} tables.</p>")
-    figures = [(_format_name(change), _format_figure(change)) for change in list_figure_changes(diff)]
+    figures = [
+        (_format_name(change), _format_figure(change)) for change in list_figure_changes(diff)
+    ]
     count = sum(map(count_figures, list_reported_tables(diff)))
     parts.append(f"<p>{format_count(count, 'figure')} changed.</p>")
     parts.append(_format_html_table(("row", "figure"), figures))
@@ -257,14 +293,19 @@ def format_diff_html(diff: ReleaseDiff) -> str:
     parts.append(_format_html_table(("table", "rows", "cells", "figures"), counts))
     parts += ["\n".join(_list_html_parts(table)) for table in reported]
     template = Template(TEMPLATE.read_text(encoding="utf-8"))
-    return template.substitute(title=title, body="\n".join(part for part in parts if part)).rstrip("\n")
+    return template.substitute(title=title, body="\n".join(part for part in parts if part)).rstrip(
+        "\n"
+    )
 
 
 def _list_html_parts(table: TableDiff) -> Iterator[str]:
     yield f"<h2>{escape(table.name)}</h2>"
     columns = [(name, "removed", "", "") for name in table.columns_removed]
     columns += [(name, "added", "", "") for name in table.columns_added]
-    columns += [(name, what, _format_value(old), _format_value(new)) for name, what, old, new in table.columns_changed]
+    columns += [
+        (name, what, _format_value(old), _format_value(new))
+        for name, what, old, new in table.columns_changed
+    ]
     yield _format_html_table(("column", "what", "old", "new"), columns)
     counts = ((name, _format_counts(cell_counts)) for name, cell_counts in table.cells.items())
     yield _format_html_table(("column", "cells"), counts)
@@ -279,9 +320,13 @@ def _list_html_parts(table: TableDiff) -> Iterator[str]:
 
 def _format_html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table, or nothing if it has no rows."""
-    body = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    body = "\n".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>" if body else ""
+    return (
+        f"<table><thead><tr>{names}</tr></thead><tbody>\n{body}\n</tbody></table>" if body else ""
+    )
 
 
 def _format_remainder(count: int, what: str) -> str:

@@ -1,9 +1,11 @@
-"""Name the files of a release, check their bytes, look into its DuckDB file, and replace the folder as a whole.
+"""Name the files of a release, check their bytes, look into its DuckDB file, and replace the folder
+as a whole.
 
-A new release is written to a hidden work folder next to the target, brought to disk, and put in place by two renames:
-the old release moves into the work folder, then the new one moves to the target. Between the two the target is missing
-for a moment. A process killed there leaves both releases whole; the next `publish`, `verify` or `diff` puts the old one
-back (`finish_interrupted_publish`).
+A new release is written to a hidden work folder next to the target, brought to disk, and put in
+place by two renames: the old release moves into the work folder, then the new one moves to the
+target. Between the two the target is missing for a moment. A process killed there leaves both
+releases whole; the next `publish`, `verify` or `diff` puts the old one back
+(`finish_interrupted_publish`).
 """
 
 from __future__ import annotations
@@ -49,25 +51,39 @@ def list_table_files(tables: Iterable[str]) -> set[str]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object, empty without the file. Raises UnreadableReleaseError for anything else."""
+    """Read a JSON object, empty without the file.
+
+    Raises UnreadableReleaseError for anything else.
+    """
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
-        raise UnreadableReleaseError(f"is not a JSON object: {get_first_line(error)}", place=str(path)) from error
+        raise UnreadableReleaseError(
+            f"is not a JSON object: {get_first_line(error)}", place=str(path)
+        ) from error
 
 
 def write_checksums(folder: Path) -> None:
-    """Write SHA256SUMS with every other file of the folder but its signature, sorted, as `sha256sum -c` reads it."""
-    digests = {path.name: hash_file(path) for path in folder.iterdir() if path.name not in (CHECKSUMS, SIGNATURE)}
+    """Write SHA256SUMS with every other file of the folder but its signature, sorted, as `sha256sum
+    -c` reads it.
+    """
+    digests = {
+        path.name: hash_file(path)
+        for path in folder.iterdir()
+        if path.name not in (CHECKSUMS, SIGNATURE)
+    }
     (folder / CHECKSUMS).write_bytes(_format_checksums(digests))
 
 
 def read_checksums(path: Path) -> tuple[dict[str, str], bool]:
     """Return the digests by file name, and whether every byte is as `write_checksums` writes it."""
     data = path.read_bytes()
-    digests = {name: digest for digest, name in CHECKSUM_LINE.findall(data.decode("utf-8", errors="replace"))}
+    digests = {
+        name: digest
+        for digest, name in CHECKSUM_LINE.findall(data.decode("utf-8", errors="replace"))
+    }
     return digests, data == _format_checksums(digests)
 
 
@@ -80,23 +96,29 @@ DEFINITIONS = """
     FROM (
         SELECT view_name AS name, sql AS definition FROM duckdb_views() WHERE NOT internal
         UNION ALL
-        SELECT function_name, concat_ws(' ', array_to_string(list_sort(parameters), ', '), macro_definition)
+        SELECT function_name, concat_ws(' ', array_to_string(list_sort(parameters), ', '),
+        macro_definition)
         FROM duckdb_functions() WHERE NOT internal
     )
     GROUP BY ALL ORDER BY ALL
 """
 COLUMNS = """
-    SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name, data_type
+    SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name,
+    data_type
     FROM duckdb_columns() WHERE NOT internal ORDER BY schema_name, table_name, column_index
 """
-MACROS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type = 'table_macro'"
+MACROS = (
+    "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type ="
+    " 'table_macro'"
+)
 EXTRAS = """
     SELECT 'schema' AS kind, schema_name AS name FROM duckdb_schemas()
     WHERE database_name = current_database() AND (schema_name != 'main' OR comment IS NOT NULL)
     UNION ALL SELECT 'sequence', sequence_name FROM duckdb_sequences()
     UNION ALL SELECT 'index', index_name FROM duckdb_indexes()
     UNION ALL SELECT 'type', type_name FROM duckdb_types() WHERE NOT internal
-    UNION ALL SELECT 'default or generated column', table_name || '.' || column_name FROM duckdb_columns()
+    UNION ALL SELECT 'default or generated column', table_name || '.' || column_name FROM
+    duckdb_columns()
     WHERE NOT internal AND column_default IS NOT NULL
     UNION ALL SELECT 'comment of the database', comment FROM duckdb_databases()
     WHERE database_name = current_database() AND comment IS NOT NULL
@@ -105,25 +127,31 @@ EXTRAS = """
 COMMENTS = """
     SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal
     UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE NOT internal
-    UNION ALL SELECT table_name || '.' || column_name, comment FROM duckdb_columns() WHERE NOT internal
+    UNION ALL SELECT table_name || '.' || column_name, comment FROM duckdb_columns() WHERE NOT
+    internal
     UNION ALL SELECT DISTINCT function_name, comment FROM duckdb_functions() WHERE NOT internal
 """
 CONSTRAINTS = """
-    SELECT table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names
+    SELECT table_name, constraint_type, constraint_column_names, referenced_table,
+    referenced_column_names
     FROM duckdb_constraints() ORDER BY ALL
 """
 QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
 def open_database(path: Path) -> duckdb.DuckDBPyConnection:
-    """Open a DuckDB file read-only, without access to anything else. Raises UnreadableReleaseError if it is damaged.
+    """Open a DuckDB file read-only, without access to anything else.
+
+    Raises UnreadableReleaseError if it is damaged.
 
     It has one thread, so that views add up figures in one order.
     """
     try:
         return duckdb.connect(str(path), read_only=True, config={**ENGINE, **LOCKDOWN})
     except duckdb.Error as error:
-        raise UnreadableReleaseError(f"cannot be opened: {get_first_line(error)}", place=str(path)) from error
+        raise UnreadableReleaseError(
+            f"cannot be opened: {get_first_line(error)}", place=str(path)
+        ) from error
 
 
 def read_definitions(path: Path) -> dict[str, str]:
@@ -151,7 +179,9 @@ def list_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[
 
 
 def list_constraints(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
-    """Return, by table, type, columns, referenced table and referenced columns of each constraint, sorted."""
+    """Return, by table, type, columns, referenced table and referenced columns of each constraint,
+    sorted.
+    """
     constraints: dict[str, list[tuple[Any, ...]]] = {}
     for table, kind, columns, target, keys in connection.execute(CONSTRAINTS).fetchall():
         entry = (kind, tuple(columns or ()), target or "", tuple(keys or ()))
@@ -160,8 +190,13 @@ def list_constraints(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tu
 
 
 def read_storage_version(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """Return the oldest DuckDB that reads the file, such as `v1.2.0+`, null if this DuckDB does not say."""
-    query = "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()"
+    """Return the oldest DuckDB that reads the file, such as `v1.2.0+`, null if this DuckDB does not
+    say.
+    """
+    query = (
+        "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name ="
+        " current_database()"
+    )
     ((version,),) = connection.execute(query).fetchall()
     return None if version is None else str(version)
 
@@ -172,7 +207,9 @@ def quote_identifier(name: str) -> str:
 
 
 def hash_sql(sql: str) -> str:
-    """Return the sha256 of SQL without its blanks outside of quotes: versions of DuckDB print other blanks."""
+    """Return the sha256 of SQL without its blanks outside of quotes: versions of DuckDB print other
+    blanks.
+    """
     bare = QUOTED_OR_BLANK.sub(lambda match: match[1] or "", sql)
     return hashlib.sha256(bare.encode()).hexdigest()
 
@@ -205,7 +242,9 @@ def collect(path: str, problems: Iterator[Problem]) -> list[Problem]:
     except IpuResultsError as error:
         collected.append(Problem(Path(error.place).name if error.place else path, error.message))
     except UNREADABLE as error:
-        collected.append(Problem(path, f"cannot be checked: {type(error).__name__}: {get_first_line(error)}"))
+        collected.append(
+            Problem(path, f"cannot be checked: {type(error).__name__}: {get_first_line(error)}")
+        )
     return collected
 
 
@@ -224,7 +263,10 @@ def _compare_checksums(folder: Path) -> Iterator[Problem]:
         return
     digests, is_canonical = read_checksums(path)
     if not is_canonical:
-        yield Problem(CHECKSUMS, "is not as publish writes it: one line a file, sorted, two blanks after the sha256")
+        yield Problem(
+            CHECKSUMS,
+            "is not as publish writes it: one line a file, sorted, two blanks after the sha256",
+        )
     paths = {path.name: path for path in folder.iterdir() if path.name != CHECKSUMS}
     for name in sorted(REQUIRED - digests.keys()):
         yield Problem(name, f"is not listed in {CHECKSUMS}")
@@ -256,7 +298,8 @@ def get_work_folder(out: Path) -> Path:
 def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
     """Yield an empty folder that becomes `out` when the block ends without an error.
 
-    Raises ReleaseError if `out` holds anything but a release, or another process publishes there longer than `wait_s`.
+    Raises ReleaseError if `out` holds anything but a release, or another process publishes there
+    longer than `wait_s`.
     """
     out = Path(os.path.realpath(out))
     work = get_work_folder(out)
@@ -265,8 +308,12 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
     with _lock(out, wait_s):
         _recover(out)
         names = _assert_release(out)
-        if names and (foreign := sorted(names - {CHECKSUMS, SIGNATURE, *read_checksums(out / CHECKSUMS)[0]})):
-            raise ReleaseError(f"holds {foreign[0]}, which does not belong to the release there", place=str(out))
+        if names and (
+            foreign := sorted(names - {CHECKSUMS, SIGNATURE, *read_checksums(out / CHECKSUMS)[0]})
+        ):
+            raise ReleaseError(
+                f"holds {foreign[0]}, which does not belong to the release there", place=str(out)
+            )
         try:
             new.mkdir()
             yield new
@@ -275,8 +322,13 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
             if out.exists():
                 os.replace(out, work / "old")
             os.replace(new, out)
-        except (OSError, duckdb.Error) as error:  # DuckDB reports a full disk as an error of its own
-            raise ReleaseError(f"could not be written, the old content stays: {error}", place=str(out)) from error
+        except (
+            OSError,
+            duckdb.Error,
+        ) as error:  # DuckDB reports a full disk as an error of its own
+            raise ReleaseError(
+                f"could not be written, the old content stays: {error}", place=str(out)
+            ) from error
         finally:
             _recover(out)
         sync_to_disk(out.parent)
@@ -285,7 +337,8 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
 def finish_interrupted_publish(out: Path) -> None:
     """Put the old release back if a publish was killed between its two renames.
 
-    Raises ReleaseError if that is not possible, or if another process is at work there for too long.
+    Raises ReleaseError if that is not possible, or if another process is at work there for too
+    long.
     """
     out = Path(os.path.realpath(out))
     if _is_interrupted(out):
@@ -294,7 +347,8 @@ def finish_interrupted_publish(out: Path) -> None:
 
 
 def _assert_release(out: Path) -> set[str]:
-    """Raise ReleaseError unless the folder is absent, empty or a release; return the names of its files.
+    """Raise ReleaseError unless the folder is absent, empty or a release; return the names of its
+    files.
 
     It is safe while another process publishes there.
     """
@@ -305,7 +359,9 @@ def _assert_release(out: Path) -> set[str]:
     except NotADirectoryError as error:
         raise ReleaseError("is not a folder", place=str(out)) from error
     if names and not {RELEASE, CHECKSUMS} <= names:
-        raise ReleaseError("is not empty and not a release; choose another folder with --out", place=str(out))
+        raise ReleaseError(
+            "is not empty and not a release; choose another folder with --out", place=str(out)
+        )
     return names
 
 
@@ -325,13 +381,17 @@ def _is_interrupted(out: Path) -> bool:
 
 
 def _recover(out: Path) -> None:
-    """Put an old release back that a failure or a kill left out of its place, and remove all other remains."""
+    """Put an old release back that a failure or a kill left out of its place, and remove all other
+    remains.
+    """
     work = get_work_folder(out)
     if _is_interrupted(out):
         try:
             os.replace(work / "old", out)
         except OSError as error:
-            message = f"the old release is in {work / 'old'}, the next publish puts it back: {error}"
+            message = (
+                f"the old release is in {work / 'old'}, the next publish puts it back: {error}"
+            )
             raise ReleaseError(message, place=str(out)) from error
     for name in ("new", "old"):
         shutil.rmtree(work / name, ignore_errors=True)

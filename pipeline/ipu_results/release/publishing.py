@@ -1,6 +1,8 @@
-"""Publish a release: copy and check the tables, decide the version, write and verify every file, put it in place.
+"""Publish a release: copy and check the tables, decide the version, write and verify every file,
+put it in place.
 
-One JSON file in the repository says what the release changed, for the page, the feed and whoever reads there.
+One JSON file in the repository says what the release changed, for the page, the feed and whoever
+reads there.
 """
 
 from __future__ import annotations
@@ -51,10 +53,10 @@ COUNTED = ("results", "documents", "claims", "quarantine")
 class ReleaseRequest:
     """What to publish, and where to.
 
-    Without a `version` it is `default_version`, and without both the lowest that the change allows. Without `previous`
-    the release in `out` is the previous one. `corrections` is a TOML file; `wait_s` is how long to wait for another
-    process that publishes there.
-    `record` is a folder for `<version>.json`, which says what changed; none is written if the tables did not change.
+    Without a `version` it is `default_version`, and without both the lowest that the change allows.
+    Without `previous` the release in `out` is the previous one. `corrections` is a TOML file;
+    `wait_s` is how long to wait for another process that publishes there. `record` is a folder for
+    `<version>.json`, which says what changed; none is written if the tables did not change.
     """
 
     warehouse: Path
@@ -70,7 +72,9 @@ class ReleaseRequest:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRelease:
-    """A release that is in place; `checksum` is the sha256 of SHA256SUMS, which covers every other file."""
+    """A release that is in place; `checksum` is the sha256 of SHA256SUMS, which covers every other
+    file.
+    """
 
     decision: ReleaseDecision
     build_id: str
@@ -80,11 +84,13 @@ class PublishedRelease:
     checksum: str
 
 
-def publish(request: ReleaseRequest, progress: files.Progress = lambda *_: None) -> PublishedRelease:
+def publish(
+    request: ReleaseRequest, progress: files.Progress = lambda *_: None
+) -> PublishedRelease:
     """Make the folder `out` a release of the warehouse, all or nothing.
 
-    Raises ReleaseError if the version is too low, rows vanished without a correction, or `out` holds something else;
-    WarehouseError if the warehouse is incomplete or mixes two builds.
+    Raises ReleaseError if the version is too low, rows vanished without a correction, or `out`
+    holds something else; WarehouseError if the warehouse is incomplete or mixes two builds.
     """
     version = None if request.version is None else parse_version(request.version, "--version")
     default = None
@@ -92,14 +98,22 @@ def publish(request: ReleaseRequest, progress: files.Progress = lambda *_: None)
         default = parse_version(request.default_version, REPOSITORY_VERSION)
     with replace_release(request.out, request.wait_s) as new:
         progress("copy", "tables")
-        tables, build_id = read_one_build(request.warehouse, lambda warehouse: _copy_tables(warehouse, new))
+        tables, build_id = read_one_build(
+            request.warehouse, lambda warehouse: _copy_tables(warehouse, new)
+        )
         with open_engine(tables) as engine:
             views = dict(evaluate_views(engine))
         counts = _check_build(request.warehouse, tables, views, build_id)
         write_duckdb(new / DATABASE, tables)
         progress("compare", str(request.previous or request.out))
         decision = decide_release(
-            new, request.out, request.previous, version, request.corrections, request.published_on, default
+            new,
+            request.out,
+            request.previous,
+            version,
+            request.corrections,
+            request.published_on,
+            default,
         )
         progress("write", "files")
         release = {
@@ -121,7 +135,9 @@ def publish(request: ReleaseRequest, progress: files.Progress = lambda *_: None)
             TableFile(rows).write(build_id, new / get_parquet_name(name))
         _write_files(new, {**tables, **views}, release)
         if problems := verify_release(new, progress):
-            raise ReleaseError(f"the new release fails verification: {problems[0].line}", place=str(request.out))
+            raise ReleaseError(
+                f"the new release fails verification: {problems[0].line}", place=str(request.out)
+            )
         record = None if request.record is None else _describe_changes(request, new, release)
         sizes = [path.stat().st_size for path in new.iterdir()]
         checksum = hash_file(new / files.CHECKSUMS)
@@ -131,17 +147,25 @@ def publish(request: ReleaseRequest, progress: files.Progress = lambda *_: None)
     return PublishedRelease(decision, build_id, rows, len(sizes), sum(sizes), checksum)
 
 
-def _describe_changes(request: ReleaseRequest, new: Path, release: Mapping[str, Any]) -> dict[str, Any] | None:
+def _describe_changes(
+    request: ReleaseRequest, new: Path, release: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Return what the new release changed since the previous one, None if it repeats that one."""
     previous = request.previous or (request.out if (request.out / files.RELEASE).exists() else None)
     if previous is None:
         return describe_release(release, None)
     diff = diff_releases(previous, new)
-    return None if diff.old.metadata.get("version") == release["version"] else describe_release(release, diff)
+    return (
+        None
+        if diff.old.metadata.get("version") == release["version"]
+        else describe_release(release, diff)
+    )
 
 
 def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
-    """Return the tables and their build id, and write the bytes that were read, so that no other build mixes in."""
+    """Return the tables and their build id, and write the bytes that were read, so that no other
+    build mixes in.
+    """
     read_build_id(warehouse)
     tables = {}
     for path in (warehouse / get_parquet_name(table.name) for table in TABLES):
@@ -149,7 +173,9 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
             with open_regular_file(path) as file:
                 data = file.read()
         except OSError as error:
-            raise ReleaseError(f"cannot be read: {get_first_line(error)}", place=str(path)) from error
+            raise ReleaseError(
+                f"cannot be read: {get_first_line(error)}", place=str(path)
+            ) from error
         (new / path.name).write_bytes(data)
         tables[path.stem] = read_parquet(path, data=data)
     try:
@@ -161,17 +187,27 @@ def _copy_tables(warehouse: Path, new: Path) -> tuple[dict[str, pa.Table], str]:
 def _check_build(
     warehouse: Path, tables: Mapping[str, pa.Table], views: Mapping[str, pa.Table], build_id: str
 ) -> dict[str, dict[str, Any]]:
-    """Return row count and digest by table and view. Raises ReleaseError if the table `build` states others."""
+    """Return row count and digest by table and view.
+
+    Raises ReleaseError if the table `build` states others.
+    """
     relations = {**tables, **views}
-    counts = {name: {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)} for name, rows in relations.items()}
+    counts = {
+        name: {"rows": rows.num_rows, "rows_sha256": digest_rows(rows)}
+        for name, rows in relations.items()
+    }
     if different := list_build_differences(tables[files.BUILD_TABLE].to_pylist(), counts, build_id):
-        message = "rows differ from what its build recorded; build it again with: ipu-results ingest"
+        message = (
+            "rows differ from what its build recorded; build it again with: ipu-results ingest"
+        )
         raise ReleaseError(message, place=f"{warehouse}/{different[0]}")
     return counts
 
 
 def _write_files(new: Path, tables: Mapping[str, pa.Table], release: Mapping[str, Any]) -> None:
-    """Write every file but the Parquet files and the DuckDB file; `release` is the content of release.json."""
+    """Write every file but the Parquet files and the DuckDB file; `release` is the content of
+    release.json.
+    """
     for name, rows in tables.items():
         write_csv(rows, new / f"{name}.csv")
     with open_database(new / DATABASE) as connection:
@@ -182,7 +218,9 @@ def _write_files(new: Path, tables: Mapping[str, pa.Table], release: Mapping[str
 
 
 def describe_release(release: Mapping[str, Any], diff: ReleaseDiff | None) -> dict[str, Any]:
-    """Return version, date, a summary in sentences and the changed figures; `release` is what release.json holds."""
+    """Return version, date, a summary in sentences and the changed figures; `release` is what
+    release.json holds.
+    """
     return {
         "version": release["version"],
         "published_on": release["published_on"],
@@ -191,8 +229,16 @@ def describe_release(release: Mapping[str, Any], diff: ReleaseDiff | None) -> di
         "level": None if diff is None else get_level(list_changes(diff)),
         "summary": [_summarise_first(release)] if diff is None else list(_summarise(diff)),
         "corrections": release["corrections"],
-        "figures_changed": [] if diff is None else [to_json_value(it._asdict()) for it in list_figure_changes(diff)],
-        "rows": {} if diff is None else {table.name: table.rows._asdict() for table in list_reported_tables(diff)},
+        "figures_changed": (
+            []
+            if diff is None
+            else [to_json_value(it._asdict()) for it in list_figure_changes(diff)]
+        ),
+        "rows": (
+            {}
+            if diff is None
+            else {table.name: table.rows._asdict() for table in list_reported_tables(diff)}
+        ),
     }
 
 
@@ -203,7 +249,11 @@ def write_record(folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def _summarise_first(release: Mapping[str, Any]) -> str:
-    counts = [f"{release['tables'][name]['rows']:,} {name}" for name in COUNTED if name in release["tables"]]
+    counts = [
+        f"{release['tables'][name]['rows']:,} {name}"
+        for name in COUNTED
+        if name in release["tables"]
+    ]
     return f"First release: {_join(counts)}."
 
 
@@ -219,8 +269,14 @@ def _summarise(diff: ReleaseDiff) -> Iterator[str]:
     for what, names in (
         ("New tables", [table.name for table in diff.added]),
         ("Removed tables", [table.name for table in diff.removed]),
-        ("New columns", [f"{table.name}.{name}" for table in tables for name in table.columns_added]),
-        ("Removed columns", [f"{table.name}.{name}" for table in tables for name in table.columns_removed]),
+        (
+            "New columns",
+            [f"{table.name}.{name}" for table in tables for name in table.columns_added],
+        ),
+        (
+            "Removed columns",
+            [f"{table.name}.{name}" for table in tables for name in table.columns_removed],
+        ),
         ("Other definitions of views", list(diff.views)),
     ):
         if names:

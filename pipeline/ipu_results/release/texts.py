@@ -1,7 +1,9 @@
-"""Write the texts of a release: README.md, DICTIONARY.md, descriptors, citation, licence, changelog and environment.
+"""Write the texts of a release: README.md, DICTIONARY.md, descriptors, citation, licence, changelog
+and environment.
 
-The same code and the same tables give the same bytes. So what a release of this code holds is checked by writing it
-again and comparing bytes. Of a release of other code this is left out, and `list_unchecked` says so.
+The same code and the same tables give the same bytes. So what a release of this code holds is
+checked by writing it again and comparing bytes. Of a release of other code this is left out, and
+`list_unchecked` says so.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ import pyarrow as pa
 
 from ipu_results.check.rules import RULES
 from ipu_results.errors import ReleaseError
-from ipu_results.ground.files import CHECKOUT, DISTRIBUTION, PACKAGE, SCHEMA, hash_file, read_version
+from ipu_results.ground.files import (
+    CHECKOUT,
+    DISTRIBUTION,
+    PACKAGE,
+    SCHEMA,
+    hash_file,
+    read_version,
+)
 from ipu_results.ground.text import escape_markdown, format_code, format_json, format_markdown_table
 from ipu_results.release import files
 from ipu_results.release.descriptors import format_croissant, format_package
@@ -48,10 +57,15 @@ RELEASE_STATS = {
     "origins": "SELECT origin, task, count(*) FROM results GROUP BY ALL ORDER BY ALL",
     "documents": "SELECT count(*) FROM documents",
     "source_rows": "SELECT status, count(*) FROM source_rows GROUP BY ALL ORDER BY ALL",
-    "flags": "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL ORDER BY ALL",
+    "flags": (
+        "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL ORDER"
+        " BY ALL"
+    ),
     "quarantine": "SELECT reason, count(*) FROM quarantine GROUP BY ALL ORDER BY ALL",
     "verdicts": "SELECT verdict, count(*) FROM claims GROUP BY ALL ORDER BY 2 DESC, 1",
-    "licences": "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id",
+    "licences": (
+        "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id"
+    ),
     "columns": "SELECT table_name, column_name, type, unit, description FROM columns",
 }
 
@@ -59,12 +73,15 @@ ReleaseStats = dict[str, list[tuple[Any, ...]]]
 
 
 def format_files(
-    release: Mapping[str, Any], connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table], folder: Path
+    release: Mapping[str, Any],
+    connection: duckdb.DuckDBPyConnection,
+    tables: Mapping[str, pa.Table],
+    folder: Path,
 ) -> dict[str, str]:
     """Return each text file but the tables and checksums, by name.
 
-    `release` is the content of release.json, `connection` reads the DuckDB file. Raises ReleaseError without the files
-    of the repository: a wheel cannot publish.
+    `release` is the content of release.json, `connection` reads the DuckDB file. Raises
+    ReleaseError without the files of the repository: a wheel cannot publish.
     """
     return {
         **format_texts(release["version"], release["published_on"]),
@@ -74,12 +91,19 @@ def format_files(
 
 
 def format_texts(release_version: str, published_on: str) -> dict[str, str]:
-    """Return citation, licence of the data and changelog by name, the citation with version and date of the release."""
+    """Return citation, licence of the data and changelog by name, the citation with version and
+    date of the release.
+    """
     try:
-        texts = {name: (CHECKOUT / source).read_text(encoding="utf-8") for name, source in REPOSITORY_TEXTS.items()}
+        texts = {
+            name: (CHECKOUT / source).read_text(encoding="utf-8")
+            for name, source in REPOSITORY_TEXTS.items()
+        }
     except OSError as error:
         place = Path(error.filename).name
-        raise ReleaseError(f"cannot be read, publish from a clone: {error.strerror}", place=place) from error
+        raise ReleaseError(
+            f"cannot be read, publish from a clone: {error.strerror}", place=place
+        ) from error
     citation = re.sub(r"(?m)^date-released:.*\n", "", texts[CITATION])  # that of the release before
     stated = f"version: {release_version}\ndate-released: {published_on}"
     texts[CITATION] = re.sub(r"(?m)^version:.*$", stated, citation)
@@ -87,7 +111,10 @@ def format_texts(release_version: str, published_on: str) -> dict[str, str]:
 
 
 def format_pages(
-    release: Mapping[str, Any], connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table], folder: Path
+    release: Mapping[str, Any],
+    connection: duckdb.DuckDBPyConnection,
+    tables: Mapping[str, pa.Table],
+    folder: Path,
 ) -> dict[str, str]:
     """Return the files that depend on the tables and on the code alone, by name."""
     stats = {name: connection.execute(sql).fetchall() for name, sql in RELEASE_STATS.items()}
@@ -102,12 +129,18 @@ def format_pages(
 
 
 def format_environment() -> str:
-    """Return Python, the kind of system and the installed packages as JSON; nothing that names a machine or user."""
+    """Return Python, the kind of system and the installed packages as JSON; nothing that names a
+    machine or user.
+    """
     try:
         requirements = requires(DISTRIBUTION) or []
     except PackageNotFoundError:  # run from a checkout that was never installed
         requirements = ["duckdb", "pandas", "pyarrow"]
-    names = [match[0] for line in requirements if "extra ==" not in line and (match := REQUIREMENT_NAME.match(line))]
+    names = [
+        match[0]
+        for line in requirements
+        if "extra ==" not in line and (match := REQUIREMENT_NAME.match(line))
+    ]
     packages: dict[str, str | None] = dict.fromkeys((DISTRIBUTION, *sorted(names)))
     for name in packages:
         with suppress(PackageNotFoundError):
@@ -123,12 +156,16 @@ def format_environment() -> str:
 
 
 def describe_generator() -> dict[str, str | None]:
-    """Return the version of this package, and digests of its code and of the repository's texts (null in a wheel)."""
+    """Return the version of this package, and digests of its code and of the repository's texts
+    (null in a wheel).
+    """
     texts = [CHECKOUT / name for name in REPOSITORY_TEXTS.values()]
     return {
         "version": read_version(),
         "code_sha256": _digest(_list_code()),
-        "texts_sha256": _digest((path.name, path) for path in texts) if all(map(Path.is_file, texts)) else None,
+        "texts_sha256": (
+            _digest((path.name, path) for path in texts) if all(map(Path.is_file, texts)) else None
+        ),
     }
 
 
@@ -148,13 +185,22 @@ def _digest(paths: Iterable[tuple[str, Path]]) -> str:
 
 
 def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) -> str:
-    """Return README.md; `release` is the content of release.json, `formulas` how many texts CSV marks."""
+    """Return README.md; `release` is the content of release.json, `formulas` how many texts CSV
+    marks.
+    """
     descriptions = {table: text for table, column, _, _, text in stats["columns"] if not column}
     tables, views = (
-        [(format_code(name), entry["rows"], descriptions.get(name, "")) for name, entry in release[key].items()]
+        [
+            (format_code(name), entry["rows"], descriptions.get(name, ""))
+            for name, entry in release[key].items()
+        ]
         for key in ("tables", "view_files")
     )
-    rows = {name: entry["rows"] for key in ("tables", "view_files") for name, entry in release[key].items()}
+    rows = {
+        name: entry["rows"]
+        for key in ("tables", "view_files")
+        for name, entry in release[key].items()
+    }
     empty = ", ".join(format_code(name) for name in rows if not rows[name])
     titles = {rule.id: rule.title for rule in RULES}
     return (
@@ -162,10 +208,15 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
         .read_text(encoding="utf-8")
         .format(
             configurations="".join(  # of `datasets.load_dataset`, which needs rows
-                f"- config_name: {name}\n{DEFAULT.get(name, '')}  data_files: {get_parquet_name(name)}\n"
+                f"- config_name: {name}\n{DEFAULT.get(name, '')}  data_files:"
+                f" {get_parquet_name(name)}\n"
                 for name in filter(rows.get, rows)
             ),
-            empty=f"`datasets` loads no table without rows, so it has no configuration of {empty}.\n" if empty else "",
+            empty=(
+                f"`datasets` loads no table without rows, so it has no configuration of {empty}.\n"
+                if empty
+                else ""
+            ),
             version=release["version"],
             published_on=release["published_on"],
             build_id=release["build_id"][:12],
@@ -191,23 +242,32 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
 def _format_quarantine(stats: ReleaseStats) -> str:
     if rows := stats["quarantine"]:
         total = sum(count for _, count in rows)
-        return f"{total} rows were not accepted.\n\n" + format_markdown_table(("reason", "rows"), rows)
+        return f"{total} rows were not accepted.\n\n" + format_markdown_table(
+            ("reason", "rows"), rows
+        )
     return "no source row was refused."
 
 
 def _format_formulas(count: int) -> str:
     if not count:
-        return "No text begins with `=`, `+`, `-`, `@` or a tab, so no spreadsheet takes one for a formula."
+        return (
+            "No text begins with `=`, `+`, `-`, `@` or a tab, so no spreadsheet takes one for a"
+            " formula."
+        )
     return (
-        f"{count:,} texts begin with `=`, `+`, `-`, `@` or a tab, which a spreadsheet may take for a formula. In "
-        "the CSV files they have an apostrophe in front; figures and the other formats do not."
+        f"{count:,} texts begin with `=`, `+`, `-`, `@` or a tab, which a spreadsheet may take for"
+        " a formula. In the CSV files they have an apostrophe in front; figures and the other"
+        " formats do not."
     )
 
 
 def _format_corrections(corrections: Sequence[Mapping[str, Any]]) -> str:
     if not corrections:
         return ""
-    keys = (", ".join(f"{name} = {value}" for name, value in entry["key"].items()) for entry in corrections)
+    keys = (
+        ", ".join(f"{name} = {value}" for name, value in entry["key"].items())
+        for entry in corrections
+    )
     rows = (
         (format_code(entry["table"]), key or "the whole table", entry["rows"], entry["reason"])
         for key, entry in zip(keys, corrections, strict=True)
@@ -220,14 +280,19 @@ def _format_licences(stats: ReleaseStats) -> str:
     documents: dict[str, list[str]] = {}
     for document_id, _, publisher, licence, _ in stats["licences"]:
         documents.setdefault(licence, []).append(f"{document_id} ({publisher})")
-    lines = ((escape_markdown(licence), escape_markdown("; ".join(names))) for licence, names in documents.items())
+    lines = (
+        (escape_markdown(licence), escape_markdown("; ".join(names)))
+        for licence, names in documents.items()
+    )
     return "".join(f"- {licence}: {names}.\n" for licence, names in lines)
 
 
 def format_dictionary(release: Mapping[str, Any], stats: ReleaseStats) -> str:
     """Return DICTIONARY.md: every table, view and macro with every column and its unit."""
     counts = {**release["tables"], **release["view_files"]}
-    parts = [(TEMPLATES / "dictionary.md").read_text(encoding="utf-8").format(version=release["version"])]
+    parts = [
+        (TEMPLATES / "dictionary.md").read_text(encoding="utf-8").format(version=release["version"])
+    ]
     for name, rows in groupby(stats["columns"], key=lambda row: row[0]):
         first, *columns = rows
         parts += _format_relation(counts.get(name), first, columns)
@@ -243,7 +308,11 @@ def _format_relation(
     yield f"{escape_markdown(description)}\n"
     if table := KNOWN_TABLES.get(name):
         yield f"Key: {', '.join(map(format_code, table.key))}.\n"
-        if links := [f"`{column.name}` → `{column.references}`" for column in table.columns if column.references]:
+        if links := [
+            f"`{column.name}` → `{column.references}`"
+            for column in table.columns
+            if column.references
+        ]:
             yield f"References: {', '.join(links)}.\n"
     body = ((format_code(column), *values) for _, column, *values in columns)
     yield format_markdown_table(("column", "type", "unit", "what it holds"), body)
@@ -263,14 +332,22 @@ def list_unchecked(folder: Path, release: Mapping[str, Any]) -> list[str]:
     if not is_own:
         version = stated.get("version") or "an earlier version"
         lines.append(
-            f"not checked: {version} of ipu-results or changed code made this release, {here['version']} is here, so "
-            "the bytes of text files were not compared"
+            f"not checked: {version} of ipu-results or changed code made this release,"
+            f" {here['version']} is here, so the bytes of text files were not compared"
         )
     if is_own and not _has_own_texts(release):
-        lines.append(f"not checked: {CITATION}, LICENSE and CHANGELOG.md are not those of this clone")
+        lines.append(
+            f"not checked: {CITATION}, LICENSE and CHANGELOG.md are not those of this clone"
+        )
     if is_own and not has_own_duckdb(folder):
-        versions = f"DuckDB {_read_duckdb_version(folder)} wrote this release, {duckdb.__version__} is here"
-        lines.append(f"not checked: {versions}, so the SQL of views and their files were compared with {RELEASE} alone")
+        versions = (
+            f"DuckDB {_read_duckdb_version(folder)} wrote this release, {duckdb.__version__} is"
+            " here"
+        )
+        lines.append(
+            f"not checked: {versions}, so the SQL of views and their files were compared with"
+            f" {RELEASE} alone"
+        )
     if (folder / files.SIGNATURE).exists():
         lines.append(f"not checked: {files.SIGNATURE}; check it with: ssh-keygen -Y verify")
     else:
@@ -281,7 +358,9 @@ def list_unchecked(folder: Path, release: Mapping[str, Any]) -> list[str]:
 def is_own_code(release: Mapping[str, Any]) -> bool:
     """Return whether the code that runs made the release, as far as release.json can be believed."""
     stated, here = release.get("generator"), describe_generator()
-    return isinstance(stated, dict) and all(stated.get(key) == here[key] for key in ("version", "code_sha256"))
+    return isinstance(stated, dict) and all(
+        stated.get(key) == here[key] for key in ("version", "code_sha256")
+    )
 
 
 def _has_own_texts(release: Mapping[str, Any]) -> bool:
@@ -290,7 +369,9 @@ def _has_own_texts(release: Mapping[str, Any]) -> bool:
 
 
 def has_own_duckdb(folder: Path) -> bool:
-    """Return whether the DuckDB that is here wrote the release: another may store the SQL of a view differently."""
+    """Return whether the DuckDB that is here wrote the release: another may store the SQL of a view
+    differently.
+    """
     return bool(_read_duckdb_version(folder) == duckdb.__version__)
 
 
@@ -299,10 +380,15 @@ def _read_duckdb_version(folder: Path) -> Any:
 
 
 def check_environment(folder: Path) -> Iterator[Problem]:
-    """Yield whether environment.json has another form than `publish` writes. Its values cannot be checked."""
+    """Yield whether environment.json has another form than `publish` writes.
+
+    Its values cannot be checked.
+    """
     data = (folder / files.ENVIRONMENT).read_bytes()
     stated, expected = msgspec.json.decode(data), msgspec.json.decode(format_environment())
-    values = [value for name, value in stated.items() if name != "packages"] + list(stated["packages"].values())
+    values = [value for name, value in stated.items() if name != "packages"] + list(
+        stated["packages"].values()
+    )
     is_canonical = data == f"{format_json(stated)}\n".encode()
     are_texts = all(value is None or ENVIRONMENT_VALUE.fullmatch(value) for value in values)
     if list(stated) != list(expected) or not is_canonical or not are_texts:
@@ -310,7 +396,10 @@ def check_environment(folder: Path) -> Iterator[Problem]:
 
 
 def check_texts(
-    folder: Path, release: Mapping[str, Any], tables: Mapping[str, pa.Table], connection: duckdb.DuckDBPyConnection
+    folder: Path,
+    release: Mapping[str, Any],
+    tables: Mapping[str, pa.Table],
+    connection: duckdb.DuckDBPyConnection,
 ) -> Iterator[Problem]:
     """Yield each text file whose bytes are not those that this code writes for these tables."""
     texts = format_pages(release, connection, tables, folder)
@@ -327,18 +416,25 @@ def check_texts(
 
 
 def check_definitions(
-    folder: Path, release: Mapping[str, Any], dictionary: pa.Table, connection: duckdb.DuckDBPyConnection
+    folder: Path,
+    release: Mapping[str, Any],
+    dictionary: pa.Table,
+    connection: duckdb.DuckDBPyConnection,
 ) -> Iterator[Problem]:
     """Yield each view, macro and row of the data dictionary that is not that of this code."""
     relations: list[Table | View] = [*TABLES, *VIEWS]
-    if dictionary.to_pylist() != [row for relation in relations for row in dictionary_rows(relation)]:
+    if dictionary.to_pylist() != [
+        row for relation in relations for row in dictionary_rows(relation)
+    ]:
         yield Problem(files.DICTIONARY_TABLE, "the data dictionary is not that of this code")
     expected = _hash_own_definitions() if has_own_duckdb(folder) else release["views"]
     for name in sorted(expected.keys() | release["views"].keys()):
         if expected.get(name) != release["views"].get(name):
             yield Problem(RELEASE, f"definition of {name} is not that of this code")
     for view in VIEWS:
-        if view.parameters and not _has_same_defaults(connection, view.name, view.sql, view.parameters):
+        if view.parameters and not _has_same_defaults(
+            connection, view.name, view.sql, view.parameters
+        ):
             yield Problem(DATABASE, f"defaults of {view.name} are not those of this code")
     version = files.read_storage_version(connection)
     if version is not None and not version.startswith(STORAGE_VERSION):
@@ -346,20 +442,27 @@ def check_definitions(
 
 
 def _hash_own_definitions() -> dict[str, str]:
-    """Return the digests of the views and macros that this code writes, as its DuckDB stores them in a file."""
+    """Return the digests of the views and macros that this code writes, as its DuckDB stores them
+    in a file.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / DATABASE
         write_duckdb(path, {table.name: arrow_schema(table).empty_table() for table in TABLES})
         return files.read_definitions(path)
 
 
-def _has_same_defaults(connection: duckdb.DuckDBPyConnection, name: str, sql: str, parameters: Any) -> bool:
-    """Return whether a macro gives the same rows without arguments: DuckDB does not show its defaults."""
+def _has_same_defaults(
+    connection: duckdb.DuckDBPyConnection, name: str, sql: str, parameters: Any
+) -> bool:
+    """Return whether a macro gives the same rows without arguments: DuckDB does not show its
+    defaults.
+    """
     defaults = ", ".join(f"{parameter} := {default}" for parameter, default in parameters)
     connection.execute(f"CREATE TEMP MACRO {EXPECTED_MACRO}({defaults}) AS TABLE {sql}")
     try:
         rows, expected = (
-            Counter(connection.execute(f"FROM {macro}()").fetchall()) for macro in (name, f"temp.{EXPECTED_MACRO}")
+            Counter(connection.execute(f"FROM {macro}()").fetchall())
+            for macro in (name, f"temp.{EXPECTED_MACRO}")
         )
     finally:
         connection.execute(f"DROP MACRO TABLE temp.{EXPECTED_MACRO}")

@@ -1,9 +1,10 @@
-"""Verify a release: every byte, rows in three formats, files of views, schemas, descriptors, and what this code writes.
+"""Verify a release: every byte, rows in three formats, files of views, schemas, descriptors, and
+what this code writes.
 
-Files are opened only if all checksums are right, so that no reader meets a damaged file. What this code wrote is
-written again and its bytes are compared (`texts`), if nothing else is wrong. All else is checked in releases of other
-code, too. The table `columns` has every description and unit, and datapackage.json the keys and the required columns:
-Parquet and DuckDB must agree with both.
+Files are opened only if all checksums are right, so that no reader meets a damaged file. What this
+code wrote is written again and its bytes are compared (`texts`), if nothing else is wrong. All else
+is checked in releases of other code, too. The table `columns` has every description and unit, and
+datapackage.json the keys and the required columns: Parquet and DuckDB must agree with both.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ import pyarrow as pa
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.release import files
-from ipu_results.release.descriptors import check_croissant, check_package, read_required, read_table_schema
+from ipu_results.release.descriptors import (
+    check_croissant,
+    check_package,
+    read_required,
+    read_table_schema,
+)
 from ipu_results.release.diff import read_columns
 from ipu_results.release.files import (
     BUILD_TABLE,
@@ -58,14 +64,17 @@ DATE_LENGTH = len("2026-01-31")
 DESCRIPTION, PANDAS = "description", PANDAS_METADATA.decode()
 TABLE_METADATA = {DESCRIPTION, PANDAS, BUILD_ID}
 KINDS: dict[str, Any] = {name: kind for kind, name in SQL.items()}
-# As Arrow calls them: of these, what pandas reads decides whether a null stays one. Of others it differs by version.
+# As Arrow calls them: of these, what pandas reads decides whether a null stays one. Of others it
+# differs by version.
 NULLABLE_TYPES = ("int64", "bool")
 
 Record = Mapping[str, Any]
 
 
 class Relation(NamedTuple):
-    """A table, view or macro in the table `columns`, and its columns as (name, type, unit, description)."""
+    """A table, view or macro in the table `columns`, and its columns as (name, type, unit,
+    description).
+    """
 
     kind: str
     description: str
@@ -74,7 +83,9 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseContents:
-    """What a release holds: its descriptors, the rows of Parquet by table and view, and the open DuckDB file."""
+    """What a release holds: its descriptors, the rows of Parquet by table and view, and the open
+    DuckDB file.
+    """
 
     folder: Path
     release: Record
@@ -87,7 +98,9 @@ class ReleaseContents:
         """Return the relations that the table `columns` describes."""
         rows = self.tables[DICTIONARY_TABLE].to_pylist()
         relations = {
-            it["table_name"]: Relation(it["type"], it["description"], []) for it in rows if not it["column_name"]
+            it["table_name"]: Relation(it["type"], it["description"], [])
+            for it in rows
+            if not it["column_name"]
         }
         for row in rows:
             if row["column_name"] and row["table_name"] in relations:
@@ -100,14 +113,22 @@ class ReleaseContents:
         constraints = files.list_constraints(self.connection)
         tables = {}
         for name, rows in self.tables.items():
-            keys = [columns for kind, columns, *_ in constraints.get(name, ()) if kind == "PRIMARY KEY"]
+            keys = [
+                columns for kind, columns, *_ in constraints.get(name, ()) if kind == "PRIMARY KEY"
+            ]
             links = {
                 columns[0]: f"{target}.{target_columns[0]}"
                 for kind, columns, target, target_columns in constraints.get(name, ())
                 if kind == "FOREIGN KEY"
             }
             columns = tuple(
-                Column(column, KINDS.get(it.type, it.type), it.description or "", it.unit, references=links.get(column))
+                Column(
+                    column,
+                    KINDS.get(it.type, it.type),
+                    it.description or "",
+                    it.unit,
+                    references=links.get(column),
+                )
                 for column, it in read_columns(rows.schema).items()
             )
             tables[name] = Table(name, "", columns, *keys or [()])
@@ -115,10 +136,12 @@ class ReleaseContents:
 
 
 def verify_release(folder: Path, progress: files.Progress = lambda *_: None) -> list[Problem]:
-    """List everything that is wrong with a release, nothing if it is sound; contents only if all bytes are right.
+    """List everything that is wrong with a release, nothing if it is sound; contents only if all
+    bytes are right.
 
-    `progress` is called with a step and the file or table that it checks. Raises UnreadableReleaseError if there is no
-    such folder. What cannot be found is in `list_limitations`.
+    `progress` is called with a step and the file or table that it checks. Raises
+    UnreadableReleaseError if there is no such folder. What cannot be found is in
+    `list_limitations`.
     """
     progress("verify", "checksums")
     return files.check_files(folder) or files.collect(RELEASE, _check_contents(folder, progress))
@@ -129,27 +152,46 @@ def list_limitations(folder: Path) -> list[str]:
     return list_unchecked(folder, read_json(folder / RELEASE))
 
 
-def list_build_differences(rows: Iterable[Record], tables: Mapping[str, Record], build_id: str) -> list[str]:
+def list_build_differences(
+    rows: Iterable[Record], tables: Mapping[str, Record], build_id: str
+) -> list[str]:
     """Return the tables for which the table `build` states another row count, digest or build id."""
-    stated = {row["table_name"]: (row["row_count"], row["rows_sha256"], row["build_id"]) for row in rows}
-    expected = {name: (table["rows"], table["rows_sha256"], build_id) for name, table in tables.items()}
+    stated = {
+        row["table_name"]: (row["row_count"], row["rows_sha256"], row["build_id"]) for row in rows
+    }
+    expected = {
+        name: (table["rows"], table["rows_sha256"], build_id) for name, table in tables.items()
+    }
     expected.pop(BUILD_TABLE, None)
     return _list_differences(stated, expected)
 
 
 def _list_differences(mapping: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the keys that only one mapping has, or whose values differ."""
-    return sorted(name for name in mapping.keys() | other.keys() if mapping.get(name) != other.get(name))
+    return sorted(
+        name for name in mapping.keys() | other.keys() if mapping.get(name) != other.get(name)
+    )
 
 
 def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]:
     """Check everything behind the bytes; each part is reported even if another cannot be read."""
-    release, package, croissant = (read_json(folder / name) for name in (RELEASE, PACKAGE, CROISSANT))
+    release, package, croissant = (
+        read_json(folder / name) for name in (RELEASE, PACKAGE, CROISSANT)
+    )
     if release["format"] != files.FORMAT:
-        raise UnreadableReleaseError(f"has format {release['format']}, only {files.FORMAT} is supported")
+        raise UnreadableReleaseError(
+            f"has format {release['format']}, only {files.FORMAT} is supported"
+        )
     counts = _get_counts(release)
-    problems = [*_check_versions(folder, release, package, croissant), *_check_names(folder, counts.keys())]
-    names = [name for name in counts if all((folder / file).exists() for file in files.list_table_files([name]))]
+    problems = [
+        *_check_versions(folder, release, package, croissant),
+        *_check_names(folder, counts.keys()),
+    ]
+    names = [
+        name
+        for name in counts
+        if all((folder / file).exists() for file in files.list_table_files([name]))
+    ]
     tables = {name: read_parquet(folder / get_parquet_name(name)) for name in names}
     with files.open_database(folder / DATABASE) as connection:
         contents = ReleaseContents(folder, release, package, croissant, tables, connection)
@@ -162,8 +204,16 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
             (DICTIONARY_TABLE, _check_dictionary),
             (DICTIONARY_TABLE, _check_schemas),
             (DICTIONARY_TABLE, _check_catalog),
-            (PACKAGE, lambda it: _name(PACKAGE, check_package(it.package, it.define_tables(), it.folder))),
-            (CROISSANT, lambda it: _name(CROISSANT, check_croissant(it.croissant, it.define_tables(), it.folder))),
+            (
+                PACKAGE,
+                lambda it: _name(PACKAGE, check_package(it.package, it.define_tables(), it.folder)),
+            ),
+            (
+                CROISSANT,
+                lambda it: _name(
+                    CROISSANT, check_croissant(it.croissant, it.define_tables(), it.folder)
+                ),
+            ),
         )
         for place, check in checks:
             progress("verify", "views" if check is _check_view_files else place)
@@ -171,7 +221,9 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
         if not problems and is_own_code(release):
             progress("verify", "texts and definitions")
             dictionary = tables[DICTIONARY_TABLE]
-            problems += files.collect(DATABASE, check_definitions(folder, release, dictionary, connection))
+            problems += files.collect(
+                DATABASE, check_definitions(folder, release, dictionary, connection)
+            )
             problems += files.collect(RELEASE, check_texts(folder, release, tables, connection))
     yield from problems
 
@@ -181,7 +233,9 @@ def _get_counts(release: Record) -> Mapping[str, Record]:
     return {**release["tables"], **release.get("view_files", {})}
 
 
-def _check_versions(folder: Path, release: Record, package: Record, croissant: Record) -> Iterator[Problem]:
+def _check_versions(
+    folder: Path, release: Record, package: Record, croissant: Record
+) -> Iterator[Problem]:
     """Check version and date in every file that states them."""
     citation = dict(CITATION_LINE.findall((folder / CITATION).read_text(encoding="utf-8")))
     expected = release["version"], release["published_on"]
@@ -208,16 +262,27 @@ def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
 
 def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     """Check the rows of a table in Parquet, CSV and DuckDB against their count and digest."""
-    rows, release, parquet, csv = contents.tables[name], contents.release, get_parquet_name(name), f"{name}.csv"
+    rows, release, parquet, csv = (
+        contents.tables[name],
+        contents.release,
+        get_parquet_name(name),
+        f"{name}.csv",
+    )
     stated = _get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
         yield Problem(parquet, f"rows differ from {RELEASE}")
-    printed = read_csv(contents.folder / csv, rows.schema)  # of earlier releases in the order of Parquet
-    if not _have_same_rows(put_telling_rows_first(rows), printed) and not _have_same_rows(rows, printed):
+    printed = read_csv(
+        contents.folder / csv, rows.schema
+    )  # of earlier releases in the order of Parquet
+    if not _have_same_rows(put_telling_rows_first(rows), printed) and not _have_same_rows(
+        rows, printed
+    ):
         yield Problem(csv, f"rows differ from {parquet}")
-    if name in release["tables"] and not _have_same_rows(rows, _select(contents, name, quote_identifier(name))):
+    if name in release["tables"] and not _have_same_rows(
+        rows, _select(contents, name, quote_identifier(name))
+    ):
         yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
 
 
@@ -228,7 +293,8 @@ def _select(contents: ReleaseContents, name: str, source: str) -> pa.Table:
 
 
 def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
-    """Evaluate each view of the DuckDB file and compare its Parquet file, with the order of rows if this code made it.
+    """Evaluate each view of the DuckDB file and compare its Parquet file, with the order of rows if
+    this code made it.
 
     Another DuckDB may add up figures in another order, so then nothing is compared.
     """
@@ -242,9 +308,13 @@ def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
             is_same = _have_same_rows(rows, read_view(contents.connection, own[name]))
         else:
             source = quote_identifier(name) + ("()" if relations[name].kind == "macro" else "")
-            is_same = digest_rows(rows) == digest_rows(_select(contents, name, source).cast(rows.schema))
+            is_same = digest_rows(rows) == digest_rows(
+                _select(contents, name, source).cast(rows.schema)
+            )
         if not is_same:
-            yield Problem(get_parquet_name(name), f"rows differ from those of the view in {DATABASE}")
+            yield Problem(
+                get_parquet_name(name), f"rows differ from those of the view in {DATABASE}"
+            )
 
 
 def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
@@ -260,16 +330,25 @@ def _check_build(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
     rows, release = contents.tables[BUILD_TABLE].to_pylist(), contents.release
     for name in list_build_differences(rows, _get_counts(release), release["build_id"]):
-        yield Problem(get_parquet_name(BUILD_TABLE), f"row count, digest or build id of {name} differs from {RELEASE}")
+        yield Problem(
+            get_parquet_name(BUILD_TABLE),
+            f"row count, digest or build id of {name} differs from {RELEASE}",
+        )
 
 
 def _check_dictionary(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the table `columns` against release.json, the Parquet files and the DuckDB file."""
     relations, release = contents.read_dictionary(), contents.release
-    kinds = {name: "table" if relation.kind == "table" else "view" for name, relation in relations.items()}
+    kinds = {
+        name: "table" if relation.kind == "table" else "view"
+        for name, relation in relations.items()
+    }
     listed = dict.fromkeys(release["tables"], "table") | dict.fromkeys(release["views"], "view")
     for name in _list_differences(kinds, listed):
-        message = f"lists {name} as {kinds.get(name, 'missing')}, {RELEASE} as {listed.get(name, 'missing')}"
+        message = (
+            f"lists {name} as {kinds.get(name, 'missing')}, {RELEASE} as"
+            f" {listed.get(name, 'missing')}"
+        )
         yield Problem(get_parquet_name(DICTIONARY_TABLE), message)
     for name, rows in contents.tables.items():
         stated = [(column, it.type, it.unit) for column, it in read_columns(rows.schema).items()]
@@ -277,7 +356,9 @@ def _check_dictionary(contents: ReleaseContents) -> Iterator[Problem]:
             yield Problem(get_parquet_name(name), "columns differ from the data dictionary")
     for name in _list_differences(files.hash_definitions(contents.connection), release["views"]):
         yield Problem(DATABASE, f"definition of {name} differs from {RELEASE}")
-    typed = {name: [column[:2] for column in relation.columns] for name, relation in relations.items()}
+    typed = {
+        name: [column[:2] for column in relation.columns] for name, relation in relations.items()
+    }
     for name in _list_differences(files.list_columns(contents.connection), typed):
         yield Problem(DATABASE, f"columns of {name} differ from the data dictionary")
 
@@ -323,15 +404,21 @@ def _read_pandas_types(schema: pa.Schema) -> tuple[Any, list[tuple[Any, ...]]]:
 
 
 def _check_catalog(contents: ReleaseContents) -> Iterator[Problem]:
-    """Yield what the DuckDB file has beyond its tables and views, and constraints and comments that are wrong."""
+    """Yield what the DuckDB file has beyond its tables and views, and constraints and comments that
+    are wrong.
+    """
     for kind, name in contents.connection.execute(files.EXTRAS).fetchall():
-        yield Problem(DATABASE, f"has the {kind} {escape_unprintable(name)}, which publish does not write")
+        yield Problem(
+            DATABASE, f"has the {kind} {escape_unprintable(name)}, which publish does not write"
+        )
     comments = dict(contents.connection.execute(files.COMMENTS).fetchall())
     for relation, (kind, description, columns) in contents.read_dictionary().items():
         expected = {relation: description}
         if kind != "macro":  # columns of macros have no comments, those of views no unit
             for name, _, unit, text in columns:
-                expected[f"{relation}.{name}"] = format_description(text, unit if kind == "table" else None)
+                expected[f"{relation}.{name}"] = format_description(
+                    text, unit if kind == "table" else None
+                )
         for name, text in expected.items():
             if comments.get(name) != text:
                 yield Problem(DATABASE, f"comment of {name} differs from the data dictionary")
@@ -347,10 +434,14 @@ def _list_constraints(package: Record, table: str) -> list[tuple[Any, ...]]:
     """Return the constraints that datapackage.json states, as `files.list_constraints` does."""
     schema = read_table_schema(package, f"{table}.csv")
     constraints: list[tuple[Any, ...]] = [("PRIMARY KEY", tuple(schema["primaryKey"]), "", ())]
-    constraints += [("NOT NULL", (name,), "", ()) for name in read_required(package, f"{table}.csv")]
+    constraints += [
+        ("NOT NULL", (name,), "", ()) for name in read_required(package, f"{table}.csv")
+    ]
     for link in schema.get("foreignKeys", ()):
         target = link["reference"]
-        constraints.append(("FOREIGN KEY", tuple(link["fields"]), target["resource"], tuple(target["fields"])))
+        constraints.append(
+            ("FOREIGN KEY", tuple(link["fields"]), target["resource"], tuple(target["fields"]))
+        )
     return sorted(constraints)
 
 

@@ -1,4 +1,6 @@
-"""Decide the version of a release: major if a change breaks a reader, minor for additions, patch for descriptions."""
+"""Decide the version of a release: major if a change breaks a reader, minor for additions, patch
+for descriptions.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,21 @@ import msgspec
 from ipu_results.errors import CorrectionsError, ReleaseError
 from ipu_results.ground.sql import get_first_line
 from ipu_results.ground.text import format_count
-from ipu_results.release.diff import KNOWN_TABLES, ReleaseDiff, Row, TableDiff, diff_releases, list_removed_keys
-from ipu_results.release.files import BUILD_TABLE, DICTIONARY_TABLE, RELEASE, check_files, quote_identifier
+from ipu_results.release.diff import (
+    KNOWN_TABLES,
+    ReleaseDiff,
+    Row,
+    TableDiff,
+    diff_releases,
+    list_removed_keys,
+)
+from ipu_results.release.files import (
+    BUILD_TABLE,
+    DICTIONARY_TABLE,
+    RELEASE,
+    check_files,
+    quote_identifier,
+)
 
 FIRST = "1.0.0"
 REPOSITORY_VERSION = "pyproject.toml"
@@ -27,20 +42,32 @@ NUMBER = r"(0|[1-9][0-9]{0,8})"
 PATTERN = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}")
 MAX_LISTED = 3
 RECORD_KEYS = {
-    *("format", "name", "version", "published_on", "build_id", "generator", "previous", "least_version"),
+    *(
+        "format",
+        "name",
+        "version",
+        "published_on",
+        "build_id",
+        "generator",
+        "previous",
+        "least_version",
+    ),
     *("changes", "corrections", "tables", "views", "view_files"),
 }
 
 
 class VersionChange(NamedTuple):
-    """A change between two releases and the level of the version that it raises, as release.json lists it."""
+    """A change between two releases and the level of the version that it raises, as release.json
+    lists it.
+    """
 
     level: str
     what: str
 
 
 class ChangeKind(Enum):
-    """A kind of change between two releases: the level of the version that it raises, and how it is worded.
+    """A kind of change between two releases: the level of the version that it raises, and how it is
+    worded.
 
     A value of a cell raises the level that the schema states of its column (`Column.change_level`).
     """
@@ -86,7 +113,8 @@ class Version(NamedTuple):
 class ReleaseDecision:
     """The version of a release, the lowest one allowed, what changed, and which corrections apply.
 
-    `corrections` are entries of release.json; `unused` has a message for each correction that names no removed row.
+    `corrections` are entries of release.json; `unused` has a message for each correction that names
+    no removed row.
     """
 
     version: Version
@@ -110,7 +138,9 @@ def get_level(changes: Iterable[VersionChange]) -> str:
 
 
 def get_lowest_version(previous: Version, changes: Iterable[VersionChange]) -> Version:
-    """Return the lowest version that these changes allow; the patch number goes up even if nothing changed."""
+    """Return the lowest version that these changes allow; the patch number goes up even if nothing
+    changed.
+    """
     return {
         "major": Version(previous.major + 1, 0, 0),
         "minor": Version(previous.major, previous.minor + 1, 0),
@@ -130,17 +160,29 @@ def assert_allowed(
     if version >= lowest:
         return
     ordered = sorted(changes, key=lambda change: -LEVELS.index(change.level))
-    reasons = "; ".join(change.what for change in ordered[:MAX_LISTED]) or "each release needs a version of its own"
+    reasons = (
+        "; ".join(change.what for change in ordered[:MAX_LISTED])
+        or "each release needs a version of its own"
+    )
     more = f"; and {len(ordered) - MAX_LISTED} more" if len(ordered) > MAX_LISTED else ""
-    message = f"version {version} is too low after {previous}, it must be at least {lowest}: {reasons}{more}"
+    message = (
+        f"version {version} is too low after {previous}, it must be at least {lowest}:"
+        f" {reasons}{more}"
+    )
     if is_of_repository:
-        raise ReleaseError(f"{message}. Raise it there and run: make docs", place=REPOSITORY_VERSION)
+        raise ReleaseError(
+            f"{message}. Raise it there and run: make docs", place=REPOSITORY_VERSION
+        )
     raise ReleaseError(message)
 
 
 def check_record(release: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what release.json states of itself that `publish` would not: keys, date, version and its lowest one."""
-    if unknown := sorted((release.keys() | {"generator", "view_files"}) ^ RECORD_KEYS):  # earlier releases lack these
+    """Yield what release.json states of itself that `publish` would not: keys, date, version and
+    its lowest one.
+    """
+    if unknown := sorted(
+        (release.keys() | {"generator", "view_files"}) ^ RECORD_KEYS
+    ):  # earlier releases lack these
         yield f"has other keys than publish writes: {', '.join(unknown)}"
     date.fromisoformat(release["published_on"])
     version, previous = parse_version(release["version"]), release["previous"]
@@ -168,12 +210,19 @@ def list_changes(diff: ReleaseDiff) -> list[VersionChange]:
 
 def _list_changes_of(table: TableDiff) -> Iterator[VersionChange]:
     name = table.name
-    yield from (ChangeKind.COLUMN_REMOVED.describe(name, column=column) for column in table.columns_removed)
-    yield from (ChangeKind.COLUMN_ADDED.describe(name, column=column) for column in table.columns_added)
+    yield from (
+        ChangeKind.COLUMN_REMOVED.describe(name, column=column) for column in table.columns_removed
+    )
+    yield from (
+        ChangeKind.COLUMN_ADDED.describe(name, column=column) for column in table.columns_added
+    )
     for column, what, old, new in table.columns_changed:
         kind = ChangeKind.COLUMN_REWORDED if what == "description" else ChangeKind.COLUMN_REDEFINED
         yield kind.describe(name, column=column, what=what, old=old or "none", new=new or "none")
-    for kind, count in ((ChangeKind.ROWS_REMOVED, table.rows.removed), (ChangeKind.ROWS_ADDED, table.rows.added)):
+    for kind, count in (
+        (ChangeKind.ROWS_REMOVED, table.rows.removed),
+        (ChangeKind.ROWS_ADDED, table.rows.added),
+    ):
         if count:
             yield kind.describe(name, count=format_count(count, "row"))
     for column, cells in table.cells.items():
@@ -182,7 +231,9 @@ def _list_changes_of(table: TableDiff) -> Iterator[VersionChange]:
 
 
 def get_change_level(table_name: str, column_name: str) -> str:
-    """Return the level that changed values of a column raise; major for a column that the schema does not have."""
+    """Return the level that changed values of a column raise; major for a column that the schema
+    does not have.
+    """
     columns = KNOWN_TABLES[table_name].columns if table_name in KNOWN_TABLES else ()
     return next((column.change_level for column in columns if column.name == column_name), "major")
 
@@ -196,11 +247,12 @@ def decide_release(
     published_on: date,
     default: Version | None = None,
 ) -> ReleaseDecision:
-    """Compare a new release with the previous one, by default the one in `out`, and decide on version and corrections.
+    """Compare a new release with the previous one, by default the one in `out`, and decide on
+    version and corrections.
 
-    Without a `version` it is `default`, that of the repository, and without both the lowest that the change allows.
-    Raises ReleaseError if the version is too low, the date is before that of the previous release, or rows vanished;
-    CorrectionsError for a wrong corrections file.
+    Without a `version` it is `default`, that of the repository, and without both the lowest that
+    the change allows. Raises ReleaseError if the version is too low, the date is before that of the
+    previous release, or rows vanished; CorrectionsError for a wrong corrections file.
     """
     is_update = previous is None
     if previous is None and (out / RELEASE).exists():
@@ -238,18 +290,25 @@ def _assert_not_earlier(published_on: date, record: Mapping[str, Any], previous:
         message = f"is not as publish writes it: published_on {stated!r} is not a date"
         raise ReleaseError(message, place=str(previous / RELEASE)) from error
     if published_on < before:
-        message = f"date {published_on} is before {before}, the date of the previous release {record.get('version')}"
+        message = (
+            f"date {published_on} is before {before}, the date of the previous release"
+            f" {record.get('version')}"
+        )
         raise ReleaseError(f"{message}; give that date or a later one with --date")
 
 
 def _repeat_decision(
     previous: Path, record: Mapping[str, Any], version: Version, unused: Sequence[str]
 ) -> ReleaseDecision:
-    """Return the decision of a release that is published once more, with the same tables and in its own place."""
+    """Return the decision of a release that is published once more, with the same tables and in its
+    own place.
+    """
     try:
         changes = [VersionChange(**change) for change in record["changes"]]
         corrections = list(record["corrections"])
-        return ReleaseDecision(version, record["least_version"], record["previous"], changes, corrections, unused)
+        return ReleaseDecision(
+            version, record["least_version"], record["previous"], changes, corrections, unused
+        )
     except (LookupError, TypeError) as error:
         raise ReleaseError("is not as publish writes it", place=str(previous / RELEASE)) from error
 
@@ -258,7 +317,8 @@ KEY_TYPES = (str, int, float, date)  # bool and datetime are subtypes
 
 
 class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Removed rows of a table that have these values in key columns; without a key, the whole table.
+    """Removed rows of a table that have these values in key columns; without a key, the whole
+    table.
 
     `expect` asserts that no such row is in the new dataset, `rows` how many were removed.
     """
@@ -270,24 +330,39 @@ class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: int | None = None
 
     def covers(self, table: str, key: Row, is_whole_table: bool) -> bool:
-        """Return whether it names this row; without a key it names a removed table and never single rows."""
-        matches = table == self.table and all(key.get(name) == value for name, value in self.key.items())
+        """Return whether it names this row; without a key it names a removed table and never single
+        rows.
+        """
+        matches = table == self.table and all(
+            key.get(name) == value for name, value in self.key.items()
+        )
         return matches and bool(self.key) is not is_whole_table
 
     def to_record(self, rows: int) -> dict[str, Any]:
         """Return the entry of release.json; `rows` is how many removed rows it names."""
-        key = {name: value.isoformat() if isinstance(value, date) else value for name, value in self.key.items()}
+        key = {
+            name: value.isoformat() if isinstance(value, date) else value
+            for name, value in self.key.items()
+        }
         return {"table": self.table, "key": key, "rows": rows, "reason": self.reason.strip()}
 
 
 def load_corrections(path: Path) -> list[Correction]:
-    """Read a corrections file. Raises CorrectionsError if it is unreadable or an entry is malformed."""
+    """Read a corrections file.
+
+    Raises CorrectionsError if it is unreadable or an entry is malformed.
+    """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        entries = msgspec.convert(content, dict[Literal["correction"], list[Any]]).get("correction", [])
+        entries = msgspec.convert(content, dict[Literal["correction"], list[Any]]).get(
+            "correction", []
+        )
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise CorrectionsError(f"cannot be read: {error}", place=str(path)) from error
-    return [_read_entry(f"{path}, correction {number}", entry) for number, entry in enumerate(entries, 1)]
+    return [
+        _read_entry(f"{path}, correction {number}", entry)
+        for number, entry in enumerate(entries, 1)
+    ]
 
 
 def _read_entry(place: str, entry: Any) -> Correction:
@@ -304,17 +379,25 @@ def _read_entry(place: str, entry: Any) -> Correction:
     return correction
 
 
-def apply_corrections(path: Path | None, diff: ReleaseDiff) -> tuple[list[dict[str, Any]], list[str]]:
-    """Match the removed rows with the entries of a corrections file; a row counts for each entry that names it.
+def apply_corrections(
+    path: Path | None, diff: ReleaseDiff
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Match the removed rows with the entries of a corrections file; a row counts for each entry
+    that names it.
 
-    Returns the entries of release.json, and a message for each correction that names nothing. Raises ReleaseError for
-    a removed row that none names, CorrectionsError for a malformed file and where `expect` or `rows` do not hold.
+    Returns the entries of release.json, and a message for each correction that names nothing.
+    Raises ReleaseError for a removed row that none names, CorrectionsError for a malformed file and
+    where `expect` or `rows` do not hold.
     """
     corrections = load_corrections(path) if path else []
     counts = [0] * len(corrections)
     whole_tables = {table.name: table.rows for table in diff.removed}
     for table, key in _list_removed(diff):
-        matches = [at for at, entry in enumerate(corrections) if entry.covers(table, key, table in whole_tables)]
+        matches = [
+            at
+            for at, entry in enumerate(corrections)
+            if entry.covers(table, key, table in whole_tables)
+        ]
         if not matches:
             raise ReleaseError(_explain_missing(diff, table, key))
         for at in matches:
@@ -341,7 +424,11 @@ def _list_removed(diff: ReleaseDiff) -> Iterator[tuple[str, Row]]:
 def _explain_missing(diff: ReleaseDiff, table: str, key: Row) -> str:
     count = sum(entry.rows.removed for entry in diff.tables if entry.name == table)
     example = ", ".join(f"{name} = {value}" for name, value in key.items())
-    what = f"{table}: {count:,} rows vanished, such as {example}," if key else f"table {table} vanished"
+    what = (
+        f"{table}: {count:,} rows vanished, such as {example},"
+        if key
+        else f"table {table} vanished"
+    )
     return f"{what} without a correction that names the reason (--corrections FILE)"
 
 

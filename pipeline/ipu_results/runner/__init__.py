@@ -1,4 +1,5 @@
-"""The runner: sweeps an inference workload over batch sizes on this machine, and appends the run as documents.
+"""The runner: sweeps an inference workload over batch sizes on this machine, and appends the run as
+documents.
 
 From Python:
 
@@ -8,11 +9,12 @@ From Python:
     for point in run.points:
         print(point["batch_size"], point["throughput"], point["latency_ms"], point["origin"])
 
-`run_sweep` returns a result for each device that the configuration selects. `resume_sweep` goes on with an interrupted
-run. A `Progress` reports what a sweep does.
+`run_sweep` returns a result for each device that the configuration selects. `resume_sweep` goes on
+with an interrupted run. A `Progress` reports what a sweep does.
 
-`worker`, `inputs`, `backends` and `backends.popart` keep to Python 3.8, the newest version that PopART's wheels
-support, and the command line starts without the extra `runner`. So nothing is imported here before it is used.
+`worker`, `inputs`, `backends` and `backends.popart` keep to Python 3.8, the newest version that
+PopART's wheels support, and the command line starts without the extra `runner`. So nothing is
+imported here before it is used.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ def __getattr__(name: str) -> Any:
 
     try:
         return getattr(
-            import_module(f"{__name__}.{'config' if name in ('Progress', 'SweepConfig') else 'sweep'}"), name
+            import_module(
+                f"{__name__}.{'config' if name in ('Progress', 'SweepConfig') else 'sweep'}"
+            ),
+            name,
         )
     except ModuleNotFoundError as error:
         from ipu_results.ground import explain_missing  # noqa: PLC0415

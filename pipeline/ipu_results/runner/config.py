@@ -1,4 +1,6 @@
-"""What a sweep visits: the devices and defaults of a configuration, and rounds over all batch sizes in random order."""
+"""What a sweep visits: the devices and defaults of a configuration, and rounds over all batch sizes
+in random order.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +31,15 @@ class SelectedDevice:
 
 
 def list_devices(name: str, python: str = sys.executable) -> Sequence[Device]:
-    """List the devices of a backend; those of an IPU are probed by an interpreter of their own, `python`."""
+    """List the devices of a backend; those of an IPU are probed by an interpreter of their own,
+    `python`.
+    """
     backend = load_backend(name)
     if not backend.TRAITS.apart:
         return backend.probe()
-    from ipu_results.runner.sessions import Subprocess  # noqa: PLC0415 (the command line starts without its libraries)
+    from ipu_results.runner.sessions import (  # noqa: PLC0415 (the command line starts without its libraries)
+        Subprocess,
+    )
 
     try:
         transport = Subprocess(0, python)
@@ -47,23 +53,38 @@ def list_devices(name: str, python: str = sys.executable) -> Sequence[Device]:
 
 
 def select_devices(
-    name: str, device: str | None, target: str, probe: ListDevices = list_devices, precision: str | None = None
+    name: str,
+    device: str | None,
+    target: str,
+    probe: ListDevices = list_devices,
+    precision: str | None = None,
 ) -> list[SelectedDevice]:
     """Select the devices to run on, one after the other.
 
-    `device` is a backend's own name, `target` the emulated machine. `auto` selects a real IPU, else a GPU, else the
-    emulated machine and the CPU. A simulated device next to real ones is selected by name only. Raises BackendError for
-    a device that is not here or cannot be used, or that does not compute in `precision`; no other one replaces it.
+    `device` is a backend's own name, `target` the emulated machine. `auto` selects a real IPU, else
+    a GPU, else the emulated machine and the CPU. A simulated device next to real ones is selected
+    by name only. Raises BackendError for a device that is not here or cannot be used, or that does
+    not compute in `precision`; no other one replaces it.
     """
     if name == AUTO and device:
-        raise BackendError("--device needs --backend, which names the backend of the device", place=device)
-    selected = _select_automatically(target, probe) if name == AUTO else [_select_named(name, device, target, probe)]
+        raise BackendError(
+            "--device needs --backend, which names the backend of the device", place=device
+        )
+    selected = (
+        _select_automatically(target, probe)
+        if name == AUTO
+        else [_select_named(name, device, target, probe)]
+    )
     able = [
-        choice for choice in selected if precision in (None, *load_backend(choice.device.backend).TRAITS.precisions)
+        choice
+        for choice in selected
+        if precision in (None, *load_backend(choice.device.backend).TRAITS.precisions)
     ]
     if not able:
         first = selected[0].device
-        raise BackendError(f"does not compute in {precision}", document=first.backend, place=first.name)
+        raise BackendError(
+            f"does not compute in {precision}", document=first.backend, place=first.name
+        )
     return able
 
 
@@ -77,7 +98,9 @@ def _select_named(name: str, device: str | None, target: str, probe: ListDevices
     if usable:
         return SelectedDevice(usable[0], "requested")
     if matches:
-        raise BackendError(matches[0].reason or "cannot be used", document=name, place=matches[0].name)
+        raise BackendError(
+            matches[0].reason or "cannot be used", document=name, place=matches[0].name
+        )
     known = ", ".join(candidate.name for candidate in devices) or "none"
     raise BackendError(f"is not a device of {name}, which has: {known}", place=device or name)
 
@@ -90,7 +113,11 @@ def _select_automatically(target: str, probe: ListDevices) -> list[SelectedDevic
             return [SelectedDevice(usable[0], reason)]
     reason = "neither an IPU nor a GPU is here"
     emulated = [device for device in devices if device.kind == "emulated" and device.name == target]
-    cpus = [device for device in devices if device.backend == "onnxruntime" and device.kind == "cpu" and device.usable]
+    cpus = [
+        device
+        for device in devices
+        if device.backend == "onnxruntime" and device.kind == "cpu" and device.usable
+    ]
     return [
         *(SelectedDevice(device, f"{reason}: emulated") for device in emulated),
         *(SelectedDevice(device, f"{reason}: measured") for device in cpus),
@@ -122,7 +149,9 @@ class Progress:
         """Report the work that begins."""
 
     def visit(self, visit: Visit, done: int, total: int, left_s: float) -> None:
-        """Report the block that begins: `done` of about `total` are measured, about `left_s` seconds are left."""
+        """Report the block that begins: `done` of about `total` are measured, about `left_s`
+        seconds are left.
+        """
 
     def warn(self, what: str) -> None:
         """Report what the user should know of the run."""
@@ -130,10 +159,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """The rounds of a sweep. `block_s` and `iterations` are minimums of a block, `iterations` those of each session.
+    """The rounds of a sweep.
 
-    Warm-up goes on until the medians of two sets of `warm_runs` agree. Rounds go on while `budget_s` lasts, at least
-    `least_rounds`, at most `most_rounds`.
+    `block_s` and `iterations` are minimums of a block, `iterations` those of each session.
+
+    Warm-up goes on until the medians of two sets of `warm_runs` agree. Rounds go on while
+    `budget_s` lasts, at least `least_rounds`, at most `most_rounds`.
     """
 
     batch_sizes: tuple[int, ...]
@@ -148,8 +179,12 @@ class SweepPlan:
     overlap: bool = True
 
     def list_visits(self, number: int) -> list[Visit]:
-        """Return a round: every batch size in a stream, every other round also with nothing else in flight."""
-        kinds: Sequence[Kind] = ("amortised", "isolated") if number % ISOLATED_EVERY == 0 else ("amortised",)
+        """Return a round: every batch size in a stream, every other round also with nothing else in
+        flight.
+        """
+        kinds: Sequence[Kind] = (
+            ("amortised", "isolated") if number % ISOLATED_EVERY == 0 else ("amortised",)
+        )
         visits = [Visit(number, batch, kind) for batch in self.batch_sizes for kind in kinds]
         random.Random(f"{self.seed} {number}").shuffle(visits)
         return visits
@@ -161,14 +196,21 @@ class SweepPlan:
     def estimate_round_s(self, batch_s: Mapping[int, float]) -> float:
         """Return the seconds of a mean round from those of one batch by batch size."""
         kinds = 1 + 1 / ISOLATED_EVERY
-        return kinds * sum(max(self.block_s, self.iterations * seconds) for seconds in batch_s.values())
+        return kinds * sum(
+            max(self.block_s, self.iterations * seconds) for seconds in batch_s.values()
+        )
 
 
 def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, ...]:
-    """Return the batch sizes without repetitions. Raises RunnerError for one that the sessions cannot share evenly."""
+    """Return the batch sizes without repetitions.
+
+    Raises RunnerError for one that the sessions cannot share evenly.
+    """
     for batch in batch_sizes:
         if batch < 1 or batch % sessions:
-            raise RunnerError(f"batch {batch} cannot be shared evenly by {sessions} sessions; see --sessions")
+            raise RunnerError(
+                f"batch {batch} cannot be shared evenly by {sessions} sessions; see --sessions"
+            )
     return tuple(dict.fromkeys(batch_sizes))
 
 
@@ -180,7 +222,9 @@ QUICK_SIZES = 2  # of the batch sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepConfig:
-    """What to sweep, and how long. Every field has a default; None lets the device or the backend decide.
+    """What to sweep, and how long.
+
+    Every field has a default; None lets the device or the backend decide.
 
     backend: `auto`, `popart`, `poptorch`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then a GPU,
         then runs the emulated machine and the CPU, one after the other.
@@ -230,7 +274,10 @@ class SweepConfig:
 
 @dataclass(frozen=True, slots=True)
 class SweepTask:
-    """One sweep on one device, with every default decided. The journal keeps it for a resumed sweep."""
+    """One sweep on one device, with every default decided.
+
+    The journal keeps it for a resumed sweep.
+    """
 
     device: Device
     plan: SweepPlan
@@ -241,12 +288,19 @@ class SweepTask:
     def describe(self) -> str:
         """Return three lines that say what runs where."""
         device, plan = self.device, self.plan
-        rounds = f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s are measured"
+        rounds = (
+            f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s"
+            " are measured"
+        )
         if plan.least_rounds == plan.most_rounds:
             rounds = f"{plan.least_rounds} {'round' if plan.least_rounds == 1 else 'rounds'}"
         precision = self.config.precision or "the precision of the backend"
         sizes = ", ".join(map(str, plan.batch_sizes))
-        length = f", sequences of {config.sequence_length} tokens" if (config := self.config).sequence_length else ""
+        length = (
+            f", sequences of {config.sequence_length} tokens"
+            if (config := self.config).sequence_length
+            else ""
+        )
         return (
             f"{device.backend} {device.name} ({device.description}): {self.reason}\n"
             f"  {config.network or config.model}{length} in {precision}, {plan.sessions} sessions\n"
@@ -269,10 +323,13 @@ class SweepTask:
         }
 
 
-def plan_sweeps(config: SweepConfig, out: Path, probe: ListDevices | None = None) -> list[SweepTask]:
+def plan_sweeps(
+    config: SweepConfig, out: Path, probe: ListDevices | None = None
+) -> list[SweepTask]:
     """Select the devices and decide every default. Nothing runs yet.
 
-    Raises SweepConfigError for options that contradict each other, RunnerError for what this machine cannot do.
+    Raises SweepConfigError for options that contradict each other, RunnerError for what this
+    machine cannot do.
     """
     python = config.python or sys.executable
     selected = select_devices(
@@ -282,9 +339,13 @@ def plan_sweeps(config: SweepConfig, out: Path, probe: ListDevices | None = None
         probe or (lambda name: list_devices(name, python)),
         config.precision,
     )
-    if any(choice.device.kind == "simulated" for choice in selected) and out.resolve() == RUNS.resolve():
+    if (
+        any(choice.device.kind == "simulated" for choice in selected)
+        and out.resolve() == RUNS.resolve()
+    ):
         raise SweepConfigError(
-            f"a simulated run is not a result and is not appended to {RUNS}; name another folder (--out)"
+            f"a simulated run is not a result and is not appended to {RUNS}; name another folder"
+            " (--out)"
         )
     config = replace(config, network=_find_network(config))
     return [_plan_sweep(config, choice) for choice in selected]
@@ -297,11 +358,15 @@ def _find_network(config: SweepConfig) -> str | None:
     if config.network is None:
         return None
     if config.model in networks.NAMES:
-        raise SweepConfigError(f"--network is for an ONNX file: {config.model} is a built-in network")
+        raise SweepConfigError(
+            f"--network is for an ONNX file: {config.model} is a built-in network"
+        )
     models = load_vocabulary().models
     known = models.get(normalise_name(config.network))
     if known is None:
-        near = find_nearest_words(config.network, {key: entry["model"] for key, entry in models.items()}, 1, 0)
+        near = find_nearest_words(
+            config.network, {key: entry["model"] for key, entry in models.items()}, 1, 0
+        )
         hint = f"; the nearest is {near[0]}" if near else ""
         raise SweepConfigError(f"--network {config.network} is not a network of the record{hint}")
     return str(known["model"])
@@ -310,10 +375,14 @@ def _find_network(config: SweepConfig) -> str | None:
 def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
     device = choice.device
     sessions = config.sessions or SESSIONS.get(device.name, DEFAULT_SESSIONS)
-    sizes = config.batch_sizes or choose_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
+    sizes = (
+        config.batch_sizes or choose_batch_sizes(sessions)[: QUICK_SIZES if config.quick else None]
+    )
     emulated = device.kind == "emulated"
     if config.rounds and emulated and config.backend != AUTO:
-        raise SweepConfigError("an emulated sweep has one round: every further one would be the same")
+        raise SweepConfigError(
+            "an emulated sweep has one round: every further one would be the same"
+        )
     exactly = 1 if emulated else config.rounds
     plan: dict[str, Any] = {
         "least_rounds": LEAST_ROUNDS if config.budget_s is None else 1,
@@ -338,14 +407,21 @@ def _plan_sweep(config: SweepConfig, choice: SelectedDevice) -> SweepTask:
 
 
 def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
-    """Return the batch sizes of the paper, or of the vendor's page for four, that the sessions can share evenly."""
+    """Return the batch sizes of the paper, or of the vendor's page for four, that the sessions can
+    share evenly.
+    """
     sizes = DEFAULT_BATCH_SIZES["m2000" if sessions in SESSIONS.values() else "c2"]
-    return tuple(size for size in sizes if size % sessions == 0) or tuple(sessions * n for n in range(1, 7))
+    return tuple(size for size in sizes if size % sessions == 0) or tuple(
+        sessions * n for n in range(1, 7)
+    )
 
 
 def count_cores() -> int:
     """Count the whole cores that this process may use, within the limits of its control groups."""
-    from ipu_results.runner.environment import count_usable_cores, read_cpu_quota  # noqa: PLC0415 (as above)
+    from ipu_results.runner.environment import (  # noqa: PLC0415 (as above)
+        count_usable_cores,
+        read_cpu_quota,
+    )
 
     usable, quota = count_usable_cores() or 1, read_cpu_quota()
     return max(1, min(usable, int(quota) if quota else usable))

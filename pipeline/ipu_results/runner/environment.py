@@ -1,4 +1,6 @@
-"""The machine of a sweep: its properties, its speed and load from moment to moment, and other sweeps on it."""
+"""The machine of a sweep: its properties, its speed and load from moment to moment, and other
+sweeps on it.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +28,55 @@ from ipu_results.ground.files import write_atomically
 PROC = Path("/proc")
 SYS = Path("/sys")
 ARITHMETIC = (
-    *("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni"),
-    *("amx_tile", "amx_bf16", "amx_int8", "amx_fp16", "neon", "asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve"),
+    *(
+        "sse4_2",
+        "avx",
+        "avx2",
+        "fma",
+        "f16c",
+        "avx512f",
+        "avx512_vnni",
+        "avx512_bf16",
+        "avx512_fp16",
+        "avx_vnni",
+    ),
+    *(
+        "amx_tile",
+        "amx_bf16",
+        "amx_int8",
+        "amx_fp16",
+        "neon",
+        "asimd",
+        "asimdhp",
+        "asimddp",
+        "bf16",
+        "i8mm",
+        "sve",
+    ),
 )
 CONTAINERS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
-HYPERVISORS = ("QEMU", "VMware", "innotek", "Xen", "Parallels", "Google", "DigitalOcean", "OpenStack")
+HYPERVISORS = (
+    "QEMU",
+    "VMware",
+    "innotek",
+    "Xen",
+    "Parallels",
+    "Google",
+    "DigitalOcean",
+    "OpenStack",
+)
 # The value of this option is a command, which may name a user, a machine or a path anywhere.
 COMMAND_OPTION = "--power-cmd"
 PREFIXED = re.compile(r"(--?[\w-]+=|[\w.-]+=)?(.*)", re.DOTALL)
 
 
-def describe_environment(proc: Path = PROC, sys: Path = SYS, root: Path = Path("/")) -> dict[str, Any]:
-    """Return the properties for JSON; None where the system does not report one. Tests replace the folders."""
+def describe_environment(
+    proc: Path = PROC, sys: Path = SYS, root: Path = Path("/")
+) -> dict[str, Any]:
+    """Return the properties for JSON; None where the system does not report one.
+
+    Tests replace the folders.
+    """
     cpu = parse_cpuinfo(read_text(proc / "cpuinfo") or "")
     return {
         "cpu": cpu["model"] or platform.processor() or None,
@@ -59,7 +98,9 @@ def describe_environment(proc: Path = PROC, sys: Path = SYS, root: Path = Path("
 
 
 def read_text(path: Path) -> str | None:
-    """Return the text of a file of the system without white space around it; None where it cannot be read."""
+    """Return the text of a file of the system without white space around it; None where it cannot
+    be read.
+    """
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip("\0 \t\n")
     except OSError:
@@ -67,12 +108,16 @@ def read_text(path: Path) -> str | None:
 
 
 def parse_cpuinfo(cpuinfo: str) -> dict[str, Any]:
-    """Return model, flags that matter for arithmetic (None if it lists none) and hypervisor flag from /proc/cpuinfo."""
+    """Return model, flags that matter for arithmetic (None if it lists none) and hypervisor flag
+    from /proc/cpuinfo.
+    """
     lines = (line.partition(":") for line in cpuinfo.splitlines())
     first: dict[str, str] = {}
     for key, _, value in lines:
         first.setdefault(key.strip(), value.strip())
-    arm = " ".join(f"{key} {first[f'CPU {key}']}" for key in ("implementer", "part") if f"CPU {key}" in first)
+    arm = " ".join(
+        f"{key} {first[f'CPU {key}']}" for key in ("implementer", "part") if f"CPU {key}" in first
+    )
     flags = (first.get("flags") or first.get("Features") or "").split()
     return {
         "model": first.get("model name") or (f"Arm {arm}" if arm else None),
@@ -87,9 +132,11 @@ def count_usable_cores() -> int | None:
 
 
 def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
-    """Return the CPU time that the control groups allow this process, in cores; None without a limit.
+    """Return the CPU time that the control groups allow this process, in cores; None without a
+    limit.
 
-    The group's folder and those above it limit it. In a container the path may be one that only the host has.
+    The group's folder and those above it limit it. In a container the path may be one that only the
+    host has.
     """
     limits = []
     for line in (read_text(proc / "self" / "cgroup") or "").splitlines():
@@ -103,10 +150,14 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
             continue
         parts = [part for part in path.split("/") if part not in ("", "..")]
         for folder in (
-            Path(sys, "fs", "cgroup", top, *parts[:depth]) for top in tops for depth in range(len(parts) + 1)
+            Path(sys, "fs", "cgroup", top, *parts[:depth])
+            for top in tops
+            for depth in range(len(parts) + 1)
         ):
             text = " ".join(read_text(folder / file) or "" for file in files)
-            if match := re.fullmatch(r"(\d+) 0*([1-9]\d*)", text, re.ASCII):  # `max` and -1 set no limit
+            if match := re.fullmatch(
+                r"(\d+) 0*([1-9]\d*)", text, re.ASCII
+            ):  # `max` and -1 set no limit
                 limits.append(int(match[1]) / int(match[2]))
     return min(limits, default=None)
 
@@ -126,14 +177,18 @@ def detect_container(proc: Path = PROC, root: Path = Path("/")) -> str | None:
         "podman: marker file": (root / "run" / ".containerenv").exists(),
         f"{named}: told by systemd": named,  # kept: text of record.json
         "kubernetes: environment variable": "KUBERNETES_SERVICE_HOST" in os.environ,
-        "apptainer: environment variable": {"APPTAINER_NAME", "SINGULARITY_NAME"} & os.environ.keys(),
+        "apptainer: environment variable": (
+            {"APPTAINER_NAME", "SINGULARITY_NAME"} & os.environ.keys()
+        ),
         **{f"{kind}: control group": kind in groups for kind in CONTAINERS},
     }
     return next((text for text, known in evidence.items() if known), None)
 
 
 def detect_virtual_machine(flagged: bool, sys: Path = SYS) -> str | None:
-    """Return the evidence that this is a virtual machine, and its vendor where known; None without evidence."""
+    """Return the evidence that this is a virtual machine, and its vendor where known; None without
+    evidence.
+    """
     vendor = read_text(sys / "class" / "dmi" / "id" / "sys_vendor")
     kind = read_text(sys / "hypervisor" / "type")
     if flagged:
@@ -180,7 +235,11 @@ def _shorten_command(command: str) -> str:
         words = shlex.split(command)
     except ValueError:
         words = []
-    return " ".join([_last_component(words[0]), *(["..."] if len(words) > 1 else [])]) if words else "..."
+    return (
+        " ".join([_last_component(words[0]), *(["..."] if len(words) > 1 else [])])
+        if words
+        else "..."
+    )
 
 
 STEPS = 60_000
@@ -191,14 +250,18 @@ WAITING = ("idle", "iowait")
 
 
 def run_probe(clock: Callable[[], int] = time.perf_counter_ns) -> float:
-    """Return the milliseconds of a fixed single-threaded computation: about 5, more when the machine is slow."""
+    """Return the milliseconds of a fixed single-threaded computation: about 5, more when the
+    machine is slow.
+    """
     started = clock()
     compute_steps(STEPS)
     return (clock() - started) / 1e6
 
 
 def compute_steps(steps: int) -> int:
-    """Return the value after N steps of a linear congruential generator (constants of Numerical Recipes)."""
+    """Return the value after N steps of a linear congruential generator (constants of Numerical
+    Recipes).
+    """
     value = 1
     for _ in range(steps):
         value = (value * 1664525 + 1013904223) & 0xFFFFFFFF
@@ -206,7 +269,8 @@ def compute_steps(steps: int) -> int:
 
 
 def load_best_probe(cache: Path | None = None) -> float | None:
-    """Return the best probe since the machine was started, in ms: it reveals a slow spell that outlasts a whole run.
+    """Return the best probe since the machine was started, in ms: it reveals a slow spell that
+    outlasts a whole run.
 
     None where no sweep has run since then. A damaged file counts as absent.
     """
@@ -219,24 +283,35 @@ def load_best_probe(cache: Path | None = None) -> float | None:
 
 
 def save_best_probe(best_ms: float, cache: Path | None = None) -> None:
-    """Keep the better of this probe and the known one. A folder that cannot be written to is ignored."""
+    """Keep the better of this probe and the known one.
+
+    A folder that cannot be written to is ignored.
+    """
     path = (cache or get_cache_folder()) / HISTORY
     known = load_best_probe(cache)
-    history = {"machine": _identify_machine(), "best_ms": best_ms if known is None else min(best_ms, known)}
+    history = {
+        "machine": _identify_machine(),
+        "best_ms": best_ms if known is None else min(best_ms, known),
+    }
     with suppress(OSError, IpuResultsError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(history).encode())
 
 
 def _identify_machine() -> str:
-    """Name this start of this machine and this interpreter: a virtual machine may wake on other hardware."""
+    """Name this start of this machine and this interpreter: a virtual machine may wake on other
+    hardware.
+    """
     return f"{int(psutil.boot_time())} {platform.processor()} {platform.python_version()} {STEPS}"
 
 
 class Load(NamedTuple):
-    """Shares, 0 to 1, of the machine's CPU time in a window. None where the system does not report them.
+    """Shares, 0 to 1, of the machine's CPU time in a window.
 
-    `foreign_cpu` was used by processes that are not ours, `steal` by the hypervisor for other machines.
+    None where the system does not report them.
+
+    `foreign_cpu` was used by processes that are not ours, `steal` by the hypervisor for other
+    machines.
     """
 
     foreign_cpu: float | None
@@ -252,7 +327,9 @@ class Usage(NamedTuple):
     own: float
 
 
-def read_usage(system: Callable[[], Any] = psutil.cpu_times, own: Callable[[], float] | None = None) -> Usage:
+def read_usage(
+    system: Callable[[], Any] = psutil.cpu_times, own: Callable[[], float] | None = None
+) -> Usage:
     """Read the CPU time used so far."""
     times = {name: spent for name, spent in system()._asdict().items() if name not in COUNTED_TWICE}
     total, steal = sum(times.values()), times.get("steal")
@@ -261,7 +338,9 @@ def read_usage(system: Callable[[], Any] = psutil.cpu_times, own: Callable[[], f
 
 
 def read_own_seconds(process: psutil.Process | None = None) -> float:
-    """Sum the CPU seconds of this process and its descendants; an ended one counts in the parent that waited for it."""
+    """Sum the CPU seconds of this process and its descendants; an ended one counts in the parent
+    that waited for it.
+    """
     process = process or psutil.Process()
     family = [process]
     with suppress(psutil.Error):
@@ -281,7 +360,9 @@ def compute_load(earlier: Usage, later: Usage) -> Load:
         return Load(None, None)
     foreign = (later.busy - earlier.busy) - (later.own - earlier.own)
     stolen = None if earlier.steal is None or later.steal is None else later.steal - earlier.steal
-    return Load(_clip_share(foreign / total), None if stolen is None else _clip_share(stolen / total))
+    return Load(
+        _clip_share(foreign / total), None if stolen is None else _clip_share(stolen / total)
+    )
 
 
 def _clip_share(share: float) -> float:
@@ -291,30 +372,43 @@ def _clip_share(share: float) -> float:
 VARIABLE = "IPU_RESULTS_LOCKS"
 FOLDER = "ipu-results-sweeps"
 SUFFIX = ".lock"
-# A sweep that checks whether another one is alive holds its lock for a moment: waiting must outlast that.
+# A sweep that checks whether another one is alive holds its lock for a moment: waiting must outlast
+# that.
 ANNOUNCE_S = 5.0
 CHECK_S = 0.05
 
 
 class ConcurrentSweeps:
-    """The sweeps other than the one of this name. `reason` says why they cannot be known, None when they can."""
+    """The sweeps other than the one of this name.
+
+    `reason` says why they cannot be known, None when they can.
+    """
 
     def __init__(self, folder: Path, run_id: str, reason: str | None = None) -> None:
         self._folder, self._run_id, self.reason = folder, run_id, reason
 
     def list_others(self) -> list[str]:
-        """Return the run ids of the other living sweeps, in order; remove files of dead ones where that is allowed."""
+        """Return the run ids of the other living sweeps, in order; remove files of dead ones where
+        that is allowed.
+        """
         if self.reason:
             return []
-        paths = (path for path in sorted(self._folder.glob(f"*{SUFFIX}")) if path.stem != self._run_id)
+        paths = (
+            path for path in sorted(self._folder.glob(f"*{SUFFIX}")) if path.stem != self._run_id
+        )
         return [path.stem for path in paths if _is_alive(path)]
 
 
 def _is_alive(path: Path) -> bool:
-    lock = FileLock(path, timeout=CHECK_S, poll_interval=CHECK_S / 5, mode=0o666, preserve_lock_file=True)
+    lock = FileLock(
+        path, timeout=CHECK_S, poll_interval=CHECK_S / 5, mode=0o666, preserve_lock_file=True
+    )
     try:
         lock.acquire()
-    except (Timeout, PermissionError):  # another user's file may belong to a living sweep, so it counts
+    except (
+        Timeout,
+        PermissionError,
+    ):  # another user's file may belong to a living sweep, so it counts
         return True
     except OSError:
         return False
@@ -334,9 +428,12 @@ def get_locks_folder() -> Path:
 
 @contextmanager
 def announce_sweep(run_id: str) -> Iterator[ConcurrentSweeps]:
-    """Announce a sweep to the others while the block runs. Raises DamagedRunError for a run that is being measured.
+    """Announce a sweep to the others while the block runs.
 
-    A folder that cannot be written to does not stop a sweep: the others are then unknown, with the reason.
+    Raises DamagedRunError for a run that is being measured.
+
+    A folder that cannot be written to does not stop a sweep: the others are then unknown, with the
+    reason.
     """
     folder, reason = get_locks_folder(), None
     path = folder / f"{run_id}{SUFFIX}"
@@ -345,7 +442,9 @@ def announce_sweep(run_id: str) -> Iterator[ConcurrentSweeps]:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             with suppress(OSError):
-                folder.chmod(0o1777)  # for all users; as in /tmp, each removes only what is their own
+                folder.chmod(
+                    0o1777
+                )  # for all users; as in /tmp, each removes only what is their own
         lock.acquire()
     except Timeout as error:
         raise DamagedRunError("another sweep is measuring it", place=run_id) from error

@@ -1,6 +1,8 @@
-"""Inputs of a sweep: images of a folder, seeded synthetic JPEGs, seeded sequences of tokens, and streams of them.
+"""Inputs of a sweep: images of a folder, seeded synthetic JPEGs, seeded sequences of tokens, and
+streams of them.
 
-Runs in the sessions' processes too: Python 3.8 with numpy and Pillow, without onnx, which PopART must precede.
+Runs in the sessions' processes too: Python 3.8 with numpy and Pillow, without onnx, which PopART
+must precede.
 """
 
 from __future__ import annotations
@@ -57,12 +59,25 @@ DEVIATION = (0.229, 0.224, 0.225)
 DTYPES = ("float32", "float16")
 # What Pillow raises for a broken file is of any of these classes, by format and release.
 BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
-BROKEN = (*BOMBS, OSError, SyntaxError, ValueError, TypeError, IndexError, EOFError, struct.error, zlib.error)
+BROKEN = (
+    *BOMBS,
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    IndexError,
+    EOFError,
+    struct.error,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True)
 class ImageTraits:
-    """What is drawn of an image before its texture. Pixels; `contrast` is the standard deviation of 0 to 255."""
+    """What is drawn of an image before its texture.
+
+    Pixels; `contrast` is the standard deviation of 0 to 255.
+    """
 
     width: int
     height: int
@@ -73,17 +88,22 @@ class ImageTraits:
 def generate_images(folder: Path, count: int, seed: int) -> list[str]:
     """Write `count` images into a folder, which is made if need be; return their names in order.
 
-    The same seed (not below 0) gives the same names and, before compression, the same pixels everywhere: all draws are
-    raw ones of numpy's PCG64, and the arithmetic is in float64. The files themselves depend on the release of libjpeg.
+    The same seed (not below 0) gives the same names and, before compression, the same pixels
+    everywhere: all draws are raw ones of numpy's PCG64, and the arithmetic is in float64. The files
+    themselves depend on the release of libjpeg.
 
-    Measured over 400 of seed 0 with libjpeg-turbo 3.2: 4.69 bits per pixel (standard deviation 1.36, 1.8 to 7.0) and
-    156 kB a file; over 20,000 draws 571 x 481 pixels, longest side 640 in 83 %, portrait in 25 %, quality 96 in 69 %.
-    COCO's are 4.7 bits and 158 kB. 30 ms an image on one core.
+    Measured over 400 of seed 0 with libjpeg-turbo 3.2: 4.69 bits per pixel (standard deviation
+    1.36, 1.8 to 7.0) and 156 kB a file; over 20,000 draws 571 x 481 pixels, longest side 640 in 83
+    %, portrait in 25 %, quality 96 in 69 %. COCO's are 4.7 bits and 158 kB. 30 ms an image on one
+    core.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"photo-{seed}-{number:05d}.jpg" for number in range(count)]
     for number, name in enumerate(names):
-        image, quality = Image.fromarray(draw_pixels(seed, number)), draw_traits(seed, number).quality
+        image, quality = (
+            Image.fromarray(draw_pixels(seed, number)),
+            draw_traits(seed, number).quality,
+        )
         image.save(folder / name, "JPEG", quality=quality, subsampling="4:4:4")
     return names
 
@@ -96,9 +116,12 @@ def draw_traits(seed: int, number: int) -> ImageTraits:
 def draw_pixels(seed: int, number: int) -> Pixels:
     """Draw one image before it is compressed, (height, width, 3).
 
-    Amplitudes fall as 1 / f, as they do in photographs (Field 1987), from equally distributed coefficients.
+    Amplitudes fall as 1 / f, as they do in photographs (Field 1987), from equally distributed
+    coefficients.
     """
-    bits = np.random.PCG64([seed, number])  # a stream for each image: the first ones are the same whatever their number
+    bits = np.random.PCG64(
+        [seed, number]
+    )  # a stream for each image: the first ones are the same whatever their number
     traits = _draw_traits(bits)
     brightness, red, blue = (_draw_texture(bits, traits.height, traits.width) for _ in range(3))
     channels = np.stack([brightness + TINT * red, brightness, brightness + TINT * blue], axis=-1)
@@ -120,7 +143,10 @@ def _draw_traits(bits: np.random.PCG64) -> ImageTraits:
 def _draw_texture(bits: np.random.PCG64, height: int, width: int) -> npt.NDArray[np.float64]:
     """Cut a texture out of a square that repeats, of mean 0 and standard deviation 1."""
     amplitudes = _build_amplitudes()
-    white = bits.random_raw(amplitudes.size // 2).astype("<u8").view("<u2").astype(np.float64) - (2**16 - 1) / 2
+    white = (
+        bits.random_raw(amplitudes.size // 2).astype("<u8").view("<u2").astype(np.float64)
+        - (2**16 - 1) / 2
+    )
     spectrum = white.view(np.complex128).reshape(amplitudes.shape) * amplitudes
     cutting = np.fft.irfft2(spectrum, s=(MAX_SIDE, MAX_SIDE))[:height, :width]
     return np.asarray((cutting - cutting.mean()) / cutting.std())
@@ -136,19 +162,26 @@ def _build_amplitudes() -> npt.NDArray[np.float64]:
     return amplitudes
 
 
-def find_usable_images(folder: Path, max_images: int, size: tuple[int, int]) -> tuple[list[str], list[str]]:
-    """Return the names of the first images of a folder that decode, in order, and a line for each one excluded.
+def find_usable_images(
+    folder: Path, max_images: int, size: tuple[int, int]
+) -> tuple[list[str], list[str]]:
+    """Return the names of the first images of a folder that decode, in order, and a line for each
+    one excluded.
 
-    `size` is the crop (height, width). Raises UnusableImagesError where there is no folder or none of it decodes.
-    Not for threads: it changes the filter of warnings for a while.
+    `size` is the crop (height, width). Raises UnusableImagesError where there is no folder or none
+    of it decodes. Not for threads: it changes the filter of warnings for a while.
     """
     names: list[str] = []
     excluded: list[str] = []
     try:
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
-        raise UnusableImagesError(f"is not a folder of images: {error.strerror}", document=str(folder)) from error
-    for name in (entry.name for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()):
+        raise UnusableImagesError(
+            f"is not a folder of images: {error.strerror}", document=str(folder)
+        ) from error
+    for name in (
+        entry.name for entry in entries if entry.suffix.lower() in SUFFIXES and entry.is_file()
+    ):
         if len(names) == max_images:
             break
         try:
@@ -160,20 +193,25 @@ def find_usable_images(folder: Path, max_images: int, size: tuple[int, int]) -> 
             excluded.append(_keep_printable(f"{name}: {error.message}"))
     if not names:
         first = f"; {len(excluded)} left out, the first {excluded[0]}" if excluded else ""
-        raise UnusableImagesError(f"holds no image that can be decoded{first}", document=str(folder))
+        raise UnusableImagesError(
+            f"holds no image that can be decoded{first}", document=str(folder)
+        )
     return names, excluded
 
 
 def decode_image(data: bytes, height: int, width: int) -> Pixels:
-    """Return the centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and CenterCrop do.
+    """Return the centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and
+    CenterCrop do.
 
-    EXIF orientation is not applied; a smaller image is padded with zeros. Of 16 bits the upper eight are kept.
-    Raises UnusableImagesError.
+    EXIF orientation is not applied; a smaller image is padded with zeros. Of 16 bits the upper
+    eight are kept. Raises UnusableImagesError.
     """
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as image:
             limit = Image.MAX_IMAGE_PIXELS
-            if limit is not None and image.width * image.height > limit:  # Pillow only warns up to twice that
+            if (
+                limit is not None and image.width * image.height > limit
+            ):  # Pillow only warns up to twice that
                 message = f"has {image.width} x {image.height} pixels, over the limit of {limit}"
                 raise Image.DecompressionBombError(message)
             return _crop(image, height, width)
@@ -184,7 +222,10 @@ def decode_image(data: bytes, height: int, width: int) -> Pixels:
 
 
 def _crop(image: Image.Image, height: int, width: int) -> Pixels:
-    (top, rows, above), (left, columns, before) = _place_crop(image.height, height), _place_crop(image.width, width)
+    (top, rows, above), (left, columns, before) = (
+        _place_crop(image.height, height),
+        _place_crop(image.width, width),
+    )
     centre = _convert_to_rgb(image.crop((left, top, left + columns, top + rows)))
     if (rows, columns) == (height, width):
         return centre
@@ -194,14 +235,22 @@ def _crop(image: Image.Image, height: int, width: int) -> Pixels:
 
 
 def _place_crop(length: int, size: int) -> tuple[int, int, int]:
-    """Return where the crop begins along one axis of the image, its length, and the zeros before it."""
+    """Return where the crop begins along one axis of the image, its length, and the zeros before
+    it.
+    """
     if length < size:
         return 0, length, (size - length) // 2
-    return int(round((length - size) / 2.0)), size, 0  # noqa: RUF046 (as torchvision rounds: .5 to the even number)
+    return (
+        int(round((length - size) / 2.0)),  # noqa: RUF046 (as torchvision rounds: .5 to the even number)
+        size,
+        0,
+    )
 
 
 def _convert_to_rgb(image: Image.Image) -> Pixels:
-    if image.mode.startswith("I"):  # 16 bits, which some releases of Pillow clip to 255 and some divide
+    if image.mode.startswith(
+        "I"
+    ):  # 16 bits, which some releases of Pillow clip to 255 and some divide
         upper = (np.asarray(image) >> 8).astype(np.uint8)
         return np.stack([upper] * 3, axis=-1)
     if image.mode == "P" and "transparency" in image.info:
@@ -210,16 +259,20 @@ def _convert_to_rgb(image: Image.Image) -> Pixels:
 
 
 def normalise_images(pixels: Sequence[Pixels], dtype: str = "float32") -> Array:
-    """Return crops of one size as a C-contiguous array (n, 3, height, width) of `float32` or `float16`.
+    """Return crops of one size as a C-contiguous array (n, 3, height, width) of `float32` or
+    `float16`.
 
-    A value is (pixel / 255 - mean) / standard deviation of its channel, calculated in float32 and then rounded.
+    A value is (pixel / 255 - mean) / standard deviation of its channel, calculated in float32 and
+    then rounded.
     """
     tables = _build_tables(dtype)
     height, width, channels = pixels[0].shape
     batch = np.empty((len(pixels), channels, height, width), dtype)
     for image, planes in zip(pixels, batch):  # noqa: B905 (Python 3.8)
         for channel in range(channels):
-            np.take(tables[channel], image[:, :, channel], out=planes[channel], mode="clip")  # "raise" costs a copy
+            np.take(
+                tables[channel], image[:, :, channel], out=planes[channel], mode="clip"
+            )  # "raise" costs a copy
     return batch
 
 
@@ -229,7 +282,9 @@ def _build_tables(dtype: str) -> Array:
     if dtype not in DTYPES:
         raise ValueError(f"images are {' or '.join(DTYPES)}, not {dtype}")
     mean, deviation = np.array([MEAN, DEVIATION], np.float32)[:, :, None]
-    table: npt.NDArray[np.float32] = (np.arange(256, dtype=np.float32) / np.float32(255) - mean) / deviation
+    table: npt.NDArray[np.float32] = (
+        np.arange(256, dtype=np.float32) / np.float32(255) - mean
+    ) / deviation
     return table.astype(dtype)
 
 
@@ -237,7 +292,12 @@ def hash_images(folder: Path, names: Iterable[str]) -> str:
     """Return the SHA-256 of what `sha256sum` prints for these images in this order."""
     total = hashlib.sha256()
     for name in names:
-        total.update(hashlib.sha256(_read(folder, name)).hexdigest().encode() + b"  " + os.fsencode(name) + b"\n")
+        total.update(
+            hashlib.sha256(_read(folder, name)).hexdigest().encode()
+            + b"  "
+            + os.fsencode(name)
+            + b"\n"
+        )
     return total.hexdigest()
 
 
@@ -245,7 +305,9 @@ def _read(folder: Path, name: str) -> bytes:
     try:
         return (folder / name).read_bytes()
     except OSError as error:
-        raise UnusableImagesError(f"cannot be read: {error.strerror}", document=str(folder / name)) from error
+        raise UnusableImagesError(
+            f"cannot be read: {error.strerror}", document=str(folder / name)
+        ) from error
 
 
 def _keep_printable(text: str) -> str:
@@ -254,9 +316,11 @@ def _keep_printable(text: str) -> str:
 
 
 class InputStream:
-    """The inputs of one session without end: the `first`, then every `step`th of `count`, and round again.
+    """The inputs of one session without end: the `first`, then every `step`th of `count`, and round
+    again.
 
-    So `step` sessions, each with a `first` of its own, share the inputs. Streams take these as keywords.
+    So `step` sessions, each with a `first` of its own, share the inputs. Streams take these as
+    keywords.
     """
 
     def __init__(self, count: int, micro_batch: int = 1, first: int = 0, step: int = 1) -> None:
@@ -273,14 +337,29 @@ class ImageStream(InputStream):
     """Images of a folder."""
 
     def __init__(
-        self, folder: Path, names: Sequence[str], height: int, width: int, dtype: str = "float32", **turns: int
+        self,
+        folder: Path,
+        names: Sequence[str],
+        height: int,
+        width: int,
+        dtype: str = "float32",
+        **turns: int,
     ) -> None:
         super().__init__(len(names), **turns)
-        self.folder, self.names, self.height, self.width, self.dtype = folder, list(names), height, width, dtype
+        self.folder, self.names, self.height, self.width, self.dtype = (
+            folder,
+            list(names),
+            height,
+            width,
+            dtype,
+        )
         self._loaded: list[str] = []
 
     def load(self) -> list[bytes]:
-        """Read the bytes of the next files from the disk. Raises UnusableImagesError for one that is gone."""
+        """Read the bytes of the next files from the disk.
+
+        Raises UnusableImagesError for one that is gone.
+        """
         self._loaded = [self.names[place] for place in self.choose()]
         return [_read(self.folder, name) for name in self._loaded]
 
@@ -291,17 +370,26 @@ class ImageStream(InputStream):
             try:
                 pixels.append(decode_image(image, self.height, self.width))
             except UnusableImagesError as error:
-                raise UnusableImagesError(error.message, document=str(self.folder / name)) from error
+                raise UnusableImagesError(
+                    error.message, document=str(self.folder / name)
+                ) from error
         return normalise_images(pixels, self.dtype)
 
 
 class SequenceStream(InputStream):
-    """Sequences of a file as a text model takes them: arrays by input name. Float inputs are converted to `dtype`."""
+    """Sequences of a file as a text model takes them: arrays by input name.
 
-    def __init__(self, file: Path | str, inputs: Sequence[str], dtype: str = "float32", **turns: int) -> None:
+    Float inputs are converted to `dtype`.
+    """
+
+    def __init__(
+        self, file: Path | str, inputs: Sequence[str], dtype: str = "float32", **turns: int
+    ) -> None:
         with np.load(file) as arrays:
             read = {name: arrays[str(number)] for number, name in enumerate(inputs)}
-        self._arrays = {name: x.astype(dtype) if x.dtype.kind == "f" else x for name, x in read.items()}
+        self._arrays = {
+            name: x.astype(dtype) if x.dtype.kind == "f" else x for name, x in read.items()
+        }
         super().__init__(len(next(iter(self._arrays.values()))), **turns)
 
     def load(self) -> list[int]:
@@ -309,13 +397,17 @@ class SequenceStream(InputStream):
         return self.choose()
 
     def prepare(self, data: Sequence[int]) -> dict[str, Any]:
-        """Return what `load` chose as the session takes it, by input: (micro-batch, …), C-contiguous."""
+        """Return what `load` chose as the session takes it, by input: (micro-batch, …),
+        C-contiguous.
+        """
         return {name: x[data] for name, x in self._arrays.items()}
 
 
 @dataclass(frozen=True)
 class TextInput:
-    """One input of a text model: `shape` has no batch; `limit` counts the rows of the table of its tokens."""
+    """One input of a text model: `shape` has no batch; `limit` counts the rows of the table of its
+    tokens.
+    """
 
     name: str
     dtype: str
@@ -338,8 +430,11 @@ def _fill_input(own: TextInput, count: int, seed: int) -> Array:
         draws = np.random.PCG64(seed).random_raw(math.prod(shape)) % np.uint64(own.limit)
         return draws.reshape(shape).astype(own.dtype)
     if own.role == "positions":
-        return np.ascontiguousarray(np.broadcast_to(np.arange(own.shape[-1]), shape).astype(own.dtype))
-    # A float mask is added to the scores: zeros hide nothing. An integer one says which tokens count.
+        return np.ascontiguousarray(
+            np.broadcast_to(np.arange(own.shape[-1]), shape).astype(own.dtype)
+        )
+    # A float mask is added to the scores: zeros hide nothing. An integer one says which tokens
+    # count.
     value = own.role == "mask" and not own.dtype.startswith("float")
     return np.full(shape, value, dtype=own.dtype)
 

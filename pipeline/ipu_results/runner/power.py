@@ -1,4 +1,7 @@
-"""Power while a sweep measures: the meter of a device, one class a source. Without a meter there is no figure."""
+"""Power while a sweep measures: the meter of a device, one class a source.
+
+Without a meter there is no figure.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +41,8 @@ def find_meter(
 ) -> tuple[PowerMeter | None, str]:
     """Return the meter for a device of this kind, and its name or why there is none.
 
-    What the user declares comes before a command, and that before the device's own. Raises RunnerError for a declared
-    power or a command that cannot be used.
+    What the user declares comes before a command, and that before the device's own. Raises
+    RunnerError for a declared power or a command that cannot be used.
     """
     meter: PowerMeter | None = None
     if declared is not None:
@@ -47,8 +50,15 @@ def find_meter(
     elif command is not None:
         meter = WallMeter(command)
     if kind in ("emulated", "simulated"):
-        return None, f"no sensor: the device is {kind}, and what this machine draws is not its power"
-    sources: Mapping[str, Callable[[str], PowerMeter]] = {"cpu": RaplMeter, "gpu": NvmlMeter, "ipu": BoardMeter}
+        return (
+            None,
+            f"no sensor: the device is {kind}, and what this machine draws is not its power",
+        )
+    sources: Mapping[str, Callable[[str], PowerMeter]] = {
+        "cpu": RaplMeter,
+        "gpu": NvmlMeter,
+        "ipu": BoardMeter,
+    }
     if not meter and kind not in sources:
         return None, f"no sensor: none is known for a device of kind {kind}"
     try:
@@ -59,7 +69,10 @@ def find_meter(
 
 
 class PowerMeter:
-    """Base of the sources of power, each read while a window lasts. One reading that fails voids its window."""
+    """Base of the sources of power, each read while a window lasts.
+
+    One reading that fails voids its window.
+    """
 
     scope: str
     """What the figure covers: device, board, package, wall or declared."""
@@ -70,11 +83,18 @@ class PowerMeter:
     min_window_s = 0.0
     """Seconds of the shortest window that has a mean."""
     units: float | None = None
-    """How many units of an energy counter, which `read` returns then, are a joule. None: `read` returns watts."""
+    """How many units of an energy counter, which `read` returns then, are a joule.
+
+    None: `read` returns watts.
+    """
     interval_s: float | None = None
-    """Seconds between the readings of a thread; None: no thread. A counter is read at both ends of a window, too."""
+    """Seconds between the readings of a thread; None: no thread.
+
+    A counter is read at both ends of a window, too.
+    """
     reason: str | None = None
-    """Why the last window has no figure: the source could not be read, or the window was too short."""
+    """Why the last window has no figure: the source could not be read, or the window was too short.
+    """
     clock: Callable[[], float] = staticmethod(time.monotonic)
     _thread: threading.Thread | None = None
 
@@ -92,7 +112,9 @@ class PowerMeter:
             self._poll()
         self._started = self.clock()
         if self.interval_s:
-            self._thread = threading.Thread(target=self._poll_along, args=(self.interval_s,), daemon=True)
+            self._thread = threading.Thread(
+                target=self._poll_along, args=(self.interval_s,), daemon=True
+            )
             self._thread.start()
 
     def stop(self) -> float | None:
@@ -120,10 +142,16 @@ class PowerMeter:
     def _average(self, elapsed_s: float) -> float:
         readings, faults = self._readings, self._faults
         if faults:
-            total = "" if self.units else f"{len(faults)} of {len(faults) + len(readings)} readings failed: "
+            total = (
+                ""
+                if self.units
+                else f"{len(faults)} of {len(faults) + len(readings)} readings failed: "
+            )
             raise RunnerError(total + faults[0])
         if elapsed_s < self.min_window_s:
-            raise RunnerError(f"the window of {elapsed_s:.1f} s is shorter than {self.min_window_s:g} s")
+            raise RunnerError(
+                f"the window of {elapsed_s:.1f} s is shorter than {self.min_window_s:g} s"
+            )
         if self.units:
             return check_watts((readings[-1] - readings[0]) / self.units / elapsed_s, self.source)
         if not readings:
@@ -133,7 +161,9 @@ class PowerMeter:
     def _poll(self) -> None:
         try:
             self._readings.append(self.read())
-        except Exception as error:  # raised in a thread it would be lost, and the window would look whole
+        except (
+            Exception
+        ) as error:  # raised in a thread it would be lost, and the window would look whole
             self._faults.append(str(error) or type(error).__name__)
 
     def _poll_along(self, interval_s: float) -> None:
@@ -144,7 +174,10 @@ class PowerMeter:
 
 
 def check_watts(watts: float, source: str) -> float:
-    """Return these watts. Raises RunnerError for 0 W, which no device that computes draws, and above MAX_W."""
+    """Return these watts.
+
+    Raises RunnerError for 0 W, which no device that computes draws, and above MAX_W.
+    """
     if not 0 < watts <= MAX_W:
         raise RunnerError(f"{source} gave {watts:g} W")
     return watts
@@ -157,7 +190,9 @@ class DeclaredPower(PowerMeter):
 
     def __init__(self, watts: float) -> None:
         if not (math.isfinite(watts) and watts > 0):
-            raise RunnerError(f"the declared power must be a number of watts above 0, not {watts:g}")
+            raise RunnerError(
+                f"the declared power must be a number of watts above 0, not {watts:g}"
+            )
         self._watts, self.name = watts, f"declared {watts:g} W"
 
     def stop(self) -> float | None:
@@ -165,7 +200,10 @@ class DeclaredPower(PowerMeter):
 
 
 class WallMeter(PowerMeter):
-    """A command that prints the watts, run without a shell. Raises RunnerError if it cannot be split into words."""
+    """A command that prints the watts, run without a shell.
+
+    Raises RunnerError if it cannot be split into words.
+    """
 
     scope, source, min_window_s, interval_s = "wall", "the power command", 2.0, 1.0
     timeout_s = 5.0
@@ -187,18 +225,29 @@ class WallMeter(PowerMeter):
 
 
 def run_command(argv: Sequence[str], timeout_s: float) -> str:
-    """Return what a command prints. Raises RunnerError when it does not start, fails, hangs or prints without end."""
-    program = PurePath(argv[0]).name  # without folder and arguments, which may name a user or a machine
+    """Return what a command prints.
+
+    Raises RunnerError when it does not start, fails, hangs or prints without end.
+    """
+    program = PurePath(
+        argv[0]
+    ).name  # without folder and arguments, which may name a user or a machine
     try:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a command"
         raise RunnerError(f"{program} could not be started: {reason}") from error
 
     def kill() -> None:
-        """End the command and what it started, which may hold its output open after it has ended itself."""
+        """End the command and what it started, which may hold its output open after it has ended
+        itself.
+        """
         with suppress(OSError):
             process.kill() if os.name == "nt" else os.killpg(process.pid, signal.SIGKILL)
 
@@ -227,10 +276,12 @@ def run_command(argv: Sequence[str], timeout_s: float) -> str:
 
 
 class BoardMeter(PowerMeter):
-    """The board of the IPUs, by `gc-info`: each IPU reports the whole board's power, so one of them is read.
+    """The board of the IPUs, by `gc-info`: each IPU reports the whole board's power, so one of them
+    is read.
 
-    Raises RunnerError when gc-info cannot be run or gives no power, or when there are several boards: which one
-    measures is unknown then. Form of the attributes: Graphcore's command line tools, chapter "Device attributes".
+    Raises RunnerError when gc-info cannot be run or gives no power, or when there are several
+    boards: which one measures is unknown then. Form of the attributes: Graphcore's command line
+    tools, chapter "Device attributes".
     """
 
     scope, name, source, min_window_s, interval_s = "board", "gc-info", "gc-info", 2.0, 1.0
@@ -245,19 +296,28 @@ class BoardMeter(PowerMeter):
                 if not new or len(serials) > 1:
                     break
         if len(serials) > 1:
-            raise RunnerError("IPUs of several boards, and the device's name has no id to tell which of them measures")
+            raise RunnerError(
+                "IPUs of several boards, and the device's name has no id to tell which of them"
+                " measures"
+            )
 
     def read(self) -> float:
         return average_board_power(query_gc_info(0))
 
 
 def query_gc_info(number: int) -> list[dict[str, str]]:
-    """Return the attributes that gc-info prints for the IPU of this id. Raises RunnerError when it cannot be run."""
+    """Return the attributes that gc-info prints for the IPU of this id.
+
+    Raises RunnerError when it cannot be run.
+    """
     return parse_attributes(run_command(["gc-info", "-i", "-d", str(number)], WallMeter.timeout_s))
 
 
 def parse_attributes(text: str) -> list[dict[str, str]]:
-    """Return the attributes of each device, lines of `key: value`. A repeated key begins the next device."""
+    """Return the attributes of each device, lines of `key: value`.
+
+    A repeated key begins the next device.
+    """
     devices: list[dict[str, str]] = [{}]
     for key, colon, value in (line.partition(":") for line in text.splitlines()):
         if key.strip() in devices[-1]:
@@ -287,13 +347,15 @@ class RaplMeter(PowerMeter):
     """
 
     scope, source, min_window_s, units = "package", "RAPL", 1.0, 1e6
-    # The smallest range in use, 65 kJ, lasts for 10 s at any power below 6.5 kW a package: no counter wraps around
-    # twice between two readings of the thread.
+    # The smallest range in use, 65 kJ, lasts for 10 s at any power below 6.5 kW a package: no
+    # counter wraps around twice between two readings of the thread.
     interval_s = 10.0
 
     def __init__(self, device: str = "") -> None:  # noqa: ARG002 (all packages count)
         # Parts of a package (`core`, `dram`) and `psys`, which overlaps it, have other names.
-        domains = ((path, read_text(path / "name") or "") for path in sorted(POWERCAP.glob("intel-rapl:*")))
+        domains = (
+            (path, read_text(path / "name") or "") for path in sorted(POWERCAP.glob("intel-rapl:*"))
+        )
         self._packages = [path for path, name in domains if name.startswith("package")]
         if not self._packages:
             raise RunnerError("no RAPL counter")
@@ -328,19 +390,26 @@ def read_counter(path: Path) -> int:
 
 
 def count_spent(earlier: int, later: int, span: int) -> int:
-    """Return the microjoules between two readings of a counter that wraps around at `span`, at most once in between."""
+    """Return the microjoules between two readings of a counter that wraps around at `span`, at most
+    once in between.
+    """
     if later >= earlier:
         return later - earlier
     if not 0 <= later < earlier <= span:
-        raise RunnerError(f"a RAPL counter went back from {earlier} to {later} µJ, and its range is {span} µJ")
+        raise RunnerError(
+            f"a RAPL counter went back from {earlier} to {later} µJ, and its range is {span} µJ"
+        )
     return later + span - earlier
 
 
 class NvmlMeter(PowerMeter):
-    """One GPU, by the package nvidia-ml-py. Raises RunnerError when NVML, the GPU or its counter is not there.
+    """One GPU, by the package nvidia-ml-py.
 
-    A GPU without an energy counter (before Volta, some virtual ones) has no meter. `nvmlDeviceGetPowerUsage` cannot
-    replace it: A100 and H100 sample it for a quarter of the time, older ones average it over a second.
+    Raises RunnerError when NVML, the GPU or its counter is not there.
+
+    A GPU without an energy counter (before Volta, some virtual ones) has no meter.
+    `nvmlDeviceGetPowerUsage` cannot replace it: A100 and H100 sample it for a quarter of the time,
+    older ones average it over a second.
     """
 
     scope, source, min_window_s, units = "device", "NVML", 5.0, 1e3
@@ -356,12 +425,19 @@ class NvmlMeter(PowerMeter):
         self._library = ExitStack()
         self._library.callback(self._nvml.nvmlShutdown)
         try:
-            self._handle = self._call(lambda: find_handle(self._nvml, int(match[1] or 0)), "no GPU in NVML")
+            self._handle = self._call(
+                lambda: find_handle(self._nvml, int(match[1] or 0)), "no GPU in NVML"
+            )
             with suppress(self._nvml.NVMLError):  # of a model that cannot be divided
                 if self._nvml.nvmlDeviceGetMigMode(self._handle)[0]:
-                    raise RunnerError("the GPU is divided (MIG), and NVML counts the energy of the whole")
+                    raise RunnerError(
+                        "the GPU is divided (MIG), and NVML counts the energy of the whole"
+                    )
             self.read()
-            self.name = f"NVML energy counter, {self._call(lambda: self._nvml.nvmlDeviceGetName(self._handle))}"
+            self.name = (
+                "NVML energy counter,"
+                f" {self._call(lambda: self._nvml.nvmlDeviceGetName(self._handle))}"
+            )
         except RunnerError:
             self.close()
             raise
@@ -383,18 +459,30 @@ class NvmlMeter(PowerMeter):
 
 
 def find_handle(nvml: Any, number: int) -> Any:
-    """Return NVML's handle of the GPU with this number of CUDA. Raises RunnerError when that is not certain."""
+    """Return NVML's handle of the GPU with this number of CUDA.
+
+    Raises RunnerError when that is not certain.
+    """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [str(number)] if visible is None else [name.strip() for name in visible.split(",")][number : number + 1]
+    names = (
+        [str(number)]
+        if visible is None
+        else [name.strip() for name in visible.split(",")][number : number + 1]
+    )
     if not names:
         raise RunnerError(f"CUDA_VISIBLE_DEVICES hides GPU {number}")
     if names[0].startswith("GPU-"):
         return nvml.nvmlDeviceGetHandleByUUID(names[0])
     if not re.fullmatch(r"\d+", names[0], re.ASCII):
         raise RunnerError(f"CUDA_VISIBLE_DEVICES names no whole GPU for device {number}")
-    if os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":  # CUDA puts the fastest first, NVML the lowest on the bus
+    if (
+        os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID"
+    ):  # CUDA puts the fastest first, NVML the lowest on the bus
         handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
         if len({nvml.nvmlDeviceGetName(handle) for handle in handles}) > 1:
-            message = "GPUs of several models and no CUDA_DEVICE_ORDER=PCI_BUS_ID: NVML may number them otherwise"
+            message = (
+                "GPUs of several models and no CUDA_DEVICE_ORDER=PCI_BUS_ID: NVML may number them"
+                " otherwise"
+            )
             raise RunnerError(message)
     return nvml.nvmlDeviceGetHandleByIndex(int(names[0]))

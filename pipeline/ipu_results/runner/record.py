@@ -1,7 +1,7 @@
 """The folder of a run: a journal while it is measured, and a finished run that appears whole.
 
-`<run_id>.unfinished/` holds `journal.jsonl`, a line on disk for each finished step. A killed sweep loses the step that
-was in flight. A finished run is built within it and renamed in one step.
+`<run_id>.unfinished/` holds `journal.jsonl`, a line on disk for each finished step. A killed sweep
+loses the step that was in flight. A finished run is built within it and renamed in one step.
 """
 
 from __future__ import annotations
@@ -55,32 +55,46 @@ class Journal:
         return [entry for entry in self.steps if entry["step"] == step]
 
     def load(self) -> None:
-        """Read what a killed sweep left, up to its last whole line. Raises DamagedRunError for anything else."""
+        """Read what a killed sweep left, up to its last whole line.
+
+        Raises DamagedRunError for anything else.
+        """
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            raise DamagedRunError(f"has no journal: {error.strerror}", document=self.run_id) from error
+            raise DamagedRunError(
+                f"has no journal: {error.strerror}", document=self.run_id
+            ) from error
         self._length = data.rfind(b"\n") + 1
         for number, line in enumerate(data[: self._length].splitlines(), start=1):
             try:
                 self.steps.append({"step": None, **json.loads(line)})
             except (ValueError, TypeError) as error:
                 message = f"is not a step of a journal: {error}"
-                raise DamagedRunError(message, document=self.run_id, place=f"line {number}") from error
+                raise DamagedRunError(
+                    message, document=self.run_id, place=f"line {number}"
+                ) from error
 
     def append(self, step: str, **values: Any) -> None:
-        """Append a step and bring it to disk. Raises DamagedRunError; half a step on a full disk is removed again."""
+        """Append a step and bring it to disk.
+
+        Raises DamagedRunError; half a step on a full disk is removed again.
+        """
         line = json.dumps({"step": step, **values}, allow_nan=False).encode() + b"\n"
         try:
             self._write(line)
         except OSError as error:
-            message = f"{len(self.steps)} steps are kept, the next cannot be written: {error.strerror}"
+            message = (
+                f"{len(self.steps)} steps are kept, the next cannot be written: {error.strerror}"
+            )
             raise DamagedRunError(message, document=self.run_id, place=str(self.folder)) from error
         self._length += len(line)
         self.steps.append(json.loads(line))
 
     def _write(self, line: bytes) -> None:
-        """Write after the last whole line, over what a kill may have left there, or leave the file at that length."""
+        """Write after the last whole line, over what a kill may have left there, or leave the file
+        at that length.
+        """
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             os.ftruncate(descriptor, self._length)
@@ -98,15 +112,22 @@ class Journal:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes from going on with this run. Raises DamagedRunError when one does."""
+        """Keep other processes from going on with this run.
+
+        Raises DamagedRunError when one does.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.folder / LOCK, timeout=0)
             lock.acquire()
         except Timeout as error:
-            raise DamagedRunError("another process is measuring it", document=self.run_id) from error
+            raise DamagedRunError(
+                "another process is measuring it", document=self.run_id
+            ) from error
         except OSError as error:
-            raise DamagedRunError(f"cannot be written: {error.strerror}", document=self.run_id) from error
+            raise DamagedRunError(
+                f"cannot be written: {error.strerror}", document=self.run_id
+            ) from error
         try:
             yield
         finally:
@@ -115,7 +136,10 @@ class Journal:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def _is_empty(self) -> bool:
-        """Report whether nothing was written. A journal that cannot be read is damaged, not empty: it is kept."""
+        """Report whether nothing was written.
+
+        A journal that cannot be read is damaged, not empty: it is kept.
+        """
         try:
             return not self.steps and self.path.stat().st_size == 0
         except FileNotFoundError:
@@ -124,7 +148,10 @@ class Journal:
             return False
 
     def publish(self, files: Mapping[str, bytes]) -> Path:
-        """Publish the files as the finished run, then drop the journal. Raises DamagedRunError, and keeps it then."""
+        """Publish the files as the finished run, then drop the journal.
+
+        Raises DamagedRunError, and keeps it then.
+        """
         target = self.out / self.run_id
         try:
             write_folder(target, files, self.folder / PART)
@@ -136,7 +163,9 @@ class Journal:
 
 def list_unfinished(out: Path) -> list[str]:
     """Return the ids of unfinished runs, the latest last; remove what a finished one left behind."""
-    run_ids = sorted(path.name.removesuffix(UNFINISHED) for path in out.glob(f"*{UNFINISHED}") if path.is_dir())
+    run_ids = sorted(
+        path.name.removesuffix(UNFINISHED) for path in out.glob(f"*{UNFINISHED}") if path.is_dir()
+    )
     for run_id in run_ids:
         if (out / run_id).is_dir():
             shutil.rmtree(out / f"{run_id}{UNFINISHED}", ignore_errors=True)
@@ -144,18 +173,41 @@ def list_unfinished(out: Path) -> list[str]:
 
 
 READER, POINTS_READER = "sweep-record", "sweep-points"
-POINTS_TABLE, SEQUENCES_TABLE = "sweep_points", "sweep_sequence_points"  # the latter with the variant of a text model
+POINTS_TABLE, SEQUENCES_TABLE = (
+    "sweep_points",
+    "sweep_sequence_points",
+)  # the latter with the variant of a text model
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
 ITEM, TEXT_ITEM = "image", "sequence"
 LICENCE = "CC-BY-4.0"
-NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."  # kept: text of sidecars
+NOTE = (  # kept: text of sidecars
+    "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."
+)
 COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
 MIN_COSINE = 0.99
 UNSETTLED = "did not settle in {runs} warm-up runs"
-ESTIMATED = tuple(column.name for column in fields(Estimate) if column.name not in ("power_w", "suspect"))
+ESTIMATED = tuple(
+    column.name for column in fields(Estimate) if column.name not in ("power_w", "suspect")
+)
 MEASURED = (
-    *("interval_confidence", "latency_p90_ms", "latency_p99_ms", "rounds", "blocks", "iterations", "disturbed_blocks"),
-    *("preprocess_ms", "infer_ms", "retrieve_ms", "first_run_ms", "warm_up_runs", "load_s", "compile_s"),
+    *(
+        "interval_confidence",
+        "latency_p90_ms",
+        "latency_p99_ms",
+        "rounds",
+        "blocks",
+        "iterations",
+        "disturbed_blocks",
+    ),
+    *(
+        "preprocess_ms",
+        "infer_ms",
+        "retrieve_ms",
+        "first_run_ms",
+        "warm_up_runs",
+        "load_s",
+        "compile_s",
+    ),
 )  # columns that a prediction leaves blank
 
 Point = dict[str, Any]
@@ -163,7 +215,10 @@ Point = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """Everything that the journal holds of a run. `events` are notes on what happened, such as an interruption."""
+    """Everything that the journal holds of a run.
+
+    `events` are notes on what happened, such as an interruption.
+    """
 
     run_id: str
     task: SweepTask
@@ -175,11 +230,17 @@ class RunData:
 
     @property
     def origin(self) -> str:
-        return self.task.device.kind if self.task.device.kind in ("emulated", "simulated") else "measured"
+        return (
+            self.task.device.kind
+            if self.task.device.kind in ("emulated", "simulated")
+            else "measured"
+        )
 
     @property
     def best_probe_ms(self) -> float | None:
-        """Return the best probe of this run and of those before it on this machine; None where time is calculated."""
+        """Return the best probe of this run and of those before it on this machine; None where time
+        is calculated.
+        """
         known = self.opened["best_probe_ms"]
         probes = [probe for block in self.blocks for probe in block.probe_ms or ()]
         return min([*probes, *([] if known is None else [known])], default=None)
@@ -194,11 +255,15 @@ def build_points(run: RunData) -> list[Point]:
     points = []
     for ready in run.ready:
         blocks = [block for block in run.blocks if block.batch_size == ready["batch_size"]]
-        points.append(_build_point(run, ready, estimate(blocks, best_probe_ms=run.best_probe_ms), blocks))
+        points.append(
+            _build_point(run, ready, estimate(blocks, best_probe_ms=run.best_probe_ms), blocks)
+        )
     return sorted(points, key=lambda point: int(point["batch_size"]))
 
 
-def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: Sequence[Block]) -> Point:
+def _build_point(
+    run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: Sequence[Block]
+) -> Point:
     facts, opened, device, plan = run.opened["facts"], run.opened, run.task.device, run.task.plan
     power, length = opened["power"], opened["model"].get("sequence_length")
     unread = next((block.power_reason for block in blocks if block.power_reason), None)
@@ -222,7 +287,11 @@ def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: 
         "backend": device.backend,
         **{name: facts[name] for name in ("backend_version", "provider", "threads", "load_s")},
         "device": device.name,
-        "pipeline": "overlap" if plan.overlap and not load_backend(device.backend).TRAITS.virtual else "serial",
+        "pipeline": (
+            "overlap"
+            if plan.overlap and not load_backend(device.backend).TRAITS.virtual
+            else "serial"
+        ),
         "preprocessing": opened["preprocessing"],
         "model_precision": opened["model"].get("precision"),
         "weights": opened["model"]["weights"],
@@ -236,7 +305,11 @@ def _build_point(run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: 
         point["power_reason"] = power["description"] if power["scope"] is None else unread
     if run.origin == "emulated":  # a prediction has its own band and no rounds that could differ
         predicted = ready["predicted"]
-        point |= {**dict.fromkeys(MEASURED), **predicted, "suspect": [*predicted["suspect"], *_list_doubts(ready)]}
+        point |= {
+            **dict.fromkeys(MEASURED),
+            **predicted,
+            "suspect": [*predicted["suspect"], *_list_doubts(ready)],
+        }
     point["efficiency"] = point["throughput"] / point["power_w"] if point["power_w"] else None
     point["suspect"] = "; ".join(point["suspect"]) or None
     return point
@@ -254,7 +327,10 @@ def _list_doubts(ready: Mapping[str, Any]) -> list[str]:
 def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
     """Return every file of the finished run by name, sidecars last."""
     table_name = SEQUENCES_TABLE if run.opened["model"].get("sequence_length") else POINTS_TABLE
-    table_text, columns = io.StringIO(), load_vocabulary().header_of(POINTS_READER, table_name).names
+    table_text, columns = (
+        io.StringIO(),
+        load_vocabulary().header_of(POINTS_READER, table_name).names,
+    )
     writer = csv.DictWriter(table_text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(points)
@@ -264,9 +340,13 @@ def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
         "blocks.jsonl": b"".join(_format_block(block) for block in run.blocks),
         "stamps.parquet": _format_stamps(run.blocks),
     }
-    attachments = {name: hashlib.sha256(files[name]).hexdigest() for name in ("blocks.jsonl", "stamps.parquet")}
+    attachments = {
+        name: hashlib.sha256(files[name]).hexdigest() for name in ("blocks.jsonl", "stamps.parquet")
+    }
     record = _build_sidecar(run, "", READER, files["record.json"], "runs", 1)
-    table = _build_sidecar(run, "-points", POINTS_READER, files["points.csv"], table_name, len(points))
+    table = _build_sidecar(
+        run, "-points", POINTS_READER, files["points.csv"], table_name, len(points)
+    )
     files["record.json.toml"] = tomli_w.dumps(record).encode()
     files["points.csv.toml"] = tomli_w.dumps({**table, "attachments": attachments}).encode()
     return files
@@ -294,9 +374,14 @@ def _format_record(run: RunData) -> bytes:
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-def _build_sidecar(run: RunData, suffix: str, reader: str, data: bytes, table: str, rows: int) -> dict[str, Any]:
+def _build_sidecar(
+    run: RunData, suffix: str, reader: str, data: bytes, table: str, rows: int
+) -> dict[str, Any]:
     day = date.fromisoformat(run.opened["started_at"][:10])
-    what = f"{run.opened['model']['name']} on {run.opened['facts']['platform']}, {run.task.device.backend}"
+    what = (
+        f"{run.opened['model']['name']} on {run.opened['facts']['platform']},"
+        f" {run.task.device.backend}"
+    )
     return {
         "document_id": f"sweep-{run.run_id}{suffix}",
         "title": f"Sweep {run.run_id}: {what}" + (" (points)" if suffix else ""),
@@ -315,7 +400,11 @@ def _build_sidecar(run: RunData, suffix: str, reader: str, data: bytes, table: s
 def _format_block(block: Block) -> bytes:
     window = block.window
     line = {name: value for name, value in block.to_json().items() if name != "stamps"}
-    line |= {"window_ns": [window.start, window.end], "items": window.items, "throughput": window.throughput}
+    line |= {
+        "window_ns": [window.start, window.end],
+        "items": window.items,
+        "throughput": window.throughput,
+    }
     return json.dumps({**line, "iterations": block.iterations}, allow_nan=False).encode() + b"\n"
 
 
@@ -329,5 +418,10 @@ def _format_stamps(blocks: Sequence[Block]) -> bytes:
     names = ("block", "session", "iteration", *STAMPS)
     columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
     out = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays(columns, names=list(names)), out, compression="zstd", write_page_checksum=True)
+    pq.write_table(
+        pa.Table.from_arrays(columns, names=list(names)),
+        out,
+        compression="zstd",
+        write_page_checksum=True,
+    )
     return out.getvalue()

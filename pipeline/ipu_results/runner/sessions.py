@@ -1,4 +1,6 @@
-"""What is observed around a block: a speed probe before and after, CPU load, power, other sweeps on the machine."""
+"""What is observed around a block: a speed probe before and after, CPU load, power, other sweeps on
+the machine.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Observer:
 
     @contextmanager
     def observe(self) -> Iterator[dict[str, Any]]:
-        """Observe the block that runs in the `with`; the observed fields of a `Block` are complete when it ends."""
+        """Observe the block that runs in the `with`; the observed fields of a `Block` are complete
+        when it ends.
+        """
         observation, before = dict[str, Any](power_reason=self.meter_reason), self._run_probe()
         usage = read_usage()
         if self.meter:
@@ -63,7 +67,10 @@ class Observer:
         others = self.concurrent.list_others()
         for run_id in sorted(set(others) - self._known):
             self._known.add(run_id)
-            self.warn(f"another sweep runs on this machine: {run_id}; blocks measured meanwhile are marked as suspect")
+            self.warn(
+                f"another sweep runs on this machine: {run_id}; blocks measured meanwhile are"
+                " marked as suspect"
+            )
         return len(others)
 
     def close(self) -> None:
@@ -98,7 +105,10 @@ class InProcess:
 
 
 class Subprocess:
-    """A session in a process of its own. Raises SessionLostError when that dies or does not reply."""
+    """A session in a process of its own.
+
+    Raises SessionLostError when that dies or does not reply.
+    """
 
     MODULE = "ipu_results.runner.worker"
 
@@ -117,7 +127,9 @@ class Subprocess:
             )
         except OSError as error:
             self._errors.close()
-            raise SessionLostError(f"cannot be started: {error.strerror}", document=python) from error
+            raise SessionLostError(
+                f"cannot be started: {error.strerror}", document=python
+            ) from error
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._reader = Thread(target=self._read_lines, daemon=True)
         self._reader.start()
@@ -135,7 +147,9 @@ class Subprocess:
     def send(self, method: str, **params: Any) -> None:
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps({"method": method, "params": params}).encode() + b"\n")
+            self._process.stdin.write(
+                json.dumps({"method": method, "params": params}).encode() + b"\n"
+            )
             self._process.stdin.flush()
         except OSError as error:
             raise self._describe_loss() from error
@@ -144,14 +158,18 @@ class Subprocess:
         try:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty as error:
-            raise SessionLostError(f"session {self._number} has not replied for {timeout_s:.0f} s") from error
+            raise SessionLostError(
+                f"session {self._number} has not replied for {timeout_s:.0f} s"
+            ) from error
         if not line.endswith(b"\n"):  # the end of the output, perhaps in the middle of a reply
             raise self._describe_loss()
         try:
             reply: Reply = json.loads(line)
         except ValueError as error:
             shown = line.decode(errors="replace").strip()[:100]
-            raise SessionLostError(f"session {self._number} sent an invalid reply: {shown!r}") from error
+            raise SessionLostError(
+                f"session {self._number} sent an invalid reply: {shown!r}"
+            ) from error
         return _raise_error(reply)
 
     def close(self) -> None:
@@ -176,7 +194,9 @@ class Subprocess:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()[-ERROR_LINES:]
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
-        text = f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"
+        text = (
+            f"the process of session {self._number} {how}{': ' if lines else ''}{' '.join(lines)}"
+        )
         return SessionLostError(text[:400])
 
 
@@ -195,7 +215,10 @@ def _raise_error(reply: Reply) -> Reply:
 
 @dataclass
 class SessionPool:
-    """All sessions of a sweep, which share each batch evenly. `overlap` prepares the images of streams ahead."""
+    """All sessions of a sweep, which share each batch evenly.
+
+    `overlap` prepares the images of streams ahead.
+    """
 
     transports: Sequence[SessionTransport]
     facts: SessionFacts
@@ -213,22 +236,30 @@ class SessionPool:
     def run_stream(self, seconds: float, min_batches: int) -> SessionStamps:
         """Run batch after batch on every session, started together."""
         timeout_s = REPLY_TIMEOUT_S + 10 * seconds
-        return self._run_block(timeout_s, seconds=seconds, min_batches=min_batches, overlap=self.overlap)
+        return self._run_block(
+            timeout_s, seconds=seconds, min_batches=min_batches, overlap=self.overlap
+        )
 
     def run_isolated(self, seconds: float, min_batches: int) -> SessionStamps:
         """Run one batch at a time: the next one begins when all sessions have finished theirs."""
         batches: list[SessionStamps] = []
         start = self._next_start()
         while len(batches) < min_batches or self._now() < start + seconds * NS:
-            batches.append(self._run_block(REPLY_TIMEOUT_S, seconds=0, min_batches=1, overlap=False))
-        return tuple(tuple(batch[session][0] for batch in batches) for session in range(len(self.transports)))
+            batches.append(
+                self._run_block(REPLY_TIMEOUT_S, seconds=0, min_batches=1, overlap=False)
+            )
+        return tuple(
+            tuple(batch[session][0] for batch in batches) for session in range(len(self.transports))
+        )
 
     def compute_outputs(self, batch: int) -> npt.NDArray[np.float32]:
         """Return the outputs for the first images, session by session."""
         count = batch // len(self.transports)
         with tempfile.TemporaryDirectory() as folder:
             files = [str(Path(folder) / f"{number}.npy") for number in range(len(self.transports))]
-            self._request_all("write_outputs", own_params=[{"count": count, "file": file} for file in files])
+            self._request_all(
+                "write_outputs", own_params=[{"count": count, "file": file} for file in files]
+            )
             return np.concatenate([np.load(file) for file in files])
 
     def close(self) -> None:
@@ -244,7 +275,9 @@ class SessionPool:
     def _run_block(self, timeout_s: float, **params: Any) -> SessionStamps:
         replies = self._request_all("run_block", timeout_s, at=self._next_start(), **params)
         self._clock = max(reply["clock"] for reply in replies)
-        return tuple(tuple((s[0], s[1], s[2], s[3], s[4]) for s in reply["stamps"]) for reply in replies)
+        return tuple(
+            tuple((s[0], s[1], s[2], s[3], s[4]) for s in reply["stamps"]) for reply in replies
+        )
 
     def _request_all(
         self,
@@ -253,8 +286,12 @@ class SessionPool:
         own_params: Sequence[Mapping[str, Any]] | None = None,
         **params: Any,
     ) -> list[Reply]:
-        """Send a request to every session, then receive all replies, so that no reply is left for the next request."""
-        for transport, own in zip(self.transports, own_params or [{}] * len(self.transports), strict=True):
+        """Send a request to every session, then receive all replies, so that no reply is left for
+        the next request.
+        """
+        for transport, own in zip(
+            self.transports, own_params or [{}] * len(self.transports), strict=True
+        ):
             transport.send(method, **params, **own)
         replies: list[Reply] = []
         failure: IpuResultsError | None = None

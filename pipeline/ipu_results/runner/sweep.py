@@ -1,4 +1,6 @@
-"""A sweep from its first step to a finished run: open, warm up and compare with fp32, measure in rounds, publish."""
+"""A sweep from its first step to a finished run: open, warm up and compare with fp32, measure in
+rounds, publish.
+"""
 
 from __future__ import annotations
 
@@ -35,21 +37,32 @@ from ipu_results.runner.workload import Workload, compare_outputs, prepare_workl
 SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
 MAX_WARM_SETS = 8
 VERSIONS = ("ipu-results", "numpy", "onnx", "onnxruntime", "openvino", "pillow", "psutil")
-SAME = ("environment", "versions", "model", "images", "facts")  # what a resumed sweep must share with its beginning
+SAME = (
+    "environment",
+    "versions",
+    "model",
+    "images",
+    "facts",
+)  # what a resumed sweep must share with its beginning
 LOOSE = ("load_average", "load_s", "compile_s")  # what may differ even so
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished run: its folder, and its points by the names of the columns of points.csv, with `run_id`."""
+    """A finished run: its folder, and its points by the names of the columns of points.csv, with
+    `run_id`.
+    """
 
     run_id: str
     folder: Path
     points: Sequence[dict[str, Any]]
 
 
-def run_sweep(config: SweepConfig, out: Path | str = RUNS, progress: Progress | None = None) -> list[SweepResult]:
-    """Sweep every device that the configuration selects, one after the other, and append the runs to `out`.
+def run_sweep(
+    config: SweepConfig, out: Path | str = RUNS, progress: Progress | None = None
+) -> list[SweepResult]:
+    """Sweep every device that the configuration selects, one after the other, and append the runs
+    to `out`.
 
     Raises RunnerError. Blocks measured so far are kept then: go on with `resume_sweep`.
     """
@@ -79,13 +92,19 @@ def resume_sweep(run_id: str | None, out: Path, progress: Progress | None = None
     with journal.lock():
         journal.load()
         if not journal.select("opened"):
-            raise DamagedRunError("was interrupted before anything was measured: delete its folder", document=run_id)
+            raise DamagedRunError(
+                "was interrupted before anything was measured: delete its folder", document=run_id
+            )
         try:
             sweep = _Sweep(
-                msgspec.convert(journal.select("opened")[0]["task"], SweepTask), journal, progress or Progress()
+                msgspec.convert(journal.select("opened")[0]["task"], SweepTask),
+                journal,
+                progress or Progress(),
             )
         except (KeyError, msgspec.ValidationError) as error:
-            raise DamagedRunError(f"its journal is not one of this version: {error!r}", document=run_id) from error
+            raise DamagedRunError(
+                f"its journal is not one of this version: {error!r}", document=run_id
+            ) from error
         return sweep.run()
 
 
@@ -108,16 +127,26 @@ class _Sweep:
         return sum(block.window.end - block.window.start for block in self.blocks) / NS
 
     def run(self) -> SweepResult:
-        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # sessions, meters and names must count alike
+        os.environ.setdefault(
+            "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
+        )  # sessions, meters and names must count alike
         task, device = self.task, self.task.device
         with ExitStack() as stack:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ipu-results-")))
             concurrent = stack.enter_context(announce_sweep(self.journal.run_id))
             if concurrent.reason:
-                self.progress.warn(f"other sweeps on this machine cannot be seen: {concurrent.reason}")
+                self.progress.warn(
+                    f"other sweeps on this machine cannot be seen: {concurrent.reason}"
+                )
             self.progress.stage("building the model and its inputs")
-            workload = prepare_workload(task, work) if load_backend(device.backend).TRAITS.computes else None
-            meter, reason = find_meter(device.kind, device.name, task.config.power_command, task.config.power_declared)
+            workload = (
+                prepare_workload(task, work)
+                if load_backend(device.backend).TRAITS.computes
+                else None
+            )
+            meter, reason = find_meter(
+                device.kind, device.name, task.config.power_command, task.config.power_declared
+            )
             observer = Observer(concurrent, meter, reason, self.progress.warn)
             stack.callback(observer.close)
             self.progress.stage(f"opening {self.plan.sessions} sessions on {device.description}")
@@ -131,7 +160,10 @@ class _Sweep:
                     self._exclude(batch, error)
             if not self.batch_s:
                 raise BackendError(self.journal.select("excluded")[0]["reason"], place=device.name)
-            done, number = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}, 0
+            done, number = (
+                {Visit(block.round, block.batch_size, block.kind) for block in self.blocks},
+                0,
+            )
             while self.plan.needs_round(self.spent_s, number):
                 for visit in self.plan.list_visits(number):
                     if visit not in done and visit.batch_size in self.batch_s:
@@ -156,10 +188,16 @@ class _Sweep:
         ]
         images = workload.images if workload else None
         python = task.config.python or sys.executable
-        return open_sessions(task.device.backend, specs, images, overlap=self.plan.overlap, python=python)
+        return open_sessions(
+            task.device.backend, specs, images, overlap=self.plan.overlap, python=python
+        )
 
-    def _record_opening(self, pool: SessionPool, workload: Workload | None, observer: Observer) -> None:
-        """Write the first step of the journal, or compare it: a resumed sweep must find all as it was."""
+    def _record_opening(
+        self, pool: SessionPool, workload: Workload | None, observer: Observer
+    ) -> None:
+        """Write the first step of the journal, or compare it: a resumed sweep must find all as it
+        was.
+        """
         opening = {
             "task": asdict(self.task),
             "started_at": _format_now(),
@@ -180,7 +218,9 @@ class _Sweep:
                 self.progress.warn(f"image left out: {line}")
             self.journal.append("opened", **opening)
         elif changes := _list_changes(self.journal.select("opened")[0], opening):
-            raise DamagedRunError(f"cannot be resumed here: {'; '.join(changes)}", document=self.journal.run_id)
+            raise DamagedRunError(
+                f"cannot be resumed here: {'; '.join(changes)}", document=self.journal.run_id
+            )
         else:
             self.journal.append("resumed", at=opening["started_at"], block=len(self.blocks))
 
@@ -195,17 +235,24 @@ class _Sweep:
         """Compile and warm up one batch size, and compare its outputs with fp32."""
         self.progress.stage(f"warming up batch {batch}")
         compile_s, predicted = pool.prepare(batch, "amortised")
-        if pool.batches_per_step > 1:  # a batch alone is another program: one that does not fit must show here
+        if (
+            pool.batches_per_step > 1
+        ):  # a batch alone is another program: one that does not fit must show here
             alone_s, _ = pool.prepare(batch, "isolated")
             pool.prepare(batch, "amortised")
             compile_s += alone_s
-        first = Block(0, 0, batch, "amortised", _format_now(), pool.run_stream(0.0, 1)).latencies_ms[0]
+        first = Block(
+            0, 0, batch, "amortised", _format_now(), pool.run_stream(0.0, 1)
+        ).latencies_ms[0]
         runs, settled = self._warm_up(pool, batch)
         first, runs = first / pool.batches_per_step, runs * pool.batches_per_step
         if any(step["batch_size"] == batch for step in self.journal.select("ready")):
             return
         cosine, top1 = (None, None)
-        if workload and (reference := workload.select_reference(batch, self.plan.sessions)) is not None:
+        if (
+            workload
+            and (reference := workload.select_reference(batch, self.plan.sessions)) is not None
+        ):
             cosine, top1 = compare_outputs(pool.compute_outputs(batch), reference)
         self.journal.append(
             "ready",
@@ -220,7 +267,9 @@ class _Sweep:
         )
 
     def _warm_up(self, pool: SessionPool, batch: int) -> tuple[int, bool]:
-        """Run until the medians of two sets in turn agree; return the number of runs and whether they did."""
+        """Run until the medians of two sets in turn agree; return the number of runs and whether
+        they did.
+        """
         before = None
         for sets in range(1, MAX_WARM_SETS + 1):
             stamps = pool.run_stream(0.0, self.plan.warm_runs)
@@ -245,14 +294,21 @@ class _Sweep:
             stamps = run(seconds, self.plan.iterations)
         number = len(self.blocks)
         steps = {"batches_per_step": pool.batches_per_step, **observation}
-        block = Block(number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **steps)
+        block = Block(
+            number, visit.round, visit.batch_size, visit.kind, started_at, stamps, **steps
+        )
         self.journal.append("block", block=block.to_json())
         self.blocks.append(block)
 
     def _estimate_rest(self) -> tuple[int, float]:
         """Estimate the blocks in all and the seconds left."""
         round_s = self.plan.estimate_round_s(self.batch_s)
-        rounds = int(min(max(self.plan.least_rounds, -(-self.plan.budget_s // round_s)), self.plan.most_rounds))
+        rounds = int(
+            min(
+                max(self.plan.least_rounds, -(-self.plan.budget_s // round_s)),
+                self.plan.most_rounds,
+            )
+        )
         visits = [visit for number in range(rounds) for visit in self.plan.list_visits(number)]
         total = sum(visit.batch_size in self.batch_s for visit in visits)
         left = max(0, total - len(self.blocks))
@@ -260,15 +316,24 @@ class _Sweep:
 
     def _publish(self) -> SweepResult:
         select = self.journal.select
-        events = [f"batch {step['batch_size']} left out: {step['reason']}" for step in select("excluded")]
-        events += [f"interrupted; resumed before block {step['block']} at {step['at']}" for step in select("resumed")]
+        events = [
+            f"batch {step['batch_size']} left out: {step['reason']}" for step in select("excluded")
+        ]
+        events += [
+            f"interrupted; resumed before block {step['block']} at {step['at']}"
+            for step in select("resumed")
+        ]
         opened, ready = select("opened")[0], select("ready")
-        run = RunData(self.journal.run_id, self.task, opened, ready, self.blocks, _format_now(), tuple(events))
+        run = RunData(
+            self.journal.run_id, self.task, opened, ready, self.blocks, _format_now(), tuple(events)
+        )
         points = build_points(run)
         if run.best_probe_ms is not None:
             save_best_probe(run.best_probe_ms)
         folder = self.journal.publish(build_files(run, points))
-        return SweepResult(run.run_id, folder, [{"run_id": run.run_id, **point} for point in points])
+        return SweepResult(
+            run.run_id, folder, [{"run_id": run.run_id, **point} for point in points]
+        )
 
 
 def _describe_model(workload: Workload | None) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""One session in a process of its own, controlled by lines of JSON: `python -m ipu_results.runner.worker`.
+"""One session in a process of its own, controlled by lines of JSON: `python -m
+ipu_results.runner.worker`.
 
-A request is `{"method": ..., "params": {...}}`. Replies go to the standard output that the process was started with.
-Whatever a library prints goes to standard error, and its standard input is empty. Runs under Python 3.8.
+A request is `{"method": ..., "params": {...}}`. Replies go to the standard output that the process
+was started with. Whatever a library prints goes to standard error, and its standard input is empty.
+Runs under Python 3.8.
 """
 
 from __future__ import annotations
@@ -20,13 +22,18 @@ if TYPE_CHECKING:
 
     from ipu_results.runner.backends import Session
 
-    Feed = Callable[[], tuple[Any, int, int, int]]  # a batch, and the moments when it was requested, loaded and ready
+    Feed = Callable[
+        [], tuple[Any, int, int, int]
+    ]  # a batch, and the moments when it was requested, loaded and ready
 
 AHEAD = 3  # batches that are made before they are requested
 
 
 class WorkerServer:
-    """The session of this process. Each public method serves a request, and what it returns is the reply."""
+    """The session of this process.
+
+    Each public method serves a request, and what it returns is the reply.
+    """
 
     def __init__(self) -> None:
         self.session: Any = None
@@ -35,32 +42,52 @@ class WorkerServer:
 
     def probe(self, backend: str) -> dict[str, Any]:
         """List the devices of a backend, seen from this process."""
-        from ipu_results.runner.backends import load_backend  # noqa: PLC0415 (PopART is imported before all else)
+        from ipu_results.runner.backends import (  # noqa: PLC0415 (PopART is imported before all else)
+            load_backend,
+        )
 
         return {"devices": [vars(device) for device in load_backend(backend).probe()]}
 
-    def open(self, backend: str, spec: dict[str, Any], images: dict[str, Any] | None) -> dict[str, Any]:
-        """Open the session. `images` are the arguments of its stream but for type and size of a batch."""
+    def open(
+        self, backend: str, spec: dict[str, Any], images: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        """Open the session.
+
+        `images` are the arguments of its stream but for type and size of a batch.
+        """
         from ipu_results.runner.backends import SessionSpec, load_backend  # noqa: PLC0415
 
         micro_batches = tuple(spec["micro_batches"])
-        self.session = load_backend(backend).open(SessionSpec(**{**spec, "micro_batches": micro_batches}))
+        self.session = load_backend(backend).open(
+            SessionSpec(**{**spec, "micro_batches": micro_batches})
+        )
         self.images = images
-        return {"facts": vars(self.session.facts), "virtual": self.session.virtual, "clock": self.session.clock()}
+        return {
+            "facts": vars(self.session.facts),
+            "virtual": self.session.virtual,
+            "clock": self.session.clock(),
+        }
 
     def prepare(self, micro_batch: int, kind: str) -> dict[str, Any]:
-        """Make ready for batches of this size; reply with the seconds that took and what is predicted for it."""
+        """Make ready for batches of this size; reply with the seconds that took and what is
+        predicted for it.
+        """
         start = self.session.clock()
         self.session.prepare(micro_batch, kind)
         self.micro_batch = micro_batch * self.session.batches_per_step
         seconds = (self.session.clock() - start) / 1e9
-        return {"seconds": seconds, "predicted": self.session.predict_point(), "steps": self.session.batches_per_step}
+        return {
+            "seconds": seconds,
+            "predicted": self.session.predict_point(),
+            "steps": self.session.batches_per_step,
+        }
 
     def run_block(self, at: int, seconds: float, min_batches: int, overlap: bool) -> dict[str, Any]:
-        """Run batches from the moment `at` for at least this time and this number of batches; reply with their stamps.
+        """Run batches from the moment `at` for at least this time and this number of batches; reply
+        with their stamps.
 
-        In overlap one batch goes before them without a stamp. After it the images are as far ahead as they stay, so
-        that no work is left out which was done before the block began.
+        In overlap one batch goes before them without a stamp. After it the images are as far ahead
+        as they stay, so that no work is left out which was done before the block began.
         """
         stream = self._open_stream()
         with open_feed(self.session, stream, overlap) as feed:
@@ -87,7 +114,9 @@ class WorkerServer:
         return {}
 
     def _open_stream(self, always: bool = False) -> Any:
-        """Return the session's images or sequences from the first one on, or None where nothing is computed."""
+        """Return the session's images or sequences from the first one on, or None where nothing is
+        computed.
+        """
         if self.images is None or (self.session.virtual and not always):
             return None
         shape = {"dtype": self.session.dtype, "micro_batch": self.micro_batch}
@@ -101,11 +130,14 @@ class WorkerServer:
         return ImageStream(**place, **shape)
 
 
-def run_batches(session: Session, feed: Feed, until: int, min_batches: int) -> list[tuple[int, ...]]:
-    """Run batch after batch until a moment has come, at least `min_batches`, and return five stamps of each.
+def run_batches(
+    session: Session, feed: Feed, until: int, min_batches: int
+) -> list[tuple[int, ...]]:
+    """Run batch after batch until a moment has come, at least `min_batches`, and return five stamps
+    of each.
 
-    Stamps are start, loaded, pre-processed, inferred and retrieved, in ns of the session's clock. At the last one the
-    outputs are back on the host.
+    Stamps are start, loaded, pre-processed, inferred and retrieved, in ns of the session's clock.
+    At the last one the outputs are back on the host.
     """
     clock, run = session.clock, session.run
     stamps: list[tuple[int, ...]] = []
@@ -130,8 +162,9 @@ def read_classes(outputs: Any) -> Any:
 def open_feed(session: Session, stream: Any, overlap: bool) -> Iterator[Feed]:
     """Yield a function that returns the next batch and its first three stamps.
 
-    Batches are made when they are requested, or ahead of time in a thread (`overlap`): then the time that the session
-    waits for one counts as pre-processing. A session whose time is calculated has no stream and gets no images.
+    Batches are made when they are requested, or ahead of time in a thread (`overlap`): then the
+    time that the session waits for one counts as pre-processing. A session whose time is calculated
+    has no stream and gets no images.
     """
     clock = session.clock
 
@@ -182,14 +215,21 @@ def _prefetch(stream: Any) -> Iterator[Callable[[], Any]]:
 
 
 def serve_request(server: WorkerServer, request: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply to a request; an error by its class and text, so that the other side can raise it again."""
+    """Return the reply to a request; an error by its class and text, so that the other side can
+    raise it again.
+    """
     try:
         reply: dict[str, Any] = getattr(server, request["method"])(**request["params"])
         return reply
     except Exception as error:
         message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
         place = {name: getattr(error, name, None) for name in ("document", "place")}
-        return {"error": type(error).__name__, "message": message, **place, "traceback": traceback.format_exc()}
+        return {
+            "error": type(error).__name__,
+            "message": message,
+            **place,
+            "traceback": traceback.format_exc(),
+        }
 
 
 def main() -> None:

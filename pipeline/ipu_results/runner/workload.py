@@ -1,4 +1,6 @@
-"""What a sweep runs: the model in the requested precision, its inputs, and the outputs that fp32 computes for them."""
+"""What a sweep runs: the model in the requested precision, its inputs, and the outputs that fp32
+computes for them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,14 @@ from ipu_results.runner.inputs import (
     hash_sequences,
     save_sequences,
 )
-from ipu_results.runner.models import Feeds, PreparedModel, fix_batch_size, name_inputs, open_cpu_session, prepare_model
+from ipu_results.runner.models import (
+    Feeds,
+    PreparedModel,
+    fix_batch_size,
+    name_inputs,
+    open_cpu_session,
+    prepare_model,
+)
 
 Array = npt.NDArray[Any]
 Inputs = tuple[Mapping[str, Any], Array | Feeds, Mapping[str, Any], str]
@@ -41,9 +50,9 @@ TOKENS = "seeded tokens, {length} a sequence, no padding"
 class Workload:
     """The prepared model and inputs of a sweep.
 
-    `images` are arguments of `ImageStream`, or of `SequenceStream` for text. `reference` are fp32 outputs for the first
-    of them, None where the model's own file is not fp32. `metadata` describes them in the record; `excluded` says which
-    are not used, and why.
+    `images` are arguments of `ImageStream`, or of `SequenceStream` for text. `reference` are fp32
+    outputs for the first of them, None where the model's own file is not fp32. `metadata` describes
+    them in the record; `excluded` says which are not used, and why.
     """
 
     model: PreparedModel
@@ -55,15 +64,24 @@ class Workload:
     preprocessing: str = ""
 
     def select_reference(self, batch: int, sessions: int) -> Array | None:
-        """Return the reference outputs in the order in which the sessions share the items of their first batch."""
+        """Return the reference outputs in the order in which the sessions share the items of their
+        first batch.
+        """
         if self.reference is None:
             return None
-        order = [session + turn * sessions for session in range(sessions) for turn in range(batch // sessions)]
+        order = [
+            session + turn * sessions
+            for session in range(sessions)
+            for turn in range(batch // sessions)
+        ]
         return np.asarray(self.reference[[number % len(self.reference) for number in order]])
 
 
 def prepare_workload(task: SweepTask, work: Path) -> Workload:
-    """Write the model and its inputs into the folder `work`. Raises RunnerError or ModelError naming the file."""
+    """Write the model and its inputs into the folder `work`.
+
+    Raises RunnerError or ModelError naming the file.
+    """
     config, length = task.config, task.config.sequence_length
     plain = prepare_model(config.model, None, work, None, length)
     prepare = _prepare_sequences if plain.text_inputs else _prepare_images
@@ -71,12 +89,24 @@ def prepare_workload(task: SweepTask, work: Path) -> Workload:
     traits, options = load_backend(task.device.backend).TRAITS, dict(config.options)
     if traits.static:  # it compiles fixed shapes: a file for each
         sizes = [batch // task.plan.sessions for batch in task.plan.batch_sizes]
-        options["static_models"] = {str(size): str(fix_batch_size(plain, size, work)) for size in sizes}
+        options["static_models"] = {
+            str(size): str(fix_batch_size(plain, size, work)) for size in sizes
+        }
     unchanged = config.precision in (None, plain.precision) or traits.converts
-    model = plain if unchanged else prepare_model(config.model, config.precision, work, first, length)
+    model = (
+        plain if unchanged else prepare_model(config.model, config.precision, work, first, length)
+    )
     model = model if config.network is None else replace(model, name=config.network)
     reference = compute_reference(plain.path, first) if plain.precision == "fp32" else None
-    return Workload(model, arguments, reference, metadata, tuple(metadata.get("left_out", ())), options, preprocessing)
+    return Workload(
+        model,
+        arguments,
+        reference,
+        metadata,
+        tuple(metadata.get("left_out", ())),
+        options,
+        preprocessing,
+    )
 
 
 def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> Inputs:
@@ -93,17 +123,27 @@ def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> Inputs
     count = min(len(names), max(batch_sizes))
     stream = ImageStream(folder, names, model.height, model.width, micro_batch=count)
     size = {"height": model.height, "width": model.width}
-    metadata = {"source": source, "count": len(names), "sha256": hash_images(folder, names), "left_out": excluded}
+    metadata = {
+        "source": source,
+        "count": len(names),
+        "sha256": hash_images(folder, names),
+        "left_out": excluded,
+    }
     arguments = {"folder": str(folder.resolve()), "names": names, **size}
     return arguments, stream.prepare(stream.load()), metadata, PREPROCESSING.format(**size)
 
 
 def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> Inputs:
-    """Generate full sequences. Raises RunnerError for a folder of images, and for a backend that takes images only."""
+    """Generate full sequences.
+
+    Raises RunnerError for a folder of images, and for a backend that takes images only.
+    """
     if task.config.images is not None:
         raise RunnerError("takes text: --images is for image models", document=task.config.model)
     if load_backend(task.device.backend).TRAITS.images_only:
-        message = f"takes text, which {task.device.backend} does not run here: choose another --backend"
+        message = (
+            f"takes text, which {task.device.backend} does not run here: choose another --backend"
+        )
         raise RunnerError(message, document=task.config.model)
     arrays = generate_sequences(model.text_inputs, max(GENERATED, *task.plan.batch_sizes), SEED)
     arguments = save_sequences(work / "sequences.npz", arrays)
@@ -115,11 +155,17 @@ def _prepare_sequences(task: SweepTask, model: PreparedModel, work: Path) -> Inp
         "sequence_length": model.sequence_length,
         "inputs": {own.name: own.role for own in model.text_inputs},
     }
-    return arguments, stream.prepare(stream.load()), metadata, TOKENS.format(length=model.sequence_length)
+    return (
+        arguments,
+        stream.prepare(stream.load()),
+        metadata,
+        TOKENS.format(length=model.sequence_length),
+    )
 
 
 def compute_reference(path: Path, batch: Array | Feeds) -> npt.NDArray[np.float32]:
-    """Run images (n, 3, height, width), or sequences by input, through an fp32 model by ONNX Runtime on the CPU.
+    """Run images (n, 3, height, width), or sequences by input, through an fp32 model by ONNX
+    Runtime on the CPU.
 
     Return the values of its first output, (n, outputs).
     """
@@ -132,10 +178,11 @@ def compute_reference(path: Path, batch: Array | Feeds) -> npt.NDArray[np.float3
 
 
 def compare_outputs(outputs: Array, reference: Array) -> tuple[float | None, float]:
-    """Return the smallest cosine of an item's outputs with the reference, and the share of items of equal top-1.
+    """Return the smallest cosine of an item's outputs with the reference, and the share of items of
+    equal top-1.
 
-    Outputs are (items, outputs). The cosine is None where it is undefined: another shape, no item, a row of zeros,
-    NaN or infinity. Rows with NaN or infinity agree with nothing.
+    Outputs are (items, outputs). The cosine is None where it is undefined: another shape, no item,
+    a row of zeros, NaN or infinity. Rows with NaN or infinity agree with nothing.
     """
     if outputs.shape != reference.shape or not outputs.size:
         return None, 0.0

@@ -1,4 +1,6 @@
-"""The schema: every table, view and column is defined once, as data, and everything else is generated from that."""
+"""The schema: every table, view and column is defined once, as data, and everything else is
+generated from that.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,12 @@ READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 class Column:
     """One column: its type, its meaning and the values it accepts.
 
-    `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and `pattern` restrict a
-    text. `references` is the `table.column` that must hold the value. `figure` marks a result's own figures: a row
-    needs at least one of them. `change_level` is the part of the version that a release must raise if values of
-    existing rows changed in this column. A derived column names its inputs, as `table.column` or a column of its own
-    table: it is null without each of `derived_from`, and uses those of `derived_with` where they are known.
+    `low` and `high` are inclusive bounds of a number, `above` is an exclusive one. `choices` and
+    `pattern` restrict a text. `references` is the `table.column` that must hold the value. `figure`
+    marks a result's own figures: a row needs at least one of them. `change_level` is the part of
+    the version that a release must raise if values of existing rows changed in this column. A
+    derived column names its inputs, as `table.column` or a column of its own table: it is null
+    without each of `derived_from`, and uses those of `derived_with` where they are known.
     """
 
     name: str
@@ -58,7 +61,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One published table. No two rows share the values of the `key` columns. `label` names a row to a reader."""
+    """One published table.
+
+    No two rows share the values of the `key` columns. `label` names a row to a reader.
+    """
 
     name: str
     description: str
@@ -80,7 +86,9 @@ class Table:
 
     def without_derived(self) -> Table:
         """Return the table as the sources fill it."""
-        return replace(self, columns=tuple(column for column in self.columns if not column.is_derived))
+        return replace(
+            self, columns=tuple(column for column in self.columns if not column.is_derived)
+        )
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the values that a text column accepts."""
@@ -89,10 +97,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One published view, or a table macro where it has `parameters`: their names with defaults in SQL.
+    """One published view, or a table macro where it has `parameters`: their names with defaults in
+    SQL.
 
-    Its rows are written to files sorted by the columns of `order`, of which no two rows share the values, else by all
-    columns. `no_files` is the reason why a view is not written to files.
+    Its rows are written to files sorted by the columns of `order`, of which no two rows share the
+    values, else by all columns. `no_files` is the reason why a view is not written to files.
     """
 
     name: str
@@ -122,7 +131,9 @@ class View:
         return self.select_rows(self.source)
 
     def select_rows(self, source: str) -> str:
-        """Return the SELECT statement for the rows of `source`, the view or a call of it, in the order of its files."""
+        """Return the SELECT statement for the rows of `source`, the view or a call of it, in the
+        order of its files.
+        """
         columns = ", ".join(column.name for column in self.columns)
         return f"SELECT {columns} FROM {source} ORDER BY {', '.join(self.order) or 'ALL'}"
 
@@ -134,9 +145,11 @@ class View:
 
 
 def load_column(entry: Mapping[str, Any]) -> Column:
-    """Build a column from its TOML entry; numbers are bounded by LIMITS unless the entry says otherwise.
+    """Build a column from its TOML entry; numbers are bounded by LIMITS unless the entry says
+    otherwise.
 
-    `choices_of`, such as `precisions.bits`, makes the names of a part of the vocabulary the choices.
+    `choices_of`, such as `precisions.bits`, makes the names of a part of the vocabulary the
+    choices.
     """
     values = {**LIMITS.get(entry["type"], {}), **entry}
     kind = values.pop("type")
@@ -145,8 +158,12 @@ def load_column(entry: Mapping[str, Any]) -> Column:
         file, _, part = values.pop("choices_of").partition(".")
         choices = load_schema_file(f"vocabulary/{file}.toml")[part]
     if "derived_from" in values or "derived_with" in values:
-        values.setdefault("change_level", "minor")  # a rule or a list of the vocabulary changes it, not a source
-    values |= {name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values}
+        values.setdefault(
+            "change_level", "minor"
+        )  # a rule or a list of the vocabulary changes it, not a source
+    values |= {
+        name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values
+    }
     return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
 
 
@@ -154,7 +171,9 @@ def load_table(name: str) -> Table:
     """Load `schema/tables/<name>.toml`."""
     entry = _load(SCHEMA / "tables" / f"{name}.toml")
     columns = tuple(_qualify_inputs(load_column(column), name) for column in entry["columns"])
-    return Table(name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ())))
+    return Table(
+        name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ()))
+    )
 
 
 def _qualify_inputs(column: Column, table: str) -> Column:
@@ -171,8 +190,8 @@ def _qualify_inputs(column: Column, table: str) -> Column:
 def load_view(name: str, known: Mapping[str, Column]) -> View:
     """Load `schema/views/<name>.toml`.
 
-    A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note` on the
-    description), or an entry of its own; `table.*` stands for all columns of a table.
+    A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note`
+    on the description), or an entry of its own; `table.*` stands for all columns of a table.
     """
     entry = _load(SCHEMA / "views" / f"{name}.toml")
     columns = tuple(column for named in entry["columns"] for column in _view_columns(named, known))
@@ -183,7 +202,11 @@ def load_view(name: str, known: Mapping[str, Column]) -> View:
 def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
     if isinstance(entry, str):
         every = entry.removesuffix("*")
-        return [known[entry]] if every == entry else [known[name] for name in known if name.startswith(every)]
+        return (
+            [known[entry]]
+            if every == entry
+            else [known[name] for name in known if name.startswith(every)]
+        )
     if "like" not in entry:
         return [load_column(entry)]
     column = known[entry["like"]]
@@ -228,7 +251,9 @@ SQL: dict[Kind, str] = {
 
 
 def fill_rules(sql: str) -> str:
-    """Return a statement with values of schema/comparison.toml in the place of their names in braces."""
+    """Return a statement with values of schema/comparison.toml in the place of their names in
+    braces.
+    """
     for name, value in _load_rules().items():
         sql = sql.replace(f"{{{name}}}", value)
     return sql
@@ -238,12 +263,19 @@ def fill_rules(sql: str) -> str:
 def _load_rules() -> dict[str, str]:
     rules = load_schema_file("comparison.toml")
     families = ", ".join(map(quote, rules["machines"]["ipu_families"]))
-    return {**rules["variant"], "max_batch_factor": f"{rules['run']['max_batch_factor']:g}", "ipu_families": families}
+    return {
+        **rules["variant"],
+        "max_batch_factor": f"{rules['run']['max_batch_factor']:g}",
+        "ipu_families": families,
+    }
 
 
 def sql_table(table: Table) -> list[str]:
     """Return the DuckDB statements that create the table with its keys and comments."""
-    lines = [f"{column.name} {SQL[column.kind]}{' NOT NULL' if column.required else ''}" for column in table.columns]
+    lines = [
+        f"{column.name} {SQL[column.kind]}{' NOT NULL' if column.required else ''}"
+        for column in table.columns
+    ]
     lines.append(f"PRIMARY KEY ({', '.join(table.key)})")
     lines += [
         f"FOREIGN KEY ({column.name}) REFERENCES {target} ({key})"
@@ -253,7 +285,8 @@ def sql_table(table: Table) -> list[str]:
     ]
     comments = [f"COMMENT ON TABLE {table.name} IS {quote(table.description)}"]
     comments += [
-        f"COMMENT ON COLUMN {table.name}.{column.name} IS {quote(describe_column(column))}" for column in table.columns
+        f"COMMENT ON COLUMN {table.name}.{column.name} IS {quote(describe_column(column))}"
+        for column in table.columns
     ]
     return [f"CREATE TABLE {table.name} (\n  " + ",\n  ".join(lines) + "\n)", *comments]
 
@@ -268,7 +301,8 @@ def sql_view(view: View) -> list[str]:
         ]
     comments = [f"COMMENT ON VIEW {view.name} IS {quote(view.description)}"]
     comments += [
-        f"COMMENT ON COLUMN {view.name}.{column.name} IS {quote(column.description)}" for column in view.columns
+        f"COMMENT ON COLUMN {view.name}.{column.name} IS {quote(column.description)}"
+        for column in view.columns
     ]
     return [f"CREATE VIEW {view.name} AS {view.sql}", *comments]
 
@@ -289,7 +323,9 @@ def format_description(description: str, unit: str | None) -> str:
 
 
 def dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
-    """Return the relation's rows of the table `columns`: one for itself, then one for each of its columns."""
+    """Return the relation's rows of the table `columns`: one for itself, then one for each of its
+    columns.
+    """
     kind = "table" if isinstance(relation, Table) else "macro" if relation.parameters else "view"
     return [
         _dictionary_row(relation.name, "", kind, None, relation.description, ()),
@@ -300,7 +336,9 @@ def dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
 def _column_rows(relation: str, columns: Iterable[Column]) -> Iterable[dict[str, str | None]]:
     for column in columns:
         inputs = (*column.derived_from, *column.derived_with)
-        yield _dictionary_row(relation, column.name, SQL[column.kind], column.unit, column.description, inputs)
+        yield _dictionary_row(
+            relation, column.name, SQL[column.kind], column.unit, column.description, inputs
+        )
 
 
 def _dictionary_row(

@@ -1,4 +1,6 @@
-"""Dense peaks and rated power of accelerators (`schema/vocabulary/accelerators.toml`), found by the name of a chip."""
+"""Dense peaks and rated power of accelerators (`schema/vocabulary/accelerators.toml`), found by the
+name of a chip.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ SOCKET = re.compile(r"(?<=sxm)\d")  # the generation of a socket: `SXM5` is `SXM
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """Dense peaks of one chip by type, in 10¹² operations per second, and its rated power, with their documents."""
+    """Dense peaks of one chip by type, in 10¹² operations per second, and its rated power, with
+    their documents.
+    """
 
     chip: str
     names: tuple[str, ...]
@@ -29,7 +33,10 @@ class Accelerator:
 def load_accelerators() -> tuple[Accelerator, ...]:
     """Load the accelerators once."""
     file = load_schema_file("vocabulary/accelerators.toml")
-    documents = {key: f"{entry['url']}, read on {entry['read_on']}" for key, entry in file["documents"].items()}
+    documents = {
+        key: f"{entry['url']}, read on {entry['read_on']}"
+        for key, entry in file["documents"].items()
+    }
     return tuple(
         Accelerator(
             chip=entry["chip"],
@@ -45,7 +52,9 @@ def load_accelerators() -> tuple[Accelerator, ...]:
 
 @lru_cache(maxsize=1000)  # chips repeat from row to row; users name others
 def find_accelerator(name: str | None) -> Accelerator | None:
-    """Return the accelerator with the most words of its name in that of a chip, None where none has all of them."""
+    """Return the accelerator with the most words of its name in that of a chip, None where none has
+    all of them.
+    """
     words = f" {' '.join(_split_chip(name or ''))} "
     fits = [
         (len(parts), accelerator)

@@ -1,6 +1,7 @@
 """Build typed pandas frames and Arrow tables from records, without any conversion of a value.
 
-The schema itself is in the package, which must not load pandas: `ipu-results --help` reads the kinds of documents.
+The schema itself is in the package, which must not load pandas: `ipu-results --help` reads the
+kinds of documents.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ Integers = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedColumn:
-    """A column whose row i has the value `values[codes[i]]`, so that work is done once per value instead of per row.
+    """A column whose row i has the value `values[codes[i]]`, so that work is done once per value
+    instead of per row.
 
     Code 0 is for a row without a value; `values[0]` is None.
     """
@@ -67,7 +69,9 @@ class EncodedColumn:
             np.where(column.codes > 0, column.codes + np.int32(start), 0)
             for column, start in zip(columns, starts, strict=False)
         ]
-        return cls(np.concatenate(codes), list(chain.from_iterable(column.values for column in columns)))
+        return cls(
+            np.concatenate(codes), list(chain.from_iterable(column.values for column in columns))
+        )
 
     def take(self, rows: Any) -> EncodedColumn:
         """Return the rows at some positions, or those of a mask."""
@@ -90,7 +94,9 @@ class EncodedColumn:
     def to_dictionary(self) -> pa.DictionaryArray:
         """Return a column of texts as Arrow, each distinct text once."""
         texts = pa.array(self.values, pa.string()).dictionary_encode()
-        return pa.DictionaryArray.from_arrays(texts.indices.take(pa.array(self.codes)), texts.dictionary)
+        return pa.DictionaryArray.from_arrays(
+            texts.indices.take(pa.array(self.codes)), texts.dictionary
+        )
 
 
 def frame_dtypes(table: Table) -> dict[str, Any]:
@@ -106,7 +112,8 @@ def arrow_schema(table: Table) -> pa.Schema:
             column.name,
             ARROW[column.kind],
             nullable=not column.required,
-            metadata={"description": column.description} | ({"unit": column.unit} if column.unit else {}),
+            metadata={"description": column.description}
+            | ({"unit": column.unit} if column.unit else {}),
         )
         for column in table.columns
     ]
@@ -115,7 +122,9 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 def build_frame(table: Table, records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Build a frame with the table's dtypes and a unique integer index; absent values are null."""
-    return build_frame_from_columns(table, {name: [record.get(name) for record in records] for name in table.names})
+    return build_frame_from_columns(
+        table, {name: [record.get(name) for record in records] for name in table.names}
+    )
 
 
 def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
@@ -141,15 +150,21 @@ def concat_frames(batches: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd
     """Join the batches of each table, with a fresh integer index."""
     if len(batches) == 1:
         return dict(batches[0])
-    return {name: pd.concat([batch[name] for batch in batches], ignore_index=True) for name in batches[0]}
+    return {
+        name: pd.concat([batch[name] for batch in batches], ignore_index=True)
+        for name in batches[0]
+    }
 
 
 def _build_array(
-    table: Table, field: pa.Field, values: Iterable[Any] | EncodedColumn | pa.Array | pa.ChunkedArray
+    table: Table,
+    field: pa.Field,
+    values: Iterable[Any] | EncodedColumn | pa.Array | pa.ChunkedArray,
 ) -> pa.Array:
     """Build an array of exactly the field's type.
 
-    Arrow infers the type of numbers and the result is compared: with the type given, it would turn 1.5 into 1.
+    Arrow infers the type of numbers and the result is compared: with the type given, it would turn
+    1.5 into 1.
     """
     if isinstance(values, EncodedColumn):
         return _build_array(table, field, values.values).take(pa.array(values.codes))
@@ -161,23 +176,33 @@ def _build_array(
         else:
             inferred = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise GateError(f"{table.name}.{field.name} mixes values of several types: {error}") from error
-    widened = pa.types.is_null(inferred.type) or (inferred.type, field.type) == (pa.int64(), pa.float64())
+        raise GateError(
+            f"{table.name}.{field.name} mixes values of several types: {error}"
+        ) from error
+    widened = pa.types.is_null(inferred.type) or (inferred.type, field.type) == (
+        pa.int64(),
+        pa.float64(),
+    )
     if inferred.type != field.type and not widened:
-        raise GateError(f"{table.name}.{field.name} has a value of type {inferred.type}, not {field.type}")
+        raise GateError(
+            f"{table.name}.{field.name} has a value of type {inferred.type}, not {field.type}"
+        )
     return inferred.cast(field.type)
 
 
 def to_arrow(table: Table, frame: pd.DataFrame | pa.Table) -> pa.Table:
-    """Convert a frame to an Arrow table of exactly the table's schema; texts that are encoded stay so.
+    """Convert a frame to an Arrow table of exactly the table's schema; texts that are encoded stay
+    so.
 
-    The pandas metadata stays: without it a nullable integer reads back as a float. Raises GateError for a null in a
-    required column and for any value that would have to change.
+    The pandas metadata stays: without it a nullable integer reads back as a float. Raises GateError
+    for a null in a required column and for any value that would have to change.
     """
     schema = arrow_schema(table)
     try:
         if isinstance(frame, pa.Table):
-            return frame.cast(pa.schema(map(_encode_field, schema, frame.schema), file_schema(table).metadata))
+            return frame.cast(
+                pa.schema(map(_encode_field, schema, frame.schema), file_schema(table).metadata)
+            )
         arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise GateError(f"{table.name}: {error}") from error
@@ -191,19 +216,29 @@ def _encode_field(field: pa.Field, actual: pa.Field) -> pa.Field:
 
 def encode_texts(rows: pa.Table) -> pa.Table:
     """Dictionary-encode the text columns."""
-    columns = [column.dictionary_encode() if pa.types.is_string(column.type) else column for column in rows.columns]
-    fields = [field.with_type(column.type) for field, column in zip(rows.schema, columns, strict=True)]
+    columns = [
+        column.dictionary_encode() if pa.types.is_string(column.type) else column
+        for column in rows.columns
+    ]
+    fields = [
+        field.with_type(column.type) for field, column in zip(rows.schema, columns, strict=True)
+    ]
     return pa.table(columns, schema=pa.schema(fields, rows.schema.metadata))
 
 
 def join_encoded(tables: Sequence[pa.Table]) -> pa.Table:
-    """Join tables with encoded texts, each distinct text once and in one piece: Arrow compares pieces at each take."""
+    """Join tables with encoded texts, each distinct text once and in one piece: Arrow compares
+    pieces at each take.
+    """
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
 
 def decode_schema(schema: pa.Schema) -> pa.Schema:
     """Return a schema without dictionary-encoded texts."""
-    types = (field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema)
+    types = (
+        field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        for field in schema
+    )
     return pa.schema(map(pa.Field.with_type, schema, types), schema.metadata)
 
 
@@ -211,10 +246,14 @@ def decode_schema(schema: pa.Schema) -> pa.Schema:
 def file_schema(table: Table) -> pa.Schema:
     """Return the schema of a table's Parquet file, with the metadata that tell pandas its dtypes.
 
-    They are copied from a column of the same kind: a frame of its own for each table takes many times as long.
+    They are copied from a column of the same kind: a frame of its own for each table takes many
+    times as long.
     """
     pandas, kinds = _describe_kinds()
-    columns = [{**kinds[column.kind], "name": column.name, "field_name": column.name} for column in table.columns]
+    columns = [
+        {**kinds[column.kind], "name": column.name, "field_name": column.name}
+        for column in table.columns
+    ]
     metadata = {PANDAS_METADATA: json.dumps({**pandas, "columns": columns}).encode()}
     schema = arrow_schema(table)
     return schema.with_metadata({**metadata, **schema.metadata})
@@ -224,5 +263,7 @@ def file_schema(table: Table) -> pa.Schema:
 def _describe_kinds() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return what Arrow writes to tell pandas of a frame, and of a column of each kind."""
     sample = Table("", "", tuple(Column(kind, kind, "") for kind in ARROW), ())
-    described = json.loads(to_arrow(sample, build_frame(sample, [])).schema.metadata[PANDAS_METADATA])
+    described = json.loads(
+        to_arrow(sample, build_frame(sample, [])).schema.metadata[PANDAS_METADATA]
+    )
     return described, {column["name"]: column for column in described["columns"]}

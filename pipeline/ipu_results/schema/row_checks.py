@@ -26,7 +26,9 @@ def pandera_schema(table: Table) -> pandera.DataFrameSchema:
     Pandera takes a millisecond a column, so a check looks at all columns with a limit of its kind.
     """
     dtypes = list(frame_dtypes(table).items())
-    checks: dict[str, Callable[[pd.DataFrame], Any]] = {"columns": lambda frame: list(frame.dtypes.items()) == dtypes}
+    checks: dict[str, Callable[[pd.DataFrame], Any]] = {
+        "columns": lambda frame: list(frame.dtypes.items()) == dtypes
+    }
     for reason, (is_limited, find_beyond) in LIMITS.items():
         if limited := [column for column in table.columns if is_limited(column)]:
             checks[reason] = partial(_check_columns, limited, find_beyond)
@@ -40,12 +42,16 @@ def pandera_schema(table: Table) -> pandera.DataFrameSchema:
 
 
 def _check_columns(columns: Sequence[Column], find_beyond: FindBeyond, frame: pd.DataFrame) -> bool:
-    """Raise SchemaError with the cells beyond a limit: pandera would list the other cells of their rows, too."""
+    """Raise SchemaError with the cells beyond a limit: pandera would list the other cells of their
+    rows, too.
+    """
     cells = []
     for column in columns:
         if column.name in frame and (beyond := find_beyond(frame[column.name], column)).any():
             values = frame.loc[beyond.fillna(False), column.name]
-            cells.append(pd.DataFrame({"column": column.name, "failure_case": values, "index": values.index}))
+            cells.append(
+                pd.DataFrame({"column": column.name, "failure_case": values, "index": values.index})
+            )
     if cells:
         message = "a value is beyond the limits of its column"
         raise SchemaError(None, frame, message, pd.concat(cells))  # type: ignore[no-untyped-call]
@@ -54,12 +60,15 @@ def _check_columns(columns: Sequence[Column], find_beyond: FindBeyond, frame: pd
 
 def _find_out_of_range(values: pd.Series, column: Column) -> pd.Series[bool]:
     bounds = ((operator.lt, column.low), (operator.le, column.above), (operator.gt, column.high))
-    return reduce(operator.or_, (compare(values, bound) for compare, bound in bounds if bound is not None))
+    return reduce(
+        operator.or_, (compare(values, bound) for compare, bound in bounds if bound is not None)
+    )
 
 
 FindBeyond = Callable[[pd.Series, Column], "pd.Series[bool]"]
 
-# By the reason to refuse a row: which columns have such a limit, and which values are beyond it. A null is within.
+# By the reason to refuse a row: which columns have such a limit, and which values are beyond it. A
+# null is within.
 LIMITS: dict[str, tuple[Callable[[Column], bool], FindBeyond]] = {
     "missing-{}": (lambda column: column.required, lambda values, _: values.isna()),
     "{}-out-of-range": (
@@ -93,7 +102,10 @@ def match_precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
     known = load_vocabulary().precision_bits
     names = ("activation_bits", "weight_bits")
     agree = [
-        (frame["precision"].map({name: pair[index] for name, pair in known.items()}) == frame[column]).fillna(False)
+        (
+            frame["precision"].map({name: pair[index] for name, pair in known.items()})
+            == frame[column]
+        ).fillna(False)
         for index, column in enumerate(names)
     ]
     blank = frame[["precision", *names]].isna().all(axis=1)
@@ -103,7 +115,9 @@ def match_precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
 def match_origin_and_place(frame: pd.DataFrame) -> pd.Series[bool]:
     """Require a document for published, official and submitted rows, and a run for all others."""
     local = _is_local(frame)
-    return (local & frame["run_id"].notna()) | (~local & frame["document_id"].notna() & frame["run_id"].isna())
+    return (local & frame["run_id"].notna()) | (
+        ~local & frame["document_id"].notna() & frame["run_id"].isna()
+    )
 
 
 def contain_latency(frame: pd.DataFrame) -> pd.Series[bool]:
@@ -120,7 +134,9 @@ def match_efficiency(frame: pd.DataFrame) -> pd.Series[bool]:
     """Require of a local row an efficiency exactly where it has a power: throughput over power."""
     computed = frame["throughput"] / frame["power_w"]
     efficiency = frame["efficiency"]
-    agrees = _agree(efficiency, computed, EFFICIENCY_TOLERANCE) | (efficiency.isna() & computed.isna())
+    agrees = _agree(efficiency, computed, EFFICIENCY_TOLERANCE) | (
+        efficiency.isna() & computed.isna()
+    )
     return ~_is_local(frame) | agrees
 
 

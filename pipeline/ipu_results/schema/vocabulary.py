@@ -1,6 +1,8 @@
-"""The vocabulary: names, units and table headers of the sources (`schema/vocabulary`), and kinds of documents.
+"""The vocabulary: names, units and table headers of the sources (`schema/vocabulary`), and kinds of
+documents.
 
-The kinds are in `schema/kinds.toml`. A table header says which names make up a table; a printed one is matched with it.
+The kinds are in `schema/kinds.toml`. A table header says which names make up a table; a printed one
+is matched with it.
 """
 
 from __future__ import annotations
@@ -20,16 +22,22 @@ from ipu_results.schema import table
 KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
 """Figures that fill no column of `results`."""
 NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
-    column.name for column in table("results").without_derived().columns if column.kind in ("integer", "double")
+    column.name
+    for column in table("results").without_derived().columns
+    if column.kind in ("integer", "double")
 }
 
 
 Entry = Mapping[str, Any]
 
-PRINTED_IN = {"minutes": "time_to_train_s"}  # a derived column and the printed one that it is made of
+PRINTED_IN = {
+    "minutes": "time_to_train_s"
+}  # a derived column and the printed one that it is made of
 ITEMS = {"img": "image", "seq": "sequence"}
 GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
-MEGA = re.compile(r"M(?i:[jw]|s(?:ecs?)?\b)")  # of joules, watts and seconds: no unit of the vocabulary is in mega
+MEGA = re.compile(
+    r"M(?i:[jw]|s(?:ecs?)?\b)"
+)  # of joules, watts and seconds: no unit of the vocabulary is in mega
 
 
 def name_item(text: str) -> str:
@@ -39,7 +47,9 @@ def name_item(text: str) -> str:
 
 
 def normalise_name(name: str) -> str:
-    """Return a name without case, blanks, hyphens and underscores, the form in which names are compared."""
+    """Return a name without case, blanks, hyphens and underscores, the form in which names are
+    compared.
+    """
     return re.sub(r"[\s\-_]+", "", name).casefold()
 
 
@@ -53,7 +63,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a microbenchmark measures: its unit here, and the factor to it from each printed unit, in its exact case."""
+    """What a microbenchmark measures: its unit here, and the factor to it from each printed unit,
+    in its exact case.
+    """
 
     unit: str
     factors: Mapping[str, Decimal]
@@ -61,7 +73,9 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class NetworkIdentity:
-    """Which network ran under a model name on one platform and framework; `parameters` counts trained weights."""
+    """Which network ran under a model name on one platform and framework; `parameters` counts
+    trained weights.
+    """
 
     model: str
     platform: str
@@ -76,20 +90,22 @@ class NetworkIdentity:
 class Vocabulary:
     """The names and units of the sources.
 
-    `platforms`, `models`, `frameworks`, `compute_precisions` and `chips` are keyed by normalised printed name.
-    `precision_bits` maps a printed precision to its bits of activations and weights. `units` are keyed by column and
-    printed unit, `metrics` by the printed metric of a comparator. `metadata` maps the labels of a document kind to
-    fields. `benchmarks` maps an MLPerf folder to its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by
-    network and printed variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
-    `precision_names` maps a precision, normalised, to the name that all its spellings share. `precision_settings` maps
-    what a configuration sets to the printed precisions that fit it, none if it leaves them open.
-    `latency_bases` maps a script's definition of latency to what it times, None if it times nothing, `latency_scopes`
-    to where. `vendors` maps the
-    vendor of a chip to what its chips' names begin with. `remarks` are the rows of `comparison_remarks`,
-    `operation_counts` those of the table of that name. `derived` holds the lists that derived columns rest on.
-    `microbenchmarks` maps the metric of a microbenchmark to its units. `renamed` are rows with another name than
-    what ran. `not_given` is what a document prints where it gives no value, for a field or "any". `aggregates` are the
-    normalised words that a row of totals has in place of a model.
+    `platforms`, `models`, `frameworks`, `compute_precisions` and `chips` are keyed by normalised
+    printed name. `precision_bits` maps a printed precision to its bits of activations and weights.
+    `units` are keyed by column and printed unit, `metrics` by the printed metric of a comparator.
+    `metadata` maps the labels of a document kind to fields. `benchmarks` maps an MLPerf folder to
+    its model. `gmacs` holds 10⁹ multiply-accumulates of one inference by network and printed
+    variant ("" for none). `peaks` names the column of `platforms` that bounds work at a precision.
+    `precision_names` maps a precision, normalised, to the name that all its spellings share.
+    `precision_settings` maps what a configuration sets to the printed precisions that fit it, none
+    if it leaves them open. `latency_bases` maps a script's definition of latency to what it times,
+    None if it times nothing, `latency_scopes` to where. `vendors` maps the vendor of a chip to what
+    its chips' names begin with. `remarks` are the rows of `comparison_remarks`, `operation_counts`
+    those of the table of that name. `derived` holds the lists that derived columns rest on.
+    `microbenchmarks` maps the metric of a microbenchmark to its units. `renamed` are rows with
+    another name than what ran. `not_given` is what a document prints where it gives no value, for a
+    field or "any". `aggregates` are the normalised words that a row of totals has in place of a
+    model.
     """
 
     table_headers: tuple[TableHeader, ...]
@@ -131,25 +147,38 @@ class Vocabulary:
         return next(header for header in self.headers_of(reader) if header.table == table)
 
     def find_unit(self, column: str, printed: str) -> Unit | None:
-        """Return the unit of a column that is printed so, in any case but that of a prefix: MJ is not mJ."""
+        """Return the unit of a column that is printed so, in any case but that of a prefix: MJ is
+        not mJ.
+        """
         text = printed.strip()
         return None if MEGA.match(text) else self.units.get(column, {}).get(text.casefold())
 
     def parse_stated_unit(self, column: str, text: str) -> tuple[Fraction, str | None] | None:
-        """Return the factor from a unit that a user states to that of a column, and the item that it names."""
+        """Return the factor from a unit that a user states to that of a column, and the item that
+        it names.
+        """
         own, text = table("results").column(column).unit, text.strip()
         if own is None:
             return Fraction(1), None  # a quality has the unit of its metric
         amount, _, item = text.partition("/") if own == "J" else (text, "", "")
         if printed := self.find_unit(PRINTED_IN.get(column, column), text):
-            return Fraction(printed.factor) / (SECONDS_PER_MINUTE if column in PRINTED_IN else 1), printed.item
+            return (
+                Fraction(printed.factor) / (SECONDS_PER_MINUTE if column in PRINTED_IN else 1),
+                printed.item,
+            )
         if factor := convert_unit(amount, own):
             return factor, name_item(item) if item else None
         item, _, per = text.partition("/")
-        return (Fraction(1), name_item(item)) if item and f"item/{per.replace('sec', 's')}" == own else None
+        return (
+            (Fraction(1), name_item(item))
+            if item and f"item/{per.replace('sec', 's')}" == own
+            else None
+        )
 
     def gives_no_value(self, field: str, text: str) -> bool:
-        """Check whether a cell is blank or has a text that stands for a value that the document does not give."""
+        """Check whether a cell is blank or has a text that stands for a value that the document
+        does not give.
+        """
         return not text or text in self.not_given["any"] or text in self.not_given.get(field, ())
 
     def find_rate_item(self, text: str) -> str | None:
@@ -165,7 +194,9 @@ class Vocabulary:
     @property
     def packed_datasets(self) -> frozenset[str]:
         """The printed names of datasets whose rows have several sequences in each row of the batch."""
-        return frozenset(entry["dataset"] for entry in self.derived["dataset"] if entry.get("packed") == "yes")
+        return frozenset(
+            entry["dataset"] for entry in self.derived["dataset"] if entry.get("packed") == "yes"
+        )
 
 
 @cache
@@ -174,14 +205,21 @@ def load_vocabulary() -> Vocabulary:
     platforms, units = _load("platforms"), _load("units")
     precisions, headers = _load("precisions"), _load("table_headers")
     operations = _load("operation_counts")["network"]
-    counts = tuple({**entry, "variant": variant} for entry in operations for variant in entry["variants"])
-    gmacs = {(entry["network"], entry["variant"]): round(entry["macs"] / GIGA, GMAC_DIGITS) for entry in counts}
+    counts = tuple(
+        {**entry, "variant": variant} for entry in operations for variant in entry["variants"]
+    )
+    gmacs = {
+        (entry["network"], entry["variant"]): round(entry["macs"] / GIGA, GMAC_DIGITS)
+        for entry in counts
+    }
     # of a text the table `models` has the shortest, which is the first
     first = {network: {"gmacs_per_item": own} for (network, _), own in reversed(gmacs.items())}
     models = [{**entry, **first.get(entry["model"], {})} for entry in _load("models")["model"]]
     return Vocabulary(
         table_headers=tuple(_table_header(entry) for entry in headers["table_header"]),
-        platforms=_by_name("platform", (_with_chip(platforms["chips"], entry) for entry in platforms["platform"])),
+        platforms=_by_name(
+            "platform", (_with_chip(platforms["chips"], entry) for entry in platforms["platform"])
+        ),
         models=_by_name("model", models),
         frameworks={
             normalise_name(name): canonical
@@ -189,9 +227,14 @@ def load_vocabulary() -> Vocabulary:
             for name in [canonical, *spellings]
         },
         precision_bits={name: (x, y) for name, (x, y) in precisions["bits"].items()},
-        compute_precisions={normalise_name(name): entry for name, entry in precisions["compute"].items()},
+        compute_precisions={
+            normalise_name(name): entry for name, entry in precisions["compute"].items()
+        },
         units={
-            column: {name.casefold(): Unit(Decimal(unit["factor"]), unit.get("item")) for name, unit in named.items()}
+            column: {
+                name.casefold(): Unit(Decimal(unit["factor"]), unit.get("item"))
+                for name, unit in named.items()
+            }
             for column, named in units.items()
             if column != "metrics"
         },
@@ -207,7 +250,11 @@ def load_vocabulary() -> Vocabulary:
             for chip, entry in platforms["chips"].items()
             if "rated_chip_power_w" in entry
         },
-        benchmarks={name: entry["model"] for name, entry in _load("mlperf")["benchmarks"].items() if "model" in entry},
+        benchmarks={
+            name: entry["model"]
+            for name, entry in _load("mlperf")["benchmarks"].items()
+            if "model" in entry
+        },
         framework_by_path=headers["comparators"]["framework_by_path"],
         tasks=headers["comparators"]["tasks"],
         gmacs=gmacs,
@@ -218,8 +265,12 @@ def load_vocabulary() -> Vocabulary:
             for spelling in [name, *spellings]
         },
         precision_settings=precisions["settings"],
-        latency_bases={entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]},
-        latency_scopes={entry["text"]: entry.get("scope") for entry in _load("latencies")["definition"]},
+        latency_bases={
+            entry["text"]: entry.get("basis") for entry in _load("latencies")["definition"]
+        },
+        latency_scopes={
+            entry["text"]: entry.get("scope") for entry in _load("latencies")["definition"]
+        },
         identities=tuple(NetworkIdentity(**entry) for entry in _load("identities")["identity"]),
         renamed=tuple(_load("identities")["renamed"]),
         remarks=tuple(_load("remarks")["remark"]),
@@ -227,7 +278,9 @@ def load_vocabulary() -> Vocabulary:
         derived=_load("derived"),
         vendors=platforms["vendors"],
         microbenchmarks={
-            name: Quantity(entry["unit"], {unit: Decimal(factor) for unit, factor in entry["units"].items()})
+            name: Quantity(
+                entry["unit"], {unit: Decimal(factor) for unit, factor in entry["units"].items()}
+            )
             for name, entry in _load("microbenchmarks")["metrics"].items()
         },
         not_given={field: frozenset(texts) for field, texts in headers["not_given"].items()},
@@ -237,7 +290,9 @@ def load_vocabulary() -> Vocabulary:
 
 def read_vocabulary_files() -> list[tuple[str, bytes]]:
     """Return name and bytes of every vocabulary file, sorted, for the digest of a build."""
-    return [(path.name, path.read_bytes()) for path in sorted((SCHEMA / "vocabulary").glob("*.toml"))]
+    return [
+        (path.name, path.read_bytes()) for path in sorted((SCHEMA / "vocabulary").glob("*.toml"))
+    ]
 
 
 def _load(name: str) -> dict[str, Any]:
@@ -246,13 +301,18 @@ def _load(name: str) -> dict[str, Any]:
 
 def _table_header(entry: Entry) -> TableHeader:
     identity = entry.get("identity")
-    converted = {"fields": tuple(entry["fields"].items()), "identity": None if identity is None else tuple(identity)}
+    converted = {
+        "fields": tuple(entry["fields"].items()),
+        "identity": None if identity is None else tuple(identity),
+    }
     return TableHeader(**{**entry, **converted})
 
 
 def _with_chip(chips: Mapping[str, Entry], entry: Entry) -> Entry:
     """Add what is known of the chip; the platform's own entry wins."""
-    chip = {name: value for name, value in chips.get(entry["chip"], {}).items() if name != "spellings"}
+    chip = {
+        name: value for name, value in chips.get(entry["chip"], {}).items() if name != "spellings"
+    }
     return {**chip, **entry}
 
 
@@ -282,7 +342,9 @@ class DocumentKind:
         return self.results is not None or self.table is not None
 
 
-KINDS = {name: DocumentKind(name, **entry) for name, entry in load_schema_file("kinds.toml").items()}
+KINDS = {
+    name: DocumentKind(name, **entry) for name, entry in load_schema_file("kinds.toml").items()
+}
 ALIASES: Mapping[str, str] = {alias: name for name, kind in KINDS.items() for alias in kind.aliases}
 """The kind of each former name, which sidecars and `--kind` may still use."""
 
@@ -357,7 +419,8 @@ def parse_unit(header: str) -> str | None:
 
 
 UNITS = re.compile(
-    r"[(\[]?(?:in )?(?:[nuµμm]?s|m?secs?|mins?|hours?|[km]?w|[kmg]|[×x] ?1[.,]?000|(?:thousand|million|billion)s?"
+    r"[(\[]?(?:in )?(?:[nuµμm]?s|m?secs?|mins?|hours?|[km]?w|[kmg]|[×x]"
+    r" ?1[.,]?000|(?:thousand|million|billion)s?"
     r"|[\w ]+/ ?(?:s|sec|second|w|watt|j))[)\]]?",
     re.I,
 )
@@ -365,8 +428,12 @@ UNITS = re.compile(
 
 
 def has_units(texts: Iterable[str], fields: Iterable[str]) -> bool:
-    """Check whether a row has units or scales in place of figures, and no figure: it is about the figures below it."""
-    texts = [text for text, field in zip(texts, fields, strict=True) if field in NUMERIC_FIELDS and text]
+    """Check whether a row has units or scales in place of figures, and no figure: it is about the
+    figures below it.
+    """
+    texts = [
+        text for text, field in zip(texts, fields, strict=True) if field in NUMERIC_FIELDS and text
+    ]
     others = [text for text in texts if not UNITS.fullmatch(text)]
     return len(others) < len(texts) and not any(any(map(str.isdecimal, text)) for text in others)
 
@@ -380,14 +447,20 @@ def find_headers(columns: Sequence[str], headers: Iterable[TableHeader]) -> list
 
 
 def explain_mismatch(columns: Sequence[str], headers: Iterable[TableHeader]) -> str | None:
-    """Explain what is wrong with printed columns that are nearly one of `headers`; None if they resemble none."""
+    """Explain what is wrong with printed columns that are nearly one of `headers`; None if they
+    resemble none.
+    """
     names = [normalise_header(cell) for cell in columns if cell]
     closest = max(headers, key=lambda header: len(header.keys & set(names)), default=None)
-    if closest is None or len(closest.keys & set(names)) < min(MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)):
+    if closest is None or len(closest.keys & set(names)) < min(
+        MIN_NAMES_OF_A_BROKEN_HEADER, len(closest.keys)
+    ):
         return None
     missing = [name for name in closest.names if normalise_header(name) not in names]
     unknown = [cell for cell in columns if cell and normalise_header(cell) not in closest.keys]
-    repeated = sorted({cell for cell in columns if cell and names.count(normalise_header(cell)) > 1})
+    repeated = sorted(
+        {cell for cell in columns if cell and names.count(normalise_header(cell)) > 1}
+    )
     parts = [
         f"{what} {', '.join(map(repr, words))}"
         for what, words in (("lacks", missing), ("has unknown", unknown), ("repeats", repeated))

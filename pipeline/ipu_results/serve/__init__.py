@@ -1,7 +1,8 @@
-"""Answer questions of programs about the record over the Model Context Protocol (MCP), and cite results.
+"""Answer questions of programs about the record over the Model Context Protocol (MCP), and cite
+results.
 
-Every answer carries units, who measured, how the figure came to be, flags and the citation. What may not be answered is
-refused with a code for programs, a reason and a next step for people.
+Every answer carries units, who measured, how the figure came to be, flags and the citation. What
+may not be answered is refused with a code for programs, a reason and a next step for people.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from ipu_results.serve.table import format_cited_table
 
 __all__ = ["CODES", "NEXT_STEPS", "RefusalError", "cite", "format_cited_table"]
 
-WORDS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("tools.toml").read_text(encoding="utf-8"))
+WORDS: Mapping[str, Any] = tomllib.loads(
+    Path(__file__).with_name("tools.toml").read_text(encoding="utf-8")
+)
 """Instructions, tools, arguments and refusals in words, for an agent."""
 CODES: Mapping[str, str] = {code: about for code, (about, _) in WORDS["refusals"].items()}
 NEXT_STEPS: Mapping[str, str] = {code: step for code, (_, step) in WORDS["refusals"].items()}

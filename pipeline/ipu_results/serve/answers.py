@@ -23,8 +23,20 @@ from ipu_results.schema import quote, table
 from ipu_results.schema.vocabulary import normalise_name
 from ipu_results.serve import RefusalError
 from ipu_results.serve.brief import shorten_row
-from ipu_results.serve.cite import DatasetVersion, format_citation, format_sources, read_dataset_version
-from ipu_results.serve.facts import EMULATED, MICROBENCHMARKS, SUBMITTED, CitedResult, describe_row, load_results
+from ipu_results.serve.cite import (
+    DatasetVersion,
+    format_citation,
+    format_sources,
+    read_dataset_version,
+)
+from ipu_results.serve.facts import (
+    EMULATED,
+    MICROBENCHMARKS,
+    SUBMITTED,
+    CitedResult,
+    describe_row,
+    load_results,
+)
 from ipu_results.store.query import connect_warehouse, read_build_id
 
 Row = Mapping[str, Any]
@@ -47,15 +59,57 @@ Figure = Literal[
     "quality_value",
 ]
 FIGURES: tuple[str, ...] = get_args(Figure)
-MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")  # named where a row does not print them
+MAIN_FIGURES = (
+    "throughput",
+    "latency_ms",
+    "minutes",
+    "power_w",
+)  # named where a row does not print them
 CONDITIONS = (
-    *("publisher", "submitter", "published_on", "network", "variant", "task", "phase", "platform", "chip", "chips"),
+    *(
+        "publisher",
+        "submitter",
+        "published_on",
+        "network",
+        "variant",
+        "task",
+        "phase",
+        "platform",
+        "chip",
+        "chips",
+    ),
     *("batch_size", "sequence_length", "packed", "sparsity", "dataset", "framework", "sdk_version"),
-    *("effective_precision", "latency_basis", "latency_scope", "latency_kind", "power_scope", "conditions"),
-    *("benchmark", "division", "mlperf_round", "mlperf_id", "run_id", "calibration_id", "suspect", "same_as"),
+    *(
+        "effective_precision",
+        "latency_basis",
+        "latency_scope",
+        "latency_kind",
+        "power_scope",
+        "conditions",
+    ),
+    *(
+        "benchmark",
+        "division",
+        "mlperf_round",
+        "mlperf_id",
+        "run_id",
+        "calibration_id",
+        "suspect",
+        "same_as",
+    ),
 )
 MICROBENCHMARK_CONDITIONS = (
-    *("publisher", "device", "device_count", "operation", "shape", "precision", "metric", "statistic", "sdk_version"),
+    *(
+        "publisher",
+        "device",
+        "device_count",
+        "operation",
+        "shape",
+        "precision",
+        "metric",
+        "statistic",
+        "sdk_version",
+    ),
     *("canonical_value", "canonical_unit", "conditions"),
 )
 ORIGINS = {
@@ -73,7 +127,8 @@ BUILD_DIGITS = 12  # of a build, as commands print it
 class Record:
     """The warehouse, open for reading, with the rows of `results` and the words that it knows.
 
-    `microbenchmarks` are the rows of that table, with `result_id`, `origin`, `errors` and `suspect` as results have.
+    `microbenchmarks` are the rows of that table, with `result_id`, `origin`, `errors` and `suspect`
+    as results have.
     """
 
     folder: Path
@@ -99,10 +154,16 @@ class Record:
         """Return the row of an id. Raises RefusalError for an unknown one."""
         row = self.sources.get(result_id)
         if row is None:
-            raise RefusalError("unknown-word", f"unknown result {result_id!r}", "find gives the ids of results")
+            raise RefusalError(
+                "unknown-word", f"unknown result {result_id!r}", "find gives the ids of results"
+            )
         if "microbenchmark_id" in row:
             reason = f"{result_id} is a microbenchmark, and this tool takes results"
-            raise RefusalError("unknown-word", reason, "provenance takes it; the view replications, by sql, pairs it")
+            raise RefusalError(
+                "unknown-word",
+                reason,
+                "provenance takes it; the view replications, by sql, pairs it",
+            )
         return row
 
     def cite(self, ids: Sequence[str]) -> str:
@@ -119,8 +180,12 @@ class Record:
             else format_citation(results, self.version, "markdown")
         )
 
-    def load(self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES) -> tuple[list[dict[str, Any]], str]:
-        """Return what an answer says of results, and their citation as Markdown; a brief one has these `figures`."""
+    def load(
+        self, ids: Sequence[str], figures: Sequence[str] = ALL_FIGURES
+    ) -> tuple[list[dict[str, Any]], str]:
+        """Return what an answer says of results, and their citation as Markdown; a brief one has
+        these `figures`.
+        """
         if not ids:
             return [], ""
         with self.connection.cursor() as cursor:
@@ -128,7 +193,9 @@ class Record:
             where = f"result_id IN ({', '.join(map(quote, ids))})"
             flags = run_query(cursor, f"FROM flags WHERE {where} ORDER BY ALL").to_pylist()
         described = [_describe(result, self.sources[result.result_id], flags) for result in results]
-        return [shorten_row(own, figures) for own in described] if self.is_brief else described, self._format(results)
+        return (
+            [shorten_row(own, figures) for own in described] if self.is_brief else described
+        ), self._format(results)
 
 
 def open_record(folder: Path) -> Record:
@@ -136,7 +203,14 @@ def open_record(folder: Path) -> Record:
     connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
     microbenchmarks = run_query(connection, MICROBENCHMARKS).to_pylist()
-    return Record(folder, connection, version, load_known_words(connection), load_rows(connection), microbenchmarks)
+    return Record(
+        folder,
+        connection,
+        version,
+        load_known_words(connection),
+        load_rows(connection),
+        microbenchmarks,
+    )
 
 
 def get_unit(figure: str, row: Row) -> str | None:
@@ -146,7 +220,9 @@ def get_unit(figure: str, row: Row) -> str | None:
 
 
 def list_not_printed(row: Row) -> list[str]:
-    """List the main figures that a result does not print; none for a microbenchmark, which has no such columns."""
+    """List the main figures that a result does not print; none for a microbenchmark, which has no
+    such columns.
+    """
     return [name for name in MAIN_FIGURES if name in row and row[name] is None]
 
 
@@ -178,7 +254,9 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
             for flag in flags
             if flag["result_id"] == result.result_id
         ],
-        "conditions": {name: row[name] for name in (CONDITIONS if is_result else MICROBENCHMARK_CONDITIONS)},
+        "conditions": {
+            name: row[name] for name in (CONDITIONS if is_result else MICROBENCHMARK_CONDITIONS)
+        },
     }
     return {name: to_json_value(value) for name, value in described.items()}
 
@@ -187,20 +265,43 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """Name the known words that are nearest to an unknown one."""
     names = sorted(set(known))
     near = find_nearest_words(word, names, NEAREST)
-    return f"nearest: {', '.join(near)}" if near else f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
+    return (
+        f"nearest: {', '.join(near)}"
+        if near
+        else f"none is near; known are {', '.join(names[:MAX_LISTED])}, …"
+    )
 
 
 WORDS = {"machine": "platform", "task": "task", "framework": "framework", "division": "division"}
 NUMBERS = ("batch_size", "chips", "sequence_length")
 TEXTS = (
-    *("variant", "publisher", "submitter", "sdk_version", "phase", "benchmark", "mlperf_round", "chip", "dataset"),
+    *(
+        "variant",
+        "publisher",
+        "submitter",
+        "sdk_version",
+        "phase",
+        "benchmark",
+        "mlperf_round",
+        "chip",
+        "dataset",
+    ),
     *("relationship", "origin", "latency_basis"),
 )
 VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
 SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
-VERSIONED = ("framework", "dataset", "sdk_version")  # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
+VERSIONED = (
+    "framework",
+    "dataset",
+    "sdk_version",
+)  # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
 FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
-NAMED_BY = ("chip", "platform", "publisher", "submitter")  # conditions of which people take one for another
+NAMED_BY = (
+    "chip",
+    "platform",
+    "publisher",
+    "submitter",
+)  # conditions of which people take one for another
 STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
 
 
@@ -278,19 +379,26 @@ class Selection:
         return {reason: len(rows) for reason, rows in self.hidden.items() if rows}
 
 
-def select_rows(record: Record, arguments: Mapping[str, Any], *, repeats: bool = False) -> Selection:
+def select_rows(
+    record: Record, arguments: Mapping[str, Any], *, repeats: bool = False
+) -> Selection:
     """Select rows by the arguments of STATED_CONDITIONS.
 
-    Emulated rows come only for `origin` emulated, submitted ones only for `relationship` submitted, and repeated
-    prints of one measurement only with `repeats`. Raises RefusalError for an unknown word and where no row fits.
+    Emulated rows come only for `origin` emulated, submitted ones only for `relationship` submitted,
+    and repeated prints of one measurement only with `repeats`. Raises RefusalError for an unknown
+    word and where no row fits.
     """
-    stated = {name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None}
+    stated = {
+        name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None
+    }
     rows = list(record.rows)
     for name, value in stated.items():
         fitting = _filter(record, rows, name, value)
         if not fitting:
             others = ", ".join(f"{key} {other}" for key, other in stated.items() if key != name)
-            raise RefusalError("no-match", f"no row has {name} {value}{f' with {others}' if others else ''}")
+            raise RefusalError(
+                "no-match", f"no row has {name} {value}{f' with {others}' if others else ''}"
+            )
         rows = fitting
     kept: list[Row] = []
     hidden: dict[str, list[Row]] = {EMULATED: [], SUBMITTED: [], "repeated": []}
@@ -305,7 +413,11 @@ def select_rows(record: Record, arguments: Mapping[str, Any], *, repeats: bool =
             kept.append(row)
     if not kept:
         _refuse_hidden({reason: len(rows) for reason, rows in hidden.items()}, "fit")
-        raise RefusalError("no-match", "only repeated prints of other results fit", "leave out publisher or document")
+        raise RefusalError(
+            "no-match",
+            "only repeated prints of other results fit",
+            "leave out publisher or document",
+        )
     return Selection(kept, hidden)
 
 
@@ -315,16 +427,22 @@ def _refuse_hidden(counts: Mapping[str, int], what: str) -> None:
         reason = f"only emulated rows {what} ({count}), and they are not measurements"
         raise RefusalError("emulated-not-measured", reason)
     if count := counts[SUBMITTED]:
-        raise RefusalError("submitted-not-requested", f"only rows that users handed in {what} ({count})")
+        raise RefusalError(
+            "submitted-not-requested", f"only rows that users handed in {what} ({count})"
+        )
 
 
 def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:
     """Return the rows that have a figure. Raises RefusalError where none has: null is not zero."""
     rows = _keep_printing(selection.rows, figure)
     if not rows:
-        hidden = {reason: _keep_printing(others, figure) for reason, others in selection.hidden.items()}
+        hidden = {
+            reason: _keep_printing(others, figure) for reason, others in selection.hidden.items()
+        }
         _refuse_hidden({reason: len(others) for reason, others in hidden.items()}, f"have {figure}")
-        reason = f"none of {len(selection.rows)} rows prints {figure}: it is unknown, and it is not zero"
+        reason = (
+            f"none of {len(selection.rows)} rows prints {figure}: it is unknown, and it is not zero"
+        )
         raise RefusalError("not-printed", reason, _suggest_figures(record, selection.rows, figure))
     return rows
 
@@ -342,12 +460,18 @@ def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
     ids = ", ".join(quote(row["result_id"]) for row in rows)
     with record.connection.cursor() as cursor:
         computed = run_query(cursor, f"FROM {view} WHERE result_id IN ({ids})").num_rows
-    return f"{step}; the view {view} has {figure} computed for {computed} of them, by sql" if computed else step
+    return (
+        f"{step}; the view {view} has {figure} computed for {computed} of them, by sql"
+        if computed
+        else step
+    )
 
 
 def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[Row]:
     if name == "network":
-        model = _find_word(record, "model", value)  # means itself, else the networks of the model of that name
+        model = _find_word(
+            record, "model", value
+        )  # means itself, else the networks of the model of that name
         networks = record.words.networks.get(model, (model,))
         networks = (model,) if model in networks else networks
         return [row for row in rows if row["network"] in networks]
@@ -371,20 +495,33 @@ def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[
 
 
 def _means(stated: str, known: str, name: str) -> bool:
-    """Return whether a word of a condition is the known one, or that without its version, such as 2.4 of 2.4.0."""
-    if normalise_name(stated) == normalise_name(known) or (name in FAMILIES and has_in_a_row(stated, known)):
+    """Return whether a word of a condition is the known one, or that without its version, such as
+    2.4 of 2.4.0.
+    """
+    if normalise_name(stated) == normalise_name(known) or (
+        name in FAMILIES and has_in_a_row(stated, known)
+    ):
         return True
     version = r"(\.\d+)*" if stated[-1:].isdigit() else r"\d[\d.]*"
-    return name in VERSIONED and bool(re.fullmatch(re.escape(stated.casefold()) + version, known.casefold()))
+    return name in VERSIONED and bool(
+        re.fullmatch(re.escape(stated.casefold()) + version, known.casefold())
+    )
 
 
 def _suggest_condition(record: Record, name: str, value: str) -> str:
-    """Name the condition to state where a word is one of another, such as a chip for a machine; empty for none."""
+    """Name the condition to state where a word is one of another, such as a chip for a machine;
+    empty for none.
+    """
     own = WORDS.get(name, name)
     for column in (column for column in NAMED_BY if own in NAMED_BY and column != own):
-        if known := [row[column] for row in record.rows if row[column] and _means(value, row[column], column)]:
+        if known := [
+            row[column] for row in record.rows if row[column] and _means(value, row[column], column)
+        ]:
             word = value if column in FAMILIES else known[0]
-            return f"{word} is a {column}: state {'machine' if column == 'platform' else column} {word}"
+            return (
+                f"{word} is a {column}: state {'machine' if column == 'platform' else column}"
+                f" {word}"
+            )
     return ""
 
 
@@ -393,6 +530,9 @@ def _find_word(record: Record, field: str, word: str) -> str:
     if known is None:
         step = _suggest_condition(record, field, word)
         if field == "platform":
-            step = step or "state chip, chips and submitter instead: official systems have names of their own"
+            step = (
+                step
+                or "state chip, chips and submitter instead: official systems have names of their own"
+            )
         raise RefusalError("unknown-word", record.words.describe_unknown(field, word), step)
     return known

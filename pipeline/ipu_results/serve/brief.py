@@ -1,4 +1,6 @@
-"""What a brief answer leaves out of a row, a claim or a comparison, and how texts name units and arguments."""
+"""What a brief answer leaves out of a row, a claim or a comparison, and how texts name units and
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +16,54 @@ IMPLIED = (  # conditions that `what` and the citation say, too
     *("effective_precision", "submitter", "publisher", "published_on"),
 )
 BRIEF_CLAIM = (
-    *("claim_id", "claim", "figure", "verdict", "recomputed", "gap_percent", "gap_kind", "not_recomputable"),
+    *(
+        "claim_id",
+        "claim",
+        "figure",
+        "verdict",
+        "recomputed",
+        "gap_percent",
+        "gap_kind",
+        "not_recomputable",
+    ),
     *("document_id", "place"),
 )
-CLAIM_COLUMNS = (*BRIEF_CLAIM, "value", "unit", "interpretation", "model", "task", "metric", "subject", "baseline")
+CLAIM_COLUMNS = (
+    *BRIEF_CLAIM,
+    "value",
+    "unit",
+    "interpretation",
+    "model",
+    "task",
+    "metric",
+    "subject",
+    "baseline",
+)
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 RATE = re.compile(r"^(\w+)/s")
-ARGUMENTS = {"round": "mlperf_round", "model": "network", "platform": "machine"}  # of options that have other names
+ARGUMENTS = {
+    "round": "mlperf_round",
+    "model": "network",
+    "platform": "machine",
+}  # of options that have other names
 
 
 def drop_empty(value: Any) -> Any:
     """Leave out what is null or empty, at any depth."""
     if isinstance(value, Mapping):
-        return {name: own for name, each in value.items() if (own := drop_empty(each)) not in (None, "", [], {})}
+        return {
+            name: own
+            for name, each in value.items()
+            if (own := drop_empty(each)) not in (None, "", [], {})
+        }
     return [drop_empty(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Leave out what a row says twice, places and remarks of quality rules; errors and warnings stay.
+    """Leave out what a row says twice, places and remarks of quality rules; errors and warnings
+    stay.
 
     `names` are the figures to keep. Without any, the rest of the answer has figures and conditions.
     """
@@ -55,14 +85,25 @@ def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[st
 def describe_matches(matches: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Describe the rows that are nearest to a run."""
     return [
-        {name: match[name] for name in ("group", "group_name", "distance", "ratios", "ratio_per_chip", "not_compared")}
+        {
+            name: match[name]
+            for name in (
+                "group",
+                "group_name",
+                "distance",
+                "ratios",
+                "ratio_per_chip",
+                "not_compared",
+            )
+        }
         | {"result_id": match["row"]["result_id"], "what_differs": match["differences"]}
         for match in matches
     ]
 
 
 def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep of a comparison the verdict, the nearest row with its ratios, and what the verdict does not say.
+    """Keep of a comparison the verdict, the nearest row with its ratios, and what the verdict does
+    not say.
 
     Of what differs, a brief comparison has what both sides state; of checks, those that failed.
     """
@@ -76,7 +117,10 @@ def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
                 "group": match["group"],
                 "ratios": [
                     {name: ratio[name] for name in ("figure", "ratio", "low", "high")}
-                    | {"recorded": figures[ratio["figure"]]["value"], "unit": figures[ratio["figure"]]["unit"]}
+                    | {
+                        "recorded": figures[ratio["figure"]]["value"],
+                        "unit": figures[ratio["figure"]]["unit"],
+                    }
                     for ratio in match["ratios"]
                 ],
                 "what_differs": [
@@ -94,31 +138,50 @@ def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
             for check in answer["plausibility"]
             if check["outcome"] in ("impossible", "doubtful")
         ],
-        "not_compared": [{name: own[name] for name in ("reason", "rows")} for own in refused[: 0 if nearest else 1]],
+        "not_compared": [
+            {name: own[name] for name in ("reason", "rows")}
+            for own in refused[: 0 if nearest else 1]
+        ],
         "results": [],
     }
 
 
 def shorten_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Keep of a pair of a maker and a third party who measured, on what, and the ratio."""
-    return {name: pair[name] for name in ("party", "chip", "chips", "ratio", "vendor_part", "second_result_id")}
+    return {
+        name: pair[name]
+        for name in ("party", "chip", "chips", "ratio", "vendor_part", "second_result_id")
+    }
 
 
 def shorten_cell(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what the citation says, and the place in our file where that in the source is known."""
-    repeated = ("title", "source_url", *(("locator", "locator_in") if cell["source_locator"] else ()))
+    """Leave out what the citation says, and the place in our file where that in the source is
+    known.
+    """
+    repeated = (
+        "title",
+        "source_url",
+        *(("locator", "locator_in") if cell["source_locator"] else ()),
+    )
     return {name: value for name, value in cell.items() if name not in repeated}
 
 
 def describe_claim(row: Mapping[str, Any], *, is_brief: bool) -> dict[str, Any]:
     """Describe a claim with its verdict; a brief one has of many recomputations the ends."""
-    described = {name: to_json_value(row[name]) for name in (BRIEF_CLAIM if is_brief else CLAIM_COLUMNS)}
+    described = {
+        name: to_json_value(row[name]) for name in (BRIEF_CLAIM if is_brief else CLAIM_COLUMNS)
+    }
     recomputed = json.loads(row["recomputed"] or "[]")
     if is_brief and len(recomputed) > MAX_RECOMPUTED:
         described["recomputations"] = len(recomputed)
         in_order = sorted(recomputed, key=lambda own: float(own["value"]))
         recomputed = [in_order[0], in_order[-1]]
-    return {**described, "recomputed": recomputed, "origin": "published", "publisher": row["publisher"]}
+    return {
+        **described,
+        "recomputed": recomputed,
+        "origin": "published",
+        "publisher": row["publisher"],
+    }
 
 
 def write_unit(unit: str | None) -> str:
@@ -127,9 +190,13 @@ def write_unit(unit: str | None) -> str:
 
 
 def name_arguments(value: Any) -> Any:
-    """Write the options of the command that texts name, such as --latency-ms, as arguments of the tools."""
+    """Write the options of the command that texts name, such as --latency-ms, as arguments of the
+    tools.
+    """
     if isinstance(value, str):
-        return OPTION.sub(lambda match: ARGUMENTS.get(match[1]) or match[1].replace("-", "_"), value)
+        return OPTION.sub(
+            lambda match: ARGUMENTS.get(match[1]) or match[1].replace("-", "_"), value
+        )
     if isinstance(value, Mapping):
         return {name: name_arguments(own) for name, own in value.items()}
     return [name_arguments(own) for own in value] if isinstance(value, (list, tuple)) else value

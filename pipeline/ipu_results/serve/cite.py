@@ -37,7 +37,9 @@ RELEASE, CHECKSUMS = "release.json", "SHA256SUMS"  # as in release/files.py, whi
 
 @dataclass(frozen=True, slots=True)
 class DatasetVersion:
-    """The release that was read, or the build where it is not a release. `checksum` is the sha256 of SHA256SUMS.
+    """The release that was read, or the build where it is not a release.
+
+    `checksum` is the sha256 of SHA256SUMS.
 
     `newest_source` is the day on which the newest source of an unreleased build was read.
     """
@@ -50,13 +52,17 @@ class DatasetVersion:
 
     @property
     def year(self) -> str:
-        """Return the year of the release, else that in which the newest source of the build was read."""
+        """Return the year of the release, else that in which the newest source of the build was
+        read.
+        """
         return (self.published_on or self.newest_source or "")[:4]
 
     def __str__(self) -> str:
         if self.version is None:
             return f"unreleased, build {self.build_id}"
-        return f"version {self.version}, sha256 of SHA256SUMS {self.checksum}, build {self.build_id}"
+        return (
+            f"version {self.version}, sha256 of SHA256SUMS {self.checksum}, build {self.build_id}"
+        )
 
 
 def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
@@ -66,18 +72,24 @@ def read_dataset_version(warehouse: Path, build_id: str) -> DatasetVersion:
     """
     path = warehouse / RELEASE
     if not path.exists():
-        newest = pc.max(read_parquet(warehouse / "documents.parquet", ["retrieved_on"])["retrieved_on"]).as_py()
+        newest = pc.max(
+            read_parquet(warehouse / "documents.parquet", ["retrieved_on"])["retrieved_on"]
+        ).as_py()
         return DatasetVersion(build_id, newest_source=newest and str(newest))
     try:
         release = json.loads(path.read_text(encoding="utf-8"))
         checksum = hashlib.sha256((warehouse / CHECKSUMS).read_bytes()).hexdigest()
-        stated = DatasetVersion(release["build_id"], release["version"], release["published_on"], checksum)
+        stated = DatasetVersion(
+            release["build_id"], release["version"], release["published_on"], checksum
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
             "is not a release that can be read; check it with: ipu-results verify", place=str(path)
         ) from error
     if stated.build_id != build_id:
-        raise WarehouseError(f"names another build than the tables: {stated.build_id[:12]}", place=str(path))
+        raise WarehouseError(
+            f"names another build than the tables: {stated.build_id[:12]}", place=str(path)
+        )
     return stated
 
 
@@ -122,7 +134,9 @@ def escape_latex(text: str) -> str:
 
 
 def escape_url(url: str) -> str:
-    """Return an http or https address without characters that a format acts on; "" for any other text."""
+    """Return an http or https address without characters that a format acts on; "" for any other
+    text.
+    """
     return quote(url, safe=SAFE_IN_URL) if re.match(r"https?://", url) else ""
 
 
@@ -146,14 +160,18 @@ KEY = "ipu-results"
 LATEX_COLUMNS = ("network", "machine", "batch", "software", "precision", "figures")
 
 
-def cite(ids: str | Iterable[str], *, format: str = "markdown", warehouse: str | Path | None = None) -> str:
+def cite(
+    ids: str | Iterable[str], *, format: str = "markdown", warehouse: str | Path | None = None
+) -> str:
     """Return how to cite results: `format` is "markdown", "bibtex", "csl-json" or "latex".
 
-    Each figure is as its source prints it, with source, place, day of retrieval, and the version and digest of the
-    dataset, or its build where it is not a release. MLPerf figures come with the attribution that MLCommons requires,
-    emulated ones say that they are not measured. BibTeX and CSL-JSON have an item per source and one for the dataset.
+    Each figure is as its source prints it, with source, place, day of retrieval, and the version
+    and digest of the dataset, or its build where it is not a release. MLPerf figures come with the
+    attribution that MLCommons requires, emulated ones say that they are not measured. BibTeX and
+    CSL-JSON have an item per source and one for the dataset.
 
-    Raises `ipu_results.errors.QueryError` for an unknown result or format, WarehouseError without a dataset.
+    Raises `ipu_results.errors.QueryError` for an unknown result or format, WarehouseError without a
+    dataset.
     """
     if format not in FORMATS:
         raise QueryError(f"unknown format {format!r}; choose from: {', '.join(FORMATS)}")
@@ -205,28 +223,40 @@ def describe_dataset(version: DatasetVersion) -> str:
 def describe_disclosures(results: Sequence[CitedResult]) -> list[str]:
     """Return what must be said with results: emulated, suspect, flagged, and MLPerf's attribution."""
     notes = list(dict.fromkeys(note for result in results for note in result.notes))
-    attributions = list(dict.fromkeys(result.attribution for result in results if result.attribution))
+    attributions = list(
+        dict.fromkeys(result.attribution for result in results if result.attribution)
+    )
     return [*notes, *attributions, *([LEGEND] if attributions else [])]
 
 
 def describe_figures(result: CitedResult) -> str:
     """Return the figures with their places, and the id of the result."""
     figures = "; ".join(
-        f"{figure.label} {format_figure(figure, result.status)} ({figure.place})" for figure in find_figures(result)
+        f"{figure.label} {format_figure(figure, result.status)} ({figure.place})"
+        for figure in find_figures(result)
     )
     return mark_name(f"{describe_row(result.row)}: {figures}; result {result.result_id}")
 
 
-def format_footnote(results: Sequence[CitedResult], version: DatasetVersion, *, places: bool = True) -> str:
+def format_footnote(
+    results: Sequence[CitedResult], version: DatasetVersion, *, places: bool = True
+) -> str:
     """Return the footnote for results of one source, as plain text."""
     where = " ".join(f"{describe_figures(result)}." for result in results) if places else ""
     source = mark_name(describe_source(_build_source_item(results, version)))
-    parts = [f"{source}.", where, f"In: {describe_dataset(version)}.", *describe_disclosures(results)]
+    parts = [
+        f"{source}.",
+        where,
+        f"In: {describe_dataset(version)}.",
+        *describe_disclosures(results),
+    ]
     return " ".join(part for part in parts if part)
 
 
 def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    """Format a citation without the figures: each source with the ids of its results, and what must be disclosed."""
+    """Format a citation without the figures: each source with the ids of its results, and what must
+    be disclosed.
+    """
     lines = []
     for own in group_by_source(results).values():
         ids = ", ".join(f"result {result.result_id}" for result in own)
@@ -236,7 +266,9 @@ def format_sources(results: Sequence[CitedResult], version: DatasetVersion) -> s
 
 
 def _build_items(results: Sequence[CitedResult], version: DatasetVersion) -> list[dict[str, Any]]:
-    """Build the CSL items of a citation, from which the other formats are made: the dataset, then each source."""
+    """Build the CSL items of a citation, from which the other formats are made: the dataset, then
+    each source.
+    """
     dataset: dict[str, Any] = {
         "id": KEY,
         "type": "dataset",
@@ -248,7 +280,10 @@ def _build_items(results: Sequence[CitedResult], version: DatasetVersion) -> lis
     }
     if version.published_on:
         dataset["issued"] = _build_date(date.fromisoformat(version.published_on))
-    return [dataset, *(_build_source_item(own, version) for own in group_by_source(results).values())]
+    return [
+        dataset,
+        *(_build_source_item(own, version) for own in group_by_source(results).values()),
+    ]
 
 
 def _build_source_item(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
@@ -282,9 +317,15 @@ def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) ->
     lines, notes = [], []
     for number, of_source in enumerate(group_by_source(results).values(), 1):
         for result in of_source:
-            figures = (f"{figure.label} {format_figure(figure, result.status)}" for figure in find_figures(result))
+            figures = (
+                f"{figure.label} {format_figure(figure, result.status)}"
+                for figure in find_figures(result)
+            )
             what = mark_name(describe_row(result.row))
-            lines.append(f"* {escape_markdown_line(what)}: {escape_markdown_line('; '.join(figures))}[^{number}]")
+            lines.append(
+                f"* {escape_markdown_line(what)}:"
+                f" {escape_markdown_line('; '.join(figures))}[^{number}]"
+            )
         notes.append(f"[^{number}]: {escape_markdown_line(format_footnote(of_source, version))}")
     return "\n".join([*lines, "", *notes])
 
@@ -295,7 +336,9 @@ def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> st
         for result in of_source:
             cells = " & ".join(map(escape_latex, list_latex_cells(result)))
             lines.append(rf"{cells}\footnotemark[{number}] \\")
-        notes.append(rf"\footnotetext[{number}]{{{escape_latex(format_footnote(of_source, version))}}}")
+        notes.append(
+            rf"\footnotetext[{number}]{{{escape_latex(format_footnote(of_source, version))}}}"
+        )
     return "\n".join([*lines, "% after the table:", *notes])
 
 
@@ -321,7 +364,8 @@ def _format_bibtex(results: Sequence[CitedResult], version: DatasetVersion) -> s
 
 
 def _format_entry(item: Mapping[str, Any], year: str | None = None) -> str:
-    """Format a CSL item as an entry of type misc, which every BibTeX style knows; blank fields are left out.
+    """Format a CSL item as an entry of type misc, which every BibTeX style knows; blank fields are
+    left out.
 
     `year` is that of the dataset, whose address comes before its day.
     """

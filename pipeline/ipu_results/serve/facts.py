@@ -1,4 +1,6 @@
-"""What a citation needs: the row, its printed figures, its source, and what must be disclosed with them."""
+"""What a citation needs: the row, its printed figures, its source, and what must be disclosed with
+them.
+"""
 
 from __future__ import annotations
 
@@ -22,26 +24,32 @@ MLPERF = "mlperf-training"
 LOCAL = "local"  # the publisher of this project's own runs
 MAX_IDS = 500
 FIGURES = (*(column.name for column in table("results").columns if column.figure), "value")
-# A microbenchmark in the columns of a result, and with its own: what an answer, a citation and a table say of it.
+# A microbenchmark in the columns of a result, and with its own: what an answer, a citation and a
+# table say of it.
 MICROBENCHMARKS = """
     SELECT
-        m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model, operation AS network,
-        concat_ws(', ', metric, statistic, shape, conditions) AS variant, 'microbenchmark' AS task, device AS platform,
+        m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model, operation AS
+        network,
+        concat_ws(', ', metric, statistic, shape, conditions) AS variant, 'microbenchmark' AS task,
+        device AS platform,
         device_count AS chips, precision AS effective_precision, NULL::VARCHAR AS suspect,
-        (SELECT count(*) FROM flags f WHERE f.result_id = m.microbenchmark_id AND severity = 'error') AS errors
+        (SELECT count(*) FROM flags f WHERE f.result_id = m.microbenchmark_id AND severity =
+        'error') AS errors
     FROM microbenchmarks m
 """
 CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"
 EMULATED_STATUS = "emulated, not measured"  # the words that must stand at each figure
 EMULATED, SUBMITTED = "emulated", "submitted"  # rows that count only where a question asks for them
 COMPUTED_DIGITS = 9
-LABELS = {"quality_value": "quality"}  # where the name of a column without its unit makes a poor label
-# MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its Results Messaging
-# Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An unverified result needs the word at each
-# score, too.
+LABELS = {
+    "quality_value": "quality"
+}  # where the name of a column without its unit makes a poor label
+# MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its
+# Results Messaging Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An
+# unverified result needs the word at each score, too.
 LEGEND = (
-    "MLPerf is a trademark of MLCommons Association. Add the ownership legend that its messaging guidelines ask for: "
-    "https://github.com/mlcommons/policies"
+    "MLPerf is a trademark of MLCommons Association. Add the ownership legend that its messaging"
+    " guidelines ask for: https://github.com/mlcommons/policies"
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 STATED = ", result not verified by MLCommons Association"  # at the end of the column `attribution`
@@ -68,7 +76,10 @@ def make_label(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure as its source prints it. `place` is in the source itself where that is known, else in our file."""
+    """One figure as its source prints it.
+
+    `place` is in the source itself where that is known, else in our file.
+    """
 
     column: str
     text: str
@@ -83,7 +94,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The document that prints a row: `document_url` leads to it, and `url` as near to the row as is known."""
+    """The document that prints a row: `document_url` leads to it, and `url` as near to the row as
+    is known.
+    """
 
     document_id: str
     title: str
@@ -98,7 +111,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class CitedResult:
-    """A result with its figures. `status` must stand at each figure; `notes` must be disclosed with it."""
+    """A result with its figures.
+
+    `status` must stand at each figure; `notes` must be disclosed with it.
+    """
 
     result_id: str
     row: Mapping[str, Any]
@@ -119,23 +135,39 @@ def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> l
     if len(ids) > MAX_IDS:
         raise QueryError(f"{len(ids)} results are too many to cite at once, at most {MAX_IDS}")
     where = f"result_id IN ({', '.join(map(quote, ids))})"
-    rows = {row["result_id"]: row for row in run_query(connection, f"FROM ({CITABLE}) WHERE {where}").to_pylist()}
+    rows = {
+        row["result_id"]: row
+        for row in run_query(connection, f"FROM ({CITABLE}) WHERE {where}").to_pylist()
+    }
     if unknown := [name for name in dict.fromkeys(ids) if name not in rows]:
-        raise QueryError(f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits")
-    documents = {row["document_id"]: row for row in run_query(connection, "FROM documents").to_pylist()}
+        raise QueryError(
+            f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits"
+        )
+    documents = {
+        row["document_id"]: row for row in run_query(connection, "FROM documents").to_pylist()
+    }
     queries = (
         f"FROM provenance WHERE {where} ORDER BY result_id, cell_number",
         f"FROM flags WHERE {where} AND severity = 'error' ORDER BY ALL",
     )
-    cells, flags = (group_rows(run_query(connection, sql).to_pylist(), "result_id") for sql in queries)
+    cells, flags = (
+        group_rows(run_query(connection, sql).to_pylist(), "result_id") for sql in queries
+    )
     known = f"SELECT unnest([result_id, same_as]) FROM results WHERE {where}"
     entries = f"FROM mlperf_entries WHERE result_id IN ({known})"
     official = {row["result_id"]: row for row in run_query(connection, entries).to_pylist()}
-    return [_build_result(rows[name], cells[name], flags[name], documents, official) for name in dict.fromkeys(ids)]
+    return [
+        _build_result(rows[name], cells[name], flags[name], documents, official)
+        for name in dict.fromkeys(ids)
+    ]
 
 
-def group_rows(rows: Iterable[dict[str, Any]], column: str) -> defaultdict[str, list[dict[str, Any]]]:
-    """Group rows by a column, each group in the order of the rows; empty for a value that no row has."""
+def group_rows(
+    rows: Iterable[dict[str, Any]], column: str
+) -> defaultdict[str, list[dict[str, Any]]]:
+    """Group rows by a column, each group in the order of the rows; empty for a value that no row
+    has.
+    """
     groups: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[row[column]].append(row)
@@ -187,9 +219,11 @@ def _build_result(
 
 
 def _get_text(cell: Mapping[str, Any], is_ours: bool) -> str:
-    """Return the text of a cell as its source prints it, and without float noise where this project computed it.
+    """Return the text of a cell as its source prints it, and without float noise where this project
+    computed it.
 
-    A score of MLPerf is computed from times in milliseconds: nine digits are beyond what they resolve.
+    A score of MLPerf is computed from times in milliseconds: nine digits are beyond what they
+    resolve.
     """
     text: str = cell["raw_text"].strip()
     if text != repr(cell["value"]):
@@ -208,21 +242,35 @@ def _list_notes(row: Mapping[str, Any], flags: Sequence[Mapping[str, Any]]) -> l
         notes.append("Measured by ipu-results.")
     if row["suspect"]:
         notes.append(f"Suspect: {row['suspect']}.")
-    notes += [f"Quality rule {flag['rule']} of ipu-results flags an error: {flag['message']}." for flag in flags]
+    notes += [
+        f"Quality rule {flag['rule']} of ipu-results flags an error: {flag['message']}."
+        for flag in flags
+    ]
     return notes
 
 
-def _format_attribution(row: Mapping[str, Any], entry: Mapping[str, Any] | None, source: Source) -> str | None:
-    """Return what MLCommons requires of a footnote: suite, version, division, benchmark, id, source, day, status."""
+def _format_attribution(
+    row: Mapping[str, Any], entry: Mapping[str, Any] | None, source: Source
+) -> str | None:
+    """Return what MLCommons requires of a footnote: suite, version, division, benchmark, id,
+    source, day, status.
+    """
     if row["origin"] == "official" and entry is not None:
         return mark_name(f"{str(entry['attribution']).removesuffix(STATED)}. {NOT_VERIFIED}")
     if row["benchmark"] != MLPERF:
         return None
     benchmark = entry["benchmark"] if entry else row["model"]
-    what = f"MLPerf Training v{row['mlperf_round'] or ' unknown'} {row['division'] or 'division unknown'} {benchmark}"
-    day = f"retrieved {source.retrieved_on}" if source.retrieved_on else "day of retrieval not known"
+    what = (
+        f"MLPerf Training v{row['mlperf_round'] or ' unknown'}"
+        f" {row['division'] or 'division unknown'} {benchmark}"
+    )
+    day = (
+        f"retrieved {source.retrieved_on}" if source.retrieved_on else "day of retrieval not known"
+    )
     where = f"as printed by {source.publisher}, {source.url}"
-    return mark_name(f"{what}, {where}; entry {row['mlperf_id'] or 'not known'}; {day}. {NOT_VERIFIED}")
+    return mark_name(
+        f"{what}, {where}; entry {row['mlperf_id'] or 'not known'}; {day}. {NOT_VERIFIED}"
+    )
 
 
 def mark_name(text: str) -> str:
@@ -231,7 +279,9 @@ def mark_name(text: str) -> str:
 
 
 def find_figures(result: CitedResult) -> list[Figure]:
-    """Return the figures of a result, those of the column list `figure`, in the order of the table's columns."""
+    """Return the figures of a result, those of the column list `figure`, in the order of the
+    table's columns.
+    """
     known = {figure.column: figure for figure in result.figures}
     return [known[name] for name in FIGURES if name in known]
 

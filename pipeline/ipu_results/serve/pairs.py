@@ -1,4 +1,6 @@
-"""Compare results of the record, figures of a user and claimed figures; what is not comparable is refused."""
+"""Compare results of the record, figures of a user and claimed figures; what is not comparable is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +48,7 @@ from ipu_results.serve.answers import (
     require_figure,
     select_rows,
 )
-from ipu_results.serve.brief import (
-    MAX_BRIEF,
-    describe_matches,
-    shorten_comparison,
-    write_unit,
-)
+from ipu_results.serve.brief import MAX_BRIEF, describe_matches, shorten_comparison, write_unit
 from ipu_results.serve.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
 
 ChipsBasis = Literal["same", "per-chip", "whole-machine"]
@@ -73,21 +70,31 @@ def compare_two(
     chips_basis: ChipsBasis = SAME,
     emulated: bool = False,
 ) -> dict[str, Any]:
-    """Compare a figure of two results. Raises RefusalError with the reason where they may not be compared."""
+    """Compare a figure of two results.
+
+    Raises RefusalError with the reason where they may not be compared.
+    """
     first, second = record.get_row(first_result_id), record.get_row(second_result_id)
-    if first["result_id"] in (second["result_id"], second["same_as"]) or second["result_id"] == first["same_as"]:
+    if (
+        first["result_id"] in (second["result_id"], second["same_as"])
+        or second["result_id"] == first["same_as"]
+    ):
         raise RefusalError("same-measurement", "both ids are of one measurement")
     predicted = [row["result_id"] for row in (first, second) if row["origin"] == EMULATED]
     if predicted and not emulated:
         step = "ask with emulated true to set a prediction against a figure"
-        raise RefusalError("emulated-not-measured", f"{', '.join(predicted)}: emulated, not measured", step)
+        raise RefusalError(
+            "emulated-not-measured", f"{', '.join(predicted)}: emulated, not measured", step
+        )
     for column, code in (("task", "different-tasks"), ("network", "different-networks")):
         if first[column] != second[column]:
             raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
     chosen = _choose_figure(first, second, figure)
     obstacle = find_pair_obstacle(first, second, chosen, chips_basis)
     if obstacle is not None:
-        raise RefusalError(obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second, chosen))
+        raise RefusalError(
+            obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second, chosen)
+        )
     return _build_ratio(record, first, second, chosen, chips_basis)
 
 
@@ -107,19 +114,27 @@ def _suggest_step(record: Record, code: str, first: Row, second: Row, figure: st
     where = f"ipu_result_id IN ({ids}) AND gpu_result_id IN ({ids})"
     with record.connection.cursor() as cursor:
         listed = run_query(cursor, f"FROM energy_ipu_gpu WHERE {where}").num_rows
-    return f"ask sql: FROM energy_ipu_gpu WHERE {where}, for the energy and scope of each side" if listed else ""
+    return (
+        f"ask sql: FROM energy_ipu_gpu WHERE {where}, for the energy and scope of each side"
+        if listed
+        else ""
+    )
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
     own, theirs = ([name for name in FIGURES if row[name] is not None] for row in (first, second))
     shared = [name for name in own if name in theirs]
     if not shared:
-        raise RefusalError("different-figures", f"no figure in common: {', '.join(own)} / {', '.join(theirs)}")
+        raise RefusalError(
+            "different-figures", f"no figure in common: {', '.join(own)} / {', '.join(theirs)}"
+        )
     if figure is None:
         return shared[0]
     if figure not in shared:
         missing = [row["result_id"] for row in (first, second) if row[figure] is None]
-        reason = f"{' and '.join(missing)}: {figure} is not printed; it is unknown, and it is not zero"
+        reason = (
+            f"{' and '.join(missing)}: {figure} is not printed; it is unknown, and it is not zero"
+        )
         raise RefusalError("not-printed", reason, f"both print {', '.join(shared)}")
     return figure
 
@@ -127,8 +142,13 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
 def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
     """Return why a figure of two rows may not be compared; None where it may."""
     ours, theirs = map(build_from_row, (first, second))
-    obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]  # each looks at the flags of one row only
-    flagged = (obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged")
+    obstacles = [
+        find_obstacle(ours, second),
+        find_obstacle(theirs, first),
+    ]  # each looks at the flags of one row only
+    flagged = (
+        obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged"
+    )
     if obstacles != [None, None] and {first["batch_size"], second["batch_size"]} > {None}:
         # a batch size that one row does not state, in words for two rows
         sizes = (str(row["batch_size"] or NOT_STATED) for row in (first, second))
@@ -144,7 +164,9 @@ def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obst
     )
 
 
-def _find_chips_obstacle(ours: int | None, theirs: int | None, figure: str, basis: str) -> Obstacle | None:
+def _find_chips_obstacle(
+    ours: int | None, theirs: int | None, figure: str, basis: str
+) -> Obstacle | None:
     if basis == WHOLE:
         return None
     counts = f"chips: {ours or NOT_STATED} / {theirs or NOT_STATED}"
@@ -152,12 +174,16 @@ def _find_chips_obstacle(ours: int | None, theirs: int | None, figure: str, basi
         if not ours or not theirs:
             return Obstacle(counts, "unknown-chip-count")
         if figure not in DIVISIBLE and ours != theirs:
-            return Obstacle(f"{counts}, and {figure} cannot be divided by chips", "different-chip-counts")
+            return Obstacle(
+                f"{counts}, and {figure} cannot be divided by chips", "different-chip-counts"
+            )
         return None
     return None if ours == theirs else Obstacle(counts, "different-chip-counts")
 
 
-def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: str) -> dict[str, Any]:
+def _build_ratio(
+    record: Record, first: Row, second: Row, figure: str, basis: str
+) -> dict[str, Any]:
     divide = basis == PER_CHIP and figure in DIVISIBLE
     values = [row[figure] / (row["chips"] if divide else 1) for row in (first, second)]
     ends = [get_interval(figure, row) if not divide else None for row in (first, second)]
@@ -168,7 +194,9 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
         for own in list_differences(build_from_row(first), second)
     ]
     both = zip(values, (first, second), strict=True)
-    stated = " / ".join(f"{_format_figure(row, figure, value)} {write_unit(unit)}" for value, row in both)
+    stated = " / ".join(
+        f"{_format_figure(row, figure, value)} {write_unit(unit)}" for value, row in both
+    )
     answer: dict[str, Any] = {
         "figure": figure,
         "unit": unit,
@@ -180,39 +208,53 @@ def _build_ratio(record: Record, first: Row, second: Row, figure: str, basis: st
         "citation": citation,
     }
     if any(ends):
-        (low, high), (their_low, their_high) = (end or (value, value) for end, value in zip(ends, values, strict=True))
+        (low, high), (their_low, their_high) = (
+            end or (value, value) for end, value in zip(ends, values, strict=True)
+        )
         answer["ratio_interval"] = [low / their_high, high / their_low]
     return answer
 
 
 def _format_figure(row: Row, figure: str, value: float) -> str:
-    """Format a figure or its share for the eye: a printed one with all digits, a computed one as a citation has it."""
+    """Format a figure or its share for the eye: a printed one with all digits, a computed one as a
+    citation has it.
+    """
     is_printed = row["origin"] == "published" and value == row[figure]
     return format_float(value if is_printed else float(f"{value:.{COMPUTED_DIGITS}g}"))
 
 
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
-    distinct: dict[tuple[Any, ...], Row] = {}  # by what the comparison needs of a row: fewer pairs to check
+    distinct: dict[
+        tuple[Any, ...], Row
+    ] = {}  # by what the comparison needs of a row: fewer pairs to check
     for row in rows:
         chips = row["chips"] if basis == SAME else basis == PER_CHIP and row["chips"] is None
         distinct[(*(row[name] for name in COMPARED_COLUMNS), chips)] = row
     for column, code in (("network", "different-networks"), ("task", "different-tasks")):
         if len(names := {row[column] for row in rows}) > 1:
-            raise RefusalError(code, f"{column}s: {', '.join(sorted(names)[:MAX_NAMED])}", f"state one {column}")
+            raise RefusalError(
+                code, f"{column}s: {', '.join(sorted(names)[:MAX_NAMED])}", f"state one {column}"
+            )
     for first, second in combinations(distinct.values(), 2):
-        obstacle = find_pair_obstacle(first, {**second, "batch_size": first["batch_size"]}, figure, basis)
+        obstacle = find_pair_obstacle(
+            first, {**second, "batch_size": first["batch_size"]}, figure, basis
+        )
         if obstacle is not None and obstacle.code != "same-measurement":
             step = _suggest_chips_basis(figure) if "chip" in obstacle.code else MORE_CONDITIONS
             raise RefusalError(obstacle.code, f"{CODES[obstacle.code]}: {obstacle}", step)
 
 
 def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
-    """Compare figures of a user's run with the nearest rows of the record; `network` and `machine` are as in find."""
+    """Compare figures of a user's run with the nearest rows of the record; `network` and `machine`
+    are as in find.
+    """
     stated: dict[str, Any] = dict(figures)
     for name, former in (("network", "model"), ("machine", "platform")):
         if name in stated and stated.setdefault(former, stated[name]) != stated.pop(name):
-            raise RefusalError("wrong-input", f"{name} and {former} name two things", f"state {name} alone")
+            raise RefusalError(
+                "wrong-input", f"{name} and {former} name two things", f"state {name} alone"
+            )
     try:
         ours = build_stated(stated, record.words)
     except ComparisonError as error:
@@ -221,18 +263,26 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
     rows = [
         row
         for row in record.rows
-        if row["network"] == ours.network and row["same_as"] is None and row["relationship"] != SUBMITTED
+        if row["network"] == ours.network
+        and row["same_as"] is None
+        and row["relationship"] != SUBMITTED
     ]
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
         _refuse_comparison(comparison.measurement, rows)
-    nearest = tuple(sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance)))
-    results, citation = record.load([match.row["result_id"] for match in nearest[: 1 if record.is_brief else None]])
+    nearest = tuple(
+        sorted(comparison.matches, key=lambda match: (match.group == EMULATED, match.distance))
+    )
+    results, citation = record.load(
+        [match.row["result_id"] for match in nearest[: 1 if record.is_brief else None]]
+    )
     answer = replace(comparison, matches=nearest).to_record()
     described = {
         "verdict": comparison.verdict,
         "comparison_status": comparison.status,
-        "figures_compared": {name: getattr(ours, name) for name in FIGURES if getattr(ours, name) is not None},
+        "figures_compared": {
+            name: getattr(ours, name) for name in FIGURES if getattr(ours, name) is not None
+        },
         "assumed": list(comparison.measurement.remarks),
         "nearest": describe_matches(answer["matches"]),
         "plausibility": answer["checks"],
@@ -246,24 +296,33 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
 def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
     """Refuse for the reason that the most rows have that print a figure which the user states.
 
-    A row counts for each of its reasons: a latency of another kind at another batch size is both. Rows of another task
-    count where there are no others.
+    A row counts for each of its reasons: a latency of another kind at another batch size is both.
+    Rows of another task count where there are no others.
     """
     stated = [name for name in FIGURES if getattr(ours, name) is not None]
     printing = [row for row in rows if list_shared_figures(ours, row)]
     if not printing:
-        raise RefusalError("different-figures", f"no row of {ours.network} prints {' or '.join(stated)}")
+        raise RefusalError(
+            "different-figures", f"no row of {ours.network} prints {' or '.join(stated)}"
+        )
     reasons: Counter[Obstacle] = Counter()
     for row in [row for row in printing if row["task"] == ours.task] or printing:
         shared = list_shared_figures(ours, row)
-        own = [find_obstacle(ours, row), *(find_figure_obstacle(name, ours, row) for name in shared)]
+        own = [
+            find_obstacle(ours, row),
+            *(find_figure_obstacle(name, ours, row) for name in shared),
+        ]
         reasons.update(dict.fromkeys(obstacle for obstacle in own if obstacle is not None).keys())
     codes: Counter[str] = Counter()
     for obstacle, count in reasons.items():
         codes[obstacle.code] += count
     ((code, _),) = codes.most_common(1)
-    shown = [(obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code][:MAX_REASONS]
-    remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]  # one that no row has
+    shown = [
+        (obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code
+    ][:MAX_REASONS]
+    remarks = [
+        remark for remark in ours.remarks if remark.startswith("variant ")
+    ]  # one that no row has
     described = "; ".join([*(f"{count} rows: {obstacle}" for obstacle, count in shown), *remarks])
     raise RefusalError(code, f"no row may be compared: {described}")
 
@@ -271,7 +330,16 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
 MAX_NEAREST = 5
 MAX_VALUES = 10
 VARYING = (
-    *("relationship", "division", "mlperf_round", "phase", "sequence_length", "packed", "batch_size", "framework"),
+    *(
+        "relationship",
+        "division",
+        "mlperf_round",
+        "phase",
+        "sequence_length",
+        "packed",
+        "batch_size",
+        "framework",
+    ),
     *("sdk_version", "variant", "chip", "chips"),
 )
 GENERIC = frozenset({"item", "sample"})  # of any network
@@ -283,15 +351,18 @@ def check_claimed_figure(
     record: Record,
     network: Word,
     figure: Figure,
-    value: Annotated[str | float, WithJsonSchema({"type": ["string", "number"], "maxLength": MAX_WORD})],
+    value: Annotated[
+        str | float, WithJsonSchema({"type": ["string", "number"], "maxLength": MAX_WORD})
+    ],
     unit: Word,
     latency_basis: LatencyBasis | None = None,
     **conditions: Unpack[Conditions],
 ) -> dict[str, Any]:
     """Compare a stated figure with every row that fits its conditions.
 
-    `verdict` is `exact` if a row has this figure, `rounds-to` if a row has one that rounds to it at the stated digits,
-    else `differs`. Raises RefusalError for a unit that does not fit, and where no measured row has such a figure.
+    `verdict` is `exact` if a row has this figure, `rounds-to` if a row has one that rounds to it at
+    the stated digits, else `differs`. Raises RefusalError for a unit that does not fit, and where
+    no measured row has such a figure.
     """
     digits = _parse_value(value)
     if (parsed := load_vocabulary().parse_stated_unit(figure, unit)) is None:
@@ -308,29 +379,45 @@ def check_claimed_figure(
         key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
     )
     verdict = judged[0][0]
-    shown = [entry for entry in judged if entry[0] == verdict][: 1 if record.is_brief else MAX_NEAREST]
+    shown = [entry for entry in judged if entry[0] == verdict][
+        : 1 if record.is_brief else MAX_NEAREST
+    ]
     results, citation = record.load([row["result_id"] for _, _, row in shown], (figure,))
     _, gap, row = judged[0]
-    recorded = f"{_format_figure(row, figure, row[figure])} {write_unit(get_unit(figure, row))} ({row['result_id']})"
+    recorded = (
+        f"{_format_figure(row, figure, row[figure])} {write_unit(get_unit(figure, row))}"
+        f" ({row['result_id']})"
+    )
     words = {
         "exact": f"the record has {recorded}",
         "rounds-to": f"the record has {recorded}, which rounds to it",
-        "differs": f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
-        f"{gap:+.3g} % off",
+        "differs": (
+            f"no row that fits has this figure; the nearest has {recorded}, and the stated one is "
+            f"{gap:+.3g} % off"
+        ),
     }
     shown_values = MAX_BRIEF if record.is_brief else MAX_VALUES
     if verdict == "differs" and (fitting := _find_unit(digits, figure, unit.strip(), rows)):
         words["differs"] += f"; {fitting}: is the unit wrong?"
-    open_ = {name: list(dict.fromkeys(row[name] for row in rows)) for name in VARYING if conditions.get(name) is None}
+    open_ = {
+        name: list(dict.fromkeys(row[name] for row in rows))
+        for name in VARYING
+        if conditions.get(name) is None
+    }
     return {
         "verdict": verdict,
         "statement": f"{value} {unit}: {words[verdict]}",
-        "stated": None if record.is_brief else {"value": str(digits), "unit": unit, "figure": figure},
+        "stated": (
+            None if record.is_brief else {"value": str(digits), "unit": unit, "figure": figure}
+        ),
         "rows_that_fit": len(rows),
         "rows_without_this_figure": len(selection.rows) - len(rows),
         "left_out": selection.left_out,
         "not_stated_and_varies": {
-            name: [*own[:shown_values], *([f"{len(own) - shown_values} more"] if len(own) > shown_values else [])]
+            name: [
+                *own[:shown_values],
+                *([f"{len(own) - shown_values} more"] if len(own) > shown_values else []),
+            ]
             for name, own in open_.items()
             if len(own) > 1
         },
@@ -353,10 +440,14 @@ def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float
     """Judge a stated value, which times `factor` has the unit of the recorded figure."""
     recorded = Fraction(repr(figure)) / factor
     gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
-    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure:  # as the record converts it
+    if (
+        Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure
+    ):  # as the record converts it
         return "exact", gap
     digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
-    rounded = (Decimal(recorded.numerator) / Decimal(recorded.denominator)).quantize(digit, rounding=ROUND_HALF_UP)
+    rounded = (Decimal(recorded.numerator) / Decimal(recorded.denominator)).quantize(
+        digit, rounding=ROUND_HALF_UP
+    )
     return ("rounds-to" if rounded == stated else "differs"), gap
 
 
@@ -364,7 +455,11 @@ def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> 
     """Say in which other unit of time a row has the stated figure; empty for none."""
     own = table("results").column(figure).unit or ""
     for other in ("ms", "s", "min"):
-        factor = convert_unit(other, own) if other != unit and len(stated.as_tuple().digits) >= MIN_DIGITS else None
+        factor = (
+            convert_unit(other, own)
+            if other != unit and len(stated.as_tuple().digits) >= MIN_DIGITS
+            else None
+        )
         for row in rows:
             if factor and _judge(stated, factor, row[figure])[0] != "differs":
                 return f"in {other} it is the figure of {row['result_id']}"
@@ -374,7 +469,9 @@ def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> 
 def _parse_value(value: Any) -> Decimal:
     text = str(value).strip().replace(",", "")
     if not NUMBER.fullmatch(text):
-        raise RefusalError("wrong-input", f"{value!r} is not a number above zero", 'write digits, such as "20.66"')
+        raise RefusalError(
+            "wrong-input", f"{value!r} is not a number above zero", 'write digits, such as "20.66"'
+        )
     return Decimal(text)
 
 
@@ -384,7 +481,9 @@ def _keep_item(rows: Sequence[Row], item: str | None, unit: str) -> list[Row]:
     kept = [row for row in rows if row["item"] == item]
     if not kept:
         items = ", ".join(sorted({str(row["item"]) for row in rows}))
-        raise RefusalError("different-items", f"the figure is stated in {unit}, and the record counts: {items}")
+        raise RefusalError(
+            "different-items", f"the figure is stated in {unit}, and the record counts: {items}"
+        )
     return kept
 
 
@@ -395,6 +494,13 @@ def _keep_latency(rows: Sequence[Row], basis: str | None) -> list[Row]:
     pairs = zip(map(build_from_row, stated), rows, strict=True)
     kept = [row for ours, row in pairs if find_figure_obstacle("latency_ms", ours, row) is None]
     if not kept:
-        bases = ", ".join(sorted({str(row["latency_basis"] or row["latency_kind"] or "not stated") for row in rows}))
-        raise RefusalError("different-latencies", f"the latency is stated {basis}, and the rows that fit are: {bases}")
+        bases = ", ".join(
+            sorted(
+                {str(row["latency_basis"] or row["latency_kind"] or "not stated") for row in rows}
+            )
+        )
+        raise RefusalError(
+            "different-latencies",
+            f"the latency is stated {basis}, and the rows that fit are: {bases}",
+        )
     return kept

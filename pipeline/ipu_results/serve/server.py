@@ -1,4 +1,6 @@
-"""The tools that a program can call: each takes the record and checked arguments, and returns an answer."""
+"""The tools that a program can call: each takes the record and checked arguments, and returns an
+answer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Required, Union, Unpack, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Required,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import anyio
 import jsonschema
@@ -46,7 +58,14 @@ from ipu_results.serve.answers import (
     select_rows,
     suggest,
 )
-from ipu_results.serve.brief import MAX_BRIEF, describe_claim, drop_empty, name_arguments, shorten_cell, shorten_pair
+from ipu_results.serve.brief import (
+    MAX_BRIEF,
+    describe_claim,
+    drop_empty,
+    name_arguments,
+    shorten_cell,
+    shorten_pair,
+)
 from ipu_results.serve.cite import describe_dataset
 from ipu_results.serve.facts import FIGURES as PRINTED
 from ipu_results.serve.pairs import (
@@ -66,13 +85,16 @@ SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_CELLS = 60
 MAX_STATEMENT = 20_000  # characters
 CLAIMS = """
-    SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING (document_id)
+    SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING
+    (document_id)
     ORDER BY document_id, claim_id
 """
 
 
 Detail = Literal["brief", "whole"]
-Part = Literal["summary", "networks", "machines", "tables", "views", "refusal_codes", "rules", "all"]
+Part = Literal[
+    "summary", "networks", "machines", "tables", "views", "refusal_codes", "rules", "all"
+]
 
 
 def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
@@ -88,7 +110,9 @@ def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
         "refusal_codes": CODES,
         "rules": WORDS["instructions"],
     }
-    shown = {SQL_PARTS.get(name, name): value for name, value in parts.items() if part in (name, "all")}
+    shown = {
+        SQL_PARTS.get(name, name): value for name, value in parts.items() if part in (name, "all")
+    }
     summary = {
         "results": [
             {"relationship": who, "origin": how, "task": task, "results": count}
@@ -97,8 +121,13 @@ def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
         "origins": ORIGINS,
         "figures": {name: get_unit(name, {"item": None}) for name in FIGURES},
         "parts": {name: len(value) for name, value in parts.items() if name != "rules"},
-        "machines_with_official_entries_only": len({row["platform"] for row in record.rows} - machines),
-        "next": "overview with part lists names; find with conditions gives rows; provenance gives the printed cell",
+        "machines_with_official_entries_only": len(
+            {row["platform"] for row in record.rows} - machines
+        ),
+        "next": (
+            "overview with part lists names; find with conditions gives rows; provenance gives the"
+            " printed cell"
+        ),
     }
     return {
         "dataset": cited,
@@ -119,7 +148,9 @@ def find(
     **conditions: Unpack[Conditions],
 ) -> dict[str, Any]:
     """Find results by conditions, ranked by a figure where `order` is stated."""
-    selection = select_rows(record, {**conditions, "network": network, "latency_basis": latency_basis})
+    selection = select_rows(
+        record, {**conditions, "network": network, "latency_basis": latency_basis}
+    )
     rows = selection.rows if figure is None else require_figure(record, selection, figure)
     counts = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
     if order is not None:
@@ -135,11 +166,19 @@ def find(
             sound = dense
         check_ranking(sound, figure, chips_basis)
         divide = chips_basis == PER_CHIP and figure in DIVISIBLE
-        rows = sorted(sound, key=lambda row: row[figure] / (row["chips"] if divide else 1), reverse=order == "highest")
+        rows = sorted(
+            sound,
+            key=lambda row: row[figure] / (row["chips"] if divide else 1),
+            reverse=order == "highest",
+        )
     else:
-        rows = sorted(rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True)
+        rows = sorted(
+            rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
+        )
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
-    results, citation = record.load([row["result_id"] for row in shown], (figure,) if figure else ALL_FIGURES)
+    results, citation = record.load(
+        [row["result_id"] for row in shown], (figure,) if figure else ALL_FIGURES
+    )
     if figure in DIVISIBLE and order and chips_basis == PER_CHIP:
         for row, result in zip(shown, results, strict=True):
             result["figures"][figure]["per_chip"] = row[figure] / row["chips"]
@@ -158,13 +197,29 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     row = record.sources.get(result_id) or record.get_row(result_id)
     results, citation = record.load([row["result_id"]], ())
     columns = (
-        *("column_name", "header", "raw_text", "value", "unit", "factor", "document_id", "title", "source_url"),
+        *(
+            "column_name",
+            "header",
+            "raw_text",
+            "value",
+            "unit",
+            "factor",
+            "document_id",
+            "title",
+            "source_url",
+        ),
         *("source_locator", "locator", "locator_in"),
     )
     where = f"result_id = {quote(row['result_id'])} ORDER BY cell_number LIMIT {MAX_CELLS}"
     with record.connection.cursor() as cursor:
-        cells = run_query(cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}").to_pylist()
-    kept = [shorten_cell(cell) for cell in cells if cell["column_name"] in PRINTED] if record.is_brief else cells
+        cells = run_query(
+            cursor, f"SELECT {', '.join(columns)} FROM provenance WHERE {where}"
+        ).to_pylist()
+    kept = (
+        [shorten_cell(cell) for cell in cells if cell["column_name"] in PRINTED]
+        if record.is_brief
+        else cells
+    )
     return {
         "figures": [{name: to_json_value(value) for name, value in cell.items()} for cell in kept],
         "cells_left_out": len(cells) - len(kept),
@@ -191,12 +246,20 @@ def claims(
         if value is not None:
             known = {row[name] for row in rows if row[name]}
             if value not in known:
-                raise RefusalError("unknown-word", f"no claim has {name} {value!r}", suggest(value, known))
+                raise RefusalError(
+                    "unknown-word", f"no claim has {name} {value!r}", suggest(value, known)
+                )
             rows = [row for row in rows if row[name] == value]
     if text:
-        rows = [row for row in rows if text.casefold() in f"{row['claim']} {row['figure']} {row['subject']}".casefold()]
+        rows = [
+            row
+            for row in rows
+            if text.casefold() in f"{row['claim']} {row['figure']} {row['subject']}".casefold()
+        ]
     if not rows:
-        raise RefusalError("no-match", "no claim fits", "claims with limit 150 and no other argument lists all")
+        raise RefusalError(
+            "no-match", "no claim fits", "claims with limit 150 and no other argument lists all"
+        )
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
     citations: dict[str, None] = {}  # each once
     for row in shown:
@@ -223,9 +286,19 @@ def expect(record: Record, result_id: Word) -> dict[str, Any]:
     answer = answers[row["result_id"]]
     if isinstance(answer, str):
         raise RefusalError("no-pairs", f"{result_id}: {answer}")
-    pairs = [shorten_pair(pair) for pair in answer.nearest[:MAX_BRIEF]] if record.is_brief else list(answer.nearest)
-    others = [pair["second_result_id"] for pair in pairs if pair["second_result_id"] in record.sources]
-    return {**answer.to_record(), "nearest": pairs, "citation": record.cite([row["result_id"], *others])}
+    pairs = (
+        [shorten_pair(pair) for pair in answer.nearest[:MAX_BRIEF]]
+        if record.is_brief
+        else list(answer.nearest)
+    )
+    others = [
+        pair["second_result_id"] for pair in pairs if pair["second_result_id"] in record.sources
+    ]
+    return {
+        **answer.to_record(),
+        "nearest": pairs,
+        "citation": record.cite([row["result_id"], *others]),
+    }
 
 
 def sql(
@@ -250,7 +323,9 @@ TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "expect": expect,
     "sql": sql,
 }
-OWN = frozenset({"record", "worker", "cancelled", "return"})  # of the server, and no arguments of a call
+OWN = frozenset(
+    {"record", "worker", "cancelled", "return"}
+)  # of the server, and no arguments of a call
 
 
 NAME = "ipu-results"
@@ -265,7 +340,9 @@ def serve(warehouse: Path) -> None:
     def end(*_: Any) -> None:
         worker.kill()
         os.write(sys.stderr.fileno(), b"error: interrupted\n")
-        os._exit(1)  # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+        os._exit(
+            1
+        )  # there is nothing to clean up, and the thread that reads stdin cannot be stopped
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
@@ -281,7 +358,9 @@ async def _serve(server: Server[Any]) -> None:
 
 
 def build_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments, from the types of its function and the words of tools.toml."""
+    """Return the JSON Schema of a tool's arguments, from the types of its function and the words of
+    tools.toml.
+    """
     words = WORDS["tools"][name].get("arguments", {})
     parameters = signature(TOOLS[name]).parameters
     kinds: dict[str, Any] = {}
@@ -303,11 +382,16 @@ def build_schema(name: str) -> dict[str, Any]:
 
 
 def build_output_schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's answer: answered with the keys of tools.toml, or refused with a next step."""
+    """Return the JSON Schema of a tool's answer: answered with the keys of tools.toml, or refused
+    with a next step.
+    """
     refused = ["code", "reason", "next_step"]
     return {
         "type": "object",
-        "properties": {"status": {"enum": ["answered", "refused"]}, **{key: {"type": "string"} for key in refused}},
+        "properties": {
+            "status": {"enum": ["answered", "refused"]},
+            **{key: {"type": "string"} for key in refused},
+        },
         "required": ["status"],
         "oneOf": [
             {"properties": {"status": {"const": "answered"}}, "required": WORDS["returns"][name]},
@@ -317,7 +401,10 @@ def build_output_schema(name: str) -> dict[str, Any]:
 
 
 def _build_argument(kind: Any, words: str | None) -> dict[str, Any]:
-    """Return the schema of an argument. One that is null counts as not stated, so no schema has null."""
+    """Return the schema of an argument.
+
+    One that is null counts as not stated, so no schema has null.
+    """
     own = get_args(kind)[0] if get_origin(kind) in (Required, Union, UnionType) else kind
     schema = TypeAdapter(own).json_schema()
     if get_origin(own) is Literal:
@@ -327,7 +414,9 @@ def _build_argument(kind: Any, words: str | None) -> dict[str, Any]:
 
 def _build_server(record: Record, worker: SqlWorker) -> Server[Any]:
     async def list_tools(*_: Any) -> types.ListToolsResult:
-        hints = types.ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+        hints = types.ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, open_world_hint=False
+        )
         texts = {name: WORDS["tools"][name]["description"] for name in TOOLS}
         tools = [
             types.Tool(
@@ -370,7 +459,10 @@ def answer(
     arguments: Mapping[str, Any],
     cancelled: threading.Event | None = None,
 ) -> dict[str, Any]:
-    """Answer one call, or return why it is refused. An argument that is null counts as not stated."""
+    """Answer one call, or return why it is refused.
+
+    An argument that is null counts as not stated.
+    """
     try:
         if name not in TOOLS:
             raise RefusalError("wrong-input", f"unknown tool {name[:MAX_WORD]!r}")
@@ -380,17 +472,27 @@ def answer(
             for key, value in arguments.items()
             if value is not None
         }
-        if problems := sorted(jsonschema.Draft202012Validator(build_schema(name)).iter_errors(stated), key=str):
+        if problems := sorted(
+            jsonschema.Draft202012Validator(build_schema(name)).iter_errors(stated), key=str
+        ):
             where = "".join(f"{part}: " for part in problems[0].absolute_path)
             raise RefusalError("wrong-input", f"{where}{problems[0].message[:MAX_PROBLEM]}")
         source_record = record.brief if stated.pop("detail", "brief") == "brief" else record
-        result = TOOLS[name](*((source_record, worker, cancelled) if name == "sql" else (source_record,)), **stated)
+        result = TOOLS[name](
+            *((source_record, worker, cancelled) if name == "sql" else (source_record,)), **stated
+        )
     except IpuResultsError as error:
-        code = "rebuilt" if isinstance(error, QueryError) and find_code(error) == "rebuilt" else "wrong-input"
+        code = (
+            "rebuilt"
+            if isinstance(error, QueryError) and find_code(error) == "rebuilt"
+            else "wrong-input"
+        )
         own = error if isinstance(error, RefusalError) else RefusalError(code, str(error))
         reason, next_step = name_arguments(own.reason), name_arguments(own.next_step)
         return {"status": "refused", "code": own.code, "reason": reason, "next_step": next_step}
     if source_record.is_brief and name not in ("overview", "sql"):  # where null is a value
         kept = WORDS["returns"][name]
-        result = {key: own for key, value in result.items() if (own := drop_empty(value)) or key in kept}
+        result = {
+            key: own for key, value in result.items() if (own := drop_empty(value)) or key in kept
+        }
     return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result)}

@@ -1,6 +1,8 @@
-"""SQL for programs: read-only, within limits on rows, time, memory and size, with units and citation.
+"""SQL for programs: read-only, within limits on rows, time, memory and size, with units and
+citation.
 
-Statements run in a process of their own, `python -m ipu_results.serve.sql`, which can be ended at any time.
+Statements run in a process of their own, `python -m ipu_results.serve.sql`, which can be ended at
+any time.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from ipu_results.store.query import connect_warehouse, read_build_id
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
     from ipu_results.serve.answers import Record, Row
 
-DAMAGED = re.compile("^(IO|FATAL|Serialization) Error|^Corrupt")  # of DuckDB, of a file and no statement
+DAMAGED = re.compile(
+    "^(IO|FATAL|Serialization) Error|^Corrupt"
+)  # of DuckDB, of a file and no statement
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
@@ -44,7 +48,10 @@ AVERAGE = re.compile(
     re.IGNORECASE,
 )
 # What figures of a measure must have in common, and other names for it in a statement.
-TESTS = {measure["column"]: measure["test"] for measure in load_schema_file("comparison.toml")["measures"]}
+TESTS = {
+    measure["column"]: measure["test"]
+    for measure in load_schema_file("comparison.toml")["measures"]
+}
 SPELLINGS = {
     "network": "model",
     "chips": "chip|chip_count|platform",
@@ -57,7 +64,8 @@ SPELLINGS = {
 class SqlWorker:
     """A process that runs one statement at a time, started for the first.
 
-    Where one has to be ended, a spare one is started at once, so that the next statement need not wait for it.
+    Where one has to be ended, a spare one is started at once, so that the next statement need not
+    wait for it.
     """
 
     def __init__(self, record: Record) -> None:
@@ -67,8 +75,13 @@ class SqlWorker:
         self._spare: subprocess.Popen[str] | None = None
         self._running: threading.Event | None = None
 
-    def run(self, sql: str, max_rows: int, cancelled: threading.Event | None = None) -> dict[str, Any]:
-        """Return the answer of the worker. Raises RefusalError where it refuses, or was ended at a limit."""
+    def run(
+        self, sql: str, max_rows: int, cancelled: threading.Event | None = None
+    ) -> dict[str, Any]:
+        """Return the answer of the worker.
+
+        Raises RefusalError where it refuses, or was ended at a limit.
+        """
         own = cancelled or threading.Event()
         with self._lock:
             self._running = own
@@ -90,7 +103,9 @@ class SqlWorker:
                 if self._process is not None and self._process.poll() is not None:
                     self._start_spare()
         if "code" in answer:
-            reason = f"stopped after {SECONDS:g} s" if answer["code"] == "too-long" else answer["reason"]
+            reason = (
+                f"stopped after {SECONDS:g} s" if answer["code"] == "too-long" else answer["reason"]
+            )
             raise RefusalError(answer["code"], reason)
         return answer
 
@@ -130,7 +145,9 @@ class SqlWorker:
         if self._spare is None:
             command = [sys.executable, "-m", "ipu_results.serve.sql", str(self._record.folder)]
             command.append(self._record.version.build_id)
-            self._spare = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._spare = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
 
     def _send(self, process: subprocess.Popen[str], request: Mapping[str, Any]) -> dict[str, Any]:
         assert process.stdin
@@ -144,7 +161,9 @@ class SqlWorker:
     def _read(self, process: subprocess.Popen[str]) -> dict[str, Any]:
         assert process.stdout
         line = process.stdout.readline()
-        answer: dict[str, Any] = json.loads(line) if line.endswith("\n") else self._explain_end(process)
+        answer: dict[str, Any] = (
+            json.loads(line) if line.endswith("\n") else self._explain_end(process)
+        )
         return answer
 
     @staticmethod
@@ -154,23 +173,39 @@ class SqlWorker:
 
 
 def run_sql(
-    record: Record, worker: SqlWorker, statement: str, max_rows: int, cancelled: threading.Event | None
+    record: Record,
+    worker: SqlWorker,
+    statement: str,
+    max_rows: int,
+    cancelled: threading.Event | None,
 ) -> dict[str, Any]:
-    """Run one reading statement; the units are those that the data dictionary gives a column of this name."""
+    """Run one reading statement; the units are those that the data dictionary gives a column of
+    this name.
+    """
     answer = worker.run(statement, max_rows, cancelled)
     names = answer["columns"]
-    columns = list(chain(*(published.columns for published in TABLES), *(view.columns for view in VIEWS)))
-    # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as, or an alias
-    named = [[record.sources[own] for own in _list_texts(row) if own in record.sources] for row in answer["rows"]]
+    columns = list(
+        chain(*(published.columns for published in TABLES), *(view.columns for view in VIEWS))
+    )
+    # an id counts in whatever column it is: result_id, first_result_id, microbenchmark_id, same_as,
+    # or an alias
+    named = [
+        [record.sources[own] for own in _list_texts(row) if own in record.sources]
+        for row in answer["rows"]
+    ]
     results = list({result["result_id"]: result for row in named for result in row}.values())
     cited = [result["result_id"] for result in results][:MAX_CITED]
     return {
         **answer,
         "units_of_columns_with_these_names": {
-            name: sorted({column.unit for column in columns if column.name == name and column.unit}) for name in names
+            name: sorted({column.unit for column in columns if column.name == name and column.unit})
+            for name in names
         },
         "who_measured": [
-            {name: row[name] for name in ("result_id", "relationship", "origin", "errors", "suspect")}
+            {
+                name: row[name]
+                for name in ("result_id", "relationship", "origin", "errors", "suspect")
+            }
             for row in results
         ],
         "remarks": [*_warn_of_averages(statement), *_list_remarks(named, len(results), len(cited))],
@@ -179,17 +214,26 @@ def run_sql(
 
 
 def _warn_of_averages(statement: str) -> list[str]:
-    """Warn of an average over figures that may not be compared: name the conditions that the statement leaves open."""
+    """Warn of an average over figures that may not be compared: name the conditions that the
+    statement leaves open.
+    """
     if not (match := AVERAGE.search(statement)):
         return []
-    test = next((names for column, names in TESTS.items() if column.startswith(match[2].lower())), TESTS["throughput"])
+    test = next(
+        (names for column, names in TESTS.items() if column.startswith(match[2].lower())),
+        TESTS["throughput"],
+    )
     held = dict.fromkeys(("network", "task", "chips", *reversed(test), "origin"))
-    missing = [name for name in held if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.I)]
+    missing = [
+        name
+        for name in held
+        if not re.search(rf"\b({name}|{SPELLINGS.get(name, name)})\b", statement, re.I)
+    ]
     if not missing:
         return []
     return [
-        f"{match[1].lower()} may mix figures that may not be compared: the statement holds no {', '.join(missing)}; "
-        "state them in WHERE or GROUP BY."
+        f"{match[1].lower()} may mix figures that may not be compared: the statement holds no"
+        f" {', '.join(missing)}; state them in WHERE or GROUP BY."
     ]
 
 
@@ -205,27 +249,39 @@ def _list_texts(value: Any) -> Iterator[str]:
 
 
 def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> list[str]:
-    """List what to know: `rows` are the results that each row of the answer names, `results` how many in all."""
+    """List what to know: `rows` are the results that each row of the answer names, `results` how
+    many in all.
+    """
     remarks = [
-        "SQL is not checked for what may be compared. Null means that the source does not print the figure.",
+        (
+            "SQL is not checked for what may be compared. Null means that the source does not print"
+            " the figure."
+        ),
         "Units go by the name of a column: an expression or an alias may have another.",
     ]
     if sparse := sum(any(result.get("sparsity") for result in row) for row in rows):
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
     for name, kind in (("origin", EMULATED), ("relationship", SUBMITTED)):
         if count := sum(any(result[name] == kind for result in row) for row in rows):
-            remarks.append(f"{count} of the rows are {kind}{', not measured' if kind == EMULATED else ''}.")
+            remarks.append(
+                f"{count} of the rows are {kind}{', not measured' if kind == EMULATED else ''}."
+            )
     if not results:
-        remarks.append("Select result_id to get citation, relationship and origin, and to know emulated rows.")
+        remarks.append(
+            "Select result_id to get citation, relationship and origin, and to know emulated rows."
+        )
     elif results > cited:
         remarks.append(f"The citation names the first {cited} results.")
     return remarks
 
 
 LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": ""}
-MAX_MEMORY = 3 * 2**30  # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
+MAX_MEMORY = (
+    3 * 2**30
+)  # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
 GRACE_S = 2.0  # between the interrupt and the end of the process
-LATE_S = 0.3  # between the interrupt and the start of another process: almost every statement ends at once
+# between the interrupt and the start of another process: almost every statement ends at once
+LATE_S = 0.3
 MAX_ANSWER = 400_000  # characters
 
 
@@ -233,19 +289,34 @@ def main() -> None:
     """Answer requests until stdin ends."""
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, which ends this process
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the server, which ends this process
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    os.environ["HOME"] = "."  # settings and errors of DuckDB name paths, and none of them is to be one of the machine
+    os.environ[
+        "HOME"
+    ] = (  # settings and errors of DuckDB name paths, and none of them is to be one of the machine
+        "."
+    )
     try:
         os.chdir(sys.argv[1])
         connection = connect_warehouse(Path(), LIMITS)
         build_id = read_build_id(Path())
     except (IpuResultsError, OSError) as error:
-        reason = str(error) if isinstance(error, IpuResultsError) else "the folder of the dataset is gone"
+        reason = (
+            str(error)
+            if isinstance(error, IpuResultsError)
+            else "the folder of the dataset is gone"
+        )
         _write({"code": "rebuilt", "reason": reason})
         return
     if build_id != sys.argv[2]:
-        _write({"code": "rebuilt", "reason": f"the dataset is now build {build_id[:12]}; start the server again"})
+        _write(
+            {
+                "code": "rebuilt",
+                "reason": f"the dataset is now build {build_id[:12]}; start the server again",
+            }
+        )
         return
     _write({"ready": True})
     for line in sys.stdin:
@@ -255,11 +326,15 @@ def main() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _answer(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int, seconds: float) -> dict[str, object]:
+def _answer(
+    connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int, seconds: float
+) -> dict[str, object]:
     try:
         with connection.cursor() as cursor, limit_time(cursor, seconds):
             result = run_query(cursor, sql, max_rows + 1)
-            rows = [to_json_value(list(row.values())) for row in result.slice(0, max_rows).to_pylist()]
+            rows = [
+                to_json_value(list(row.values())) for row in result.slice(0, max_rows).to_pylist()
+            ]
     except QueryError as error:
         return {"code": find_code(error), "reason": str(error)}
     except MemoryError:
@@ -267,7 +342,10 @@ def _answer(connection: duckdb.DuckDBPyConnection, sql: str, max_rows: int, seco
     types = [str(kind) for kind in result.schema.types]
     answer: dict[str, object] = {"columns": result.column_names, "types": types, "rows": rows}
     if len(json.dumps(rows)) > MAX_ANSWER:
-        return {"code": "too-large", "reason": f"the answer is longer than {MAX_ANSWER:,} characters"}
+        return {
+            "code": "too-large",
+            "reason": f"the answer is longer than {MAX_ANSWER:,} characters",
+        }
     return {**answer, "more_rows": result.num_rows > max_rows}
 
 
@@ -281,7 +359,9 @@ def find_code(error: QueryError) -> str:
     }
     if DAMAGED.search(str(error)):
         return "rebuilt"
-    code = next((code for kind, code in causes.items() if isinstance(error.__cause__, kind)), "wrong-sql")
+    code = next(
+        (code for kind, code in causes.items() if isinstance(error.__cause__, kind)), "wrong-sql"
+    )
     return "not-read-only" if "read-only" in str(error) else code
 
 

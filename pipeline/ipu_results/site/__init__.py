@@ -81,43 +81,67 @@ def build_downloads(release: Path) -> list[OfferedFile]:
         buffer = BytesIO()
         write_csv(rows, buffer)
         for kind, text in (("parquet", content), ("csv", buffer.getvalue())):
-            path = f"data/{kind}/{table.name}.{kind}" if kind == "parquet" or len(text) <= MAX_CSV else ""
-            files.append(OfferedFile(table.name, kind, path, text, rows.num_rows, table.description))
+            path = (
+                f"data/{kind}/{table.name}.{kind}"
+                if kind == "parquet" or len(text) <= MAX_CSV
+                else ""
+            )
+            files.append(
+                OfferedFile(table.name, kind, path, text, rows.num_rows, table.description)
+            )
     total = sum(each.rows for each in files if each.kind == "csv")
     for kind in ("parquet", "csv"):
         archive = BytesIO()
         with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
             for each in files:
                 if each.kind == kind:
-                    packed.writestr(ZipInfo(f"ipu-results/{each.name}.{kind}"), each.content, ZIP_DEFLATED)
-        files.append(OfferedFile("", kind, f"data/ipu-results-{kind}.zip", archive.getvalue(), total))
+                    packed.writestr(
+                        ZipInfo(f"ipu-results/{each.name}.{kind}"), each.content, ZIP_DEFLATED
+                    )
+        files.append(
+            OfferedFile("", kind, f"data/ipu-results-{kind}.zip", archive.getvalue(), total)
+        )
     return files
 
 
-def build_site(release: Path, out: Path, pages: Path | None = None, base_url: str = "") -> list[Path]:
+def build_site(
+    release: Path, out: Path, pages: Path | None = None, base_url: str = ""
+) -> list[Path]:
     """Write the scripts, and copy the Parquet files of the release; return the files written.
 
-    With a folder `pages`, the static pages are written there, with absolute addresses if there is a `base_url`. Raises
-    WarehouseError for a folder without a whole release, and for a release that its own checksums contradict.
+    With a folder `pages`, the static pages are written there, with absolute addresses if there is a
+    `base_url`. Raises WarehouseError for a folder without a whole release, and for a release that
+    its own checksums contradict.
     """
-    # The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must agree. A warehouse that
-    # was never published has no checksums.
+    # The tables of the page come from the DuckDB file and its SQL from Parquet, so the two must
+    # agree. A warehouse that was never published has no checksums.
     if (release / RELEASE).exists() and (problems := verify_release(release)):
         more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
-        raise WarehouseError(f"is not a release as published: {problems[0].line}{more}", place=str(release))
+        raise WarehouseError(
+            f"is not a release as published: {problems[0].line}{more}", place=str(release)
+        )
     with open_warehouse(release) as connection:
         downloads = build_downloads(release)
         data = {name: build(connection) for name, build in SCRIPTS.items()}
         data["start"] = build_start(connection, release)
         data["citations"] = build_citations(connection, release)
         if pages:
-            from ipu_results.site.pages import build_pages  # noqa: PLC0415 - needs Jinja2, which comes with the charts
+            from ipu_results.site.pages import (  # noqa: PLC0415 - needs Jinja2, which comes with the charts
+                build_pages,
+            )
 
-            texts = build_pages(connection, data["charts"], data["start"], base_url, downloads=downloads)
+            texts = build_pages(
+                connection, data["charts"], data["start"], base_url, downloads=downloads
+            )
     files = {out / f"{name}.js": format_script(name, data[name]).encode() for name in sorted(data)}
-    files |= {out / each.path.removeprefix("data/"): each.content for each in downloads if each.path}
+    files |= {
+        out / each.path.removeprefix("data/"): each.content for each in downloads if each.path
+    }
     if pages:
-        files |= {pages / name: text if isinstance(text, bytes) else text.encode() for name, text in texts.items()}
+        files |= {
+            pages / name: text if isinstance(text, bytes) else text.encode()
+            for name, text in texts.items()
+        }
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)

@@ -18,7 +18,9 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.argument("release", type=FOLDER)
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
-    "--pages", type=click.Path(file_okay=False, path_type=Path), help="Write the static pages to this folder."
+    "--pages",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the static pages to this folder.",
 )
 @click.option("--base-url", default="", help="Address of the site, for previews, sitemap and feed.")
 def main(release: Path, out: Path, pages: Path | None, base_url: str) -> None:

@@ -1,4 +1,6 @@
-"""The charts with question, finding, caveats and numbers: of the analyses, and of the emulator's errors."""
+"""The charts with question, finding, caveats and numbers: of the analyses, and of the emulator's
+errors.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,20 @@ CALL = {"per_dollar": "per_dollar()"}  # macros, by the name of the analysis' vi
 def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Collect the answers, in the order of the page. A new analysis is shown without any more code.
 
-    An answer that a record of a few documents has no rows for is left out, with an IncompleteRecordWarning.
+    An answer that a record of a few documents has no rows for is left out, with an
+    IncompleteRecordWarning.
     """
     charts = []
     for analysis in ANALYSES:
         with skip_without_rows(f"chart {analysis.name}"):
             frames = load_frames(connection, analysis)
-            specification, answer = build_specification(analysis, frames), describe_answer(analysis, frames)
-            charts.append(_build(analysis.name, analysis.question, analysis.views, answer, specification))
+            specification, answer = (
+                build_specification(analysis, frames),
+                describe_answer(analysis, frames),
+            )
+            charts.append(
+                _build(analysis.name, analysis.question, analysis.views, answer, specification)
+            )
     with skip_without_rows("chart predicted"):
         points = build_points(connection)
         specification = to_vega_lite(lambda alt: draw_points(alt, points))
@@ -77,18 +85,26 @@ def _build(
 
 
 def list_numbers(specification: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List what a chart draws as tables: the fields of its tooltips under their titles, and the ids of the results."""
+    """List what a chart draws as tables: the fields of its tooltips under their titles, and the ids
+    of the results.
+    """
     tables: dict[tuple[str, ...], dict[Any, None]] = {}
     for tooltip, records in _walk(specification, [], {}):
         fields = [channel["field"] for channel in tooltip]
         # An ordered set: two marks of one record, such as a point and its label, are one row.
-        rows = tables.setdefault(tuple(channel.get("title", channel["field"]) for channel in tooltip), {})
+        rows = tables.setdefault(
+            tuple(channel.get("title", channel["field"]) for channel in tooltip), {}
+        )
         for record in records:
             row = tuple(record.get(field) for field in fields)
             if any(value is not None for value in row):
                 rows[row, record.get("result_id")] = None
     return [
-        {"headings": list(headings), "rows": [list(row) for row, _ in rows], "ids": [key for _, key in rows]}
+        {
+            "headings": list(headings),
+            "rows": [list(row) for row, _ in rows],
+            "ids": [key for _, key in rows],
+        }
         for headings, rows in tables.items()
     ]
 
@@ -99,7 +115,9 @@ def _walk(
     """Find the marks with tooltips below a part of a chart, each with the records that it draws."""
     records = part.get("data", {}).get("values", records)
     encoding = {**outer, **part.get("encoding", {})}
-    inner = [each for key in ("layer", "hconcat", "vconcat", "concat") for each in part.get(key, [])]
+    inner = [
+        each for key in ("layer", "hconcat", "vconcat", "concat") for each in part.get(key, [])
+    ]
     inner += [part["spec"]] if "spec" in part else []
     for each in inner:
         yield from _walk(each, records, encoding)
@@ -108,7 +126,9 @@ def _walk(
 
 
 def format_csv(chart: Mapping[str, Any]) -> str:
-    """Format the numbers of a chart as CSV, its tables one below another, with the ids of the results."""
+    """Format the numbers of a chart as CSV, its tables one below another, with the ids of the
+    results.
+    """
     text = io.StringIO()
     writer = csv.writer(text)
     for table in chart["numbers"]:
@@ -139,14 +159,18 @@ ALL_DIGITS = 15  # of a published time
 
 
 def build_predictions(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect predictions made in advance, since no browser runs the emulator, and the rows that it is validated on."""
+    """Collect predictions made in advance, since no browser runs the emulator, and the rows that it
+    is validated on.
+    """
     with open_plan_cache() as planner:
         # Each built-in image network on each machine, with the machine's own protocol.
         predictions = [
             {field: _round(value, DIGITS) for field, value in prediction.to_record(name).items()}
             for target, batches in DEFAULT_BATCH_SIZES.items()
             for name in IMAGES
-            for prediction in predict(load_network(name), load_target(target), batches, planner=planner)
+            for prediction in predict(
+                load_network(name), load_target(target), batches, planner=planner
+            )
         ]
     points: list[dict[str, Any]] = []
     with skip_without_rows("validation of the emulator"):
@@ -186,20 +210,24 @@ def describe_points(points: Sequence[Record]) -> Answer:
         errors.setdefault(point["set"], []).append(abs(point["emulated"] / point["published"] - 1))
     blind = errors["honest"]
     finding = (
-        f"The emulator's time per batch differs from the published one by {format_percent(median(blind))} in the "
-        f"median of {len(blind)} rows whose errors were not looked at while it was made, and by "
-        f"{format_percent(max(blind))} at most."
+        "The emulator's time per batch differs from the published one by"
+        f" {format_percent(median(blind))} in the median of {len(blind)} rows whose errors were not"
+        f" looked at while it was made, and by {format_percent(max(blind))} at most."
     )
     figures = " ".join(
-        f"{name[0].upper()}{name[1:]}: {len(errors[key])} rows, {format_percent(median(errors[key]))} in the median "
-        f"and {format_percent(max(errors[key]))} at most."
+        f"{name[0].upper()}{name[1:]}: {len(errors[key])} rows,"
+        f" {format_percent(median(errors[key]))} in the median and"
+        f" {format_percent(max(errors[key]))} at most."
         for key, name in SETS.items()
         if errors[key]
     )
     caveats = (
         "The other held-out rows fit better, but their errors were known while the model was made.",
         "Two numbers of the emulator were fitted on the C2 rows, so their errors show nothing.",
-        "Every emulated figure is calculated from the architecture. Nothing was executed on an IPU.",
+        (
+            "Every emulated figure is calculated from the architecture. Nothing was executed on an"
+            " IPU."
+        ),
     )
     return Answer(finding, (figures,), caveats)
 
@@ -216,10 +244,14 @@ def draw_points(alt: Any, points: Sequence[Record]) -> Any:
     records = [{**point, "set": SETS.get(point["set"], point["set"])} for point in points]
     names = list(SETS.values())
     color = alt.Color(
-        "set:N", title="Rows", scale=make_scale(alt, names, [PALETTE.validation_sets[name] for name in SETS])
+        "set:N",
+        title="Rows",
+        scale=make_scale(alt, names, [PALETTE.validation_sets[name] for name in SETS]),
     )
     shape = alt.Shape("set:N", title="Rows", scale=make_scale(alt, names, SHAPES))
-    tooltip = make_tooltips(alt, "label", "platform", "batch", "published", "emulated", "set", **TITLES)
+    tooltip = make_tooltips(
+        alt, "label", "platform", "batch", "published", "emulated", "set", **TITLES
+    )
     marks = alt.Chart(make_data(alt, records)).mark_point(filled=True, size=70, opacity=0.85)
     lines = []
     for factor in (1 - BAND, 1, 1 + BAND):
@@ -230,5 +262,7 @@ def draw_points(alt: Any, points: Sequence[Record]) -> Any:
         lines.append(alt.Chart(make_data(alt, line)).mark_line(**style).encode(**axes))
     chart = alt.layer(*lines, marks.encode(**axes, color=color, shape=shape, tooltip=tooltip))
     subtitle = f"On the line both agree; the dashed lines are ± {BAND:.0%}"
-    title = alt.Title(describe_points(points).finding, subtitle=[subtitle], anchor="start", fontSize=15)
+    title = alt.Title(
+        describe_points(points).finding, subtitle=[subtitle], anchor="start", fontSize=15
+    )
     return apply_theme(chart.properties(width=SIZE, height=SIZE, title=title), legend_columns=2)

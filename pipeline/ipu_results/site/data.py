@@ -1,7 +1,7 @@
 """The data of the views, encoded so that a page opened from disk can load and filter them quickly.
 
-They are results with flags and search names, rankings, claims, microbenchmarks, what the form of a run needs, and what
-the SQL box shows.
+They are results with flags and search names, rankings, claims, microbenchmarks, what the form of a
+run needs, and what the SQL box shows.
 """
 
 from __future__ import annotations
@@ -31,43 +31,46 @@ from ipu_results.store.files import get_parquet_name
 
 EXAMPLES = {
     "Fastest ResNet-50 inference within 5 ms, without rows with error flags": (
-        "SELECT platform, framework, batch_size, latency_ms, throughput\nFROM inference\n"
-        "WHERE model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND errors = 0\n"
-        "ORDER BY throughput DESC"
+        "SELECT platform, framework, batch_size, latency_ms, throughput\nFROM inference\nWHERE"
+        " model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND errors ="
+        " 0\nORDER BY throughput DESC"
     ),
     "Batches in flight on the paper's card (Little's law)": (
-        "SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS batches_in_flight\n"
-        "FROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size"
+        "SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS"
+        " batches_in_flight\nFROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size"
     ),
     "Results by origin and publisher": (
-        "SELECT origin, publisher, count(*) AS results FROM results GROUP BY ALL ORDER BY results DESC"
+        "SELECT origin, publisher, count(*) AS results FROM results GROUP BY ALL ORDER BY results"
+        " DESC"
     ),
     "What is flagged as wrong, and why": (
-        "SELECT rule, model, platform, column_name, message, suggested\nFROM flags JOIN results USING (result_id)\n"
-        "WHERE severity = 'error' ORDER BY ALL"
+        "SELECT rule, model, platform, column_name, message, suggested\nFROM flags JOIN results"
+        " USING (result_id)\nWHERE severity = 'error' ORDER BY ALL"
     ),
     "Where a figure was printed": (
-        "SELECT column_name, header, raw_text, value, unit, factor, title, locator\nFROM provenance\n"
-        "WHERE model = 'DINO' ORDER BY ALL"
+        "SELECT column_name, header, raw_text, value, unit, factor, title, locator\nFROM"
+        " provenance\nWHERE model = 'DINO' ORDER BY ALL"
     ),
     "Printed MLPerf minutes and the official score": (
-        "SELECT p.mlperf_id, p.model, p.platform, round(p.time_to_train_s / 60, 2) AS printed,\n"
-        "    round(e.minutes, 4) AS official\nFROM results p JOIN mlperf_entries e USING (mlperf_id)\n"
-        "WHERE p.origin = 'published' ORDER BY 1"
+        "SELECT p.mlperf_id, p.model, p.platform, round(p.time_to_train_s / 60, 2) AS printed,\n   "
+        " round(e.minutes, 4) AS official\nFROM results p JOIN mlperf_entries e USING"
+        " (mlperf_id)\nWHERE p.origin = 'published' ORDER BY 1"
     ),
-    "Claims by verdict": "SELECT verdict, count(*) AS claims FROM claims GROUP BY verdict ORDER BY claims DESC",
+    "Claims by verdict": (
+        "SELECT verdict, count(*) AS claims FROM claims GROUP BY verdict ORDER BY claims DESC"
+    ),
     "The arithmetic of claims that the data contradict": (
-        "SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, outcome\n"
-        "FROM claims JOIN recomputations r USING (claim_id)\nWHERE verdict = 'contradicted' ORDER BY ALL"
+        "SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, outcome\nFROM claims"
+        " JOIN recomputations r USING (claim_id)\nWHERE verdict = 'contradicted' ORDER BY ALL"
     ),
     "The best throughput within 10 ms, by network and machine": (
-        "SELECT network, work, origin, platform, throughput, latency_ms, batch_size\nFROM latency_bounded\n"
-        "WHERE bound_ms = 10 ORDER BY network, throughput DESC"
+        "SELECT network, work, origin, platform, throughput, latency_ms, batch_size\nFROM"
+        " latency_bounded\nWHERE bound_ms = 10 ORDER BY network, throughput DESC"
     ),
     "What a dollar buys at a price that you were quoted": (
-        "SELECT network, ipu_platform, measure, round(performance_ratio, 3) AS performance,\n"
-        "    round(per_dollar_ratio, 3) AS per_dollar, round(break_even_ipu_price_usd) AS tie_at_usd\n"
-        "FROM per_dollar(ipu_price := 120000) WHERE benchmark IS NOT NULL ORDER BY ALL"
+        "SELECT network, ipu_platform, measure, round(performance_ratio, 3) AS performance,\n   "
+        " round(per_dollar_ratio, 3) AS per_dollar, round(break_even_ipu_price_usd) AS"
+        " tie_at_usd\nFROM per_dollar(ipu_price := 120000) WHERE benchmark IS NOT NULL ORDER BY ALL"
     ),
 }
 
@@ -84,31 +87,51 @@ def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 Columns = dict[str, Any]
 
-# Characters that could end a script element, open a comment in it or, in old engines, end a line of it.
-ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+# Characters that could end a script element, open a comment in it or, in old engines, end a line of
+# it.
+ESCAPES = str.maketrans(
+    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
 
 
 def format_script(name: str, value: Any) -> str:
-    """Format a classic script that stores a value as `window.__data[name]`: a page from disk can load no JSON."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(ESCAPES)
+    """Format a classic script that stores a value as `window.__data[name]`: a page from disk can
+    load no JSON.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(
+        ESCAPES
+    )
     return f"(window.__data=window.__data||{{}})[{json.dumps(name)}]={text};\n"
 
 
-def encode_query(connection: duckdb.DuckDBPyConnection, sql: str, *, compact: bool = False) -> Columns:
-    """Encode the rows of a query by column: numbers unchanged, texts as indexes into their words, -1 for none.
+def encode_query(
+    connection: duckdb.DuckDBPyConnection, sql: str, *, compact: bool = False
+) -> Columns:
+    """Encode the rows of a query by column: numbers unchanged, texts as indexes into their words,
+    -1 for none.
 
-    A browser filters a hundred thousand such rows at once. A `compact` column has `runs`, the length of each run of
-    equal values, where that is shorter; a text column in which no two rows share a word has no codes.
+    A browser filters a hundred thousand such rows at once. A `compact` column has `runs`, the
+    length of each run of equal values, where that is shorter; a text column in which no two rows
+    share a word has no codes.
     """
     table = run_query(connection, sql)
-    columns = [_encode_column(name, column) for name, column in zip(table.column_names, table.columns, strict=True)]
-    return {"rows": table.num_rows, "columns": [_compact(column) for column in columns] if compact else columns}
+    columns = [
+        _encode_column(name, column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    return {
+        "rows": table.num_rows,
+        "columns": [_compact(column) for column in columns] if compact else columns,
+    }
 
 
 def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     values = column.to_pylist()
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        whole = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+        whole = [
+            int(value) if isinstance(value, float) and value.is_integer() else value
+            for value in values
+        ]
         return {"name": name, "kind": "number", "values": whole}
     texts = [_to_text(value) for value in values]
     words = sorted({text for text in texts if text is not None})
@@ -129,7 +152,11 @@ def _compact(column: dict[str, Any]) -> dict[str, Any]:
     groups = [(value, len(list(group))) for value, group in groupby(column[codes])]
     if 2 * len(groups) >= len(column[codes]):
         return column
-    return {**column, codes: [value for value, _ in groups], "runs": [length for _, length in groups]}
+    return {
+        **column,
+        codes: [value for value, _ in groups],
+        "runs": [length for _, length in groups],
+    }
 
 
 def _to_text(value: object) -> str | None:
@@ -146,7 +173,10 @@ ORDER = f"""
     ORDER BY document_id <> '{PAGE}', publisher <> 'Graphcore',
         published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
-PRICES = "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY platform"
+PRICES = (
+    "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY"
+    " platform"
+)
 # With the kind of processor, so that a search for "GPU" finds it.
 RESULTS = fill_rules(f"""
     SELECT r.*, p.family, CASE
@@ -157,11 +187,16 @@ RESULTS = fill_rules(f"""
     FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
 """)
 # A flag may be on a row of `microbenchmarks`, which has a page of its own.
-FLAGS = "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id) ORDER BY ALL"
+FLAGS = (
+    "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id)"
+    " ORDER BY ALL"
+)
 RANKINGS = """
-    SELECT round, benchmark, rank, submitter, system, accelerators, minutes, minutes_low, minutes_high, tied_ranks,
+    SELECT round, benchmark, rank, submitter, system, accelerators, minutes, minutes_low,
+    minutes_high, tied_ranks,
         if(repeats, 'shared-logs', outcome) AS outcome, unscored, result_id
-    FROM mlperf_ranking WHERE division = 'closed' AND scope = 'all-sizes' ORDER BY round, benchmark, rank, path
+    FROM mlperf_ranking WHERE division = 'closed' AND scope = 'all-sizes' ORDER BY round, benchmark,
+    rank, path
 """
 
 
@@ -174,12 +209,21 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     sets = {}
     for analysis in ANALYSES:
         frames = load_frames(connection, analysis).values()
-        used = {key for frame in frames for name in frame if name.endswith("result_id") for key in frame[name].dropna()}
+        used = {
+            key
+            for frame in frames
+            for name in frame
+            if name.endswith("result_id")
+            for key in frame[name].dropna()
+        }
         sets[analysis.name] = sorted(position[key] for key in used if key in position)
     return {
         "results": encode_query(connection, RESULTS, compact=True),
         "aliases": build_aliases(),
-        "prices": {row["platform"]: row["list_price_usd"] for row in run_query(connection, PRICES).to_pylist()},
+        "prices": {
+            row["platform"]: row["list_price_usd"]
+            for row in run_query(connection, PRICES).to_pylist()
+        },
         "precisions": list_precisions(connection),
         "flags": {
             "rows": [position[flag["result_id"]] for flag in flags],
@@ -192,7 +236,9 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 def build_aliases() -> dict[str, dict[str, str]]:
-    """Collect other names by column and canonical name, normalised and separated by blanks: a search finds them."""
+    """Collect other names by column and canonical name, normalised and separated by blanks: a
+    search finds them.
+    """
     vocabulary = load_vocabulary()
     printed = {
         "platform": {name: entry["platform"] for name, entry in vocabulary.platforms.items()},
@@ -215,27 +261,33 @@ def build_rankings(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 CLAIMS = """
-    SELECT claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task, metric, kind, sdk_version,
+    SELECT claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task,
+    metric, kind, sdk_version,
         precision,
-        batch, framework, dataset, place, interpretation, basis, verdict, gap_percent, gap_kind, not_recomputable,
+        batch, framework, dataset, place, interpretation, basis, verdict, gap_percent, gap_kind,
+        not_recomputable,
         recomputation_sql, locator
     FROM claims ORDER BY document_id, claim_id
 """
 RECOMPUTATIONS = "SELECT * EXCLUDE (position) FROM recomputations ORDER BY claim_id, position"
 CONTRADICTIONS = """
-    SELECT contradiction_id, kind, claim_ids, what, resolution, recomputed FROM contradictions ORDER BY contradiction_id
+    SELECT contradiction_id, kind, claim_ids, what, resolution, recomputed FROM contradictions ORDER
+    BY contradiction_id
 """
 USES = """
     SELECT DISTINCT i.claim_id, coalesce(e.result_id, i.key) AS result_id
     FROM recomputation_inputs AS i
-    LEFT JOIN mlperf_entries AS e ON i.table_name = 'mlperf_entries' AND i.key = e.round || '/' || e.path
+    LEFT JOIN mlperf_entries AS e ON i.table_name = 'mlperf_entries' AND i.key = e.round || '/' ||
+    e.path
     WHERE i.claim_id <> '' AND (i.table_name = 'results' OR e.result_id IS NOT NULL)
     ORDER BY ALL
 """
 
 
 def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect claims, recomputations, contradictions, and which claim uses which result, itself or as an entry."""
+    """Collect claims, recomputations, contradictions, and which claim uses which result, itself or
+    as an entry.
+    """
     return {
         "claims": encode_query(connection, CLAIMS),
         "recomputations": encode_query(connection, RECOMPUTATIONS),
@@ -245,23 +297,32 @@ def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 REPLICATIONS = """
-    SELECT first_result_id, second_result_id, first_publisher, second_publisher, first_figure, second_figure, measure,
+    SELECT first_result_id, second_result_id, first_publisher, second_publisher, first_figure,
+    second_figure, measure,
         ratio, counts, reason, vendor_part, differs, unstated
-    FROM replications WHERE measure <> 'microbenchmark' ORDER BY counts DESC, first_result_id, second_result_id
+    FROM replications WHERE measure <> 'microbenchmark' ORDER BY counts DESC, first_result_id,
+    second_result_id
 """
 
 
 def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect the pairs of results of the same work by two parties, and what a third party is expected to measure."""
+    """Collect the pairs of results of the same work by two parties, and what a third party is
+    expected to measure.
+    """
     answers = expect_rows(connection)
-    expected = {key: answer.summary for key, answer in answers.items() if isinstance(answer, Expectation)}
+    expected = {
+        key: answer.summary for key, answer in answers.items() if isinstance(answer, Expectation)
+    }
     return {"pairs": encode_query(connection, REPLICATIONS), "expected": expected}
 
 
-# With the figure as printed, its line in our transcription, and its place in the source, from the cell itself.
+# With the figure as printed, its line in our transcription, and its place in the source, from the
+# cell itself.
 MICROBENCHMARKS = """
-    SELECT m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic, m.device_count,
-        c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit, m.sdk_version, m.conditions, m.relationship,
+    SELECT m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic,
+    m.device_count,
+        c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit, m.sdk_version,
+        m.conditions, m.relationship,
         m.publisher, m.document_id, m.place, c.locator
     FROM microbenchmarks m
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
@@ -272,7 +333,8 @@ MICROBENCHMARK_FLAGS = """
     FROM flags f SEMI JOIN microbenchmarks m ON m.microbenchmark_id = f.result_id ORDER BY ALL
 """
 MICROBENCHMARK_DOCUMENTS = """
-    SELECT document_id, title, publisher, published_on::VARCHAR AS published_on, url, licence, file FROM documents
+    SELECT document_id, title, publisher, published_on::VARCHAR AS published_on, url, licence, file
+    FROM documents
     SEMI JOIN microbenchmarks USING (document_id) ORDER BY document_id
 """
 
@@ -288,26 +350,42 @@ def build_microbenchmarks(connection: duckdb.DuckDBPyConnection) -> dict[str, An
     }
 
 
-PRECISIONS = "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL ORDER BY 1"
+PRECISIONS = (
+    "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL"
+    " ORDER BY 1"
+)
 
 
 CONSTANTS = (
-    *("min_batches_in_flight", "max_batches_in_flight", "doubtful_batches_in_flight", "wrong_batches_in_flight"),
+    *(
+        "min_batches_in_flight",
+        "max_batches_in_flight",
+        "doubtful_batches_in_flight",
+        "wrong_batches_in_flight",
+    ),
     *("flop_per_mac", "training_passes"),
 )
 
 
 def list_precisions(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
     """Return the name that all spellings of a precision share, by spelling."""
-    return {name: name_precision(name) for name in run_query(connection, PRECISIONS)["name"].to_pylist()}
+    return {
+        name: name_precision(name) for name in run_query(connection, PRECISIONS)["name"].to_pylist()
+    }
 
 
 def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect what `ipu-results compare` knows besides the rows and the rules of schema/comparison.toml."""
+    """Collect what `ipu-results compare` knows besides the rows and the rules of
+    schema/comparison.toml.
+    """
     words, precisions = load_known_words(connection), list_precisions(connection)
     accelerators = sorted(own.chip for own in load_accelerators())
     used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
-    chips = {chip: limits for chip in sorted({*used, *accelerators}) if (limits := find_limits(chip)).peaks}
+    chips = {
+        chip: limits
+        for chip in sorted({*used, *accelerators})
+        if (limits := find_limits(chip)).peaks
+    }
     operations: dict[str, dict[str, tuple[int, bool]]] = {}
     for entry in load_vocabulary().operation_counts:
         own = operations.setdefault(str(entry["network"]), {})
@@ -320,7 +398,10 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "items": dict(sorted(words.items.items())),
         "precisions": precisions,
         "types": {name: name_type(name) for name in precisions},
-        "chips": {chip: {"peaks": own.peaks, "is_accelerator": own.is_accelerator} for chip, own in chips.items()},
+        "chips": {
+            chip: {"peaks": own.peaks, "is_accelerator": own.is_accelerator}
+            for chip, own in chips.items()
+        },
         "accelerators": accelerators,
         "operations": operations,
         "figures": FIGURES,

@@ -1,4 +1,6 @@
-"""The static pages on claims and on what others measured: each row with its printed place, flags and doubts."""
+"""The static pages on claims and on what others measured: each row with its printed place, flags
+and doubts.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,20 @@ VALUE = "value"  # the column of `microbenchmarks` that holds the figure
 SIGNS = {"error": "✖", "warn": "!"}
 PLACES = """
     SELECT result_id, column_name, coalesce(source_locator, locator) AS place, source_url
-    FROM provenance WHERE raw_text <> '' AND column_name IN ({columns}) ORDER BY result_id, cell_number
+    FROM provenance WHERE raw_text <> '' AND column_name IN ({columns}) ORDER BY result_id,
+    cell_number
 """
-FLAGS = "SELECT result_id, rule, severity, message FROM flags WHERE severity IN ('error', 'warn') ORDER BY ALL"
+FLAGS = (
+    "SELECT result_id, rule, severity, message FROM flags WHERE severity IN ('error', 'warn') ORDER"
+    " BY ALL"
+)
 
 
 class Evidence:
-    """The printed places of figures, and the flags of their rows. `columns` are those whose places are needed."""
+    """The printed places of figures, and the flags of their rows.
+
+    `columns` are those whose places are needed.
+    """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *columns: str) -> None:
         self._places: dict[tuple[str, str], Row] = {}
@@ -45,7 +54,8 @@ class Evidence:
     def find_flags(self, key: str) -> list[Row]:
         """Return one flag of each rule, the last of its messages."""
         return [
-            {**row, "sign": SIGNS[row["severity"]]} for row in {row["rule"]: row for row in self._flags[key]}.values()
+            {**row, "sign": SIGNS[row["severity"]]}
+            for row in {row["rule"]: row for row in self._flags[key]}.values()
         ]
 
     def find_place(self, key: str, column: str) -> Row | None:
@@ -63,11 +73,13 @@ MAX_RESULTS = 40  # results that the page of a claim links
 # Headline claims first: recomputed ones of a factor, the largest first.
 HEADLINES = f"""
     FROM ({CLAIMS})
-    ORDER BY CASE WHEN unit = 'x' AND verdict <> 'not-recomputable' THEN -value ELSE 0 END, document_id, claim_id
+    ORDER BY CASE WHEN unit = 'x' AND verdict <> 'not-recomputable' THEN -value ELSE 0 END,
+    document_id, claim_id
 """
 DOCUMENTS = "SELECT document_id, title, url, publisher FROM documents"
 LABELS = """
-    SELECT result_id, concat_ws(', ', model, task, platform, framework, precision, 'batch ' || batch_size) AS label
+    SELECT result_id, concat_ws(', ', model, task, platform, framework, precision, 'batch ' ||
+    batch_size) AS label
     FROM results
 """
 
@@ -79,12 +91,17 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
         for sql in (HEADLINES, RECOMPUTATIONS, USES, CONTRADICTIONS, DOCUMENTS, LABELS)
     )
     values, used = group_rows(recomputed, "claim_id"), group_rows(uses, "claim_id")
-    documents, labels = {row["document_id"]: row for row in rows}, {row["result_id"]: row["label"] for row in names}
+    documents, labels = (
+        {row["document_id"]: row for row in rows},
+        {row["result_id"]: row["label"] for row in names},
+    )
     for claim in claims:
         key, claim["outcome"] = claim["claim_id"], describe_verdict(claim)
         lines = [f"Claimed: {claim['figure']}", f"Verdict: {claim['outcome']}"]
         for value in values[key][:1]:
-            lines.append(f"Recomputed: {value['arithmetic']} ({value['baseline']}): {value['outcome']}")
+            lines.append(
+                f"Recomputed: {value['arithmetic']} ({value['baseline']}): {value['outcome']}"
+            )
         yield build_page(
             "claim.html",
             f"claim/{quote(key)}.html",
@@ -92,7 +109,11 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
             claim=claim,
             lines=lines,
             values=values[key],
-            results=[(use["result_id"], labels[use["result_id"]]) for use in used[key] if use["result_id"] in labels],
+            results=[
+                (use["result_id"], labels[use["result_id"]])
+                for use in used[key]
+                if use["result_id"] in labels
+            ],
             max_results=MAX_RESULTS,
             document=documents[claim["document_id"]],
             tensions=[row for row in tensions if key in (row["claim_ids"] or "").split()],
@@ -103,29 +124,38 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
 def describe_verdict(claim: Mapping[str, Any]) -> str:
     """Describe verdict and gap: `contradicted, gap -83 %, beyond the spread`."""
     gap, kind = claim["gap_percent"], claim["gap_kind"]
-    size = [] if gap is None or kind == "none" else [f"gap {gap:+.2g} %", *filter(None, [GAPS.get(kind)])]
+    size = (
+        []
+        if gap is None or kind == "none"
+        else [f"gap {gap:+.2g} %", *filter(None, [GAPS.get(kind)])]
+    )
     return ", ".join([claim["verdict"].replace("-", " "), *size])
 
 
 PAIRS = """
     SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis,
-        p.errors > 0 OR coalesce(p.ipu_above_rating, false) OR coalesce(p.gpu_above_rating, false) AS wrong,
+        p.errors > 0 OR coalesce(p.ipu_above_rating, false) OR coalesce(p.gpu_above_rating, false)
+        AS wrong,
         NOT wrong AND (p.ipu_rated_w IS NULL OR p.gpu_rated_w IS NULL) AS unchecked
     FROM energy_ipu_gpu p
     JOIN energy_per_item i ON i.result_id = p.ipu_result_id
     JOIN energy_per_item g ON g.result_id = p.gpu_result_id
-    ORDER BY p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform, p.ipu_result_id,
+    ORDER BY p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform,
+    p.ipu_result_id,
         p.gpu_result_id
 """
 ENERGIES = """
-    FROM energy_per_item ORDER BY item, network, task, power_scope, publisher, platform, chips, batch_size, result_id
+    FROM energy_per_item ORDER BY item, network, task, power_scope, publisher, platform, chips,
+    batch_size, result_id
 """
 SCOPES = ("device", "package", "board", "machine", "wall")  # each includes the one before
 NOT_STATED = "not stated"
 
 
 def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
-    """Build the page of an IPU next to the GPUs of the same paper, and of every machine's energy per item."""
+    """Build the page of an IPU next to the GPUs of the same paper, and of every machine's energy
+    per item.
+    """
     pairs, rows = (run_query(connection, sql).to_pylist() for sql in (PAIRS, ENERGIES))
     return build_page(
         "energy.html",
@@ -145,7 +175,9 @@ def _group_sorted(rows: Iterable[Row], *names: str) -> list[tuple[Any, list[Row]
 
 def _describe_scopes(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Say for the pairs of each two scopes what the ratio is: of like parts, a bound, or neither."""
-    counts = Counter(tuple(row[f"{side}_power_scope"] or NOT_STATED for side in ("ipu", "gpu")) for row in pairs)
+    counts = Counter(
+        tuple(row[f"{side}_power_scope"] or NOT_STATED for side in ("ipu", "gpu")) for row in pairs
+    )
     return [_describe_scope(count, *scopes) for scopes, count in sorted(counts.items())]
 
 
@@ -154,30 +186,42 @@ def _describe_scope(count: int, ipu: str, gpu: str) -> str:
     if ipu == gpu != NOT_STATED:
         return f"{rows}, both energies are of the {ipu}: the ratio compares like with like."
     if ipu not in SCOPES or gpu not in SCOPES:
-        return f"{rows}, the scope of the IPU is {ipu}, that of the GPU {gpu}: the ratio cannot be read."
+        return (
+            f"{rows}, the scope of the IPU is {ipu}, that of the GPU {gpu}: the ratio cannot be"
+            " read."
+        )
     narrower, wider = sorted((ipu, gpu), key=SCOPES.index)
     bound = "an upper" if wider == gpu else "a lower"
     return (
-        f"{rows}, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}. A {wider} includes "
-        f"more than a {narrower}, so the ratios are not like for like: even where both energies hold, each is "
-        f"{bound} bound of GPU {narrower} over IPU {narrower}."
+        f"{rows}, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}. A {wider}"
+        f" includes more than a {narrower}, so the ratios are not like for like: even where both"
+        f" energies hold, each is {bound} bound of GPU {narrower} over IPU {narrower}."
     )
 
 
 # A page for the pairs on IPUs, and one for those on other chips.
 REPLICATIONS = {
     "IPU": ("replications.html", "How well do the vendor's figures replicate?"),
-    "other": ("replications-other-chips.html", "How well do figures on GPUs and other chips replicate?"),
+    "other": (
+        "replications-other-chips.html",
+        "How well do figures on GPUs and other chips replicate?",
+    ),
 }
-FIGURES = {"throughput": "throughput", "mlperf time to train": "time_to_train_s", "microbenchmark": VALUE}
+FIGURES = {
+    "throughput": "throughput",
+    "mlperf time to train": "time_to_train_s",
+    "microbenchmark": VALUE,
+}
 REPLICATED = """
     SELECT r.*, m.canonical_unit
     FROM replications r LEFT JOIN microbenchmarks m ON m.microbenchmark_id = r.first_result_id
-    ORDER BY counts DESC, reason, parties DESC, measure, network, test, chip, chips, first_publisher, second_publisher,
+    ORDER BY counts DESC, reason, parties DESC, measure, network, test, chip, chips,
+    first_publisher, second_publisher,
         first_result_id, second_result_id
 """
 SUMMARY = """
-    FROM replication_summary ORDER BY machines = 'IPU' DESC, parties DESC, vendor_part <> 'all', vendor_part
+    FROM replication_summary ORDER BY machines = 'IPU' DESC, parties DESC, vendor_part <> 'all',
+    vendor_part
 """
 
 
@@ -200,7 +244,9 @@ def build_replication_pages(
             heading=REPLICATIONS[machines][1],
             evidence=evidence,
             summary=[row for row in summary if row["machines"] == machines],
-            charts=[chart for chart in charts if (chart["name"], machines) == ("replications", "IPU")],
+            charts=[
+                chart for chart in charts if (chart["name"], machines) == ("replications", "IPU")
+            ],
             other=REPLICATIONS[other],
             counted=[row for row in own if row["counts"]],
             others=others,
@@ -210,13 +256,18 @@ def build_replication_pages(
 
 CEILINGS = "FROM ceilings ORDER BY chip, component, operation, publisher"
 SHARES = """
-    SELECT s.*, r.item FROM peak_shares s JOIN (SELECT result_id, item FROM results) r USING (result_id)
+    SELECT s.*, r.item FROM peak_shares s JOIN (SELECT result_id, item FROM results) r USING
+    (result_id)
     ORDER BY chip, datasheet_share DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 
 
-def build_peak_pages(connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]) -> Iterator[Page]:
-    """Yield a page for each chip with counted results, then the overview with the chart where `charts` has it."""
+def build_peak_pages(
+    connection: duckdb.DuckDBPyConnection, charts: Sequence[Mapping[str, Any]]
+) -> Iterator[Page]:
+    """Yield a page for each chip with counted results, then the overview with the chart where
+    `charts` has it.
+    """
     evidence = Evidence(connection, "throughput", VALUE)
     ceilings, shares = (run_query(connection, sql).to_pylist() for sql in (CEILINGS, SHARES))
     for row in shares:
@@ -224,13 +275,28 @@ def build_peak_pages(connection: duckdb.DuckDBPyConnection, charts: Sequence[Map
         row["work"] = ", ".join(filter(None, (row["network"], row["variant"], row["task"])))
     chips = []
     for chip, rows in _group_sorted(shares, "chip"):
-        path, own = f"peak/{format_slug(chip)}.html", [row for row in ceilings if row["chip"] == chip]
+        path, own = (
+            f"peak/{format_slug(chip)}.html",
+            [row for row in ceilings if row["chip"] == chip],
+        )
         yield build_page("chip.html", path, evidence=evidence, chip=chip, rows=rows, ceilings=own)
-        clean = (row for row in rows if not row["errors"] and not row["precision_doubtful"] and row["datasheet_share"])
-        chips.append((chip, path, rows, next(clean, None)))  # rows are ordered by share, so the first is the highest
+        clean = (
+            row
+            for row in rows
+            if not row["errors"] and not row["precision_doubtful"] and row["datasheet_share"]
+        )
+        chips.append(
+            (chip, path, rows, next(clean, None))
+        )  # rows are ordered by share, so the first is the highest
     shown = [chart for chart in charts if chart["name"] == "roofline"]
     yield build_page(
-        "peak.html", "peak.html", evidence=evidence, count=len(shares), chips=chips, charts=shown, ceilings=ceilings
+        "peak.html",
+        "peak.html",
+        evidence=evidence,
+        count=len(shares),
+        chips=chips,
+        charts=shown,
+        ceilings=ceilings,
     )
 
 
@@ -243,7 +309,9 @@ def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterato
         row["path"] = f"microbenchmark/{format_slug(row['operation'])}.html"
     operations = []
     for path, own in _group_sorted(sorted(rows, key=itemgetter("path")), "path"):
-        names = sorted({row["operation"] for row in own})  # STREAM Triad and STREAM triad share a page
+        names = sorted(
+            {row["operation"] for row in own}
+        )  # STREAM Triad and STREAM triad share a page
         operations.append((path, ", ".join(names), own))
         groups = _group_sorted(sorted(own, key=itemgetter("document_id")), "document_id")
         yield build_page(
@@ -255,4 +323,6 @@ def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterato
             rows=own,
             groups=[(documents[key], group) for key, group in groups],
         )
-    yield build_page("microbenchmarks.html", "microbenchmarks.html", count=len(rows), operations=operations)
+    yield build_page(
+        "microbenchmarks.html", "microbenchmarks.html", count=len(rows), operations=operations
+    )

@@ -1,4 +1,6 @@
-"""Templates of the static pages, with the formats of figures that they use, and the preview image of a page."""
+"""Templates of the static pages, with the formats of figures that they use, and the preview image
+of a page.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ QUALITY = 75  # of the JPEG; the text is still sharp, and thousands of previews 
 class Page:
     """A page with its place in the site, and the view of the interactive page that shows the same.
 
-    `card` holds the lines of its preview image, or `image` the place of a picture that is drawn anyway.
+    `card` holds the lines of its preview image, or `image` the place of a picture that is drawn
+    anyway.
     """
 
     path: str
@@ -41,7 +44,9 @@ class Page:
 
 
 class JoinedLines(Extension):
-    """Join the lines of HTML templates: next to a tag or an expression without a blank, within a text with one."""
+    """Join the lines of HTML templates: next to a tag or an expression without a blank, within a
+    text with one.
+    """
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002
         """Return the source of a template as Jinja reads it."""
@@ -52,9 +57,13 @@ class JoinedLines(Extension):
 
 @pass_eval_context
 def _finalise(context: EvalContext, value: Any) -> Any:
-    """Print nothing for None, and spell quotes as `html.escape` does: pages of two releases differ by figures alone."""
+    """Print nothing for None, and spell quotes as `html.escape` does: pages of two releases differ
+    by figures alone.
+    """
     text = "" if value is None else value
-    return Markup(escape(str(text))) if context.autoescape and not hasattr(text, "__html__") else text
+    return (
+        Markup(escape(str(text))) if context.autoescape and not hasattr(text, "__html__") else text
+    )
 
 
 def format_number(value: float | None) -> str:
@@ -93,8 +102,12 @@ def shorten(text: str, characters: int) -> str:
 
 
 def is_linkable(address: str) -> bool:
-    """Return whether an address from the data is a plain web address or a relative one: a link to it runs no script."""
-    return ":" not in address.split("/", maxsplit=1)[0] or address.startswith(("https://", "http://"))
+    """Return whether an address from the data is a plain web address or a relative one: a link to
+    it runs no script.
+    """
+    return ":" not in address.split("/", maxsplit=1)[0] or address.startswith(
+        ("https://", "http://")
+    )
 
 
 ENVIRONMENT = Environment(
@@ -117,19 +130,27 @@ ENVIRONMENT.filters |= {
 }
 
 
-def build_page(template: str, path: str, *, card: Sequence[str] | None = None, image: str = "", **values: Any) -> Page:
-    """Build a page by a template that sets its `title`, `description` and `live`; the card has the description."""
+def build_page(
+    template: str, path: str, *, card: Sequence[str] | None = None, image: str = "", **values: Any
+) -> Page:
+    """Build a page by a template that sets its `title`, `description` and `live`; the card has the
+    description.
+    """
     module: Any = ENVIRONMENT.get_template(template).make_module(values)
-    # A `{% set %}` block is HTML already; these texts are escaped where they are printed, and a card has none of it.
+    # A `{% set %}` block is HTML already; these texts are escaped where they are printed, and a
+    # card has none of it.
     title, description = (
-        text.unescape() if isinstance(text, Markup) else text for text in (module.title, module.description)
+        text.unescape() if isinstance(text, Markup) else text
+        for text in (module.title, module.description)
     )
     lines = (description,) if card is None else tuple(card)
     return Page(path, title, description, Markup(module), module.live, lines, image)
 
 
 def format_page(page: Page, base_url: str = "", image: str = "") -> str:
-    """Format a whole page with its head, links to the other pages, and address and preview if there is a `base_url`."""
+    """Format a whole page with its head, links to the other pages, and address and preview if there
+    is a `base_url`.
+    """
     up = "../" * page.path.count("/")
     return render("page.html", page=page, base_url=base_url, image=image, up=up)
 

@@ -18,18 +18,22 @@ from ipu_results.site.data import PAGE
 
 COUNTS = """
     SELECT (SELECT count(*) FROM record) AS results, (SELECT count(*) FROM documents) AS documents,
-        (SELECT count(*) FROM claims) AS claims, (SELECT count(*) FROM flags WHERE severity = 'error') AS errors,
-        (SELECT CAST(max(greatest(published_on, retrieved_on)) AS VARCHAR) FROM documents) AS newest_document,
+        (SELECT count(*) FROM claims) AS claims, (SELECT count(*) FROM flags WHERE severity =
+        'error') AS errors,
+        (SELECT CAST(max(greatest(published_on, retrieved_on)) AS VARCHAR) FROM documents) AS
+        newest_document,
         (SELECT min(build_id) FROM build) AS build_id
 """
 
 
 @dataclass(frozen=True, slots=True)
 class StartFinding:
-    """One finding. `figures` gives one row, which fills the two texts; `bars` gives rows of label and value.
+    """One finding.
 
-    `rule` formats the line that the bars are compared with, from the same row, as label and value in the unit of the
-    bars. `link` is a view of the page.
+    `figures` gives one row, which fills the two texts; `bars` gives rows of label and value.
+
+    `rule` formats the line that the bars are compared with, from the same row, as label and value
+    in the unit of the bars. `link` is a view of the page.
     """
 
     name: str
@@ -49,10 +53,12 @@ FINDINGS = (
         "forty-times",
         "Was an IPU machine 40 times as fast as NVIDIA's A100?",
         "{low:.2f}× to {high:.2f}×",
-        "Graphcore claimed {claimed:g} times the throughput of one A100 for the image network ResNeXt-101. Depending "
-        "on which of {pairs} published pairs of results you compare, it was {low:.2f} to {high:.2f} times.",
+        "Graphcore claimed {claimed:g} times the throughput of one A100 for the image network"
+        " ResNeXt-101. Depending on which of {pairs} published pairs of results you compare, it was"
+        " {low:.2f} to {high:.2f} times.",
         """
-        SELECT min(r.value) AS low, max(r.value) AS high, count(*) AS pairs, any_value(c.value) AS claimed
+        SELECT min(r.value) AS low, max(r.value) AS high, count(*) AS pairs, any_value(c.value) AS
+        claimed
         FROM recomputations r JOIN claims c USING (claim_id)
         WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL
         """,
@@ -60,7 +66,8 @@ FINDINGS = (
         SELECT 'A100 ' || regexp_extract(baseline, 'TensorFlow1, ([^,]*), batch', 1) || ', IPU '
             || regexp_extract(baseline, 'with (\\w+)', 1) AS label, value
         FROM recomputations
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL ORDER BY value
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL ORDER BY
+        value
         """,
         "×",
         "#/claims/sdk14-resnext101-inference-throughput",
@@ -71,11 +78,13 @@ FINDINGS = (
         "bow",
         "How much faster was the last generation, Bow?",
         "{on_16:.2f}×",
-        "On 16 chips, Bow is {on_16:.2f} times as fast as the generation before. Its clock is {clock:.2f} times as "
-        "fast, so nearly all of the gain is the clock. On 256 chips it is {on_256:.2f} times.",
+        "On 16 chips, Bow is {on_16:.2f} times as fast as the generation before. Its clock is"
+        " {clock:.2f} times as fast, so nearly all of the gain is the clock. On 256 chips it is"
+        " {on_256:.2f} times.",
         """
         SELECT geomean(CASE chip_count WHEN 16 THEN throughput_ratio END) AS on_16,
-            geomean(CASE chip_count WHEN 256 THEN throughput_ratio END) AS on_256, any_value(clock_ratio) AS clock
+            geomean(CASE chip_count WHEN 256 THEN throughput_ratio END) AS on_256,
+            any_value(clock_ratio) AS clock
         FROM generations
         """,
         """
@@ -91,8 +100,9 @@ FINDINGS = (
         "scaling",
         "Do 16 times the chips give 16 times the speed?",
         "{kept:.0f} %",
-        "Going from 16 to 256 chips, each chip keeps {kept:.0f} % of its training throughput with a fixed batch "
-        "(median of {tests} tests), and {grown:.0f} % where the batch grew with the machine ({grown_tests}).",
+        "Going from 16 to 256 chips, each chip keeps {kept:.0f} % of its training throughput with a"
+        " fixed batch (median of {tests} tests), and {grown:.0f} % where the batch grew with the"
+        " machine ({grown_tests}).",
         """
         SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed') AS kept,
             count(*) FILTER (batch_growth = 'fixed') AS tests,
@@ -103,7 +113,8 @@ FINDINGS = (
         """,
         """
         SELECT chip_count || ' chips' AS label, 100 * median(efficiency) AS value FROM scaling
-        WHERE measure = 'throughput' AND base_chip_count = 16 AND same_sdk AND batch_growth = 'fixed'
+        WHERE measure = 'throughput' AND base_chip_count = 16 AND same_sdk AND batch_growth =
+        'fixed'
         GROUP BY chip_count ORDER BY chip_count
         """,
         " %",
@@ -114,15 +125,17 @@ FINDINGS = (
         "mlperf-noise",
         "How sure is the order of an MLPerf ranking?",
         "{noise:.0f} %",
-        "MLPerf is the industry's benchmark of AI hardware. In {noise:.0f} % of {pairs:,} pairs of neighbours in a "
-        "training ranking, the runs behind the scores do not separate the two.",
+        "MLPerf is the industry's benchmark of AI hardware. In {noise:.0f} % of {pairs:,} pairs of"
+        " neighbours in a training ranking, the runs behind the scores do not separate the two.",
         """
-        SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS noise, sum(tested_pairs)::BIGINT AS pairs
+        SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS noise,
+        sum(tested_pairs)::BIGINT AS pairs
         FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'
         """,
         """
         SELECT 'v' || round AS label, 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS value
-        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes' GROUP BY round ORDER BY round
+        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes' GROUP BY round ORDER BY
+        round
         """,
         " %",
         "#/charts/mlperf_noise",
@@ -132,16 +145,19 @@ FINDINGS = (
         "too-short",
         "Can every printed latency be true?",
         "{rows} cannot",
-        "{rows} latencies on the vendor's page are too short: at the printed throughput, they hold {low:.3f} to "
-        "{high:.2f} of the batch that they are printed for. They are kept as printed, with a flag.",
+        "{rows} latencies on the vendor's page are too short: at the printed throughput, they hold"
+        " {low:.3f} to {high:.2f} of the batch that they are printed for. They are kept as printed,"
+        " with a flag.",
         f"""
         SELECT count(*) AS rows, min(throughput * latency_ms / 1000 / batch_size) AS low,
             max(throughput * latency_ms / 1000 / batch_size) AS high
         FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
         """,
         f"""
-        SELECT model || ', batch ' || batch_size AS label, throughput * latency_ms / 1000 / batch_size AS value
-        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}' ORDER BY value
+        SELECT model || ', batch ' || batch_size AS label, throughput * latency_ms / 1000 /
+        batch_size AS value
+        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}' ORDER
+        BY value
         """,
         " of a batch",
         f"#/results?flag=R01&q={PAGE}",
@@ -152,7 +168,9 @@ FINDINGS = (
 
 
 def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[str, Any]:
-    """Collect what the start page needs: the build, counts, findings and the address of the project."""
+    """Collect what the start page needs: the build, counts, findings and the address of the
+    project.
+    """
     [counts] = run_query(connection, COUNTS).to_pylist()
     record = read_release(release)
     newest, build_id = counts.pop("newest_document"), counts.pop("build_id")
@@ -181,7 +199,9 @@ def read_release(release: Path) -> dict[str, Any]:
 
 
 def _build_findings(connection: duckdb.DuckDBPyConnection) -> Iterator[dict[str, Any]]:
-    """Build the findings; one that the record has no rows for is left out, with an IncompleteRecordWarning."""
+    """Build the findings; one that the record has no rows for is left out, with an
+    IncompleteRecordWarning.
+    """
     for finding in FINDINGS:
         with skip_without_rows(f"finding {finding.name}"):
             yield _build_finding(connection, finding)
@@ -192,7 +212,10 @@ def _build_finding(connection: duckdb.DuckDBPyConnection, finding: StartFinding)
     bars = run_query(connection, finding.bars).to_pylist()
     if not bars or None in figures.values():
         raise TooFewRowsError(f"a figure of finding {finding.name} has none")
-    rule = finding.rule and {"label": finding.rule[0], "value": float(finding.rule[1].format(**figures))}
+    rule = finding.rule and {
+        "label": finding.rule[0],
+        "value": float(finding.rule[1].format(**figures)),
+    }
     return {
         "name": finding.name,
         "title": finding.title,

@@ -1,4 +1,6 @@
-"""Compare captures with transcriptions: list every cell in which a downloaded version differs from ours."""
+"""Compare captures with transcriptions: list every cell in which a downloaded version differs from
+ours.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,9 @@ def compare_captures(
 ) -> list[CaptureDifference]:
     """Return the rows of `capture_differences`.
 
-    A capture that cannot be read, or that is not the file its sidecar describes, is one difference; it never stops a
-    build. Raises CatalogueError for a capture of a document that is not in the catalogue.
+    A capture that cannot be read, or that is not the file its sidecar describes, is one difference;
+    it never stops a build. Raises CatalogueError for a capture of a document that is not in the
+    catalogue.
     """
     rows: list[CaptureDifference] = []
     for capture in captures:
@@ -53,11 +56,23 @@ def compare_captures(
         try:
             data = capture.read_bytes(max_bytes)
             captured = read_document(
-                data, vocabulary.table_headers, capture.reader, max_bytes=max_bytes, max_pages=max_pages
+                data,
+                vocabulary.table_headers,
+                capture.reader,
+                max_bytes=max_bytes,
+                max_pages=max_pages,
             )
         except (CatalogueError, DocumentError) as error:
             place = error.place or "document"
-            rows.append(keys | {"number": 1, "kind": "unreadable", "locator": place, "captured": error.message})
+            rows.append(
+                keys
+                | {
+                    "number": 1,
+                    "kind": "unreadable",
+                    "locator": place,
+                    "captured": error.message,
+                }
+            )
         else:
             differences = enumerate(find_differences(documents[original], captured), start=1)
             rows += [keys | {"number": number} | difference for number, difference in differences]
@@ -65,18 +80,36 @@ def compare_captures(
 
 
 def find_differences(ours: ParsedDocument, theirs: ParsedDocument) -> Iterator[CaptureDifference]:
-    """Yield the cells, rows and tables in which two documents differ. Rows are matched in order, not by position."""
+    """Yield the cells, rows and tables in which two documents differ.
+
+    Rows are matched in order, not by position.
+    """
     captured = {table.name: table for table in theirs.tables}
     for table in ours.tables:
         if table.name in captured:
             yield from _compare_tables(table, captured.pop(table.name))
         else:
-            yield {"kind": "table", "table_name": table.name, "locator": table.locator, "transcribed": table.name}
+            yield {
+                "kind": "table",
+                "table_name": table.name,
+                "locator": table.locator,
+                "transcribed": table.name,
+            }
     for table in captured.values():
-        yield {"kind": "table", "table_name": table.name, "locator": table.locator, "captured": table.name}
+        yield {
+            "kind": "table",
+            "table_name": table.name,
+            "locator": table.locator,
+            "captured": table.name,
+        }
     for problem in theirs.problems:
         name = problem.table_name or None
-        yield {"kind": "row", "table_name": name, "locator": problem.locator, "captured": problem.message}
+        yield {
+            "kind": "row",
+            "table_name": name,
+            "locator": problem.locator,
+            "captured": problem.message,
+        }
 
 
 def _compare_tables(ours: SourceTable, theirs: SourceTable) -> Iterator[CaptureDifference]:
@@ -92,20 +125,30 @@ def _compare_tables(ours: SourceTable, theirs: SourceTable) -> Iterator[CaptureD
         lost, added = ours.rows[a + shared : b], theirs.rows[c + shared : d]
         for side, rows in (("transcribed", lost), ("captured", added)):
             for row in rows:
-                yield {"kind": "row", "table_name": ours.name, "locator": row.locator, side: " | ".join(row.cells)}
+                yield {
+                    "kind": "row",
+                    "table_name": ours.name,
+                    "locator": row.locator,
+                    side: " | ".join(row.cells),
+                }
 
 
-def _compare_texts(table_name: str, locator: str, transcribed: str, captured: str) -> Iterator[CaptureDifference]:
+def _compare_texts(
+    table_name: str, locator: str, transcribed: str, captured: str
+) -> Iterator[CaptureDifference]:
     if transcribed != captured:
         texts = {"transcribed": transcribed, "captured": captured}
         yield {"kind": "cell", "table_name": table_name, "locator": locator, **texts}
 
 
-def _find_changed_ranges(left: Sequence[Cells], right: Sequence[Cells]) -> Iterator[tuple[int, int, int, int]]:
+def _find_changed_ranges(
+    left: Sequence[Cells], right: Sequence[Cells]
+) -> Iterator[tuple[int, int, int, int]]:
     """Yield (a, b, c, d) for each place where left[a:b] and right[c:d] differ.
 
-    Equal rows at both ends match. Between them the n-th of several equal rows can only match the n-th, so that no two
-    elements of a side are equal, and difflib's time hardly grows faster than the rows.
+    Equal rows at both ends match. Between them the n-th of several equal rows can only match the
+    n-th, so that no two elements of a side are equal, and difflib's time hardly grows faster than
+    the rows.
     """
     head = _count_equal(left, right)
     tail = _count_equal(left[head:][::-1], right[head:][::-1])
@@ -117,7 +160,9 @@ def _find_changed_ranges(left: Sequence[Cells], right: Sequence[Cells]) -> Itera
 
 def _count_equal(left: Sequence[Cells], right: Sequence[Cells]) -> int:
     """Count the rows from the start that are equal."""
-    return sum(1 for _ in takewhile(lambda rows: rows[0] == rows[1], zip(left, right, strict=False)))
+    return sum(
+        1 for _ in takewhile(lambda rows: rows[0] == rows[1], zip(left, right, strict=False))
+    )
 
 
 def _number_repeats(rows: Sequence[Cells]) -> list[tuple[Cells, int]]:
@@ -127,7 +172,9 @@ def _number_repeats(rows: Sequence[Cells]) -> list[tuple[Cells, int]]:
 
 
 def _reorder_columns(ours: SourceTable, theirs: SourceTable) -> SourceTable:
-    """Return the captured table with its columns in the order of ours; both have the same header names."""
+    """Return the captured table with its columns in the order of ours; both have the same header
+    names.
+    """
     names = [normalise_header(name) for name in theirs.columns]
     order = [names.index(normalise_header(name)) for name in ours.columns]
     rows = tuple(
@@ -146,7 +193,10 @@ CONTENT_TYPE_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]+)""
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A downloaded version. If an equal one was there before, `kept` is False and the others describe that one."""
+    """A downloaded version.
+
+    If an equal one was there before, `kept` is False and the others describe that one.
+    """
 
     document_id: str
     path: Path
@@ -155,19 +205,29 @@ class Capture:
 
 def select_fetchable(documents: Sequence[Document]) -> list[Document]:
     """Return the documents that have an address and are not captures themselves."""
-    return [document for document in documents if _get_address(document) and not document.is_capture]
+    return [
+        document for document in documents if _get_address(document) and not document.is_capture
+    ]
 
 
-def capture(document: Document, documents: Sequence[Document], options: TransferOptions | None = None) -> Capture:
-    """Download one document and keep it as a further version of it, unless one of `documents` is equal to it.
+def capture(
+    document: Document, documents: Sequence[Document], options: TransferOptions | None = None
+) -> Capture:
+    """Download one document and keep it as a further version of it, unless one of `documents` is
+    equal to it.
 
     Raises FetchError, or IpuResultsError if a file cannot be written. Nothing half-written stays.
     """
-    from ipu_results.sources.download import MEDIA_TYPES, download  # noqa: PLC0415  (a build needs no requests)
+    from ipu_results.sources.download import (  # noqa: PLC0415  (a build needs no requests)
+        MEDIA_TYPES,
+        download,
+    )
 
     media_type = document.fetch.media_type if document.fetch else "text/html"
     result = download(_get_address(document), media_type, options)
-    if media_type != "application/pdf":  # text must be in UTF-8 or in the encoding that server or page declares
+    if (
+        media_type != "application/pdf"
+    ):  # text must be in UTF-8 or in the encoding that server or page declares
         served = CONTENT_TYPE_CHARSET.search(result.content_type)
         try:
             decode(result.data, served[1] if served else find_charset(result.data))
@@ -179,7 +239,9 @@ def capture(document: Document, documents: Sequence[Document], options: Transfer
     moment = result.retrieved_at.strftime("%Y%m%dT%H%M%SZ")
     for number in count(1):  # several captures of one second
         stamp = moment if number == 1 else f"{moment}-{number}"
-        path = document.path.with_name(f"{document.path.stem}.capture-{stamp}{MEDIA_TYPES[media_type].suffix}")
+        path = document.path.with_name(
+            f"{document.path.stem}.capture-{stamp}{MEDIA_TYPES[media_type].suffix}"
+        )
         sidecar = {
             "document_id": f"{document.document_id}@{stamp.lower()}",
             "transcription_of": document.document_id,
@@ -191,7 +253,10 @@ def capture(document: Document, documents: Sequence[Document], options: Transfer
             "licence": document.licence,
             "sha256": sha256,
             "reader": document.reader,
-            "note": f"The document as downloaded at {result.retrieved_at.isoformat()}; compared, adds no rows.",
+            "note": (
+                f"The document as downloaded at {result.retrieved_at.isoformat()}; compared, adds"
+                " no rows."
+            ),
         }
         try:
             if _write_pair(path, result.data, tomli_w.dumps(sidecar).encode()):
@@ -234,5 +299,8 @@ def describe_difference(difference: CaptureDifference) -> str:
     place = f"{difference['capture_id']}: {difference['locator']}"
     if difference["kind"] == "unreadable":
         return f"capture cannot be read: {place}: {difference['captured']}"
-    ours, theirs = (repr(difference[key]) if key in difference else "nothing" for key in ("transcribed", "captured"))
+    ours, theirs = (
+        repr(difference[key]) if key in difference else "nothing"
+        for key in ("transcribed", "captured")
+    )
     return f"capture differs: {place}: {ours} here, {theirs} there"

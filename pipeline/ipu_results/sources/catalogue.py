@@ -1,6 +1,8 @@
-"""The catalogue: one sidecar `<file>.toml` next to each document in `raw/`, and the bytes that it describes.
+"""The catalogue: one sidecar `<file>.toml` next to each document in `raw/`, and the bytes that it
+describes.
 
-A finished local run is a folder of documents. The folder of an unfinished run is skipped as a whole.
+A finished local run is a folder of documents. The folder of an unfinished run is skipped as a
+whole.
 """
 
 from __future__ import annotations
@@ -18,7 +20,12 @@ import msgspec
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.ground.files import hash_file, open_regular_file
 from ipu_results.ground.limits import MAX_BYTES, MAX_TOML_CHARACTERS
-from ipu_results.ground.text import escape_unprintable, find_lookalike, find_nearest_words, parse_toml
+from ipu_results.ground.text import (
+    escape_unprintable,
+    find_lookalike,
+    find_nearest_words,
+    parse_toml,
+)
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import ALIASES, KINDS
 
@@ -33,9 +40,11 @@ Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
 class ExpectedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a sidecar says of a table: its number of source rows, and the platform its section is about.
+    """What a sidecar says of a table: its number of source rows, and the platform its section is
+    about.
 
-    `place` is what the source calls the table, where our transcription has its rows in the order of the source.
+    `place` is what the source calls the table, where our transcription has its rows in the order of
+    the source.
     """
 
     rows: int
@@ -65,12 +74,13 @@ class FetchTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a sidecar.
 
-    `transcription_of` names, for a capture, the document that it is a version of. `claims_of` names, for claims, the
-    document that makes them if it has another id here. `attachments` are files next to the document, or one folder
-    below, with their sha256. `commit` is the version of a repository that was read, `missing` are files whose content
-    was absent in the copy of it. `sources` are the files that a
-    transcription was made from; `measured_by`, `measured_on` and `verified` say who measured, on what, and how the
-    transcription was verified. Only a local run and a submission have no `url`.
+    `transcription_of` names, for a capture, the document that it is a version of. `claims_of`
+    names, for claims, the document that makes them if it has another id here. `attachments` are
+    files next to the document, or one folder below, with their sha256. `commit` is the version of a
+    repository that was read, `missing` are files whose content was absent in the copy of it.
+    `sources` are the files that a transcription was made from; `measured_by`, `measured_on` and
+    `verified` say who measured, on what, and how the transcription was verified. Only a local run
+    and a submission have no `url`.
     """
 
     document_id: str
@@ -101,14 +111,16 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         msgspec.structs.force_setattr(self, "reader", ALIASES.get(self.reader, self.reader))
 
 
-# msgspec 0.22 resolves the annotations of a struct on first use, and crashes where two threads do so at once, as those
-# of `collect` would. A decoder resolves them here.
+# msgspec 0.22 resolves the annotations of a struct on first use, and crashes where two threads do
+# so at once, as those of `collect` would. A decoder resolves them here.
 msgspec.json.Decoder(Sidecar)
 
 
 def read_entry(path: Path, place: str) -> dict[str, Any]:
     """Return the content of a sidecar. Raises CatalogueError that names its place."""
-    if any("\ud800" <= character <= "\udfff" for character in place):  # a byte that the file system cannot decode
+    if any(
+        "\ud800" <= character <= "\udfff" for character in place
+    ):  # a byte that the file system cannot decode
         raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
         with open_regular_file(path) as file:
@@ -120,13 +132,19 @@ def read_entry(path: Path, place: str) -> dict[str, Any]:
 
 def list_placeholders(entry: Mapping[str, Any]) -> list[str]:
     """Return the keys of a sidecar that a person has still to fill in."""
-    return [key for key, value in entry.items() if isinstance(value, str) and value.startswith(PLACEHOLDER)]
+    return [
+        key
+        for key, value in entry.items()
+        if isinstance(value, str) and value.startswith(PLACEHOLDER)
+    ]
 
 
 def parse_sidecar(entry: Mapping[str, Any], place: str) -> Sidecar:
     """Check the content of a sidecar. Raises CatalogueError for what is invalid in it."""
     if unfilled := list_placeholders(entry):
-        message = f"the sidecar is a draft: fill in {', '.join(unfilled)}, which begin with {PLACEHOLDER}"
+        message = (
+            f"the sidecar is a draft: fill in {', '.join(unfilled)}, which begin with {PLACEHOLDER}"
+        )
         raise CatalogueError(message, place=place)
     if wrong := _find_wrong_keys(entry):
         raise CatalogueError(f"the sidecar is invalid: {wrong}", place=place)
@@ -140,7 +158,9 @@ def parse_sidecar(entry: Mapping[str, Any], place: str) -> Sidecar:
 
 
 def _find_wrong_keys(entry: Mapping[str, Any]) -> str | None:
-    """Return all missing keys, with the words that they accept, and all unknown ones with the nearest known one."""
+    """Return all missing keys, with the words that they accept, and all unknown ones with the
+    nearest known one.
+    """
     fields = {field.name: field for field in msgspec.structs.fields(Sidecar)}
     choices = {"kind": table("documents").choices("kind"), "reader": INGESTED}
     parts = []
@@ -155,7 +175,9 @@ def _find_wrong_keys(entry: Mapping[str, Any]) -> str | None:
 
 
 def _find_invalid(sidecar: Sidecar) -> str | None:
-    """Return what the schema of `documents` or the registry of kinds refuses, with the accepted values."""
+    """Return what the schema of `documents` or the registry of kinds refuses, with the accepted
+    values.
+    """
     if sidecar.reader not in INGESTED:
         return f"reader {sidecar.reader!r} is not one of {', '.join(INGESTED)}"
     for name in ("document_id", "kind", "url"):
@@ -164,10 +186,14 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
             return f"{name} {value!r} is not one of {', '.join(column.choices)}"
         if column.pattern and value is not None and not re.fullmatch(column.pattern, value):
             return f"{name} {value!r} does not match {column.pattern}"
-    if blank := [name for name in ("title", "publisher", "licence") if not getattr(sidecar, name).strip()]:
+    if blank := [
+        name for name in ("title", "publisher", "licence") if not getattr(sidecar, name).strip()
+    ]:
         return f"{blank[0]} is blank"
     if letter := find_lookalike(sidecar.publisher):
-        return f"publisher {sidecar.publisher!r} has {letter!r}, which only looks like a Latin letter"
+        return (
+            f"publisher {sidecar.publisher!r} has {letter!r}, which only looks like a Latin letter"
+        )
     is_run = sidecar.kind == RUN
     if KINDS[sidecar.reader].local is not is_run:
         return f"reader {sidecar.reader!r} does not go with kind {sidecar.kind!r}"
@@ -181,7 +207,9 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
 COLLECTING = ".collecting"  # holds runs of other machines until they are complete and verified
 PART = ".part"  # ends the folder name of a bundle that is being written
-REGISTER = "register.toml"  # lists the public documents that are known to exist; it is not a sidecar
+REGISTER = (  # lists the public documents that are known to exist; it is not a sidecar
+    "register.toml"
+)
 BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})
@@ -198,7 +226,9 @@ class Document(Sidecar, frozen=True, kw_only=True):
     file: str
 
     def read_bytes(self, max_bytes: int = MAX_BYTES) -> bytes:
-        """Return the file's bytes after checks of size, digest and type, and of the attachments' digests."""
+        """Return the file's bytes after checks of size, digest and type, and of the attachments'
+        digests.
+        """
         data = read_limited(self.path, self.document_id, max_bytes)
         self._check_digest(self.file, hashlib.sha256(data).hexdigest(), self.sha256)
         check_file_type(self.path.name, data, self.document_id)
@@ -212,7 +242,9 @@ class Document(Sidecar, frozen=True, kw_only=True):
         return data
 
     def read_attached_texts(self, suffix: str) -> dict[str, str]:
-        """Return the UTF-8 text of each attachment with this suffix, by file stem, after a check of its digest."""
+        """Return the UTF-8 text of each attachment with this suffix, by file stem, after a check of
+        its digest.
+        """
         texts = {}
         for path, expected in self.attached.items():
             if path.suffix == suffix:
@@ -222,13 +254,17 @@ class Document(Sidecar, frozen=True, kw_only=True):
                     texts[path.stem] = data.decode("utf-8")
                 except UnicodeDecodeError as error:
                     message = "is not UTF-8 text"
-                    raise DamagedDocumentError(message, document=self.document_id, place=path.name) from error
+                    raise DamagedDocumentError(
+                        message, document=self.document_id, place=path.name
+                    ) from error
         return texts
 
     @property
     def attached(self) -> dict[Path, str]:
         """The paths of the attachments with their sha256."""
-        return {self.path.parent / name: digest for name, digest in sorted(self.attachments.items())}
+        return {
+            self.path.parent / name: digest for name, digest in sorted(self.attachments.items())
+        }
 
     @property
     def is_capture(self) -> bool:
@@ -237,7 +273,10 @@ class Document(Sidecar, frozen=True, kw_only=True):
 
     def _check_digest(self, place: str, actual: str, expected: str) -> None:
         if actual != expected:
-            message = f"sha256 is {actual[:12]}…, the sidecar says {expected[:12]}…: the file or the sidecar changed"
+            message = (
+                f"sha256 is {actual[:12]}…, the sidecar says {expected[:12]}…: the file or the"
+                " sidecar changed"
+            )
             raise CatalogueError(message, document=self.document_id, place=place)
 
     def record(self) -> dict[str, Any]:
@@ -247,15 +286,21 @@ class Document(Sidecar, frozen=True, kw_only=True):
 
 
 def check_file_type(name: str, data: bytes, document: str) -> None:
-    """Refuse a file whose first bytes contradict its suffix, such as an HTML error page saved as PDF."""
+    """Refuse a file whose first bytes contradict its suffix, such as an HTML error page saved as
+    PDF.
+    """
     is_pdf = data.lstrip()[:5] == PDF
     if not data.strip():
         raise DamagedDocumentError("is empty", document=document)
     if name.lower().endswith(".pdf") and not is_pdf:
         actual = "an HTML page" if data.lstrip()[:1] == b"<" else "something else"
-        raise DamagedDocumentError(f"is not a PDF but {actual}", document=document, place="first bytes")
+        raise DamagedDocumentError(
+            f"is not a PDF but {actual}", document=document, place="first bytes"
+        )
     if is_pdf and not name.lower().endswith(".pdf"):
-        raise DamagedDocumentError("is a PDF under another suffix", document=document, place="first bytes")
+        raise DamagedDocumentError(
+            "is a PDF under another suffix", document=document, place="first bytes"
+        )
 
 
 def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
@@ -265,24 +310,31 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
             data = file.read(max_bytes + 1)
     except OSError as error:
         place = path.name if path.name != document else None
-        raise CatalogueError(f"cannot be read: {error.strerror}", document=document, place=place) from error
+        raise CatalogueError(
+            f"cannot be read: {error.strerror}", document=document, place=place
+        ) from error
     if len(data) > max_bytes:
-        raise DocumentTooLargeError(f"is too large: the limit is {max_bytes:,} bytes", document=document)
+        raise DocumentTooLargeError(
+            f"is too large: the limit is {max_bytes:,} bytes", document=document
+        )
     return data
 
 
 def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
-    """Return all documents of `raw`, sorted by id; without `drafts`, sidecars with placeholders are skipped.
+    """Return all documents of `raw`, sorted by id; without `drafts`, sidecars with placeholders are
+    skipped.
 
-    Raises CatalogueError for a folder without sidecars, for a sidecar with a missing, unknown or invalid key, and for
-    two documents with the same id or the same bytes. Two runs may have the same bytes: an emulated one repeats.
+    Raises CatalogueError for a folder without sidecars, for a sidecar with a missing, unknown or
+    invalid key, and for two documents with the same id or the same bytes. Two runs may have the
+    same bytes: an emulated one repeats.
     """
     if not raw.is_dir():
         raise CatalogueError("no such folder", place=str(raw))
     entries = {path: read_entry(path, _format_place(path, raw)) for path in _files(raw, "*.toml")}
     selected = (path for path, entry in entries.items() if drafts or not list_placeholders(entry))
     documents = sorted(
-        (build_document(entries[path], path, raw) for path in selected), key=lambda document: document.document_id
+        (build_document(entries[path], path, raw) for path in selected),
+        key=lambda document: document.document_id,
     )
     if not documents and drafts:
         raise CatalogueError("contains no sidecar (<file>.toml)", place=str(raw))
@@ -296,14 +348,20 @@ def check_distinct(documents: Sequence[Document]) -> None:
         if first.document_id == second.document_id:
             message = f"is the id of both {first.file} and {second.file}"
             raise CatalogueError(message, document=first.document_id)
-    sources = (document for document in documents if not document.is_capture and document.kind != RUN)
+    sources = (
+        document for document in documents if not document.is_capture and document.kind != RUN
+    )
     for first, second in pairwise(sorted(sources, key=lambda document: document.sha256)):
         if first.sha256 == second.sha256:
-            raise CatalogueError(f"has the same bytes as {second.document_id}", document=first.document_id)
+            raise CatalogueError(
+                f"has the same bytes as {second.document_id}", document=first.document_id
+            )
 
 
 def read_register(raw: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of the tables `register` and `register_searches`, none if `raw` has no register."""
+    """Return the rows of the tables `register` and `register_searches`, none if `raw` has no
+    register.
+    """
     path = raw / REGISTER
     entries = read_entry(path, REGISTER) if path.is_file() else {}
     return {"register": entries.get("document", []), "register_searches": entries.get("search", [])}
@@ -311,7 +369,9 @@ def read_register(raw: Path) -> dict[str, list[dict[str, Any]]]:
 
 def find_orphans(raw: Path, documents: Sequence[Document]) -> list[str]:
     """Return the files under `raw` that no sidecar describes, except those of unfinished runs."""
-    known = {document.path for document in documents}.union(*(document.attached for document in documents))
+    known = {document.path for document in documents}.union(
+        *(document.attached for document in documents)
+    )
     files = (path for path in _files(raw, "*") if path.suffix not in NOT_DOCUMENTS)
     return sorted(path.relative_to(raw).as_posix() for path in files if path not in known)
 
@@ -323,7 +383,9 @@ def find_unfinished_runs(raw: Path) -> list[str]:
 
 
 def _files(raw: Path, pattern: str) -> Iterator[Path]:
-    """Yield every entry but folders and bundles: what is not a regular file is refused when it is opened."""
+    """Yield every entry but folders and bundles: what is not a regular file is refused when it is
+    opened.
+    """
     for path in raw.rglob(pattern):
         folders = path.relative_to(raw).parent.parts
         if path.is_dir() or path.name == BUNDLE or path == raw / REGISTER:
@@ -333,7 +395,10 @@ def _files(raw: Path, pattern: str) -> Iterator[Path]:
 
 
 def build_document(entry: Mapping[str, Any], path: Path, raw: Path) -> Document:
-    """Build the document that the sidecar at `path` describes. Raises CatalogueError for what is invalid in it."""
+    """Build the document that the sidecar at `path` describes.
+
+    Raises CatalogueError for what is invalid in it.
+    """
     sidecar = parse_sidecar(entry, _format_place(path, raw))
     file = path.with_suffix("")
     return Document(**msgspec.structs.asdict(sidecar), path=file, file=_format_place(file, raw))

@@ -1,7 +1,8 @@
 """Download one document over HTTP within a hard total deadline, and check what arrives.
 
-requests sends the requests and urllib3's Retry spaces the attempts. This module adds what they lack: a deadline for all
-attempts together, a limit of size, a check of type and first bytes, and redirects that stay on the host.
+requests sends the requests and urllib3's Retry spaces the attempts. This module adds what they
+lack: a deadline for all attempts together, a limit of size, a check of type and first bytes, and
+redirects that stay on the host.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from ipu_results.sources import RETRIES, TIMEOUT_S
 
 
 class MediaType(NamedTuple):
-    """A type that can be downloaded: the suffix of its files, what a server may call it, and how its content starts.
+    """A type that can be downloaded: the suffix of its files, what a server may call it, and how
+    its content starts.
 
     ANYTHING may have any name and content: whoever downloads it compares its digest.
     """
@@ -43,7 +45,9 @@ class MediaType(NamedTuple):
 
 MEDIA_TYPES = {
     "text/html": MediaType(
-        ".html", {"text/html", "application/xhtml+xml"}, rb"(?is)(?!%PDF-).*?<(!doctype|html|head|body|table)\b"
+        ".html",
+        {"text/html", "application/xhtml+xml"},
+        rb"(?is)(?!%PDF-).*?<(!doctype|html|head|body|table)\b",
     ),
     "application/pdf": MediaType(".pdf", {"application/pdf"}, rb"%PDF-"),
     "text/plain": MediaType(".txt", {"text/plain"}),
@@ -53,7 +57,9 @@ MEDIA_TYPES = {
 }
 USER_AGENT = "ipu-results (the verified record of published IPU benchmark results)"
 CHUNK_BYTES = 65536
-HEAD_BYTES = 4096  # in which the start of a type is looked for: a saved page may begin with comments
+HEAD_BYTES = (
+    4096  # in which the start of a type is looked for: a saved page may begin with comments
+)
 GZIP = 31  # zlib's window bits for the gzip format
 
 Progress = Callable[[int, int | None], None]
@@ -73,14 +79,17 @@ class TransferOptions:
     backoff: float = 0.5
     """Seconds of which the pauses are multiples."""
     progress: Progress = lambda size, total: None  # noqa: ARG005
-    """Called with the bytes received so far and the total if known; starts again with each attempt."""
+    """Called with the bytes received so far and the total if known; starts again with each attempt.
+    """
     out: BinaryIO | None = None
     """A file to write the document to, which is then not in the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A document, decompressed, with its type as the server sent it, charset included; `data` is empty if in a file."""
+    """A document, decompressed, with its type as the server sent it, charset included; `data` is
+    empty if in a file.
+    """
 
     data: bytes
     content_type: str
@@ -89,7 +98,10 @@ class Download:
 
 
 class TransferError(Exception):
-    """One attempt failed. A `transient` failure may pass, after `retry_after` seconds if the server named a time."""
+    """One attempt failed.
+
+    A `transient` failure may pass, after `retry_after` seconds if the server named a time.
+    """
 
     def __init__(self, message: str, *, transient: bool = False, retry_after: float = 0.0) -> None:
         super().__init__(message)
@@ -98,7 +110,10 @@ class TransferError(Exception):
 
 
 def download(url: str, media_type: str, options: TransferOptions | None = None) -> Download:
-    """Download one document. Raises FetchError, and OSError where `options.out` cannot be written."""
+    """Download one document.
+
+    Raises FetchError, and OSError where `options.out` cannot be written.
+    """
     options = options or TransferOptions()
     ends_at = time.monotonic() + options.deadline
     policy = Retry(options.retries, backoff_factor=options.backoff, backoff_max=MAX_RETRY_WAIT_S)
@@ -118,7 +133,9 @@ def download(url: str, media_type: str, options: TransferOptions | None = None) 
         late = "" if time.monotonic() < ends_at else f"not done within {options.deadline:g} s: "
         count = f" (after {format_count(attempts, 'attempt')})" if attempts else ""
         place = None
-        with suppress(urllib3.exceptions.LocationParseError):  # host and path alone: a query may hold a secret
+        with suppress(
+            urllib3.exceptions.LocationParseError
+        ):  # host and path alone: a query may hold a secret
             place = f"{parse_url(url).host or ''}{parse_url(url).path or ''}" or None
         raise FetchError(f"{late}{error}{count}", document=place) from error
 
@@ -149,7 +166,11 @@ def _pause(policy: Retry, error: TransferError, ends_at: float) -> Retry:
 
 
 def _attempt(
-    session: requests.Session, target: Url, media_type: str, ends_at: float, options: TransferOptions
+    session: requests.Session,
+    target: Url,
+    media_type: str,
+    ends_at: float,
+    options: TransferOptions,
 ) -> Download:
     for _ in range(MAX_REDIRECTS + 1):
         timeout = min(options.timeout, ends_at - time.monotonic())
@@ -170,9 +191,13 @@ def _attempt(
 
 
 def _resolve_redirect(session: requests.Session, response: requests.Response, old: Url) -> Url:
-    """Return the new address, if requests would send it credentials for the old one: same host, not less secure."""
+    """Return the new address, if requests would send it credentials for the old one: same host, not
+    less secure.
+    """
     try:
-        new = _parse_address(urljoin(old.url, requests.Session.get_redirect_target(session, response) or ""))
+        new = _parse_address(
+            urljoin(old.url, requests.Session.get_redirect_target(session, response) or "")
+        )
     except ValueError as error:
         raise TransferError("redirects to an unreadable address") from error
     if session.should_strip_auth(old.url, new.url):
@@ -186,7 +211,9 @@ def _check_headers(response: requests.Response, media_type: str, max_bytes: int)
         retry_after = 0.0
         with suppress(urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
             retry_after = Retry().parse_retry_after(headers.get("Retry-After", ""))
-        raise TransferError(f"answered {status}", transient=status == 429 or status >= 500, retry_after=retry_after)
+        raise TransferError(
+            f"answered {status}", transient=status == 429 or status >= 500, retry_after=retry_after
+        )
     content_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if media_type != ANYTHING and content_type not in MEDIA_TYPES[media_type].served_as:
         raise TransferError(f"came as {_printable(content_type) or 'no type'}, not as {media_type}")
@@ -201,7 +228,11 @@ def _check_size(size: int, max_bytes: int) -> None:
 
 
 def _read_body(
-    response: requests.Response, media_type: str, ends_at: float, options: TransferOptions, out: BinaryIO
+    response: requests.Response,
+    media_type: str,
+    ends_at: float,
+    options: TransferOptions,
+    out: BinaryIO,
 ) -> None:
     """Write the body to a file, in place of what an earlier attempt wrote."""
     is_packed = "gzip" in response.headers.get("Content-Encoding", "").lower()
@@ -232,12 +263,16 @@ def _read_chunks(response: requests.Response, ends_at: float, max_bytes: int) ->
         size += len(chunk)
         _check_size(size, max_bytes)
         yield chunk
-    if time.monotonic() >= ends_at:  # a connection that was cut looks like the end of a body without a length
+    if (
+        time.monotonic() >= ends_at
+    ):  # a connection that was cut looks like the end of a body without a length
         raise TransferError("the body did not end")
 
 
 def _decompress(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
-    """Decompress gzip, at most to just above the limit. urllib3 would accept a stream that lacks its end."""
+    """Decompress gzip, at most to just above the limit. urllib3 would accept a stream that lacks
+    its end.
+    """
     decompressor = zlib.decompressobj(wbits=GZIP)
     for chunk in chunks:
         try:
@@ -262,7 +297,9 @@ def _open_session(ends_at: float) -> requests.Session:
 
 
 class _DeadlineAdapter(HTTPAdapter):
-    """Cuts its connections at the deadline: a timeout alone never ends a server that sends a byte now and then."""
+    """Cuts its connections at the deadline: a timeout alone never ends a server that sends a byte
+    now and then.
+    """
 
     def __init__(self, ends_at: float) -> None:
         super().__init__()
@@ -271,7 +308,9 @@ class _DeadlineAdapter(HTTPAdapter):
         self.timer.daemon = True
         self.timer.start()
 
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> urllib3.HTTPConnectionPool:
+    def get_connection_with_tls_context(
+        self, *args: Any, **kwargs: Any
+    ) -> urllib3.HTTPConnectionPool:
         pool = super().get_connection_with_tls_context(*args, **kwargs)
         usual: Any = type(pool).ConnectionCls
         adapter = self

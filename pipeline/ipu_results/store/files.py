@@ -21,10 +21,12 @@ MAX_ROWS = 2**12  # joined at once: larger pieces take new memory from the syste
 def digest_rows(table: pa.Table) -> str:
     """Return the sha256 over the column names and the rows as text, sorted bytewise.
 
-    A value is written as its length in bytes, a colon and its text, and a null as a hyphen, so that two different rows
-    never read alike.
+    A value is written as its length in bytes, a colon and its text, and a null as a hyphen, so that
+    two different rows never read alike.
     """
-    digest = hashlib.sha256("".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode())
+    digest = hashlib.sha256(
+        "".join(f"{len(name)}{SEPARATOR}{name}" for name in table.column_names).encode()
+    )
     if table.num_rows:
         table, cuts = _sort_by_first(table)
         for piece in join_fields(table, _prefix, "", NULL, cuts):
@@ -36,9 +38,11 @@ def digest_rows(table: pa.Table) -> str:
 
 
 def _sort_by_first(table: pa.Table) -> tuple[pa.Table, list[int]]:
-    """Sort rows by their first value as text, and return where to cut them into pieces that share none of its values.
+    """Sort rows by their first value as text, and return where to cut them into pieces that share
+    none of its values.
 
-    No such text begins with another one, so that each piece can then be sorted by itself, in little memory.
+    No such text begins with another one, so that each piece can then be sorted by itself, in little
+    memory.
     """
     texts = pa.concat_arrays(join_fields(table.select([0]), _prefix, "", NULL))
     order = pc.array_sort_indices(texts)
@@ -72,11 +76,17 @@ def join_fields(
     for start, stop in pairwise(cuts or [*range(0, table.num_rows, MAX_ROWS), table.num_rows]):
         cells = [get_cells(start, stop) for get_cells in columns]
         between = pa.scalar(separator, cells[0].type)
-        yield pc.binary_join_element_wise(*cells, between, null_handling="replace", null_replacement=null)
+        yield pc.binary_join_element_wise(
+            *cells, between, null_handling="replace", null_replacement=null
+        )
 
 
-def _format_column(column: pa.ChunkedArray, function: Callable[[pa.Array], pa.Array]) -> Callable[[int, int], pa.Array]:
-    """Return a function from the first position and the one after the last to what `function` makes of the values."""
+def _format_column(
+    column: pa.ChunkedArray, function: Callable[[pa.Array], pa.Array]
+) -> Callable[[int, int], pa.Array]:
+    """Return a function from the first position and the one after the last to what `function` makes
+    of the values.
+    """
     is_encoded = pa.types.is_dictionary(column.type)
     if not is_encoded and 2 * len(column[:MAX_ROWS].unique()) > min(len(column), MAX_ROWS):
         return lambda start, stop: function(pa.concat_arrays(column[start:stop].chunks))
@@ -104,7 +114,10 @@ def get_csv_name(view: str) -> str:
 
 
 MARK = b"crc32"
-"""Before the checksum of a Parquet file's other bytes. Pages have one of their own, headers and footer have none."""
+"""Before the checksum of a Parquet file's other bytes.
+
+Pages have one of their own, headers and footer have none.
+"""
 LENGTH_AND_MAGIC = 8  # bytes at the end of a Parquet file
 
 
@@ -115,7 +128,9 @@ def add_checksum(data: bytes) -> bytes:
 
 
 def is_damaged(data: bytes) -> bool:
-    """Return whether a Parquet file contradicts its checksum; one that other programs wrote has none."""
+    """Return whether a Parquet file contradicts its checksum; one that other programs wrote has
+    none.
+    """
     footer = _find_footer(data)
     start = footer - len(MARK) - 4
     content = zlib.crc32(data[footer:], zlib.crc32(data[:start]))

@@ -1,7 +1,7 @@
 """Open the warehouse for reading: the DuckDB file if it is built, else the committed Parquet files.
 
-The DuckDB file is written here, too: tables with keys, in a release with comments, and the views. Views that get files
-of their own are evaluated.
+The DuckDB file is written here, too: tables with keys, in a release with comments, and the views.
+Views that get files of their own are evaluated.
 """
 
 from __future__ import annotations
@@ -20,16 +20,25 @@ import pyarrow.parquet as pq
 
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.files import open_regular_file
-from ipu_results.ground.sql import ATTACHED, ENGINE, LOCKDOWN, attach_tables, create_table, get_first_line, open_schema
+from ipu_results.ground.sql import (
+    ATTACHED,
+    ENGINE,
+    LOCKDOWN,
+    attach_tables,
+    create_table,
+    get_first_line,
+    open_schema,
+)
 from ipu_results.schema import TABLES, VIEWS, View, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_damaged, is_pending
 
 
 def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.Table]]:
-    """Yield name and rows of each view that is written to files, in the order of the schema, with encoded texts.
+    """Yield name and rows of each view that is written to files, in the order of the schema, with
+    encoded texts.
 
-    The engine holds the published tables; no view reads `build`. Raises WarehouseError, naming the view, if one cannot
-    be evaluated.
+    The engine holds the published tables; no view reads `build`. Raises WarehouseError, naming the
+    view, if one cannot be evaluated.
     """
     read = {name for view in VIEWS for name in view.list_read()}
     with open_schema(engine, "views", ATTACHED) as connection:
@@ -37,19 +46,25 @@ def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.
             try:
                 if view.parameters:
                     connection.execute(sql_view(view)[0])
-                elif view.name in read:  # its rows are stored, so that later views need not evaluate it again
+                elif (
+                    view.name in read
+                ):  # its rows are stored, so that later views need not evaluate it again
                     connection.execute(f"CREATE TABLE {view.name} AS {view.sql}")
                 else:
                     connection.execute(f"CREATE VIEW {view.name} AS {view.sql}")
                 if view.no_files is None:
                     yield view.name, _read_encoded(connection, view)
             except (duckdb.Error, pa.ArrowException) as error:
-                raise WarehouseError(f"cannot be evaluated: {get_first_line(error)}", place=view.name) from error
+                raise WarehouseError(
+                    f"cannot be evaluated: {get_first_line(error)}", place=view.name
+                ) from error
 
 
 def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
     """Return the rows of a view as its files hold them, in their order."""
-    from ipu_results.schema.frames import file_schema  # noqa: PLC0415 (querying alone needs no pandas)
+    from ipu_results.schema.frames import (  # noqa: PLC0415 (querying alone needs no pandas)
+        file_schema,
+    )
 
     return connection.sql(view.rows_sql).to_arrow_table().cast(file_schema(view.file_table))
 
@@ -59,7 +74,11 @@ MAX_BATCH = 2**14  # rows of a view that are in memory before their texts are en
 
 def _read_encoded(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
     """Return the rows of a view as `read_view` does, with encoded texts: a quarter of the memory."""
-    from ipu_results.schema.frames import encode_texts, file_schema, join_encoded  # noqa: PLC0415 (querying alone needs no pandas)
+    from ipu_results.schema.frames import (  # noqa: PLC0415 (querying alone needs no pandas)
+        encode_texts,
+        file_schema,
+        join_encoded,
+    )
 
     schema = file_schema(view.file_table)
     batches = connection.sql(view.rows_sql).to_arrow_reader(MAX_BATCH)
@@ -68,7 +87,9 @@ def _read_encoded(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table
 
 
 STORAGE_VERSION = "v1.2.0"
-BLOCK_SIZE = 16_384  # bytes, the minimum: the tables are small, and each column takes at least one block
+BLOCK_SIZE = (
+    16_384  # bytes, the minimum: the tables are small, and each column takes at least one block
+)
 
 
 def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
@@ -82,10 +103,14 @@ def write_duckdb(path: Path, tables: Mapping[str, pa.Table]) -> None:
 def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Give an engine whose tables are those of a new database file, for DuckDB 1.2.2 and later.
 
-    At the end the file is complete. It has no write-ahead log, since a build deletes the file of one that died.
+    At the end the file is complete. It has no write-ahead log, since a build deletes the file of
+    one that died.
     """
     str(path).encode()  # raises UnicodeEncodeError, where DuckDB fails without saying why
-    options = f"(STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}, RECOVERY_MODE no_wal_writes)"
+    options = (
+        f"(STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_SIZE}, RECOVERY_MODE"
+        " no_wal_writes)"
+    )
     with attach_tables(str(path), options) as engine:
         yield engine
         engine.execute(f"CHECKPOINT {ATTACHED}")
@@ -94,10 +119,13 @@ def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = False) -> None:
     """Create the published tables and views in the attached file.
 
-    Comments are for those who get a release: they take twice as long as all else here, and `columns` has them too.
+    Comments are for those who get a release: they take twice as long as all else here, and
+    `columns` has them too.
     """
     for create, *comments in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
-        with _begin_writing(engine) as connection:  # each comment copies its table until the transaction ends
+        with _begin_writing(
+            engine
+        ) as connection:  # each comment copies its table until the transaction ends
             connection.execute(";\n".join([create, *(comments if with_comments else ())]))
 
 
@@ -113,7 +141,9 @@ def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Tab
 
 @contextmanager
 def _begin_writing(engine: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a cursor in a transaction on the attached file, which is committed unless the block fails."""
+    """Give a cursor in a transaction on the attached file, which is committed unless the block
+    fails.
+    """
     with engine.cursor() as connection:
         connection.execute(f"USE {ATTACHED}")
         connection.begin()
@@ -122,7 +152,9 @@ def _begin_writing(engine: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBP
 
 
 USING = re.compile(r"\bUSING\s*\([^()]*\)", re.IGNORECASE)
-LISTING = re.compile(r"duckdb_|pragma_|sqlite_|pg_|information_schema|(?<!^)\b(?:show|describe)\b", re.IGNORECASE)
+LISTING = re.compile(
+    r"duckdb_|pragma_|sqlite_|pg_|information_schema|(?<!^)\b(?:show|describe)\b", re.IGNORECASE
+)
 """What lists the relations that there are."""
 STORED = "stored"  # schema of the tables that are read from Parquet files
 MAX_TRIES = 5
@@ -157,7 +189,9 @@ def connect_warehouse(
 
 
 def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
-    """Return what `read` returns, and call it again if it meets two builds: another process may be replacing files."""
+    """Return what `read` returns, and call it again if it meets two builds: another process may be
+    replacing files.
+    """
     for _ in range(MAX_TRIES - 1):
         finish_interrupted_build(warehouse)
         try:
@@ -168,27 +202,43 @@ def read_one_build(warehouse: Path, read: Callable[[Path], T]) -> T:
     return read(warehouse)
 
 
-def _connect_once(warehouse: Path, limits: Mapping[str, str | int], statement: str) -> duckdb.DuckDBPyConnection:
+def _connect_once(
+    warehouse: Path, limits: Mapping[str, str | int], statement: str
+) -> duckdb.DuckDBPyConnection:
     database = warehouse / DATABASE
     build_id = read_build_id(warehouse)
     try:
         stored = database.exists()
-        connection = _open_database(database, limits) if stored else _load_parquet(warehouse, limits, statement)
+        connection = (
+            _open_database(database, limits)
+            if stored
+            else _load_parquet(warehouse, limits, statement)
+        )
         builds = connection.execute("SELECT min(build_id), max(build_id) FROM build").fetchall()
     except duckdb.Error as error:
-        raise WarehouseError(f"cannot be opened: {get_first_line(error)}", place=str(database)) from error
+        raise WarehouseError(
+            f"cannot be opened: {get_first_line(error)}", place=str(database)
+        ) from error
     if builds != [(build_id, build_id)]:
         connection.close()
-        message = f"{DATABASE} and the Parquet files are of two builds; build again with: ipu-results ingest"
+        message = (
+            f"{DATABASE} and the Parquet files are of two builds; build again with: ipu-results"
+            " ingest"
+        )
         raise MixedBuildsError(message, place=str(warehouse))
     return connection
 
 
 def finish_interrupted_build(warehouse: Path) -> None:
-    """Move the files of a build into place whose process died between its commit and its last rename."""
+    """Move the files of a build into place whose process died between its commit and its last
+    rename.
+    """
     if not is_pending(warehouse):
         return
-    from ipu_results.store.transaction import lock_folder, recover  # noqa: PLC0415 (querying alone needs no filelock)
+    from ipu_results.store.transaction import (  # noqa: PLC0415 (querying alone needs no filelock)
+        lock_folder,
+        recover,
+    )
 
     try:
         with lock_folder(warehouse, wait_s=10.0):
@@ -199,12 +249,19 @@ def finish_interrupted_build(warehouse: Path) -> None:
 
 
 def read_build_id(warehouse: Path) -> str:
-    """Return the build id that all Parquet files carry. Raises WarehouseError if one is missing or they differ."""
+    """Return the build id that all Parquet files carry.
+
+    Raises WarehouseError if one is missing or they differ.
+    """
     paths = [warehouse / get_parquet_name(table.name) for table in TABLES]
     if not any(path.exists() for path in paths):
-        raise WarehouseError("contains no dataset; build it with: ipu-results ingest", place=str(warehouse))
+        raise WarehouseError(
+            "contains no dataset; build it with: ipu-results ingest", place=str(warehouse)
+        )
     if missing := [path.name for path in paths if not path.exists()]:
-        raise WarehouseError(f"{missing[0]} is missing; build it with: ipu-results ingest", place=str(warehouse))
+        raise WarehouseError(
+            f"{missing[0]} is missing; build it with: ipu-results ingest", place=str(warehouse)
+        )
     build_id = _read_build_id_of(paths[0])
     for path in paths[1:]:
         check_build_id(path, build_id, paths[0].name)
@@ -212,7 +269,9 @@ def read_build_id(warehouse: Path) -> str:
 
 
 def check_build_id(path: Path, build_id: str, other: str = "the tables") -> None:
-    """Raise MixedBuildsError if a Parquet file is of another build than `other`, WarehouseError if it is damaged."""
+    """Raise MixedBuildsError if a Parquet file is of another build than `other`, WarehouseError if
+    it is damaged.
+    """
     if _read_build_id_of(path) != build_id:
         message = f"{other} and {path.name} are of two builds; build again with: ipu-results ingest"
         raise MixedBuildsError(message, place=str(path.parent))
@@ -230,11 +289,15 @@ def _open_database(database: Path, limits: Mapping[str, str | int]) -> duckdb.Du
     return duckdb.connect(str(database), read_only=True, config={**ENGINE, **LOCKDOWN, **limits})
 
 
-def _load_parquet(warehouse: Path, limits: Mapping[str, str | int], statement: str) -> duckdb.DuckDBPyConnection:
-    """Connect to the tables of the Parquet files, in memory, with the views; its cursors see them too.
+def _load_parquet(
+    warehouse: Path, limits: Mapping[str, str | int], statement: str
+) -> duckdb.DuckDBPyConnection:
+    """Connect to the tables of the Parquet files, in memory, with the views; its cursors see them
+    too.
 
     Those that the statement does not read are left out: they take half of the time of a command.
-    The published names are views of tables in a schema of their own, because DuckDB refuses to write to a view.
+    The published names are views of tables in a schema of their own, because DuckDB refuses to
+    write to a view.
     """
     connection = duckdb.connect(config={**ENGINE, **LOCKDOWN, **limits})
     with connection.cursor() as loading:  # where no progress bar gets into the answer on stdout
@@ -247,19 +310,26 @@ def _load_parquet(warehouse: Path, limits: Mapping[str, str | int], statement: s
             create_table(loading, f"{STORED}.{table.name}", rows)
             loading.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
         for view in (view for view in VIEWS if view.name in names):
-            loading.execute(sql_view(view)[0])  # the comments after it are for those who get the DuckDB file
+            loading.execute(
+                sql_view(view)[0]
+            )  # the comments after it are for those who get the DuckDB file
         loading.commit()
     return connection
 
 
 def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> set[str]:
-    """Return the relations that a statement reads with what these read, or all where it may look at others."""
+    """Return the relations that a statement reads with what these read, or all where it may look at
+    others.
+    """
     views = {view.name: view.sql for view in VIEWS}
     known = {table.name for table in TABLES} | views.keys()
     read = {"build"}  # its id is compared with that of the files
     statements = [statement]
     try:
-        while statements:  # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
+        while (
+            statements
+            # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
+        ):
             names = connection.get_table_names(USING.sub("ON true", statements.pop())) - read
             read |= names
             statements += [views[name] for name in names & views.keys()]
@@ -269,9 +339,14 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
 
 
 def read_parquet(
-    path: Path, columns: list[str] | None = None, texts: Sequence[str] = (), data: bytes | None = None
+    path: Path,
+    columns: list[str] | None = None,
+    texts: Sequence[str] = (),
+    data: bytes | None = None,
 ) -> pa.Table:
-    """Read a table and verify all bytes of its file, `data` if these are read. Raises WarehouseError with its name.
+    """Read a table and verify all bytes of its file, `data` if these are read.
+
+    Raises WarehouseError with its name.
 
     `texts` repeat in many rows and stay dictionary-encoded, which takes a third of the time.
     """
@@ -280,14 +355,20 @@ def read_parquet(
 
 
 @contextmanager
-def open_parquet(path: Path, texts: Sequence[str] = (), data: bytes | None = None) -> Iterator[pq.ParquetFile]:
-    """Open a file whose checksum is right or that has none; an error in the block is one of the file, too."""
+def open_parquet(
+    path: Path, texts: Sequence[str] = (), data: bytes | None = None
+) -> Iterator[pq.ParquetFile]:
+    """Open a file whose checksum is right or that has none; an error in the block is one of the
+    file, too.
+    """
     try:
         if data is None:
             with open_regular_file(path) as opened:
                 data = opened.read()
         if is_damaged(data):
-            raise OSError("its checksum is wrong; restore it, or build it again with: ipu-results ingest")
+            raise OSError(
+                "its checksum is wrong; restore it, or build it again with: ipu-results ingest"
+            )
         # `pq.read_table` makes a dataset of the file first
         with pq.ParquetFile(
             pa.BufferReader(data), read_dictionary=list(texts), page_checksum_verification=True

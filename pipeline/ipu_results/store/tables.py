@@ -1,4 +1,5 @@
-"""Write the checked frames and the views as Parquet, CSV and DuckDB files, published together or not at all.
+"""Write the checked frames and the views as Parquet, CSV and DuckDB files, published together or
+not at all.
 
 CSV is written so that a spreadsheet can open it safely.
 """
@@ -44,7 +45,8 @@ FIRST_ROWS = 80  # polars guesses types from the first 100 rows, those moved to 
 
 
 def put_telling_rows_first(table: pa.Table) -> pa.Table:
-    """Move rows to the front so that no column of texts begins with numbers alone: polars ignores quotes.
+    """Move rows to the front so that no column of texts begins with numbers alone: polars ignores
+    quotes.
 
     Each such column brings the first of its rows that is not a number.
     """
@@ -65,19 +67,25 @@ def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def write_csv(table: pa.Table, file: Path | BinaryIO) -> None:
-    r"""Write UTF-8 with a line break after each row; a null is empty, an empty text is `""`, figures are exact.
+    r"""Write UTF-8 with a line break after each row; a null is empty, an empty text is `""`,
+    figures are exact.
 
-    Readers that guess types from the first rows get the right ones: every text is quoted, and a whole number in a
-    column of decimals ends in `.0`, and rows with a text come before those with numbers alone in its place. A text that
-    a spreadsheet takes for a formula has an apostrophe in front.
+    Readers that guess types from the first rows get the right ones: every text is quoted, and a
+    whole number in a column of decimals ends in `.0`, and rows with a text come before those with
+    numbers alone in its place. A text that a spreadsheet takes for a formula has an apostrophe in
+    front.
     """
     if isinstance(file, Path):
         with file.open("wb") as opened:
             return write_csv(table, opened)
     rows = put_telling_rows_first(table)
-    file.write(",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist()).encode() + b"\n")
+    file.write(
+        ",".join(_quote(pa.array(rows.column_names, pa.string())).to_pylist()).encode() + b"\n"
+    )
     for lines in join_fields(rows, _format_cells, ",", ""):
-        file.write(pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_buffer())
+        file.write(
+            pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")[0].as_buffer()
+        )
         file.write(b"\n")
     return None
 
@@ -89,7 +97,9 @@ def _format_cells(column: pa.Array) -> pa.Array:
     texts = column.cast(pa.string())
     if not pa.types.is_floating(column.type):
         return texts
-    return pc.if_else(pc.match_substring_regex(texts, WHOLE), pc.binary_join_element_wise(texts, ".0", ""), texts)
+    return pc.if_else(
+        pc.match_substring_regex(texts, WHOLE), pc.binary_join_element_wise(texts, ".0", ""), texts
+    )
 
 
 def _quote(texts: pa.Array) -> pa.Array:
@@ -97,7 +107,10 @@ def _quote(texts: pa.Array) -> pa.Array:
 
 
 def read_csv(path: Path, schema: pa.Schema) -> pa.Table:
-    """Read what `write_csv` wrote, in the given types. Raises pyarrow.ArrowException for anything else."""
+    """Read what `write_csv` wrote, in the given types.
+
+    Raises pyarrow.ArrowException for anything else.
+    """
     if not schema.names:
         return schema.empty_table()
     rows = csv.read_csv(
@@ -123,7 +136,9 @@ def count_formulas(table: pa.Table) -> int:
     """Return how many texts `write_csv` marks."""
     texts = (column for column in map(_decode, table.columns) if pa.types.is_string(column.type))
     return sum(
-        text != mark_formula(text) for column in texts for text in column.filter(_may_be_formula(column)).to_pylist()
+        text != mark_formula(text)
+        for column in texts
+        for text in column.filter(_may_be_formula(column)).to_pylist()
     )
 
 
@@ -142,14 +157,19 @@ def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
 
 
 BUILD_TABLE = "build"
-FILE_THREADS = 3  # one evaluates views and waits for the others, which write files without Python's lock
+FILE_THREADS = (
+    3  # one evaluates views and waits for the others, which write files without Python's lock
+)
 
 
 class WarehouseWriter:
-    """Replaces the files of a warehouse by those of one build, all or nothing. The caller holds the lock.
+    """Replaces the files of a warehouse by those of one build, all or nothing.
 
-    The DuckDB file is the database that the stages share. Threads fill it, evaluate the views and write files
-    meanwhile: all this needs little Python. A build that ends before `finish` leaves the old one.
+    The caller holds the lock.
+
+    The DuckDB file is the database that the stages share. Threads fill it, evaluate the views and
+    write files meanwhile: all this needs little Python. A build that ends before `finish` leaves
+    the old one.
     """
 
     def __init__(self, warehouse: Path) -> None:
@@ -183,10 +203,15 @@ class WarehouseWriter:
     def add(self, frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
         """Begin to write tables that are complete, after those that they refer to."""
         tables = build_arrow_tables(frames)
-        before, self._filled = self._filled, self._pool.submit(lambda: insert_tables(self._engine, tables))
+        before, self._filled = (
+            self._filled,
+            self._pool.submit(lambda: insert_tables(self._engine, tables)),
+        )
         with self._name_errors():
             before.result()
-        self._files |= {name: self._workers.submit(TableFile, rows) for name, rows in tables.items()}
+        self._files |= {
+            name: self._workers.submit(TableFile, rows) for name, rows in tables.items()
+        }
 
     def start_views(self) -> None:
         """Begin to evaluate the views: every table that one of them reads was added."""
@@ -206,12 +231,16 @@ class WarehouseWriter:
     def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
 
-        Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be evaluated.
+        Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be
+        evaluated.
         """
         with self._name_errors():
             self.add(frames)
             self._evaluated.result()
-            files, views = ({name: file.result() for name, file in some.items()} for some in (self._files, self._views))
+            files, views = (
+                {name: file.result() for name, file in some.items()}
+                for some in (self._files, self._views)
+            )
             build = write_build(files, views, inputs_digest, self._staging)
             insert_tables(self.engine, {BUILD_TABLE: build})
             self._stack.close()
@@ -232,7 +261,8 @@ def build_arrow_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> dict[st
 
 
 class TableFile:
-    """The rows of a table or view as a Parquet file that lacks only the id of its build; digest and number of the rows.
+    """The rows of a table or view as a Parquet file that lacks only the id of its build; digest and
+    number of the rows.
 
     The same bytes for the same rows within one environment.
     """
@@ -242,30 +272,48 @@ class TableFile:
         self._data = pa.BufferOutputStream()
         self._schema = decode_schema(rows.schema)
         self._writer = pq.ParquetWriter(
-            self._data, rows.schema, compression="zstd", write_page_checksum=True, store_schema=False
+            self._data,
+            rows.schema,
+            compression="zstd",
+            write_page_checksum=True,
+            store_schema=False,
         )
         self._writer.write_table(rows)
 
     def write(self, build_id: str, path: Path) -> None:
         """Write the file with the id of its build."""
-        schema = self._schema.with_metadata({**self._schema.metadata, BUILD_ID.encode(): build_id.encode()})
-        stored = base64.b64encode(schema.serialize())  # as Arrow stores it, which does so before there is an id
+        schema = self._schema.with_metadata(
+            {**self._schema.metadata, BUILD_ID.encode(): build_id.encode()}
+        )
+        stored = base64.b64encode(
+            schema.serialize()
+        )  # as Arrow stores it, which does so before there is an id
         self._writer.add_key_value_metadata({"ARROW:schema": stored, **schema.metadata})
         self._writer.close()
         path.write_bytes(add_checksum(self._data.getvalue()))
 
 
 def write_build(
-    tables: Mapping[str, TableFile], views: Mapping[str, TableFile], inputs_digest: str, folder: Path
+    tables: Mapping[str, TableFile],
+    views: Mapping[str, TableFile],
+    inputs_digest: str,
+    folder: Path,
 ) -> pa.Table:
     """Write the Parquet files of a build, and return its table `build`, which is among them.
 
     The build id follows from the inputs and the tables, so it covers the views too.
     """
-    contents = "\n".join([inputs_digest, *(f"{name} {tables[name].digest}" for name in sorted(tables))])
+    contents = "\n".join(
+        [inputs_digest, *(f"{name} {tables[name].digest}" for name in sorted(tables))]
+    )
     build_id = hashlib.sha256(contents.encode()).hexdigest()
     records: list[dict[str, Any]] = [
-        {"table_name": name, "row_count": file.rows, "rows_sha256": file.digest, "build_id": build_id}
+        {
+            "table_name": name,
+            "row_count": file.rows,
+            "rows_sha256": file.digest,
+            "build_id": build_id,
+        }
         for name, file in sorted({**tables, **views}.items())
     ]
     build = to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))

@@ -1,7 +1,9 @@
-"""Publish a folder of files all or nothing, even if the process is killed or others run at the same time.
+"""Publish a folder of files all or nothing, even if the process is killed or others run at the same
+time.
 
-Files are built in a staging folder inside the target. Once all are complete and on disk, a commit file names them. From
-then on the next process finishes the renames; before that it discards the staging folder.
+Files are built in a staging folder inside the target. Once all are complete and on disk, a commit
+file names them. From then on the next process finishes the renames; before that it discards the
+staging folder.
 """
 
 from __future__ import annotations
@@ -23,14 +25,20 @@ from ipu_results.store.files import COMMIT, LOCK, STAGING
 
 @contextmanager
 def lock_folder(target: Path, wait_s: float) -> Iterator[None]:
-    """Hold the target's lock, which the system releases if the process dies. Raises WarehouseError if it is busy."""
+    """Hold the target's lock, which the system releases if the process dies.
+
+    Raises WarehouseError if it is busy.
+    """
     lock = FileLock(target / LOCK, timeout=wait_s)
     try:
         target.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except OSError as error:
         if isinstance(error, Timeout):
-            message = f"another process has been building it for more than {wait_s:g} s; try again, or wait with --wait"
+            message = (
+                f"another process has been building it for more than {wait_s:g} s; try again, or"
+                " wait with --wait"
+            )
             raise WarehouseError(message, place=str(target)) from error
         raise WarehouseError(f"cannot be written: {error.strerror}", place=str(target)) from error
     try:
@@ -41,10 +49,12 @@ def lock_folder(target: Path, wait_s: float) -> Iterator[None]:
 
 @contextmanager
 def stage_files(target: Path) -> Iterator[Path]:
-    """Give a fresh staging folder; its files replace those of the target if the block ends without an error.
+    """Give a fresh staging folder; its files replace those of the target if the block ends without
+    an error.
 
-    The caller holds the lock. A failure before all files are complete leaves the target unchanged. A failure during the
-    renames after that raises WarehouseError, and the next command finishes them.
+    The caller holds the lock. A failure before all files are complete leaves the target unchanged.
+    A failure during the renames after that raises WarehouseError, and the next command finishes
+    them.
     """
     recover(target)
     staging = target / STAGING
@@ -58,14 +68,20 @@ def stage_files(target: Path) -> Iterator[Path]:
     try:
         recover(target)
     except OSError as error:
-        message = f"the new build is complete but not all in place; the next command finishes it: {error.strerror}"
+        message = (
+            "the new build is complete but not all in place; the next command finishes it:"
+            f" {error.strerror}"
+        )
         raise WarehouseError(message, place=str(target)) from error
 
 
 def recover(target: Path) -> None:
-    """Finish the renames of a committed staging folder, discard an uncommitted one. The caller holds the lock.
+    """Finish the renames of a committed staging folder, discard an uncommitted one.
 
-    A damaged commit file commits nothing: a DamagedCommitWarning says so, and the folder is discarded.
+    The caller holds the lock.
+
+    A damaged commit file commits nothing: a DamagedCommitWarning says so, and the folder is
+    discarded.
     """
     staging = target / STAGING
     if os.path.lexists(staging / COMMIT):
@@ -73,7 +89,9 @@ def recover(target: Path) -> None:
             names = _read_commit(staging)
         except (OSError, ValueError, RecursionError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            message = f"{staging / COMMIT} is damaged ({reason}); the unfinished build was discarded"
+            message = (
+                f"{staging / COMMIT} is damaged ({reason}); the unfinished build was discarded"
+            )
             warnings.warn(message, DamagedCommitWarning, stacklevel=2)
         else:
             for name in names:
@@ -87,13 +105,20 @@ def recover(target: Path) -> None:
 
 
 def _read_commit(staging: Path) -> list[str]:
-    """Return the names in a commit file. Raises ValueError unless it lists plain names of regular files."""
+    """Return the names in a commit file.
+
+    Raises ValueError unless it lists plain names of regular files.
+    """
     with open_regular_file(staging / COMMIT) as file:
         names = json.loads(file.read().decode("utf-8"))
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ValueError("it is not a list of file names")
     for name in names:
-        if name in {"", ".", "..", COMMIT, LOCK, STAGING} or "\0" in name or Path(name).name != name:
+        if (
+            name in {"", ".", "..", COMMIT, LOCK, STAGING}
+            or "\0" in name
+            or Path(name).name != name
+        ):
             raise ValueError(f"{name!r} is not the name of a file of a build")
         path = staging / name
         if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):

@@ -1,4 +1,5 @@
-"""A bundle: its files and columns, its description and id, and its place in `raw/submissions/<who>/<id>/`.
+"""A bundle: its files and columns, its description and id, and its place in
+`raw/submissions/<who>/<id>/`.
 
 The next `ingest` reads a bundle that was laid there as a document.
 """
@@ -31,7 +32,9 @@ SIDECAR = f"{RESULTS}.toml"  # of a bundle that is laid in `raw/`
 READER, TABLE = "comparators", "independent_results"
 HEADER = load_vocabulary().header_of(READER, TABLE)
 COLUMNS: tuple[str, ...] = tuple(name for name, _ in HEADER.fields)
-"""The columns of the CSV template, `results.csv` in a bundle: one figure a line, each as it was printed."""
+"""The columns of the CSV template, `results.csv` in a bundle: one figure a line, each as it was
+printed.
+"""
 MEASURED = "measured"
 MAX_SLUG = 60  # characters of a folder's name
 ID_DIGITS = 12  # 48 bits: two of a million bundles have one id with a probability of 0.2 %
@@ -50,7 +53,9 @@ class Submitter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReadSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that the figures were read from, with the adapter that read it; the file itself is not handed in."""
+    """A file that the figures were read from, with the adapter that read it; the file itself is not
+    handed in.
+    """
 
     file: str
     adapter: str
@@ -58,7 +63,10 @@ class ReadSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of `submission.toml`. `new_words` are names that the record does not know and that are meant."""
+    """The content of `submission.toml`.
+
+    `new_words` are names that the record does not know and that are meant.
+    """
 
     id: str
     origin: str
@@ -83,7 +91,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle that could be read: its description, its rows as texts by column, its environment, and its files."""
+    """A bundle that could be read: its description, its rows as texts by column, its environment,
+    and its files.
+    """
 
     submission: Submission
     rows: tuple[Mapping[str, str], ...]
@@ -125,16 +135,25 @@ def format_sidecar(bundle: Bundle) -> bytes:
     """Return the sidecar of the figures of a bundle; it follows from the bundle alone."""
     submission = bundle.submission
     who = submission.who
-    sources = ", ".join(f"{source.file} ({source.adapter}, sha256 {source.sha256})" for source in submission.sources)
+    sources = ", ".join(
+        f"{source.file} ({source.adapter}, sha256 {source.sha256})" for source in submission.sources
+    )
     notes = [
-        f"Handed in by a user and not repeated here. How it was measured: {' '.join(submission.how.split())}",
+        (
+            "Handed in by a user and not repeated here. How it was measured:"
+            f" {' '.join(submission.how.split())}"
+        ),
         f"Relation to the maker of the machine: {submission.relation}.",
         f"Read from: {sources or 'the template itself'}.",
     ]
-    attached = {name: data for name, data in sorted(bundle.files.items()) if name not in (RESULTS, SIDECAR)}
+    attached = {
+        name: data for name, data in sorted(bundle.files.items()) if name not in (RESULTS, SIDECAR)
+    }
     entry = {
         "document_id": submission.document_id,
-        "title": f"Figures handed in by {who.name} on {submission.submitted_on}: {submission.machine}",
+        "title": (
+            f"Figures handed in by {who.name} on {submission.submitted_on}: {submission.machine}"
+        ),
         "publisher": who.name,
         "published_on": submission.submitted_on,
         "retrieved_on": submission.submitted_on,
@@ -156,13 +175,16 @@ def _digest(data: bytes) -> str:
 
 
 def lay_bundle(bundle: Bundle, raw: Path) -> Path:
-    """Write the bundle with its sidecar under `raw` in one step, or only the sidecar, and return the folder.
+    """Write the bundle with its sidecar under `raw` in one step, or only the sidecar, and return
+    the folder.
 
     Raises IpuResultsError if it cannot be written, SubmissionError for a folder that is a link.
     """
     folder = get_folder(raw, bundle.submission)
     if not is_inside(folder, str(raw / SUBMISSIONS)):
-        raise SubmissionError("is a link that leads out of the folder of submissions", place=str(folder))
+        raise SubmissionError(
+            "is a link that leads out of the folder of submissions", place=str(folder)
+        )
     files = {**bundle.files, SIDECAR: format_sidecar(bundle)}
     if folder.is_dir():
         write_atomically(folder / SIDECAR, files[SIDECAR])

@@ -1,4 +1,6 @@
-"""Check bundles: what is wrong with each, what is doubtful, the nearest rows, and what would be published."""
+"""Check bundles: what is wrong with each, what is doubtful, the nearest rows, and what would be
+published.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.bundle import DESCRIPTION, HEADER, RESULTS, SUBMISSIONS, Bundle, Files, lay_bundle
+from ipu_results.submission.bundle import (
+    DESCRIPTION,
+    HEADER,
+    RESULTS,
+    SUBMISSIONS,
+    Bundle,
+    Files,
+    lay_bundle,
+)
 from ipu_results.submission.contents import KNOWN, list_folders, parse_bundle, read_contents
 from ipu_results.submission.record import FIGURES, compare_rows, find_item_latencies
 from ipu_results.submission.refusals import (
@@ -43,12 +53,16 @@ from ipu_results.submission.refusals import (
 
 MATCH_COLUMNS = ("result_id", "document_id", "publisher", "relationship", "platform", "batch_size")
 LITTLE = "R01"  # the quality rule on less than one batch in flight
-PUBLISHERS = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"  # whose figures the record has
+PUBLISHERS = (  # whose figures the record has
+    "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """Where to look: `raw` with the submissions so far, the warehouse, and the account that hands in, if known."""
+    """Where to look: `raw` with the submissions so far, the warehouse, and the account that hands
+    in, if known.
+    """
 
     raw: Path = Path("raw")
     warehouse: Path = Path("warehouse")
@@ -57,7 +71,9 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRow:
-    """A row that would be published, in words, with the verdict on it and the nearest rows of the record."""
+    """A row that would be published, in words, with the verdict on it and the nearest rows of the
+    record.
+    """
 
     values: Mapping[str, Any]
     description: str
@@ -67,7 +83,10 @@ class CheckedRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
-    """What became of a bundle: it is accepted if it has no fault. `flags` do not stop it; `bundle` is what was read."""
+    """What became of a bundle: it is accepted if it has no fault.
+
+    `flags` do not stop it; `bundle` is what was read.
+    """
 
     name: str
     faults: tuple[Fault, ...]
@@ -94,7 +113,10 @@ class CheckedBundle:
                     "verdict": row.verdict,
                     "nearest": [
                         {name: match.row[name] for name in MATCH_COLUMNS}
-                        | {"ratios": {own.figure: own.ratio for own in match.ratios}, "distance": match.distance}
+                        | {
+                            "ratios": {own.figure: own.ratio for own in match.ratios},
+                            "distance": match.distance,
+                        }
                         for match in row.nearest
                     ],
                     "row": {name: to_json_value(value) for name, value in row.values.items()},
@@ -107,9 +129,15 @@ class CheckedBundle:
 def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
     """Check a bundle, or each new bundle of a folder `submissions` that holds `<who>/<id>/`.
 
-    Raises SubmissionError for a path that cannot be read, WarehouseError without a dataset to compare with.
+    Raises SubmissionError for a path that cannot be read, WarehouseError without a dataset to
+    compare with.
     """
-    if path.is_dir() and not path.is_symlink() and not (path / DESCRIPTION).exists() and not (path / RESULTS).exists():
+    if (
+        path.is_dir()
+        and not path.is_symlink()
+        and not (path / DESCRIPTION).exists()
+        and not (path / RESULTS).exists()
+    ):
         return list(_check_folder(path, request))
     files, faults = read_contents(path)
     return [check_files(files, request, path.name, path, faults)]
@@ -121,7 +149,9 @@ def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
     for place, entry in list_folders(path):
         places.append(place)
         if len(places) > MAX_BUNDLES:
-            raise SubmissionError(f"has more than {MAX_BUNDLES} bundles; hand in fewer at once", place=str(path))
+            raise SubmissionError(
+                f"has more than {MAX_BUNDLES} bundles; hand in fewer at once", place=str(path)
+            )
         if entry.is_symlink() or not entry.is_dir() or "/" not in place:
             reason: Reason = "link" if entry.is_symlink() else "unknown-file"
             yield CheckedBundle(place, (Fault(reason, "is not a folder with a bundle", place),))
@@ -130,7 +160,9 @@ def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
         if faults or not is_laid(request.raw, place, files):
             yield check_files(files, request, place, Path(entry.path), faults, place)
     for place in sorted(known - set(places)):
-        yield CheckedBundle(place, (Fault("owner", "is here and was removed; remove nothing", place),))
+        yield CheckedBundle(
+            place, (Fault("owner", "is here and was removed; remove nothing", place),)
+        )
     if not places and not known:
         raise SubmissionError(f"holds no bundle, which has a {DESCRIPTION}", place=str(path))
 
@@ -143,7 +175,9 @@ def check_files(
     faults: Sequence[Fault] = (),
     place: str | None = None,
 ) -> CheckedBundle:
-    """Check the files of a bundle; `faults` are those of its folder or archive, `place` its `<who>/<id>` if any."""
+    """Check the files of a bundle; `faults` are those of its folder or archive, `place` its
+    `<who>/<id>` if any.
+    """
     if faults:
         return CheckedBundle(name, tuple(faults))
     bundle, problems = parse_bundle(files)
@@ -171,7 +205,8 @@ def check_files(
     problems += [fault for _, _, own in compared for fault in own]
     flags, per_item = [], find_item_latencies(rows)
     for flag in raised:
-        # A bundle may state the latency of an item. It is R01's error only where a page calls it a latency.
+        # A bundle may state the latency of an item. It is R01's error only where a page calls it a
+        # latency.
         is_of_item = flag["rule"] == LITTLE and flag["result_id"] in per_item
         text = f"{flag['rule']}: {flag['message']}"
         if flag["severity"] == "error" and not is_of_item:
@@ -186,8 +221,14 @@ def check_files(
         flags.append(f"how says {word[0]!r}: read whether the figures are measured")
     flags += list_suspects(bundle)
     remarks = (remark for _, own, _ in compared if own for remark in own.measurement.remarks)
-    flags += dict.fromkeys(text.removesuffix(" (--variant)") for text in remarks if text.startswith("variant "))
-    flags += [f"{own.measurement.label}: {own.verdict}" for _, own, _ in compared if own and own.status == "doubtful"]
+    flags += dict.fromkeys(
+        text.removesuffix(" (--variant)") for text in remarks if text.startswith("variant ")
+    )
+    flags += [
+        f"{own.measurement.label}: {own.verdict}"
+        for _, own, _ in compared
+        if own and own.status == "doubtful"
+    ]
     shown = tuple(_show_row(row, comparison) for row, comparison, _ in compared)
     return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), shown, bundle)
 
@@ -196,7 +237,9 @@ def _show_row(row: Mapping[str, Any], comparison: Comparison | None) -> CheckedR
     values = {name: value for name, value in row.items() if value is not None}
     if comparison is None:
         return CheckedRow(values, f"row {row['row_number']}", "no figure that a comparison knows")
-    return CheckedRow(values, describe_measurement(comparison.measurement), comparison.verdict, comparison.matches)
+    return CheckedRow(
+        values, describe_measurement(comparison.measurement), comparison.verdict, comparison.matches
+    )
 
 
 def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
@@ -206,13 +249,29 @@ def is_laid(raw: Path, place: str, files: dict[str, bytes]) -> bool:
     return bool(present) and present == files
 
 
-UNREADABLE: dict[str, Reason] = {"conflicting-rows": "contradiction", "item-contradicts-model": "contradiction"}
-FIGURES_OF_ONE = ("model", "variant", "dataset", "task", "platform", "chip", "chip_count", "framework", "sdk_version")
+UNREADABLE: dict[str, Reason] = {
+    "conflicting-rows": "contradiction",
+    "item-contradicts-model": "contradiction",
+}
+FIGURES_OF_ONE = (
+    "model",
+    "variant",
+    "dataset",
+    "task",
+    "platform",
+    "chip",
+    "chip_count",
+    "framework",
+    "sdk_version",
+)
 KEY = (*FIGURES_OF_ONE, "effective_precision", "batch_size", "micro_batch_size", "conditions")
 
 
-def preview_bundle(bundle: Bundle) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Fault]]:
-    """Read a bundle as `ingest` would, alone: return its rows, the flags of the quality rules, and what is rejected.
+def preview_bundle(
+    bundle: Bundle,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Fault]]:
+    """Read a bundle as `ingest` would, alone: return its rows, the flags of the quality rules, and
+    what is rejected.
 
     Raises IpuResultsError as `ingest` would.
     """
@@ -229,12 +288,18 @@ def preview_bundle(bundle: Bundle) -> tuple[list[dict[str, Any]], list[dict[str,
         "cells": to_pandas(checked.cells),
         "results": results.assign(origin="published"),
     }
-    flags: Any = find_flags(build_dataset(as_published, documents, frozenset(), vocabulary)).to_dict("records")
+    flags: Any = find_flags(
+        build_dataset(as_published, documents, frozenset(), vocabulary)
+    ).to_dict("records")
     faults = []
     for rejected in loaded.normalised.rejected:
-        reason = UNREADABLE.get(rejected.reason, "unknown-word" if rejected.words else "unreadable-figure")
+        reason = UNREADABLE.get(
+            rejected.reason, "unknown-word" if rejected.words else "unreadable-figure"
+        )
         words = describe_unknown_words(rejected.words, vocabulary)
-        known = any(text.startswith(rejected.message) for text in words)  # the message and the words often agree
+        known = any(
+            text.startswith(rejected.message) for text in words
+        )  # the message and the words often agree
         message = "; ".join(words if known else [rejected.message, *words])
         faults.append(Fault(reason, message, f"{RESULTS}, {rejected.locator}"))
     refused = {rejected.locator for rejected in loaded.normalised.rejected}
@@ -244,7 +309,9 @@ def preview_bundle(bundle: Bundle) -> tuple[list[dict[str, Any]], list[dict[str,
         if row["locator"] not in refused
     ]
     records: Any = results.to_dict("records")
-    rows = [{name: None if pd.isna(value) else value for name, value in row.items()} for row in records]
+    rows = [
+        {name: None if pd.isna(value) else value for name, value in row.items()} for row in records
+    ]
     return rows, flags, [*faults, *_find_repeated(bundle), *_find_contradictions(rows)]
 
 
@@ -254,7 +321,9 @@ def _find_repeated(bundle: Bundle) -> Iterator[Fault]:
     for number, row in enumerate(bundle.rows, 2):
         key = tuple(row[name] for name in (*(HEADER.identity or ()), "metric", "unit", "value"))
         if key in seen:
-            yield Fault("duplicate", f"is the figure of line {seen[key]} again", f"{RESULTS}, line {number}")
+            yield Fault(
+                "duplicate", f"is the figure of line {seen[key]} again", f"{RESULTS}, line {number}"
+            )
         seen.setdefault(key, number)
 
 
@@ -263,13 +332,21 @@ def _find_contradictions(rows: list[dict[str, Any]]) -> Iterator[Fault]:
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         first = seen.setdefault(tuple(row[name] for name in KEY), row)
-        shared = [name for name in FIGURES if first is not row and None not in (row[name], first[name])]
+        shared = [
+            name for name in FIGURES if first is not row and None not in (row[name], first[name])
+        ]
         if differing := [name for name in shared if row[name] != first[name]]:
-            texts = "; ".join(f"{name} {first[name]:.12g} and {row[name]:.12g}" for name in differing)
+            texts = "; ".join(
+                f"{name} {first[name]:.12g} and {row[name]:.12g}" for name in differing
+            )
             message = f"and row {first['row_number']} are of one configuration: {texts}"
             yield Fault("contradiction", message, f"{RESULTS}, row {row['row_number']}")
         elif shared:
-            yield Fault("duplicate", f"is row {first['row_number']} again", f"{RESULTS}, row {row['row_number']}")
+            yield Fault(
+                "duplicate",
+                f"is row {first['row_number']} again",
+                f"{RESULTS}, row {row['row_number']}",
+            )
 
 
 MAX_LINES = 50  # of each kind in text; JSON has all
@@ -284,23 +361,33 @@ def format_checks(checks: Sequence[CheckedBundle], output: str) -> str:
         return "nothing new: every bundle is here already"
     texts = ([escape_unprintable(line) for line in _list_lines(check)] for check in checks)
     return "\n\n".join(
-        "\n".join(text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…" for text in lines) for lines in texts
+        "\n".join(text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…" for text in lines)
+        for lines in texts
     )
 
 
 def _list_lines(check: CheckedBundle) -> Iterator[str]:
-    outcome = "accepted" if check.accepted else f"refused, {format_count(len(check.faults), 'reason')}"
+    outcome = (
+        "accepted" if check.accepted else f"refused, {format_count(len(check.faults), 'reason')}"
+    )
     yield f"{check.name}: {outcome}"
     yield from _limit([f"refused: {fault}" for fault in check.faults])
     yield from _limit([f"flag: {flag}" for flag in check.flags])
     if check.bundle and check.accepted:
         submission = check.bundle.submission
-        yield f"document {submission.document_id}, {len(check.bundle.rows)} figures, {submission.licence}"
+        yield (
+            f"document {submission.document_id}, {len(check.bundle.rows)} figures,"
+            f" {submission.licence}"
+        )
     rows = []
     for row in check.rows:
         values = f"result {row.values.get('result_id')}, {row.values.get('relationship')}"
         rows += [f"row: {row.description} ({values})", f"  {row.verdict}"]
-        rows += [f"  {text}" for match in row.nearest if (text := describe_match(match)) not in row.verdict]
+        rows += [
+            f"  {text}"
+            for match in row.nearest
+            if (text := describe_match(match)) not in row.verdict
+        ]
     yield from _limit(rows)
 
 

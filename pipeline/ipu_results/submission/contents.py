@@ -48,13 +48,19 @@ ZIP = b"PK\x03\x04"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
 CHUNK = 65536
-END, END_BYTES = b"PK\x05\x06", 22  # record after the directory of an archive; a comment of at most 64 KiB follows it
+END, END_BYTES = (
+    b"PK\x05\x06",
+    22,
+)  # record after the directory of an archive; a comment of at most 64 KiB follows it
 MAX_END = END_BYTES + 65535
 MAX_DEPTH, MAX_VALUES = 4, 500  # of the environment
 
 
 def read_contents(path: Path) -> tuple[Files, list[Fault]]:
-    """Return the files of a bundle by name, and what is wrong with them. Raises SubmissionError without a bundle."""
+    """Return the files of a bundle by name, and what is wrong with them.
+
+    Raises SubmissionError without a bundle.
+    """
     try:
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
@@ -62,10 +68,17 @@ def read_contents(path: Path) -> tuple[Files, list[Fault]]:
         faults: list[Fault] = []
         files = _read_folder(path, faults) if stat.S_ISDIR(mode) else _read_archive(path, faults)
     except OSError as error:
-        raise SubmissionError(f"cannot be read: {error.strerror or error}", place=str(path)) from error
+        raise SubmissionError(
+            f"cannot be read: {error.strerror or error}", place=str(path)
+        ) from error
     missing = [name for name in NEEDED if name not in files]
     if missing and not faults:
-        faults.append(Fault("not-a-bundle", f"has no {' and no '.join(missing)}; make one with `ipu-results submit`"))
+        faults.append(
+            Fault(
+                "not-a-bundle",
+                f"has no {' and no '.join(missing)}; make one with `ipu-results submit`",
+            )
+        )
     return files, faults
 
 
@@ -79,7 +92,9 @@ def _read_folder(path: Path, faults: list[Fault]) -> Files:
             if entry.is_symlink():
                 faults.append(Fault("link", "is a link", entry.name))
             elif not entry.is_dir() and not entry.is_file(follow_symlinks=False):
-                faults.append(Fault("link", "is a pipe, a socket or a device, not a regular file", entry.name))
+                faults.append(
+                    Fault("link", "is a pipe, a socket or a device, not a regular file", entry.name)
+                )
             elif entry.name not in KNOWN or entry.is_dir():
                 faults.append(_refuse_unknown(entry.name))
             else:
@@ -91,7 +106,11 @@ def _read_folder(path: Path, faults: list[Fault]) -> Files:
 
 
 def _refuse_unknown(name: str) -> Fault:
-    return Fault("unknown-file", f"is not part of a bundle, which has {', '.join(KNOWN[:3])} and nothing else", name)
+    return Fault(
+        "unknown-file",
+        f"is not part of a bundle, which has {', '.join(KNOWN[:3])} and nothing else",
+        name,
+    )
 
 
 def _refuse_size(name: str) -> Fault:
@@ -106,19 +125,36 @@ def _read_archive(path: Path, faults: list[Fault]) -> Files:
             return {}
         size = file.seek(0, os.SEEK_END)
         if size > MAX_BUNDLE_BYTES:
-            faults.append(Fault("too-large", f"is larger than {MAX_BUNDLE_BYTES:,} bytes", path.name))
+            faults.append(
+                Fault("too-large", f"is larger than {MAX_BUNDLE_BYTES:,} bytes", path.name)
+            )
             return {}
         file.seek(max(0, size - MAX_END))
         data = file.read(MAX_END)
-        at = data.rfind(END)  # of the last record, which states the length of its comment; nothing may follow that
+        at = data.rfind(
+            END
+        )  # of the last record, which states the length of its comment; nothing may follow that
         length = int.from_bytes(data[at + END_BYTES - 2 : at + END_BYTES], "little")
         if at < 0 or at + END_BYTES + length != len(data):
-            faults.append(Fault("not-a-bundle", "is a damaged ZIP file: something follows its directory", path.name))
+            faults.append(
+                Fault(
+                    "not-a-bundle",
+                    "is a damaged ZIP file: something follows its directory",
+                    path.name,
+                )
+            )
             return {}
         try:
             with zipfile.ZipFile(file) as archive:
                 return _read_members(archive, faults)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+            ValueError,
+        ) as error:
             faults.append(Fault("not-a-bundle", f"is a damaged ZIP file: {error}", path.name))
             return {}
 
@@ -126,7 +162,12 @@ def _read_archive(path: Path, faults: list[Fault]) -> Files:
 def _read_members(archive: zipfile.ZipFile, faults: list[Fault]) -> Files:
     members = archive.infolist()
     if len(members) > MAX_BUNDLE_FILES:
-        faults.append(Fault("too-large", f"has {len(members):,} entries, at most {MAX_BUNDLE_FILES} are accepted"))
+        faults.append(
+            Fault(
+                "too-large",
+                f"has {len(members):,} entries, at most {MAX_BUNDLE_FILES} are accepted",
+            )
+        )
         return {}
     files: Files = {}
     folders: set[str] = set()
@@ -155,7 +196,13 @@ def _check_member(member: zipfile.ZipInfo) -> Fault | None:
     mode = stat.S_IFMT(member.external_attr >> 16)
     if mode not in (0, stat.S_IFREG, stat.S_IFDIR):
         return Fault("link", "is a link, a pipe or a device, not a regular file", name)
-    if "\0" in name or "\\" in name or ":" in name or name.startswith("/") or ".." in name.split("/"):
+    if (
+        "\0" in name
+        or "\\" in name
+        or ":" in name
+        or name.startswith("/")
+        or ".." in name.split("/")
+    ):
         return Fault("out-of-place", "leads out of the bundle", name)
     if member.flag_bits & ENCRYPTED or member.compress_type not in METHODS:
         return Fault("compression", "is encrypted or compressed in another way than deflate", name)
@@ -176,12 +223,20 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, faults: list
                 faults.append(_refuse_size(member.filename))
                 break
     if len(parts) > MAX_BUNDLE_RATIO * max(member.compress_size, 1):
-        faults.append(Fault("compression", f"unpacks to more than {MAX_BUNDLE_RATIO} times its size", member.filename))
+        faults.append(
+            Fault(
+                "compression",
+                f"unpacks to more than {MAX_BUNDLE_RATIO} times its size",
+                member.filename,
+            )
+        )
     return bytes(parts)
 
 
 def list_folders(path: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield `<who>/<id>` and the entry of each bundle of a folder of submissions, and every entry that is not one."""
+    """Yield `<who>/<id>` and the entry of each bundle of a folder of submissions, and every entry
+    that is not one.
+    """
     with os.scandir(path) as owners:
         for owner in sorted(owners, key=lambda entry: entry.name):
             if owner.is_symlink() or not owner.is_dir():
@@ -193,7 +248,9 @@ def list_folders(path: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
-    """Return the bundle, None if its description or its rows cannot be read, and what is wrong with it."""
+    """Return the bundle, None if its description or its rows cannot be read, and what is wrong with
+    it.
+    """
     faults: list[Fault] = []
     texts: dict[str, str] = {}
     for name, data in files.items():
@@ -216,8 +273,16 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
         faults += check_description(submission)
         expected = compute_id(entry, files[RESULTS], files.get(ENVIRONMENT))
         if submission.id != expected:
-            message = f"the id is {submission.id[:40]!r}, but what the bundle holds has the id {expected}"
-            faults.append(Fault("id", f"{message}; do not copy an id or change a bundle, make it again", DESCRIPTION))
+            message = (
+                f"the id is {submission.id[:40]!r}, but what the bundle holds has the id {expected}"
+            )
+            faults.append(
+                Fault(
+                    "id",
+                    f"{message}; do not copy an id or change a bundle, make it again",
+                    DESCRIPTION,
+                )
+            )
     if not submission or rows is None or environment is None:
         return None, faults
     return Bundle(submission, tuple(rows), environment, files), faults
@@ -255,14 +320,19 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | Non
         faults.append(Fault("not-a-bundle", f"is not CSV: {error}", RESULTS))
         return None
     if tuple(header) != COLUMNS:
-        faults.append(Fault("schema", f"the columns are not {','.join(COLUMNS)}", f"{RESULTS}, line 1"))
+        faults.append(
+            Fault("schema", f"the columns are not {','.join(COLUMNS)}", f"{RESULTS}, line 1")
+        )
         return None
     if not lines or not text.endswith("\n"):
         message = "has no figure" if not lines else "does not end with a line break: it was cut off"
         faults.append(Fault("not-a-bundle", message, RESULTS))
         return None
     if len(lines) > MAX_SUBMITTED_ROWS:
-        message = f"has {len(lines):,} rows, at most {MAX_SUBMITTED_ROWS:,} are accepted; hand in several bundles"
+        message = (
+            f"has {len(lines):,} rows, at most {MAX_SUBMITTED_ROWS:,} are accepted; hand in several"
+            " bundles"
+        )
         faults.append(Fault("too-large", message, RESULTS))
         return None
     rows: list[Mapping[str, str]] = []
@@ -280,7 +350,9 @@ def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | Non
                 blanks.setdefault(name, []).append(number)
         rows.append(row)
     for name, numbers in blanks.items():
-        place = f"{RESULTS}, line {numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")
+        place = f"{RESULTS}, line {numbers[0]}" + (
+            f" and {len(numbers) - 1} more" if numbers[1:] else ""
+        )
         step = f"; state it with --set {name}=TEXT" if name in STATABLE else ""
         step += ", and --new-word TEXT for a new machine" if name == "platform" else ""
         faults.append(Fault("schema", f"{name} is blank{step}", place))
@@ -291,7 +363,10 @@ def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any] | None:
     """Return the environment, None if it cannot be read."""
     try:
         environment = json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_parse_float, object_pairs_hook=_refuse_repetition
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_float,
+            object_pairs_hook=_refuse_repetition,
         )
     except (ValueError, RecursionError) as error:
         faults.append(Fault("not-a-bundle", f"is not JSON: {str(error)[:200]}", ENVIRONMENT))

@@ -1,4 +1,7 @@
-"""Make a bundle of a run folder of `sweep`, or of files that an adapter reads. Nothing is written."""
+"""Make a bundle of a run folder of `sweep`, or of files that an adapter reads.
+
+Nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ from ipu_results.submission import bundle
 from ipu_results.submission.adapters import describe_missing, read_figures
 
 SWEEP = "sweep"
-MAX_SOURCE_BYTES = 100 * MAX_BUNDLE_FILE  # of a file that stays with the submitter: only its digest is handed in
+MAX_SOURCE_BYTES = (
+    100 * MAX_BUNDLE_FILE
+)  # of a file that stays with the submitter: only its digest is handed in
 MAX_FILE_NAME = 200  # characters, as `refusals` accepts
 POINT = load_schema_file("adapters.toml")["sweep"]
 FOLDERS: list[str] = load_schema_file("adapters.toml")["folders"]["files"]
@@ -32,7 +37,9 @@ FOLDERS: list[str] = load_schema_file("adapters.toml")["folders"]["files"]
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRequest:
-    """The paths to read, who measured how, and texts for blank columns by name; `adapter` is guessed if None."""
+    """The paths to read, who measured how, and texts for blank columns by name; `adapter` is
+    guessed if None.
+    """
 
     paths: Sequence[Path]
     name: str
@@ -51,7 +58,9 @@ class SubmissionRequest:
 
 
 class PreparedBundle(NamedTuple):
-    """A bundle that is not written: its `<who>/<id>`, its files, and remarks of the adapters for the submitter."""
+    """A bundle that is not written: its `<who>/<id>`, its files, and remarks of the adapters for
+    the submitter.
+    """
 
     place: str
     files: dict[str, bytes]
@@ -60,7 +69,9 @@ class PreparedBundle(NamedTuple):
 
 @dataclass(slots=True)
 class Collected:
-    """What the paths hold: rows of the template, environment, sources, remarks, and machines that a run names."""
+    """What the paths hold: rows of the template, environment, sources, remarks, and machines that a
+    run names.
+    """
 
     rows: list[dict[str, str]] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
@@ -76,7 +87,9 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
     """
     for option, text, placeholder in (("who", request.name, "NAME"), ("how", request.how, "TEXT")):
         if text == placeholder:
-            raise SubmissionError(f"--{option} {placeholder} is what a printed command leaves to you; write your own")
+            raise SubmissionError(
+                f"--{option} {placeholder} is what a printed command leaves to you; write your own"
+            )
     collected = Collected()
     for path in request.paths:
         file = _find_file(path)
@@ -85,8 +98,15 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
     if not rows:
         raise SubmissionError("no figure was read; name a run folder or a file with figures")
     results = bundle.format_rows(rows)
-    environment = json.dumps(collected.environment, indent=1).encode() + b"\n" if collected.environment else None
-    who = {name: getattr(request, name) for name in ("name", "orcid", "affiliation", "contact", "account")}
+    environment = (
+        json.dumps(collected.environment, indent=1).encode() + b"\n"
+        if collected.environment
+        else None
+    )
+    who = {
+        name: getattr(request, name)
+        for name in ("name", "orcid", "affiliation", "contact", "account")
+    }
     machines = dict.fromkeys(row["platform"] for row in rows if row["platform"])
     description: dict[str, Any] = {
         "origin": bundle.MEASURED,
@@ -101,7 +121,10 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
     }
     identity = bundle.compute_id(description, results, environment)
     try:
-        files = {bundle.DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(), bundle.RESULTS: results}
+        files = {
+            bundle.DESCRIPTION: tomli_w.dumps({"id": identity, **description}).encode(),
+            bundle.RESULTS: results,
+        }
     except UnicodeEncodeError as error:
         raise SubmissionError("an option has a byte that is not UTF-8; write it again") from error
     if environment is not None:
@@ -110,17 +133,27 @@ def prepare_bundle(request: SubmissionRequest) -> PreparedBundle:
 
 
 def _fill_in(row: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
-    """Return the row with texts for its blank columns. Raises SubmissionError for one that says another thing."""
+    """Return the row with texts for its blank columns.
+
+    Raises SubmissionError for one that says another thing.
+    """
     for name, text in defaults.items():
         own = row.get(name)
         is_part = name == "chip" and own and (has_in_a_row(text, own) or has_in_a_row(own, text))
         if own and not is_part and _get_meaning(name, own) != _get_meaning(name, text):
-            raise SubmissionError(f"says {name} {row[name]!r}, not {text!r}", place=row.get("place"))
-    return {name: row.get(name) or defaults.get(name, "") for name in {**dict.fromkeys(bundle.COLUMNS), **defaults}}
+            raise SubmissionError(
+                f"says {name} {row[name]!r}, not {text!r}", place=row.get("place")
+            )
+    return {
+        name: row.get(name) or defaults.get(name, "")
+        for name in {**dict.fromkeys(bundle.COLUMNS), **defaults}
+    }
 
 
 def _get_meaning(name: str, text: str) -> str:
-    """Return a precision, model, platform or framework in its one spelling, any other text unchanged."""
+    """Return a precision, model, platform or framework in its one spelling, any other text
+    unchanged.
+    """
     vocabulary = load_vocabulary()
     spellings: dict[str, Mapping[str, Any]] = {
         "precision": vocabulary.precision_names,
@@ -132,7 +165,8 @@ def _get_meaning(name: str, text: str) -> str:
 
 
 def _find_file(path: Path) -> Path | None:
-    """Return the file to read: the path, or the report in the folder of another tool; None for one of `sweep`.
+    """Return the file to read: the path, or the report in the folder of another tool; None for one
+    of `sweep`.
 
     Raises SubmissionError for a folder without either.
     """
@@ -142,7 +176,10 @@ def _find_file(path: Path) -> Path | None:
         return None
     files = [path / name for name in FOLDERS if (path / name).is_file()]
     if not files:
-        message = f"has neither {POINTS} of `ipu-results sweep` nor {', '.join(FOLDERS)}; name the files to read"
+        message = (
+            f"has neither {POINTS} of `ipu-results sweep` nor {', '.join(FOLDERS)}; name the files"
+            " to read"
+        )
         raise SubmissionError(message, document=str(path))
     return files[0]
 
@@ -158,7 +195,9 @@ def _collect_file(path: Path, request: SubmissionRequest, collected: Collected) 
 
 
 def _describe_source(path: Path, adapter: str) -> dict[str, str]:
-    """Return the entry of a file, with a name that a bundle accepts; the sha256 tells which one it was."""
+    """Return the entry of a file, with a name that a bundle accepts; the sha256 tells which one it
+    was.
+    """
     data = read_limited(path, path.name, MAX_SOURCE_BYTES)
     name = re.sub(r"^\W|[^\w .()+@-]", "_", path.name)[:MAX_FILE_NAME]
     return {"file": name, "adapter": adapter, "sha256": hashlib.sha256(data).hexdigest()}
@@ -169,15 +208,24 @@ def _collect_run(folder: Path, collected: Collected) -> None:
     lines, environment = read_run(folder)
     for label, line in lines:
         if line.get("origin") != bundle.MEASURED:
-            message = f"is {line.get('origin') or 'of unknown origin'}: only measured figures may be handed in"
+            message = (
+                f"is {line.get('origin') or 'of unknown origin'}: only measured figures may be"
+                " handed in"
+            )
             raise SubmissionError(message, document=folder.name, place=label)
-        notes = (f"{text} {line[name]}" for name, text in POINT["conditions"].items() if line.get(name))
+        notes = (
+            f"{text} {line[name]}" for name, text in POINT["conditions"].items() if line.get(name)
+        )
         shared = {column: line.get(name, "") for column, name in POINT["columns"].items()}
         shared |= {"task": "inference", "conditions": ", ".join(notes)}
         for name, (metric, unit) in POINT["figures"].items():
             if line.get(name):
                 scope = line.get("power_scope", "") if metric == "power" else ""
-                figure = {"metric": metric, "unit": unit.format(item=line.get("item") or "item"), "value": line[name]}
+                figure = {
+                    "metric": metric,
+                    "unit": unit.format(item=line.get("item") or "item"),
+                    "value": line[name],
+                }
                 place = f"{label} of run {folder.resolve().name}, {name}"
                 collected.rows.append({**shared, **figure, "power_scope": scope, "place": place})
         if line.get("platform"):

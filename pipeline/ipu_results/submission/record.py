@@ -1,4 +1,6 @@
-"""Hold the rows of a bundle against the record: copied figures, power that no chip draws, wrong units, nearest rows."""
+"""Hold the rows of a bundle against the record: copied figures, power that no chip draws, wrong
+units, nearest rows.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,14 @@ NEAR = 0.5  # decimal powers by which the nearest row may itself be off
 def compare_rows(
     connection: duckdb.DuckDBPyConnection, words: KnownWords, rows: Sequence[Row], document_id: str
 ) -> list[tuple[Row, Comparison | None, list[Fault]]]:
-    """Return each row with its comparison, None where it has no figure to compare, and what is wrong with it."""
-    others = [row for row in load_rows(connection) if row["document_id"] != document_id and row["same_as"] is None]
+    """Return each row with its comparison, None where it has no figure to compare, and what is
+    wrong with it.
+    """
+    others = [
+        row
+        for row in load_rows(connection)
+        if row["document_id"] != document_id and row["same_as"] is None
+    ]
     index, evidence = FigureIndex(others), PowerEvidence(connection, words)
     of_network: dict[str, list[Row]] = defaultdict(list)
     for other in others:
@@ -42,7 +50,10 @@ def compare_rows(
     for row in rows:
         place, candidates = f"results.csv, row {row['row_number']}", of_network[row["network"]]
         shared = list(index.find(row))
-        faults = [*find_copies(row, candidates, shared, place), *find_inconsistencies(row, words, place)]
+        faults = [
+            *find_copies(row, candidates, shared, place),
+            *find_inconsistencies(row, words, place),
+        ]
         faults += find_wrong_power(row, evidence, place)
         comparison = None
         if any(row.get(name) is not None for name in COMPARED):
@@ -61,22 +72,41 @@ def compare_rows(
     return compared
 
 
-def _imply_figures(row: Row, evidence: PowerEvidence) -> Iterator[tuple[dict[str, float | None], str]]:
-    """Yield columns that follow from the energy of an item, which no row of the record is compared by, and how."""
+def _imply_figures(
+    row: Row, evidence: PowerEvidence
+) -> Iterator[tuple[dict[str, float | None], str]]:
+    """Yield columns that follow from the energy of an item, which no row of the record is compared
+    by, and how.
+    """
     if row["energy_per_item_j"] and not row["efficiency"]:
         yield {"efficiency": 1 / row["energy_per_item_j"]}, "1 / energy per item"
     if rate := compute_rate_at_rating(row, evidence):
-        yield {"throughput": rate, "efficiency": None, "power_w": None}, "rated power over energy per item"
+        yield (
+            {
+                "throughput": rate,
+                "efficiency": None,
+                "power_w": None,
+            },
+            "rated power over energy per item",
+        )
 
 
 def _compare_row(row: Row, candidates: Sequence[Row], words: KnownWords, place: str) -> Comparison:
-    values = {name: row.get(name) for name in FIELDS if name not in ("model", "precision", "suspect", "run_id")}
+    values = {
+        name: row.get(name)
+        for name in FIELDS
+        if name not in ("model", "precision", "suspect", "run_id")
+    }
     values |= {"model": row["network"], "precision": row["effective_precision"]}
-    return compare_with_rows(build_measurement(values, words, label=place, local=True), candidates, words)
+    return compare_with_rows(
+        build_measurement(values, words, label=place, local=True), candidates, words
+    )
 
 
 def find_item_latencies(rows: Sequence[Row]) -> set[str]:
-    """Return the ids of results whose latency is stated as that of an item, and agrees with at least one in flight."""
+    """Return the ids of results whose latency is stated as that of an item, and agrees with at
+    least one in flight.
+    """
     return {
         row["result_id"]
         for row in rows
@@ -86,14 +116,19 @@ def find_item_latencies(rows: Sequence[Row]) -> set[str]:
     }
 
 
-def _find_thousandfold(comparison: Comparison, place: str, computed: str | None = None) -> Iterator[Fault]:
-    """Yield a fault for a figure that is about 1000 or 1,000,000 times, or such a part of, a row of the same chip.
+def _find_thousandfold(
+    comparison: Comparison, place: str, computed: str | None = None
+) -> Iterator[Fault]:
+    """Yield a fault for a figure that is about 1000 or 1,000,000 times, or such a part of, a row of
+    the same chip.
 
     `computed` names how the figure follows from those of the row, None for a stated one.
     """
     ours = comparison.measurement
     for match in comparison.matches:
-        same = ours.platform == match.row["platform"] or (ours.chip is not None and ours.chip == match.row["chip"])
+        same = ours.platform == match.row["platform"] or (
+            ours.chip is not None and ours.chip == match.row["chip"]
+        )
         if match.group in UNVERIFIED or not same:
             continue
         for ratio in match.ratios:
@@ -102,9 +137,19 @@ def _find_thousandfold(comparison: Comparison, place: str, computed: str | None 
             steps = round(power / THOUSAND_STEPS)
             if steps and abs(power - steps * THOUSAND_STEPS) <= NEAR:
                 row = match.row
-                nearest = f"{row['publisher']}, {row['platform']}, batch {row['batch_size']}, result {row['result_id']}"
-                name = f"{computed}, a {ratio.figure} of {ratio.ours:.4g}," if computed else ratio.figure
-                message = f"{name} is {per_chip or ratio.ratio:.3g} times that of the nearest row ({nearest})"
+                nearest = (
+                    f"{row['publisher']}, {row['platform']}, batch {row['batch_size']}, result"
+                    f" {row['result_id']}"
+                )
+                name = (
+                    f"{computed}, a {ratio.figure} of {ratio.ours:.4g},"
+                    if computed
+                    else ratio.figure
+                )
+                message = (
+                    f"{name} is {per_chip or ratio.ratio:.3g} times that of the nearest row"
+                    f" ({nearest})"
+                )
                 hint = "J for mJ" if computed else "ms for s or µs"
                 yield Fault("unit", f"{message}: is the unit right ({hint})?", place)
                 return
@@ -113,17 +158,21 @@ def _find_thousandfold(comparison: Comparison, place: str, computed: str | None 
 FIGURES = tuple(column.name for column in table("results").columns if column.figure)
 TABLE_COLUMNS = ("task", "batch_size")
 COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
-# Significant digits of equal figures from which a row counts as copied: on one machine and batch, of one network, of
-# any row, and of any row after rounding, a change of unit or a division by the chips; and from which it is one of a
-# copied table. tests/submission/test_submission_evidence.py counts how often a row of the record has as many by chance.
+# Significant digits of equal figures from which a row counts as copied: on one machine and batch,
+# of one network, of any row, and of any row after rounding, a change of unit or a division by the
+# chips; and from which it is one of a copied table. tests/submission/test_submission_evidence.py
+# counts how often a row of the record has as many by chance.
 DIGITS_OF_SAME, DIGITS_OF_NETWORK, DIGITS_OF_ANY, DIGITS_OF_SCALED, DIGITS_OF_TABLE = 5, 6, 7, 8, 4
 MIN_DIGITS, MAX_DIGITS = 2, 12  # of a figure that counts, and that is looked up
 ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
-ONE_BATCH = 0.02  # by which throughput × latency may differ from a batch if one of them was computed from the other
+# by which throughput × latency may differ from a batch if one of them was computed from the other
+ONE_BATCH = 0.02
 
 
 class SharedFigures(NamedTuple):
-    """Figures that a row has in common with a row of the record; `exact` if none is rounded, scaled or per chip."""
+    """Figures that a row has in common with a row of the record; `exact` if none is rounded, scaled
+    or per chip.
+    """
 
     other: Row
     names: tuple[str, ...]
@@ -150,11 +199,15 @@ class FigureIndex:
             self._places[name, size, _format_digits(value, size)].append(place)
 
     def find(self, row: Row) -> Iterator[SharedFigures]:
-        """Yield the rows of the record that share figures with a row of a bundle, in the order of the record."""
+        """Yield the rows of the record that share figures with a row of a bundle, in the order of
+        the record.
+        """
         names: dict[int, list[str]] = defaultdict(list)
         for name in filter(row.get, FIGURES):
             size = min(count_digits(row[name]), MAX_DIGITS)
-            for place in dict.fromkeys(self._places.get((name, size, _format_digits(row[name], size)), ())):
+            for place in dict.fromkeys(
+                self._places.get((name, size, _format_digits(row[name], size)), ())
+            ):
                 names[place].append(name)
         for place in sorted(names):
             other, shared = self._rows[place], tuple(names[place])
@@ -169,7 +222,9 @@ def find_copies(
     for other in rows_of_network:
         if row["task"] != other["task"]:
             continue
-        equal = [name for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)]
+        equal = [
+            name for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)
+        ]
         same = all(row[name] == other[name] for name in COPIED_COLUMNS)
         if _count_independent_digits(row, equal) >= (DIGITS_OF_SAME if same else DIGITS_OF_NETWORK):
             yield _describe_copy(row, other, equal, place)
@@ -181,7 +236,9 @@ def find_copies(
 
 
 def find_copied_table(rows: Sequence[tuple[Row, Sequence[SharedFigures]]]) -> Iterator[Fault]:
-    """Yield a fault if most rows have the figures of one document, whatever machine and network are called."""
+    """Yield a fault if most rows have the figures of one document, whatever machine and network are
+    called.
+    """
     figures: dict[str, set[tuple[float, ...]]] = defaultdict(set)
     for row, shared in rows:
         for own in shared:
@@ -191,8 +248,14 @@ def find_copied_table(rows: Sequence[tuple[Row, Sequence[SharedFigures]]]) -> It
                 figures[whose].add(tuple(row[name] for name in own.names))
     for whose, distinct in figures.items():
         if len(distinct) >= max(ROWS_OF_TABLE, len(rows) / 2):
-            message = f"{len(distinct)} of {len(rows)} rows have figures that the record has from {whose}"
-            yield Fault("copied", f"{message}, under other names; hand in figures of your own", "results.csv")
+            message = (
+                f"{len(distinct)} of {len(rows)} rows have figures that the record has from {whose}"
+            )
+            yield Fault(
+                "copied",
+                f"{message}, under other names; hand in figures of your own",
+                "results.csv",
+            )
             return
 
 
@@ -202,11 +265,15 @@ def _format_digits(value: float, size: int) -> str:
 
 
 def _count_independent_digits(row: Row, names: Sequence[str]) -> int:
-    """Count the digits of figures; of a throughput and a latency that follow from each other, only those of one."""
+    """Count the digits of figures; of a throughput and a latency that follow from each other, only
+    those of one.
+    """
     counts = {name: count_digits(row[name]) for name in names}
     digits = {name: count for name, count in counts.items() if count >= MIN_DIGITS}
     if {"throughput", "latency_ms"} <= digits.keys() and row["batch_size"]:
-        batches = physics.count_batches_in_flight(row["throughput"], row["latency_ms"], row["batch_size"])
+        batches = physics.count_batches_in_flight(
+            row["throughput"], row["latency_ms"], row["batch_size"]
+        )
         if abs(batches - 1) <= ONE_BATCH:
             return sum(digits.values()) - min(digits["throughput"], digits["latency_ms"])
     return sum(digits.values())
@@ -214,34 +281,50 @@ def _count_independent_digits(row: Row, names: Sequence[str]) -> int:
 
 def _describe_copy(row: Row, other: Row, names: Sequence[str], place: str) -> Fault:
     texts = ", ".join(
-        f"{name} {row[name]:.12g}" + ("" if row[name] == other[name] else f" (there {other[name]:.12g})")
+        f"{name} {row[name]:.12g}"
+        + ("" if row[name] == other[name] else f" (there {other[name]:.12g})")
         for name in names
     )
     whose = f"{other['publisher']} ({other['document_id']}, result {other['result_id']})"
     if row["network"] != other["network"]:
         whose += f" for {other['network']} on {other['platform']}"
     if other["origin"] == "emulated":
-        return Fault("emulated", f"{texts}: the figure of the emulator, {whose}; hand in what was measured", place)
-    return Fault("copied", f"{texts}: the record has this figure from {whose}; hand in figures of your own", place)
+        return Fault(
+            "emulated",
+            f"{texts}: the figure of the emulator, {whose}; hand in what was measured",
+            place,
+        )
+    return Fault(
+        "copied",
+        f"{texts}: the record has this figure from {whose}; hand in figures of your own",
+        place,
+    )
 
 
 THOUSAND = 1000.0
 HALF_OF_THOUSAND = math.sqrt(THOUSAND)
-"""Factor from which a figure is nearer to a thousandfold than to what it is held against. Rows of the record without an
-error flag draw 0.55 to 0.99 times the rating of their chips (view `energy_per_item`); none is idle."""
+"""Factor from which a figure is nearer to a thousandfold than to what it is held against. Rows of
+the record without an error flag draw 0.55 to 0.99 times the rating of their chips (view
+`energy_per_item`); none is idle.
+"""
 FIT = 10.0  # by which the thousandth of a wrong figure may itself be off
 OF_CHIPS = ("device", "board", "package")
-HOUR = re.compile(r"\b(?:one|an|1|per) hour\b", re.I)  # of `conditions`: what the energy of a run covers
+HOUR = re.compile(
+    r"\b(?:one|an|1|per) hour\b", re.I
+)  # of `conditions`: what the energy of a run covers
 Bound = Literal["exact", "least", "most"]
 # The most that a machine with an official energy draws for each of its chips.
 HIGHEST_DRAW = """
-    SELECT max(e.energy_j / (60 * r.minutes * r.chips)) AS watts FROM mlperf_entries e JOIN results r USING (result_id)
+    SELECT max(e.energy_j / (60 * r.minutes * r.chips)) AS watts FROM mlperf_entries e JOIN results
+    r USING (result_id)
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ImpliedPower:
-    """Power that figures of a row state or imply, in W, or the least or the most of it that they imply."""
+    """Power that figures of a row state or imply, in W, or the least or the most of it that they
+    imply.
+    """
 
     watts: float
     text: str
@@ -251,7 +334,9 @@ class ImpliedPower:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """Power that a chip is rated for, in W, as a range where no source states it; `low` is None for a new chip."""
+    """Power that a chip is rated for, in W, as a range where no source states it; `low` is None for
+    a new chip.
+    """
 
     low: float | None
     high: float
@@ -269,53 +354,83 @@ class PowerEvidence:
         self._range = (min(ratings), max(*ratings, drawn["watts"] or 0.0))
 
     def find_rating(self, row: Row) -> Rating:
-        """Return the rating of one chip of a row; of a new chip only the most that any chip of the record draws."""
+        """Return the rating of one chip of a row; of a new chip only the most that any chip of the
+        record draws.
+        """
         machine = self._machines.get(row["platform"], {})
         chip = row["chip"] or machine.get("chip")
         if watts := _rate_card(machine) or find_limits(chip, machine).chip_w:
             return Rating(watts, watts, f"{chip or row['platform']} is rated {watts:g} W a chip")
         low, high = self._range
         if chip and any(chip == other["chip"] for other in self._machines.values()):
-            return Rating(low, high, f"chips of the record are rated or draw {low:g} to {high:.4g} W")
+            return Rating(
+                low, high, f"chips of the record are rated or draw {low:g} to {high:.4g} W"
+            )
         return Rating(None, high, f"no chip of the record draws more than {high:.4g} W")
 
     def find_highest_rate(self, row: Row) -> float | None:
-        """Return the items per second at the highest peak of the chips, None without operations, chips or a peak."""
+        """Return the items per second at the highest peak of the chips, None without operations,
+        chips or a peak.
+        """
         machine = self._machines.get(row["platform"], {})
         peak = max(find_limits(row["chip"], machine).peaks.values(), default=None)
         gmacs = self._vocabulary.gmacs.get((row["network"], row["variant"] or ""))
         if not (peak and gmacs and row["chips"]):
             return None
-        return physics.compute_highest_rate(peak * row["chips"], gmacs, physics.count_passes(row["task"]))
+        return physics.compute_highest_rate(
+            peak * row["chips"], gmacs, physics.count_passes(row["task"])
+        )
 
 
 def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[Fault]:
-    """Yield a fault for power or energy that the chips cannot draw, or that the figures of the row contradict."""
+    """Yield a fault for power or energy that the chips cannot draw, or that the figures of the row
+    contradict.
+    """
     powers = list(_list_powers(row))
     rating = evidence.find_rating(row)
     for own in (*powers, *_list_bounds(row, evidence.find_highest_rate(row))):
         if fault := _check_rating(own, row, rating, place):
             yield fault
             return
-    if not row["throughput"] and row["energy_per_item_j"] and row["efficiency"]:  # at any rate, so at one item a second
-        powers.append(_build_power("energy per item", row, row["energy_per_item_j"], "energy_per_item_j"))
+    if (
+        not row["throughput"] and row["energy_per_item_j"] and row["efficiency"]
+    ):  # at any rate, so at one item a second
+        powers.append(
+            _build_power("energy per item", row, row["energy_per_item_j"], "energy_per_item_j")
+        )
         powers.append(_build_power("1 / efficiency", row, 1 / row["efficiency"], "efficiency"))
     for first, second in combinations(powers, 2):
         ratio = max(first.watts / second.watts, second.watts / first.watts)
         rounding = sum(10.0 ** (1 - own.digits) / 2 for own in (first, second))
         if ratio - 1 > physics.EFFICIENCY_TOLERANCE + rounding:
             reason: Reason = "unit" if ratio >= HALF_OF_THOUSAND else "implausible"
-            message = f"{first.text} and {second.text} differ by a factor of {ratio:.4g}; are the units right?"
-            hint = "Power of different scopes or of other runs belongs in rows of their own, with conditions"
+            message = (
+                f"{first.text} and {second.text} differ by a factor of {ratio:.4g}; are the units"
+                " right?"
+            )
+            hint = (
+                "Power of different scopes or of other runs belongs in rows of their own, with"
+                " conditions"
+            )
             yield Fault(reason, f"{message} {hint}", place)
             return
 
 
 def compute_rate_at_rating(row: Row, evidence: PowerEvidence) -> float | None:
-    """Return the items per second at the rated power of the chips, for energy of an item without a rate or time."""
+    """Return the items per second at the rated power of the chips, for energy of an item without a
+    rate or time.
+    """
     rating = evidence.find_rating(row)
-    efficiency = row["efficiency"] or (1 / row["energy_per_item_j"] if row["energy_per_item_j"] else None)
-    if not efficiency or row["throughput"] or row["latency_ms"] or not row["chips"] or rating.low != rating.high:
+    efficiency = row["efficiency"] or (
+        1 / row["energy_per_item_j"] if row["energy_per_item_j"] else None
+    )
+    if (
+        not efficiency
+        or row["throughput"]
+        or row["latency_ms"]
+        or not row["chips"]
+        or rating.low != rating.high
+    ):
         return None
     return float(rating.high * row["chips"] * efficiency)
 
@@ -327,21 +442,30 @@ def _list_powers(row: Row) -> Iterator[ImpliedPower]:
         yield _build_power("power", row, row["power_w"], "power_w")
     if throughput and row["energy_per_item_j"]:
         watts = throughput * row["energy_per_item_j"]
-        yield _build_power("throughput × energy per item", row, watts, "throughput", "energy_per_item_j")
+        yield _build_power(
+            "throughput × energy per item", row, watts, "throughput", "energy_per_item_j"
+        )
     if throughput and row["efficiency"]:
         watts = physics.compute_power_w(throughput, row["efficiency"])
         yield _build_power("throughput / efficiency", row, watts, "throughput", "efficiency")
     if row["run_energy_j"] and time:
-        yield _build_power(f"energy / {time:.12g} s", row, row["run_energy_j"] / time, "run_energy_j")
+        yield _build_power(
+            f"energy / {time:.12g} s", row, row["run_energy_j"] / time, "run_energy_j"
+        )
     elif row["run_energy_j"] and HOUR.search(row["conditions"] or ""):
-        yield _build_power("energy of one hour", row, row["run_energy_j"] / physics.SECONDS_PER_HOUR, "run_energy_j")
+        yield _build_power(
+            "energy of one hour",
+            row,
+            row["run_energy_j"] / physics.SECONDS_PER_HOUR,
+            "run_energy_j",
+        )
 
 
 def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[ImpliedPower]:
     """Yield bounds of the power of a row without a throughput, from the energy of an item.
 
-    Batch size over latency is the rate at least, since several batches may be in flight. The peak of the chips over the
-    operations of an item is the rate at most.
+    Batch size over latency is the rate at least, since several batches may be in flight. The peak
+    of the chips over the operations of an item is the rate at most.
     """
     name = "energy_per_item_j" if row["energy_per_item_j"] else "efficiency"
     if row["throughput"] or not row[name]:
@@ -350,13 +474,17 @@ def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[ImpliedPower]
     assert energy
     if row["latency_ms"] and row["batch_size"] and row["latency_basis"] != physics.PER_ITEM:
         watts = physics.compute_rate(row["batch_size"], row["latency_ms"]) * energy
-        yield _build_power("at least, at batch size / latency", row, watts, "latency_ms", name, bound="least")
+        yield _build_power(
+            "at least, at batch size / latency", row, watts, "latency_ms", name, bound="least"
+        )
     if highest_rate:
         text = f"at most, at the peak of the chips ({highest_rate:.4g} item/s)"
         yield _build_power(text, row, highest_rate * energy, name, bound="most")
 
 
-def _build_power(text: str, row: Row, watts: float, *names: str, bound: Bound = "exact") -> ImpliedPower:
+def _build_power(
+    text: str, row: Row, watts: float, *names: str, bound: Bound = "exact"
+) -> ImpliedPower:
     figures = ", ".join(f"{name} {row[name]:.12g}" for name in names)
     digits = min(count_digits(row[name]) for name in names)
     return ImpliedPower(watts, f"{watts:.4g} W ({text}: {figures})", digits, bound)
@@ -365,8 +493,9 @@ def _build_power(text: str, row: Row, watts: float, *names: str, bound: Bound = 
 def _check_rating(own: ImpliedPower, row: Row, rating: Rating, place: str) -> Fault | None:
     """Return what is wrong with a power, seen from the rating of the chips.
 
-    Power of chips may be that of one of them or of all. A machine draws the power of all its chips, but one of many
-    nodes is taken for the machine at times: only a thousandth that fits all chips is refused below their rating.
+    Power of chips may be that of one of them or of all. A machine draws the power of all its chips,
+    but one of many nodes is taken for the machine at times: only a thousandth that fits all chips
+    is refused below their rating.
     """
     chips = row["chips"] or 0
     if own.bound != "most" and own.watts > HALF_OF_THOUSAND * rating.high * chips > 0:
@@ -386,7 +515,9 @@ def _fits(watts: float, expected: float) -> bool:
     return bool(round(power)) and THOUSAND ** abs(power - round(power)) <= FIT
 
 
-def _describe(own: ImpliedPower, row: Row, rating: Rating, place: str, than: str, expected: float) -> Fault:
+def _describe(
+    own: ImpliedPower, row: Row, rating: Rating, place: str, than: str, expected: float
+) -> Fault:
     reason: Reason = "unit" if _fits(own.watts, expected) else "implausible"
     scope = f", of {row['power_scope']}" if row["power_scope"] else ""
     chips = f"{row['chips'] or 'the'} × {row['chip'] or row['platform']}{scope}"

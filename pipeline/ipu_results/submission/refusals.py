@@ -1,6 +1,8 @@
-"""What a bundle is refused for: every reason, and the checks of its texts, its description, its owner and its rows.
+"""What a bundle is refused for: every reason, and the checks of its texts, its description, its
+owner and its rows.
 
-`contents` finds what cannot be read as a bundle, and `record` what the record of published figures contradicts.
+`contents` finds what cannot be read as a bundle, and `record` what the record of published figures
+contradicts.
 """
 
 from __future__ import annotations
@@ -46,10 +48,12 @@ from ipu_results.submission.bundle import (
 Reason = Literal[
     "not-a-bundle",  # a file is missing or cannot be read
     "unknown-file",  # a file that a bundle does not have, a script or another archive among them
-    "out-of-place",  # the name of an archive's entry leads out of the bundle, or a folder of another id
+    # the name of an archive's entry leads out of the bundle, or a folder of another id
+    "out-of-place",
     "link",  # a link, a device, a pipe
     "too-large",  # bytes, entries, rows, characters
-    "compression",  # an archive that unpacks to far more than it is, is encrypted, or uses another method
+    # an archive that unpacks to far more than it is, is encrypted, or uses another method
+    "compression",
     "encoding",  # not UTF-8, or with a NUL
     "control-characters",  # what a terminal acts on, or what hides text
     "formula",  # a cell that a spreadsheet computes
@@ -83,12 +87,16 @@ class Fault(NamedTuple):
 
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode that show nothing
-# What shows nothing in another category: joiners, fillers, variation selectors, the blank of Braille.
-BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+# What shows nothing in another category: joiners, fillers, variation selectors, the blank of
+# Braille.
+BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 MARKUP = re.compile(
     r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});|\]\(\s*(?:[a-z]+:|//|www\.)", re.I
 )  # HTML, links of Markdown
-MAX_MARKS = 30  # combining marks on one letter: the Stream-Safe Text Format of Unicode (UAX #15) has no more
+# combining marks on one letter: the Stream-Safe Text Format of Unicode (UAX #15) has no more
+MAX_MARKS = 30
 CODE = re.compile(r"\$\(|\$\{|\{\{|`|<%|(?:javascript|vbscript|data|file)\s*:(?!\s)", re.I)
 SQL = re.compile(
     r"\b(?:drop|alter|create)\s+(?:table|view|schema|database|macro)\b|\b(?:delete|select)\b.*\bfrom\s+\w+\s*(?:;|where\b|$)"
@@ -98,23 +106,49 @@ SQL = re.compile(
 )
 
 
-def check_text(text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines: bool = False) -> Iterator[Fault]:
-    """Yield what is wrong with a text. With `lines` it is prose: line breaks, lists and quotes are accepted."""
+def check_text(
+    text: str, place: str, limit: int = MAX_SUBMITTED_CELL, *, lines: bool = False
+) -> Iterator[Fault]:
+    """Yield what is wrong with a text.
+
+    With `lines` it is prose: line breaks, lists and quotes are accepted.
+    """
     if len(text) > limit:
-        yield Fault("too-large", f"has {len(text):,} characters, at most {limit:,} are accepted", place)
+        yield Fault(
+            "too-large", f"has {len(text):,} characters, at most {limit:,} are accepted", place
+        )
         return
     kept = text.replace("\n", " ").replace("`", " ") if lines else text
-    if hidden := next((char for char in kept if unicodedata.category(char) in HIDDEN or BLANK.match(char)), None):
-        yield Fault("control-characters", f"has the character U+{ord(hidden):04X}, which shows nothing", place)
-    marks = (run for is_mark, run in groupby(kept, lambda char: unicodedata.combining(char) > 0) if is_mark)
+    if hidden := next(
+        (char for char in kept if unicodedata.category(char) in HIDDEN or BLANK.match(char)), None
+    ):
+        yield Fault(
+            "control-characters",
+            f"has the character U+{ord(hidden):04X}, which shows nothing",
+            place,
+        )
+    marks = (
+        run
+        for is_mark, run in groupby(kept, lambda char: unicodedata.combining(char) > 0)
+        if is_mark
+    )
     if any(len(list(run)) > MAX_MARKS for run in marks):
-        yield Fault("control-characters", f"has more than {MAX_MARKS} combining marks on one letter", place)
+        yield Fault(
+            "control-characters", f"has more than {MAX_MARKS} combining marks on one letter", place
+        )
     if char := find_lookalike(kept):
-        message = f"has U+{ord(char):04X} among Latin letters, which looks like one of them; write one script"
+        message = (
+            f"has U+{ord(char):04X} among Latin letters, which looks like one of them; write one"
+            " script"
+        )
         yield Fault("control-characters", message, place)
-    start = unicodedata.normalize("NFKC", kept.strip())  # a spreadsheet takes a wide sign for the sign
+    start = unicodedata.normalize(
+        "NFKC", kept.strip()
+    )  # a spreadsheet takes a wide sign for the sign
     if not lines and mark_formula(start) != start:
-        yield Fault("formula", "begins like a formula of a spreadsheet; write text or a figure", place)
+        yield Fault(
+            "formula", "begins like a formula of a spreadsheet; write text or a figure", place
+        )
     if MARKUP.search(kept):
         yield Fault("markup", "holds HTML or a link of Markdown; write plain text", place)
     if CODE.search(kept) or SQL.search(kept):
@@ -144,14 +178,24 @@ def check_description(submission: Submission) -> Iterator[Fault]:
     for key, text in texts.items():
         yield from check_text(text, f"{DESCRIPTION}, {key}")
     yield from check_text(submission.how, f"{DESCRIPTION}, how", MAX_SUBMITTED_TEXT, lines=True)
-    for key, text in (("who.name", who.name), ("how", submission.how), ("machine", submission.machine)):
+    for key, text in (
+        ("who.name", who.name),
+        ("how", submission.how),
+        ("machine", submission.machine),
+    ):
         if not text.strip():
-            step = ": it is the platforms of the figures, unless --machine says it" if key == "machine" else ""
+            step = (
+                ": it is the platforms of the figures, unless --machine says it"
+                if key == "machine"
+                else ""
+            )
             yield Fault("schema", f"is blank{step}", f"{DESCRIPTION}, {key}")
     if submission.origin != MEASURED:
         message = f"origin is {submission.origin[:40]!r}: only measured figures are accepted"
         yield Fault("emulated", message, DESCRIPTION)
-    if not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1):  # another time zone
+    if (
+        not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1)
+    ):  # another time zone
         message = f"{submission.submitted_on} is not a day on which it can have been handed in"
         yield Fault("schema", message, f"{DESCRIPTION}, submitted_on")
     if submission.licence not in LICENCES:
@@ -160,14 +204,22 @@ def check_description(submission: Submission) -> Iterator[Fault]:
     if submission.relation not in RELATIONS:
         yield Fault("schema", f"is not one of {', '.join(RELATIONS)}", f"{DESCRIPTION}, relation")
     if who.orcid is not None and not is_orcid(who.orcid):
-        yield Fault("owner", "is not an ORCID iD: its check digit or form is wrong", f"{DESCRIPTION}, who.orcid")
+        yield Fault(
+            "owner",
+            "is not an ORCID iD: its check digit or form is wrong",
+            f"{DESCRIPTION}, who.orcid",
+        )
     if who.account is not None and not ACCOUNT.fullmatch(who.account):
         yield Fault("schema", "is not the name of an account", f"{DESCRIPTION}, who.account")
     for number, source in enumerate(submission.sources, 1):
         place = f"{DESCRIPTION}, sources {number}"
         if not FILE_NAME.fullmatch(source.file):
-            yield Fault("out-of-place", "file is not the plain name of a file, without a folder", place)
-        if not re.fullmatch(r"[0-9a-f]{64}", source.sha256) or not re.fullmatch(r"[\w -]{1,60}", source.adapter):
+            yield Fault(
+                "out-of-place", "file is not the plain name of a file, without a folder", place
+            )
+        if not re.fullmatch(r"[0-9a-f]{64}", source.sha256) or not re.fullmatch(
+            r"[\w -]{1,60}", source.adapter
+        ):
             yield Fault("schema", "sha256 or adapter is not one", place)
 
 
@@ -188,10 +240,11 @@ PERSON = ("name", "orcid", "account")
 def check_owner(
     bundle: Bundle, raw: Path, publishers: frozenset[str], account: str | None, place: str | None
 ) -> Iterator[Fault]:
-    """Yield what is wrong with whose bundle it says it is; `place` is its `<who>/<id>` in a folder of submissions.
+    """Yield what is wrong with whose bundle it says it is; `place` is its `<who>/<id>` in a folder
+    of submissions.
 
-    `account` is the account that hands it in, None where it is not known. A damaged description here raises
-    nothing: its folder still has an owner, whom no other bundle can be.
+    `account` is the account that hands it in, None where it is not known. A damaged description
+    here raises nothing: its folder still has an owner, whom no other bundle can be.
     """
     submission = bundle.submission
     who = submission.who
@@ -200,31 +253,51 @@ def check_owner(
         yield Fault("out-of-place", f"belongs in {SUBMISSIONS}/{own}", place)
     looks = get_skeleton(who.name)
     if looks in map(get_skeleton, publishers) or submission.folder in map(make_slug, publishers):
-        message = f"{who.name} publishes figures that the record has from elsewhere; use your own name and affiliation"
+        message = (
+            f"{who.name} publishes figures that the record has from elsewhere; use your own name"
+            " and affiliation"
+        )
         yield Fault("owner", message, f"{DESCRIPTION}, who.name")
     if account is not None and (who.account or "").casefold() != account.casefold():
-        message = f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --account {account})"
+        message = (
+            f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --account"
+            f" {account})"
+        )
         yield Fault("owner", message, f"{DESCRIPTION}, who.account")
     for folder, other in _list_others(raw):
-        # what tells two submitters apart: a stated ORCID or account that the other has not, or else the name
+        # what tells two submitters apart: a stated ORCID or account that the other has not, or else
+        # the name
         differing = [name for name in PERSON if other.get(name) != getattr(who, name)]
         if folder == submission.folder and differing:
-            message = f"{SUBMISSIONS}/{folder} belongs to somebody with another {' and '.join(differing)}"
-            yield Fault("owner", f"{message}; add --orcid or --account as before, or use another name", DESCRIPTION)
+            message = (
+                f"{SUBMISSIONS}/{folder} belongs to somebody with another {' and '.join(differing)}"
+            )
+            yield Fault(
+                "owner",
+                f"{message}; add --orcid or --account as before, or use another name",
+                DESCRIPTION,
+            )
             break
         if folder != submission.folder and who.orcid and other.get("orcid") == who.orcid:
             yield Fault("owner", f"is that of {SUBMISSIONS}/{folder}", f"{DESCRIPTION}, who.orcid")
             break
         if folder != submission.folder and get_skeleton(str(other.get("name"))) == looks:
-            yield Fault("owner", f"looks like that of {SUBMISSIONS}/{folder}", f"{DESCRIPTION}, who.name")
+            yield Fault(
+                "owner", f"looks like that of {SUBMISSIONS}/{folder}", f"{DESCRIPTION}, who.name"
+            )
             break
 
 
 def check_present(bundle: Bundle, raw: Path, path: Path) -> Iterator[Fault]:
-    """Yield a fault for a bundle that `raw` has elsewhere, and for a sidecar that does not follow from it."""
+    """Yield a fault for a bundle that `raw` has elsewhere, and for a sidecar that does not follow
+    from it.
+    """
     folder = get_folder(raw, bundle.submission)
     if folder.is_dir() and folder.resolve() != path.resolve():
-        yield Fault("duplicate", f"is here already: {SUBMISSIONS}/{bundle.submission.folder}/{bundle.submission.id}")
+        yield Fault(
+            "duplicate",
+            f"is here already: {SUBMISSIONS}/{bundle.submission.folder}/{bundle.submission.id}",
+        )
     sidecar = bundle.files.get(SIDECAR)
     if sidecar is not None and sidecar != format_sidecar(bundle):
         yield Fault("unknown-file", "is not the sidecar of this bundle; leave it out", SIDECAR)
@@ -260,45 +333,71 @@ def find_emulated(bundle: Bundle) -> Iterator[Fault]:
                 yield Fault("emulated", message, f"{RESULTS}, line {number}, {name}")
                 return
     if word := EMULATED.search(bundle.submission.machine):
-        yield Fault("emulated", f"says {word[0]!r}: figures of an emulator are not measured", f"{DESCRIPTION}, machine")
+        yield Fault(
+            "emulated",
+            f"says {word[0]!r}: figures of an emulator are not measured",
+            f"{DESCRIPTION}, machine",
+        )
     if bundle.environment.get("backend") in ("emulator", "simulator"):
-        yield Fault("emulated", "the backend is an emulator: its figures are not measured", "environment.json")
+        yield Fault(
+            "emulated",
+            "the backend is an emulator: its figures are not measured",
+            "environment.json",
+        )
 
 
 def find_other_device(bundle: Bundle) -> Iterator[Fault]:
-    """Yield a fault for a report that says it ran on the host processor, while the rows name an accelerator."""
+    """Yield a fault for a report that says it ran on the host processor, while the rows name an
+    accelerator.
+    """
     device, chips = str(bundle.environment.get("device") or "").strip(), load_vocabulary().chips
     if device.casefold() != HOST:
         return
     for number, row in enumerate(bundle.rows, 2):
         chip = row["chip"] or row["platform"]
         if normalise_name(chip) in chips or find_accelerator(chip):
-            message = f"is {chip}, but the report says that it ran on the device {device}; write the processor that ran"
+            message = (
+                f"is {chip}, but the report says that it ran on the device {device}; write the"
+                " processor that ran"
+            )
             yield Fault("contradiction", message, f"{RESULTS}, line {number}, chip")
             return
 
 
 def list_suspects(bundle: Bundle) -> Iterator[str]:
     """Describe the rows whose conditions say that the tool marked them as suspect, each once."""
-    texts = {match[0].strip(" ,;") for row in bundle.rows if (match := SUSPECT.search(row["conditions"]))}
+    texts = {
+        match[0].strip(" ,;") for row in bundle.rows if (match := SUSPECT.search(row["conditions"]))
+    }
     for text in sorted(texts):
         marked = text.replace("suspect ", "suspect, ", 1)
-        yield f"the tool marked a row as {marked}: measure it again on a quiet machine, or say why it counts"
+        yield (
+            f"the tool marked a row as {marked}: measure it again on a quiet machine, or say why it"
+            " counts"
+        )
 
 
 def find_unreadable(bundle: Bundle) -> Iterator[Fault]:
-    """Yield a fault for a batch size that the readers would leave blank, and for a quality above 100 %."""
+    """Yield a fault for a batch size that the readers would leave blank, and for a quality above
+    100 %.
+    """
     for number, row in enumerate(bundle.rows, 2):
         for name in COUNTS:
             if text := row[name].strip():
                 try:
                     parse_whole_number(text)
                 except UnreadableCellError as error:
-                    yield Fault("unreadable-figure", str(error), f"{RESULTS}, line {number}, {name}")
+                    yield Fault(
+                        "unreadable-figure", str(error), f"{RESULTS}, line {number}, {name}"
+                    )
         if row["unit"].strip() == "%" and row["metric"].strip().startswith("quality"):
             with suppress(UnreadableCellError):  # the preview names it
                 if parse_number(row["value"].strip()) > PERCENT:
-                    yield Fault("implausible", f"a quality of {row['value'].strip()} %", f"{RESULTS}, line {number}")
+                    yield Fault(
+                        "implausible",
+                        f"a quality of {row['value'].strip()} %",
+                        f"{RESULTS}, line {number}",
+                    )
 
 
 NAMED = ("model", "platform", "chip", "framework", "precision")
@@ -310,15 +409,23 @@ def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     words = load_known_words(connection)
     rows = run_query(connection, "SELECT DISTINCT chip, framework FROM record").to_pylist()
     chips, frameworks = (
-        {normalise_name(row[name]): str(row[name]) for row in rows if row[name]} for name in ("chip", "framework")
+        {normalise_name(row[name]): str(row[name]) for row in rows if row[name]}
+        for name in ("chip", "framework")
     )
-    named = {"chip": {**chips, **load_vocabulary().chips}, "framework": {**frameworks, **words.fields["framework"]}}
+    named = {
+        "chip": {**chips, **load_vocabulary().chips},
+        "framework": {**frameworks, **words.fields["framework"]},
+    }
     return replace(words, fields={**words.fields, **named})
 
 
-def list_unknown_words(rows: tuple[Mapping[str, str], ...], words: KnownWords) -> Counter[tuple[str, str]]:
+def list_unknown_words(
+    rows: tuple[Mapping[str, str], ...], words: KnownWords
+) -> Counter[tuple[str, str]]:
     """Count the rows of each unknown word by column."""
-    texts = Counter((name, row[name].strip()) for row in rows for name in NAMED if row[name].strip())
+    texts = Counter(
+        (name, row[name].strip()) for row in rows for name in NAMED if row[name].strip()
+    )
     return Counter({key: count for key, count in texts.items() if words.find(*key) is None})
 
 
@@ -327,17 +434,24 @@ def check_words(bundle: Bundle, words: KnownWords) -> Iterator[Fault]:
     declared = set(bundle.submission.new_words)
     for (name, text), rows in sorted(list_unknown_words(bundle.rows, words).items()):
         looks = get_skeleton(text)
-        if same := next((known for key, known in words.fields[name].items() if get_skeleton(key) == looks), None):
-            message = f"{name} {text!r} is {same} in another spelling, or looks like it; write {same}"
+        if same := next(
+            (known for key, known in words.fields[name].items() if get_skeleton(key) == looks), None
+        ):
+            message = (
+                f"{name} {text!r} is {same} in another spelling, or looks like it; write {same}"
+            )
             yield Fault("unknown-word", message, RESULTS)
         elif text not in declared and not (name == "chip" and find_accelerator(text)):
             message = f"{words.describe_unknown(name, text)}, in {format_count(rows, 'row')}"
             yield Fault(
-                "unknown-word", f"{message}; correct it, or declare it as new: --new-word {shlex.quote(text)}", RESULTS
+                "unknown-word",
+                f"{message}; correct it, or declare it as new: --new-word {shlex.quote(text)}",
+                RESULTS,
             )
 
 
-# Columns of which none can be above a later one. A mean can be above a percentile, so it has a line of its own.
+# Columns of which none can be above a later one. A mean can be above a percentile, so it has a line
+# of its own.
 ASCENDING = (
     ("latency_min_ms", "latency_median_ms", "latency_p90_ms", "latency_p99_ms", "latency_max_ms"),
     ("latency_min_ms", "latency_ms", "latency_max_ms"),
@@ -357,10 +471,15 @@ def find_inconsistencies(row: Row, words: KnownWords, place: str) -> Iterator[Fa
 
 
 def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator[Fault]:
-    """Yield a fault for more chips than the machine has, and for another chip; a part of a machine has fewer."""
+    """Yield a fault for more chips than the machine has, and for another chip; a part of a machine
+    has fewer.
+    """
     chips, count = frozenset(load_vocabulary().chips.values()), machine.get("chip_count")
     if row["chip_count"] and count and row["chip_count"] > count:
-        message = f"chip_count is {row['chip_count']}, but {row['platform']} has {count} chips; name the larger machine"
+        message = (
+            f"chip_count is {row['chip_count']}, but {row['platform']} has {count} chips; name the"
+            " larger machine"
+        )
         yield Fault("contradiction", message, place)
     if {row["chip"], machine.get("chip")} <= chips and row["chip"] != machine["chip"]:
         message = f"chip is {row['chip']}, but {row['platform']} has {machine['chip']}"
@@ -369,7 +488,9 @@ def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator
 
 def _get_rounding(value: float) -> float:
     """Return half a unit of the last digit of a figure that is not zero."""
-    return 10.0 ** (math.floor(math.log10(abs(value))) - count_digits(value) + 1) / 2 if value else 0.0
+    return (
+        10.0 ** (math.floor(math.log10(abs(value))) - count_digits(value) + 1) / 2 if value else 0.0
+    )
 
 
 def count_digits(value: float) -> int:

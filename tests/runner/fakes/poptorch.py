@@ -1,8 +1,11 @@
-"""A fake of PopTorch, after its public source of SDK 3: same names, orders of calls and errors; outputs by the module.
+"""A fake of PopTorch, after its public source of SDK 3: same names, orders of calls and errors;
+outputs by the module.
 
-POPART_FAKE_IPUS are attached (1), of hardware version POPTORCH_FAKE_VERSION (2); POPART_FAKE_BUSY is how often all are
-in use. An executor holds an IPU from its compilation on, until it is detached or destroyed.
+POPART_FAKE_IPUS are attached (1), of hardware version POPTORCH_FAKE_VERSION (2); POPART_FAKE_BUSY
+is how often all are in use. An executor holds an IPU from its compilation on, until it is detached
+or destroyed.
 """
+
 # ruff: noqa: N802 (names and signatures are PopTorch's)
 
 import os

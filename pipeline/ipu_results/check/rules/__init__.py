@@ -1,4 +1,7 @@
-"""The quality rules: each is a pure function from the dataset to flags. A rule reports and never changes a figure."""
+"""The quality rules: each is a pure function from the dataset to flags.
+
+A rule reports and never changes a figure.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,23 @@ from ipu_results.check.rules import (
     siblings,
 )
 from ipu_results.check.rules.contradictions import find_contradicted
-from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset, build_no_flags, list_printed_tables
+from ipu_results.check.rules.dataset import (
+    FLAGS,
+    Dataset,
+    build_dataset,
+    build_no_flags,
+    list_printed_tables,
+)
 
-__all__ = ["RULES", "Dataset", "Rule", "build_dataset", "find_contradicted", "find_flags", "list_printed_tables"]
+__all__ = [
+    "RULES",
+    "Dataset",
+    "Rule",
+    "build_dataset",
+    "find_contradicted",
+    "find_flags",
+    "list_printed_tables",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +101,15 @@ RULES: tuple[Rule, ...] = (
 
 
 def find_flags(data: Dataset) -> pd.DataFrame:
-    """Return the flags of all rules, sorted by rule, result and column, whatever the order of the rows in `data`."""
-    rules = RULES if len(data.published) or len(data.microbenchmarks) else ()  # each rule is about one of the two
+    """Return the flags of all rules, sorted by rule, result and column, whatever the order of the
+    rows in `data`.
+    """
+    rules = (
+        RULES if len(data.published) or len(data.microbenchmarks) else ()
+    )  # each rule is about one of the two
     flags = [frame for frame in (data.compute_once(rule.find) for rule in rules) if len(frame)]
-    return pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True) if flags else build_no_flags()
+    return (
+        pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True)
+        if flags
+        else build_no_flags()
+    )

@@ -25,16 +25,22 @@ def find_contradicted(
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return the table `contradicted`, and what each contradiction says.
 
-    A rule of raw/claims/contradicted.csv is a condition on the rows of one document. Raises DamagedDocumentError for a
-    condition that cannot be evaluated, and for an unknown contradiction.
+    A rule of raw/claims/contradicted.csv is a condition on the rows of one document. Raises
+    DamagedDocumentError for a condition that cannot be evaluated, and for an unknown contradiction.
     """
     rows = [row for document in documents for row in document.passthrough]
-    texts = {row.values["contradiction_id"]: row.values["what"] for row in rows if row.table == "contradictions"}
+    texts = {
+        row.values["contradiction_id"]: row.values["what"]
+        for row in rows
+        if row.table == "contradictions"
+    }
     rules = [{**row.values, "locator": row.locator} for row in rows if row.table == CONTRADICTED]
     for rule in rules:
         if rule["contradiction_id"] not in texts:
             place = {"document": rule["document_id"], "place": rule["locator"]}
-            raise DamagedDocumentError(f"unknown contradiction {rule['contradiction_id']!r}", **place)
+            raise DamagedDocumentError(
+                f"unknown contradiction {rule['contradiction_id']!r}", **place
+            )
     figures = []
     with open_engine() as engine:
         for name, key in KEYS.items():
@@ -42,24 +48,37 @@ def find_contradicted(
             here = set(frames[name].loc[rows, "document_id"])
             if not (own := [rule for rule in rules if rule["rows_of"] in here]):
                 continue
-            words = " ".join(f"{key} document_id {rule['column_name']} {rule['condition']}" for rule in own).lower()
-            read = [column for column in table(name).without_derived().columns if column.name in words]
+            words = " ".join(
+                f"{key} document_id {rule['column_name']} {rule['condition']}" for rule in own
+            ).lower()
+            read = [
+                column for column in table(name).without_derived().columns if column.name in words
+            ]
             definition = replace(table(name), columns=tuple(read))
-            create_table(engine, "rows", to_arrow(definition, frames[name].loc[rows, list(definition.names)]))
+            create_table(
+                engine, "rows", to_arrow(definition, frames[name].loc[rows, list(definition.names)])
+            )
             figures += _select(engine, key, own)
             engine.execute("DROP TABLE rows")
     return build_frame(table(CONTRADICTED), figures), texts
 
 
-def _select(engine: duckdb.DuckDBPyConnection, key: str, rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return each rule with the ids of its rows that fit its condition and have a value in its column."""
+def _select(
+    engine: duckdb.DuckDBPyConnection, key: str, rules: Sequence[Mapping[str, str]]
+) -> list[Mapping[str, str]]:
+    """Return each rule with the ids of its rows that fit its condition and have a value in its
+    column.
+    """
     statements = [
-        f"SELECT {number}, {key} FROM rows WHERE document_id = ${number + 1} AND ({rule['condition']}) "
+        f"SELECT {number}, {key} FROM rows WHERE document_id = ${number + 1} AND"
+        f" ({rule['condition']}) "
         f'AND "{rule["column_name"]}" IS NOT NULL'
         for number, rule in enumerate(rules)
     ]
     try:  # one statement, since planning each takes longer than its rows
-        ids = engine.execute(" UNION ALL ".join(statements), [rule["rows_of"] for rule in rules]).fetchall()
+        ids = engine.execute(
+            " UNION ALL ".join(statements), [rule["rows_of"] for rule in rules]
+        ).fetchall()
     except duckdb.Error as error:
         if len(rules) > 1:  # find the rule at fault
             return [row for rule in rules for row in _select(engine, key, [rule])]
@@ -69,18 +88,26 @@ def _select(engine: duckdb.DuckDBPyConnection, key: str, rules: Sequence[Mapping
 
 
 def flag_contradicted(data: Dataset) -> pd.DataFrame:
-    """Flag each figure that an entry of `contradictions` is about (table `contradicted`), with what it says.
+    """Flag each figure that an entry of `contradictions` is about (table `contradicted`), with what
+    it says.
 
-    The severity is what the entry does to the figure: error where it cannot be what its column says, warn where it is
-    one of two figures that cannot both be, info where the figure holds and a reader must know of the other.
+    The severity is what the entry does to the figure: error where it cannot be what its column
+    says, warn where it is one of two figures that cannot both be, info where the figure holds and a
+    reader must know of the other.
     """
     known = pd.concat([data.published["result_id"], data.microbenchmarks["microbenchmark_id"]])
     rows = data.contradicted[find_positions(data.contradicted["result_id"], known) >= 0]
     names = ("result_id", "column_name", "severity", "contradiction_id")
     entries: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for result_id, column, severity, entry in zip(*(rows[name].to_list() for name in names), strict=True):
-        entries.setdefault((result_id, column), []).append((severity, f"{entry}: {data.contradictions[entry]}"))
-    severities = [max((severity for severity, _ in own), key=SEVERITIES.index) for own in entries.values()]
+    for result_id, column, severity, entry in zip(
+        *(rows[name].to_list() for name in names), strict=True
+    ):
+        entries.setdefault((result_id, column), []).append(
+            (severity, f"{entry}: {data.contradictions[entry]}")
+        )
+    severities = [
+        max((severity for severity, _ in own), key=SEVERITIES.index) for own in entries.values()
+    ]
     messages = ["; ".join(text for _, text in own) for own in entries.values()]
     rows = rows.drop_duplicates(["result_id", "column_name"])
     return build_flags("R35", severities, rows, rows["column_name"].array, messages)

@@ -1,4 +1,6 @@
-"""What the rules look at, the tables of one build and what several rules derive from them once, and how they flag."""
+"""What the rules look at, the tables of one build and what several rules derive from them once, and
+how they flag.
+"""
 
 from __future__ import annotations
 
@@ -26,17 +28,20 @@ USED = """
     framework compiler precision compute_precision batch_size micro_batch_size throughput item latency_ms latency_basis
     latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
 """.split()
-CELLS_USED = "result_id cell_number column_name header raw_text value unit factor document_id".split()
+CELLS_USED = (
+    "result_id cell_number column_name header raw_text value unit factor document_id".split()
+)
 LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed tables.
+    """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed
+    tables.
 
-    `sections` gives the platform that the text around a table is about. `printed_tables` are the tables with a printed
-    header. Both name a table as (document_id, table_name). `official` is `mlperf_entries`. `contradictions` maps the id
-    of a contradiction to what it says.
+    `sections` gives the platform that the text around a table is about. `printed_tables` are the
+    tables with a printed header. Both name a table as (document_id, table_name). `official` is
+    `mlperf_entries`. `contradictions` maps the id of a contradiction to what it says.
     """
 
     results: pd.DataFrame
@@ -48,22 +53,30 @@ class Dataset:
     sections: Mapping[tuple[str, str], str]
     printed_tables: frozenset[tuple[str, str]]
     vocabulary: Vocabulary
-    microbenchmarks: pd.DataFrame = field(default_factory=lambda: build_frame(table("microbenchmarks"), []))
-    contradicted: pd.DataFrame = field(default_factory=lambda: build_frame(table("contradicted"), []))
+    microbenchmarks: pd.DataFrame = field(
+        default_factory=lambda: build_frame(table("microbenchmarks"), [])
+    )
+    contradicted: pd.DataFrame = field(
+        default_factory=lambda: build_frame(table("contradicted"), [])
+    )
     contradictions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def published(self) -> pd.DataFrame:
         """The published rows in printed order, index from 0, with columns that the rules share.
 
-        `in_flight` is batches in flight, throughput × latency / (1000 × batch). `family` is the generation of the
-        machine, `rated_power_w` what it may draw. `section` and `printed` are those of the table. Measured and emulated
-        rows have checks of their own.
+        `in_flight` is batches in flight, throughput × latency / (1000 × batch). `family` is the
+        generation of the machine, `rated_power_w` what it may draw. `section` and `printed` are
+        those of the table. Measured and emulated rows have checks of their own.
         """
         rows = self.results.loc[self.results["origin"] == "published", USED]
         order = ("document_id", "table_name", "row_number", "result_id")
-        keys = pa.table({name: pa.array(rows[name]) for name in order})  # Arrow takes a tenth of the time of pandas
-        rows = rows.take(pc.sort_indices(keys, [(name, "ascending") for name in order])).reset_index(drop=True)
+        keys = pa.table(
+            {name: pa.array(rows[name]) for name in order}
+        )  # Arrow takes a tenth of the time of pandas
+        rows = rows.take(
+            pc.sort_indices(keys, [(name, "ascending") for name in order])
+        ).reset_index(drop=True)
         tables = rows[["document_id", "table_name"]].drop_duplicates()
         names = list(zip(tables["document_id"], tables["table_name"], strict=True))
         printed = np.array([name in self.printed_tables for name in names], dtype=bool)
@@ -71,7 +84,9 @@ class Dataset:
         tables = tables.assign(printed=printed, section=section).astype(LABELS)
         rows = rows.merge(tables, on=["document_id", "table_name"], how="left", validate="m:1")
         machines = self.platforms.drop_duplicates("platform", ignore_index=True)
-        machines = machines.reindex(find_positions(rows["platform"], machines["platform"])).set_axis(rows.index)
+        machines = machines.reindex(
+            find_positions(rows["platform"], machines["platform"])
+        ).set_axis(rows.index)
         batch = rows["batch_size"].astype("float64")
         return rows.assign(
             family=machines["family"],
@@ -83,23 +98,31 @@ class Dataset:
 
     @cached_property
     def printed_cells(self) -> pd.DataFrame:
-        """The cells of published rows in their own documents by row and cell number; `row` is as in `published`.
+        """The cells of published rows in their own documents by row and cell number; `row` is as in
+        `published`.
 
-        The index is the position in `cells`, from which `read_cells` adds columns: most rules look at few of the cells.
+        The index is the position in `cells`, from which `read_cells` adds columns: most rules look
+        at few of the cells.
         """
         rows = find_positions(self.cells["result_id"], self.published["result_id"])
         documents = self.published["document_id"].drop_duplicates()
         own = find_positions(self.published["document_id"], documents)
         cells = np.flatnonzero(rows >= 0)
-        cells = cells[find_positions(self.cells["document_id"], documents)[cells] == own[rows[cells]]]
-        cells = cells[np.lexsort((self.cells["cell_number"].to_numpy(dtype="int64")[cells], rows[cells]))]
+        cells = cells[
+            find_positions(self.cells["document_id"], documents)[cells] == own[rows[cells]]
+        ]
+        cells = cells[
+            np.lexsort((self.cells["cell_number"].to_numpy(dtype="int64")[cells], rows[cells]))
+        ]
         codes, names = pd.factorize(self.cells["column_name"])
         columns = pd.Categorical.from_codes(codes[cells], names)
         return pd.DataFrame({"row": rows[cells], "column_name": columns}, index=cells)
 
     def read_cells(self, cells: pd.DataFrame, *names: str) -> pd.DataFrame:
         """Add columns of `cells` to some of `printed_cells`."""
-        return cells.assign(**{name: self.cells[name].array.take(cells.index.to_numpy()) for name in names})
+        return cells.assign(
+            **{name: self.cells[name].array.take(cells.index.to_numpy()) for name in names}
+        )
 
     def compute_once(self, compute: Callable[[Dataset], pd.DataFrame]) -> pd.DataFrame:
         """Return what `compute` derives from this dataset, computed once for all rules."""
@@ -122,12 +145,20 @@ class Dataset:
         """Describe rows of `published` for messages: `bow_training row 12 (DINO, Bow Pod64)`."""
         named = self.published.loc[rows, ["table_name", "row_number", "model", "platform"]]
         places = zip(*(named[column].to_list() for column in named), strict=True)
-        return [f"{table} row {number} ({model}, {platform})" for table, number, model, platform in places]
+        return [
+            f"{table} row {number} ({model}, {platform})"
+            for table, number, model, platform in places
+        ]
 
 
 def number_groups(*columns: Any) -> Any:
-    """Return one integer per row, equal if all columns are equal; null equals null. New ones are one higher each."""
-    numbers, *others = (pd.factorize(column, use_na_sentinel=False)[0].astype("int64") for column in columns)
+    """Return one integer per row, equal if all columns are equal; null equals null.
+
+    New ones are one higher each.
+    """
+    numbers, *others = (
+        pd.factorize(column, use_na_sentinel=False)[0].astype("int64") for column in columns
+    )
     for other in others:
         numbers = pd.factorize(numbers * (other.max(initial=0) + 1) + other)[0].astype("int64")
     return numbers
@@ -142,7 +173,9 @@ def find_positions(values: pd.Series, known: pd.Series) -> Any:
     """Return the position of each value among the known ones, -1 for an unknown value."""
     array = pa.array(values)
     # Equal values follow each other, such as the ids of the cells of a row.
-    runs = pc.run_end_encode(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
+    runs = pc.run_end_encode(
+        array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    )
     positions = pc.fill_null(pc.index_in(runs.values, value_set=pa.array(known)), -1)
     return np.repeat(positions.to_numpy(zero_copy_only=False), np.diff(runs.run_ends, prepend=0))
 
@@ -155,11 +188,19 @@ def map_texts(texts: pd.Series, function: Callable[[pd.Series], pd.DataFrame]) -
 
 def count_decimals(texts: pd.Series) -> pd.Series[float]:
     """Return the number of digits after the point at the end of each text."""
-    return extract_parts(texts, r"\.(?P<digits>\p{Nd}+)$")["digits"].str.len().fillna(0).astype("float64")
+    return (
+        extract_parts(texts, r"\.(?P<digits>\p{Nd}+)$")["digits"]
+        .str.len()
+        .fillna(0)
+        .astype("float64")
+    )
 
 
 def extract_parts(texts: pd.Series, pattern: str) -> pd.DataFrame:
-    """Return the named groups of a pattern as `Series.str.extract` does, in a tenth of its time. See the RE2 syntax."""
+    """Return the named groups of a pattern as `Series.str.extract` does, in a tenth of its time.
+
+    See the RE2 syntax.
+    """
     parts = pc.extract_regex(pa.array(texts, pa.string()), pattern)
     columns = {field.name: pc.struct_field(parts, field.name) for field in parts.type}
     return pa.table(columns).to_pandas(types_mapper=DTYPES.get).set_axis(texts.index)
@@ -191,7 +232,15 @@ def build_dataset(
         for name, expected in document.tables.items()
         if expected.platform is not None
     }
-    names = ("results", "cells", "platforms", "models", "configurations", "microbenchmarks", "contradicted")
+    names = (
+        "results",
+        "cells",
+        "platforms",
+        "models",
+        "configurations",
+        "microbenchmarks",
+        "contradicted",
+    )
     return Dataset(
         **{name: frames[name] for name in names},
         official=frames["mlperf_entries"],
@@ -217,14 +266,20 @@ def build_flags(
 ) -> pd.DataFrame:
     """Build one flag per row of `rows`, which holds result_id.
 
-    Severity and column are per row or the same for all. Message and suggestion are per row, or one template that
-    `fill_template` fills.
+    Severity and column are per row or the same for all. Message and suggestion are per row, or one
+    template that `fill_template` fills.
     """
     if rows.empty:
         return build_no_flags()
-    texts = [fill_template(value, rows) if isinstance(value, str) else value for value in (message, suggested)]
+    texts = [
+        fill_template(value, rows) if isinstance(value, str) else value
+        for value in (message, suggested)
+    ]
     values = (rule, severity, rows["result_id"].array, column_name, *texts)
-    columns = {name: _build_column(value, len(rows)) for name, value in zip(FLAGS.names, values, strict=True)}
+    columns = {
+        name: _build_column(value, len(rows))
+        for name, value in zip(FLAGS.names, values, strict=True)
+    }
     return build_frame_from_columns(FLAGS, columns)
 
 
@@ -239,26 +294,40 @@ def build_no_flags() -> pd.DataFrame:
 
 
 class TemplateFigure(float):
-    """A double in a template: written without an exponent, and `{name:3}` rounds it to three significant digits."""
+    """A double in a template: written without an exponent, and `{name:3}` rounds it to three
+    significant digits.
+    """
 
     def __format__(self, digits: str) -> str:
-        return format_figure(float(float.__format__(self, f".{digits}g")) if digits else float(self))
+        return format_figure(
+            float(float.__format__(self, f".{digits}g")) if digits else float(self)
+        )
 
 
 def fill_template(template: str, rows: pd.DataFrame) -> list[str]:
     """Fill `template` with the columns of each row; doubles are written as TemplateFigure says."""
     names = sorted({name for _, name, _, _ in Formatter().parse(template) if name})
     columns = (rows[name].to_list() for name in names)
-    figures = ([TemplateFigure(value) if isinstance(value, float) else value for value in column] for column in columns)
-    return [template.format(**dict(zip(names, values, strict=True))) for values in zip(*figures, strict=True)]
+    figures = (
+        [TemplateFigure(value) if isinstance(value, float) else value for value in column]
+        for column in columns
+    )
+    return [
+        template.format(**dict(zip(names, values, strict=True)))
+        for values in zip(*figures, strict=True)
+    ]
 
 
 def format_figure(value: float) -> str:
-    """Format a double with as few digits as identify it, no exponent and no thousands mark, such as `1489341`."""
+    """Format a double with as few digits as identify it, no exponent and no thousands mark, such as
+    `1489341`.
+    """
     text = f"{value:.12g}"
     return np.format_float_positional(value, trim="-") if "e" in text else text
 
 
 def round_figures(values: pd.Series) -> pd.Series:
     """Round doubles to three significant digits, for ratios and estimates."""
-    return pd.Series([float(f"{value:.3g}") for value in values], index=values.index, dtype="float64")
+    return pd.Series(
+        [float(f"{value:.3g}") for value in values], index=values.index, dtype="float64"
+    )

@@ -1,6 +1,8 @@
-"""Compare the figures of a document of microbenchmarks with the device's limits and with each other.
+"""Compare the figures of a document of microbenchmarks with the device's limits and with each
+other.
 
-Two figures agree if some values that round to what is printed do. A figure that is printed twice is two rows.
+Two figures agree if some values that round to what is printed do. A figure that is printed twice is
+two rows.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from ipu_results.check.rules.dataset import (
 )
 
 THOUSAND = 300.0
-"""A figure this many times its neighbours, or this part of them, is flagged: unit prefixes differ by 1000."""
+"""A figure this many times its neighbours, or this part of them, is flagged: unit prefixes differ
+by 1000.
+"""
 CLEAR = 0.01
 NEAR = 2.0  # a ratio within it is printed as a difference
 """A contradiction above this share is a warning, one below it is a remark."""
@@ -35,8 +39,19 @@ PARTS: Mapping[str, Sequence[str]] = {
     "per core": ("cores",),
     "per operand": ("operands_per_tile", "tiles"),
 }
-"""What a figure that is a share of a total is multiplied by, by the end of its statistic: sizes of its shape."""
-WORK = ["document_id", "device", "device_count", "operation", "shape", "precision", "metric", "conditions"]
+"""What a figure that is a share of a total is multiplied by, by the end of its statistic: sizes of
+its shape.
+"""
+WORK = [
+    "document_id",
+    "device",
+    "device_count",
+    "operation",
+    "shape",
+    "precision",
+    "metric",
+    "conditions",
+]
 SERIES = {"batches": "batch"}
 SAME_SERIES = ["document_id", "device", "device_count", "operation", "precision", "metric"]
 LAST_SIZE = r"(?:^| )(\w+)=(\d+)$"
@@ -47,38 +62,56 @@ Findings = list[tuple[str, str, str]]
 def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     """Flag an arithmetic throughput above the peak of all the row's chips at its precision.
 
-    The peak is the datasheet's where the dataset has it, else the theoretical one that the document itself prints.
+    The peak is the datasheet's where the dataset has it, else the theoretical one that the document
+    itself prints.
     """
     rows = data.compute_once(read_figures)
     rows = rows[rows["metric"] == "arithmetic throughput"]
     printed = rows[rows["statistic"] == THEORETICAL]
     bounds = printed["precision"].map(data.vocabulary.peaks)
     own = printed.groupby(["document_id", "device", bounds])["canonical_value"].max().to_dict()
-    sheets = data.platforms.groupby("chip")[sorted(set(data.vocabulary.peaks.values()))].first().to_dict()
+    sheets = (
+        data.platforms.groupby("chip")[sorted(set(data.vocabulary.peaks.values()))]
+        .first()
+        .to_dict()
+    )
     findings: Findings = []
-    rows = rows.assign(bound=rows["precision"].map(data.vocabulary.peaks), device_count=rows["device_count"].fillna(1))
+    rows = rows.assign(
+        bound=rows["precision"].map(data.vocabulary.peaks),
+        device_count=rows["device_count"].fillna(1),
+    )
     rows = rows[rows["bound"].notna() & (rows["statistic"] != THEORETICAL)]
     for row in _list_rows(rows):
         peak, source = sheets[row.bound].get(row.device, np.nan), "the peak"
         if np.isnan(peak):
-            peak, source = own.get((row.document_id, row.device, row.bound), np.nan), "the printed theoretical peak"
+            peak, source = (
+                own.get((row.document_id, row.device, row.bound), np.nan),
+                "the printed theoretical peak",
+            )
         if row.canonical_value > peak * row.device_count:
-            message = f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.device_count} × {row.device} at "
+            message = (
+                f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.device_count} ×"
+                f" {row.device} at "
+            )
             peak_of_all = format_figure(float(peak) * row.device_count)
             findings.append((row.result_id, "error", f"{message}{row.precision} is {peak_of_all}"))
     return _build("R30", findings)
 
 
 def flag_thousandfold(data: Dataset) -> pd.DataFrame:
-    """Flag a figure that is THOUSAND times its neighbours or more, or as small a part of them: a unit mistaken.
+    """Flag a figure that is THOUSAND times its neighbours or more, or as small a part of them: a
+    unit mistaken.
 
-    Neighbours are the two nearest sizes in rows that differ in the last size of their shape only. A figure that grows
-    with the size is compared after division by the size, too, and flagged if both ways agree.
+    Neighbours are the two nearest sizes in rows that differ in the last size of their shape only. A
+    figure that grows with the size is compared after division by the size, too, and flagged if both
+    ways agree.
     """
     rows = data.compute_once(read_figures)
     rows = rows.join(map_texts(rows["shape"].fillna(""), _split_last_size))
     rows = rows[rows["size"].gt(0) & (rows["canonical_value"] > 0)]
-    series = number_groups(*(rows[name] for name in WORK if name != "shape"), rows["statistic"], rows["base"])
+    series = number_groups(
+        *(rows[name] for name in WORK if name != "shape"), rows["statistic"], rows["base"]
+    )
     order = np.lexsort((rows["size"], series))
     rows, series = rows.iloc[order], series[order]
     first, last = (np.searchsorted(series, series, side) for side in ("left", "right"))
@@ -103,7 +136,9 @@ def _split_last_size(shapes: pd.Series) -> pd.DataFrame:
 
 
 def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
-    """Flag a figure that its document prints another time with another value, both for the same work."""
+    """Flag a figure that its document prints another time with another value, both for the same
+    work.
+    """
     rows = data.compute_once(read_figures)
     rows = rows.assign(group=number_groups(*(rows[name] for name in [*WORK, "statistic"])))
     groups = rows.groupby("group")
@@ -111,9 +146,15 @@ def flag_two_figures_of_one_work(data: Dataset) -> pd.DataFrame:
     findings: Findings = []
     for group in _group(rows[is_apart], "group"):
         for row in group:
-            other = next((other for other in group if row.high < other.low or other.high < row.low), None)
+            other = next(
+                (other for other in group if row.high < other.low or other.high < row.low), None
+            )
             if other is not None:
-                gap = row.canonical_value / other.canonical_value - 1 if other.canonical_value else np.inf
+                gap = (
+                    row.canonical_value / other.canonical_value - 1
+                    if other.canonical_value
+                    else np.inf
+                )
                 message = f"{row.raw} {row.unit} here, {other.raw} {other.unit} at {other.place}"
                 findings.append((row.result_id, _grade(gap), message))
     return _build("R32", findings)
@@ -128,12 +169,17 @@ def _group(rows: pd.DataFrame, name: str) -> list[list[Any]]:
 
 
 def _list_rows(rows: pd.DataFrame) -> list[Any]:
-    """Return the rows as tuples. As objects, since Arrow's texts are converted one at a time otherwise."""
+    """Return the rows as tuples.
+
+    As objects, since Arrow's texts are converted one at a time otherwise.
+    """
     return list(rows.astype(object).itertuples())
 
 
 def flag_share_against_total(data: Dataset) -> pd.DataFrame:
-    """Flag a figure per transfer, tile, core or operand that, times their number, is not the total of the same work."""
+    """Flag a figure per transfer, tile, core or operand that, times their number, is not the total
+    of the same work.
+    """
     rows = data.compute_once(read_figures)
     parts = map_texts(rows["statistic"].fillna(""), _find_parts)["parts"]
     # The table, too, since totals differ between tables.
@@ -152,18 +198,28 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
             total = next((total for total in totals if high < total.low or total.high < low), None)
             if total is not None:
                 ratio = row.canonical_value * number / total.canonical_value
-                message = f"{row.raw} {row.unit} × {number} is {_format_ratio(ratio)} {total.raw} {total.unit}"
-                findings.append((row.result_id, _grade(ratio - 1), f"{message}, which {total.place} prints"))
+                message = (
+                    f"{row.raw} {row.unit} × {number} is {_format_ratio(ratio)} {total.raw}"
+                    f" {total.unit}"
+                )
+                findings.append(
+                    (row.result_id, _grade(ratio - 1), f"{message}, which {total.place} prints")
+                )
     return _build("R33", findings)
 
 
 def _find_parts(statistics: pd.Series) -> pd.DataFrame:
-    parts = [next((parts for words, parts in PARTS.items() if text.endswith(words)), None) for text in statistics]
+    parts = [
+        next((parts for words, parts in PARTS.items() if text.endswith(words)), None)
+        for text in statistics
+    ]
     return pd.DataFrame({"parts": parts})
 
 
 def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
-    """Flag a peak over sizes that is not the largest figure that the same document prints for these sizes."""
+    """Flag a peak over sizes that is not the largest figure that the same document prints for these
+    sizes.
+    """
     rows = data.compute_once(read_figures)
     findings: Findings = []
     for words, name in SERIES.items():
@@ -172,19 +228,29 @@ def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
         is_peak = is_peak[own.index]
         ends = own["shape"].str.extract(rf"^(.*) {name}=(\d+)$")
         bases = ends[0].where(~is_peak, own["shape"])
-        own = own.assign(same=number_groups(*(own[key] for key in SAME_SERIES), bases), size=ends[1])
+        own = own.assign(
+            same=number_groups(*(own[key] for key in SAME_SERIES), bases), size=ends[1]
+        )
         peaks, series = own[is_peak], own[~is_peak & ends[1].notna()]
-        largest = series.sort_values("canonical_value", ascending=False, kind="stable").drop_duplicates("same")
+        largest = series.sort_values(
+            "canonical_value", ascending=False, kind="stable"
+        ).drop_duplicates("same")
         pairs = peaks.drop(columns="size").merge(largest, on="same", suffixes=("", "_there"))
         pairs = pairs[pairs["raw"] != pairs["raw_there"]]
         for row in _list_rows(pairs[pairs["canonical_value"] != pairs["canonical_value_there"]]):
             gap = row.canonical_value / row.canonical_value_there - 1
-            message = f"{row.raw} {row.unit}; at {name} {row.size} it is {row.raw_there} ({row.place_there})"
+            message = (
+                f"{row.raw} {row.unit}; at {name} {row.size} it is {row.raw_there}"
+                f" ({row.place_there})"
+            )
             findings.append((row.result_id, _grade(gap), message))
     return _build("R34", findings)
 
 
-FIGURE_COLUMNS = [*WORK, *"result_id place statistic canonical_value canonical_unit unit raw half low high".split()]
+FIGURE_COLUMNS = [
+    *WORK,
+    *"result_id place statistic canonical_value canonical_unit unit raw half low high".split(),
+]
 
 
 def read_figures(data: Dataset) -> pd.DataFrame:
@@ -192,7 +258,9 @@ def read_figures(data: Dataset) -> pd.DataFrame:
 
     `low` and `high` are the least and the largest figure that round to the printed one.
     """
-    cells = data.cells.loc[data.cells["column_name"] == "value", ["result_id", "raw_text", "factor"]]
+    cells = data.cells.loc[
+        data.cells["column_name"] == "value", ["result_id", "raw_text", "factor"]
+    ]
     rows = data.microbenchmarks.rename(columns={"microbenchmark_id": "result_id"})
     rows = rows.merge(cells.rename(columns={"raw_text": "raw"}), on="result_id", validate="1:1")
     half = 0.5 * 10.0 ** -count_decimals(rows["raw"]) * rows["factor"]

@@ -1,4 +1,7 @@
-"""Compare what a row implies with what the machine can do and with the official record. Unknown limits flag nothing."""
+"""Compare what a row implies with what the machine can do and with the official record.
+
+Unknown limits flag nothing.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,19 @@ from ipu_results.ground.physics import (
 
 OF_CHIPS = ("device", "board")
 OF_MACHINE = "machine"
-DIE = " GCD"  # one of the two dies of a chip; no source rates one, and it draws no more than the whole chip
-OF_ONE_CHIP = r"(?i)\bper (?:IPU|GPU|GCD)\b"  # in the conditions: the power is that of one chip, whatever their number
+# one of the two dies of a chip; no source rates one, and it draws no more than the whole chip
+DIE = " GCD"
+OF_ONE_CHIP = (  # in the conditions: the power is that of one chip, whatever their number
+    r"(?i)\bper (?:IPU|GPU|GCD)\b"
+)
 
 
 def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
     """Flag more FLOP/s than the peak of all the row's chips at its precision.
 
-    FLOP/s are throughput × multiply-accumulates of one inference × FLOP_PER_MAC, in training also × TRAINING_PASSES
-    (forward, and twice as much backward). Only networks with counted operations for the printed variant are checked.
+    FLOP/s are throughput × multiply-accumulates of one inference × FLOP_PER_MAC, in training also ×
+    TRAINING_PASSES (forward, and twice as much backward). Only networks with counted operations for
+    the printed variant are checked.
     """
     rows = compute_implied_work(data)
     rows = rows[rows["tflops"] > rows["peak"]]
@@ -38,21 +45,39 @@ def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
         at=_get_precision(rows),
     )
     template = (
-        f"{{tflops}} TFLOP/s: throughput {{throughput}} × {{gmacs}} GMAC of {{network}} × {FLOP_PER_MAC}{{passes}}; "
-        "the peak of {chip_count} × {chip} at {at} is {peak}"
+        "{tflops} TFLOP/s: throughput {throughput} × {gmacs} GMAC of {network} ×"
+        f" {FLOP_PER_MAC}{{passes}}; the peak of {{chip_count}} × {{chip}} at {{at}} is {{peak}}"
     )
     return build_flags("R21", "error", rows, "throughput", template)
 
 
 def compute_implied_work(data: Dataset) -> pd.DataFrame:
-    """Return the published rows with known work and peak: implied `tflops`, and `peak` of all chips."""
-    columns = ["result_id", "task", "platform", "variant", "chip", "chip_count", "precision", "compute_precision"]
-    rows = data.published[[*columns, "throughput"]].assign(network=data.compute_once(find_networks)["network"])
-    rows = rows[rows["throughput"].notna() & rows["network"].isin([network for network, _ in data.vocabulary.gmacs])]
+    """Return the published rows with known work and peak: implied `tflops`, and `peak` of all
+    chips.
+    """
+    columns = [
+        "result_id",
+        "task",
+        "platform",
+        "variant",
+        "chip",
+        "chip_count",
+        "precision",
+        "compute_precision",
+    ]
+    rows = data.published[[*columns, "throughput"]].assign(
+        network=data.compute_once(find_networks)["network"]
+    )
+    rows = rows[
+        rows["throughput"].notna()
+        & rows["network"].isin([network for network, _ in data.vocabulary.gmacs])
+    ]
     rows = rows.assign(variant=rows["variant"].fillna(""))
     known = [(*place, gmacs) for place, gmacs in data.vocabulary.gmacs.items()]
     work = pd.DataFrame(known, columns=["network", "variant", "gmacs"])
-    work = work.astype({"network": rows["network"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"})
+    work = work.astype(
+        {"network": rows["network"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"}
+    )
     rows = rows.merge(work, on=["network", "variant"], validate="m:1")
     rows = rows.assign(peak=_find_peaks(data, rows) * rows["chip_count"])
     passes = rows["task"].map(count_passes).astype("int64")  # of no rows, `map` makes texts
@@ -83,17 +108,24 @@ def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(power=compute_power_w(rows["throughput"], rows["efficiency"]))
     rows = rows[rows["power"] > rows["rated_power_w"]]
     rows = rows.assign(power=rows["power"].round(1))
-    template = "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated {rated_power_w} W"
+    template = (
+        "{power} W: throughput {throughput} / efficiency {efficiency}; {platform} is rated"
+        " {rated_power_w} W"
+    )
     return build_flags("R22", "warn", rows, "efficiency", template)
 
 
-LEAST_POWER = 0.1  # of the rating of one chip: a convention, since no source says what a chip draws at rest
+LEAST_POWER = (
+    0.1  # of the rating of one chip: a convention, since no source says what a chip draws at rest
+)
 
 
 def flag_power_below_rating(data: Dataset) -> pd.DataFrame:
-    """Flag less power, throughput over efficiency, than LEAST_POWER of the rating of one chip, or of the machine.
+    """Flag less power, throughput over efficiency, than LEAST_POWER of the rating of one chip, or
+    of the machine.
 
-    The least in the record is half of a rating. A unit of efficiency that is mistaken is off by 1000.
+    The least in the record is half of a rating. A unit of efficiency that is mistaken is off by
+    1000.
     """
     rows = data.published[["result_id", "chip", "throughput", "efficiency", "rated_power_w"]]
     rows = rows[rows["throughput"].notna() & rows["efficiency"].notna()]
@@ -104,8 +136,8 @@ def flag_power_below_rating(data: Dataset) -> pd.DataFrame:
     )
     rows = rows[(rows["power"] > 0) & (rows["power"] < LEAST_POWER * rows["rated"])]
     template = (
-        "{power:3} W: throughput {throughput} / efficiency {efficiency}; {chip} is rated {rated} W and does not draw "
-        "so little at work: read the unit of the efficiency again"
+        "{power:3} W: throughput {throughput} / efficiency {efficiency}; {chip} is rated {rated} W"
+        " and does not draw so little at work: read the unit of the efficiency again"
     )
     return build_flags("R42", "error", rows, "efficiency", template)
 
@@ -113,9 +145,10 @@ def flag_power_below_rating(data: Dataset) -> pd.DataFrame:
 def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     """Flag more power than the chips or the machine that `power_scope` names are rated for.
 
-    The power is the printed one, else throughput × energy per item, else throughput / efficiency. Energy of chips or
-    cards is compared with the rating of one chip × chips, or of one where the conditions say that it is of each chip. A
-    die is compared with the whole chip. A row without a scope, or without a rating, is not checked.
+    The power is the printed one, else throughput × energy per item, else throughput / efficiency.
+    Energy of chips or cards is compared with the rating of one chip × chips, or of one where the
+    conditions say that it is of each chip. A die is compared with the whole chip. A row without a
+    scope, or without a rating, is not checked.
     """
     rows = data.published[
         """
@@ -144,11 +177,17 @@ def flag_power_above_scope(data: Dataset) -> pd.DataFrame:
     for column, (power, how) in readings.items():
         above = rows.assign(power=power, rated=rated)[power > rated]
         above = above.assign(
-            power=round_figures(above["power"]), efficiency=above["efficiency"].astype("float64").map("{:.4g}".format)
+            power=round_figures(above["power"]),
+            efficiency=above["efficiency"].astype("float64").map("{:.4g}".format),
         )
-        die = np.where(above["chip"].str.endswith(DIE).fillna(False), ", whole chips of two dies each", "")
+        die = np.where(
+            above["chip"].str.endswith(DIE).fillna(False), ", whole chips of two dies each", ""
+        )
         above = above.assign(die=die)
-        template = f"{{power}} W: {how}; {{chip_count}} × {{chip}} (power of {{scope}}{{die}}) are rated {{rated}} W"
+        template = (
+            f"{{power}} W: {how}; {{chip_count}} × {{chip}} (power of {{scope}}{{die}}) are rated"
+            " {rated} W"
+        )
         flags.append(build_flags("R29", "error", above, column, template))
     return pd.concat(flags, ignore_index=True).drop_duplicates("result_id")
 
@@ -158,10 +197,11 @@ WARN_WITHIN_MINUTES = 0.1
 
 
 def flag_official_record(data: Dataset) -> pd.DataFrame:
-    """Flag a printed time that is not the official score, computed from the logs and rounded to the printed digits.
+    """Flag a printed time that is not the official score, computed from the logs and rounded to the
+    printed digits.
 
-    The row's MLPerf id names the entry. An id without an official entry is a finding of its own, and so is a machine
-    with another number of chips than the entry's.
+    The row's MLPerf id names the entry. An id without an official entry is a finding of its own,
+    and so is a machine with another number of chips than the entry's.
     """
     named = data.results["origin"].eq("published") & data.results["mlperf_id"].notna()
     rows = data.results.loc[named, ["result_id", "mlperf_id", "model", "chip_count"]]
@@ -171,27 +211,46 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     machines = rows.merge(machines, on="mlperf_id")
     machines = machines[(machines["chip_count"] != machines["accelerators"]).fillna(False)]
     scores = official[official["minutes"].notna()].drop(columns="accelerators")
-    models = data.results.loc[data.results["result_id"].isin(scores["result_id"]), ["result_id", "model"]]
+    models = data.results.loc[
+        data.results["result_id"].isin(scores["result_id"]), ["result_id", "model"]
+    ]
     scores = scores.merge(models, on="result_id").drop(columns="result_id")
-    times = (data.cells["column_name"] == "time_to_train_s") & data.cells["result_id"].isin(rows["result_id"])
-    rows = rows.merge(data.cells.loc[times, ["result_id", "raw_text", "value", "unit", "factor"]], on="result_id")
+    times = (data.cells["column_name"] == "time_to_train_s") & data.cells["result_id"].isin(
+        rows["result_id"]
+    )
+    rows = rows.merge(
+        data.cells.loc[times, ["result_id", "raw_text", "value", "unit", "factor"]], on="result_id"
+    )
     rows = rows.merge(scores, on=["mlperf_id", "model"], how="left")
     unknown, known = rows[rows["minutes"].isna()], rows[rows["minutes"].notna()]
     known = known.assign(official=known["minutes"] * SECONDS_PER_MINUTE / known["factor"])
     known = known.assign(
-        rounded=[_round_as_printed(*row) for row in zip(known["official"], known["raw_text"], strict=True)]
+        rounded=[
+            _round_as_printed(*row)
+            for row in zip(known["official"], known["raw_text"], strict=True)
+        ]
     )
     differing = known[known["rounded"] != known["value"]]
-    minutes_off = (differing["value"] - differing["official"]).abs() * differing["factor"] / SECONDS_PER_MINUTE
-    template = "prints {value} {unit}; the logs of {path} give {official}, {rounded} to the printed digits"
+    minutes_off = (
+        (differing["value"] - differing["official"]).abs()
+        * differing["factor"]
+        / SECONDS_PER_MINUTE
+    )
+    template = (
+        "prints {value} {unit}; the logs of {path} give {official}, {rounded} to the printed digits"
+    )
     suggested = [format_figure(seconds) for seconds in differing["rounded"] * differing["factor"]]
     is_near = [minutes_off <= INFO_WITHIN_MINUTES, minutes_off <= WARN_WITHIN_MINUTES]
     severity = np.select(is_near, ["info", "warn"], "error")
-    unlike = "prints a machine of {chip_count} chips; the official entry {mlperf_id} has {accelerators}"
+    unlike = (
+        "prints a machine of {chip_count} chips; the official entry {mlperf_id} has {accelerators}"
+    )
     missing = "no official entry of {model} bears the id {mlperf_id}"
     return pd.concat(
         [
-            build_flags("R12", severity, differing, "time_to_train_s", template, suggested=suggested),
+            build_flags(
+                "R12", severity, differing, "time_to_train_s", template, suggested=suggested
+            ),
             build_flags("R12", "warn", unknown, "mlperf_id", missing),
             build_flags("R12", "error", machines, "chip_count", unlike),
         ]

@@ -1,7 +1,9 @@
-"""Select the published rows that predictions are compared with: `data/rows.toml` and `data/training_rows.toml`.
+"""Select the published rows that predictions are compared with: `data/rows.toml` and
+`data/training_rows.toml`.
 
-The warehouse has the figures, the public configuration of each row, and the flags that make a row doubtful. No training
-row is in any fit. The modules here score the emulator; predictions do not need them.
+The warehouse has the figures, the public configuration of each row, and the flags that make a row
+doubtful. No training row is in any fit. The modules here score the emulator; predictions do not
+need them.
 """
 
 from __future__ import annotations
@@ -26,17 +28,22 @@ from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.ground.sql import run_query
 from ipu_results.networks import SEQUENCE
 
-# The fit, the two development sets (not fitted, but their errors were watched), and the blind set, in that order.
+# The fit, the two development sets (not fitted, but their errors were watched), and the blind set,
+# in that order.
 SETS = ("calibration", "resnext", "ten", "honest")
 DEVELOPMENT, BLIND = ("resnext", "ten"), "honest"
 KEYS = ("model", "platform", "framework", "variant")
-DOUBTFUL_BATCH = "R24"  # more or fewer batches in flight than in the other rows of the same configuration
+# more or fewer batches in flight than in the other rows of the same configuration
+DOUBTFUL_BATCH = "R24"
 EIGHT_BIT = "8-bit input"  # in `precision_flags` of a configuration
 IO_TILES = re.compile(r"\b(\d+) I/O tiles")  # in its `note`
 SQL = f"""
-    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform, r.framework,
-        r.batch_size, r.throughput, r.latency_ms, c.benchmark, c.tag, c.instances, c.replicas, c.precision_flags,
-        c.note, r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS doubtful
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform,
+    r.framework,
+        r.batch_size, r.throughput, r.latency_ms, c.benchmark, c.tag, c.instances, c.replicas,
+        c.precision_flags,
+        c.note, r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS
+        doubtful
     FROM results r LEFT JOIN configurations c USING (result_id)
     WHERE r.task = 'inference' AND r.origin = 'published' ORDER BY r.table_name, r.row_number
 """
@@ -44,11 +51,13 @@ SQL = f"""
 
 @dataclass(frozen=True, slots=True)
 class RowSelector:
-    """Rows of one document and how they are predicted. None in `variant` or `batch_sizes` matches any.
+    """Rows of one document and how they are predicted.
 
-    `time` is the figure that holds the time of a batch: batch ÷ throughput, or the latency where one is in flight.
-    `prefetch`, `threads` and `input_bits` are what the table of configurations does not hold. A row that has no public
-    configuration names a `protocol`.
+    None in `variant` or `batch_sizes` matches any.
+
+    `time` is the figure that holds the time of a batch: batch ÷ throughput, or the latency where
+    one is in flight. `prefetch`, `threads` and `input_bits` are what the table of configurations
+    does not hold. A row that has no public configuration names a `protocol`.
     """
 
     set: str
@@ -74,19 +83,26 @@ class RowSelector:
     def matches(self, record: Mapping[str, Any]) -> bool:
         expected = {"document_id": self.document} | {key: getattr(self, key) for key in KEYS}
         # A selector says "" for rows without a variant, which the warehouse stores as null.
-        if any(value is not None and (record[key] or "") != value for key, value in expected.items()):
+        if any(
+            value is not None and (record[key] or "") != value for key, value in expected.items()
+        ):
             return False
         return self.batch_sizes is None or record["batch_size"] in self.batch_sizes
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, (self.model, self.variant, self.framework, self.platform, self.document)))
+        return ", ".join(
+            filter(None, (self.model, self.variant, self.framework, self.platform, self.document))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """A published row. `seconds` is its time for one batch, `latency` the printed one, if any, in seconds.
+    """A published row.
 
-    `second_reading` is the same row with the batch that its figures suggest, where a rule doubts the printed one.
+    `seconds` is its time for one batch, `latency` the printed one, if any, in seconds.
+
+    `second_reading` is the same row with the batch that its figures suggest, where a rule doubts
+    the printed one.
     """
 
     result_id: str
@@ -111,18 +127,31 @@ class PublishedRow:
 def load_selectors() -> tuple[RowSelector, ...]:
     documents = read_toml("rows.toml")["documents"]
     entries = _read_entries("rows.toml")
-    return tuple(RowSelector(**{**entry, "document": documents[entry.get("document", "page")]}) for entry in entries)
+    return tuple(
+        RowSelector(**{**entry, "document": documents[entry.get("document", "page")]})
+        for entry in entries
+    )
 
 
 def _read_entries(file: str) -> list[dict[str, Any]]:
     entries = read_toml(file)["rows"]
-    return [{key: tuple(each) if isinstance(each, list) else each for key, each in entry.items()} for entry in entries]
+    return [
+        {key: tuple(each) if isinstance(each, list) else each for key, each in entry.items()}
+        for entry in entries
+    ]
 
 
-def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS) -> list[PublishedRow]:
-    """Read the rows of these sets. Raises WarehouseError where a selector matches other than the stated rows."""
+def load_published_rows(
+    connection: duckdb.DuckDBPyConnection, sets: Sequence[str] = SETS
+) -> list[PublishedRow]:
+    """Read the rows of these sets.
+
+    Raises WarehouseError where a selector matches other than the stated rows.
+    """
     records = run_query(connection, SQL).to_pylist()
-    selected = ((each, list(filter(each.matches, records))) for each in load_selectors() if each.set in sets)
+    selected = (
+        (each, list(filter(each.matches, records))) for each in load_selectors() if each.set in sets
+    )
     return [
         _parse_inference_row(each, record, matches)
         for each, matches in selected
@@ -130,19 +159,27 @@ def load_published_rows(connection: duckdb.DuckDBPyConnection, sets: Sequence[st
     ]
 
 
-def _check_count(matches: Sequence[Mapping[str, Any]], rows: int, noun: str, place: str) -> Sequence[Mapping[str, Any]]:
+def _check_count(
+    matches: Sequence[Mapping[str, Any]], rows: int, noun: str, place: str
+) -> Sequence[Mapping[str, Any]]:
     if len(matches) < rows:
         message = f"the warehouse holds {len(matches)} of the {rows} {noun} to validate against"
         raise TooFewRowsError(message, place=place)
     if len(matches) > rows:  # a wrong selector, which no record mends
-        raise WarehouseError(f"selects {len(matches)} {noun}, and {rows} are stated: narrow the selector", place=place)
+        raise WarehouseError(
+            f"selects {len(matches)} {noun}, and {rows} are stated: narrow the selector",
+            place=place,
+        )
     return matches
 
 
 def _parse_inference_row(
     selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]
 ) -> PublishedRow:
-    batch, figure = record["batch_size"], record["latency_ms" if selector.time == "latency" else "throughput"]
+    batch, figure = (
+        record["batch_size"],
+        record["latency_ms" if selector.time == "latency" else "throughput"],
+    )
     if not batch or not figure:
         message = f"row {record['result_id']} lacks its batch size or its {selector.time}"
         raise WarehouseError(message, place=str(selector))
@@ -160,20 +197,36 @@ def _parse_inference_row(
     if not record["doubtful"] or latency is None:
         return row
     other = _suggest_batch(row, latency, siblings)
-    return row if other is None else replace(row, second_reading=replace(row, batch_size=other, seconds=other / figure))
+    return (
+        row
+        if other is None
+        else replace(row, second_reading=replace(row, batch_size=other, seconds=other / figure))
+    )
 
 
-def _suggest_batch(row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the batch with as many in flight as the median of the rows has, a multiple of the chips, or None."""
-    complete = [each for each in siblings if each["latency_ms"] and each["throughput"] and each["batch_size"]]
-    depths = [count_batches_in_flight(each["throughput"], each["latency_ms"], each["batch_size"]) for each in complete]
+def _suggest_batch(
+    row: PublishedRow, latency: float, siblings: Sequence[Mapping[str, Any]]
+) -> int | None:
+    """Return the batch with as many in flight as the median of the rows has, a multiple of the
+    chips, or None.
+    """
+    complete = [
+        each
+        for each in siblings
+        if each["latency_ms"] and each["throughput"] and each["batch_size"]
+    ]
+    depths = [
+        count_batches_in_flight(each["throughput"], each["latency_ms"], each["batch_size"])
+        for each in complete
+    ]
     chips = count_replicas(row.protocol, load_target(row.selector.target))
     items = row.batch_size / row.seconds * latency
     return round(items / median(depths) / chips) * chips or None if depths else None
 
 
 def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> Protocol:
-    """Build the host path of a row from its public configuration, or take the protocol that the selector names.
+    """Build the host path of a row from its public configuration, or take the protocol that the
+    selector names.
 
     Raises WarehouseError for a row that has neither.
     """
@@ -181,7 +234,9 @@ def build_protocol(selector: RowSelector, configuration: Mapping[str, Any]) -> P
     if selector.protocol is not None:
         return select_protocol(selector.protocol, target)
     if configuration["benchmark"] is None:
-        raise WarehouseError(f"row {configuration['result_id']} has no public configuration", place=str(selector))
+        raise WarehouseError(
+            f"row {configuration['result_id']} has no public configuration", place=str(selector)
+        )
     bits = 8 if EIGHT_BIT in (configuration["precision_flags"] or "") else 16
     tiles = IO_TILES.search(configuration["note"] or "")
     io_tiles = int(tiles[1]) if tiles else 0
@@ -203,10 +258,17 @@ MAX_CHIPS = 64  # of one pod; more are in a set of their own
 LARGE = "train-large"
 TRAINING_SETS = ("train", "train-host-fed", "train-weak", LARGE)
 # What the configurations call recomputation; with checkpoints, `cut_after` begins a stage at each.
-RECOMPUTE: dict[str | None, Recompute | None] = {None: None, "layer": "layer", "stage": "stage", "checkpoint": "stage"}
+RECOMPUTE: dict[str | None, Recompute | None] = {
+    None: None,
+    "layer": "layer",
+    "stage": "stage",
+    "checkpoint": "stage",
+}
 TRAINING_SQL = """
-    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.sequence_length, r.platform,
-        r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas, c.gradient_accumulation, c.instances,
+    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant,
+    r.sequence_length, r.platform,
+        r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas,
+        c.gradient_accumulation, c.instances,
         c.layers_per_ipu, c.recompute, c.available_memory_proportion, c.optimizer_state_offchip
     FROM results r JOIN configurations c USING (result_id)
     WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
@@ -233,13 +295,19 @@ class TrainingRow:
     def seconds(self) -> float:
         """Return the time that the figures give the configured step."""
         setup = self.setup
-        return setup.micro_batch * setup.replicas * setup.accumulation * setup.items / self.throughput
+        return (
+            setup.micro_batch * setup.replicas * setup.accumulation * setup.items / self.throughput
+        )
 
 
 def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRow]:
     """Read all rows. Raises WarehouseError where an entry matches other than the stated rows."""
     document = read_toml("training_rows.toml")["document"]["id"]
-    records = [each for each in run_query(connection, TRAINING_SQL).to_pylist() if each["document_id"] == document]
+    records = [
+        each
+        for each in run_query(connection, TRAINING_SQL).to_pylist()
+        if each["document_id"] == document
+    ]
     rows = []
     for entry in _read_entries("training_rows.toml"):
         # What an entry does not name, any row has.
@@ -248,7 +316,8 @@ def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRo
             for record in records
             if record["model"] == entry["model"]
             and all(
-                record[name] in entry.get(f"{name}s", (record[name],)) for name in ("variant", "platform", "framework")
+                record[name] in entry.get(f"{name}s", (record[name],))
+                for name in ("variant", "platform", "framework")
             )
         ]
         place = f"{entry['model']}, {', '.join(entry.get('variants', entry['frameworks']))}"
@@ -258,11 +327,15 @@ def load_training_rows(connection: duckdb.DuckDBPyConnection) -> list[TrainingRo
 
 
 def _parse_training_row(entry: Mapping[str, Any], record: Mapping[str, Any]) -> TrainingRow:
-    missing = [key for key in ("micro_batch_size", "replicas", "gradient_accumulation") if not record[key]]
+    missing = [
+        key for key in ("micro_batch_size", "replicas", "gradient_accumulation") if not record[key]
+    ]
     if missing:
         raise WarehouseError(f"row {record['result_id']} has no {missing[0]} in its configuration")
     layers = tuple(int(count) for count in (record["layers_per_ipu"] or "").split())
-    proportions = tuple(float(share) for share in (record["available_memory_proportion"] or "").split())
+    proportions = tuple(
+        float(share) for share in (record["available_memory_proportion"] or "").split()
+    )
     setup = TrainingSetup(
         record["micro_batch_size"],
         record["replicas"],

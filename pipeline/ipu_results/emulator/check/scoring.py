@@ -42,9 +42,12 @@ TOLERANCE = 1e-6  # relative: sums differ this much between machines
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """A published row and its prediction. Errors are signed shares: of the published time per batch, or latency.
+    """A published row and its prediction.
 
-    `second` is the same row with the batch that its figures suggest, where a rule doubts the printed one.
+    Errors are signed shares: of the published time per batch, or latency.
+
+    `second` is the same row with the batch that its figures suggest, where a rule doubts the
+    printed one.
     """
 
     row: PublishedRow
@@ -62,7 +65,11 @@ class ScoredRow:
     @property
     def latency_error(self) -> float | None:
         """Return None for a row without a latency."""
-        return None if self.row.latency is None else self.prediction.timing.latency / self.row.latency - 1
+        return (
+            None
+            if self.row.latency is None
+            else self.prediction.timing.latency / self.row.latency - 1
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,11 @@ def _predict_row(
     network = load_network(row.selector.network)
     (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration, planner)
     other = row.second_reading
-    return ScoredRow(row, prediction, None if other is None else _predict_row(other, calibration, targets, planner))
+    return ScoredRow(
+        row,
+        prediction,
+        None if other is None else _predict_row(other, calibration, targets, planner),
+    )
 
 
 def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) -> Observation:
@@ -110,7 +121,9 @@ def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) ->
     program = load_program(row.selector.network, micro)
     plan = schedule(program, target, planner)
     # The numbers of the fit are left at zero here; they are its unknowns.
-    fixed = compute_timing(plan.cycles / target["clock"], program, target, row.protocol, NOTHING).period
+    fixed = compute_timing(
+        plan.cycles / target["clock"], program, target, row.protocol, NOTHING
+    ).period
     return Observation(fixed, plan.supersteps / target["clock"], micro, row.seconds)
 
 
@@ -119,12 +132,16 @@ def recalibrate(
 ) -> Calibration:
     """Fit the calibration to the six C2 rows among `rows`."""
     machine = target or load_target("c2")
-    return calibrate([observe(row, machine, planner) for row in rows if row.set == "calibration"], machine)
+    return calibrate(
+        [observe(row, machine, planner) for row in rows if row.set == "calibration"], machine
+    )
 
 
 def compute_errors(observed: Sequence[Observation], fits: Iterable[Fit]) -> list[float]:
     """Return the error of each calibration row by its fit."""
-    return [predict_seconds(row, fit) / row.seconds - 1 for row, fit in zip(observed, fits, strict=True)]
+    return [
+        predict_seconds(row, fit) / row.seconds - 1 for row, fit in zip(observed, fits, strict=True)
+    ]
 
 
 def calibrations_differ(new: Calibration, old: Calibration) -> bool:
@@ -144,7 +161,9 @@ def _is_close(new: float, old: float) -> bool:
 
 
 def load_predictions() -> Mapping[str, float]:
-    """Load the committed seconds per batch of the blind set by row, as predicted before they were scored."""
+    """Load the committed seconds per batch of the blind set by row, as predicted before they were
+    scored.
+    """
     records = csv.DictReader(io.StringIO(read_text(PREDICTIONS_FILE)))
     return {record["result_id"]: float(record["time_ms"]) / MS for record in records}
 
@@ -154,20 +173,27 @@ def list_changed_predictions(scored: Sequence[ScoredRow]) -> list[ScoredRow]:
     known = load_predictions()
     if missing := [each.row for each in scored if each.row.result_id not in known]:
         row = missing[0]
-        raise WarehouseError(f"row {row.result_id} has no committed prediction", place=str(row.selector))
+        raise WarehouseError(
+            f"row {row.result_id} has no committed prediction", place=str(row.selector)
+        )
     return [each for each in scored if not _is_close(each.seconds, known[each.row.result_id])]
 
 
 Baseline = Callable[[PublishedRow], float]  # seconds of a batch
 CycleModel = Callable[[ConvolutionShape, Target], float]
-SCALED = ("C2 line, scaled by peak", "C2 line, scaled by clock", "C2 line, start by clock, slope by peak")
+SCALED = (
+    "C2 line, scaled by peak",
+    "C2 line, scaled by clock",
+    "C2 line, start by clock, slope by peak",
+)
 UTILISATION, ROOFLINE = "constant utilisation", "roofline"
 PERFECT, GRID = "perfect-utilisation BSP", "broadcast-grid BSP"
 
 
 def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:
     """Fit each model on the C2 rows, by name."""
-    # A line knows nothing of networks and chips: MACs, clocks and peak rates carry it over to the others.
+    # A line knows nothing of networks and chips: MACs, clocks and peak rates carry it over to the
+    # others.
     line = _fit_line(rows)
     clock: _Rate = itemgetter("clock")
     scales = ((compute_peak, compute_peak), (clock, clock), (clock, compute_peak))
@@ -182,10 +208,15 @@ def fit_baselines(rows: Sequence[PublishedRow]) -> dict[str, Baseline]:
 
 
 def compute_line_errors(rows: Sequence[PublishedRow]) -> tuple[list[float], list[float]]:
-    """Return the errors of a straight line on the C2 rows: fitted to all, and with the row itself excluded."""
+    """Return the errors of a straight line on the C2 rows: fitted to all, and with the row itself
+    excluded.
+    """
     lines = [_fit_line([*rows[:at], *rows[at + 1 :]]) for at in range(len(rows))]
     sample, excluded = (
-        [(start + slope * _count_images(row)) / row.seconds - 1 for row, (start, slope) in zip(rows, each, strict=True)]
+        [
+            (start + slope * _count_images(row)) / row.seconds - 1
+            for row, (start, slope) in zip(rows, each, strict=True)
+        ]
         for each in ([_fit_line(rows)] * len(rows), lines)
     )
     return sample, excluded
@@ -194,15 +225,22 @@ def compute_line_errors(rows: Sequence[PublishedRow]) -> tuple[list[float], list
 def estimate_perfect(shape: ConvolutionShape, target: Target) -> float:
     """Return the cycles of a product that is spread evenly over all tiles at peak rate."""
     inputs = shape.batch * shape.groups * shape.ins * shape.in_rows * shape.in_columns
-    moved = (inputs + shape.macs / _count_field(shape)) * target["element.bytes"] / target["exchange.bytes"]
+    moved = (
+        (inputs + shape.macs / _count_field(shape))
+        * target["element.bytes"]
+        / target["exchange.bytes"]
+    )
     return (shape.macs / compute_mac_rate(target) + moved) / target.tiles
 
 
 def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
-    """Return the cycles on a grid of field × outs ≤ tiles with as many bytes of inputs as of weights on each tile."""
+    """Return the cycles on a grid of field × outs ≤ tiles with as many bytes of inputs as of
+    weights on each tile.
+    """
     field, outs = _count_field(shape), shape.groups * shape.outs
     kernel, tiles = shape.kernel_rows * shape.kernel_columns, target.tiles
-    # Bytes are equal where down ÷ across = field · stride² ÷ (outs · kernel); down · across = tiles.
+    # Bytes are equal where down ÷ across = field · stride² ÷ (outs · kernel); down · across =
+    # tiles.
     balanced = round(math.sqrt(tiles * field * shape.stride**2 / (outs * kernel)))
     down = max(1, min(balanced, field, tiles))
     across = min(outs, tiles // down)
@@ -211,7 +249,8 @@ def estimate_grid(shape: ConvolutionShape, target: Target) -> float:
     inputs = n * shape.stride**2 * shape.ins * math.ceil(o / shape.outs)
     weights = o * shape.ins * kernel
     return (
-        n * weights / compute_mac_rate(target) + (inputs + weights) * target["element.bytes"] / target["exchange.bytes"]
+        n * weights / compute_mac_rate(target)
+        + (inputs + weights) * target["element.bytes"] / target["exchange.bytes"]
     )
 
 
@@ -254,7 +293,11 @@ def _scale_line(
 
 def _use_peak(share: float) -> Baseline:
     def predict(row: PublishedRow) -> float:
-        return _count_macs(row) * _count_images(row) / (share * compute_peak(load_target(row.selector.target)))
+        return (
+            _count_macs(row)
+            * _count_images(row)
+            / (share * compute_peak(load_target(row.selector.target)))
+        )
 
     return predict
 
@@ -278,7 +321,9 @@ def fit_bsp(cycles: CycleModel, rows: Sequence[PublishedRow]) -> Fit:
     for row in rows:
         program, target = _load(row)
         work, steps = sum_work(program, target, cycles)
-        fixed = compute_timing(work / target["clock"], program, target, row.protocol, NOTHING).period
+        fixed = compute_timing(
+            work / target["clock"], program, target, row.protocol, NOTHING
+        ).period
         unknown.append([steps / target["clock"], _count_images(row)])
         rest.append(row.seconds - fixed)
     superstep, per_image = solve_relative(unknown, rest, [row.seconds for row in rows])

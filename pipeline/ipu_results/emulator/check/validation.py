@@ -1,4 +1,5 @@
-"""Validate the emulator: calibration, predictions, errors and baselines recomputed from the warehouse.
+"""Validate the emulator: calibration, predictions, errors and baselines recomputed from the
+warehouse.
 
 Training predictions are scored next to those of inference.
 """
@@ -9,7 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, TRAINING_SETS, PublishedRow, TrainingRow, scoring
+from ipu_results.emulator.check import (
+    BLIND,
+    DEVELOPMENT,
+    SETS,
+    TRAINING_SETS,
+    PublishedRow,
+    TrainingRow,
+    scoring,
+)
 from ipu_results.emulator.codelets import compute_peak
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.schedule import Planner
@@ -49,7 +58,9 @@ LIMITS: Mapping[str, ErrorLimits] = {
 
 
 class BaselineRatio(NamedTuple):
-    """How many times the emulator's mean error a simpler model has, on the development sets and on the blind set."""
+    """How many times the emulator's mean error a simpler model has, on the development sets and on
+    the blind set.
+    """
 
     against: str
     development: float
@@ -63,10 +74,12 @@ class BaselineRatio(NamedTuple):
 
 @dataclass(frozen=True)
 class Validation:
-    """Everything recomputed from the warehouse. Errors are signed shares of the published time, row by row.
+    """Everything recomputed from the warehouse.
 
-    `fit_errors` and `excluded_errors` are those of the calibration rows, `line_errors` the same of a straight line, and
-    `baselines` those of each simpler model on all rows.
+    Errors are signed shares of the published time, row by row.
+
+    `fit_errors` and `excluded_errors` are those of the calibration rows, `line_errors` the same of
+    a straight line, and `baselines` those of each simpler model on all rows.
     """
 
     calibration: Calibration
@@ -83,7 +96,9 @@ class Validation:
 
     @property
     def changed_predictions(self) -> list[scoring.ScoredRow]:
-        return scoring.list_changed_predictions([each for each in self.scored if each.row.set == BLIND])
+        return scoring.list_changed_predictions(
+            [each for each in self.scored if each.row.set == BLIND]
+        )
 
     def score(self, *sets: str) -> scoring.ErrorSummary:
         """Summarise the emulator's errors on these sets, or on one of the keys of LIMITS."""
@@ -111,9 +126,16 @@ class Validation:
         return min(self.score_baseline(name, *sets).mean for name in names) / self.score(*sets).mean
 
     def compute_ratios(self) -> list[BaselineRatio]:
-        """Return the two comparisons that the emulator must win on the 19 rows of the development sets."""
+        """Return the two comparisons that the emulator must win on the 19 rows of the development
+        sets.
+        """
         return [
-            BaselineRatio(name, self.compute_ratio(models, *DEVELOPMENT), self.compute_ratio(models, BLIND), target)
+            BaselineRatio(
+                name,
+                self.compute_ratio(models, *DEVELOPMENT),
+                self.compute_ratio(models, BLIND),
+                target,
+            )
             for name, models, target in (
                 ("best scaled-C2 line", scoring.SCALED, 4.0),
                 (scoring.GRID, [scoring.GRID], 1.3),
@@ -122,14 +144,17 @@ class Validation:
 
 
 def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = None) -> Validation:
-    """Predict all rows with the committed calibration, and compare with simpler models fitted on the same six rows."""
+    """Predict all rows with the committed calibration, and compare with simpler models fitted on
+    the same six rows.
+    """
     known = calibration or load_calibration()
     fitted = [row for row in rows if row.set == "calibration"]
     with open_plan_cache() as planner:
         recomputed = scoring.recalibrate(rows, planner=planner)
         observed = [scoring.observe(row, load_target("c2"), planner) for row in fitted]
         scored = scoring.predict_rows(rows, known, planner=planner)
-    # Predictions use the committed calibration, so that a changed row shows as a difference and not as another model.
+    # Predictions use the committed calibration, so that a changed row shows as a difference and not
+    # as another model.
     return Validation(
         known,
         recomputed,
@@ -137,7 +162,10 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
         scoring.compute_errors(observed, [recomputed.fit] * len(observed)),
         scoring.compute_errors(observed, recomputed.jackknife),
         scoring.compute_line_errors(fitted),
-        {name: [model(row) / row.seconds - 1 for row in rows] for name, model in scoring.fit_baselines(fitted).items()},
+        {
+            name: [model(row) / row.seconds - 1 for row in rows]
+            for name, model in scoring.fit_baselines(fitted).items()
+        },
     )
 
 
@@ -150,7 +178,12 @@ def to_json(validation: Validation) -> dict[str, Any]:
         "predictions_departed": [each.row.result_id for each in validation.changed_predictions],
         "scores": list(_scores_to_json(validation)),
         "ratios": [
-            {"against": ratio.against, "ratio": ratio.development, "honest": ratio.blind, "target": ratio.target}
+            {
+                "against": ratio.against,
+                "ratio": ratio.development,
+                "honest": ratio.blind,
+                "target": ratio.target,
+            }
             for ratio in validation.compute_ratios()
         ],
         "baselines": {
@@ -197,25 +230,46 @@ def _row_to_json(scored: scoring.ScoredRow) -> dict[str, Any]:
     }
 
 
-def _label(row: PublishedRow | TrainingRow, network: str, target: str, framework: str, protocol: str) -> dict[str, Any]:
-    labels = {"result_id": row.result_id, "set": row.set, "network": network, "target": target, "framework": framework}
-    return {**labels, "variant": row.variant or None, "protocol": protocol, "batch_size": row.batch_size}
+def _label(
+    row: PublishedRow | TrainingRow, network: str, target: str, framework: str, protocol: str
+) -> dict[str, Any]:
+    labels = {
+        "result_id": row.result_id,
+        "set": row.set,
+        "network": network,
+        "target": target,
+        "framework": framework,
+    }
+    return {
+        **labels,
+        "variant": row.variant or None,
+        "protocol": protocol,
+        "batch_size": row.batch_size,
+    }
 
 
 def _settings_to_json(protocol: Protocol, target: Target) -> dict[str, Any]:
     """Return the host path of a row, as its public configuration states it."""
     names = ("input_bits", "instances", "replicas", "io_tiles", "prefetch", "in_flight")
     usual = {"instances": int(target["host.processes"]), "replicas": target.chips}
-    return {name: getattr(protocol, name) or usual.get(name, getattr(protocol, name)) for name in names}
+    return {
+        name: getattr(protocol, name) or usual.get(name, getattr(protocol, name)) for name in names
+    }
 
 
-MEDIAN_LIMIT, MAX_LIMIT = 0.12, 0.30  # the design's aim for one machine and pods of up to 64 chips, set `train`
+MEDIAN_LIMIT, MAX_LIMIT = (
+    0.12,
+    0.30,
+)  # the design's aim for one machine and pods of up to 64 chips, set `train`
 AIMED = "train"
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingScore:
-    """A published training row and its prediction. `baselines` are the seconds of a step by simpler models."""
+    """A published training row and its prediction.
+
+    `baselines` are the seconds of a step by simpler models.
+    """
 
     row: TrainingRow
     prediction: TrainingPrediction
@@ -230,8 +284,13 @@ class TrainingScore:
         return self.baselines[name] / self.row.seconds - 1
 
 
-def score_training(rows: Sequence[TrainingRow], fitted: Sequence[PublishedRow] = ()) -> list[TrainingScore]:
-    """Predict each row. `fitted` are the C2 rows that the broadcast-grid model is fitted on; none leaves it out."""
+def score_training(
+    rows: Sequence[TrainingRow], fitted: Sequence[PublishedRow] = ()
+) -> list[TrainingScore]:
+    """Predict each row.
+
+    `fitted` are the C2 rows that the broadcast-grid model is fitted on; none leaves it out.
+    """
     grid = scoring.fit_bsp(scoring.estimate_grid, fitted) if fitted else None
     with open_plan_cache() as planner:
         return [_score(row, planner, None if grid is None else grid.superstep) for row in rows]
@@ -241,7 +300,9 @@ def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> Train
     target = load_training_target(row.target)
     prediction = predict_training(row.network, target, row.setup, planner)
     setup = row.setup
-    macs = TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
+    macs = (
+        TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
+    )
     baselines = {scoring.ROOFLINE: macs / (prediction.chips * compute_peak(target))}
     if superstep is not None:
         slower = target.with_constants({"superstep.cycles": superstep})
@@ -250,10 +311,14 @@ def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> Train
 
 
 def plan_on_grid(shape: ConvolutionShape, target: Target) -> SplitPlan:
-    """Return the broadcast-grid model's cycles as a plan: one superstep, nothing searched, no temporary memory."""
+    """Return the broadcast-grid model's cycles as a plan: one superstep, nothing searched, no
+    temporary memory.
+    """
     undivided = (1,) * len(DIMENSIONS)
     share = shape.batch * shape.groups * shape.outs * shape.rows * shape.columns / target.tiles
-    return SplitPlan("grid", undivided, scoring.estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share)
+    return SplitPlan(
+        "grid", undivided, scoring.estimate_grid(shape, target), 0.0, 0.0, 1, 0.0, share
+    )
 
 
 def check_aim(summary: scoring.ErrorSummary) -> tuple[bool, bool]:
@@ -272,7 +337,11 @@ def add_training_json(record: dict[str, Any], scores: Sequence[TrainingScore]) -
     training: dict[str, Any] = {"held_out": True, "blind": False, "sets": [], "baselines": {}}
     for name, members in iterate_sets(scores):
         summary = scoring.summarise_errors([each.error for each in members])
-        aims = {"median_target": MEDIAN_LIMIT, "max_target": MAX_LIMIT, "met": all(check_aim(summary))}
+        aims = {
+            "median_target": MEDIAN_LIMIT,
+            "max_target": MAX_LIMIT,
+            "met": all(check_aim(summary)),
+        }
         training["sets"].append({"set": name, **asdict(summary), **(aims if name == AIMED else {})})
         for model in members[0].baselines:
             errors = scoring.summarise_errors([each.get_baseline_error(model) for each in members])
@@ -293,7 +362,9 @@ def _training_row_to_json(score: TrainingScore) -> dict[str, Any]:
         "published_throughput": row.throughput,
         "emulated_throughput": prediction.throughput,
         "error": score.error,
-        **dict.fromkeys(("published_latency_ms", "emulated_latency_ms", "latency_error", "second_reading")),
+        **dict.fromkeys(
+            ("published_latency_ms", "emulated_latency_ms", "latency_error", "second_reading")
+        ),
         "settings": {
             "chips": prediction.chips,
             "stages": prediction.stages,

@@ -1,6 +1,9 @@
-"""What a backend is, and what the sessions of ONNX Runtime and OpenVINO share. One backend a file in this package.
+"""What a backend is, and what the sessions of ONNX Runtime and OpenVINO share.
 
-This file, `popart`, `inputs` and `worker` keep to Python 3.8, the newest version that PopART's wheels support.
+One backend a file in this package.
+
+This file, `popart`, `inputs` and `worker` keep to Python 3.8, the newest version that PopART's
+wheels support.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ if TYPE_CHECKING:
 NAMES = ("popart", "poptorch", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 KINDS = ("ipu", "gpu", "cpu", "emulated", "simulated")
-Kind = Literal["amortised", "isolated"]  # of a block: batches in a stream, or nothing else in flight
+Kind = Literal[
+    "amortised", "isolated"
+]  # of a block: batches in a stream, or nothing else in flight
 NAP_NS = 1_000_000  # the last part of a wait is spent without sleeping, which would overshoot
 
 FLOATS = ("float32", "float16")
@@ -31,7 +36,10 @@ INTEGERS = ("int64", "int32", "bool")  # of a text model
 
 @dataclass(frozen=True)
 class Device:
-    """One device of a backend. `name` selects it on the command line, `reason` says why it cannot be used here."""
+    """One device of a backend.
+
+    `name` selects it on the command line, `reason` says why it cannot be used here.
+    """
 
     backend: str
     name: str
@@ -46,10 +54,11 @@ class Device:
 
 @dataclass(frozen=True)
 class SessionSpec:
-    """One session to open: number `session` of `sessions`, each with `threads` threads (None: the backend's choice).
+    """One session to open: number `session` of `sessions`, each with `threads` threads (None: the
+    backend's choice).
 
-    `model` is the path of an ONNX file with one image input, or with the inputs of a text model. `precision` None is
-    the backend's default. `options` are the backend's own.
+    `model` is the path of an ONNX file with one image input, or with the inputs of a text model.
+    `precision` None is the backend's default. `options` are the backend's own.
     """
 
     device: str
@@ -64,7 +73,10 @@ class SessionSpec:
 
 @dataclass
 class SessionFacts:
-    """What an open session reports of itself. Times in seconds; `compute_precision` is read from the compiled model."""
+    """What an open session reports of itself.
+
+    Times in seconds; `compute_precision` is read from the compiled model.
+    """
 
     platform: str
     provider: str
@@ -85,15 +97,16 @@ class SessionFacts:
 class Session:
     """Base of every session.
 
-    `dtype` is that of the images that `run` accepts, C-contiguous, (micro-batch, 3, height, width), or of the float
-    inputs of a text model, which it accepts by name.
+    `dtype` is that of the images that `run` accepts, C-contiguous, (micro-batch, 3, height, width),
+    or of the float inputs of a text model, which it accepts by name.
     """
 
     facts: SessionFacts
     virtual = False
     dtype = "float32"
     batches_per_step = 1
-    """Batches that one `run` takes at once, one after the other in its array, as `prepare` set it."""
+    """Batches that one `run` takes at once, one after the other in its array, as `prepare` set it.
+    """
 
     clock: Callable[[], int] = staticmethod(time.perf_counter_ns)
     """Nanoseconds of a clock that every session of a sweep shares."""
@@ -112,7 +125,9 @@ class Session:
         raise NotImplementedError
 
     def predict_point(self) -> dict[str, Any]:
-        """Return the columns of a point that are predicted for the prepared batch; real devices predict none."""
+        """Return the columns of a point that are predicted for the prepared batch; real devices
+        predict none.
+        """
         return {}
 
     def close(self) -> None:
@@ -120,7 +135,9 @@ class Session:
 
 
 class VirtualSession(Session):
-    """A session whose time is calculated: it has a clock of its own, and `run(None)` computes no outputs."""
+    """A session whose time is calculated: it has a clock of its own, and `run(None)` computes no
+    outputs.
+    """
 
     virtual = True
     now = 0
@@ -167,14 +184,19 @@ class Backend(Protocol):
         """List its devices, with a reason for each that cannot be used here. Raises nothing."""
 
     def open(self, spec: SessionSpec) -> Session:
-        """Open a session, its model compiled. Raises BackendError for what the device does not accept."""
+        """Open a session, its model compiled.
+
+        Raises BackendError for what the device does not accept.
+        """
 
 
 _registered: dict[str, Backend] = {}
 
 
 def register_backend(name: str, module: Backend) -> None:
-    """Add a backend that the command line does not offer, such as a simulated device for tests and benchmarks."""
+    """Add a backend that the command line does not offer, such as a simulated device for tests and
+    benchmarks.
+    """
     _registered[name] = module
 
 
@@ -183,15 +205,29 @@ def load_backend(name: str) -> Backend:
     return _registered.get(name) or cast("Backend", import_module(f"{__name__}.{name}"))
 
 
-def check_inputs(feed: Mapping[str, Any], expected: InputShapes, place: str, images: bool = False) -> None:
-    """Raise BackendError where the inputs have other names, types or shapes; None matches any length."""
+def check_inputs(
+    feed: Mapping[str, Any], expected: InputShapes, place: str, images: bool = False
+) -> None:
+    """Raise BackendError where the inputs have other names, types or shapes; None matches any
+    length.
+    """
     if set(feed) != set(expected):
-        raise BackendError(f"takes the inputs {', '.join(expected)}, not {', '.join(feed)}", place=place)
+        raise BackendError(
+            f"takes the inputs {', '.join(expected)}, not {', '.join(feed)}", place=place
+        )
     for name, (dtype, shape) in expected.items():
         x = feed[name]
         lengths = zip(x.shape, shape)  # noqa: B905 (Python 3.8)
-        if x.dtype != dtype or len(x.shape) != len(shape) or any(b not in (None, a) for a, b in lengths):
-            what = f"takes {dtype} images of shape {shape}" if images else f"input {name} is {dtype} {shape}"
+        if (
+            x.dtype != dtype
+            or len(x.shape) != len(shape)
+            or any(b not in (None, a) for a, b in lengths)
+        ):
+            what = (
+                f"takes {dtype} images of shape {shape}"
+                if images
+                else f"input {name} is {dtype} {shape}"
+            )
             raise BackendError(f"{what}, not {x.dtype} {x.shape}", place=place)
 
 
@@ -203,7 +239,9 @@ def format_error(error: Exception) -> str:
 class LibrarySession(Session):
     """A model that a library runs: `infer` takes arrays by name and returns the first output."""
 
-    def __init__(self, place: str, inputs: InputShapes, infer: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(
+        self, place: str, inputs: InputShapes, infer: Callable[[dict[str, Any]], Any]
+    ) -> None:
         self._place, self._inputs = place, inputs
         self._infer: Callable[[dict[str, Any]], Any] | None = infer
         self._checked: list[tuple[Any, ...]] = []
@@ -230,7 +268,9 @@ class LibrarySession(Session):
 
 
 def find_majority(counts: Counter[str]) -> tuple[str, list[str]]:
-    """Return the precision of most convolutions or products, and a note where some have another one."""
+    """Return the precision of most convolutions or products, and a note where some have another
+    one.
+    """
     precision, count = counts.most_common(1)[0]
     mixed = f"{count} of {counts.total()} convolutions or products are {precision}"
     return precision, [mixed] if len(counts) > 1 else []

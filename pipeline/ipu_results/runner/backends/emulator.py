@@ -1,4 +1,7 @@
-"""An emulated IPU: outputs by onnxruntime in fp16, time and power by the model of the machine. Nothing is measured."""
+"""An emulated IPU: outputs by onnxruntime in fp16, time and power by the model of the machine.
+
+Nothing is measured.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,24 @@ import numpy as np
 
 from ipu_results.emulator.target import PLATFORMS, Target, load_target
 from ipu_results.errors import BackendError
-from ipu_results.runner.backends import BackendTraits, Device, SessionFacts, SessionSpec, VirtualSession
+from ipu_results.runner.backends import (
+    BackendTraits,
+    Device,
+    SessionFacts,
+    SessionSpec,
+    VirtualSession,
+)
 
 if TYPE_CHECKING:
     from ipu_results.emulator.network import Network
 
 NAME = "emulator"
 TRAITS = BackendTraits(precisions=("fp16",), virtual=True, converts=True)
-PROTOCOLS = {"c2": "paper", "m2000": "lowest-latency", "bow-2000": "lowest-latency"}  # nothing in flight but the batch
+PROTOCOLS = {
+    "c2": "paper",
+    "m2000": "lowest-latency",
+    "bow-2000": "lowest-latency",
+}  # nothing in flight but the batch
 NO_POWER = "no published row tells the power of this machine"
 
 
@@ -27,14 +40,21 @@ def probe() -> list[Device]:
 
 
 def open(spec: SessionSpec) -> EmulatedChip:
-    """Open one chip of an emulated machine. Raises BackendError for another precision or number of chips."""
+    """Open one chip of an emulated machine.
+
+    Raises BackendError for another precision or number of chips.
+    """
     if spec.device not in PLATFORMS:
-        raise BackendError(f"is not an emulated machine; known: {', '.join(PLATFORMS)}", place=spec.device)
+        raise BackendError(
+            f"is not an emulated machine; known: {', '.join(PLATFORMS)}", place=spec.device
+        )
     target = load_target(spec.device)
     if spec.precision not in (None, *TRAITS.precisions):
         raise BackendError(f"computes in fp16, not in {spec.precision}", place=spec.device)
     if spec.sessions != target.chips:
-        raise BackendError(f"has {target.chips} chips, a session each, not {spec.sessions}", place=spec.device)
+        raise BackendError(
+            f"has {target.chips} chips, a session each, not {spec.sessions}", place=spec.device
+        )
     return EmulatedChip(spec, target)
 
 
@@ -47,7 +67,10 @@ def _network(path: str) -> Network:
 
 
 class EmulatedChip(VirtualSession):
-    """One chip's share of a batch. `run(None)` advances by the predicted time; `run(images)` computes outputs."""
+    """One chip's share of a batch.
+
+    `run(None)` advances by the predicted time; `run(images)` computes outputs.
+    """
 
     def __init__(self, spec: SessionSpec, target: Target) -> None:
         from ipu_results.emulator.network import Emulator  # noqa: PLC0415
@@ -66,7 +89,10 @@ class EmulatedChip(VirtualSession):
             chip=target.chip,
             chip_count=target.chips,
             calibration_id=load_calibration().id,
-            notes=["emulated: time and power are predicted by a model of the machine, nothing is measured"],
+            notes=[
+                "emulated: time and power are predicted by a model of the machine, nothing is"
+                " measured"
+            ],
         )
 
     def prepare(self, micro_batch: int, kind: str) -> None:
@@ -87,7 +113,9 @@ class EmulatedChip(VirtualSession):
             "power_w": timing.power_w,
             "power_scope": None if timing.power_w is None else "board",
             "power_reason": NO_POWER if timing.power_w is None else "predicted, not measured",
-            "suspect": [] if timing.memory_verdict == "FITS" else [f"memory: {timing.memory_verdict}"],
+            "suspect": (
+                [] if timing.memory_verdict == "FITS" else [f"memory: {timing.memory_verdict}"]
+            ),
         }
 
     def run(self, images: Any) -> Any:

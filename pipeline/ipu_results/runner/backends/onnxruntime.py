@@ -1,4 +1,6 @@
-"""ONNX Runtime: the CPU, and whichever accelerator the installed wheel has an execution provider for."""
+"""ONNX Runtime: the CPU, and whichever accelerator the installed wheel has an execution provider
+for.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,11 @@ INSTEAD = "in place of onnxruntime and never together with it, for they share on
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {
     **{"tensor(float)": "float32", "tensor(float16)": "float16"},
-    **{"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"},  # of a text model
+    **{
+        "tensor(int64)": "int64",
+        "tensor(int32)": "int32",
+        "tensor(bool)": "bool",
+    },  # of a text model
 }
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
@@ -45,7 +51,9 @@ TF32_SINCE = 8.0  # compute capability
 
 @dataclass(frozen=True)
 class Provider:
-    """An execution provider, the wheel it comes in, how its options name the device, and whether its kernels show."""
+    """An execution provider, the wheel it comes in, how its options name the device, and whether
+    its kernels show.
+    """
 
     name: str
     kind: str
@@ -57,53 +65,82 @@ class Provider:
 
 PROVIDERS = {
     "cpu": Provider("CPUExecutionProvider", "cpu", "onnxruntime", opaque=False),
-    "cuda": Provider("CUDAExecutionProvider", "gpu", "onnxruntime-gpu", "device_id", "0", opaque=False),
+    "cuda": Provider(
+        "CUDAExecutionProvider", "gpu", "onnxruntime-gpu", "device_id", "0", opaque=False
+    ),
     "tensorrt": Provider("TensorrtExecutionProvider", "gpu", "onnxruntime-gpu", "device_id", "0"),
-    "migraphx": Provider("MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", "device_id", "0"),
-    "openvino": Provider("OpenVINOExecutionProvider", "cpu", "onnxruntime-openvino", "device_type", "CPU"),
+    "migraphx": Provider(
+        "MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", "device_id", "0"
+    ),
+    "openvino": Provider(
+        "OpenVINOExecutionProvider", "cpu", "onnxruntime-openvino", "device_type", "CPU"
+    ),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
 DEVICES = {f"{name}:{own.first}" if own.first else name: own for name, own in PROVIDERS.items()}
 
 
 def probe() -> list[Device]:
-    """List every device of the providers, with the wheel to install where the provider is not in the installed one."""
+    """List every device of the providers, with the wheel to install where the provider is not in
+    the installed one.
+    """
     try:
         import onnxruntime  # noqa: PLC0415
 
         available = onnxruntime.get_available_providers()
     except (ImportError, OSError) as error:
         reason = f"cannot be imported: {error}"
-        return [Device(NAME, name, provider.kind, provider.name, reason) for name, provider in DEVICES.items()]
-    return [device for name, provider in DEVICES.items() for device in _list_devices(name, provider, available)]
+        return [
+            Device(NAME, name, provider.kind, provider.name, reason)
+            for name, provider in DEVICES.items()
+        ]
+    return [
+        device
+        for name, provider in DEVICES.items()
+        for device in _list_devices(name, provider, available)
+    ]
 
 
 def open(spec: SessionSpec) -> OnnxRuntimeSession:
-    """Load the model on the requested provider only. Raises `BackendError` where any part of it would run elsewhere."""
+    """Load the model on the requested provider only.
+
+    Raises `BackendError` where any part of it would run elsewhere.
+    """
     import onnxruntime  # noqa: PLC0415
 
     provider, options = _select_provider(spec)
     if provider.name not in onnxruntime.get_available_providers():
-        message = f"{provider.name} is not in the installed onnxruntime: install {provider.wheel}, {INSTEAD}"
+        message = (
+            f"{provider.name} is not in the installed onnxruntime: install {provider.wheel},"
+            f" {INSTEAD}"
+        )
         raise BackendError(message, place=spec.device)
     if spec.precision not in (None, *TRAITS.precisions):
-        raise BackendError("computes fp32, fp16 and int8 models as they are, and has no bf16", place=spec.device)
+        raise BackendError(
+            "computes fp32, fp16 and int8 models as they are, and has no bf16", place=spec.device
+        )
     start = time.perf_counter()
     session = _create(spec, provider, options)
     return OnnxRuntimeSession(spec, provider, session, time.perf_counter() - start)
 
 
 class OnnxRuntimeSession(LibrarySession):
-    """A loaded model. `load_s` includes the compilation, as ONNX Runtime has one step; nothing is compiled later.
+    """A loaded model.
 
-    `compute_precision` is read in the first session only, for it costs a second one; it is "" in the others, and
-    where a provider compiles the whole graph into one kernel and does not report it.
+    `load_s` includes the compilation, as ONNX Runtime has one step; nothing is compiled later.
+
+    `compute_precision` is read in the first session only, for it costs a second one; it is "" in
+    the others, and where a provider compiles the whole graph into one kernel and does not report
+    it.
     """
 
     def __init__(self, spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> None:
         names = [value.name for value in session.get_outputs()]
         inputs = {
-            value.name: (DTYPES[value.type], tuple(axis if isinstance(axis, int) else None for axis in value.shape))
+            value.name: (
+                DTYPES[value.type],
+                tuple(axis if isinstance(axis, int) else None for axis in value.shape),
+            )
             for value in session.get_inputs()
         }
         super().__init__(spec.device, inputs, lambda feed: session.run(names, feed)[0])
@@ -127,16 +164,25 @@ def _list_devices(name: str, provider: Provider, available: list[str]) -> list[D
         reason = f"the installed onnxruntime has no {provider.name}: {wheel}"
         return [Device(NAME, name, provider.kind, provider.name, reason)]
     if provider.wheel != "onnxruntime-gpu":
-        return [Device(NAME, name, provider.kind, name_cpu() if provider.kind == "cpu" else provider.name)]
+        return [
+            Device(
+                NAME, name, provider.kind, name_cpu() if provider.kind == "cpu" else provider.name
+            )
+        ]
     family = name.partition(":")[0]
-    gpus = [Device(NAME, f"{family}:{number}", "gpu", gpu) for number, (gpu, _) in enumerate(list_gpus())]
+    gpus = [
+        Device(NAME, f"{family}:{number}", "gpu", gpu)
+        for number, (gpu, _) in enumerate(list_gpus())
+    ]
     return gpus or [Device(NAME, name, "gpu", provider.name, "nvidia-smi names no GPU here")]
 
 
 def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
     family, _, number = spec.device.partition(":")
     if family not in PROVIDERS or (number and PROVIDERS[family].key is None):
-        raise BackendError(f"is not a device of onnxruntime; known: {', '.join(DEVICES)}", place=spec.device)
+        raise BackendError(
+            f"is not a device of onnxruntime; known: {', '.join(DEVICES)}", place=spec.device
+        )
     provider = PROVIDERS[family]
     options = {} if provider.key is None else {provider.key: number or str(provider.first)}
     if family == "cuda" and spec.precision == "fp32":
@@ -144,11 +190,15 @@ def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
     if family == "openvino" and spec.threads:
         options["num_of_threads"] = str(spec.threads)
     if provider.key in spec.options:
-        raise BackendError(f"--option {provider.key} names another device than --device", place=spec.device)
+        raise BackendError(
+            f"--option {provider.key} names another device than --device", place=spec.device
+        )
     return provider, options | {key: str(value) for key, value in spec.options.items()}
 
 
-def _create(spec: SessionSpec, provider: Provider, options: Mapping[str, str], profile: Path | None = None) -> Any:
+def _create(
+    spec: SessionSpec, provider: Provider, options: Mapping[str, str], profile: Path | None = None
+) -> Any:
     """Create a session on the provider only, without the library's own fall-back to the CPU."""
     import onnxruntime  # noqa: PLC0415
 
@@ -157,7 +207,9 @@ def _create(spec: SessionSpec, provider: Provider, options: Mapping[str, str], p
         settings.enable_profiling, settings.profile_file_prefix = True, str(profile)
     providers = [(provider.name, dict(options))]
     try:
-        session = onnxruntime.InferenceSession(spec.model, settings, providers=providers, enable_fallback=0)
+        session = onnxruntime.InferenceSession(
+            spec.model, settings, providers=providers, enable_fallback=0
+        )
     except Exception as error:  # the library's own classes share no other base
         raise BackendError(format_error(error), place=spec.device) from error
     if session.get_providers()[0] != provider.name:
@@ -165,7 +217,9 @@ def _create(spec: SessionSpec, provider: Provider, options: Mapping[str, str], p
         raise BackendError(message, place=spec.device)
     kinds = [value.type for value in session.get_inputs()]
     if unknown := [kind for kind in kinds if kind not in DTYPES]:
-        raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
+        raise BackendError(
+            f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device
+        )
     return session
 
 
@@ -183,7 +237,9 @@ def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
     return settings
 
 
-def _build_facts(spec: SessionSpec, provider: Provider, session: Any, load_s: float) -> SessionFacts:
+def _build_facts(
+    spec: SessionSpec, provider: Provider, session: Any, load_s: float
+) -> SessionFacts:
     import onnxruntime  # noqa: PLC0415
 
     gpu = _find_gpu(spec.device)
@@ -196,20 +252,30 @@ def _build_facts(spec: SessionSpec, provider: Provider, session: Any, load_s: fl
         chip_count=1 if provider.kind == "gpu" else None,
         threads=spec.threads,
         load_s=load_s,
-        versions={"onnxruntime": onnxruntime.__version__, "providers": ", ".join(session.get_providers())},
+        versions={
+            "onnxruntime": onnxruntime.__version__,
+            "providers": ", ".join(session.get_providers()),
+        },
     )
 
 
 def _count_kernels(spec: SessionSpec, provider: Provider, inputs: InputShapes) -> Counter[str]:
-    """Count convolutions (matrix products, where a model has none) by the precision of their kernels' operands."""
+    """Count convolutions (matrix products, where a model has none) by the precision of their
+    kernels' operands.
+    """
     options = _select_provider(spec)[1]
     with tempfile.TemporaryDirectory() as folder:
         session = _create(spec, provider, options, Path(folder) / "profile")
         batch = min(spec.micro_batches)
-        zeros = {name: np.zeros([size or batch for size in shape], kind) for name, (kind, shape) in inputs.items()}
+        zeros = {
+            name: np.zeros([size or batch for size in shape], kind)
+            for name, (kind, shape) in inputs.items()
+        }
         session.run(None, zeros)
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
-    kernels = [event["args"] for event in events if str(event.get("name", "")).endswith("_kernel_time")]
+    kernels = [
+        event["args"] for event in events if str(event.get("name", "")).endswith("_kernel_time")
+    ]
     for operator in (r"Conv(?!ert)", r"Gemm|MatMul"):
         chosen = [kernel for kernel in kernels if re.search(operator, kernel["op_name"])]
         if chosen:
@@ -238,10 +304,18 @@ def list_gpus() -> list[tuple[str, float]]:
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     command = ["nvidia-smi", "--query-gpu=index,uuid,name,compute_cap", "--format=csv,noheader"]
     try:
-        text = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
-        rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()]
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(row[0] for row in rows)).split(",")
-        known = {key: (name, float(able)) for index, uuid, name, able in rows for key in (index, uuid)}
+        text = subprocess.run(
+            command, capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+        rows = [
+            [cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.strip()
+        ]
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(row[0] for row in rows)).split(
+            ","
+        )
+        known = {
+            key: (name, float(able)) for index, uuid, name, able in rows for key in (index, uuid)
+        }
         return [known[key.strip()] for key in visible if key.strip() in known]
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
@@ -250,7 +324,11 @@ def list_gpus() -> list[tuple[str, float]]:
 def name_cpu() -> str:
     """Return the name of the CPU as the system knows it."""
     try:
-        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+        match = re.search(
+            r"^model name\s*:\s*(.+)$",
+            Path("/proc/cpuinfo").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
     except OSError:
         match = None
     return match[1].strip() if match else platform.processor() or platform.machine()

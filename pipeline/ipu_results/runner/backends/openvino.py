@@ -35,7 +35,10 @@ def probe() -> list[Device]:
     try:
         core = _open_core()
         names = [name for name in core.available_devices if name.startswith(("CPU", "GPU"))]
-        return [Device(NAME, name, _detect_kind(name), core.get_property(name, "FULL_DEVICE_NAME")) for name in names]
+        return [
+            Device(NAME, name, _detect_kind(name), core.get_property(name, "FULL_DEVICE_NAME"))
+            for name in names
+        ]
     except BackendError as error:
         return [Device(NAME, "CPU", "cpu", "OpenVINO", error.message)]
     except Exception as error:  # a driver may raise anything; a probe must not
@@ -45,12 +48,15 @@ def probe() -> list[Device]:
 def open(spec: SessionSpec) -> OpenVinoSession:
     """Read and compile the model for the requested device.
 
-    Raises `BackendError` where another device would run it, and where bf16 was requested but another precision is used.
+    Raises `BackendError` where another device would run it, and where bf16 was requested but
+    another precision is used.
     """
     core = _open_core()
     if _strip_name(spec.device) not in map(_strip_name, core.available_devices):
         names = ", ".join(core.available_devices)
-        raise BackendError(f"is not a device of this machine: OpenVINO sees {names}", place=spec.device)
+        raise BackendError(
+            f"is not a device of this machine: OpenVINO sees {names}", place=spec.device
+        )
     try:
         start = time.perf_counter()
         model = core.read_model(spec.model)
@@ -60,7 +66,9 @@ def open(spec: SessionSpec) -> OpenVinoSession:
     except Exception as error:  # openvino raises RuntimeError and TypeError alike
         raise BackendError(format_error(error), place=spec.device) from error
     _refuse_elsewhere(spec.device, compiled.get_property("EXECUTION_DEVICES"))
-    return OpenVinoSession(spec, compiled, _build_facts(core, spec, compiled, (read - start, end - read)))
+    return OpenVinoSession(
+        spec, compiled, _build_facts(core, spec, compiled, (read - start, end - read))
+    )
 
 
 class OpenVinoSession(LibrarySession):
@@ -69,12 +77,20 @@ class OpenVinoSession(LibrarySession):
     def __init__(self, spec: SessionSpec, compiled: Any, facts: SessionFacts) -> None:
         inputs = {}
         for port in compiled.inputs:
-            shape = tuple(int(axis.get_length()) if axis.is_static else None for axis in port.get_partial_shape())
+            shape = tuple(
+                int(axis.get_length()) if axis.is_static else None
+                for axis in port.get_partial_shape()
+            )
             inputs[port.get_any_name()] = str(np.dtype(port.get_element_type().to_dtype())), shape
         if unknown := [kind for kind, _ in inputs.values() if kind not in (*FLOATS, *INTEGERS)]:
-            raise BackendError(f"the model takes {unknown[0]}, not float images or integer tokens", place=spec.device)
+            raise BackendError(
+                f"the model takes {unknown[0]}, not float images or integer tokens",
+                place=spec.device,
+            )
         request = compiled.create_infer_request()
-        super().__init__(spec.device, inputs, lambda feed: request.infer(feed, share_inputs=True)[0])
+        super().__init__(
+            spec.device, inputs, lambda feed: request.infer(feed, share_inputs=True)[0]
+        )
         self.facts = facts
 
 
@@ -91,7 +107,10 @@ def _detect_kind(device: str) -> str:
 
 
 def _strip_name(device: str) -> str:
-    """Strip what makes no difference: GPU is GPU.0. AUTO, HETERO and MULTI choose devices of their own."""
+    """Strip what makes no difference: GPU is GPU.0.
+
+    AUTO, HETERO and MULTI choose devices of their own.
+    """
     return device.strip("()").removesuffix(".0")
 
 
@@ -100,7 +119,9 @@ def _build_configuration(spec: SessionSpec) -> dict[str, Any]:
     if _detect_kind(spec.device) == "cpu" and spec.threads is not None:
         configuration["INFERENCE_NUM_THREADS"] = spec.threads
     if _detect_kind(spec.device) == "cpu" and spec.sessions > 1:
-        configuration["ENABLE_CPU_PINNING"] = False  # or every process pins its threads to the same cores
+        configuration["ENABLE_CPU_PINNING"] = (
+            False  # or every process pins its threads to the same cores
+        )
     if spec.precision in HINTS:
         configuration["INFERENCE_PRECISION_HINT"] = HINTS[spec.precision]
     return configuration | spec.options
@@ -108,10 +129,14 @@ def _build_configuration(spec: SessionSpec) -> dict[str, Any]:
 
 def _refuse_elsewhere(device: str, compiled_for: list[str]) -> None:
     if {_strip_name(name) for name in compiled_for} != {_strip_name(device)}:
-        raise BackendError(f"the model was compiled for {', '.join(compiled_for) or 'no device'}", place=device)
+        raise BackendError(
+            f"the model was compiled for {', '.join(compiled_for) or 'no device'}", place=device
+        )
 
 
-def _build_facts(core: Any, spec: SessionSpec, compiled: Any, times: tuple[float, float]) -> SessionFacts:
+def _build_facts(
+    core: Any, spec: SessionSpec, compiled: Any, times: tuple[float, float]
+) -> SessionFacts:
     import openvino  # noqa: PLC0415
 
     precision, notes = _read_precision(compiled)
@@ -124,22 +149,37 @@ def _build_facts(core: Any, spec: SessionSpec, compiled: Any, times: tuple[float
         backend_version=openvino.__version__.split("-")[0],
         compute_precision=precision,
         chip_count=1 if _detect_kind(spec.device) == "gpu" else None,
-        threads=compiled.get_property("INFERENCE_NUM_THREADS") if _detect_kind(spec.device) == "cpu" else None,
+        threads=(
+            compiled.get_property("INFERENCE_NUM_THREADS")
+            if _detect_kind(spec.device) == "cpu"
+            else None
+        ),
         load_s=times[0],
         compile_s=times[1],
         versions={"openvino": openvino.__version__},
-        notes=[*notes, f"precision hint {compiled.get_property('INFERENCE_PRECISION_HINT').get_type_name()}"],
+        notes=[
+            *notes,
+            f"precision hint {compiled.get_property('INFERENCE_PRECISION_HINT').get_type_name()}",
+        ],
     )
 
 
 def _read_precision(compiled: Any) -> tuple[str, list[str]]:
-    """Return that of most convolutions (matrix products, where there are none) as compiled; "" where it is unknown."""
+    """Return that of most convolutions (matrix products, where there are none) as compiled; ""
+    where it is unknown.
+    """
     nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ops()]
     counts = _count_precisions(nodes, CONVOLUTIONS) or _count_precisions(nodes, PRODUCTS)
-    return find_majority(counts) if counts else ("", ["the compiled model does not say in what precision it computes"])
+    return (
+        find_majority(counts)
+        if counts
+        else ("", ["the compiled model does not say in what precision it computes"])
+    )
 
 
 def _count_precisions(nodes: list[Any], kinds: tuple[str, ...]) -> Counter[str]:
-    chosen = [node for node in nodes if "layerType" in node and node["layerType"].value.lower() in kinds]
+    chosen = [
+        node for node in nodes if "layerType" in node and node["layerType"].value.lower() in kinds
+    ]
     values = [node["runtimePrecision"].value for node in chosen if "runtimePrecision" in node]
     return Counter(TYPES.get(value, value) for value in values)

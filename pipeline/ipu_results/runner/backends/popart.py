@@ -1,7 +1,10 @@
-"""PopART on an IPU, or on Poplar's model of one. It has not yet run on an IPU, only against the fake of its tests.
+"""PopART on an IPU, or on Poplar's model of one.
 
-Names, orders of arguments and errors are those of PopART's public source, SDK 1.0 to 3. It must be imported before
-onnx, so nothing here imports that; each micro-batch has a file of its own: static shape, opset 11 and IR 6 at most.
+It has not yet run on an IPU, only against the fake of its tests.
+
+Names, orders of arguments and errors are those of PopART's public source, SDK 1.0 to 3. It must be
+imported before onnx, so nothing here imports that; each micro-batch has a file of its own: static
+shape, opset 11 and IR 6 at most.
 """
 
 from __future__ import annotations
@@ -23,21 +26,41 @@ from ipu_results.runner.backends import BackendTraits, Device, Session, SessionF
 
 NAME, TITLE = "popart", "PopART"
 IPU, MODEL = "ipu", "ipu-model"
-API = ("Builder", "DataFlow", "DeviceManager", "GraphTransformer", "InferenceSession", "PyStepIO", "SessionOptions")
+API = (
+    "Builder",
+    "DataFlow",
+    "DeviceManager",
+    "GraphTransformer",
+    "InferenceSession",
+    "PyStepIO",
+    "SessionOptions",
+)
 OUT_OF_MEMORY = ("OutOfMemoryException", "PrepareDeviceException")  # since SDK 1.2, before
 DTYPES = {"fp16": "float16", "fp32": "float32"}
 TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
-MODEL_OPTIONS = {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "ipu1"}  # by default newer SDKs give it 4 tiles
+MODEL_OPTIONS = {
+    "numIPUs": 1,
+    "tilesPerIPU": 1216,
+    "ipuVersion": "ipu1",
+}  # by default newer SDKs give it 4 tiles
 BATCHES_PER_STEP = 16  # of a stream; one alone is a step of its own
-PROPORTION, PROPORTION_AT = 0.3, {5: 0.26}  # of memory for a convolution, as the paper's program had them
+PROPORTION, PROPORTION_AT = (
+    0.3,
+    {5: 0.26},
+)  # of memory for a convolution, as the paper's program had them
 WAIT_S, POLL_S = 60.0, 1.0
 SDK = re.compile(r"poplar_sdk-\w+-(\d+\.\d+\.\d+)")
 
-NOT_INSTALLED = "{} is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
+NOT_INSTALLED = (
+    "{} is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
+)
 MODEL_DESCRIPTION = "Poplar's model of an IPU, on the host: outputs, no times"
 NO_IPU = "no IPU is attached to this machine"
-MODEL_NOTE = "the IPU model computes on the host: its wall time is not a result of an IPU and must never be published"
+MODEL_NOTE = (
+    "the IPU model computes on the host: its wall time is not a result of an IPU and must never be"
+    " published"
+)
 
 
 def probe() -> list[Device]:
@@ -53,10 +76,11 @@ def probe() -> list[Device]:
 def open(spec: SessionSpec) -> PopartSession:
     """Open one IPU and compile the smallest micro-batch for it.
 
-    `spec.options`: `static_models`, the ONNX file of each micro-batch (its number as text); `wait_s`, how long to wait
-    for an IPU (60 s); `available_memory_proportion`, 0 to 1, instead of the paper's; `platform`, the machine's name;
-    `batches_per_step` of a stream (16); `engine_cache`, the folder of compiled engines, "" for none.
-    Raises BackendError: no PopART, no IPU or none free, a model that it does not accept, compile or fit in memory.
+    `spec.options`: `static_models`, the ONNX file of each micro-batch (its number as text);
+    `wait_s`, how long to wait for an IPU (60 s); `available_memory_proportion`, 0 to 1, instead of
+    the paper's; `platform`, the machine's name; `batches_per_step` of a stream (16);
+    `engine_cache`, the folder of compiled engines, "" for none. Raises BackendError: no PopART, no
+    IPU or none free, a model that it does not accept, compile or fit in memory.
     """
     check_spec(spec, TITLE)
     popart = load_library(NAME, TITLE, API)
@@ -73,14 +97,19 @@ def check_spec(spec: SessionSpec, title: str) -> None:
     if spec.device not in (IPU, MODEL):
         raise BackendError(f"is not a device of {title}: {IPU} or {MODEL}", place=spec.device)
     if spec.precision not in (None, *DTYPES):
-        raise BackendError(f"{title} computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device)
+        raise BackendError(
+            f"{title} computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device
+        )
     choose_steps(spec)
     _find_cache(spec)
 
 
 @dataclass(frozen=True)
 class PopartProgram:
-    """The program of one micro-batch and number of batches a step. Every run writes its outputs to `anchors`."""
+    """The program of one micro-batch and number of batches a step.
+
+    Every run writes its outputs to `anchors`.
+    """
 
     session: Any
     source: str
@@ -106,7 +135,9 @@ class PopartProgram:
 
 
 class PopartSession(Session):
-    """One IPU, and the programs prepared so far by micro-batch and batches a step: the IPU holds one at a time."""
+    """One IPU, and the programs prepared so far by micro-batch and batches a step: the IPU holds
+    one at a time.
+    """
 
     def __init__(self, library: Any, device: Any, spec: SessionSpec) -> None:
         self._library, self._device, self._spec = library, device, spec
@@ -120,7 +151,8 @@ class PopartSession(Session):
     def prepare(self, micro_batch: int, kind: str) -> None:
         """Compile this micro-batch, which takes minutes, or put its program back on the IPU.
 
-        In a stream a step has several batches, so that the way to the host and back is not paid by each.
+        In a stream a step has several batches, so that the way to the host and back is not paid by
+        each.
         """
         steps = choose_steps(self._spec) if kind == "amortised" else 1
         if (micro_batch, steps) not in self._programs:
@@ -136,7 +168,8 @@ class PopartSession(Session):
         self.facts.load_s, self.facts.compile_s = program.load_s, program.compile_s
 
     def run(self, images: Any) -> Any:
-        """Return the outputs of a step's batches in float32, copied: the next run overwrites PopART's own.
+        """Return the outputs of a step's batches in float32, copied: the next run overwrites
+        PopART's own.
 
         PopART checks the count of values and their type, in older releases not the order in memory.
         """
@@ -147,7 +180,9 @@ class PopartSession(Session):
         if images.shape != shape or images.dtype != self.dtype or not images.flags.c_contiguous:
             order = "contiguous" if images.flags.c_contiguous else "not contiguous"
             expected = f"{self.dtype} {shape}, contiguous"
-            raise BackendError(f"takes images as {expected}, not {images.dtype} {images.shape}, {order}")
+            raise BackendError(
+                f"takes images as {expected}, not {images.dtype} {images.shape}, {order}"
+            )
         with wrap_errors("the IPU did not run the batch"):
             outputs = program.run(images, self.batches_per_step)
         return outputs.reshape(len(images), -1).astype("float32")
@@ -170,32 +205,44 @@ class PopartSession(Session):
         with wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
             proto = self._read_model(micro_batch)
             source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
-            flow = popart.DataFlow(steps, {target: popart.AnchorReturnType("ALL")})  # before SDK 1.2 in capitals only
+            flow = popart.DataFlow(
+                steps, {target: popart.AnchorReturnType("ALL")}
+            )  # before SDK 1.2 in capitals only
             settings = popart.SessionOptions()
-            settings.convolutionOptions = {"availableMemoryProportion": str(choose_proportion(self._spec, micro_batch))}
+            settings.convolutionOptions = {
+                "availableMemoryProportion": str(choose_proportion(self._spec, micro_batch))
+            }
             if cache := choose_cache(self._spec, proto, steps):
                 settings.enableEngineCaching, settings.cachePath = True, cache
             # by position: the second one is named dataFeed before SDK 1.2, dataFlow since
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
-        out_of_memory = tuple(getattr(popart, name) for name in OUT_OF_MEMORY if hasattr(popart, name))
+        out_of_memory = tuple(
+            getattr(popart, name) for name in OUT_OF_MEMORY if hasattr(popart, name)
+        )
         with wrap_errors(f"PopART cannot compile the model for micro-batch {micro_batch}"):
             try:
                 session.prepareDevice()
             except out_of_memory as error:
-                message = f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
+                message = (
+                    f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
+                )
                 raise BackendError(message) from error
             compiled = time.perf_counter()
             dtype = session.getInfo(target).data_type_lcase()
             anchors = session.initAnchorArrays()
         if dtype != self.dtype:
-            raise BackendError(f"the compiled model returns {dtype}, so it does not compute in {self._precision}")
+            raise BackendError(
+                f"the compiled model returns {dtype}, so it does not compute in {self._precision}"
+            )
         self.facts.compute_precision = self._precision
         times = {"load_s": loaded - start, "compile_s": compiled - loaded}
         return PopartProgram(session, source, target, shape, anchors, popart.PyStepIO, **times)
 
     def _read_model(self, micro_batch: int) -> bytes:
-        """Return the model's bytes, with weights, input and output in fp16 unless fp32 is requested."""
+        """Return the model's bytes, with weights, input and output in fp16 unless fp32 is
+        requested.
+        """
         transformer = self._library.GraphTransformer(self._get_file(micro_batch))
         if self._precision == "fp16":
             transformer.convertFloatsToHalfs()
@@ -204,13 +251,19 @@ class PopartSession(Session):
     def _get_file(self, micro_batch: int) -> str:
         file = self._spec.options.get("static_models", {}).get(str(micro_batch))
         if file is None:
-            raise BackendError(f"micro-batch {micro_batch} has no model file of its own size, which an IPU needs")
+            raise BackendError(
+                f"micro-batch {micro_batch} has no model file of its own size, which an IPU needs"
+            )
         return str(file)
 
     def _identify(self) -> tuple[str, dict[str, str], str | None, int, str]:
-        """Return framework, versions (the backend's own first), chip, chips, and what is to be said of the chip."""
+        """Return framework, versions (the backend's own first), chip, chips, and what is to be said
+        of the chip.
+        """
         popart, device, tiles = self._library, self._device, _count_tiles(self._device)
-        versions = {"popart": str(popart.versionString()) if hasattr(popart, "versionString") else "unknown"}
+        versions = {
+            "popart": str(popart.versionString()) if hasattr(popart, "versionString") else "unknown"
+        }
         if self._spec.device == IPU:
             versions["ipu-driver"] = str(device.version)
         unknown = f"PopART does not tell which chip has these {tiles} tiles"
@@ -237,17 +290,24 @@ class PopartSession(Session):
 
 
 def load_library(name: str, title: str, api: tuple[str, ...]) -> Any:
-    """Import PopART, or a library that brings it. Raises BackendError with the reason where that fails."""
+    """Import PopART, or a library that brings it.
+
+    Raises BackendError with the reason where that fails.
+    """
     if name not in sys.modules:
         if find_spec(name) is None:
             raise BackendError(NOT_INSTALLED.format(title))
         if "onnx" in sys.modules:
-            raise BackendError(f"onnx was imported before {title}, which must come first in a process")
+            raise BackendError(
+                f"onnx was imported before {title}, which must come first in a process"
+            )
     with wrap_errors(f"{title} cannot be imported"):
         library = import_module(name)
     missing = [part for part in api if not hasattr(library, part)]
     if missing:
-        raise BackendError(f"the package named {name} here is not Graphcore's: it has no {', '.join(missing)}")
+        raise BackendError(
+            f"the package named {name} here is not Graphcore's: it has no {', '.join(missing)}"
+        )
     return library
 
 
@@ -262,7 +322,10 @@ def _describe_ipu(popart: Any) -> Device:
 
 
 def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
-    """Attach the model of an IPU, or a free IPU. Where all are busy, some releases return None and some raise."""
+    """Attach the model of an IPU, or a free IPU.
+
+    Where all are busy, some releases return None and some raise.
+    """
     with wrap_errors("PopART has no device"):
         manager = popart.DeviceManager()
         if spec.device == MODEL:
@@ -273,8 +336,12 @@ def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
     return wait_for_ipu(lambda: acquire(1), spec)
 
 
-def wait_for_ipu(acquire: Callable[[], Any], spec: SessionSpec, is_busy: Callable[[Exception], bool] = bool) -> Any:
-    """Return what `acquire` returns once an IPU is free: while all are in use, that is None or an error `is_busy`."""
+def wait_for_ipu(
+    acquire: Callable[[], Any], spec: SessionSpec, is_busy: Callable[[Exception], bool] = bool
+) -> Any:
+    """Return what `acquire` returns once an IPU is free: while all are in use, that is None or an
+    error `is_busy`.
+    """
     wait_s = float(spec.options.get("wait_s", WAIT_S))
     limit = time.monotonic() + wait_s
     while True:
@@ -297,21 +364,30 @@ def _find_ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...
     sources = [name for name in builder.getInputTensorIds() if not is_weight(name)]
     targets = builder.getOutputTensorIds()
     if len(sources) != 1 or len(targets) != 1:
-        raise BackendError(f"the model has {len(sources)} inputs and {len(targets)} outputs, not one of each")
+        raise BackendError(
+            f"the model has {len(sources)} inputs and {len(targets)} outputs, not one of each"
+        )
     shape = tuple(builder.getTensorShape(sources[0]))
     if shape[:1] != (micro_batch,) or min(shape) < 1:
-        raise BackendError(f"the model of micro-batch {micro_batch} has the shape {shape}: it must be static")
+        raise BackendError(
+            f"the model of micro-batch {micro_batch} has the shape {shape}: it must be static"
+        )
     return sources[0], targets[0], shape
 
 
 def choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
-    return float(spec.options.get("available_memory_proportion") or PROPORTION_AT.get(micro_batch, PROPORTION))
+    return float(
+        spec.options.get("available_memory_proportion")
+        or PROPORTION_AT.get(micro_batch, PROPORTION)
+    )
 
 
 def choose_steps(spec: SessionSpec) -> int:
     steps = spec.options.get("batches_per_step", BATCHES_PER_STEP)
     if type(steps) is not int or steps < 1:
-        raise BackendError(f"batches_per_step is a whole number from 1, not {steps!r}", place=spec.device)
+        raise BackendError(
+            f"batches_per_step is a whole number from 1, not {steps!r}", place=spec.device
+        )
     return steps
 
 
@@ -320,7 +396,9 @@ def _find_cache(spec: SessionSpec) -> str:
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     cache = spec.options.get("engine_cache", os.path.join(home, "ipu-results", "popart"))
     if not isinstance(cache, str):
-        raise BackendError(f'engine_cache is a folder, or "" for none, not {cache!r}', place=spec.device)
+        raise BackendError(
+            f'engine_cache is a folder, or "" for none, not {cache!r}', place=spec.device
+        )
     return os.path.expanduser(cache)
 
 
@@ -340,19 +418,32 @@ def _list_notes(spec: SessionSpec) -> list[str]:
     """List what a row of an IPU says of its settings."""
     cache = _find_cache(spec)
     shares = ", ".join(
-        f"{choose_proportion(spec, size):g} at micro-batch {size}" for size in sorted(spec.micro_batches)
+        f"{choose_proportion(spec, size):g} at micro-batch {size}"
+        for size in sorted(spec.micro_batches)
     )
     notes = [
-        "compute precision: the type of the compiled session's output; partial sums have the library's default type",
+        (
+            "compute precision: the type of the compiled session's output; partial sums have the"
+            " library's default type"
+        ),
         f"available memory proportion of every convolution: {shares}",
-        f"batches per step: {choose_steps(spec)} in a stream, 1 alone; no overlapped input and output",
-        f"engines are cached: compile_s is short where one was found in {cache}" if cache else "engines are not cached",
+        (
+            f"batches per step: {choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
+            " output"
+        ),
+        (
+            f"engines are cached: compile_s is short where one was found in {cache}"
+            if cache
+            else "engines are not cached"
+        ),
     ]
     return [MODEL_NOTE, *notes] if spec.device == MODEL else notes
 
 
 def _count_tiles(device: Any) -> int:
-    return int(device.tilesPerIPU if hasattr(device, "tilesPerIPU") else device.tilesPerIpu)  # the older spelling
+    return int(
+        device.tilesPerIPU if hasattr(device, "tilesPerIPU") else device.tilesPerIpu
+    )  # the older spelling
 
 
 @contextmanager

@@ -1,8 +1,12 @@
-"""PopTorch on an IPU, or on Poplar's model of one. It has not yet run on an IPU, only against the fake of its tests.
+"""PopTorch on an IPU, or on Poplar's model of one.
 
-Names, arguments and errors are those of PopTorch's public source, SDK 3. It brings PopART, so it must precede onnx.
-The network of the ONNX file is built again as a PyTorch module, one call for each operator.
+It has not yet run on an IPU, only against the fake of its tests.
+
+Names, arguments and errors are those of PopTorch's public source, SDK 3. It brings PopART, so it
+must precede onnx. The network of the ONNX file is built again as a PyTorch module, one call for
+each operator.
 """
+
 # ruff: noqa: ARG005 (all operators have the same arguments)
 
 from __future__ import annotations
@@ -36,9 +40,11 @@ def probe() -> list[Device]:
 
 
 def open(spec: SessionSpec) -> Session:
-    """Open one IPU and compile the smallest micro-batch for it, with the options that the backend popart has.
+    """Open one IPU and compile the smallest micro-batch for it, with the options that the backend
+    popart has.
 
-    Raises BackendError: no PopTorch, no IPU or none free, a model with another operator, or one that does not fit.
+    Raises BackendError: no PopTorch, no IPU or none free, a model with another operator, or one
+    that does not fit.
     """
     popart.check_spec(spec, TITLE)
     poptorch = popart.load_library(NAME, TITLE, API)
@@ -49,7 +55,10 @@ def open(spec: SessionSpec) -> Session:
 
 @dataclass(frozen=True)
 class PopTorchProgram:
-    """The executor of one micro-batch and number of batches a step. It holds the IPU while it is attached."""
+    """The executor of one micro-batch and number of batches a step.
+
+    It holds the IPU while it is attached.
+    """
 
     executor: Any
     from_numpy: Any
@@ -84,11 +93,18 @@ class PopTorchSession(popart.PopartSession):
             file = self._get_file(micro_batch)
             model, shape = build_module(torch, file)
             if shape[:1] != (micro_batch,):
-                raise BackendError(f"the model of micro-batch {micro_batch} has the shape {shape}: it must be static")
+                raise BackendError(
+                    f"the model of micro-batch {micro_batch} has the shape {shape}: it must be"
+                    " static"
+                )
             if self._precision == "fp16":
                 model.half()
-            options = poptorch.Options().deviceIterations(steps).useIpuModel(self._spec.device == MODEL)
-            options.setAvailableMemoryProportion({"IPU0": popart.choose_proportion(self._spec, micro_batch)})
+            options = (
+                poptorch.Options().deviceIterations(steps).useIpuModel(self._spec.device == MODEL)
+            )
+            options.setAvailableMemoryProportion(
+                {"IPU0": popart.choose_proportion(self._spec, micro_batch)}
+            )
             key = Path(file).read_bytes() + self._precision.encode()
             if cache := popart.choose_cache(self._spec, key, steps):
                 options.enableExecutableCaching(cache)
@@ -97,13 +113,17 @@ class PopTorchSession(popart.PopartSession):
         loaded = time.perf_counter()
         with wrap_errors(f"PopTorch cannot compile the model for micro-batch {micro_batch}"):
             popart.wait_for_ipu(
-                lambda: executor.compile(images) or executor, self._spec, lambda error: BUSY in str(error)
+                lambda: executor.compile(images) or executor,
+                self._spec,
+                lambda error: BUSY in str(error),
             )
             compiled = time.perf_counter()
             dtype = str(executor(images).dtype)
         if dtype != f"torch.{self.dtype}":
             executor.destroy()
-            raise BackendError(f"the compiled model returns {dtype}, so it does not compute in {self._precision}")
+            raise BackendError(
+                f"the compiled model returns {dtype}, so it does not compute in {self._precision}"
+            )
         self.facts.compute_precision = self._precision
         return PopTorchProgram(executor, torch.from_numpy, shape, loaded - start, compiled - loaded)
 
@@ -113,7 +133,13 @@ class PopTorchSession(popart.PopartSession):
         generation = self._library.ipuHardwareVersion() if self._spec.device == IPU else 0
         versions = {"poptorch": str(self._library.__version__), "torch": str(torch.__version__)}
         unknown = f"PopTorch does not tell which chip has the hardware version {generation}"
-        return "PyTorch", versions, CHIPS.get(generation), 1, unknown  # the framework as the vendor's tables name it
+        return (
+            "PyTorch",
+            versions,
+            CHIPS.get(generation),
+            1,
+            unknown,
+        )  # the framework as the vendor's tables name it
 
 
 def build_module(torch: Any, file: str) -> tuple[Any, tuple[int, ...]]:
@@ -126,29 +152,52 @@ def build_module(torch: Any, file: str) -> tuple[Any, tuple[int, ...]]:
 
     graph = onnx.load(file).graph
     steps = [
-        (n.op_type, list(n.input), n.output[0], {a.name: helper.get_attribute_value(a) for a in n.attribute})
+        (
+            n.op_type,
+            list(n.input),
+            n.output[0],
+            {a.name: helper.get_attribute_value(a) for a in n.attribute},
+        )
         for n in graph.node
     ]
     for kind, _, _, settings in steps:
         pads = settings.get("pads", [])
-        is_read = all(name in READ.get(kind, ()) or FIXED.get(name) == value for name, value in settings.items())
+        is_read = all(
+            name in READ.get(kind, ()) or FIXED.get(name) == value
+            for name, value in settings.items()
+        )
         is_square = pads[: len(pads) // 2] == pads[len(pads) // 2 :]
-        if kind not in OPERATORS or not (is_read and is_square) or (kind == "Gemm" and not settings.get("transB")):
-            raise BackendError(f"PopTorch runs no {kind} with these settings here: choose --backend popart")
+        if (
+            kind not in OPERATORS
+            or not (is_read and is_square)
+            or (kind == "Gemm" and not settings.get("transB"))
+        ):
+            raise BackendError(
+                f"PopTorch runs no {kind} with these settings here: choose --backend popart"
+            )
     weights = {tensor.name: numpy_helper.to_array(tensor).copy() for tensor in graph.initializer}
     [source] = [value for value in graph.input if value.name not in weights]
-    slots = {name: f"weight{number}" for number, name in enumerate(weights)}  # a parameter's name has no dots
+    slots = {
+        name: f"weight{number}" for number, name in enumerate(weights)
+    }  # a parameter's name has no dots
 
     class OnnxModule(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             for name, array in weights.items():
-                self.register_parameter(slots[name], torch.nn.Parameter(torch.from_numpy(array), requires_grad=False))
+                self.register_parameter(
+                    slots[name], torch.nn.Parameter(torch.from_numpy(array), requires_grad=False)
+                )
 
         def forward(self, images: Any) -> Any:
-            values = {source.name: images, **{name: getattr(self, slot) for name, slot in slots.items()}}
+            values = {
+                source.name: images,
+                **{name: getattr(self, slot) for name, slot in slots.items()},
+            }
             for kind, names, target, settings in steps:
-                values[target] = OPERATORS[kind](torch.nn.functional, settings, *(values[name] for name in names))
+                values[target] = OPERATORS[kind](
+                    torch.nn.functional, settings, *(values[name] for name in names)
+                )
             return values[graph.output[0].name]
 
     return OnnxModule(), tuple(axis.dim_value for axis in source.type.tensor_type.shape.dim)
@@ -173,7 +222,9 @@ FIXED = {  # settings that OPERATORS does not read, with the one value that it c
     "training_mode": 0,
 }
 OPERATORS: dict[str, Any] = {
-    "Conv": lambda f, s, x, w, b=None: f.conv2d(x, w, b, s["strides"], _pad(s), s["dilations"], s["group"]),
+    "Conv": lambda f, s, x, w, b=None: f.conv2d(
+        x, w, b, s["strides"], _pad(s), s["dilations"], s["group"]
+    ),
     "BatchNormalization": lambda f, s, x, scale, bias, mean, variance: f.batch_norm(
         x, mean, variance, scale, bias, False, 0.0, s["epsilon"]
     ),

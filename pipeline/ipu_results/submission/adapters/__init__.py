@@ -1,8 +1,9 @@
 """Read the reports and logs of other tools as lines of the CSV template.
 
-Files are read as data: no code of theirs runs, and no link is followed. What a file does not state stays blank. Each
-figure keeps the digits of the file. `docs/reference/submission-formats.md` describes what each adapter reads, and
-`schema/adapters.toml` says which key or column of a file is which column of the template.
+Files are read as data: no code of theirs runs, and no link is followed. What a file does not state
+stays blank. Each figure keeps the digits of the file. `docs/reference/submission-formats.md`
+describes what each adapter reads, and `schema/adapters.toml` says which key or column of a file is
+which column of the template.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from typing import Any, NoReturn
 
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.files import open_regular_file
-from ipu_results.ground.limits import MAX_SUBMITTED_BYTES, MAX_SUBMITTED_CELL, MAX_SUBMITTED_FIGURES, MAX_SUBMITTED_LINE
+from ipu_results.ground.limits import (
+    MAX_SUBMITTED_BYTES,
+    MAX_SUBMITTED_CELL,
+    MAX_SUBMITTED_FIGURES,
+    MAX_SUBMITTED_LINE,
+)
 from ipu_results.normalise.values import UnreadableCellError, parse_number
 from ipu_results.submission.bundle import COLUMNS
 
@@ -41,7 +47,17 @@ MODULES = {  # the module of each adapter, imported only when a file is read
 }
 NAMES = tuple(MODULES)
 # What a row should say and a submitter must add.
-FACTS = ("model", "task", "platform", "chip", "chip_count", "framework", "sdk_version", "precision", "batch_size")
+FACTS = (
+    "model",
+    "task",
+    "platform",
+    "chip",
+    "chip_count",
+    "framework",
+    "sdk_version",
+    "precision",
+    "batch_size",
+)
 MAX_EXPONENT = 25  # powers of ten that are written out; no figure of a benchmark needs more
 EXPONENT = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?[eE]([+-]?[0-9]{1,2})")
 UNSAFE = ("Cc", "Cf", "Cs")  # control characters, directions of text, halves of characters
@@ -51,31 +67,47 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class Adapter:
-    """A form of file that another tool writes. Its module lists it in ADAPTERS, and MODULES names that module."""
+    """A form of file that another tool writes.
+
+    Its module lists it in ADAPTERS, and MODULES names that module.
+    """
 
     is_readable: Callable[[SubmittedFile], bool]
-    """Whether the content of a file has this form; called for every file that no `--adapter` was named for."""
+    """Whether the content of a file has this form; called for every file that no `--adapter` was
+    named for.
+    """
     read: Callable[[ReadFile], None]
-    """Add the figures, the environment and the remarks of the file. Raises SubmissionError with the place."""
+    """Add the figures, the environment and the remarks of the file.
+
+    Raises SubmissionError with the place.
+    """
 
 
 def read_figures(path: Path, adapter: str | None = None) -> ReadFile:
     """Read the figures of one file, by the adapter that its content suits or by the one named.
 
-    Raises SubmissionError, naming the file and the place, for a file that cannot be read, that no adapter suits or
-    several do, and for one without figures.
+    Raises SubmissionError, naming the file and the place, for a file that cannot be read, that no
+    adapter suits or several do, and for one without figures.
     """
     file = read_file(path)
     if adapter is None:
         suited = [name for name in NAMES if load_adapter(name).is_readable(file)]
         if not suited:
-            own = "a table of your own has the columns model, task, platform, batch_size, metric, unit, value"
+            own = (
+                "a table of your own has the columns model, task, platform, batch_size, metric,"
+                " unit, value"
+            )
             file.fail(f"is not a file that an adapter reads; adapters: {', '.join(NAMES)}; {own}")
         if len(suited) > 1:
-            file.fail(f"can be read by several adapters, which may differ: name one of {', '.join(suited)}")
+            file.fail(
+                "can be read by several adapters, which may differ: name one of"
+                f" {', '.join(suited)}"
+            )
         [adapter] = suited
     elif adapter not in MODULES:
-        raise SubmissionError(f"unknown adapter {adapter!r}; known: {', '.join(NAMES)}", document=file.path)
+        raise SubmissionError(
+            f"unknown adapter {adapter!r}; known: {', '.join(NAMES)}", document=file.path
+        )
     result = ReadFile(file, adapter)
     load_adapter(adapter).read(result)
     return result.finish()
@@ -91,12 +123,17 @@ def describe_missing(figures: Iterable[Mapping[str, str]]) -> str | None:
     """Describe the facts that some figure lacks, None if all are stated."""
     rows = list(figures)
     missing = [name for name in FACTS if any(not row[name] for row in rows)]
-    return f"the file does not state {', '.join(missing)}: fill in what you know (--set NAME=TEXT)" if missing else None
+    return (
+        f"the file does not state {', '.join(missing)}: fill in what you know (--set NAME=TEXT)"
+        if missing
+        else None
+    )
 
 
 @dataclass
 class ReadFile:
-    """What an adapter read: lines of the template, facts of the environment, and remarks for the submitter.
+    """What an adapter read: lines of the template, facts of the environment, and remarks for the
+    submitter.
 
     The methods raise SubmissionError.
     """
@@ -112,13 +149,21 @@ class ReadFile:
         if len(self.figures) == MAX_SUBMITTED_FIGURES:
             self.file.fail(f"holds more than {MAX_SUBMITTED_FIGURES} figures", place)
         text = self.to_figure(value, place)
-        cells = {**facts, "metric": metric, "unit": unit, "value": text, "place": f"{self.file.name}, {place}"}
+        cells = {
+            **facts,
+            "metric": metric,
+            "unit": unit,
+            "value": text,
+            "place": f"{self.file.name}, {place}",
+        }
         for name, cell in cells.items():
             self._check_cell(name, cell, place)
         self.figures.append({name: cells.get(name, "") for name in COLUMNS})
 
     def to_figure(self, text: str, place: str) -> str:
-        """Return the digits of a figure; only an exponent, which the template lacks, is written out, exactly."""
+        """Return the digits of a figure; only an exponent, which the template lacks, is written
+        out, exactly.
+        """
         plain = text
         if (match := EXPONENT.fullmatch(text)) and abs(int(match[1])) <= MAX_EXPONENT:
             plain = format(Decimal(text), "f")
@@ -144,7 +189,9 @@ class ReadFile:
             self.remarks.append(text)
 
     def finish(self) -> ReadFile:
-        """Refuse a file without figures, and put a remark on the facts that it does not state before the others."""
+        """Refuse a file without figures, and put a remark on the facts that it does not state
+        before the others.
+        """
         if not self.figures:
             self.file.fail(f"holds no figure that the adapter {self.adapter} reads")
         if missing := describe_missing(self.figures):
@@ -166,7 +213,10 @@ class Number(str):
 
 @dataclass(frozen=True)
 class SubmittedFile:
-    """The content of one file. `path` is what errors name, `name` what the place of a figure names."""
+    """The content of one file.
+
+    `path` is what errors name, `name` what the place of a figure names.
+    """
 
     path: str
     name: str
@@ -175,7 +225,10 @@ class SubmittedFile:
 
     @cached_property
     def value(self) -> Any:
-        """The JSON value of the file, None if it is not meant to be JSON. Raises SubmissionError."""
+        """The JSON value of the file, None if it is not meant to be JSON.
+
+        Raises SubmissionError.
+        """
         text = self.text.strip()
         if not text.startswith(("{", "[")):
             return None
@@ -188,7 +241,8 @@ class SubmittedFile:
             return None
 
     def list_lines(self) -> Iterator[tuple[int, str]]:
-        """Yield line number and text; what a progress bar wrote over is a piece of its own with the same number.
+        """Yield line number and text; what a progress bar wrote over is a piece of its own with the
+        same number.
 
         Raises SubmissionError for a line that is too long. JSON has no lines.
         """
@@ -203,7 +257,10 @@ class SubmittedFile:
     def require_line_end(self, number: int, place: str) -> None:
         """Refuse a figure that the end of the file may have cut. Raises SubmissionError."""
         if not self.text.endswith(("\n", "\r")) and number == self.text.count("\n") + 1:
-            self.fail("the file ends in this line, so digits may be missing; if not, add a line end", place)
+            self.fail(
+                "the file ends in this line, so digits may be missing; if not, add a line end",
+                place,
+            )
 
     def check_count(self, text: str, place: str) -> str:
         """Return the text of a whole number from 1. Raises SubmissionError."""
@@ -213,46 +270,72 @@ class SubmittedFile:
 
     def fail(self, message: str, place: str | None = None) -> NoReturn:
         """Raise SubmissionError that names the file and the place."""
-        raise SubmissionError(_to_printable(message), document=self.path, place=_to_printable(place or "") or None)
+        raise SubmissionError(
+            _to_printable(message), document=self.path, place=_to_printable(place or "") or None
+        )
 
     def parse(self, text: str, place: str | None = None) -> Any:
-        """Parse JSON text strictly: no repeated keys, numbers as `Number`. Raises SubmissionError."""
+        """Parse JSON text strictly: no repeated keys, numbers as `Number`.
+
+        Raises SubmissionError.
+        """
         decoder = json.JSONDecoder(
-            parse_float=Number, parse_int=Number, parse_constant=float, object_pairs_hook=_collect_unique
-        )  # a constant is NaN or an infinity: harmless where nothing is read, refused where a figure is
+            parse_float=Number,
+            parse_int=Number,
+            parse_constant=float,
+            object_pairs_hook=_collect_unique,
+            # a constant is NaN or an infinity: harmless where nothing is read, refused where a figure
+            # is
+        )
         try:
             return decoder.decode(text)
         except RecursionError:
             self.fail("is not readable JSON: it is nested too deeply", place)
         except json.JSONDecodeError as error:
-            self.fail(f"is not JSON: {error.msg}", place or f"line {error.lineno}, column {error.colno}")
+            self.fail(
+                f"is not JSON: {error.msg}", place or f"line {error.lineno}, column {error.colno}"
+            )
         except ValueError as error:
             self.fail(str(error), place)
 
 
 def read_file(path: Path) -> SubmittedFile:
-    """Read a file. Raises SubmissionError if it is empty, too large, binary or not a regular file."""
+    """Read a file.
+
+    Raises SubmissionError if it is empty, too large, binary or not a regular file.
+    """
     place = str(path)
     try:
         with open_regular_file(path) as file:
             data = file.read(MAX_SUBMITTED_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise SubmissionError(f"cannot be read: {getattr(error, 'strerror', None) or error}", document=place) from error
+        raise SubmissionError(
+            f"cannot be read: {getattr(error, 'strerror', None) or error}", document=place
+        ) from error
     if len(data) > MAX_SUBMITTED_BYTES:
-        raise SubmissionError(f"is larger than {MAX_SUBMITTED_BYTES // MEGABYTE} MB", document=place)
+        raise SubmissionError(
+            f"is larger than {MAX_SUBMITTED_BYTES // MEGABYTE} MB", document=place
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SubmissionError("is not text in UTF-8", document=place, place=f"byte {error.start}") from error
+        raise SubmissionError(
+            "is not text in UTF-8", document=place, place=f"byte {error.start}"
+        ) from error
     if position := text.find("\0") + 1:
-        raise SubmissionError("is not text: it holds a NUL", document=place, place=f"character {position}")
+        raise SubmissionError(
+            "is not text: it holds a NUL", document=place, place=f"character {position}"
+        )
     if not text.strip():
         raise SubmissionError("is empty", document=place)
     return SubmittedFile(place, path.name, data, text)
 
 
 class Section:
-    """One JSON object of a file, whose fields are read with their types. Every method raises SubmissionError."""
+    """One JSON object of a file, whose fields are read with their types.
+
+    Every method raises SubmissionError.
+    """
 
     def __init__(self, file: SubmittedFile, value: Any, place: str = "") -> None:
         if not isinstance(value, dict):
@@ -288,7 +371,9 @@ class Section:
         return self.file.check_count(text, self.get_key(key)) if text else ""
 
     def read(self, path: str, kind: str = "text") -> str:
-        """Return a `text`, `number` or `count` at a path such as `config.backend.name`, "" where it is absent."""
+        """Return a `text`, `number` or `count` at a path such as `config.backend.name`, "" where it
+        is absent.
+        """
         *parents, key = path.split(".")
         section: Section | None = self
         for parent in parents:
@@ -305,21 +390,29 @@ class Section:
         """Return the objects of a list, or of the lists that it holds."""
         value = self.fields.get(key)
         if not isinstance(value, list):
-            self.file.fail("is not a list" if key in self.fields else "is absent", self.get_key(key))
+            self.file.fail(
+                "is not a list" if key in self.fields else "is absent", self.get_key(key)
+            )
         sections = []
         for index, item in enumerate(value):
             place = f"{self.get_key(key)}[{index}]"
             if isinstance(item, list):
-                sections += [Section(self.file, part, f"{place}[{number}]") for number, part in enumerate(item)]
+                sections += [
+                    Section(self.file, part, f"{place}[{number}]")
+                    for number, part in enumerate(item)
+                ]
             else:
                 sections.append(Section(self.file, item, place))
         return sections
 
 
 def _to_printable(text: str) -> str:
-    """Return text of a file that is safe in a message: short, with characters that a terminal acts on escaped."""
+    """Return text of a file that is safe in a message: short, with characters that a terminal acts
+    on escaped.
+    """
     return "".join(
-        character if character.isprintable() else ascii(character)[1:-1] for character in text[:MAX_SUBMITTED_CELL]
+        character if character.isprintable() else ascii(character)[1:-1]
+        for character in text[:MAX_SUBMITTED_CELL]
     )
 
 

@@ -1,4 +1,6 @@
-"""Read logs: result tables of CARAML, benchmarks of PopRT, and applications of graphcore/examples (PopTorch)."""
+"""Read logs: result tables of CARAML, benchmarks of PopRT, and applications of graphcore/examples
+(PopTorch).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ KNOWN = {*JUBE["facts"], *JUBE["figures"], *JUBE["conditions"], *JUBE["environme
 DIES = {"MI250": "MI250 GCD"}  # a device of CARAML is one of the two dies
 BATCH_TOLERANCE = Decimal("0.02")  # times are printed to two decimals
 BATCH_RATE = (
-    "the rate is the global batch over the time of an iteration, so it counts sequences, or the batch counts tokens"
+    "the rate is the global batch over the time of an iteration, so it counts sequences, or the"
+    " batch counts tokens"
 )
 
 
@@ -38,8 +41,12 @@ class _Table:
 
 
 def _read_jube(result: ReadFile) -> None:
-    """Read the figures of every row of the tables, comma-separated or drawn with bars, that `jube result` prints."""
-    result.remark("the version of CARAML's table is that of the system's software stage, not of an SDK")
+    """Read the figures of every row of the tables, comma-separated or drawn with bars, that `jube
+    result` prints.
+    """
+    result.remark(
+        "the version of CARAML's table is that of the system's software stage, not of an SDK"
+    )
     for table in _find_tables(result.file):
         if left_out := [title for name, title in table.titles.items() if name not in KNOWN]:
             result.remark(f"left out: {', '.join(left_out)}")
@@ -55,7 +62,9 @@ def _add_row(result: ReadFile, titles: dict[str, str], place: str, row: dict[str
     for name in (BATCH, "devices"):
         if row.get(name):
             result.file.check_count(row[name], f"{place}, {titles[name]}")
-    conditions = [text.format(row[name]) for name, text in JUBE["conditions"].items() if row.get(name)]
+    conditions = [
+        text.format(row[name]) for name, text in JUBE["conditions"].items() if row.get(name)
+    ]
     facts = {
         "model": "-".join(filter(None, (row.get("model", ""), row.get("modelsize", "")))),
         "dataset": row.get("dataset", ""),
@@ -77,11 +86,19 @@ def _add_row(result: ReadFile, titles: dict[str, str], place: str, row: dict[str
         if name == TOKENS and _is_batch_rate(row):
             notes.append(BATCH_RATE)
             result.remark(f"{where}: {BATCH_RATE}; the printed unit is kept")
-        result.add({**facts, "conditions": "; ".join(notes), "power_scope": scope}, metric, unit, row[name], where)
+        result.add(
+            {**facts, "conditions": "; ".join(notes), "power_scope": scope},
+            metric,
+            unit,
+            row[name],
+            where,
+        )
 
 
 def _is_batch_rate(row: dict[str, str]) -> bool:
-    """Return whether the tokens per second are those of a batch counted in tokens, by the table's own figures."""
+    """Return whether the tokens per second are those of a batch counted in tokens, by the table's
+    own figures.
+    """
     try:
         rate, time, batch = (Decimal(row.get(name) or "NaN") for name in (TOKENS, STEP, BATCH))
     except InvalidOperation:
@@ -91,7 +108,10 @@ def _is_batch_rate(row: dict[str, str]) -> bool:
 
 
 def _find_tables(file: SubmittedFile) -> Iterator[_Table]:
-    """Yield the tables, each up to the next blank line. Raises SubmissionError for a row of another width."""
+    """Yield the tables, each up to the next blank line.
+
+    Raises SubmissionError for a row of another width.
+    """
     table: _Table | None = None
     for number, line in chain(file.list_lines(), [(0, "")]):
         place, is_header = f"line {number}", _is_header(line)
@@ -109,13 +129,17 @@ def _find_tables(file: SubmittedFile) -> Iterator[_Table]:
             if len(cells) != len(table.titles):
                 file.fail(f"has {len(cells)} cells, the header {len(table.titles)}", place)
             if list(table.titles)[-1] in JUBE["figures"] and not line.rstrip().endswith(BAR):
-                file.require_line_end(number, place)  # the end of a file may cut the digits of the last column
+                file.require_line_end(
+                    number, place
+                )  # the end of a file may cut the digits of the last column
             table.rows.append((number, dict(zip(table.titles, cells, strict=True))))
 
 
 def _split(line: str) -> list[str]:
     if BAR in line:
-        return [cell.strip() for cell in line.strip().removeprefix(BAR).removesuffix(BAR).split(BAR)]
+        return [
+            cell.strip() for cell in line.strip().removeprefix(BAR).removesuffix(BAR).split(BAR)
+        ]
     try:
         return [cell.strip() for cell in next(csv.reader([line], strict=True), [])]
     except csv.Error:
@@ -134,7 +158,8 @@ TPUT = re.compile(r"Tput ?(\([^()]{0,100}\))?: (\S{1,60})")
 PIXELS = "(800 * 800 / time_per_image)"
 RECORD = "'log_type': 'BenchmarkOutput'"
 PACKED = re.compile(
-    r"(?:[A-Z]{1,10}:)?(?:Pack (?P<model>[\w -]{1,60}?),? Batch Size: (?P<batch>\S{1,60})|\[(?P<mode>[^\]]{1,100})\])"
+    r"(?:[A-Z]{1,10}:)?(?:Pack (?P<model>[\w -]{1,60}?),? Batch Size:"
+    r" (?P<batch>\S{1,60})|\[(?P<mode>[^\]]{1,100})\])"
     r" Throughput: (?P<rate>\S{1,60}) samples/s, Latency ?: (?P<latency>\S{1,60}) ms"
 )
 FIELD = re.compile(r"'([\w/]{1,60})': (\[[^\]]{0,200}\]|'[^']{0,200}'|[^,}\s]{1,60})")
@@ -142,16 +167,22 @@ FIGURE_SIGNS = ("Tput", "{'accuracy/", "] Throughput: ", " Batch Size: ")
 SIGNS = ("Run batch size", "Tput", "BenchmarkOutput", "samples/s, Latency")
 WHOLE_SET = "latency is the time of the whole set over its samples"
 THREADS = 5  # of run_benchmark in benchmarks/benchmark.py
-UNSTATED = "model, variant, packing and the chip are those of the command, which the log does not print"
+UNSTATED = (
+    "model, variant, packing and the chip are those of the command, which the log does not print"
+)
 
 
 def _is_poprt(file: SubmittedFile) -> bool:
     lines = (line.strip() for _, line in file.list_lines() if any(sign in line for sign in SIGNS))
-    return any(TPUT.fullmatch(line) or _find_record(line) or PACKED.fullmatch(line) for line in lines)
+    return any(
+        TPUT.fullmatch(line) or _find_record(line) or PACKED.fullmatch(line) for line in lines
+    )
 
 
 def _read_poprt(result: ReadFile) -> None:
-    """Read throughputs and latencies of `benchmarks/` and of the packing examples, as their scripts print them."""
+    """Read throughputs and latencies of `benchmarks/` and of the packing examples, as their scripts
+    print them.
+    """
     file, batch = result.file, ""
     result.remark(UNSTATED)
     for number, line in file.list_lines():
@@ -165,22 +196,30 @@ def _read_poprt(result: ReadFile) -> None:
             facts = {"batch_size": batch, "conditions": "asynchronous calls"}
             unit = "pixels/s" if match[1] else "items/s"
             _add_poprt(result, facts, "throughput", unit, match[2], f"{place}, Tput")
-            result.remark("left out: the average session time, which is the batch over the throughput")
+            result.remark(
+                "left out: the average session time, which is the batch over the throughput"
+            )
         elif match := PACKED.fullmatch(text):
             facts = {
                 "model": (match["model"] or "").strip(),
                 "batch_size": file.check_count(match["batch"], place) if match["batch"] else "",
                 "conditions": f"{match['mode']}; {WHOLE_SET}" if match["mode"] else WHOLE_SET,
             }
-            _add_poprt(result, facts, "throughput", "samples/s", match["rate"], f"{place}, Throughput")
-            _add_poprt(result, facts, "latency per item", "ms", match["latency"], f"{place}, Latency")
+            _add_poprt(
+                result, facts, "throughput", "samples/s", match["rate"], f"{place}, Throughput"
+            )
+            _add_poprt(
+                result, facts, "latency per item", "ms", match["latency"], f"{place}, Latency"
+            )
         elif (record := _find_record(text)) is not None:
             _add_record(result, record, place)
         elif any(sign in text for sign in FIGURE_SIGNS):
             file.fail("is not a whole line of a PopRT benchmark", place)
 
 
-def _add_poprt(result: ReadFile, facts: dict[str, str], metric: str, unit: str, value: str, place: str) -> None:
+def _add_poprt(
+    result: ReadFile, facts: dict[str, str], metric: str, unit: str, value: str, place: str
+) -> None:
     result.add({"task": "inference", "framework": "PopRT", **facts}, metric, unit, value, place)
 
 
@@ -200,7 +239,9 @@ def _add_record(result: ReadFile, record: str, place: str) -> None:
         if key not in fields:
             result.file.fail("is absent", f"{place}, {key}")
         _add_poprt(result, facts, metric, unit, fields[key], f"{place}, {key}")
-    result.remark("left out of records: accuracy (differences from ONNX Runtime) and the time to compile")
+    result.remark(
+        "left out of records: accuracy (differences from ONNX Runtime) and the time to compile"
+    )
     for key in ("size", "onnx_file"):
         if text := _read_text(fields.get(key, "")):
             result.remark(f"{place}: {key} {text}; state the model and its variant")
@@ -219,12 +260,18 @@ def _read_text(printed: str) -> str:
     return "" if text == "None" else text
 
 
-RATE = re.compile(r"(?:\b([A-Za-z]{1,30}) )?throughput: ?(\S{1,60}) (samples|imgs|img|sequences)/sec\b", re.I)
+RATE = re.compile(
+    r"(?:\b([A-Za-z]{1,30}) )?throughput: ?(\S{1,60}) (samples|imgs|img|sequences)/sec\b", re.I
+)
 AVERAGES = ("average", "inference")  # words before `throughput` of a mean over an epoch or a run
 MEAN = "(mean)"
-LATENCY = re.compile(r"latency avg: (\S{1,60}) ms(?: \(mean\) \(min: (\S{1,60}), max: (\S{1,60})\))?", re.I)
+LATENCY = re.compile(
+    r"latency avg: (\S{1,60}) ms(?: \(mean\) \(min: (\S{1,60}), max: (\S{1,60})\))?", re.I
+)
 EXTREME = re.compile(r"Average (Min|Max) Latency per Batch: (\S{1,60}) ms")
-SETTING = re.compile(r"(?:^|[\s:\]])(micro_batch_size|global_batch_size|num_ipus|data_mode|data_type): ?(\S{1,60})$")
+SETTING = re.compile(
+    r"(?:^|[\s:\]])(micro_batch_size|global_batch_size|num_ipus|data_mode|data_type): ?(\S{1,60})$"
+)
 RESULTS = re.compile(r"(?:^|[\s:\]])([^\s:\]]{1,100}) results:$")
 TRAINING_SUMMARY = "Training Metrics"
 SYNTHETIC = "Using synthetic data, ignore these latency values"
@@ -237,7 +284,10 @@ STEP_LATENCY = "latency is the time of one step with all replicas and device ite
 
 @dataclass
 class _Summary:
-    """What a run printed at its end, or a step, with the settings known then. Figures: metric, unit, text, place."""
+    """What a run printed at its end, or a step, with the settings known then.
+
+    Figures: metric, unit, text, place.
+    """
 
     task: str
     settings: dict[str, str]
@@ -246,9 +296,19 @@ class _Summary:
 
     def add_to(self, result: ReadFile, framework: str) -> None:
         known = self.settings
-        notes = [*self.notes, *(f"{name} {known[name]}" for name in ("data_mode", "data_type") if name in known)]
-        columns = {name: known[name] for name in ("model", *POPTORCH["columns"].values()) if name in known}
-        facts = {"task": self.task, "framework": framework, **columns, "conditions": "; ".join(notes)}
+        notes = [
+            *self.notes,
+            *(f"{name} {known[name]}" for name in ("data_mode", "data_type") if name in known),
+        ]
+        columns = {
+            name: known[name] for name in ("model", *POPTORCH["columns"].values()) if name in known
+        }
+        facts = {
+            "task": self.task,
+            "framework": framework,
+            **columns,
+            "conditions": "; ".join(notes),
+        }
         for figure in self.figures:
             result.add(facts, *figure)
 
@@ -260,7 +320,9 @@ class _Log:
     result: ReadFile
     settings: dict[str, str] = field(default_factory=dict)
     summaries: list[_Summary] = field(default_factory=list)
-    steps: dict[str, tuple[int, _Summary]] = field(default_factory=dict)  # by task: number of steps, the last
+    steps: dict[str, tuple[int, _Summary]] = field(
+        default_factory=dict
+    )  # by task: number of steps, the last
     in_training_summary: bool = False
     unread: list[int] = field(default_factory=list)
     loss_line: int = -LOSS_REACH - 1
@@ -283,7 +345,9 @@ class _Log:
             self._read_latencies(line, f"line {number}, ")
         elif SYNTHETIC in line and self.summaries:
             last = self.summaries[-1]
-            last.figures = [figure for figure in last.figures if not figure[0].startswith("latency")]
+            last.figures = [
+                figure for figure in last.figures if not figure[0].startswith("latency")
+            ]
             self.result.remark(f"line {number}: left out latencies, which the log says to ignore")
         elif "throughput:" in line.lower():
             self.unread.append(number)
@@ -292,19 +356,30 @@ class _Log:
 
     def _read_rate(self, number: int, line: str, match: re.Match[str]) -> None:
         word, is_inference = match[1] or "", (match[1] or "").lower() == "inference"
-        if word and word.lower() not in AVERAGES and not word.isupper():  # upper case is a level of logging
+        if (
+            word and word.lower() not in AVERAGES and not word.isupper()
+        ):  # upper case is a level of logging
             self.result.remark(f"left out: {word} throughput")
             return
         task = "inference" if MEAN in line or IS_LATENCY.search(line) or is_inference else ""
         if self.in_training_summary or LOSS.search(line) or number - self.loss_line <= LOSS_REACH:
             task = "training"
-        figure = ("throughput", POPTORCH["units"][match[3].lower()], match[2], f"line {number}, throughput")
+        figure = (
+            "throughput",
+            POPTORCH["units"][match[3].lower()],
+            match[2],
+            f"line {number}, throughput",
+        )
         if MEAN in line or is_inference or self.in_training_summary:
-            self.summaries.append(_Summary(task, self.settings, ["throughput is the mean over the run"], [figure]))
+            self.summaries.append(
+                _Summary(task, self.settings, ["throughput is the mean over the run"], [figure])
+            )
             return
         steps, last = self.steps.get(task, (0, None))
         if last is not None and last.figures[0][1] != figure[1]:
-            self.result.file.fail(f"the unit changes from {last.figures[0][1]} to {figure[1]}", f"line {number}")
+            self.result.file.fail(
+                f"the unit changes from {last.figures[0][1]} to {figure[1]}", f"line {number}"
+            )
         step = _Summary(task, self.settings, [], [figure])
         if latency := LATENCY.search(line):
             step.notes.append(STEP_LATENCY)
@@ -318,7 +393,9 @@ class _Log:
         if BATCH_LATENCY not in summary.notes:
             summary.notes.append(BATCH_LATENCY)
         if match := EXTREME.search(line):
-            summary.figures.append((f"latency {match[1].lower()}", "ms", match[2], f"{place}{match[1]}"))
+            summary.figures.append(
+                (f"latency {match[1].lower()}", "ms", match[2], f"{place}{match[1]}")
+            )
         elif match := LATENCY.search(line):
             summary.figures.append(("latency of a batch", "ms", match[1], f"{place}latency avg"))
             for name, text in (("min", match[2]), ("max", match[3])):
@@ -332,7 +409,10 @@ def _read_poptorch(result: ReadFile) -> None:
     for number, line in result.file.list_lines():
         log.read_line(number, line.strip())
     if log.unread:
-        result.remark(f"left out: {len(log.unread)} throughput(s) of another form, the first in line {log.unread[0]}")
+        result.remark(
+            f"left out: {len(log.unread)} throughput(s) of another form, the first in line"
+            f" {log.unread[0]}"
+        )
     framework = "PyTorch" if "poptorch" in result.file.text.lower() else ""
     for summary in log.summaries:
         summary.add_to(result, framework)
@@ -346,9 +426,12 @@ def _read_poptorch(result: ReadFile) -> None:
 
 
 ADAPTERS = {
-    "jube-caraml": Adapter(lambda file: any(_is_header(line) for _, line in file.list_lines()), _read_jube),
+    "jube-caraml": Adapter(
+        lambda file: any(_is_header(line) for _, line in file.list_lines()), _read_jube
+    ),
     "poprt": Adapter(_is_poprt, _read_poprt),
     "poptorch": Adapter(
-        lambda file: any(RATE.search(line) for _, line in file.list_lines() if "hroughput" in line), _read_poptorch
+        lambda file: any(RATE.search(line) for _, line in file.list_lines() if "hroughput" in line),
+        _read_poptorch,
     ),
 }

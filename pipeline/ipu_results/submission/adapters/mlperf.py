@@ -1,4 +1,6 @@
-"""Read logs of MLPerf: the summary or the detail log of a LoadGen run, and the log of one training run."""
+"""Read logs of MLPerf: the summary or the detail log of a LoadGen run, and the log of one training
+run.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,16 @@ from ipu_results.submission.adapters import Adapter, Number, ReadFile, Section, 
 FORMS = load_schema_file("adapters.toml")
 LOADGEN, TRAINING = FORMS["mlperf-loadgen"], FORMS["mlperf-training-log"]["environment"]
 MARK = BYTES_MARK.decode()
-UNVERIFIED = "not an official result: write `Result not verified by MLCommons Association.` where you show it"
+UNVERIFIED = (
+    "not an official result: write `Result not verified by MLCommons Association.` where you"
+    " show it"
+)
 
-TITLE, PARAMETERS, PER_SAMPLE = "MLPerf Results Summary", "Test Parameters Used", "Per-sample latency:"
+TITLE, PARAMETERS, PER_SAMPLE = (
+    "MLPerf Results Summary",
+    "Test Parameters Used",
+    "Per-sample latency:",
+)
 DETAIL_MARK = ":::MLLOG "
 DETAIL_SIGNS = ('"loadgen_version"', '"result_validity"', '"effective_scenario"')
 MODES, VALID = ("performance", "submission"), "VALID"
@@ -30,7 +39,10 @@ SINGLE, MULTI, OFFLINE = "singlestream", "multistream", "offline"
 
 @dataclass
 class _Run:
-    """Texts and places by key, of a summary or a detail log. `source` is the position of its keys in LOADGEN."""
+    """Texts and places by key, of a summary or a detail log.
+
+    `source` is the position of its keys in LOADGEN.
+    """
 
     result: ReadFile
     source: int
@@ -39,7 +51,11 @@ class _Run:
     @property
     def keys(self) -> set[str]:
         """The keys that are read."""
-        known = [*LOADGEN["settings"].values(), *LOADGEN["environment"].values(), *LOADGEN["statistics"].values()]
+        known = [
+            *LOADGEN["settings"].values(),
+            *LOADGEN["environment"].values(),
+            *LOADGEN["statistics"].values(),
+        ]
         known += [keys for _, *keys in LOADGEN["rates"].values()]
         return {key for keys in known for key in (keys[:1] if self.source == 0 else keys[1:])}
 
@@ -76,19 +92,33 @@ class _Run:
         for name, keys in LOADGEN["environment"].items():
             result.state(name, self.read(keys))
         latency, definition = LOADGEN["latencies"].get(scenario, ("", ""))
-        conditions = [f"MLPerf LoadGen {printed}", f"{samples} sample(s) a query" if samples else "", definition]
+        conditions = [
+            f"MLPerf LoadGen {printed}",
+            f"{samples} sample(s) a query" if samples else "",
+            definition,
+        ]
         facts = {"task": "inference", "conditions": "; ".join(filter(None, conditions))}
         if scenario == SINGLE and samples == "1":
             facts["batch_size"] = "1"  # the only sample that the system has at a time
         if scenario == SINGLE and samples != "1":
-            result.remark("left out: queries per second, since a query is not known to be one sample")
+            result.remark(
+                "left out: queries per second, since a query is not known to be one sample"
+            )
         elif scenario in LOADGEN["rates"]:
             unit, *keys = LOADGEN["rates"][scenario]
             self.add(facts, "throughput", unit, keys[self.source])
         for metric, keys in LOADGEN["statistics"].items() if latency else ():
-            # The detail log of several samples a query has latencies of samples under the first key.
-            self.add(facts, metric or latency, "ns", keys[2 if self.source and scenario == MULTI else self.source])
-        left_out = "other percentiles" if latency else "latencies, which wait in one queue of all samples"
+            # The detail log of several samples a query has latencies of samples under the first
+            # key.
+            self.add(
+                facts,
+                metric or latency,
+                "ns",
+                keys[2 if self.source and scenario == MULTI else self.source],
+            )
+        left_out = (
+            "other percentiles" if latency else "latencies, which wait in one queue of all samples"
+        )
         result.remark(f"left out: {left_out}")
         result.remark(UNVERIFIED)
 
@@ -108,7 +138,9 @@ def _read_summary(result: ReadFile) -> None:
         if match := WARNINGS.fullmatch(text):
             result.remark(f"LoadGen counted warnings in the run: {match[1]}")
         key, _, value = map(str.strip, line.partition(":"))
-        if key in known and not is_per_sample:  # the latencies of samples have the names of those of queries
+        if (
+            key in known and not is_per_sample
+        ):  # the latencies of samples have the names of those of queries
             run.store(key, value, f"line {number}, {key}")
     if not (has_parameters and is_clean):
         file.fail("is not whole: a summary ends with its test parameters and a count of errors")
@@ -124,7 +156,11 @@ def _read_detail(result: ReadFile) -> None:
             continue
         place = f"line {number}"
         entry = Section(file, file.parse(line.rpartition(DETAIL_MARK)[2], place), place)
-        key, value, metadata = entry.read_text("key"), entry.fields.get("value"), entry.read_section("metadata")
+        key, value, metadata = (
+            entry.read_text("key"),
+            entry.fields.get("value"),
+            entry.read_section("metadata"),
+        )
         if metadata and metadata.fields.get("is_error") is True:
             file.fail(f"LoadGen logged an error: {key[:60]}", place)
         if key in known:
@@ -148,7 +184,10 @@ def _read_training(result: ReadFile) -> None:
     if log.status is None:
         file.fail("the run has no run_stop with a status, so it did not end")
     if log.status != SUCCESS:
-        file.fail(f"the run ended with status {log.status[:40]!r}: only a successful run has a time to train")
+        file.fail(
+            f"the run ended with status {log.status[:40]!r}: only a successful run has a time to"
+            " train"
+        )
     texts, times = _read_lines(file)
     if START not in times:
         file.fail(f"has no {START} before its {STOP}")
@@ -161,19 +200,28 @@ def _read_training(result: ReadFile) -> None:
         "task": "training",
         "platform": texts.get("submission_platform", ""),
         "batch_size": "" if log.global_batch_size is None else str(log.global_batch_size),
-        "conditions": "MLPerf Training log; one run" + (f"; seed {log.seed}" if log.seed and log.seeds == 1 else ""),
+        "conditions": (
+            "MLPerf Training log; one run"
+            + (f"; seed {log.seed}" if log.seed and log.seeds == 1 else "")
+        ),
     }
     seconds = format((stop - start) / MS_PER_SECOND, "f")
     place = f"line {stop_line}, {STOP}.time_ms minus line {start_line}, {START}.time_ms"
     result.add(facts, "time to train", "s", seconds, place)
     for key, name in TRAINING.items():
         result.state(name, texts.get(key, ""))
-    for remark in (*log.findings, "left out: evaluations; an official score is a mean over several runs", UNVERIFIED):
+    for remark in (
+        *log.findings,
+        "left out: evaluations; an official score is a mean over several runs",
+        UNVERIFIED,
+    ):
         result.remark(remark)
 
 
 def _read_lines(file: SubmittedFile) -> tuple[dict[str, str], dict[str, tuple[Decimal, int]]]:
-    """Return the texts of the submission, and time in ms and line of the start and the stop, with the file's digits."""
+    """Return the texts of the submission, and time in ms and line of the start and the stop, with
+    the file's digits.
+    """
     texts: dict[str, str] = {}
     times: dict[str, tuple[Decimal, int]] = {}
     for number, line in file.list_lines():
@@ -197,12 +245,17 @@ def _read_lines(file: SubmittedFile) -> tuple[dict[str, str], dict[str, tuple[De
 
 ADAPTERS = {
     "mlperf-loadgen-summary": Adapter(
-        lambda file: TITLE in file.text and any(line.strip() == TITLE for _, line in file.list_lines()), _read_summary
+        lambda file: (
+            TITLE in file.text and any(line.strip() == TITLE for _, line in file.list_lines())
+        ),
+        _read_summary,
     ),
     "mlperf-loadgen-detail": Adapter(
-        lambda file: DETAIL_MARK in file.text and any(sign in file.text for sign in DETAIL_SIGNS), _read_detail
+        lambda file: DETAIL_MARK in file.text and any(sign in file.text for sign in DETAIL_SIGNS),
+        _read_detail,
     ),
     "mlperf-training-log": Adapter(
-        lambda file: MARK in file.text and any(f'"{key}"' in file.text for key in (START, STOP)), _read_training
+        lambda file: MARK in file.text and any(f'"{key}"' in file.text for key in (START, STOP)),
+        _read_training,
     ),
 }

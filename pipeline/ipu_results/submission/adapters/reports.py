@@ -21,18 +21,25 @@ CALL_LATENCY = "latency is the time of one call of a batch; calls in flight not 
 
 
 def _read_bytemlperf(result: ReadFile) -> None:
-    """Read throughput, latency and quality of each batch size of a `result-*.json` (byte_infer_perf/general_perf)."""
+    """Read throughput, latency and quality of each batch size of a `result-*.json`
+    (byte_infer_perf/general_perf).
+    """
     file = result.file
     report = Section(file, file.value)
     printed = report.read_text("Model")
     if not printed:
         file.fail("is absent or blank", "Model")
     match = PRINTED_MODEL.fullmatch(printed)
-    model, variant = BYTEMLPERF["networks"].get((match[1] if match else printed).upper(), (printed, ""))
+    model, variant = BYTEMLPERF["networks"].get(
+        (match[1] if match else printed).upper(), (printed, "")
+    )
     compiled = report.read_section("Graph Compile")
     executed = report.read_text("Execution Date").split(" ")[0]
     sparsity = str(compiled.fields.get("Sparsity Ratio", "")) if compiled else ""
-    notes = [f"report of {executed}" if executed else "", f"sparsity ratio {sparsity}" if sparsity else ""]
+    notes = [
+        f"report of {executed}" if executed else "",
+        f"sparsity ratio {sparsity}" if sparsity else "",
+    ]
     facts = {
         **{"model": model, "variant": variant, "task": "inference"},
         **{column: report.read(*path) for column, path in BYTEMLPERF["columns"].items()},
@@ -50,17 +57,22 @@ def _read_bytemlperf(result: ReadFile) -> None:
         sizes.add(size)
         _add_batch(result, entry, report.read_section("Accuracy"), {**facts, "batch_size": size})
     result.remark(
-        "latency: write `latency of a batch` as the metric if one client thread called, `latency among several` if "
-        "several did, and their number in `conditions`"
+        "latency: write `latency of a batch` as the metric if one client thread called, `latency"
+        " among several` if several did, and their number in `conditions`"
     )
     if variant.startswith("SL"):
         result.remark(f"variant: write `{variant} packed` if sequences were packed")
 
 
-def _add_batch(result: ReadFile, entry: Section, accuracy: Section | None, facts: dict[str, str]) -> None:
+def _add_batch(
+    result: ReadFile, entry: Section, accuracy: Section | None, facts: dict[str, str]
+) -> None:
     for key, (metric, unit) in BYTEMLPERF["figures"].items():
         # Versions of the suite write a blank or an underscore.
-        spellings = {spelling: entry.read_number(spelling) for spelling in dict.fromkeys((key, key.replace(" ", "_")))}
+        spellings = {
+            spelling: entry.read_number(spelling)
+            for spelling in dict.fromkeys((key, key.replace(" ", "_")))
+        }
         values = {spelling: value for spelling, value in spellings.items() if value}
         if len(values) > 1:
             entry.file.fail(f"is there twice, as {' and '.join(map(repr, values))}", entry.place)
@@ -69,8 +81,16 @@ def _add_batch(result: ReadFile, entry: Section, accuracy: Section | None, facts
         for spelling, value in values.items():
             result.add(facts, metric, unit, value, entry.get_key(spelling))
     if accuracy and (quality := next(filter(accuracy.read_number, BYTEMLPERF["qualities"]), None)):
-        result.add(facts, f"quality {quality}", "", accuracy.read_number(quality), accuracy.get_key(quality))
-        result.remark(f"left out of Accuracy: all but {quality}, which is repeated for each batch size")
+        result.add(
+            facts,
+            f"quality {quality}",
+            "",
+            accuracy.read_number(quality),
+            accuracy.get_key(quality),
+        )
+        result.remark(
+            f"left out of Accuracy: all but {quality}, which is repeated for each batch size"
+        )
 
 
 TRAINING = "train"
@@ -91,15 +111,22 @@ def _is_optimum(file: SubmittedFile) -> bool:
 
 
 def _read_optimum(result: ReadFile) -> None:
-    """Read throughput, latency and energy of each target of a benchmark_report.json, or of benchmark.json."""
+    """Read throughput, latency and energy of each target of a benchmark_report.json, or of
+    benchmark.json.
+    """
     whole = Section(result.file, result.file.value)
     is_whole = "report" in whole.fields
-    config, report = (whole.read_section("config"), whole.read_section("report")) if is_whole else (None, whole)
+    config, report = (
+        (whole.read_section("config"), whole.read_section("report")) if is_whole else (None, whole)
+    )
     if report is None:
         result.file.fail("is null", "report")
     facts, items = _read_config(result, config) if config else ({}, "")
     if config is None:
-        result.remark("hand in benchmark.json instead, which has the model, the batch size and the environment")
+        result.remark(
+            "hand in benchmark.json instead, which has the model, the batch size and the"
+            " environment"
+        )
     left_out = []
     for target in report.fields:
         section = report.read_section(target)
@@ -129,29 +156,48 @@ def _read_config(result: ReadFile, config: Section) -> tuple[dict[str, str], str
         facts["conditions"] = f"sequences of {length} tokens" if length else ""
         facts["variant"] = f"SL{length}" if length else ""
     elif scenario and scenario.read_section("training_arguments"):
-        micro = facts["micro_batch_size"] = scenario.read("training_arguments.per_device_train_batch_size", "count")
+        micro = facts["micro_batch_size"] = scenario.read(
+            "training_arguments.per_device_train_batch_size", "count"
+        )
         steps = scenario.read("training_arguments.gradient_accumulation_steps", "count") or "1"
         items = str(int(micro) * int(steps)) if micro and len(micro + steps) < MAX_DIGITS else ""
     if scenario and scenario.read_number("warmup_runs") == "0":
         facts["conditions"] = "; ".join(filter(None, (facts.get("conditions", ""), NO_WARM_UP)))
-        result.remark("the tool ran without warm-up (warmup_runs 0): the first runs compile and load; measure again")
+        result.remark(
+            "the tool ran without warm-up (warmup_runs 0): the first runs compile and load; measure"
+            " again"
+        )
     return facts, items
 
 
 def _read_gpus(result: ReadFile, environment: Section, device_ids: str) -> dict[str, str]:
-    """Return the chip if all GPUs of the machine are of one kind, and their number if the run saw one."""
+    """Return the chip if all GPUs of the machine are of one kind, and their number if the run saw
+    one.
+    """
     names = environment.fields.get("gpu")
-    if not isinstance(names, list) or not all(type(name) is str for name in names) or len(set(names)) != 1:
+    if (
+        not isinstance(names, list)
+        or not all(type(name) is str for name in names)
+        or len(set(names)) != 1
+    ):
         return {}
     is_one = len([device for device in device_ids.split(",") if device]) == 1
     if not is_one:
-        result.remark("chip_count: the run saw several GPUs, and the file does not state how many it used")
+        result.remark(
+            "chip_count: the run saw several GPUs, and the file does not state how many it used"
+        )
     return {"chip": names[0], "chip_count": "1" if is_one else ""}
 
 
-def _read_target(result: ReadFile, section: Section, facts: dict[str, str], items: str, target: str) -> None:
+def _read_target(
+    result: ReadFile, section: Section, facts: dict[str, str], items: str, target: str
+) -> None:
     what = OPTIMUM["targets"][target]
-    notes = [f"target {target}", facts.get("conditions", ""), f"latency is the time of {what}, one at a time"]
+    notes = [
+        f"target {target}",
+        facts.get("conditions", ""),
+        f"latency is the time of {what}, one at a time",
+    ]
     row = {**facts, "task": "inference", "conditions": "; ".join(filter(None, notes))}
     latency, throughput = section.read_section("latency"), section.read_section("throughput")
     if latency:
@@ -164,17 +210,23 @@ def _read_target(result: ReadFile, section: Section, facts: dict[str, str], item
         unit = _check_unit(throughput, OPTIMUM["rates"][target])
         text, place = throughput.read_number("value"), throughput.get_key("value")
         # Some versions divide the tokens of `generate` by its time, and call them samples.
-        if target != "generate" or _agrees(result, text, section.read("latency.mean", "number"), items, place):
+        if target != "generate" or _agrees(
+            result, text, section.read("latency.mean", "number"), items, place
+        ):
             result.add(row, "throughput", unit, text, place)
         else:
             result.remark(
-                f"left out: {place}, which is not shown to be the batch size over the mean latency: some versions "
-                "count tokens there and write samples"
+                f"left out: {place}, which is not shown to be the batch size over the mean latency:"
+                " some versions count tokens there and write samples"
             )
     energy, efficiency = section.read_section("energy"), section.read_section("efficiency")
     if energy:
         unit, conditions = _check_unit(energy, "kWh"), f"{row['conditions']}; energy of {what}"
-        noted = {**row, "conditions": f"{conditions}: CPU, GPU and memory by codecarbon", "power_scope": "machine"}
+        noted = {
+            **row,
+            "conditions": f"{conditions}: CPU, GPU and memory by codecarbon",
+            "power_scope": "machine",
+        }
         if text := energy.read_number("total"):
             result.add(noted, "energy", unit, text, energy.get_key("total"))
     if efficiency:
@@ -194,15 +246,17 @@ def _read_training(result: ReadFile, section: Section, facts: dict[str, str], it
         result.remark("left out: latency of a training step")
     else:
         result.remark(
-            f"left out: {place}, which is not shown to be the samples of one step over its mean time: some versions "
-            "count the samples of all steps there"
+            f"left out: {place}, which is not shown to be the samples of one step over its mean"
+            " time: some versions count the samples of all steps there"
         )
 
 
 def _check_unit(section: Section, unit: str) -> str:
     printed = section.read_text("unit")
     if printed != unit:
-        section.file.fail(f"{printed[:40]!r} is not the unit of this format, {unit}", section.get_key("unit"))
+        section.file.fail(
+            f"{printed[:40]!r} is not the unit of this format, {unit}", section.get_key("unit")
+        )
     return unit
 
 
@@ -252,12 +306,18 @@ def _read_template(result: ReadFile) -> None:
 
 ADAPTERS = {
     "bytemlperf": Adapter(
-        lambda file: isinstance(file.value, dict) and "Model" in file.value and not BATCHED.isdisjoint(file.value),
+        lambda file: (
+            isinstance(file.value, dict)
+            and "Model" in file.value
+            and not BATCHED.isdisjoint(file.value)
+        ),
         _read_bytemlperf,
     ),
     "optimum-benchmark": Adapter(_is_optimum, _read_optimum),
     "csv-template": Adapter(
-        lambda file: set(NEEDED) <= set(map(str.strip, file.text.lstrip().partition("\n")[0].split(","))),
+        lambda file: (
+            set(NEEDED) <= set(map(str.strip, file.text.lstrip().partition("\n")[0].split(",")))
+        ),
         _read_template,
     ),
 }

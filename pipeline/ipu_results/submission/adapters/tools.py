@@ -1,4 +1,6 @@
-"""Read what trtexec of TensorRT, benchmark_app of OpenVINO, Hugging Face's Trainer and `vllm bench` write."""
+"""Read what trtexec of TensorRT, benchmark_app of OpenVINO, Hugging Face's Trainer and `vllm bench`
+write.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ METRICS = {
 
 
 def _read_trtexec(result: ReadFile) -> None:
-    """Read the performance summary. A query is one execution of the batch, so qps are items only at batch 1."""
+    """Read the performance summary.
+
+    A query is one execution of the batch, so qps are items only at batch 1.
+    """
     facts = {"task": "inference", "framework": "TensorRT", "chip_count": "1"}
     flags: list[str] = []
     for number, line in result.file.list_lines():
@@ -37,15 +42,20 @@ def _read_trtexec(result: ReadFile) -> None:
             facts["sdk_version"] = match[1]
         if match := SUMMARY.search(line):
             notes = ("latency is copying in, computing and copying out, one execution", *flags)
-            _add_summary(result, {**facts, "conditions": "; ".join(notes)}, match[1], match[2], number)
+            _add_summary(
+                result, {**facts, "conditions": "; ".join(notes)}, match[1], match[2], number
+            )
     if "batch_size" not in facts:
         result.remark("the log has no --shapes: state the batch size with --set batch_size=N")
     result.remark(
-        "precision: TensorRT chooses it for each layer among those allowed; state it with --set precision=NAME"
+        "precision: TensorRT chooses it for each layer among those allowed; state it with --set"
+        " precision=NAME"
     )
 
 
-def _add_summary(result: ReadFile, facts: dict[str, str], name: str, text: str, number: int) -> None:
+def _add_summary(
+    result: ReadFile, facts: dict[str, str], name: str, text: str, number: int
+) -> None:
     place = f"line {number}"
     result.file.require_line_end(number, place)
     if name == "Latency":
@@ -57,12 +67,14 @@ def _add_summary(result: ReadFile, facts: dict[str, str], name: str, text: str, 
         else:
             batch = facts.get("batch_size", "N")
             result.remark(
-                f"left out: {rate[1]} qps, executions of a batch per second; items per second are {batch} times that: "
-                "hand them in with the CSV template"
+                f"left out: {rate[1]} qps, executions of a batch per second; items per second are"
+                f" {batch} times that: hand them in with the CSV template"
             )
 
 
-BENCHMARK = re.compile(r"\[ INFO \]\s+(Median|Average|Min|Max|Throughput):\s+(\S{1,40}) (us|ms|s|FPS)\s*$")
+BENCHMARK = re.compile(
+    r"\[ INFO \]\s+(Median|Average|Min|Max|Throughput):\s+(\S{1,40}) (us|ms|s|FPS)\s*$"
+)
 REQUESTS = re.compile(r"Start inference (a?sync)\w*(?:, (\d{1,6}) inference requests)?")
 BATCH = re.compile(r"\[ INFO \] Model batch size: (\d{1,10})\s*$")
 RAN_ON = re.compile(r"\[ INFO \] Execution Devices: ?\['?([^'\]]{1,60})'?\]")
@@ -72,7 +84,10 @@ STATISTICS = {"Median": "latency median", "Min": "latency min", "Max": "latency 
 
 
 def _read_benchmark_app(result: ReadFile) -> None:
-    """Read the statistics at the end. A latency is that of one request, with as many in flight as the log says."""
+    """Read the statistics at the end.
+
+    A latency is that of one request, with as many in flight as the log says.
+    """
     facts = {"task": "inference", "framework": "OpenVINO"}
     requests, notes, figures = "", list[str](), list[tuple[str, str, str, str]]()
     for number, line in result.file.list_lines():
@@ -82,14 +97,18 @@ def _read_benchmark_app(result: ReadFile) -> None:
             facts["batch_size"] = match[1]
         if match := BUILD.search(line):
             facts["sdk_version"] = match[1]
-        if match := HINT.search(line):  # of floating-point layers: those of a quantised model may compute in INT8
+        if match := HINT.search(
+            line
+        ):  # of floating-point layers: those of a quantised model may compute in INT8
             notes.append(f"inference precision hint {match[1]}")
         if match := RAN_ON.search(line):
             result.state("device", match[1].strip())
         if match := BENCHMARK.search(line):
             result.file.require_line_end(number, f"line {number}")
             figures.append((match[1], match[2], match[3], f"line {number}"))
-    facts["conditions"] = "; ".join([f"{requests or 'unknown number of'} request(s) in flight", *notes])
+    facts["conditions"] = "; ".join(
+        [f"{requests or 'unknown number of'} request(s) in flight", *notes]
+    )
     mean = {"1": "latency of a batch", "": "latency"}.get(requests, "latency among several")
     for name, value, unit, place in figures:
         metric = "throughput" if name == "Throughput" else STATISTICS.get(name, mean)
@@ -100,11 +119,19 @@ TRAINER = {"train_samples_per_second": "training", "eval_samples_per_second": "i
 
 
 def _read_trainer(result: ReadFile) -> None:
-    """Read the samples per second of `all_results.json`, which the Trainer writes at the end of a run."""
+    """Read the samples per second of `all_results.json`, which the Trainer writes at the end of a
+    run.
+    """
     report = Section(result.file, result.file.value)
     for key, task in TRAINER.items():
         if value := report.read_number(key):
-            result.add({"task": task, "conditions": f"Trainer, {key}"}, "throughput", "samples/s", value, key)
+            result.add(
+                {"task": task, "conditions": f"Trainer, {key}"},
+                "throughput",
+                "samples/s",
+                value,
+                key,
+            )
     result.remark("the Trainer counts the time of loading data and the first steps, too")
 
 
@@ -114,14 +141,21 @@ WHAT = {
     "throughput": "all requests at once",
     "latency": "latency is the time of all tokens of a batch, one batch at a time",
 }
-SETTINGS = ("request_rate", "max_concurrency", "num_prompts", "failed")  # texts or numbers, of `serve`
+SETTINGS = (
+    "request_rate",
+    "max_concurrency",
+    "num_prompts",
+    "failed",
+)  # texts or numbers, of `serve`
 UNREAD = ("ttft", "tpot", "itl")  # times of a token
 
 
 def _find_command(file: SubmittedFile) -> str | None:
     """Return the command of `vllm bench` whose keys the file has."""
     keys = file.value.keys() if isinstance(file.value, dict) else ()
-    return next((name for name, form in VLLM.items() if all(sign in keys for sign in form["signs"])), None)
+    return next(
+        (name for name, form in VLLM.items() if all(sign in keys for sign in form["signs"])), None
+    )
 
 
 def _read_vllm(result: ReadFile) -> None:
@@ -131,12 +165,19 @@ def _read_vllm(result: ReadFile) -> None:
         result.file.fail(f"has not the keys that `vllm bench` writes for {', '.join(VLLM)}")
     stated = {name: report.fields.get(name) for name in SETTINGS}
     notes = [f"vllm bench {command}", WHAT[command]]
-    notes += [f"{name} {value}" for name, value in stated.items() if isinstance(value, str) and value != "0"]
+    notes += [
+        f"{name} {value}"
+        for name, value in stated.items()
+        if isinstance(value, str) and value != "0"
+    ]
     facts = {"task": "inference", "model": report.read_text("model_id")}
     if command == "latency":
         facts["framework"] = "vLLM"
     else:
-        result.remark("framework: the file does not state which program served the requests: --set framework=vLLM")
+        result.remark(
+            "framework: the file does not state which program served the requests: --set"
+            " framework=vLLM"
+        )
     for name in ("backend", "tokenizer_id", "date"):
         result.state(name, report.read_text(name))
     for key, (metric, unit, what) in VLLM[command]["figures"].items():
@@ -145,12 +186,17 @@ def _read_vllm(result: ReadFile) -> None:
             own = {**facts, "conditions": "; ".join(filter(None, [*notes, what]))}
             result.add(own, "latency of a batch" if alone else metric, unit, value, key)
     if stated["failed"] not in (None, "0"):
-        result.remark(f"{stated['failed']} request(s) failed, and the rates do not count them: measure again")
+        result.remark(
+            f"{stated['failed']} request(s) failed, and the rates do not count them: measure again"
+        )
     if command == "serve":
         if not report.read_number("mean_e2el_ms"):
             result.remark("no latency of a request: run it with --percentile-metrics e2el")
         if any(f"mean_{name}_ms" in report.fields for name in UNREAD):
-            result.remark("left out: times of the first and of single tokens, which the record has no column for")
+            result.remark(
+                "left out: times of the first and of single tokens, which the record has no"
+                " column for"
+            )
 
 
 def _match_lines(file: SubmittedFile, *patterns: re.Pattern[str]) -> bool:
@@ -161,7 +207,8 @@ ADAPTERS = {
     "trtexec": Adapter(lambda file: _match_lines(file, SUMMARY, QPS), _read_trtexec),
     "benchmark_app": Adapter(lambda file: _match_lines(file, BENCHMARK), _read_benchmark_app),
     "trainer": Adapter(
-        lambda file: isinstance(file.value, dict) and not TRAINER.keys().isdisjoint(file.value), _read_trainer
+        lambda file: isinstance(file.value, dict) and not TRAINER.keys().isdisjoint(file.value),
+        _read_trainer,
     ),
     "vllm": Adapter(lambda file: _find_command(file) is not None, _read_vllm),
 }

@@ -1,10 +1,13 @@
-"""A fake of PopART, after its public source: same names, orders of calls and errors; outputs by onnxruntime.
+"""A fake of PopART, after its public source: same names, orders of calls and errors; outputs by
+onnxruntime.
 
-POPART_FAKE_SDK is the release: "1.1" (dataFeed, None when busy), "2.2" (dataFlow, raises when busy) or "3.0", which has
-tryAcquireAvailableDevice, too. POPART_FAKE_IPUS are attached (1), of POPART_FAKE_TILES each; POPART_FAKE_BUSY is how
-often all are in use; POPART_FAKE_MEMORY the bytes of weights and images that fit. Where PopART computes nonsense in
-silence (weights not on the device, an array that is not contiguous) this one raises.
+POPART_FAKE_SDK is the release: "1.1" (dataFeed, None when busy), "2.2" (dataFlow, raises when busy)
+or "3.0", which has tryAcquireAvailableDevice, too. POPART_FAKE_IPUS are attached (1), of
+POPART_FAKE_TILES each; POPART_FAKE_BUSY is how often all are in use; POPART_FAKE_MEMORY the bytes
+of weights and images that fit. Where PopART computes nonsense in silence (weights not on the
+device, an array that is not contiguous) this one raises.
 """
+
 # ruff: noqa: F401, N802 (names and signatures are PopART's)
 
 import sys

@@ -1,4 +1,7 @@
-"""The release, and the pool of IPUs, of which other users may hold all for a while, and models of an IPU."""
+"""The release, and the pool of IPUs, of which other users may hold all for a while, and models of
+an IPU.
+"""
+
 # ruff: noqa: N801, N802, N803, N818 (names and signatures are PopART's)
 
 import os
@@ -50,7 +53,10 @@ if not OLD:
     DeviceInfo.tilesPerIPU = DeviceInfo.tilesPerIpu
 
 TILES = int(os.environ.get("POPART_FAKE_TILES", "1216"))
-POOL += [DeviceInfo("ipu", TILES, "1.0.49", index) for index in range(int(os.environ.get("POPART_FAKE_IPUS", "1")))]
+POOL += [
+    DeviceInfo("ipu", TILES, "1.0.49", index)
+    for index in range(int(os.environ.get("POPART_FAKE_IPUS", "1")))
+]
 MODELS = []
 
 
@@ -77,8 +83,12 @@ class DeviceManager:
     def createIpuModelDevice(self, options):
         unknown = set(options) - {"numIPUs", "tilesPerIPU", "compileIPUCode", "ipuVersion"}
         if unknown:
-            raise popart_exception(f"Invalid option {unknown} passed to DevicexManager::createHostDevice")
-        device = DeviceInfo("ipu-model", int(options.get("tilesPerIPU", 4)), options.get("ipuVersion", "ipu2"))
+            raise popart_exception(
+                f"Invalid option {unknown} passed to DevicexManager::createHostDevice"
+            )
+        device = DeviceInfo(
+            "ipu-model", int(options.get("tilesPerIPU", 4)), options.get("ipuVersion", "ipu2")
+        )
         device.attach()
         MODELS.append(device)
         return device

@@ -1,4 +1,5 @@
 """Reading and changing an ONNX model. onnx is imported here, after popart."""
+
 # ruff: noqa: ARG002, N802, N803 (names and signatures are PopART's)
 
 import numpy as np
@@ -17,13 +18,20 @@ def parsed(modelProtoOrFilename):
     try:
         return onnx.load(modelProtoOrFilename)
     except OSError as error:
-        raise popart_exception(f"Failed to load a ModelProto from {modelProtoOrFilename}") from error
+        raise popart_exception(
+            f"Failed to load a ModelProto from {modelProtoOrFilename}"
+        ) from error
 
 
 def checked(model):
-    """Return the model. Raises popart_exception for a version that PopART's own onnx does not know."""
+    """Return the model.
+
+    Raises popart_exception for a version that PopART's own onnx does not know.
+    """
     if model.ir_version > NEWEST_IR:
-        raise popart_exception(f"Your model ir_version {model.ir_version} is higher than the checker's {NEWEST_IR}")
+        raise popart_exception(
+            f"Your model ir_version {model.ir_version} is higher than the checker's {NEWEST_IR}"
+        )
     for opset in model.opset_import:
         if opset.domain in ("", "ai.onnx") and opset.version > NEWEST_OPSET:
             raise popart_exception(f"opset {opset.version} is newer than {NEWEST_OPSET}")
@@ -51,7 +59,9 @@ class GraphTransformer:
 
 def convert_to_fp16(tensor):
     if tensor.data_type == TensorProto.FLOAT:
-        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name))
+        tensor.CopyFrom(
+            numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float16), tensor.name)
+        )
 
 
 class _BuilderCore:
@@ -67,7 +77,9 @@ class _BuilderCore:
     def getTensorShape(self, id):
         values = [*self._model.graph.input, *self._model.graph.output]
         value = next(value for value in values if value.name == id)
-        return [axis.dim_value for axis in value.type.tensor_type.shape.dim]  # 0 where it is symbolic
+        return [
+            axis.dim_value for axis in value.type.tensor_type.shape.dim
+        ]  # 0 where it is symbolic
 
 
 class Builder:

@@ -1,4 +1,5 @@
 """Compiling a model for a device and running it there."""
+
 # ruff: noqa: ARG002, N802, N803 (names and signatures are PopART's)
 
 import hashlib
@@ -33,8 +34,12 @@ class SessionOptions:
 
 class AnchorReturnType:
     def __init__(self, anchorReturnTypeString, returnPeriod=0):
-        if anchorReturnTypeString != "ALL" or returnPeriod:  # releases before 1.2 know capitals only
-            raise popart_exception(f"Invalid anchor return type ID supplied: {anchorReturnTypeString}")
+        if (
+            anchorReturnTypeString != "ALL" or returnPeriod
+        ):  # releases before 1.2 know capitals only
+            raise popart_exception(
+                f"Invalid anchor return type ID supplied: {anchorReturnTypeString}"
+            )
 
 
 class DataFlow:
@@ -56,17 +61,29 @@ class _InferenceSessionCore:
         if not deviceInfo.isAttached:
             raise popart_exception("failed to attach to device")
         _check_options(options.convolutionOptions)
-        self._model, self._flow, self._device, self._full = checked(parsed(fnModel)), flow, deviceInfo, full
-        self._infos = {value.name: _info(value) for value in [*self._model.graph.input, *self._model.graph.output]}
+        self._model, self._flow, self._device, self._full = (
+            checked(parsed(fnModel)),
+            flow,
+            deviceInfo,
+            full,
+        )
+        self._infos = {
+            value.name: _info(value)
+            for value in [*self._model.graph.input, *self._model.graph.output]
+        }
         self._engine, self._cache = None, options.cachePath if options.enableEngineCaching else None
 
     def prepareDevice(self):
         if self._cache:
-            graph = type(self._model)()  # PopART's key has the operators and not the values of weights
+            graph = type(
+                self._model
+            )()  # PopART's key has the operators and not the values of weights
             graph.CopyFrom(self._model)
             for tensor in graph.graph.initializer:
                 tensor.ClearField("raw_data")
-            key = hashlib.sha256(graph.SerializeToString() + bytes([self._flow.batchesPerStep])).hexdigest()
+            key = hashlib.sha256(
+                graph.SerializeToString() + bytes([self._flow.batchesPerStep])
+            ).hexdigest()
             file = pathlib.Path(self._cache) / f"{key}.popef"
             CACHED.append(file.exists())
             file.touch()
@@ -74,13 +91,18 @@ class _InferenceSessionCore:
         images = sum(self._bytes(value.name) for value in self._model.graph.input)
         if weights + images > MEMORY:
             raise self._full("Out of memory on all tiles")
-        self._engine = onnxruntime.InferenceSession(self._model.SerializeToString(), providers=["CPUExecutionProvider"])
+        self._engine = onnxruntime.InferenceSession(
+            self._model.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
         self._load()
 
     def initAnchorArrays(self):
         front = [] if self._flow.batchesPerStep == 1 else [self._flow.batchesPerStep]
         infos = {name: self.getInfo(name) for name in self._flow.anchors}
-        return {name: np.empty([*front, *info.shape()], info.data_type_lcase()) for name, info in infos.items()}
+        return {
+            name: np.empty([*front, *info.shape()], info.data_type_lcase())
+            for name, info in infos.items()
+        }
 
     def weightsFromHost(self):
         self._need_engine()
@@ -94,13 +116,19 @@ class _InferenceSessionCore:
         self._need_engine()
         self._load()
         if self._device.weights is not self:
-            raise popart_exception("fake: the weights of this session are not on the device: weightsFromHost")
+            raise popart_exception(
+                "fake: the weights of this session are not on the device: weightsFromHost"
+            )
         for name, array in stepio.inputs.items():
             self._check(name, array)
         steps = self._flow.batchesPerStep
-        shaped = {name: array.reshape(steps, *self._infos[name].shape()) for name, array in stepio.inputs.items()}
+        shaped = {
+            name: array.reshape(steps, *self._infos[name].shape())
+            for name, array in stepio.inputs.items()
+        }
         batches = [
-            self._engine.run(self._flow.anchors, {name: x[step] for name, x in shaped.items()}) for step in range(steps)
+            self._engine.run(self._flow.anchors, {name: x[step] for name, x in shaped.items()})
+            for step in range(steps)
         ]
         for name, *outputs in zip(self._flow.anchors, *batches, strict=True):
             if name not in stepio.outputs:
@@ -109,7 +137,9 @@ class _InferenceSessionCore:
 
     def _need_engine(self):
         if self._engine is None:
-            raise popart_exception("Trying to load an engine but no compiled engine: prepareDevice()")
+            raise popart_exception(
+                "Trying to load an engine but no compiled engine: prepareDevice()"
+            )
         if not self._device.isAttached:
             raise popart_exception("failed to attach to device")
 
@@ -119,13 +149,19 @@ class _InferenceSessionCore:
 
     def _check(self, name, array):
         if name not in self._infos:
-            raise popart_exception(f"The tensor '{name}' is not registered as one of the inputs to the model")
+            raise popart_exception(
+                f"The tensor '{name}' is not registered as one of the inputs to the model"
+            )
         info = self._infos[name]
         expected = math.prod(info.shape()) * self._flow.batchesPerStep
         if array.size != expected:
-            raise popart_exception(f"Unexpected number of input elements for Tensor {name}. Expected {expected}")
+            raise popart_exception(
+                f"Unexpected number of input elements for Tensor {name}. Expected {expected}"
+            )
         if str(array.dtype) != info.data_type_lcase():
-            raise popart_exception(f"Type discrepancy for tensor {name}. User provided : {array.dtype}")
+            raise popart_exception(
+                f"Type discrepancy for tensor {name}. User provided : {array.dtype}"
+            )
         if not array.flags.c_contiguous:
             raise popart_exception("fake: the array is not contiguous")
 
@@ -136,17 +172,37 @@ class _InferenceSessionCore:
 
 class InferenceSession(_InferenceSessionCore):
     def __init__(
-        self, fnModel, dataFlow, deviceInfo, inputShapeInfo=None, patterns=None, userOptions=None, name="inference"
+        self,
+        fnModel,
+        dataFlow,
+        deviceInfo,
+        inputShapeInfo=None,
+        patterns=None,
+        userOptions=None,
+        name="inference",
     ):
-        super().__init__(fnModel, dataFlow, deviceInfo, userOptions or SessionOptions(), OutOfMemoryException)
+        super().__init__(
+            fnModel, dataFlow, deviceInfo, userOptions or SessionOptions(), OutOfMemoryException
+        )
 
     def prepareDevice(self, loadEngine=True):
         super().prepareDevice()
 
 
 class OldInferenceSession(_InferenceSessionCore):
-    def __init__(self, fnModel, dataFeed, deviceInfo, losses=(), inputShapeInfo=None, passes=None, userOptions=None):
-        super().__init__(fnModel, dataFeed, deviceInfo, userOptions or SessionOptions(), PrepareDeviceException)
+    def __init__(
+        self,
+        fnModel,
+        dataFeed,
+        deviceInfo,
+        losses=(),
+        inputShapeInfo=None,
+        passes=None,
+        userOptions=None,
+    ):
+        super().__init__(
+            fnModel, dataFeed, deviceInfo, userOptions or SessionOptions(), PrepareDeviceException
+        )
 
 
 def _info(value):
@@ -159,6 +215,8 @@ def _info(value):
 def _check_options(options):
     for key, value in options.items():
         if key not in OPTIONS or not isinstance(value, str):
-            raise popart_exception(f"convolutionOptions takes text of {sorted(OPTIONS)}, not {key}={value!r}")
+            raise popart_exception(
+                f"convolutionOptions takes text of {sorted(OPTIONS)}, not {key}={value!r}"
+            )
     if not 0 < float(options.get("availableMemoryProportion", "0.6")) <= 1:
         raise popart_exception("availableMemoryProportion must be in (0,1]")

@@ -1,4 +1,7 @@
-"""The parts of PyTorch that the PopTorch backend calls, by onnx's reference evaluator, where it is not installed."""
+"""The parts of PyTorch that the PopTorch backend calls, by onnx's reference evaluator, where it is
+not installed.
+"""
+
 # ruff: noqa: ARG001, ARG002, ARG005 (names and signatures are PyTorch's)
 
 import types
@@ -50,7 +53,12 @@ def _run(kind, *tensors, **settings):
 
 
 def _conv2d(x, w, b, stride, padding, dilation, groups):
-    window = {"strides": stride, "pads": [*padding, *padding], "dilations": dilation, "group": groups}
+    window = {
+        "strides": stride,
+        "pads": [*padding, *padding],
+        "dilations": dilation,
+        "group": groups,
+    }
     return _run("Conv", *(part for part in (x, w, b) if part is not None), **window)
 
 
@@ -63,7 +71,9 @@ functional = types.SimpleNamespace(
     conv2d=_conv2d,
     batch_norm=_batch_norm,
     relu=lambda x: _run("Relu", x),
-    max_pool2d=lambda x, size, stride, pad: _run("MaxPool", x, kernel_shape=size, strides=stride, pads=[*pad, *pad]),
+    max_pool2d=lambda x, size, stride, pad: _run(
+        "MaxPool", x, kernel_shape=size, strides=stride, pads=[*pad, *pad]
+    ),
     linear=lambda x, w, b: _run("Gemm", x, w, b, transB=1),
 )
 
@@ -84,6 +94,8 @@ class Module:
         return self.forward(x)
 
 
-nn = types.SimpleNamespace(Module=Module, Parameter=lambda tensor, requires_grad: tensor, functional=functional)
+nn = types.SimpleNamespace(
+    Module=Module, Parameter=lambda tensor, requires_grad: tensor, functional=functional
+)
 from_numpy = Tensor
 concatenate = lambda tensors: Tensor(np.concatenate([tensor.array for tensor in tensors]))  # noqa: E731
