@@ -111,7 +111,7 @@ def check_raw(raw: Path) -> CheckedTables:
     """Check the documents of `raw` as a build does before it writes; what is unchanged is read once
     in a process.
     """
-    checked = check_documents(load_catalogue(raw), _load_once, load_vocabulary())
+    checked = check_documents(load_catalogue(raw), load_once, load_vocabulary())
     check_tables(checked.frames)
     return checked
 
@@ -123,7 +123,7 @@ def find_error(raw: Path) -> str:
     return f"error: {escape_line(str(caught.value))}"
 
 
-def _load_once(document: Document) -> LoadedDocument:
+def load_once(document: Document) -> LoadedDocument:
     sidecar = document.path.with_name(f"{document.path.name}.toml")
     key = (
         sidecar.read_bytes() + document.read_bytes()

@@ -54,6 +54,7 @@ from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, re
 from ipu_results.sources.capture import CaptureDifference, compare_captures, describe_difference
 from ipu_results.sources.catalogue import (
     Document,
+    check_claims_of,
     find_orphans,
     find_unfinished_runs,
     load_catalogue,
@@ -162,6 +163,7 @@ def ingest(
     with lock_folder(config.warehouse, config.wait_s), WarehouseWriter(config.warehouse) as writer:
         writer.start()
         documents = load_catalogue(config.raw)
+        check_claims_of(documents)
         vocabulary = load_vocabulary()
         captures = [document for document in documents if document.is_capture]
         captured = {document.transcription_of for document in captures}

@@ -221,6 +221,8 @@ def check_scores(entries: Iterable[Record], runs: RunsByEntry, known: Rules) -> 
 def _find_contradiction(entry: Record, runs: Sequence[LoggedRun], known: Rules) -> str | None:
     minutes = [run.minutes for run in runs if run.counted]
     expected = (entry["n_runs"], entry["n_success"])
+    if entry["n_runs"] and not runs:
+        return f"the entry says {entry['n_runs']} runs, and no document of raw/ has one"
     if (len(runs), len(minutes)) != expected:
         return (
             f"{len(runs)} runs, {len(minutes)} of them counted; the entry says {expected[0]} and"

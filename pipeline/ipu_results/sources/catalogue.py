@@ -358,6 +358,15 @@ def check_distinct(documents: Sequence[Document]) -> None:
             )
 
 
+def check_claims_of(documents: Sequence[Document]) -> None:
+    """Refuse claims of a document that the catalogue does not have. Raises CatalogueError."""
+    known = {document.document_id for document in documents}
+    for document in documents:
+        if document.claims_of is not None and document.claims_of not in known:
+            message = f"the claims are of {document.claims_of}, which raw/ does not have"
+            raise CatalogueError(message, document=document.document_id)
+
+
 def read_register(raw: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the tables `register` and `register_searches`, none if `raw` has no
     register.

@@ -63,7 +63,9 @@ def _list_columns(data: Dataset) -> Iterator[tuple[str, str, str, str, Any]]:
     `half` is half of a last digit.
     """
     rows = data.compute_once(read_figures)
-    rows = rows[rows["metric"].isin(KINDS)].assign(value=rows["canonical_value"], grain=1.0)
+    rows = rows[rows["metric"].isin(KINDS)]
+    # `rows` here has the selected rows alone: an empty frame would take the index of a longer column
+    rows = rows.assign(value=rows["canonical_value"], grain=1.0)
     sizes = map_texts(rows["shape"], lambda shapes: shapes.str.extract(SIZES).astype("float64"))
     seconds = 2 * sizes.prod(axis=1, skipna=False) / (rows["value"] * GIGA * GIGA_PER_TERA)
     is_work = (rows["metric"] == WORK) & seconds.notna()
