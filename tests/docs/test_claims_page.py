@@ -140,7 +140,8 @@ def test_page_of_the_claims_is_that_of_the_dataset(warehouse: Path) -> None:
     check_part(PAGE, "publishers", format_groups(named, "publisher"))
     check_part(PAGE, "kinds", format_groups(named, "kind"))
     check_part(PAGE, "unconfirmed", format_unconfirmed(claims))
-    margins = f"* Between two SDKs the view `detail.sdk_effect` has a slow-down of at most {100 * slow_down:.1f} %, and a speed-up of at most {100 * speed_up:.1f} %.\n"
-    check_part(PAGE, "margins", margins)
+    margins = f"a slow-down of at most {slow_down:.1%}, and a speed-up of at most {speed_up:.1%}"
+    margins = margins.replace("%", " %")
+    check_part(PAGE, "margins", f"* Between two SDKs the view `detail.sdk_effect` has {margins}.\n")
     check_part(PAGE, "contradictions", "\n".join(map(format_contradiction, contradictions)))
     check_part(PAGE, "claims", format_documents(claims, documents))
