@@ -159,34 +159,24 @@ def _draw_table(
     return Table(header, columns, tuple(map(tuple, cells)), CAPTIONS.get(name, ""))
 
 
-def _draw_cell(random: Random, table: str, field_name: str, number: int) -> Cell:  # noqa: PLR0912
+def _draw_cell(random: Random, table: str, field_name: str, number: int) -> Cell:
     if field_name in FIGURE_FIELDS:
         return _draw_figure(random, table, field_name)
-    match field_name:
-        case "model":
-            text = random.choice(list(MODELS))
-        case "variant":
-            text = f"SL{random.choice(LENGTHS)}, configuration {number}"
-        case "platform":
-            text = random.choice(CLASSIC if table.startswith("pod") else BOW)
-        case "sdk_version":
-            text = random.choice(SDKS)
-        case "framework":
-            text = random.choice(FRAMEWORKS)
-        case "dataset":
-            text = f"PCQM4Mv{number}" if table == "ogb_lsc" else random.choice(DATASETS)
-        case "precision":
-            text = random.choice(PRECISIONS)
-        case "division":
-            text = random.choice(("Open", "Closed"))
-        case "mlperf_id":
-            text = f"2.0-{2000 + number}"
-        case "quality_target":
-            text = "75.90% classification"
-        case "ranking":
-            text = str(number + 1)
-        case _:
-            raise ValueError(f"no text for the field {field_name}")
+    words = {
+        "model": list(MODELS),
+        "variant": [f"SL{length}, configuration {number}" for length in LENGTHS],
+        "platform": CLASSIC if table.startswith("pod") else BOW,
+        "sdk_version": SDKS,
+        "framework": FRAMEWORKS,
+        "dataset": [f"PCQM4Mv{number}"] if table == "ogb_lsc" else DATASETS,
+        "precision": PRECISIONS,
+        "division": ("Open", "Closed"),
+        "mlperf_id": [f"2.0-{2000 + number}"],
+        "quality_target": ["75.90% classification"],
+        "ranking": [str(number + 1)],
+    }
+    choices = words[field_name]
+    text = choices[0] if len(choices) == 1 else random.choice(choices)
     return Cell((Run(text),), text)
 
 

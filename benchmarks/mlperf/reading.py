@@ -25,10 +25,11 @@ def decode_all_lines(logs: str, decoder: str) -> Iterator[Step]:
         with open(path, "rb") as log:
             for line in log:
                 at = line.rfind(MARK)
-                if at >= 0:
-                    lines += 1
-                    try:
-                        decode(line[at + len(MARK) :])
-                    except ValueError:
-                        broken += 1
+                if at < 0:
+                    continue
+                lines += 1
+                try:
+                    decode(line[at + len(MARK) :])
+                except ValueError:
+                    broken += 1
     yield {"files": len(paths), "lines": lines, "broken": broken}

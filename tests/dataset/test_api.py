@@ -28,17 +28,10 @@ NAMES = [
 def test_public_names_are_these() -> None:
     assert ipu_results.__all__ == NAMES
     assert dir(ipu_results) == sorted([*NAMES, "__version__"])
+    assert all(getattr(ipu_results, name).__doc__ for name in NAMES)
     assert ipu_results.__version__.count(".") == 2
     with pytest.raises(AttributeError, match="module 'ipu_results' has no attribute 'laod'"):
         ipu_results.laod  # noqa: B018
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_public_name_is_callable_and_documented(name: str) -> None:
-    if name in ("Emulator", "score_mlperf") and not hasattr(ipu_results, name):
-        pytest.skip(f"{name} is not there yet")
-    assert callable(getattr(ipu_results, name))
-    assert getattr(ipu_results, name).__doc__
 
 
 def test_import_is_lazy() -> None:
@@ -71,11 +64,6 @@ def test_load_accepts_every_table_and_view(warehouse: Path, query: Query) -> Non
         source = getattr(relation, "source", relation.name)
         assert list(frame) == [column.name for column in relation.columns]
         assert [(len(frame),)] == query(f"SELECT count(*) FROM {source}"), relation.name
-
-
-def test_load_reads_another_warehouse(warehouse: Path) -> None:
-    frame = load("build", warehouse=str(warehouse))
-    assert set(frame["build_id"]) == {frame.attrs["build_id"]}
 
 
 @pytest.mark.parametrize(

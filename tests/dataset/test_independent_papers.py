@@ -118,50 +118,6 @@ def test_measured_peaks_and_memory_bandwidths_are_microbenchmarks(query: Query) 
     assert hits[0][4] == "page 4, table I, row 1, column Bandwidth"
 
 
-def test_implied_power_above_the_rating_is_an_error(query: Query) -> None:
-    flagged = query(f"""
-        SELECT r.chip, count(DISTINCT f.result_id), count(*) FROM results r
-        LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R29' AND f.severity = 'error'
-        WHERE r.document_id = '{CARAML}' AND r.efficiency IS NOT NULL AND r.model LIKE 'ResNet-50%'
-        GROUP BY ALL ORDER BY 1
-    """)
-    assert flagged == [
-        *(("A100-40GB", 6, 6), ("GC200", 0, 9), ("GH200-120GB", 8, 8), ("GH200-480GB", 8, 8)),
-        *(("H100-PCIe-80GB", 8, 8), ("H100-SXM-94GB", 8, 8), ("MI250", 7, 7), ("MI250 GCD", 3, 6)),
-    ]
-
-
-def test_contradictions_within_papers_show_every_reading(query: Query) -> None:
-    hits = dict(
-        query("""
-            SELECT contradiction_id, json_array_length(recomputed) FROM contradictions
-            WHERE claim_ids IS NULL AND contradiction_id SIMILAR TO
-            '(caraml|aces|gc200|heidelberg)-.*'
-        """)
-    )
-    assert hits == {
-        "caraml-gpt-unit": 15,
-        "caraml-readme-32": 2,
-        "caraml-readme-batch-16": 1,
-        "caraml-resnet-energy": 8,
-        "caraml-mi250-per-device": 8,
-        "caraml-h100-text": 9,
-        "caraml-gc200-scaling": 2,
-        "aces-epoch-images": 12,
-        "aces-autoencoder-16": 10,
-        "gc200-power-stated": 4,
-        "heidelberg-link": 2,
-        "heidelberg-gpu": 0,
-        "heidelberg-peak": 0,
-        "caraml-batch-text": 0,
-        "caraml-efficiency-cut": 7,
-        "caraml-efficiency-text": 6,
-        "caraml-host-cores": 2,
-        "aces-autoencoder-scaling": 2,
-        "aces-pod16-power": 1,
-    }
-
-
 def test_unit_of_gpt_is_a_sequence_and_its_energy_that_of_an_epoch(query: Query) -> None:
     """CARAML: README, 2,048 in 11.17 s; table II, 15.68 Wh of one IPU at batch 64, of an epoch of
     four steps.

@@ -145,26 +145,6 @@ def test_blank_is_not_unknown(query: Query) -> None:
     ]
 
 
-def test_older_pages_and_comparators_are_results_of_their_publishers(query: Query) -> None:
-    others = "table_name <> 'independent_results'"
-    assert query(
-        f"SELECT publisher, count(*) FROM results WHERE {others} GROUP BY ALL ORDER BY 1"
-    ) == [("Graphcore", 298), ("MLCommons", 2117), ("NVIDIA", 242), ("Qwant", 6), ("local", 56)]
-    lines = (
-        "SELECT count(*), count(DISTINCT result_id) FROM source_rows WHERE document_id ="
-        " 'nvidia-a100-comparators'"
-    )
-    assert query(lines) == [(330, 242)]
-    assert query("SELECT count(*) FROM results WHERE table_name = 'bow_training_history'") == [
-        (50,)
-    ]
-    printed = (
-        "SELECT DISTINCT sdk_version FROM results WHERE document_id ="
-        " 'graphcore-performance-2022-03'"
-    )
-    assert query(printed) == [("Pre-SDK2.5",)]
-
-
 def test_every_source_row_is_accounted_for(query: Query) -> None:
     assert query("SELECT count(*) FROM source_rows WHERE status <> 'accepted'") == [(0,)]
     assert query("SELECT count(*) FROM source_rows") == [
@@ -225,18 +205,6 @@ def test_every_figure_of_results_is_a_cell_times_its_factor(query: Query) -> Non
         assert query(cited) == [(stored,)] > [(0,)]
         apart = f"c.value IS NOT NULL AND abs(r.{column} - c.value * c.factor) > 1e-9 * r.{column}"
         assert query(f"SELECT r.{column}, c.raw_text FROM {join} WHERE {apart}") == []
-
-
-def test_conversion_is_recorded_with_unit_and_factor(query: Query) -> None:
-    columns = "c.raw_text, c.value, c.unit, c.factor, r.time_to_train_s, c.locator"
-    where = (
-        "r.origin = 'published' AND r.mlperf_id = '2.0-2047' AND c.column_name = 'time_to_train_s'"
-    )
-    assert query(
-        f"SELECT {columns} FROM cells c JOIN results r USING (result_id) WHERE {where}"
-    ) == [
-        ("19.64", 19.64, "mins", 60.0, 1178.4, "table 4, row 1, column 10 (Time to Train (mins))")
-    ]
 
 
 def test_locator_leads_back_to_the_printed_cell(query: Query) -> None:

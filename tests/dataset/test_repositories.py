@@ -156,17 +156,6 @@ def test_microbenchmark_as_its_source_prints_it(
     assert printed == [row]
 
 
-def test_two_reports_that_contradict_their_settings_are_flagged(query: Query) -> None:
-    """ALBERT and BERT of 2023-05-24 ran with one thread by their settings, and have nearly two
-    batches in flight.
-    """
-    sql = (
-        "SELECT model, round(batches_in_flight, 2) FROM flags JOIN results USING (result_id) "
-        "WHERE rule = 'R25' AND document_id = 'bytemlperf-c600' ORDER BY 1"
-    )
-    assert query(sql) == [("ALBERT-Base", 1.85), ("BERT-Base", 1.89)]
-
-
 def test_batches_in_flight_of_bytemlperf_are_its_threads(query: Query) -> None:
     """Little's law gives the number of client threads that the settings name, but for a few percent
     between calls.
@@ -179,24 +168,3 @@ def test_batches_in_flight_of_bytemlperf_are_its_threads(query: Query) -> None:
     depths = query(sql)
     assert len(depths) == 22
     assert all(0.98 * threads < depth <= threads for threads, depth in depths)
-
-
-def test_throughput_that_counts_more_than_the_latency_is_a_remark(query: Query) -> None:
-    sql = (
-        "SELECT DISTINCT severity FROM flags JOIN results USING (result_id) "
-        "WHERE rule = 'R01' AND document_id = 'independent-yolov4-heidelberg'"
-    )
-    assert query(sql) == [("info",)]
-
-
-def test_unit_of_the_throughput_per_core_is_flagged(query: Query) -> None:
-    """0.87 TFLOPS a core and 1.28 TFLOPS on 1472 cores: every row of an IPU prints the wrong unit,
-    none of the CPU.
-    """
-    flags = "flags JOIN microbenchmarks ON microbenchmark_id = result_id"
-    where = "rule = 'R33' AND document_id = 'independent-simehaa-pde'"
-    [flagged] = query(
-        f"SELECT device, severity, count(*), min(message) FROM {flags} WHERE {where} GROUP BY ALL"
-    )
-    assert flagged[:3] == ("GC200", "warn", 13)
-    assert "TFLOPS ×" in flagged[3]

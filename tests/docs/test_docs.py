@@ -78,12 +78,6 @@ def test_examples_print_what_the_docs_show(page: Path, monkeypatch: pytest.Monke
     )
 
 
-def test_docs_have_examples_of_command_and_python() -> None:
-    kinds = [kind for page in PAGES for kind, _ in BLOCK.findall(page.read_text(encoding="utf-8"))]
-    assert kinds.count("console") >= 10
-    assert "pycon" in kinds
-
-
 def test_names_that_python_examples_import_exist() -> None:
     """Examples that take long or need other data are not run, but what they import must exist."""
     blocks = [block for page in PAGES for block in PYTHON.findall(page.read_text(encoding="utf-8"))]

@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 import textwrap
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ from ipu_results.cli.common import Failure
 from ipu_results.ground import limits
 from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
 from ipu_results.release.version import ChangeKind
-from ipu_results.schema import TABLES, VIEWS, Column
+from ipu_results.schema import TABLES, VIEWS, Column, Table, View
 
 from tests.check.rules_support import list_doubtful, load_review
 from tests.conftest import Query, run_cli
@@ -50,43 +51,88 @@ CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
 
 # tables.md
 
+REPEATED = 5  # columns that a view takes from one table: so many are named, not described again
+
+
+def is_main(relation: Table | View) -> bool:
+    # At the merge with cut-store: `return relation.schema == "main"`.
+    return getattr(relation, "schema", "main") == "main"
+
+
+def get_sql_name(relation: Table | View) -> str:
+    # At the merge with cut-store: `relation.sql_name` in place of this function.
+    return str(getattr(relation, "sql_name", relation.name))
+
 
 def describe_column(column: Column) -> str:
     choices = f" One of {', '.join(column.choices)}." if column.choices else ""
     return f"{column.description}{choices}"
 
 
-def list_columns(columns: tuple[Column, ...]) -> str:
+def list_columns(columns: Iterable[Column]) -> str:
     rows = [
         (format_code(column.name), column.kind, column.unit, describe_column(column))
         for column in columns
     ]
-    return format_markdown_table(("column", "type", "unit", "description"), rows)
+    table = format_markdown_table(("column", "type", "unit", "description"), rows)
+    return table.replace(r"\`", "`")  # a description names tables and columns as code
+
+
+def list_repeated(view: View, table: Table) -> list[Column]:
+    """Return the columns that the view takes from the table as they are."""
+    texts = {column.name: (column.unit, column.description) for column in table.columns}
+    return [
+        column
+        for column in view.columns
+        if texts.get(column.name) == (column.unit, column.description)
+    ]
+
+
+def format_view_columns(view: View) -> str:
+    """List the columns of a view; those that it takes from one table are described there."""
+    repeated, table = max(
+        ((list_repeated(view, table), table) for table in TABLES), key=lambda pair: len(pair[0])
+    )
+    if len(repeated) < REPEATED:
+        return list_columns(view.columns)
+    names = ", ".join(format_code(column.name) for column in repeated)
+    text = f"As in [`{table.name}`](#{table.name}): {names}.\n"
+    others = [column for column in view.columns if column not in repeated]
+    return f"{text}\n{list_columns(others)}" if others else text
+
+
+def format_section(relation: Table | View) -> str:
+    """Return the heading of a relation, what one row is, and its columns."""
+    text = f"### {relation.name}\n\n{relation.description}"
+    if isinstance(relation, Table):
+        key = ", ".join(format_code(name) for name in relation.key)
+        return f"{text} Key: {key}.\n\n{list_columns(relation.columns)}"
+    return f"{text}\n\n{format_view_columns(relation)}"
+
+
+def format_overview(relations: Iterable[Table | View], counts: Mapping[str, int]) -> str:
+    """Return a line for each relation: its place on the page, rows of a table, first sentence."""
+    lines = ["| relation | rows | one row is |\n|---|---|---|\n"]
+    for relation in relations:
+        name = relation.name
+        rows = f"{counts[name]:,}" if isinstance(relation, Table) else "view"
+        sentence = relation.description.partition(". ")[0].rstrip(".")
+        link = f"[`{get_sql_name(relation)}`](#{name})"
+        lines.append(f"| {link} | {rows} | {escape_markdown(sentence)} |\n")
+    return "".join(lines).replace(r"\`", "`")
 
 
 def test_tables_and_views_are_those_of_the_schema(query: Query) -> None:
     page = REFERENCE / "tables.md"
-    counts = [query(f"SELECT count(*) FROM {table.name}")[0][0] for table in TABLES]
-    rows = [
-        f"[`{table.name}`](#{table.name}) | {count:,} |"
-        f" {escape_markdown(table.description.rstrip('.'))}"
-        for table, count in zip(TABLES, counts, strict=True)
-    ]
-    check_part(
-        page,
-        "overview",
-        "| table | rows | one row is |\n|---|---|---|\n" + "".join(f"| {row} |\n" for row in rows),
-    )
-    sections = [
-        f"### {table.name}\n\n{table.description} Key:"
-        f" {', '.join(map(format_code, table.key))}.\n\n{list_columns(table.columns)}"
-        for table in TABLES
-    ]
-    check_part(page, "tables", "\n".join(sections))
-    sections = [
-        f"### {view.name}\n\n{view.description}\n\n{list_columns(view.columns)}" for view in VIEWS
-    ]
-    check_part(page, "views", "\n".join(sections))
+    counts = {
+        table.name: query(f"SELECT count(*) FROM {get_sql_name(table)}")[0][0] for table in TABLES
+    }
+    main = [relation for relation in (*TABLES, *VIEWS) if is_main(relation)]
+    detail = [relation for relation in (*TABLES, *VIEWS) if not is_main(relation)]
+    check_part(page, "overview", format_overview(main, counts))
+    check_part(page, "main", "\n".join(map(format_section, main)))
+    check_part(page, "detail_overview", format_overview(detail, counts))
+    check_part(page, "detail", "\n".join(map(format_section, detail)))
 
 
 # rules.md

@@ -58,10 +58,3 @@ def test_the_notebook_prints_what_it_shows() -> None:
     assert [list_texts(cell["outputs"]) for cell in code] == [list_texts(own) for own in outputs]
     assert all(cell["outputs"] for cell in code)
     assert any(SVG in output.get("data", {}) for cell in code for output in cell["outputs"])
-
-
-def test_the_notebook_is_valid_without_a_kernel_of_its_own() -> None:
-    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    assert (notebook["nbformat"], notebook["metadata"]["kernelspec"]["name"]) == (4, "python3")
-    ids = [cell["id"] for cell in notebook["cells"]]
-    assert len(ids) == len(set(ids))

@@ -36,22 +36,6 @@ MCMC = 48 * 3600 / (200 * 49)
 # the real claims
 
 
-def test_claims_of_all_documents_are_there(query: Query) -> None:
-    assert dict(query("SELECT document_id, count(*) FROM claims GROUP BY 1")) == {
-        "graphcore-mk2-blog-2020-12-09": 22,
-        "graphcore-mk2-charts-sdk-1.4": 21,
-        "graphcore-mlperf-v1.0-blog-2021-06-30": 33,
-        "graphcore-mlperf-v1.1-blog-2021-12-01": 12,
-        "graphcore-mlperf-v2.0-blog-2022-06-29": 4,
-        "graphcore-performance-2023-07-04": 14,
-        "qwant-c2-report-2020-02-28": 26,
-        "google-tpu-v4-2023": 3,
-        "heidelberg-yolov4-2026": 3,
-        "independent-citadel-2019": 3,
-        "independent-peng-ipu-rdu-gpu-2024": 2,
-    }
-
-
 BY_HAND: dict[str, tuple[str, list[float]]] = {
     "sdk14-mcmc-speedup-17": ("reached-by-later-sdk", [MCMC]),
     "sdk14-mcmc-speedup-27": ("not-supported", [MCMC]),

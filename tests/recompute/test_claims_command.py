@@ -1,4 +1,4 @@
-"""`ipu-results claims` as a user runs it, and the page made from the same rows."""
+"""`ipu-results claims` as a user runs it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ import json
 from pathlib import Path
 
 import pytest
-from ipu_results.recompute.claims import format_page, load_claims
-from ipu_results.store.query import open_warehouse
 
 from tests.conftest import Done, Query, run_cli
-from tests.docs.docs_support import REFERENCE, check_page
 
 CLAIM = "sdk14-mcmc-speedup-17"
 
@@ -21,12 +18,6 @@ def run_claims(warehouse: Path, *args: str) -> Done:
     done = run_cli("claims", *args, "--warehouse", warehouse)
     assert done.returncode == 0
     return done
-
-
-@pytest.mark.docs
-def test_page_is_made_from_the_claims(warehouse: Path) -> None:
-    with open_warehouse(warehouse) as connection:
-        check_page(REFERENCE / "claims.md", format_page(load_claims(connection)))
 
 
 def test_json_is_one_list_of_records(warehouse: Path, query: Query) -> None:

