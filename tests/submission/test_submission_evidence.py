@@ -17,7 +17,6 @@ import pytest
 from ipu_results.comparison.comparable import Row, load_rows
 from ipu_results.comparison.words import KnownWords, load_known_words
 from ipu_results.store.query import open_warehouse
-from ipu_results.submission.adapters import read_figures
 from ipu_results.submission.record import (
     FIGURES,
     FigureIndex,
@@ -29,22 +28,12 @@ from ipu_results.submission.record import (
 from ipu_results.submission.refusals import count_digits, find_inconsistencies
 
 from tests.submission.submission_support import (
-    M2000,
     Check,
     figure,
     latency,
     make_files,
     put_folder,
     throughput,
-)
-from tests.submission.tool_files import (
-    CLIP_TRAINING,
-    FILES,
-    JUBE_PRETTY,
-    OFFLINE,
-    POPRT_ASYNC,
-    POPRT_PACKED,
-    SINGLE,
 )
 
 POWER_COLUMNS = ("power_w", "efficiency", "energy_per_item_j", "run_energy_j")
@@ -378,50 +367,3 @@ def test_wrong_power_is_refused(name: str, tmp_path: Path, check: Check) -> None
     words = [word for word in MY_BOX.values() if word in rows[0].values()]
     checked = check(put_folder(tmp_path / "bundle", make_files(rows, new_words=words)))
     assert reason in {fault.reason for fault in checked.faults}
-
-
-INVENTED = (  # the figures of the example contradict Little's law or the peak of the chips
-    "implausible"
-)
-EXAMPLES: Mapping[str, tuple[str, Mapping[str, str], set[str]]] = {
-    **{name: (text, {}, set()) for name, text in FILES.items()},
-    "bytemlperf": (FILES["bytemlperf"], {}, {INVENTED}),
-    "csv-template": (FILES["csv-template"], {}, {INVENTED}),
-    "jube-caraml": (
-        FILES["jube-caraml"],
-        {},
-        {"contradiction"},
-    ),  # its tokens of GPT-117M are sequences
-    "trtexec": (FILES["trtexec"], {"platform": "One A100"}, set()),
-    "benchmark_app": (FILES["benchmark_app"], {"platform": "One CPU"}, set()),
-    "jube-pretty": (JUBE_PRETTY, {"platform": "JURECA", "model": "ResNet-50 v1.5"}, set()),
-    "poprt, asynchronous": (POPRT_ASYNC, {}, set()),
-    "poprt, packed": (POPRT_PACKED, {}, set()),
-    "poptorch, training": (CLIP_TRAINING, {}, set()),
-    "loadgen, single stream": (SINGLE, {}, {INVENTED}),
-    "loadgen, offline": (OFFLINE, {}, set()),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_file_of_every_adapter_is_accepted_unless_its_figures_are_impossible(
-    name: str, tmp_path: Path, check: Check
-) -> None:
-    text, defaults, reasons = EXAMPLES[name]
-    (tmp_path / "file.txt").write_text(text)
-    blank = {
-        "model": "TinyNet-9",
-        "task": "inference",
-        "platform": M2000["platform"],
-        "place": "file.txt",
-        **defaults,
-    }
-    rows = [
-        {**own, **{key: value for key, value in blank.items() if not own.get(key)}}
-        for own in read_figures(tmp_path / "file.txt").figures
-    ]
-    named = ("model", "platform", "chip", "framework", "precision")
-    words = sorted({row[key] for row in rows for key in named if row.get(key)})
-    checked = check(put_folder(tmp_path / "bundle", make_files(rows, new_words=words)))
-    assert {fault.reason for fault in checked.faults} == reasons

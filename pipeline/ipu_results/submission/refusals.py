@@ -185,7 +185,7 @@ def check_description(submission: Submission) -> Iterator[Fault]:
     ):
         if not text.strip():
             step = (
-                ": it is the platforms of the figures, unless --machine says it"
+                ": it is the platforms of the figures, unless --set machine=TEXT says it"
                 if key == "machine"
                 else ""
             )
@@ -260,8 +260,8 @@ def check_owner(
         yield Fault("owner", message, f"{DESCRIPTION}, who.name")
     if account is not None and (who.account or "").casefold() != account.casefold():
         message = (
-            f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --account"
-            f" {account})"
+            f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --set"
+            f" account={account})"
         )
         yield Fault("owner", message, f"{DESCRIPTION}, who.account")
     for folder, other in _list_others(raw):
@@ -274,7 +274,7 @@ def check_owner(
             )
             yield Fault(
                 "owner",
-                f"{message}; add --orcid or --account as before, or use another name",
+                f"{message}; add --set orcid=ID or account=LOGIN as before, or use another name",
                 DESCRIPTION,
             )
             break
