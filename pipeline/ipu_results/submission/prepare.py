@@ -58,8 +58,6 @@ class SubmissionRequest:
     stated: Mapping[str, str] = field(default_factory=dict)
     """Texts by name: of columns that are blank in the files, and of the description (SETTABLE)."""
     new_words: Sequence[str] = ()
-    submitted_on: date | None = None
-    """The day of the bundle, today if None."""
 
 
 class PreparedBundle(NamedTuple):
@@ -126,7 +124,7 @@ def _format_bundle(
     platforms = dict.fromkeys(row["platform"] for row in collected.rows if row["platform"])
     description: dict[str, Any] = {
         "origin": bundle.MEASURED,
-        "submitted_on": request.submitted_on or date.today(),
+        "submitted_on": date.today(),
         "licence": request.licence,
         "how": request.how,
         "machine": request.stated.get("machine", ", ".join(platforms)),

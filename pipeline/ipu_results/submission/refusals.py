@@ -320,7 +320,6 @@ EMULATED_IN = {
     "model": re.compile(r"\bemulat\w*", re.I),  # networks may simulate
 }
 PERCENT = 100
-HOST = "cpu"  # the device of a report that used no accelerator
 SUSPECT = re.compile(r"\bsuspect\b[^;]*")
 
 
@@ -344,24 +343,6 @@ def find_emulated(bundle: Bundle) -> Iterator[Fault]:
             "the backend is an emulator: its figures are not measured",
             "environment.json",
         )
-
-
-def find_other_device(bundle: Bundle) -> Iterator[Fault]:
-    """Yield a fault for a report that says it ran on the host processor, while the rows name an
-    accelerator.
-    """
-    device, chips = str(bundle.environment.get("device") or "").strip(), load_vocabulary().chips
-    if device.casefold() != HOST:
-        return
-    for number, row in enumerate(bundle.rows, 2):
-        chip = row["chip"] or row["platform"]
-        if normalise_name(chip) in chips or find_accelerator(chip):
-            message = (
-                f"is {chip}, but the report says that it ran on the device {device}; write the"
-                " processor that ran"
-            )
-            yield Fault("contradiction", message, f"{RESULTS}, line {number}, chip")
-            return
 
 
 def list_suspects(bundle: Bundle) -> Iterator[str]:
