@@ -274,6 +274,8 @@ CONTAINERS: dict[str, dict[str, Put]] = {
         "byte order mark": put_results(lambda data: b"\xef\xbb\xbf" + data),
         "row without a place": with_rows({**throughput("14377.25"), "place": ""}),
         "handed in in the future": with_key(submitted_on=date(2999, 1, 1)),
+        "empty description": with_file(DESCRIPTION, b""),
+        "empty figures": with_file(RESULTS, b""),
         "unknown relation": with_key(relation="a friend"),
     },
     "emulated": {

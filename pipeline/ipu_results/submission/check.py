@@ -149,7 +149,8 @@ def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
 
 
 def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
-    laid, places = request.raw / SUBMISSIONS, []
+    laid = request.raw / SUBMISSIONS
+    places = []
     known = {place for place, _ in list_folders(laid)} if laid.is_dir() else set()
     for place, entry in list_folders(path):
         places.append(place)

@@ -51,7 +51,9 @@ ENCRYPTED = 0x1
 END = b"PK\x05\x06"
 END_BYTES = 22
 MAX_END = END_BYTES + 65535
-MAX_DEPTH, MAX_VALUES = 4, 500  # of the environment
+MAX_DEPTH = 4  # of the environment
+MAX_VALUES = 500
+MAX_REASON = 200  # characters of what a parser says
 
 
 def read_contents(path: Path) -> tuple[Files, list[Fault]]:
@@ -211,7 +213,7 @@ def _check_member(member: zipfile.ZipInfo) -> Fault | None:
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Read an entry. A limit on what is unpacked at once holds, whatever the entry says of itself."""
+    """Read an entry, no more than the limit, whatever the entry says of its size."""
     with archive.open(member) as file:
         return file.read(MAX_BUNDLE_FILE + 1)
 
@@ -244,39 +246,35 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
             texts[name] = text
     if faults:
         return None, faults
-    entry: dict[str, Any] = {}
-    try:
-        entry = parse_toml(texts[DESCRIPTION])
-    except ValueError as error:
-        faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:200]}", DESCRIPTION))
-    submission = entry and _parse_submission(entry, faults)
+    submission = _parse_description(texts[DESCRIPTION], files, faults)
     rows = _parse_rows(texts[RESULTS], faults)
     environment = _parse_environment(texts[ENVIRONMENT], faults) if ENVIRONMENT in texts else {}
-    if submission:
-        faults += check_description(submission)
-        expected = compute_id(entry, files[RESULTS], files.get(ENVIRONMENT))
-        if submission.id != expected:
-            message = (
-                f"the id is {submission.id[:40]!r}, but what the bundle holds has the id {expected}"
-            )
-            faults.append(
-                Fault(
-                    "id",
-                    f"{message}; do not copy an id or change a bundle, make it again",
-                    DESCRIPTION,
-                )
-            )
-    if not submission or rows is None or environment is None:
+    if submission is None or rows is None or environment is None:
         return None, faults
     return Bundle(submission, tuple(rows), environment, files), faults
 
 
-def _parse_submission(entry: Mapping[str, Any], faults: list[Fault]) -> Submission | None:
+def _parse_description(text: str, files: Files, faults: list[Fault]) -> Submission | None:
+    """Return what `submission.toml` says, None if it cannot be read."""
     try:
-        return msgspec.convert(entry, Submission)
-    except msgspec.ValidationError as error:
-        faults.append(Fault("schema", str(error), DESCRIPTION))
+        entry = parse_toml(text)
+    except ValueError as error:
+        faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:MAX_REASON]}", DESCRIPTION))
         return None
+    try:
+        submission = msgspec.convert(entry, Submission)
+    except msgspec.ValidationError as error:
+        faults.append(Fault("schema", str(error)[:MAX_REASON], DESCRIPTION))
+        return None
+    faults += check_description(submission)
+    expected = compute_id(entry, files[RESULTS], files.get(ENVIRONMENT))
+    if submission.id != expected:
+        message = (
+            f"the id is {submission.id[:40]!r}, but what the bundle holds has the id {expected}; do"
+            " not copy an id or change a bundle, make it again"
+        )
+        faults.append(Fault("id", message, DESCRIPTION))
+    return submission
 
 
 def decode_text(data: bytes, place: str) -> str | Fault:
@@ -293,17 +291,20 @@ def decode_text(data: bytes, place: str) -> str | Fault:
 def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | None:
     """Return the rows of `results.csv` as texts by column."""
     try:
-        header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         faults.append(Fault("not-a-bundle", f"is not CSV: {error}", RESULTS))
         return None
-    if tuple(header) != COLUMNS:
+    if not lines or tuple(lines.pop(0)) != COLUMNS:
         faults.append(
             Fault("schema", f"the columns are not {','.join(COLUMNS)}", f"{RESULTS}, line 1")
         )
         return None
-    if not lines or not text.endswith("\n"):
-        message = "has no figure" if not lines else "does not end with a line break: it was cut off"
+    if not lines:
+        faults.append(Fault("not-a-bundle", "has no figure", RESULTS))
+        return None
+    if not text.endswith("\n"):
+        message = "does not end with a line break: it was cut off"
         faults.append(Fault("not-a-bundle", message, RESULTS))
         return None
     if len(lines) > MAX_SUBMITTED_ROWS:
@@ -347,7 +348,7 @@ def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any] | None:
             object_pairs_hook=_refuse_repetition,
         )
     except (ValueError, RecursionError) as error:
-        faults.append(Fault("not-a-bundle", f"is not JSON: {str(error)[:200]}", ENVIRONMENT))
+        faults.append(Fault("not-a-bundle", f"is not JSON: {str(error)[:MAX_REASON]}", ENVIRONMENT))
         return None
     if not isinstance(environment, dict):
         faults.append(Fault("schema", "is not a JSON object", ENVIRONMENT))

@@ -2,7 +2,7 @@
 
 The forms are the template itself, the log of LoadGen and the log of MLPerf Training. What a file
 does not state stays blank, and each figure keeps the digits of the file.
-`docs/how-to/figures-of-other-tools.md` says how to put the figures of other tools into the template.
+`docs/how-to/figures-of-other-tools.md` puts the figures of other tools into the template.
 """
 
 from __future__ import annotations

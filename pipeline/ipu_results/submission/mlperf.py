@@ -36,7 +36,9 @@ KEYS = {
     *(key for keys in FORM["statistics"].values() for key in keys),
 }
 MODES = ("performance", "submission")
-SINGLE, MULTI, OFFLINE = "singlestream", "multistream", "offline"
+SINGLE = "singlestream"
+MULTI = "multistream"
+OFFLINE = "offline"
 MAX_EXPONENT = 25  # powers of ten that are written out; no figure of a benchmark needs more
 EXPONENT = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?[eE]([+-]?[0-9]{1,2})")
 
@@ -85,7 +87,7 @@ def read_loadgen_log(file: SubmittedFile) -> FileFigures:
         _add_figure(result, fields, facts, "throughput", unit, key)
     if latency:
         for metric, (key, query_key) in FORM["statistics"].items():
-            # With several samples a query, the log has the latencies of samples under the first key.
+            # With several samples a query, the first key has the latencies of samples.
             name = query_key if scenario == MULTI else key
             _add_figure(result, fields, facts, metric or latency, "ns", name)
         result.remarks.append("left out: other percentiles")
@@ -157,7 +159,9 @@ def _write_out(text: str) -> str:
     return text
 
 
-START, STOP, SUCCESS = "run_start", "run_stop", "success"
+START = "run_start"
+STOP = "run_stop"
+SUCCESS = "success"
 MS_PER_SECOND = 1000
 MAX_TIME_MS = 10.0**15  # since 1970; below, a float holds each whole number
 

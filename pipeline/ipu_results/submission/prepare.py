@@ -19,14 +19,10 @@ import tomli_w
 from ipu_results.comparison.measurement import POINTS, read_run
 from ipu_results.errors import SubmissionError
 from ipu_results.ground.files import load_schema_file
-from ipu_results.ground.limits import MAX_BUNDLE_FILE
-from ipu_results.sources.catalogue import read_limited
 from ipu_results.submission import bundle
 from ipu_results.submission.forms import read_figures
 
 SWEEP = "sweep"
-# Of a file that stays with the submitter: only its digest is handed in.
-MAX_SOURCE_BYTES = 100 * MAX_BUNDLE_FILE
 MAX_FILE_NAME = 200  # characters, as `refusals` accepts
 POINT = load_schema_file("forms.toml")["sweep"]
 ABOUT_MACHINE = ("machine", "relation")
@@ -148,7 +144,7 @@ def _collect_file(path: Path, collected: Collected, columns: Mapping[str, str]) 
     collected.rows += rows
     collected.environment |= read.environment
     collected.remarks += [f"{path.name}: {remark}" for remark in dict.fromkeys(remarks)]
-    collected.sources.append(_describe_source(path, read.form))
+    collected.sources.append(_describe_source(path.name, read.file.data, read.form))
 
 
 def _fill_in(row: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, str]:
@@ -167,7 +163,7 @@ def _fill_in(row: Mapping[str, str], columns: Mapping[str, str]) -> dict[str, st
 
 
 def _list_missing(rows: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return a remark on the columns that some row leaves blank, none if there is no such column."""
+    """Return a remark on the columns that some row leaves blank, if there are any."""
     blank = {name for row in rows for name in EXPECTED if not row[name]}
     missing = ", ".join(name for name in EXPECTED if name in blank)
     if not missing:
@@ -175,13 +171,12 @@ def _list_missing(rows: Iterable[Mapping[str, str]]) -> list[str]:
     return [f"the file does not state {missing}: fill in what you know (--set NAME=TEXT)"]
 
 
-def _describe_source(path: Path, form: str) -> dict[str, str]:
+def _describe_source(name: str, data: bytes, form: str) -> dict[str, str]:
     """Return the entry of a file, with a name that a bundle accepts; the sha256 tells which one it
     was.
     """
-    data = read_limited(path, path.name, MAX_SOURCE_BYTES)
-    name = re.sub(r"^\W|[^\w .()+@-]", "_", path.name)[:MAX_FILE_NAME]
-    return {"file": name, "adapter": form, "sha256": hashlib.sha256(data).hexdigest()}
+    plain = re.sub(r"^\W|[^\w .()+@-]", "_", name)[:MAX_FILE_NAME]
+    return {"file": plain, "adapter": form, "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _collect_run(folder: Path, collected: Collected, columns: Mapping[str, str]) -> None:
@@ -215,4 +210,5 @@ def _collect_run(folder: Path, collected: Collected, columns: Mapping[str, str])
         if line.get("platform"):
             collected.platforms.append(line["platform"])
     collected.environment |= environment
-    collected.sources.append(_describe_source(folder / POINTS, SWEEP))
+    points = (folder / POINTS).read_bytes()
+    collected.sources.append(_describe_source(POINTS, points, SWEEP))

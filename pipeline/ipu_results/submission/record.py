@@ -30,10 +30,11 @@ NEAR = 0.5  # decimal powers by which the nearest row may itself be off
 
 
 class ComparedRow(NamedTuple):
-    """A row with its comparison, None where it has no figure to compare, and what is wrong with it."""
+    """A row of a bundle, and what is wrong with it."""
 
     row: Row
     comparison: Comparison | None
+    """None where the row has no figure to compare."""
     faults: list[Fault]
 
 
@@ -47,7 +48,8 @@ def compare_rows(
         if other["document_id"] != document_id and other["same_as"] is None:
             others.append(other)
             of_network[other["network"]].append(other)
-    index, evidence = FigureIndex(others), PowerEvidence(words)
+    index = FigureIndex(others)
+    evidence = PowerEvidence(words)
     compared: list[ComparedRow] = []
     shared_figures = []
     for row in rows:
@@ -133,8 +135,13 @@ COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
 # of one network, of any row, and of any row after rounding, a change of unit or a division by the
 # chips; and from which it is one of a copied table. tests/submission/test_submission_evidence.py
 # counts how often a row of the record has as many by chance.
-DIGITS_OF_SAME, DIGITS_OF_NETWORK, DIGITS_OF_ANY, DIGITS_OF_SCALED, DIGITS_OF_TABLE = 5, 6, 7, 8, 4
-MIN_DIGITS, MAX_DIGITS = 2, 12  # of a figure that counts, and that is looked up
+DIGITS_OF_SAME = 5
+DIGITS_OF_NETWORK = 6
+DIGITS_OF_ANY = 7
+DIGITS_OF_SCALED = 8
+DIGITS_OF_TABLE = 4
+MIN_DIGITS = 2  # of a figure that counts
+MAX_DIGITS = 12  # of a figure that are looked up
 ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
 # by which throughput × latency may differ from a batch if one of them was computed from the other
 ONE_BATCH = 0.02
@@ -181,13 +188,14 @@ class FigureIndex:
             ):
                 names[place].append(name)
         for place in sorted(names):
-            other, shared = self._rows[place], tuple(names[place])
+            other = self._rows[place]
+            shared = tuple(names[place])
             exact = all(row[name] == other[name] for name in shared)
             yield SharedFigures(other, shared, _count_independent_digits(row, shared), exact)
 
 
 def find_copies(row: Row, shared: Sequence[SharedFigures], place: str) -> Iterator[Fault]:
-    """Yield a fault for a row whose figures are those of a row of the record, of its network first."""
+    """Yield a fault for a row whose figures the record has, of the same network first."""
     of_network = []
     for own in shared:
         if own.other["network"] == row["network"] and own.other["task"] == row["task"]:
@@ -369,7 +377,8 @@ def _find_time(row: Row) -> float | None:
 
 def _list_powers(row: Row) -> Iterator[ImpliedPower]:
     """Yield the power that a row states, and that its energy and its efficiency imply."""
-    throughput, time = row["throughput"], _find_time(row)
+    throughput = row["throughput"]
+    time = _find_time(row)
     if row["power_w"]:
         yield _build_power("power", row, row["power_w"], "power_w")
     if throughput and row["energy_per_item_j"]:
@@ -429,5 +438,6 @@ def _describe(
 
 def _rate_card(machine: Mapping[str, Any]) -> float | None:
     """Return the rating of a machine for each of its chips."""
-    rated, chips = machine.get("rated_power_w"), machine.get("chip_count")
+    rated = machine.get("rated_power_w")
+    chips = machine.get("chip_count")
     return rated / chips if rated and chips else None

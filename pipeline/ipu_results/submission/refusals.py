@@ -227,7 +227,8 @@ def is_orcid(text: str) -> bool:
     """Return whether a text is an ORCID iD with the right check digit (ISO 7064, MOD 11-2)."""
     if not ORCID.fullmatch(text):
         return False
-    digits, total = text.replace("-", ""), 0
+    digits = text.replace("-", "")
+    total = 0
     for digit in digits[:-1]:
         total = (total + int(digit)) * 2
     expected = (12 - total % 11) % 11
@@ -455,7 +456,8 @@ def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator
     """Yield a fault for more chips than the machine has, and for another chip; a part of a machine
     has fewer.
     """
-    chips, count = frozenset(load_vocabulary().chips.values()), machine.get("chip_count")
+    chips = frozenset(load_vocabulary().chips.values())
+    count = machine.get("chip_count")
     if row["chip_count"] and count and row["chip_count"] > count:
         message = (
             f"chip_count is {row['chip_count']}, but {row['platform']} has {count} chips; name the"
