@@ -35,6 +35,27 @@ M2000 = {
     "precision": "16.16",
     "batch_size": "16",
 }
+POD = {
+    "platform": "Bow Pod16",
+    "chip": "Bow",
+    "chip_count": "16",
+    "task": "training",
+    "batch_size": "20480",
+}
+A100 = {
+    "platform": "1x A100-40GB",
+    "chip": "A100-40GB",
+    "chip_count": "1",
+    "precision": "mixed",
+    "batch_size": "256",
+}
+MY_CPU = {
+    "platform": "Example CPU 9000",
+    "chip": "",
+    "chip_count": "",
+    "framework": "ONNX Runtime",
+    "precision": "fp32",
+}
 Check = Callable[[Path], CheckedBundle]
 ADA = {"name": "Ada Example", "orcid": "0000-0002-1825-0097"}
 

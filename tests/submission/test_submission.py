@@ -28,6 +28,9 @@ from ipu_results.submission.refusals import is_orcid
 from tests.conftest import run_cli
 from tests.runner.runs_support import put_emulated, put_run
 from tests.submission.submission_support import (
+    A100,
+    MY_CPU,
+    POD,
     ROWS,
     Check,
     figure,
@@ -37,37 +40,13 @@ from tests.submission.submission_support import (
     throughput,
 )
 
-POD = {
-    "platform": "Bow Pod16",
-    "chip": "Bow",
-    "chip_count": "16",
-    "task": "training",
-    "batch_size": "20480",
-}
-A100 = {
-    "platform": "1x A100-40GB",
-    "chip": "A100-40GB",
-    "chip_count": "1",
-    "precision": "mixed",
-    "batch_size": "256",
-}
-MY_CPU = {
-    "platform": "Example CPU 9000",
-    "chip": "",
-    "chip_count": "",
-    "framework": "ONNX Runtime",
-    "precision": "fp32",
-}
 HOW = {"licence": "CC-BY-4.0", "how": "machine idle"}
 WHO = ("--who", "Ada Example", "--licence", "CC-BY-4.0", "--how", "idle")
 
 GOOD: Mapping[str, Mapping[str, Any]] = {
     "inference": {},
     "several batch sizes": {
-        "rows": [
-            throughput(value, batch_size=batch)
-            for batch, value in (("8", "11003.5"), ("32", "17220.5"))
-        ]
+        "rows": [throughput("11003.5", batch_size="8"), throughput("17220.5", batch_size="32")]
     },
     "training": {"rows": [throughput("31113.5", **POD)], "relation": "customer"},
     "framework and chip that only others name": {
@@ -85,7 +64,8 @@ GOOD: Mapping[str, Mapping[str, Any]] = {
     "another maker's chip": {"rows": [throughput("2544.5", **A100)], "machine": "DGX A100"},
     "power and energy": {
         "rows": [
-            *(throughput("14377.25"), figure("power", "912.5", "W", power_scope="machine")),
+            throughput("14377.25"),
+            figure("power", "912.5", "W", power_scope="machine"),
             figure("energy per item", "63.5", "mJ/image", power_scope="machine"),
         ]
     },
@@ -187,13 +167,9 @@ def test_run_of_the_emulator_cannot_be_handed_in(tmp_path: Path) -> None:
         prepare_bundle(SubmissionRequest([put_emulated(tmp_path)], "Ada Example", **HOW))
 
 
-def test_blank_columns_are_filled_and_no_stated_one_is_replaced(tmp_path: Path) -> None:
+def test_stated_cell_is_not_replaced(tmp_path: Path) -> None:
     file = tmp_path / "figures.csv"
-    file.write_bytes(format_rows([{**ROWS[0], "platform": ""}]))
-    _, files, _ = prepare_bundle(
-        SubmissionRequest([file], "Ada", **HOW, stated={"platform": "IPU-M2000"})
-    )
-    assert b",IPU-M2000,GC200," in files[RESULTS]
+    file.write_bytes(format_rows(ROWS))
     with pytest.raises(SubmissionError, match="says batch_size '16', not '4'"):
         prepare_bundle(SubmissionRequest([file], "Ada", **HOW, stated={"batch_size": "4"}))
 
@@ -240,12 +216,9 @@ def test_any_name_of_a_file_can_be_handed_in(name: str, tmp_path: Path) -> None:
     assert not faults
 
 
-@pytest.mark.parametrize(("count", "reasons"), [(1000, []), (1001, ["too-large"])])
-def test_bundle_may_have_a_thousand_rows(count: int, reasons: list[str]) -> None:
-    _, faults = parse_bundle(
-        make_files([throughput(str(10_000 + number)) for number in range(count)])
-    )
-    assert [fault.reason for fault in faults] == reasons
+def test_bundle_may_have_a_thousand_rows() -> None:
+    _, faults = parse_bundle(make_files([throughput(str(number)) for number in range(1000, 2000)]))
+    assert faults == []
 
 
 def test_option_that_is_not_utf8_is_one_error(tmp_path: Path) -> None:

@@ -133,15 +133,15 @@ TABLE_COLUMNS = ("task", "batch_size")
 COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
 # Significant digits of equal figures from which a row counts as copied: on one machine and batch,
 # of one network, of any row, and of any row after rounding, a change of unit or a division by the
-# chips; and from which it is one of a copied table. tests/submission/test_submission_evidence.py
-# counts how often a row of the record has as many by chance.
+# chips; and from which it is one of a copied table. By tests/submission/test_submission_evidence.py
+# no document of the record has as many in common with another publisher by chance.
 DIGITS_OF_SAME = 5
 DIGITS_OF_NETWORK = 6
 DIGITS_OF_ANY = 7
 DIGITS_OF_SCALED = 8
 DIGITS_OF_TABLE = 4
 MIN_DIGITS = 2  # of a figure that counts
-MAX_DIGITS = 12  # of a figure that are looked up
+MAX_DIGITS = 12  # of a figure; more are not looked up
 ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
 # by which throughput × latency may differ from a batch if one of them was computed from the other
 ONE_BATCH = 0.02
