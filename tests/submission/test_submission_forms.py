@@ -246,3 +246,8 @@ def test_placeholder_of_a_printed_command_is_not_handed_in(name: str, how: str) 
     request = SubmissionRequest([LOGS / "server.txt"], name, "CC-BY-4.0", how)
     with pytest.raises(SubmissionError, match="is what a printed command leaves to you"):
         prepare_bundle(request)
+
+
+def test_folder_without_a_run_is_refused() -> None:
+    with pytest.raises(SubmissionError, match="name the files to read"):
+        prepare_bundle(SubmissionRequest([LOGS], "Ada", "CC-BY-4.0", "idle"))

@@ -27,7 +27,12 @@ MAX_FILE_NAME = 200  # characters, as `refusals` accepts
 POINT = load_schema_file("forms.toml")["sweep"]
 ABOUT_MACHINE = ("machine", "relation")
 ABOUT_PERSON = ("orcid", "affiliation", "contact", "account")
-SETTABLE = (*(name for name in bundle.COLUMNS if name != "value"), *ABOUT_MACHINE, *ABOUT_PERSON)
+OF_ONE_FIGURE = ("value", "place")
+SETTABLE = (
+    *(name for name in bundle.COLUMNS if name not in OF_ONE_FIGURE),
+    *ABOUT_MACHINE,
+    *ABOUT_PERSON,
+)
 """What `--set` may state: columns of the template, and keys of the description."""
 # What a row should say and a submitter must add.
 EXPECTED = (
@@ -181,6 +186,10 @@ def _describe_source(name: str, data: bytes, form: str) -> dict[str, str]:
 
 def _collect_run(folder: Path, collected: Collected, columns: Mapping[str, str]) -> None:
     """Add the points of a run folder of `sweep`, each figure as its file prints it."""
+    if not (folder / POINTS).exists():
+        raise SubmissionError(
+            f"has no {POINTS} of `ipu-results sweep`; name the files to read", document=str(folder)
+        )
     lines, environment = read_run(folder)
     run_id = folder.resolve().name
     for label, line in lines:
