@@ -146,9 +146,7 @@ def make_submission(masks: Masks, fast: bool) -> Pairs:
     for path in paths[::8] if fast else paths:
         yield from run_line(f"check-submission {path} --raw few --warehouse warehouse", masks)
     for path in sorted(Path("files").iterdir())[:: 8 if fast else 1]:
-        options = (
-            "--who Ada --licence CC-BY-4.0 --how idle --raw few --warehouse warehouse --out out"
-        )
+        options = "--who Ada --licence CC-BY-4.0 --how idle --warehouse warehouse --out out"
         yield from run_line(f"submit {path} {options}", masks)
 
 

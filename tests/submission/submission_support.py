@@ -24,24 +24,40 @@ from ipu_results.submission.bundle import (
 from ipu_results.submission.check import CheckedBundle
 
 M2000 = {
-    **{
-        "model": "ResNet-50 v1.5",
-        "dataset": "synthetic",
-        "task": "inference",
-        "platform": "IPU-M2000",
-        "chip": "GC200",
-    },
-    **{
-        "chip_count": "4",
-        "framework": "PyTorch",
-        "sdk_version": "3.3",
-        "precision": "16.16",
-        "batch_size": "16",
-    },
+    "model": "ResNet-50 v1.5",
+    "dataset": "synthetic",
+    "task": "inference",
+    "platform": "IPU-M2000",
+    "chip": "GC200",
+    "chip_count": "4",
+    "framework": "PyTorch",
+    "sdk_version": "3.3",
+    "precision": "16.16",
+    "batch_size": "16",
+}
+POD = {
+    "platform": "Bow Pod16",
+    "chip": "Bow",
+    "chip_count": "16",
+    "task": "training",
+    "batch_size": "20480",
+}
+A100 = {
+    "platform": "1x A100-40GB",
+    "chip": "A100-40GB",
+    "chip_count": "1",
+    "precision": "mixed",
+    "batch_size": "256",
+}
+MY_CPU = {
+    "platform": "Example CPU 9000",
+    "chip": "",
+    "chip_count": "",
+    "framework": "ONNX Runtime",
+    "precision": "fp32",
 }
 Check = Callable[[Path], CheckedBundle]
 ADA = {"name": "Ada Example", "orcid": "0000-0002-1825-0097"}
-SWEEP = "results.csv, row"
 
 
 def figure(metric: str, value: str, unit: str = "", **changes: str) -> dict[str, str]:
@@ -75,13 +91,12 @@ def make_files(
 ) -> dict[str, bytes]:
     """Return the files of a bundle; `changes` are keys of its description, and None leaves one out."""
     description: dict[str, Any] = {
-        **{
-            "origin": "measured",
-            "submitted_on": date(2026, 11, 22),
-            "licence": "CC-BY-4.0",
-            "machine": "IPU-M2000",
-        },
-        **{"how": "Mean of 1000 batches after 100.\n- machine idle", "who": dict(who)},
+        "origin": "measured",
+        "submitted_on": date(2026, 11, 22),
+        "licence": "CC-BY-4.0",
+        "machine": "IPU-M2000",
+        "how": "Mean of 1000 batches after 100.\n- machine idle",
+        "who": dict(who),
         **changes,
     }
     files = {RESULTS: format_rows(rows), DESCRIPTION: tomli_w.dumps(description).encode()}

@@ -13,6 +13,7 @@ import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ipu_results
 import pytest
@@ -25,7 +26,7 @@ from ipu_results.submission.check import (
 )
 from ipu_results.submission.refusals import REASONS
 
-from tests.submission.hostile_bundles import CONTAINERS, FIGURES, SCRIPT, with_entry
+from tests.submission.hostile_bundles import CONTAINERS, FIGURES, SCRIPT, Put, with_entry
 from tests.submission.submission_support import (
     ADA,
     M2000,
@@ -74,19 +75,23 @@ def refuse(path: Path, request: CheckRequest) -> set[str]:
     return {fault.reason for fault in checked.faults}
 
 
-@pytest.mark.parametrize("name", CONTAINERS)
-def test_hostile_container_or_text_is_refused(name: str, tmp_path: Path) -> None:
-    put, reason = CONTAINERS[name]
-    path = put(tmp_path)
-    assert reason in refuse(
-        path, CheckRequest(tmp_path / "raw", tmp_path / "no warehouse is opened")
-    )
+def list_cases(bundles: dict[str, dict[str, Put]]) -> list[Any]:
+    return [
+        pytest.param(reason, put, id=name)
+        for reason, named in bundles.items()
+        for name, put in named.items()
+    ]
+
+
+@pytest.mark.parametrize(("reason", "put"), list_cases(CONTAINERS))
+def test_hostile_container_or_text_is_refused(reason: str, put: Put, tmp_path: Path) -> None:
+    request = CheckRequest(tmp_path / "raw", tmp_path / "no warehouse is opened")
+    assert reason in refuse(put(tmp_path), request)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FIGURES)
-def test_hostile_figure_is_refused(name: str, tmp_path: Path, warehouse: Path) -> None:
-    put, reason = FIGURES[name]
+@pytest.mark.parametrize(("reason", "put"), list_cases(FIGURES))
+def test_hostile_figure_is_refused(reason: str, put: Put, tmp_path: Path, warehouse: Path) -> None:
     assert reason in refuse(put(tmp_path), CheckRequest(tmp_path / "raw", warehouse))
 
 
@@ -192,8 +197,7 @@ def test_bundle_that_is_here_already_is_refused(laid: CheckRequest, tmp_path: Pa
 
 
 def test_every_reason_is_given_by_some_bundle() -> None:
-    covered = {reason for _, reason in (*CONTAINERS.values(), *FIGURES.values())}
-    assert covered == set(REASONS)
+    assert {*CONTAINERS, *FIGURES} == set(REASONS)
 
 
 def test_report_shows_no_character_that_a_terminal_acts_on(tmp_path: Path) -> None:

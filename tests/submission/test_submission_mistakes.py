@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ipu_results.submission.check import CheckedBundle
 
 from tests.submission.submission_support import (
@@ -21,50 +20,30 @@ from tests.submission.submission_support import (
 )
 
 H200 = {
-    **{
-        "platform": "One H200",
-        "chip": "NVIDIA H200",
-        "chip_count": "1",
-        "sdk_version": "",
-        "precision": "FP16",
-    },
+    "platform": "One H200",
+    "chip": "NVIDIA H200",
+    "chip_count": "1",
+    "sdk_version": "",
+    "precision": "FP16",
     "framework": "PyTorch",
 }
 NEW = ["NVIDIA H200", "One H200"]
-SECONDS, BATCHES, OF_CHIP, MORE = "in seconds", "batches per second", "one chip", "more chips"
 
 # Each row of a bundle has conditions of its own, so that it is a result of its own: name, figures,
 # sentence.
 Row = tuple[str, list[dict[str, str]], str]
 M2000_ROWS: list[Row] = [
-    ("seconds", [throughput("14321.3"), figure("latency of a batch", "0.00269", "ms")], SECONDS),
-    ("seconds alone", [latency("0.00269")], SECONDS),
-    ("batches", [throughput("1012.93")], BATCHES),
-    ("one chip", [throughput("4051.7")], OF_CHIP),
+    (
+        "seconds",
+        [throughput("14321.3"), figure("latency of a batch", "0.00269", "ms")],
+        "in seconds",
+    ),
+    ("seconds alone", [latency("0.00269")], "in seconds"),
+    ("batches", [throughput("1012.93")], "batches per second"),
+    ("one chip", [throughput("4051.7")], "one chip"),
     ("called FP32", [throughput("16217.3", precision="32.32")], "called 32.32"),
     ("no warm-up", [latency("15.03"), figure("latency max", "4312", "ms")], "warm-up"),
     ("suspect drift", [throughput("14017.3")], "marked a row as suspect, drift"),
-]
-H200_ROWS: list[Row] = [
-    (
-        "seconds",
-        [throughput("9017.3", **H200), figure("latency of a batch", "0.00177", "ms", **H200)],
-        SECONDS,
-    ),
-    ("seconds alone", [latency("0.00187", **H200)], SECONDS),
-    ("batches", [throughput("562.93", **H200)], BATCHES),
-    (
-        "one chip",
-        [throughput("9013.7", **{**H200, "chip_count": "8", "batch_size": "128"})],
-        OF_CHIP,
-    ),
-    ("several chips", [throughput("171017.3", **H200)], MORE),
-    ("called FP32", [throughput("99217.3", **{**H200, "precision": "FP32"})], "called FP32"),
-    (
-        "no warm-up",
-        [latency("15.07", **H200), figure("latency max", "4312", "ms", **H200)],
-        "warm-up",
-    ),
 ]
 
 
@@ -78,29 +57,11 @@ def list_texts(checked: CheckedBundle) -> list[str]:
     return [*map(str, checked.faults), *checked.flags]
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"), [(M2000_ROWS, []), (H200_ROWS, NEW)], ids=["IPU-M2000", "H200"]
-)
-def test_mistakes_are_named_at_the_hand_in(
-    rows: list[Row], words: list[str], check: Check, tmp_path: Path
-) -> None:
-    figures = [{**own, "conditions": name} for name, own_figures, _ in rows for own in own_figures]
-    checked = check_rows(check, tmp_path, figures, new_words=words)
-    texts = list_texts(checked)
-    missed = [name for name, _, sentence in rows if not any(sentence in text for text in texts)]
-    assert missed == [], "\n".join(texts)
-
-
-def test_device_of_the_report_contradicts_the_chip(check: Check, tmp_path: Path) -> None:
-    checked = check_rows(
-        check,
-        tmp_path,
-        [throughput("9017.3", **H200)],
-        environment={"device": "cpu"},
-        new_words=NEW,
-    )
-    [fault] = checked.faults
-    assert (fault.reason, "ran on the device cpu" in fault.message) == ("contradiction", True)
+def test_mistakes_are_named_at_the_hand_in(check: Check, tmp_path: Path) -> None:
+    figures = [{**own, "conditions": name} for name, rows, _ in M2000_ROWS for own in rows]
+    texts = list_texts(check_rows(check, tmp_path, figures))
+    for name, _, sentence in M2000_ROWS:
+        assert any(sentence in text for text in texts), name
 
 
 def test_chip_of_the_list_of_accelerators_need_not_be_declared(
@@ -134,7 +95,7 @@ def test_honest_runs_are_accepted(check: Check, tmp_path: Path) -> None:
         figure("power", "611", "W", **H200, conditions="eager", power_scope="device"),
         throughput("13917.3", conditions="one"),
     ]
-    checked = check_rows(check, tmp_path, rows, environment={"device": "cuda"}, new_words=NEW)
+    checked = check_rows(check, tmp_path, rows, new_words=NEW)
     assert (checked.accepted, [flag for flag in checked.flags if "doubtful" in flag]) == (
         True,
         [],

@@ -18,7 +18,9 @@ from ipu_results.store.query import open_warehouse
 from tests.conftest import copy_raw, query_rows, run_cli, run_ingest
 from tests.site.test_site import decode
 from tests.submission.submission_support import (
+    A100,
     ADA,
+    MY_CPU,
     get_place,
     latency,
     make_files,
@@ -26,24 +28,11 @@ from tests.submission.submission_support import (
     throughput,
 )
 
-CPU = {
-    "platform": "Example CPU 9000",
-    "chip": "",
-    "chip_count": "",
-    "framework": "ONNX Runtime",
-    "precision": "fp32",
-}
-A100 = {
-    "platform": "1x A100-40GB",
-    "chip": "A100-40GB",
-    "chip_count": "1",
-    "precision": "mixed",
-    "batch_size": "256",
-}
 ROWS = [
-    *(throughput("17377.25"), latency("1.0113")),  # better than what is published
+    throughput("17377.25"),  # better than what is published
+    latency("1.0113"),
     throughput("2954.5", **A100),
-    throughput("31.25", **CPU, model="TinyNet-9"),
+    throughput("31.25", **MY_CPU, model="TinyNet-9"),
 ]
 GROWN = {"results", "cells", "source_rows", "documents", "models", "platforms", "provenance"}
 """The tables that hold the new rows, and the view that leads from each figure to its cell."""
@@ -76,7 +65,7 @@ def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -
     rows = query_rows(grown, f"SELECT {columns} FROM submitted ORDER BY throughput")
     shared = ("measured", "submitted", ADA["name"])
     assert rows == [
-        (*shared, "TinyNet-9", CPU["platform"], 31.25, None),
+        (*shared, "TinyNet-9", MY_CPU["platform"], 31.25, None),
         (*shared, "ResNet-50 v1.5", A100["platform"], 2954.5, None),
         (*shared, "ResNet-50 v1.5", "IPU-M2000", 17377.25, None),
     ]

@@ -16,7 +16,6 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / ".github" / "workflows"
 CHECK, COMMENT = FOLDER / "submission-check.yml", FOLDER / "submission-comment.yml"
-PINNED = re.compile(r"actions/[\w-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
 UNTRUSTED = re.compile(r"\$\{\{")
 
 REPORT = (
@@ -90,11 +89,9 @@ def test_code_is_that_of_the_base_and_files_are_data_apart() -> None:
     ]
 
 
-def test_actions_are_pinned_and_no_text_of_an_event_is_in_a_script() -> None:
+def test_no_text_of_an_event_is_in_a_script() -> None:
     for path in (CHECK, COMMENT):
         text = path.read_text(encoding="utf-8")
-        for action in re.findall(r"uses: (.+)", text):
-            assert PINNED.fullmatch(action), action
         assert not UNTRUSTED.search(read_script(path))
         assert not [
             line for line in text.splitlines() if "run: " in line and UNTRUSTED.search(line)

@@ -161,22 +161,20 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
     click.echo(format_diff(difference))
 
 
-DEFAULTS = "COLUMN=TEXT"
-
-
-def _parse_defaults(
+def _parse_stated(
     _: click.Context, param: click.Parameter, value: tuple[str, ...]
 ) -> dict[str, str]:
-    from ipu_results.submission.bundle import COLUMNS
+    from ipu_results.submission.prepare import SETTABLE
 
-    pairs = [text.partition("=") for text in value]
-    for name, sign, text in pairs:
-        if not sign or not text or name not in COLUMNS or name == "value":
-            known = ", ".join(column for column in COLUMNS if column != "value")
+    stated = {}
+    for text in value:
+        name, _sign, own = text.partition("=")
+        if not own or name not in SETTABLE:
             raise click.BadParameter(
-                f"{name!r} is not {DEFAULTS}; the columns are {known}", param=param
+                f"{text!r} is not NAME=TEXT; the names are {', '.join(SETTABLE)}", param=param
             )
-    return {name: text for name, _, text in pairs}
+        stated[name] = own
+    return stated
 
 
 @click.command(cls=common.Command, extra="ingest")
@@ -195,33 +193,15 @@ def _parse_defaults(
 )
 @click.option("--how", required=True, metavar="TEXT", help="How it was measured, in plain words.")
 @click.option(
-    "--machine",
-    metavar="TEXT",
-    help="The machine in words.  [default: the platforms of the figures]",
-)
-@click.option(
-    "--relation",
-    type=click.Choice(("none", "maker", "employee", "customer", "partner")),
-    default="none",
-    show_default=True,
-    help="What you are to the maker of the machine.",
-)
-@click.option("--orcid", metavar="ID", help="Your ORCID iD.")
-@click.option("--affiliation", metavar="TEXT", help="Where you work.")
-@click.option("--contact", metavar="TEXT", help="How to reach you; published.")
-@click.option(
-    "--account", metavar="LOGIN", help="Your account on GitHub, if you hand in by pull request."
-)
-@click.option(
     "--set",
-    "defaults",
+    "stated",
     multiple=True,
-    callback=_parse_defaults,
-    metavar=DEFAULTS,
-    help="Fill blank cells.",
-)
-@click.option(
-    "--adapter", metavar="NAME", help="The form of the files, if their content suits several."
+    callback=_parse_stated,
+    metavar="NAME=TEXT",
+    help=(
+        "Fill a blank column, or state the machine, your relation to its maker, orcid,"
+        " affiliation, contact or account on GitHub."
+    ),
 )
 @click.option(
     "--new-word",
@@ -237,25 +217,18 @@ def _parse_defaults(
     show_default=True,
     help="Folder for <who>/<id>/.",
 )
-@click.option(
-    "--raw",
-    type=common.FOLDER,
-    default="raw",
-    show_default=True,
-    help="Submissions that are here already.",
-)
 @common.warehouse_option
-def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **options: Any) -> None:
-    """Make a bundle of your figures: a run folder of `sweep`, or files that an adapter reads.
+def submit(paths: tuple[Path, ...], out: Path, warehouse: Path, **options: Any) -> None:
+    """Make a bundle of your figures: a run folder of `sweep`, the CSV template, or a log of MLPerf.
 
     The bundle holds the figures as they were printed, who measured them, under which licence and
     how, the environment, and the sha256 of your files. Your files are not in it. A bundle that
-    would be refused is not written. Nothing is uploaded.
+    would be refused is not written. Nothing is uploaded. Submissions in ./raw are looked at, too.
 
     \b
     Example:
       ipu-results submit raw/runs/20261121-130222-onnxruntime-cpu-fp32-97e7 --who "Ada Example" \\
-        --licence CC-BY-4.0 --how "ipu-results sweep, machine idle"
+        --licence CC-BY-4.0 --how "ipu-results sweep, machine idle" --set account=ada-example
     """
     from ipu_results.submission.bundle import write_bundle
     from ipu_results.submission.check import CheckRequest, check_files, format_checks
@@ -265,7 +238,8 @@ def submit(paths: tuple[Path, ...], out: Path, raw: Path, warehouse: Path, **opt
     for remark in remarks:
         common.echo_labelled("finding", remark)
     folder = out / place
-    checked = check_files(files, CheckRequest(raw, warehouse, options["account"]), place, folder)
+    request = CheckRequest(warehouse=warehouse, account=options["stated"].get("account"))
+    checked = check_files(files, request, place, folder)
     common.echo_text(format_checks([checked], "text"))
     _require_accepted([checked], "nothing was written; correct what is named above")
     if folder.exists():

@@ -57,9 +57,7 @@ MAX_BUNDLE_RATIO = 100  # unpacked bytes per byte of a file in the archive of a 
 MAX_BUNDLES = 200  # bundles of one folder that are checked
 MAX_SUBMITTED_ROWS = 1_000  # figures of a bundle
 MAX_SUBMITTED_TEXT = 2_000  # characters of the text on how it was measured
-MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a report or log that an adapter reads
-MAX_SUBMITTED_LINE = 2_000_000  # characters of a line of a log that figures are read from
-MAX_SUBMITTED_FIGURES = 10_000  # figures that one report or log makes
+MAX_SUBMITTED_BYTES = 20_000_000  # bytes of a file that figures are handed in from
 MAX_TOML_CHARACTERS = 200_000  # characters of a sidecar, or of the description of a bundle
 MAX_TOML_DOTS = (
     2_000  # points in one line of it: the time that a dotted key takes grows with their square

@@ -13,7 +13,6 @@ from typing import Any
 
 MS_PER_S = 1000.0
 SECONDS_PER_MINUTE = 60
-SECONDS_PER_HOUR = 3600
 # Units as users write them besides those of sources, with their exact size in seconds, watts and
 # joules.
 TIMES_S = {
@@ -94,18 +93,6 @@ def compute_latency_tflops(batch_size: Any, latency_ms: Any, gmacs: Any, passes:
     return compute_tflops(compute_rate(batch_size, latency_ms), gmacs, passes)
 
 
-def compute_highest_rate(peak_tflops: float, gmacs: float, passes: int) -> float:
-    """Compute the items per second at a peak."""
-    return float(peak_tflops * GIGA_PER_TERA / (gmacs * FLOP_PER_MAC * passes))
-
-
 def compute_power_w(throughput: Any, efficiency: Any) -> Any:
     """Compute the power that a throughput and an efficiency (items per second per watt) imply."""
     return throughput / efficiency
-
-
-def find_energy_j(energy_per_item_j: float | None, efficiency: float | None) -> float | None:
-    """Return the energy of an item: the stated one, else 1 over the efficiency; None without
-    either.
-    """
-    return energy_per_item_j or (1 / efficiency if efficiency else None)

@@ -27,9 +27,12 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import BUNDLE, PART, SUBMISSION
 
 SUBMISSIONS = "submissions"
-DESCRIPTION, RESULTS, ENVIRONMENT = BUNDLE, "results.csv", "environment.json"
+DESCRIPTION = BUNDLE
+RESULTS = "results.csv"
+ENVIRONMENT = "environment.json"
 SIDECAR = f"{RESULTS}.toml"  # of a bundle that is laid in `raw/`
-READER, TABLE = "comparators", "independent_results"
+READER = "comparators"
+TABLE = "independent_results"
 HEADER = load_vocabulary().header_of(READER, TABLE)
 COLUMNS: tuple[str, ...] = tuple(name for name, _ in HEADER.fields)
 """The columns of the CSV template, `results.csv` in a bundle: one figure a line, each as it was

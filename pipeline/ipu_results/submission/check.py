@@ -35,7 +35,13 @@ from ipu_results.submission.bundle import (
     lay_bundle,
 )
 from ipu_results.submission.contents import KNOWN, list_folders, parse_bundle, read_contents
-from ipu_results.submission.record import FIGURES, compare_rows, find_item_latencies
+from ipu_results.submission.record import (
+    FIGURES,
+    ComparedRow,
+    compare_rows,
+    find_item_latencies,
+    is_energy_unchecked,
+)
 from ipu_results.submission.refusals import (
     EMULATED,
     Fault,
@@ -44,7 +50,6 @@ from ipu_results.submission.refusals import (
     check_present,
     check_words,
     find_emulated,
-    find_other_device,
     find_unreadable,
     list_suspects,
     list_unknown_words,
@@ -144,7 +149,8 @@ def check_submission(path: Path, request: CheckRequest) -> list[CheckedBundle]:
 
 
 def _check_folder(path: Path, request: CheckRequest) -> Iterator[CheckedBundle]:
-    laid, places = request.raw / SUBMISSIONS, []
+    laid = request.raw / SUBMISSIONS
+    places = []
     known = {place for place, _ in list_folders(laid)} if laid.is_dir() else set()
     for place, entry in list_folders(path):
         places.append(place)
@@ -193,7 +199,6 @@ def check_files(
         publishers = frozenset(run_query(connection, PUBLISHERS)["publisher"].to_pylist())
         problems += check_owner(bundle, request.raw, publishers, request.account, place)
         problems += check_words(bundle, words)
-        problems += find_other_device(bundle)
         try:
             rows, raised, rejected = preview_bundle(bundle)
         except SubmissionError:
@@ -202,35 +207,49 @@ def check_files(
             return CheckedBundle(name, (*problems, Fault("schema", str(error))), bundle=bundle)
         problems += rejected
         compared = compare_rows(connection, words, rows, bundle.submission.document_id)
-    problems += [fault for _, _, own in compared for fault in own]
-    flags, per_item = [], find_item_latencies(rows)
+    for _, _, own in compared:
+        problems += own
+    per_item = find_item_latencies(rows)
+    flags = []
     for flag in raised:
+        text = f"{flag['rule']}: {flag['message']}"
         # A bundle may state the latency of an item. It is R01's error only where a page calls it a
         # latency.
-        is_of_item = flag["rule"] == LITTLE and flag["result_id"] in per_item
-        text = f"{flag['rule']}: {flag['message']}"
-        if flag["severity"] == "error" and not is_of_item:
+        if flag["rule"] == LITTLE and flag["result_id"] in per_item:
+            flags.append(f"info {text}")
+        elif flag["severity"] == "error":
             problems.append(Fault("implausible", text))
         else:
-            flags.append(f"{'info' if is_of_item else flag['severity']} {text}")
-    flags += [
-        f"{name} {text!r} is new to the record ({count} rows)"
-        for (name, text), count in sorted(list_unknown_words(bundle.rows, words).items())
-    ]
+            flags.append(f"{flag['severity']} {text}")
+    unknown = list_unknown_words(bundle.rows, words)
+    for (column, text), count in sorted(unknown.items()):
+        flags.append(f"{column} {text!r} is new to the record ({count} rows)")
     if word := EMULATED.search(bundle.submission.how):
         flags.append(f"how says {word[0]!r}: read whether the figures are measured")
     flags += list_suspects(bundle)
-    remarks = (remark for _, own, _ in compared if own for remark in own.measurement.remarks)
-    flags += dict.fromkeys(
-        text.removesuffix(" (--variant)") for text in remarks if text.startswith("variant ")
-    )
-    flags += [
-        f"{own.measurement.label}: {own.verdict}"
-        for _, own, _ in compared
-        if own and own.status == "doubtful"
-    ]
+    flags += _list_doubts(compared)
     shown = tuple(_show_row(row, comparison) for row, comparison, _ in compared)
     return CheckedBundle(name, tuple(dict.fromkeys(problems)), tuple(flags), shown, bundle)
+
+
+def _list_doubts(compared: Sequence[ComparedRow]) -> Iterator[str]:
+    """Yield what a maintainer should look at: unknown variants, doubtful rows, unchecked energy."""
+    comparisons = [comparison for _, comparison, _ in compared if comparison]
+    remarks = dict.fromkeys(
+        text for comparison in comparisons for text in comparison.measurement.remarks
+    )
+    for text in remarks:
+        if text.startswith("variant "):
+            yield text.removesuffix(" (--variant)")
+    for comparison in comparisons:
+        if comparison.status == "doubtful":
+            yield f"{comparison.measurement.label}: {comparison.verdict}"
+    for row, _, _ in compared:
+        if is_energy_unchecked(row):
+            yield (
+                f"{RESULTS}, row {row['row_number']}: nothing shows whether the unit of the energy"
+                " is right; state the throughput of the same run, or the time of the whole run"
+            )
 
 
 def _show_row(row: Mapping[str, Any], comparison: Comparison | None) -> CheckedRow:

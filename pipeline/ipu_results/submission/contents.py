@@ -26,7 +26,7 @@ from ipu_results.ground.limits import (
     MAX_SUBMITTED_CELL,
     MAX_SUBMITTED_ROWS,
 )
-from ipu_results.ground.text import find_nearest_words, parse_toml
+from ipu_results.ground.text import parse_toml
 from ipu_results.submission.bundle import (
     COLUMNS,
     DESCRIPTION,
@@ -47,13 +47,13 @@ FILLED = (*STATABLE, "metric", "value", "place")  # columns that no row leaves b
 ZIP = b"PK\x03\x04"
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED = 0x1
-CHUNK = 65536
-END, END_BYTES = (
-    b"PK\x05\x06",
-    22,
-)  # record after the directory of an archive; a comment of at most 64 KiB follows it
+# Record after the directory of an archive; a comment of at most 64 KiB follows it.
+END = b"PK\x05\x06"
+END_BYTES = 22
 MAX_END = END_BYTES + 65535
-MAX_DEPTH, MAX_VALUES = 4, 500  # of the environment
+MAX_DEPTH = 4  # of the environment
+MAX_VALUES = 500
+MAX_REASON = 200  # characters of what a parser says
 
 
 def read_contents(path: Path) -> tuple[Files, list[Fault]]:
@@ -131,9 +131,8 @@ def _read_archive(path: Path, faults: list[Fault]) -> Files:
             return {}
         file.seek(max(0, size - MAX_END))
         data = file.read(MAX_END)
-        at = data.rfind(
-            END
-        )  # of the last record, which states the length of its comment; nothing may follow that
+        # The last record states the length of its comment, and nothing may follow that.
+        at = data.rfind(END)
         length = int.from_bytes(data[at + END_BYTES - 2 : at + END_BYTES], "little")
         if at < 0 or at + END_BYTES + length != len(data):
             faults.append(
@@ -184,7 +183,7 @@ def _read_members(archive: zipfile.ZipFile, faults: list[Fault]) -> Files:
         elif name in files:
             faults.append(Fault("duplicate", "is in the archive twice", name))
         else:
-            files[name] = _read_member(archive, member, faults)
+            files[name] = _read_member(archive, member)
     if len(folders) > 1:
         faults.append(Fault("out-of-place", "the files of the archive are not in one folder"))
     return files
@@ -213,24 +212,10 @@ def _check_member(member: zipfile.ZipInfo) -> Fault | None:
     return None
 
 
-def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, faults: list[Fault]) -> bytes:
-    """Read an entry; its own statement of its size is not relied on."""
-    parts = bytearray()
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Read an entry, no more than the limit, whatever the entry says of its size."""
     with archive.open(member) as file:
-        while part := file.read(CHUNK):
-            parts += part
-            if len(parts) > MAX_BUNDLE_FILE:
-                faults.append(_refuse_size(member.filename))
-                break
-    if len(parts) > MAX_BUNDLE_RATIO * max(member.compress_size, 1):
-        faults.append(
-            Fault(
-                "compression",
-                f"unpacks to more than {MAX_BUNDLE_RATIO} times its size",
-                member.filename,
-            )
-        )
-    return bytes(parts)
+        return file.read(MAX_BUNDLE_FILE + 1)
 
 
 def list_folders(path: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -261,44 +246,35 @@ def parse_bundle(files: Files) -> tuple[Bundle | None, list[Fault]]:
             texts[name] = text
     if faults:
         return None, faults
-    entry: dict[str, Any] = {}
-    try:
-        entry = parse_toml(texts[DESCRIPTION])
-    except ValueError as error:
-        faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:200]}", DESCRIPTION))
-    submission = entry and _parse_submission(entry, faults)
+    submission = _parse_description(texts[DESCRIPTION], files, faults)
     rows = _parse_rows(texts[RESULTS], faults)
     environment = _parse_environment(texts[ENVIRONMENT], faults) if ENVIRONMENT in texts else {}
-    if submission:
-        faults += check_description(submission)
-        expected = compute_id(entry, files[RESULTS], files.get(ENVIRONMENT))
-        if submission.id != expected:
-            message = (
-                f"the id is {submission.id[:40]!r}, but what the bundle holds has the id {expected}"
-            )
-            faults.append(
-                Fault(
-                    "id",
-                    f"{message}; do not copy an id or change a bundle, make it again",
-                    DESCRIPTION,
-                )
-            )
-    if not submission or rows is None or environment is None:
+    if submission is None or rows is None or environment is None:
         return None, faults
     return Bundle(submission, tuple(rows), environment, files), faults
 
 
-def _parse_submission(entry: Mapping[str, Any], faults: list[Fault]) -> Submission | None:
-    fields = [known.name for known in msgspec.structs.fields(Submission)]
-    for key in entry.keys() - set(fields):
-        near = find_nearest_words(key, list(fields), 1)
-        hint = f"; the nearest key is {near[0]}" if near else ""
-        faults.append(Fault("schema", f"unknown key {key[:60]!r}{hint}", DESCRIPTION))
+def _parse_description(text: str, files: Files, faults: list[Fault]) -> Submission | None:
+    """Return what `submission.toml` says, None if it cannot be read."""
     try:
-        return msgspec.convert({key: entry[key] for key in fields if key in entry}, Submission)
-    except msgspec.ValidationError as error:
-        faults.append(Fault("schema", str(error), DESCRIPTION))
+        entry = parse_toml(text)
+    except ValueError as error:
+        faults.append(Fault("not-a-bundle", f"is not TOML: {str(error)[:MAX_REASON]}", DESCRIPTION))
         return None
+    try:
+        submission = msgspec.convert(entry, Submission)
+    except msgspec.ValidationError as error:
+        faults.append(Fault("schema", str(error)[:MAX_REASON], DESCRIPTION))
+        return None
+    faults += check_description(submission)
+    expected = compute_id(entry, files[RESULTS], files.get(ENVIRONMENT))
+    if submission.id != expected:
+        message = (
+            f"the id is {submission.id[:40]!r}, but what the bundle holds has the id {expected}; do"
+            " not copy an id or change a bundle, make it again"
+        )
+        faults.append(Fault("id", message, DESCRIPTION))
+    return submission
 
 
 def decode_text(data: bytes, place: str) -> str | Fault:
@@ -315,17 +291,20 @@ def decode_text(data: bytes, place: str) -> str | Fault:
 def _parse_rows(text: str, faults: list[Fault]) -> list[Mapping[str, str]] | None:
     """Return the rows of `results.csv` as texts by column."""
     try:
-        header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:
         faults.append(Fault("not-a-bundle", f"is not CSV: {error}", RESULTS))
         return None
-    if tuple(header) != COLUMNS:
+    if not lines or tuple(lines.pop(0)) != COLUMNS:
         faults.append(
             Fault("schema", f"the columns are not {','.join(COLUMNS)}", f"{RESULTS}, line 1")
         )
         return None
-    if not lines or not text.endswith("\n"):
-        message = "has no figure" if not lines else "does not end with a line break: it was cut off"
+    if not lines:
+        faults.append(Fault("not-a-bundle", "has no figure", RESULTS))
+        return None
+    if not text.endswith("\n"):
+        message = "does not end with a line break: it was cut off"
         faults.append(Fault("not-a-bundle", message, RESULTS))
         return None
     if len(lines) > MAX_SUBMITTED_ROWS:
@@ -369,7 +348,7 @@ def _parse_environment(text: str, faults: list[Fault]) -> dict[str, Any] | None:
             object_pairs_hook=_refuse_repetition,
         )
     except (ValueError, RecursionError) as error:
-        faults.append(Fault("not-a-bundle", f"is not JSON: {str(error)[:200]}", ENVIRONMENT))
+        faults.append(Fault("not-a-bundle", f"is not JSON: {str(error)[:MAX_REASON]}", ENVIRONMENT))
         return None
     if not isinstance(environment, dict):
         faults.append(Fault("schema", "is not a JSON object", ENVIRONMENT))

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
@@ -20,7 +20,6 @@ from ipu_results.comparison.plausibility import find_limits
 from ipu_results.comparison.verdict import UNVERIFIED, Comparison, compare_with_rows
 from ipu_results.comparison.words import KnownWords
 from ipu_results.ground import physics
-from ipu_results.ground.sql import run_query
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.refusals import Fault, Reason, count_digits, find_inconsistencies
@@ -30,65 +29,49 @@ COMPARED = ("throughput", "latency_ms", "efficiency", "power_w", "minutes")
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off
 
 
+class ComparedRow(NamedTuple):
+    """A row of a bundle, and what is wrong with it."""
+
+    row: Row
+    comparison: Comparison | None
+    """None where the row has no figure to compare."""
+    faults: list[Fault]
+
+
 def compare_rows(
     connection: duckdb.DuckDBPyConnection, words: KnownWords, rows: Sequence[Row], document_id: str
-) -> list[tuple[Row, Comparison | None, list[Fault]]]:
-    """Return each row with its comparison, None where it has no figure to compare, and what is
-    wrong with it.
-    """
-    others = [
-        row
-        for row in load_rows(connection)
-        if row["document_id"] != document_id and row["same_as"] is None
-    ]
-    index, evidence = FigureIndex(others), PowerEvidence(connection, words)
+) -> list[ComparedRow]:
+    """Compare the rows of a bundle with those of the record, except those of its own document."""
+    others = []
     of_network: dict[str, list[Row]] = defaultdict(list)
-    for other in others:
-        of_network[other["network"]].append(other)
-    compared: list[tuple[Row, Comparison | None, list[Fault]]] = []
+    for other in load_rows(connection):
+        if other["document_id"] != document_id and other["same_as"] is None:
+            others.append(other)
+            of_network[other["network"]].append(other)
+    index = FigureIndex(others)
+    evidence = PowerEvidence(words)
+    compared: list[ComparedRow] = []
     shared_figures = []
     for row in rows:
-        place, candidates = f"results.csv, row {row['row_number']}", of_network[row["network"]]
+        place = f"results.csv, row {row['row_number']}"
         shared = list(index.find(row))
         faults = [
-            *find_copies(row, candidates, shared, place),
+            *find_copies(row, shared, place),
             *find_inconsistencies(row, words, place),
+            *find_wrong_power(row, evidence, place),
         ]
-        faults += find_wrong_power(row, evidence, place)
         comparison = None
         if any(row.get(name) is not None for name in COMPARED):
-            comparison = _compare_row(row, candidates, words, place)
+            comparison = _compare_row(row, of_network[row["network"]], words, place)
             for check in comparison.checks:
                 if check.outcome == "impossible":
                     faults.append(Fault("implausible", f"{check.name}: {check.message}", place))
             faults += _find_thousandfold(comparison, place)
-        for changes, computed in _imply_figures(row, evidence):
-            implied = _compare_row({**row, **changes}, candidates, words, place)
-            faults += _find_thousandfold(implied, place, computed)
-        compared.append((row, comparison, faults))
+        compared.append(ComparedRow(row, comparison, faults))
         shared_figures.append((row, shared))
-    if compared and not any(fault.reason == "copied" for fault in compared[0][2]):
-        compared[0][2].extend(find_copied_table(shared_figures))
+    if compared and not any(fault.reason == "copied" for fault in compared[0].faults):
+        compared[0].faults.extend(find_copied_table(shared_figures))
     return compared
-
-
-def _imply_figures(
-    row: Row, evidence: PowerEvidence
-) -> Iterator[tuple[dict[str, float | None], str]]:
-    """Yield columns that follow from the energy of an item, which no row of the record is compared
-    by, and how.
-    """
-    if row["energy_per_item_j"] and not row["efficiency"]:
-        yield {"efficiency": 1 / row["energy_per_item_j"]}, "1 / energy per item"
-    if rate := compute_rate_at_rating(row, evidence):
-        yield (
-            {
-                "throughput": rate,
-                "efficiency": None,
-                "power_w": None,
-            },
-            "rated power over energy per item",
-        )
 
 
 def _compare_row(row: Row, candidates: Sequence[Row], words: KnownWords, place: str) -> Comparison:
@@ -116,42 +99,32 @@ def find_item_latencies(rows: Sequence[Row]) -> set[str]:
     }
 
 
-def _find_thousandfold(
-    comparison: Comparison, place: str, computed: str | None = None
-) -> Iterator[Fault]:
+def _find_thousandfold(comparison: Comparison, place: str) -> Iterator[Fault]:
     """Yield a fault for a figure that is about 1000 or 1,000,000 times, or such a part of, a row of
     the same chip.
-
-    `computed` names how the figure follows from those of the row, None for a stated one.
     """
     ours = comparison.measurement
     for match in comparison.matches:
-        same = ours.platform == match.row["platform"] or (
-            ours.chip is not None and ours.chip == match.row["chip"]
-        )
-        if match.group in UNVERIFIED or not same:
+        row = match.row
+        is_same_chip = ours.chip is not None and ours.chip == row["chip"]
+        if match.group in UNVERIFIED or not (is_same_chip or ours.platform == row["platform"]):
             continue
         for ratio in match.ratios:
-            per_chip = match.ratio_per_chip if ratio.figure == "throughput" else None
-            power = math.log10(per_chip or ratio.ratio)
+            factor = ratio.ratio
+            if ratio.figure == "throughput" and match.ratio_per_chip:
+                factor = match.ratio_per_chip
+            power = math.log10(factor)
             steps = round(power / THOUSAND_STEPS)
             if steps and abs(power - steps * THOUSAND_STEPS) <= NEAR:
-                row = match.row
                 nearest = (
                     f"{row['publisher']}, {row['platform']}, batch {row['batch_size']}, result"
                     f" {row['result_id']}"
                 )
-                name = (
-                    f"{computed}, a {ratio.figure} of {ratio.ours:.4g},"
-                    if computed
-                    else ratio.figure
-                )
                 message = (
-                    f"{name} is {per_chip or ratio.ratio:.3g} times that of the nearest row"
-                    f" ({nearest})"
+                    f"{ratio.figure} is {factor:.3g} times that of the nearest row ({nearest}): is"
+                    " the unit right (ms for s or µs)?"
                 )
-                hint = "J for mJ" if computed else "ms for s or µs"
-                yield Fault("unit", f"{message}: is the unit right ({hint})?", place)
+                yield Fault("unit", message, place)
                 return
 
 
@@ -160,10 +133,15 @@ TABLE_COLUMNS = ("task", "batch_size")
 COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
 # Significant digits of equal figures from which a row counts as copied: on one machine and batch,
 # of one network, of any row, and of any row after rounding, a change of unit or a division by the
-# chips; and from which it is one of a copied table. tests/submission/test_submission_evidence.py
-# counts how often a row of the record has as many by chance.
-DIGITS_OF_SAME, DIGITS_OF_NETWORK, DIGITS_OF_ANY, DIGITS_OF_SCALED, DIGITS_OF_TABLE = 5, 6, 7, 8, 4
-MIN_DIGITS, MAX_DIGITS = 2, 12  # of a figure that counts, and that is looked up
+# chips; and from which it is one of a copied table. By tests/submission/test_submission_evidence.py
+# no document of the record has as many in common with another publisher by chance.
+DIGITS_OF_SAME = 5
+DIGITS_OF_NETWORK = 6
+DIGITS_OF_ANY = 7
+DIGITS_OF_SCALED = 8
+DIGITS_OF_TABLE = 4
+MIN_DIGITS = 2  # of a figure that counts
+MAX_DIGITS = 12  # of a figure; more are not looked up
 ROWS_OF_TABLE = 3  # rows with figures of one document from which a table counts as copied
 # by which throughput × latency may differ from a batch if one of them was computed from the other
 ONE_BATCH = 0.02
@@ -184,8 +162,8 @@ class FigureIndex:
     """The figures of the record by their significant digits, rounded to each number of them."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        """Index rows of `results`, each measurement once."""
-        self._rows = [row for row in rows if row["same_as"] is None]
+        """Index rows of `results`, of which none repeats another."""
+        self._rows = rows
         self._places: dict[tuple[str, int, str], list[int]] = defaultdict(list)
         for place, row in enumerate(self._rows):
             for name in filter(row.get, FIGURES):
@@ -210,23 +188,23 @@ class FigureIndex:
             ):
                 names[place].append(name)
         for place in sorted(names):
-            other, shared = self._rows[place], tuple(names[place])
+            other = self._rows[place]
+            shared = tuple(names[place])
             exact = all(row[name] == other[name] for name in shared)
             yield SharedFigures(other, shared, _count_independent_digits(row, shared), exact)
 
 
-def find_copies(
-    row: Row, rows_of_network: Sequence[Row], shared: Sequence[SharedFigures], place: str
-) -> Iterator[Fault]:
-    """Yield a fault for a row whose figures are those of a row of the record, of its network first."""
-    for other in rows_of_network:
-        if row["task"] != other["task"]:
-            continue
-        equal = [
-            name for name in FIGURES if row.get(name) is not None and row[name] == other.get(name)
-        ]
-        same = all(row[name] == other[name] for name in COPIED_COLUMNS)
-        if _count_independent_digits(row, equal) >= (DIGITS_OF_SAME if same else DIGITS_OF_NETWORK):
+def find_copies(row: Row, shared: Sequence[SharedFigures], place: str) -> Iterator[Fault]:
+    """Yield a fault for a row whose figures the record has, of the same network first."""
+    of_network = []
+    for own in shared:
+        if own.other["network"] == row["network"] and own.other["task"] == row["task"]:
+            of_network.append(own.other)
+    for other in of_network:
+        equal = [name for name in FIGURES if row.get(name) and row[name] == other.get(name)]
+        is_same = all(row[name] == other[name] for name in COPIED_COLUMNS)
+        enough = DIGITS_OF_SAME if is_same else DIGITS_OF_NETWORK
+        if _count_independent_digits(row, equal) >= enough:
             yield _describe_copy(row, other, equal, place)
             return
     for own in shared:
@@ -309,36 +287,27 @@ the record without an error flag draw 0.55 to 0.99 times the rating of their chi
 """
 FIT = 10.0  # by which the thousandth of a wrong figure may itself be off
 OF_CHIPS = ("device", "board", "package")
-HOUR = re.compile(
-    r"\b(?:one|an|1|per) hour\b", re.I
-)  # of `conditions`: what the energy of a run covers
-Bound = Literal["exact", "least", "most"]
-# The most that a machine with an official energy draws for each of its chips.
-HIGHEST_DRAW = """
-    SELECT max(e.energy_j / (60 * r.minutes * r.chips)) AS watts FROM mlperf_entries e JOIN results
-    r USING (result_id)
-"""
+# of `conditions`: what the energy of a run covers
+HOUR = re.compile(r"\b(?:one|an|1|per) hour\b", re.IGNORECASE)
+SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ImpliedPower:
-    """Power that figures of a row state or imply, in W, or the least or the most of it that they
-    imply.
-    """
+    """Power that figures of a row state or imply, in W."""
 
     watts: float
     text: str
-    digits: int  # of the least precise figure
-    bound: Bound = "exact"
+    digits: int
+    """Significant digits of the least precise figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """Power that a chip is rated for, in W, as a range where no source states it; `low` is None for
-    a new chip.
-    """
+    """Power that a chip is rated for, in W, as a range where no source states it."""
 
     low: float | None
+    """None for a new chip."""
     high: float
     source: str
 
@@ -346,40 +315,22 @@ class Rating:
 class PowerEvidence:
     """What the record knows about the power of machines."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, words: KnownWords) -> None:
-        self._machines, self._vocabulary = words.machines, load_vocabulary()
-        [drawn] = run_query(connection, HIGHEST_DRAW).to_pylist()
-        cards = filter(None, map(_rate_card, words.machines.values()))
-        ratings = [*self._vocabulary.chip_ratings.values(), *cards]
-        self._range = (min(ratings), max(*ratings, drawn["watts"] or 0.0))
+    def __init__(self, words: KnownWords) -> None:
+        self._machines = words.machines
+        cards = [rated for machine in words.machines.values() if (rated := _rate_card(machine))]
+        ratings = [*load_vocabulary().chip_ratings.values(), *cards]
+        self._range = (min(ratings), max(ratings))
 
     def find_rating(self, row: Row) -> Rating:
-        """Return the rating of one chip of a row; of a new chip only the most that any chip of the
-        record draws.
-        """
+        """Return the rating of one chip of a row; of a new chip only the highest of the record."""
         machine = self._machines.get(row["platform"], {})
         chip = row["chip"] or machine.get("chip")
         if watts := _rate_card(machine) or find_limits(chip, machine).chip_w:
             return Rating(watts, watts, f"{chip or row['platform']} is rated {watts:g} W a chip")
         low, high = self._range
         if chip and any(chip == other["chip"] for other in self._machines.values()):
-            return Rating(
-                low, high, f"chips of the record are rated or draw {low:g} to {high:.4g} W"
-            )
-        return Rating(None, high, f"no chip of the record draws more than {high:.4g} W")
-
-    def find_highest_rate(self, row: Row) -> float | None:
-        """Return the items per second at the highest peak of the chips, None without operations,
-        chips or a peak.
-        """
-        machine = self._machines.get(row["platform"], {})
-        peak = max(find_limits(row["chip"], machine).peaks.values(), default=None)
-        gmacs = self._vocabulary.gmacs.get((row["network"], row["variant"] or ""))
-        if not (peak and gmacs and row["chips"]):
-            return None
-        return physics.compute_highest_rate(
-            peak * row["chips"], gmacs, physics.count_passes(row["task"])
-        )
+            return Rating(low, high, f"chips of the record are rated {low:g} to {high:.4g} W")
+        return Rating(None, high, f"no chip of the record is rated more than {high:.4g} W")
 
 
 def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[Fault]:
@@ -388,17 +339,10 @@ def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[
     """
     powers = list(_list_powers(row))
     rating = evidence.find_rating(row)
-    for own in (*powers, *_list_bounds(row, evidence.find_highest_rate(row))):
+    for own in powers:
         if fault := _check_rating(own, row, rating, place):
             yield fault
             return
-    if (
-        not row["throughput"] and row["energy_per_item_j"] and row["efficiency"]
-    ):  # at any rate, so at one item a second
-        powers.append(
-            _build_power("energy per item", row, row["energy_per_item_j"], "energy_per_item_j")
-        )
-        powers.append(_build_power("1 / efficiency", row, 1 / row["efficiency"], "efficiency"))
     for first, second in combinations(powers, 2):
         ratio = max(first.watts / second.watts, second.watts / first.watts)
         rounding = sum(10.0 ** (1 - own.digits) / 2 for own in (first, second))
@@ -416,28 +360,25 @@ def find_wrong_power(row: Row, evidence: PowerEvidence, place: str) -> Iterator[
             return
 
 
-def compute_rate_at_rating(row: Row, evidence: PowerEvidence) -> float | None:
-    """Return the items per second at the rated power of the chips, for energy of an item without a
-    rate or time.
-    """
-    rating = evidence.find_rating(row)
-    efficiency = row["efficiency"] or (
-        1 / row["energy_per_item_j"] if row["energy_per_item_j"] else None
-    )
-    if (
-        not efficiency
-        or row["throughput"]
-        or row["latency_ms"]
-        or not row["chips"]
-        or rating.low != rating.high
-    ):
-        return None
-    return float(rating.high * row["chips"] * efficiency)
+def is_energy_unchecked(row: Row) -> bool:
+    """Return whether a row has an energy or an efficiency from which no power follows."""
+    if row["run_energy_j"] and not _find_time(row):
+        return True
+    return bool(row["energy_per_item_j"] or row["efficiency"]) and not row["throughput"]
+
+
+def _find_time(row: Row) -> float | None:
+    """Return the time in s in which the energy of a run was drawn, None if it is not stated."""
+    time: float | None = row["time_to_train_s"] or row["time_to_result_s"]
+    if time is None and HOUR.search(row["conditions"] or ""):
+        return SECONDS_PER_HOUR
+    return time
 
 
 def _list_powers(row: Row) -> Iterator[ImpliedPower]:
     """Yield the power that a row states, and that its energy and its efficiency imply."""
-    throughput, time = row["throughput"], row["time_to_train_s"] or row["time_to_result_s"]
+    throughput = row["throughput"]
+    time = _find_time(row)
     if row["power_w"]:
         yield _build_power("power", row, row["power_w"], "power_w")
     if throughput and row["energy_per_item_j"]:
@@ -452,42 +393,12 @@ def _list_powers(row: Row) -> Iterator[ImpliedPower]:
         yield _build_power(
             f"energy / {time:.12g} s", row, row["run_energy_j"] / time, "run_energy_j"
         )
-    elif row["run_energy_j"] and HOUR.search(row["conditions"] or ""):
-        yield _build_power(
-            "energy of one hour",
-            row,
-            row["run_energy_j"] / physics.SECONDS_PER_HOUR,
-            "run_energy_j",
-        )
 
 
-def _list_bounds(row: Row, highest_rate: float | None) -> Iterator[ImpliedPower]:
-    """Yield bounds of the power of a row without a throughput, from the energy of an item.
-
-    Batch size over latency is the rate at least, since several batches may be in flight. The peak
-    of the chips over the operations of an item is the rate at most.
-    """
-    name = "energy_per_item_j" if row["energy_per_item_j"] else "efficiency"
-    if row["throughput"] or not row[name]:
-        return
-    energy = physics.find_energy_j(row["energy_per_item_j"], row["efficiency"])
-    assert energy
-    if row["latency_ms"] and row["batch_size"] and row["latency_basis"] != physics.PER_ITEM:
-        watts = physics.compute_rate(row["batch_size"], row["latency_ms"]) * energy
-        yield _build_power(
-            "at least, at batch size / latency", row, watts, "latency_ms", name, bound="least"
-        )
-    if highest_rate:
-        text = f"at most, at the peak of the chips ({highest_rate:.4g} item/s)"
-        yield _build_power(text, row, highest_rate * energy, name, bound="most")
-
-
-def _build_power(
-    text: str, row: Row, watts: float, *names: str, bound: Bound = "exact"
-) -> ImpliedPower:
+def _build_power(text: str, row: Row, watts: float, *names: str) -> ImpliedPower:
     figures = ", ".join(f"{name} {row[name]:.12g}" for name in names)
     digits = min(count_digits(row[name]) for name in names)
-    return ImpliedPower(watts, f"{watts:.4g} W ({text}: {figures})", digits, bound)
+    return ImpliedPower(watts, f"{watts:.4g} W ({text}: {figures})", digits)
 
 
 def _check_rating(own: ImpliedPower, row: Row, rating: Rating, place: str) -> Fault | None:
@@ -498,9 +409,9 @@ def _check_rating(own: ImpliedPower, row: Row, rating: Rating, place: str) -> Fa
     is refused below their rating.
     """
     chips = row["chips"] or 0
-    if own.bound != "most" and own.watts > HALF_OF_THOUSAND * rating.high * chips > 0:
+    if own.watts > HALF_OF_THOUSAND * rating.high * chips > 0:
         return _describe(own, row, rating, place, "more", rating.high * chips)
-    if own.bound == "least" or rating.low is None:
+    if rating.low is None:
         return None
     every = rating.low * (1 if row["power_scope"] in OF_CHIPS else max(chips, 1))
     is_thousandth = own.watts < every / HALF_OF_THOUSAND and _fits(own.watts, every)
@@ -527,5 +438,6 @@ def _describe(
 
 def _rate_card(machine: Mapping[str, Any]) -> float | None:
     """Return the rating of a machine for each of its chips."""
-    rated, chips = machine.get("rated_power_w"), machine.get("chip_count")
+    rated = machine.get("rated_power_w")
+    chips = machine.get("chip_count")
     return rated / chips if rated and chips else None

@@ -185,7 +185,7 @@ def check_description(submission: Submission) -> Iterator[Fault]:
     ):
         if not text.strip():
             step = (
-                ": it is the platforms of the figures, unless --machine says it"
+                ": it is the platforms of the figures, unless --set machine=TEXT says it"
                 if key == "machine"
                 else ""
             )
@@ -231,7 +231,8 @@ def is_orcid(text: str) -> bool:
     """Return whether a text is an ORCID iD with the right check digit (ISO 7064, MOD 11-2)."""
     if not ORCID.fullmatch(text):
         return False
-    digits, total = text.replace("-", ""), 0
+    digits = text.replace("-", "")
+    total = 0
     for digit in digits[:-1]:
         total = (total + int(digit)) * 2
     expected = (12 - total % 11) % 11
@@ -264,8 +265,8 @@ def check_owner(
         yield Fault("owner", message, f"{DESCRIPTION}, who.name")
     if account is not None and (who.account or "").casefold() != account.casefold():
         message = (
-            f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --account"
-            f" {account})"
+            f"is {who.account or 'not stated'}, but {account} hands the bundle in (submit --set"
+            f" account={account})"
         )
         yield Fault("owner", message, f"{DESCRIPTION}, who.account")
     for folder, other in _list_others(raw):
@@ -278,7 +279,7 @@ def check_owner(
             )
             yield Fault(
                 "owner",
-                f"{message}; add --orcid or --account as before, or use another name",
+                f"{message}; add --set orcid=ID or account=LOGIN as before, or use another name",
                 DESCRIPTION,
             )
             break
@@ -324,7 +325,6 @@ EMULATED_IN = {
     "model": re.compile(r"\bemulat\w*", re.I),  # networks may simulate
 }
 PERCENT = 100
-HOST = "cpu"  # the device of a report that used no accelerator
 SUSPECT = re.compile(r"\bsuspect\b[^;]*")
 
 
@@ -348,24 +348,6 @@ def find_emulated(bundle: Bundle) -> Iterator[Fault]:
             "the backend is an emulator: its figures are not measured",
             "environment.json",
         )
-
-
-def find_other_device(bundle: Bundle) -> Iterator[Fault]:
-    """Yield a fault for a report that says it ran on the host processor, while the rows name an
-    accelerator.
-    """
-    device, chips = str(bundle.environment.get("device") or "").strip(), load_vocabulary().chips
-    if device.casefold() != HOST:
-        return
-    for number, row in enumerate(bundle.rows, 2):
-        chip = row["chip"] or row["platform"]
-        if normalise_name(chip) in chips or find_accelerator(chip):
-            message = (
-                f"is {chip}, but the report says that it ran on the device {device}; write the"
-                " processor that ran"
-            )
-            yield Fault("contradiction", message, f"{RESULTS}, line {number}, chip")
-            return
 
 
 def list_suspects(bundle: Bundle) -> Iterator[str]:
@@ -478,7 +460,8 @@ def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator
     """Yield a fault for more chips than the machine has, and for another chip; a part of a machine
     has fewer.
     """
-    chips, count = frozenset(load_vocabulary().chips.values()), machine.get("chip_count")
+    chips = frozenset(load_vocabulary().chips.values())
+    count = machine.get("chip_count")
     if row["chip_count"] and count and row["chip_count"] > count:
         message = (
             f"chip_count is {row['chip_count']}, but {row['platform']} has {count} chips; name the"
