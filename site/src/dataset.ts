@@ -1,6 +1,6 @@
 // The results, with what is looked up by row: flags, facets and the rows of each analysis.
 import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS } from "./format";
-import { type Column, expand, getColumn, getValue, type TextColumn, type Value } from "./frame";
+import { type Column, getColumn, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
 export const FACETS = ["origin", "relationship", "task", "item", "model", "platform", "sdk_version", "framework", "precision", "flag"] as const;
@@ -51,7 +51,7 @@ export class Dataset {
 
   constructor(readonly data: ResultsData) {
     this.rows = data.results.rows;
-    for (const column of expand(data.results).columns) this.columns.set(column.name, column);
+    for (const column of data.results.columns) this.columns.set(column.name, column);
     this.columns.set(PER_PRICE, this.makePerPrice());
     const { rules, severities, columns } = data.flags;
     data.flags.rows.forEach((row, index) => {

@@ -1,7 +1,4 @@
-"""Where a figure is from: the data of its panel, the parts of its citation, and its JSON file.
-
-`site/src/citation.ts` joins the parts to the texts that `ipu-results cite` prints.
-"""
+"""Where a figure is from: the data of its panel, its citation, and its JSON file."""
 
 from __future__ import annotations
 
@@ -13,21 +10,9 @@ from typing import Any
 import duckdb
 
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import escape_line, format_json, to_json_value
+from ipu_results.ground.text import format_json, to_json_value
 from ipu_results.serve import facts
-from ipu_results.serve.cite import (
-    KEY,
-    LATEX,
-    LATEX_COLUMNS,
-    NAME,
-    REPOSITORY,
-    DatasetVersion,
-    escape_url,
-    is_dataset,
-    list_latex_cells,
-    make_key,
-    read_dataset_version,
-)
+from ipu_results.serve.cite import format_citation, format_footnote, read_dataset_version
 from ipu_results.site.data import USES, encode_query
 from ipu_results.store.query import read_build_id
 
@@ -71,92 +56,31 @@ def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "configurations": CONFIGURATIONS,
         "runs": "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id",
     }
-    return {name: encode_query(connection, sql, compact=True) for name, sql in queries.items()}
+    return {name: encode_query(connection, sql) for name, sql in queries.items()}
 
 
 def build_mlperf(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect the official MLPerf entries and their log files."""
     queries = {"entries": ENTRIES, "logs": LOGS}
-    return {name: encode_query(connection, sql, compact=True) for name, sql in queries.items()}
+    return {name: encode_query(connection, sql) for name, sql in queries.items()}
 
 
 def build_citations(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[str, Any]:
-    """Collect the parts of the citation of every result, and of the dataset.
+    """Collect how `ipu-results cite` cites each result, as a footnote and as an entry of BibTeX.
 
-    Raises WarehouseError for a damaged one.
-
-    Sources, notes and attributions are listed once, and results name them by position.
+    Raises WarehouseError for a damaged release.
     """
-    ids = run_query(connection, "SELECT result_id FROM results ORDER BY result_id")[
-        "result_id"
-    ].to_pylist()
-    batches = (ids[start : start + facts.MAX_IDS] for start in range(0, len(ids), facts.MAX_IDS))
-    results = [result for batch in batches for result in facts.load_results(connection, batch)]
-    sources: dict[str, dict[str, Any]] = {}
-    texts: dict[str, int] = {}
-    rows = {result.result_id: _encode_result(result, sources, texts) for result in results}
-    return {
-        "dataset": _describe_dataset(read_dataset_version(release, read_build_id(release))),
-        "legend": facts.LEGEND,
-        "max": facts.MAX_IDS,
-        "latex": LATEX,
-        "latex_columns": LATEX_COLUMNS,
-        "sources": list(sources.values()),
-        "texts": list(texts),
-        "results": rows,
-    }
-
-
-def _describe_dataset(version: DatasetVersion) -> dict[str, Any]:
-    return {
-        "key": KEY,
-        "author": facts.AUTHOR,
-        "title": NAME,
-        "version": version.version or "unreleased",
-        "published_on": version.published_on,
-        "year": version.year,
-        "url": REPOSITORY,
-        "text": str(version),
-    }
-
-
-def _encode_result(
-    result: facts.CitedResult, sources: dict[str, dict[str, Any]], texts: dict[str, int]
-) -> list[Any]:
-    source = result.source
-    if source.document_id not in sources:
-        sources[source.document_id] = {
-            "key": f"{KEY}:{make_key(source.document_id)}",
-            "title": escape_line(source.title),
-            "publisher": source.publisher,
-            "url": escape_url(source.document_url or ""),
-            "published_on": source.published_on and source.published_on.isoformat(),
-            "retrieved_on": source.retrieved_on and source.retrieved_on.isoformat(),
-        }
-    notes = [texts.setdefault(escape_line(note), len(texts)) for note in result.notes]
-    attribution = (
-        None if result.attribution is None else texts.setdefault(result.attribution, len(texts))
-    )
-    url = escape_url(source.url or "")
-    figures = [
-        [
-            figure.label,
-            escape_line(facts.format_figure(figure, result.status)),
-            escape_line(figure.place),
-        ]
-        for figure in facts.find_figures(result)
-    ]
-    place = sources[source.document_id]
-    return [
-        list(sources).index(source.document_id),
-        None if url == place["url"] else url,
-        escape_line(facts.describe_row(result.row)),
-        figures,
-        list_latex_cells(result)[:-1],
-        notes,
-        attribution,
-        int(is_dataset(result.row)),
-    ]
+    version = read_dataset_version(release, read_build_id(release))
+    table = run_query(connection, "SELECT result_id FROM results ORDER BY result_id")
+    ids = table["result_id"].to_pylist()
+    dataset = ""
+    citations = {}
+    for start in range(0, len(ids), facts.MAX_IDS):
+        for result in facts.load_results(connection, ids[start : start + facts.MAX_IDS]):
+            entries = format_citation([result], version, "bibtex")
+            dataset, _, source = entries.partition("\n\n")
+            citations[result.result_id] = [format_footnote([result], version), source]
+    return {"dataset": dataset, "results": citations}
 
 
 # The figures of a result with their units, {item} being what a throughput counts.

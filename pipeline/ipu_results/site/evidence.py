@@ -34,6 +34,9 @@ FLAGS = (
 )
 
 
+OPERATIONS = "SELECT microbenchmark_id, operation FROM microbenchmarks"
+
+
 class Evidence:
     """The printed places of figures, and the flags of their rows.
 
@@ -46,10 +49,15 @@ class Evidence:
         for row in run_query(connection, PLACES.format(columns=listed)).to_pylist():
             self._places.setdefault((row["result_id"], row["column_name"]), row)
         self._flags = group_rows(run_query(connection, FLAGS).to_pylist(), "result_id")
+        self._operations: dict[str, str] = {}
+        for row in run_query(connection, OPERATIONS).to_pylist():
+            self._operations[row["microbenchmark_id"]] = row["operation"]
 
-    def find_panel(self, key: str, column: str) -> str:
-        """Return the view of the interactive page that shows a figure."""
-        return f"microbenchmarks?show={key}" if column == VALUE else f"results?show={key}.{column}"
+    def find_address(self, key: str, column: str) -> str:
+        """Return where the site shows a figure: its row of the page of its operation, or its panel."""
+        if column == VALUE:
+            return f"{name_operation_page(self._operations[key])}#{key}"
+        return f"index.html#/results?show={key}.{column}"
 
     def find_flags(self, key: str) -> list[Row]:
         """Return one flag of each rule, the last of its messages."""
@@ -61,6 +69,11 @@ class Evidence:
     def find_place(self, key: str, column: str) -> Row | None:
         """Return where a figure was printed."""
         return self._places.get((key, column))
+
+
+def name_operation_page(operation: str) -> str:
+    """Return the place of the page of an operation; STREAM Triad and STREAM triad share a page."""
+    return f"microbenchmark/{format_slug(operation)}.html"
 
 
 # Words for a gap by the column `gap_kind`.
@@ -105,7 +118,6 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
         yield build_page(
             "claim.html",
             f"claim/{quote(key)}.html",
-            card=lines,
             claim=claim,
             lines=lines,
             values=values[key],
@@ -118,7 +130,7 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
             document=documents[claim["document_id"]],
             tensions=[row for row in tensions if key in (row["claim_ids"] or "").split()],
         )
-    yield build_page("claims.html", "claims.html", card=(), claims=claims)
+    yield build_page("claims.html", "claims.html", claims=claims)
 
 
 def describe_verdict(claim: Mapping[str, Any]) -> str:
@@ -306,12 +318,10 @@ def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterato
     documents = {row["document_id"]: row for row in run_query(connection, DOCUMENTS).to_pylist()}
     rows = run_query(connection, MICROBENCHMARKS).to_pylist()
     for row in rows:
-        row["path"] = f"microbenchmark/{format_slug(row['operation'])}.html"
+        row["path"] = name_operation_page(row["operation"])
     operations = []
     for path, own in _group_sorted(sorted(rows, key=itemgetter("path")), "path"):
-        names = sorted(
-            {row["operation"] for row in own}
-        )  # STREAM Triad and STREAM triad share a page
+        names = sorted({row["operation"] for row in own})
         operations.append((path, ", ".join(names), own))
         groups = _group_sorted(sorted(own, key=itemgetter("document_id")), "document_id")
         yield build_page(
@@ -319,7 +329,6 @@ def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterato
             path,
             evidence=evidence,
             operation=", ".join(names),
-            names=[("operation", name) for name in names],
             rows=own,
             groups=[(documents[key], group) for key, group in groups],
         )
