@@ -14,7 +14,7 @@ export const RANKING_QUESTION = "Who leads an MLPerf benchmark, and who is tied?
 // Whether the runs show that an entry is slower than the one above, by the column `outcome`.
 const OUTCOMES: Record<string, string> = { separable: "yes", tied: "no, tied", "shared-logs": "no, the same logs", untested: "not tested" };
 const FIRST = "first";
-const HEADINGS = ["Rank", "Submitter", "System", "Accelerators", "Minutes", "95 % interval", "Tied with ranks", "Surely slower than the one above"];
+const HEADINGS = ["Rank", "Submitter", "System", "Accelerators", "Minutes", "95 % interval", "Surely slower", "Tied with ranks"];
 const FIGURES = ["Rank", "Accelerators", "Minutes", "95 % interval"];
 const DIGITS = 5; // of what is computed from logs
 const ATTRIBUTION = "Minutes and intervals are computed from the logs by ipu-results, and not verified by MLCommons Association.";
@@ -58,7 +58,7 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
       <h3>What the rows cannot show</h3>
       <ul class="caveats">
         <li>Systems of all sizes are ranked together, so a larger machine leads.</li>
-        <li>The interval is that of the score at 95 %, from the spread of its runs.</li>
+        <li>The interval is that of the score at 95 %, from the spread of its runs. “Surely slower” is said of the entry above.</li>
         <li>Two neighbours count as tied if a permutation test of their runs does not reject equal scores at 5 %. More runs could separate them.</li>
         {unscored > 0 && <li>{unscored} more published entries have no minutes here, as their logs are missing: each may be faster, so ranks are lower bounds.</li>}
         <li>{ATTRIBUTION}</li>
@@ -89,8 +89,8 @@ function Entry({ data, row }: { data: Dataset; row: Row }) {
         )}
       </td>
       <td class="right">{interval}</td>
-      <td>{getText(row, "tied_ranks")}</td>
       <td>{describeOutcome(row)}</td>
+      <td>{getText(row, "tied_ranks")}</td>
     </tr>
   );
 }

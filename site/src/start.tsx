@@ -169,7 +169,7 @@ function BarChart({ bars, unit, rule }: Bars) {
       <th scope="row">{label}</th>
       <td>
         <span style={{ width: `${(70 * value) / longest}%` }} /> {formatValue(value)}
-        {unit}
+        {unit.length < 3 && unit}
       </td>
     </tr>
   );

@@ -104,16 +104,16 @@ def test_blank_differs_from_zero() -> None:
     assert [decode(frame, name) for name in "nsb"] == [[0, None], ["", None], ["true", None]]
 
 
-@pytest.mark.parametrize("compact", [False, True])
-def test_columns_are_decoded_exactly(compact: bool) -> None:
+def test_columns_are_decoded_exactly() -> None:
     """Runs, distinct words, one word for all rows, and none."""
     rows = "(1, 'b', 'x', NULL), (1, 'a', 'x', NULL), (NULL, 'c', 'x', NULL), (0.1, 'd', 'x', NULL)"
     with duckdb.connect() as connection:
         query = f"SELECT n::DOUBLE AS n, u, s, z::DOUBLE AS z FROM (VALUES {rows}) t(n, u, s, z)"
-        frame = encode_query(connection, query, compact=compact)
+        frame = encode_query(connection, query)
     expected = {"n": [1, 1, None, 0.1], "u": list("bacd"), "s": ["x"] * 4, "z": [None] * 4}
     assert {name: decode(frame, name) for name in expected} == expected
-    assert ("codes" not in frame["columns"][1]) == ("runs" in frame["columns"][2]) == compact
+    assert "codes" not in frame["columns"][1]
+    assert "runs" in frame["columns"][2]
 
 
 def test_findings_of_the_start_page_are_those_of_the_docs(
@@ -294,15 +294,22 @@ def test_predictions_are_complete_and_marked_emulated(
     connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(charts, "DEFAULT_BATCH_SIZES", {"c2": (2, 12)})
-    data = charts.build_predictions(connection)
-    assert [(row["target"], row["batch_size"]) for row in data["predictions"][:2]] == [
+    predictions = charts.build_predictions(connection)
+    assert [(row["target"], row["batch_size"]) for row in predictions[:2]] == [
         ("c2", 2),
         ("c2", 12),
     ]
-    assert {row["origin"] for row in data["predictions"]} == {"emulated"}
-    assert {point["set"] for point in data["points"]} == {"calibration", "resnext", "ten", "honest"}
-    points = {point["result_id"]: point for point in data["points"]}
-    assert len(points) == len(data["points"])
+    assert {row["origin"] for row in predictions} == {"emulated"}
+
+
+@pytest.mark.slow
+def test_points_of_the_emulator_are_the_published_rows_and_the_frozen_predictions(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    rows = charts.build_points(connection)
+    assert {point["set"] for point in rows} == {"calibration", "resnext", "ten", "honest"}
+    points = {point["result_id"]: point for point in rows}
+    assert len(points) == len(rows)
     published = {row.result_id: row.seconds * 1000 for row in load_published_rows(connection)}
     assert {key: point["published"] for key, point in points.items()} == pytest.approx(
         published, rel=1e-14
