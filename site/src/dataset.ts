@@ -33,6 +33,7 @@ export const EMULATED = "emulated";
 /** What is shown by an explicit choice only: rows that contributors handed in, and predictions. */
 export const APART: Partial<Record<FacetName, string>> = { relationship: SUBMITTED, origin: EMULATED };
 const COUNTS = new Set(["batch_size", "chips"]); // set by whoever ran it, never emulated
+const MAIN_FIGURES = ["throughput", "minutes", "latency_ms"];
 const BLANK = "(blank)";
 const NO_FLAG = "(no flag)";
 
@@ -91,6 +92,11 @@ export class Dataset {
   formatOnScreen(row: number, name: string): string {
     const exact = COUNTS.has(name) || (this.getText(row, "origin") === "published" && !ROUNDED.has(name));
     return formatFigure(this.getValue(row, name), exact ? undefined : ROUNDED_DIGITS);
+  }
+
+  /** The column of the figure that a result is known by. */
+  findFigure(row: number): string {
+    return MAIN_FIGURES.find((name) => row >= 0 && this.getValue(row, name) !== null) ?? MAIN_FIGURES[0]!;
   }
 
   isEmulated(row: number, name: string): boolean {

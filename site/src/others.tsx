@@ -47,8 +47,7 @@ export function Others({ data, row, id }: { data: Dataset; row: number; id: stri
 
 function link(data: Dataset, row: number): string {
   const id = data.getText(row, "result_id");
-  const name = ["throughput", "minutes", "latency_ms"].find((column) => data.getValue(row, column) !== null) ?? "throughput";
-  return formatHash("results", "", { q: id, show: `${id}.${name}` });
+  return formatHash("results", "", { q: id, show: id });
 }
 
 function Other({ data, pair, id }: { data: Dataset; pair: Row; id: string }) {

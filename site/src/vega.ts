@@ -1,5 +1,5 @@
 // The charts, a script of its own: Vega-Lite with an interpreter, since the page's policy forbids evaluated code.
-import { parse, Transform, View } from "vega";
+import { parse, View } from "vega";
 import { expressionInterpreter } from "vega-interpreter";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { arrange, fitWidths, type Part } from "./fit";
@@ -22,21 +22,7 @@ interface Charts {
 
 const SLACK = 4; // pixels of width that need no second layout
 
-const SLICE = 12; // milliseconds of work between two pauses
-
 const pause = () => new Promise((resolve) => setTimeout(resolve));
-
-/** Pauses between the steps of a drawing, so that the page answers: Vega waits for a step whose result is a promise. */
-const { run } = Transform.prototype;
-let due = 0;
-Transform.prototype.run = function (pulse) {
-  const result = run.call(this, pulse);
-  if (result.then || performance.now() < due) return result;
-  return pause().then(() => {
-    due = performance.now() + SLICE;
-    return result;
-  });
-};
 
 /** Compiles and parses a specification, with a pause after each so that the page answers in between. */
 async function prepare(specification: Part, config: Part) {

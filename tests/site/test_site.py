@@ -27,7 +27,6 @@ from ipu_results.release import ReleaseRequest, publish
 from ipu_results.schema import TABLES
 from ipu_results.site import __main__ as command
 from ipu_results.site import build_site, charts
-from ipu_results.site.charts import build_charts
 from ipu_results.site.citations import build_mlperf, build_provenance
 from ipu_results.site.data import (
     EXAMPLES,
@@ -144,20 +143,6 @@ def test_findings_of_the_start_page_are_those_of_the_docs(
         assert all(isinstance(bar["value"], float) for bar in finding["bars"])
 
 
-def test_aliases_and_processors_can_be_searched(first_view: Mapping[str, Any]) -> None:
-    machines = dict(
-        zip(
-            *(decode(first_view["results"], name) for name in ("platform", "processor")),
-            strict=True,
-        )
-    )
-    assert (machines["C2"], machines["Bow-2000"], machines["1x A100-80GB"]) == ("IPU", "IPU", "GPU")
-    assert (
-        "gc200ipu" not in first_view["aliases"]["platform"].get("GC200 IPU", "").split()
-    )  # its own name
-    assert "tf1" in first_view["aliases"]["framework"]["TensorFlow1"].split()
-
-
 def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> None:
     table = pq.read_table(COMMITTED / "results.parquet")
     frame = first_view["results"]
@@ -224,15 +209,6 @@ def test_every_printed_cell_has_a_document(connection: duckdb.DuckDBPyConnection
     )
 
 
-def test_every_log_file_has_an_entry(connection: duckdb.DuckDBPyConnection) -> None:
-    tables = build_mlperf(connection)
-    assert tables["logs"]["rows"] == pq.read_metadata(COMMITTED / "mlperf_runs.parquet").num_rows
-    assert set(decode(tables["logs"], "path")) <= set(
-        decode(tables["entries"], "path")
-    )  # an entry may lack its logs
-    assert set(decode(tables["logs"], "counted")) <= {"true", "false"}
-
-
 def test_claim_uses_the_results_and_entries_of_its_recomputation(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
@@ -268,25 +244,6 @@ def test_every_table_and_view_is_described(connection: duckdb.DuckDBPyConnection
     assert list(data["files"]) == [table.name for table in TABLES]
     assert {table.name for table in TABLES} <= {column["table_name"] for column in data["columns"]}
     assert all(text.startswith(("CREATE VIEW", "CREATE MACRO")) for text in data["views"])
-
-
-def test_charts_have_question_summary_and_committed_specification(
-    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown = ANALYSES[3:5]
-    monkeypatch.setattr(charts, "ANALYSES", shown)
-    *built, predicted = build_charts(connection)
-    assert predicted["name"] == "predicted"
-    page = " ".join(
-        (ROOT / "docs" / "reference" / "analyses.md").read_text(encoding="utf-8").split()
-    )
-    for analysis, chart in zip(shown, built, strict=True):
-        assert (chart["name"], chart["question"]) == (analysis.name, analysis.question)
-        assert chart["views"] == list(analysis.views)
-        for sentence in (chart["finding"], *chart["figures"], *chart["caveats"]):
-            assert sentence in page
-        committed = ROOT / "docs" / "reference" / "analyses" / f"{analysis.name}.vl.json"
-        assert chart["specification"] == json.loads(committed.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import duckdb
-import jsonschema
 import pytest
 from ipu_results.analyses import (
     ANALYSES,
@@ -21,7 +20,6 @@ from ipu_results.analyses import (
 )
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import to_json_value
 from ipu_results.site.charts import format_csv, list_numbers
 from ipu_results.site.page import ENVIRONMENT, build_page, format_page
 from ipu_results.site.pages import build_pages
@@ -162,45 +160,6 @@ def test_changes_are_those_of_the_records_and_a_broken_one_is_refused(
     (tmp_path / "1.0.0.json").write_text('{"version": "1.0.0"}', encoding="utf-8")
     with pytest.raises(WarehouseError, match="has no published_on"):
         build_pages(connection, charts, START, records=tmp_path)
-
-
-def test_each_result_has_a_json_file_of_the_documented_format(
-    files: Files, connection: duckdb.DuckDBPyConnection
-) -> None:
-    validator = jsonschema.Draft202012Validator(json.loads(files["r/schema.json"]))
-    flags = run_query(
-        connection, "SELECT result_id, count(*) AS n FROM flags GROUP BY 1"
-    ).to_pylist()
-    flagged = {row["result_id"]: row["n"] for row in flags}
-    rows = run_query(connection, "FROM results").to_pylist()
-    assert {name for name in files if name.startswith("r/")} == {
-        "r/schema.json",
-        *(f"r/{row['result_id']}.json" for row in rows),
-    }
-    for row in rows:
-        data = json.loads(files[f"r/{row['result_id']}.json"])
-        validator.validate(data)
-        stated = {
-            **data["conditions"],
-            **{name: figure["value"] for name, figure in data["figures"].items()},
-        }
-        for name in (
-            "throughput",
-            "latency_ms",
-            "time_to_train_s",
-            "model",
-            "platform",
-            "batch_size",
-            "origin",
-        ):
-            assert stated.get(name) == to_json_value(row[name]), (row["result_id"], name)
-        assert len(data["flags"]) == flagged.get(row["result_id"], 0)
-        assert data["citation"].endswith(f"unreleased, {row['result_id']}")
-        assert (
-            row["origin"] == "published"
-            or "latency_ms" not in data["figures"]
-            or data["conditions"]["origin"]
-        )
 
 
 def test_hostile_text_and_addresses_stay_text() -> None:

@@ -17,7 +17,6 @@ from ipu_results.release.files import read_json
 from ipu_results.schema import TABLES
 from ipu_results.site import evidence
 from ipu_results.site.charts import format_csv
-from ipu_results.site.citations import build_result_files, format_schema
 from ipu_results.site.page import build_page, format_page, render
 from ipu_results.store.files import get_parquet_name
 
@@ -90,10 +89,7 @@ def build_pages(
     ]
     by_path = {page.path: page for page in pages}
     lists = [by_path[f"{name}.html"] for name in LISTS]
-    files: dict[str, str | bytes] = {
-        f"r/{key}.json": text for key, text in build_result_files(connection, version)
-    }
-    files["r/schema.json"] = format_schema()
+    files: dict[str, str | bytes] = {}
     for name, chart in by_name.items():
         files[f"chart/{name}.csv"] = format_csv(chart)
         files[f"chart/{name}.svg"] = drawn[name]
