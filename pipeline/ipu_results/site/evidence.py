@@ -54,7 +54,7 @@ class Evidence:
             self._operations[row["microbenchmark_id"]] = row["operation"]
 
     def find_address(self, key: str, column: str) -> str:
-        """Return where the site shows a figure: its row of the page of its operation, or its panel."""
+        """Return where the site shows a figure: its row on a static page, or its panel."""
         if column == VALUE:
             return f"{name_operation_page(self._operations[key])}#{key}"
         return f"index.html#/results?show={key}.{column}"
