@@ -38,8 +38,8 @@ PRINTED = """
     WHERE column_name = 'value'
 """
 FLAGGED = """
-    SELECT result_id, rule FROM flags SEMI JOIN microbenchmarks ON microbenchmark_id = result_id
-    WHERE severity IN ('error', 'warn')
+    SELECT result_id, rule, message
+    FROM flags SEMI JOIN microbenchmarks ON microbenchmark_id = result_id
 """
 
 
@@ -200,4 +200,7 @@ def test_every_microbenchmark_has_its_printed_text_place_and_flags(
     assert all(f">{cell['raw_text']}" in unescape(rows[cell["result_id"]]) for cell in printed)
     flags = run_query(connection, FLAGGED).to_pylist()
     assert flags
-    assert all(flag["rule"] in rows[flag["result_id"]] for flag in flags)
+    for flag in flags:
+        cells = unescape(rows[flag["result_id"]])
+        assert f"{flag['rule']}</strong>" in cells
+        assert flag["message"] in cells
