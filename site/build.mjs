@@ -1,5 +1,4 @@
-// Builds five classic scripts: the page, and the documentation, further views, the charts and the SQL engine, each loaded on
-// demand.
+// Builds three classic scripts: the page, and the charts and the SQL engine, each loaded on demand.
 // Usage: node build.mjs [FOLDER], `dist` by default.
 import { copyFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
@@ -28,10 +27,7 @@ const tomlImports = {
   transform: (code, id) => (id.endsWith(".toml") ? formatModule(parse(code)) : null),
 };
 
-// Views loaded on demand share the hooks and the renderer of the page, which `src/shared.ts` puts there.
-const SHARED = { "preact/jsx-runtime": "__jsx", "preact/hooks": "__hooks" };
-
-async function bundle(name, entry, first, shared = {}) {
+async function bundle(name, entry, first) {
   await build({
     configFile: false,
     logLevel: "warn",
@@ -44,7 +40,6 @@ async function bundle(name, entry, first, shared = {}) {
       emptyOutDir: false,
       lib: { entry, formats: ["iife"], name: `__${name}`, fileName: () => `${name}.js`, cssFileName: name },
       chunkSizeWarningLimit: 2000,
-      rollupOptions: { external: Object.keys(shared), output: { globals: shared } },
     },
   });
 }
@@ -60,8 +55,6 @@ const sizes = {};
 await bundle("engine", "src/engine.ts", false);
 Object.assign(sizes, await weighEngine());
 await bundle("app", "src/main.tsx", true);
-await bundle("more", "src/more.ts", false, SHARED);
-await bundle("pages", "src/pages.ts", false);
 await bundle("vega", "src/vega.ts", false);
 await mkdir(`${OUT}/vendor`, { recursive: true });
 for (const [name, path] of Object.entries(VENDORED)) await copyFile(path, `${OUT}/vendor/${name}`);

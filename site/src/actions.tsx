@@ -1,7 +1,6 @@
-// What a reader can do with a figure: copy its link, cite it, report that it is wrong.
+// What a reader can do with a figure: cite it, report that it is wrong.
 import { useState } from "preact/hooks";
-import { Copied } from "./copied";
-import { More } from "./lazy";
+import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatFigure, formatUnit } from "./format";
 import type { StartData } from "./load";
@@ -15,39 +14,66 @@ interface Props {
 }
 
 export function Actions(props: Props) {
-  const [shown, setShown] = useState<"link" | "cite" | null>(null);
-  const toggle = (what: "link" | "cite") => setShown(shown === what ? null : what);
+  const [citing, setCiting] = useState(false);
   return (
     <>
       <p class="actions">
-        <button type="button" aria-expanded={shown === "link"} onClick={() => toggle("link")}>
-          Copy link
-        </button>
-        <button type="button" aria-expanded={shown === "cite"} onClick={() => toggle("cite")}>
+        <button type="button" aria-expanded={citing} onClick={() => setCiting(!citing)}>
           Cite
         </button>
         <a href={formatReport(props)} rel="noreferrer noopener" target="_blank">
           Report a wrong figure
         </a>
       </p>
-      {shown === "link" && <Copied label="Link" text={location.href} />}
-      {shown === "cite" && <More name="Cite" ids={[props.id]} />}
+      {citing && <Citation id={props.id} />}
     </>
+  );
+}
+
+/** How to cite a result, in the words that `ipu-results cite` prints. */
+function Citation({ id }: { id: string }) {
+  return (
+    <WithData name="citations" loading="Loading the citation">
+      {({ dataset, results }) => {
+        const [text = "", entry = ""] = results[id] ?? [];
+        return (
+          <>
+            <ToCopy label="Footnote" text={text} />
+            <ToCopy label="BibTeX" text={`${dataset}\n\n${entry}`} />
+            <small>
+              <code>ipu-results cite {id}</code> also prints Markdown, LaTeX and CSL-JSON.
+            </small>
+          </>
+        );
+      }}
+    </WithData>
+  );
+}
+
+/** A text that is selected as a whole, ready to copy. */
+function ToCopy({ label, text }: { label: string; text: string }) {
+  return (
+    <label>
+      {label}
+      <textarea readOnly rows={7} value={text} onFocus={(event) => event.currentTarget.select()} />
+    </label>
   );
 }
 
 function describe({ data, row, name }: Props): string {
   const unit = formatUnit(name, data.getText(row, "item"));
-  const details = ["model", "variant", "task", "platform", "framework", "sdk_version"].map((column) => data.getText(row, column));
+  const columns = ["model", "variant", "task", "platform", "framework", "sdk_version"];
+  const details = columns.map((column) => data.getText(row, column));
   const figure = `${data.isEmulated(row, name) ? "emulated: " : ""}${formatFigure(data.getValue(row, name))} ${unit}`;
   return `${figure.trim()} (${name}); ${details.filter(Boolean).join(", ")}`;
 }
 
 function formatReport(props: Props): string {
   const { data, row, id, name, start } = props;
+  const [document, table, number] = ["document_id", "table_name", "row_number"].map((column) => data.getText(row, column));
   const body = [
     `Result ${id}, column ${name}: ${describe(props)}`,
-    `Document ${data.getText(row, "document_id")}, table ${data.getText(row, "table_name")}, row ${data.getText(row, "row_number")}`,
+    `Document ${document}, table ${table}, row ${number}`,
     `Build ${start.build.build_id}`,
     "",
     "What is wrong, and where you can see it:",

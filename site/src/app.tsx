@@ -1,15 +1,17 @@
 import { useEffect, useRef } from "preact/hooks";
-import { About } from "./about";
 import { Boundary } from "./boundary";
+import { Charts } from "./charts";
+import { Claims } from "./claims";
 import { Compare } from "./compare";
 import { WithDataset } from "./data";
+import { Emulator } from "./emulator";
 import type { StartData } from "./load";
-import { More } from "./lazy";
 import { Provenance } from "./provenance";
 import { Results } from "./results";
 import { formatHash, type Route, useRoute } from "./route";
+import { OwnRun } from "./run";
+import { Sql } from "./sql";
 import { Start } from "./start";
-import { ThemeButton } from "./theme";
 
 const VIEWS: Record<string, string> = {
   start: "Start",
@@ -18,24 +20,27 @@ const VIEWS: Record<string, string> = {
   run: "Your run",
   charts: "Charts",
   claims: "Claims",
-  microbenchmarks: "Microbenchmarks",
   emulator: "Emulator",
   sql: "SQL",
 };
 const UNKNOWN = "unknown";
-const ABOUT = "about"; // a page of the documentation, linked from the others
+const OWN_TITLE = ["results", "compare", "charts", "claims"]; // views that name what they show
 
 export function App({ start }: { start: StartData }) {
   const route = useRoute();
-  const view = Object.hasOwn(VIEWS, route.view) || route.view === ABOUT ? route.view : UNKNOWN;
+  const view = Object.hasOwn(VIEWS, route.view) ? route.view : UNKNOWN;
   const main = useRef<HTMLElement>(null);
   const { build } = start;
-  const skip = () => (view === "results" ? document.querySelector<HTMLElement>(".scroll") : main.current)?.focus();
   const show = route.query.get("show");
+  const skip = () => {
+    const rows = document.querySelector<HTMLElement>(".scroll");
+    const target = view === "results" ? rows : main.current;
+    target?.focus();
+  };
   useEffect(() => {
     if (view === "start") document.title = "ipu-results: measured speed of AI processors, each figure with its source";
-    else if (!["results", "compare", "charts", "claims"].includes(view)) document.title = `${VIEWS[view] ?? (view === ABOUT ? `About: ${route.detail}` : "No such page")} · ipu-results`;
-  }, [view, route.detail]);
+    else if (!OWN_TITLE.includes(view)) document.title = `${VIEWS[view] ?? "No such page"} · ipu-results`;
+  }, [view]);
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
@@ -51,8 +56,8 @@ export function App({ start }: { start: StartData }) {
               {title}
             </a>
           ))}
+          <a href="microbenchmarks.html">Microbenchmarks</a>
         </nav>
-        <ThemeButton />
       </header>
       <main ref={main} tabIndex={-1} class={`view view-${view}`}>
         <Boundary hash={location.hash}>
@@ -60,42 +65,45 @@ export function App({ start }: { start: StartData }) {
         </Boundary>
       </main>
       <footer class="bottom">
-        {build.version ? `Release ${build.version}` : "Unreleased"}, as of <time dateTime={build.as_of}>{build.as_of}</time>, build <code>{build.build_id.slice(0, 12)}</code>, from{" "}
-        {build.documents} documents. Printed figures are exact; measured and computed ones are rounded in tables, and ≈ is emulated.{" "}
-        <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
+        {build.version ? `Release ${build.version}` : "Unreleased"}, as of <time dateTime={build.as_of}>{build.as_of}</time>, build{" "}
+        <code>{build.build_id.slice(0, 12)}</code>, from {build.documents} documents. Printed figures are exact; measured and computed
+        ones are rounded in tables, and ≈ is emulated. <a href="changed.html">What changed</a> · <a href="downloads.html">Downloads</a>
       </footer>
-      {show && view !== "microbenchmarks" && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
+      {show && <WithDataset>{(data) => <Provenance data={data} show={show} start={start} />}</WithDataset>}
     </>
   );
 }
 
 function View({ view, route, start }: { view: string; route: Route; start: StartData }) {
-  if (view === UNKNOWN)
-    return (
-      <div class="about">
-        <h2>Page not found</h2>
-        <p role="alert">
-          The address names a view <code>{route.view}</code>, which does not exist. It may come from another release.
-        </p>
-        <p>
-          <a href="#/">Start</a>, <a href="#/results">all results</a>, <a href="#/compare">compare two machines</a> or <a href="#/claims">claims</a>.
-        </p>
-      </div>
-    );
+  const { query, detail } = route;
+  if (view === UNKNOWN) return <NotFound view={route.view} />;
   if (view === "start") return <Start data={start} />;
-  if (view === ABOUT) return <About name={route.detail} repository={start.repository} />;
-  if (view === "claims") return <More name="Claims" query={route.query} detail={route.detail} />;
-  if (view === "microbenchmarks") return <More name="Microbenchmarks" query={route.query} />;
-  if (view === "sql") return <More name="Sql" query={route.query} />;
+  if (view === "claims") return <Claims query={query} detail={detail} />;
+  if (view === "emulator") return <Emulator query={query} />;
+  if (view === "sql") return <Sql query={query} />;
   return (
     <WithDataset>
       {(data) => {
-        if (view === "charts") return <More name="Charts" data={data} detail={route.detail} query={route.query} />;
-        if (view === "emulator") return <More name="Emulator" query={route.query} data={data} />;
-        if (view === "run") return <More name="OwnRun" data={data} query={route.query} />;
-        if (view === "compare") return <Compare data={data} query={route.query} />;
-        return <Results data={data} query={route.query} />;
+        if (view === "charts") return <Charts data={data} detail={detail} query={query} />;
+        if (view === "run") return <OwnRun data={data} query={query} />;
+        if (view === "compare") return <Compare data={data} query={query} />;
+        return <Results data={data} query={query} />;
       }}
     </WithDataset>
+  );
+}
+
+function NotFound({ view }: { view: string }) {
+  return (
+    <div class="start">
+      <h2>Page not found</h2>
+      <p role="alert">
+        The address names a view <code>{view}</code>, which does not exist. It may come from another release.
+      </p>
+      <p>
+        <a href="#/">Start</a>, <a href="#/results">all results</a>, <a href="#/compare">compare two machines</a> or{" "}
+        <a href="#/claims">claims</a>.
+      </p>
+    </div>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { useMedia } from "./data";
 import { loadScript } from "./load";
 import { adaptToTheme } from "./palette";
-import { useDark } from "./theme";
 import type { Drawing, PointActions } from "./vega";
 
 const STEP = 20; // pixels by which the width must change for another drawing
@@ -29,7 +29,7 @@ export function Chart({ specification, label, ...actions }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLDivElement>(null);
   const [problem, setProblem] = useState("");
-  const dark = useDark();
+  const dark = useMedia("(prefers-color-scheme: dark)");
   const width = useWidth(box);
   useEffect(() => {
     if (!width) return;

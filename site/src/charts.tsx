@@ -1,6 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Chart } from "./chart";
-import { ChartDownloads } from "./chart-downloads";
 import { useMedia, WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatCount } from "./format";
@@ -68,13 +67,10 @@ const PAGES: Record<string, string> = { replications: "replications.html", roofl
 function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
   const rows = data.getAnalysisRows(chart.name).length;
   const [sentence, ...key] = chart.shows;
-  const wide = useMedia("(min-width: 821px)");
-  const downloads = <ChartDownloads data={data} chart={chart} />;
   return (
     <>
       <h2>{chart.finding}</h2>
       <p>{sentence}.</p>
-      {wide && downloads}
       <Chart
         specification={chart.specification}
         label={`Chart: ${chart.finding} The numbers are in the table below.`}
@@ -86,7 +82,6 @@ function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
           <small key={line}>{line}. </small>
         ))}
       </p>
-      {!wide && downloads}
       <h3>What the rows cannot show</h3>
       <ul class="caveats">
         {chart.caveats.map((caveat) => (
@@ -105,6 +100,8 @@ function Answer({ data, chart }: { data: Dataset; chart: ChartData }) {
       )}
       <Numbers data={data} tables={chart.numbers} />
       <p class="links">
+        <a href={`chart/${chart.name}.svg`}>Picture (SVG)</a>
+        <a href={`chart/${chart.name}.csv`}>Numbers (CSV)</a>
         {rows > 0 && <a href={formatHash("results", "", { analysis: chart.name })}>Its {formatCount(rows, "row")} in the table</a>}
         {PAGES[chart.name] && <a href={PAGES[chart.name]!}>Every figure with its page and table</a>}
         {chart.views.map((view) => (

@@ -37,9 +37,9 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
   const verdict = query.get("verdict") ?? "";
   const source = query.get("document") ?? "";
   const kind = query.get("kind") ?? "";
-  const words = (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const words = fold(query.get("q") ?? "").split(/\s+/).filter(Boolean);
   const matches = claims.filter((claim) => {
-    const content = Object.values(claim).join(" ").toLowerCase();
+    const content = fold(Object.values(claim).join(" "));
     return (
       (!verdict || claim["verdict"] === verdict) &&
       (!source || claim["document_id"] === source) &&
@@ -148,6 +148,9 @@ function ClaimList({ data, query, name }: { data: Data["claims"]; query: URLSear
     </div>
   );
 }
+
+/** A text as it is searched: 40× is found as 40x. */
+const fold = (text: string) => text.toLowerCase().replaceAll("×", "x");
 
 function jumpToContradictions(event: Event): void {
   event.preventDefault(); // the hash is the address of a view

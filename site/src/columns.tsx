@@ -1,7 +1,6 @@
-// The columns of the table of results: those shown at first, and those that a reader can add.
+// The columns of the table of results.
 import type { ComponentChildren } from "preact";
 import { type Dataset, PER_PRICE } from "./dataset";
-import { TITLES } from "./format";
 import { FlagMark, Origin } from "./marks";
 
 interface TextColumn {
@@ -36,7 +35,8 @@ export function getMeasure(per: string) {
   return Object.hasOwn(MEASURES, per) ? MEASURES[per]! : MEASURES[""]!;
 }
 
-function listColumns(per: string): Column[] {
+/** The columns of a wide screen, with the throughput per what the reader wants. */
+export function selectColumns(per: string): Column[] {
   const rate = getMeasure(per);
   return [
     { name: "model", title: "Result", width: 156, least: 128, render: (data, row) => <Lines title={data.getText(row, "model")} first={renderModel(data, row)} second={describeTest(data, row)} /> },
@@ -52,39 +52,7 @@ function listColumns(per: string): Column[] {
   ];
 }
 
-const MORE: Record<string, string> = {
-  chips: "Chips", item: "Unit", task: "Task", network: "Network", phase: "Phase", dataset_canonical: "Dataset",
-  sdk_version: "SDK", published_on: "Date", relationship: "Who measured", mlperf_id: "MLPerf id", mlperf_round: "Round",
-  submitter: "Submitter", document_id: "Document",
-};
-const MORE_FIGURES = ["efficiency", "power_w", "energy_per_item_j", "latency_p99_ms", "batches_in_flight", "quality_value"];
-
-/** Columns that a reader can add. */
-export const ADDITIONAL: Record<string, string> = {
-  ...MORE,
-  ...Object.fromEntries(MORE_FIGURES.map((name) => [name, TITLES[name] ?? name.replaceAll("_", " ")])),
-};
-
-/** The columns to show: the default ones without those hidden, and those added. */
-export function selectColumns(per: string, hidden: string[], added: string[]): Column[] {
-  const columns = listColumns(per).filter((column, index) => index === 0 || !hidden.includes(getChoice(column)));
-  const more = Object.entries(ADDITIONAL).filter(([name]) => added.includes(name));
-  return [
-    ...columns,
-    ...more.map(([name, title]) => (Object.hasOwn(MORE, name) ? { name, title, width: 110, least: 110 } : makeFigureColumn(name, title, 110))),
-  ];
-}
-
-function getChoice(column: Column): string {
-  return "figures" in column && Object.values(MEASURES).some(({ name }) => name === column.name) ? "rate" : column.name;
-}
-
-/** The default columns that can be hidden, with their titles. */
-export const HIDEABLE: Record<string, string> = Object.fromEntries(
-  listColumns("").slice(1).map((column) => [getChoice(column), "figures" in column ? column.figures[0]!.title : column.title]),
-);
-
-export const NARROW: Column[] = [
+const NARROW: Column[] = [
   { name: "model", title: "Result", width: 150, least: 128, render: renderCard },
   {
     name: "figures",

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Dataset } from "./dataset";
-import { type Data, load, type ResultsData } from "./load";
+import { type Data, load } from "./load";
 
 type State<Kind> = { data: Kind } | { problem: string } | null;
 
@@ -35,24 +35,9 @@ let dataset: Dataset | undefined; // made once
 export function WithDataset({ children }: { children: (data: Dataset) => ComponentChildren }) {
   return (
     <WithData name="results" loading="Loading the results">
-      {(data) => <Prepared data={data}>{children}</Prepared>}
+      {(data) => children((dataset ??= new Dataset(data)))}
     </WithData>
   );
-}
-
-/** Makes the dataset in a task of its own, so that loading it, making it and drawing it each leave the page responsive. */
-function Prepared({ data, children }: { data: ResultsData; children: (data: Dataset) => ComponentChildren }) {
-  const [ready, setReady] = useState(dataset !== undefined);
-  useEffect(() => {
-    if (ready) return;
-    const timer = setTimeout(() => {
-      dataset ??= new Dataset(data);
-      setTimeout(() => setReady(true));
-    });
-    return () => clearTimeout(timer);
-  }, []);
-  if (!ready) return <p role="status">Loading the results …</p>;
-  return <>{children(dataset!)}</>;
 }
 
 export function useMedia(query: string): boolean {

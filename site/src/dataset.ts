@@ -1,6 +1,6 @@
 // The results, with what is looked up by row: flags, facets and the rows of each analysis.
 import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS } from "./format";
-import { type Column, expand, getColumn, getValue, type TextColumn, type Value } from "./frame";
+import { type Column, getColumn, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
 export const FACETS = ["origin", "relationship", "task", "item", "model", "platform", "sdk_version", "framework", "precision", "flag"] as const;
@@ -33,6 +33,7 @@ export const EMULATED = "emulated";
 /** What is shown by an explicit choice only: rows that contributors handed in, and predictions. */
 export const APART: Partial<Record<FacetName, string>> = { relationship: SUBMITTED, origin: EMULATED };
 const COUNTS = new Set(["batch_size", "chips"]); // set by whoever ran it, never emulated
+const MAIN_FIGURES = ["throughput", "minutes", "latency_ms"];
 const BLANK = "(blank)";
 const NO_FLAG = "(no flag)";
 
@@ -51,7 +52,7 @@ export class Dataset {
 
   constructor(readonly data: ResultsData) {
     this.rows = data.results.rows;
-    for (const column of expand(data.results).columns) this.columns.set(column.name, column);
+    for (const column of data.results.columns) this.columns.set(column.name, column);
     this.columns.set(PER_PRICE, this.makePerPrice());
     const { rules, severities, columns } = data.flags;
     data.flags.rows.forEach((row, index) => {
@@ -91,6 +92,11 @@ export class Dataset {
   formatOnScreen(row: number, name: string): string {
     const exact = COUNTS.has(name) || (this.getText(row, "origin") === "published" && !ROUNDED.has(name));
     return formatFigure(this.getValue(row, name), exact ? undefined : ROUNDED_DIGITS);
+  }
+
+  /** The column of the figure that a result is known by. */
+  findFigure(row: number): string {
+    return MAIN_FIGURES.find((name) => row >= 0 && this.getValue(row, name) !== null) ?? MAIN_FIGURES[0]!;
   }
 
   isEmulated(row: number, name: string): boolean {

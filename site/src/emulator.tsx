@@ -1,34 +1,26 @@
-import { Chart } from "./chart";
 import { WithData } from "./data";
-import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
-import type { Point, Prediction } from "./load";
+import type { Prediction } from "./load";
 import { Origin } from "./marks";
-import { Choice, Field, PlainTable } from "./parts";
-import { describeSource, showSource } from "./points";
+import { Choice, Field } from "./parts";
 import { formatHash, setParameter } from "./route";
 
-const SETS: Record<string, string> = {
-  calibration: "C2 rows it was fitted on",
-  resnext: "ResNeXt101, held out, errors known",
-  ten: "ten other networks, held out, errors known",
-  honest: "held out, errors not looked at",
-};
-
-export function Emulator({ query, data }: { query: URLSearchParams; data: Dataset }) {
+export function Emulator({ query }: { query: URLSearchParams }) {
   return (
     <WithData name="emulator" loading="Loading the predictions">
-      {({ predictions, points }) => (
+      {(predictions) => (
         <div class="emulator">
           <h2>
             Predictions without an IPU <Origin origin="emulated" />
           </h2>
           <p class="warning">
-            Every figure of the form is <strong>emulated, not measured</strong>: calculated from the architecture, with two numbers
-            fitted on the paper's six C2 rows. Nothing is executed here: the predictions were made when this page was built.
+            Every figure here is <strong>emulated, not measured</strong>: calculated from the architecture, with two numbers fitted on
+            the paper's six C2 rows. Nothing is executed here: the predictions were made when this page was built.
           </p>
           <Form predictions={predictions} query={query} />
-          <Comparison points={points} data={data} />
+          <p>
+            <a href={formatHash("charts", "predicted")}>How close are predictions to published figures?</a>
+          </p>
         </div>
       )}
     </WithData>
@@ -103,47 +95,4 @@ function Predicted({ prediction }: { prediction: Prediction }) {
 
 function formatPercent(share: number): string {
   return `${Math.round(share * 100)} %`;
-}
-
-const FIGURES = ["Batch", "Published (ms)", "EMULATED (ms)", "Error"];
-
-function Comparison({ points, data }: { points: Point[]; data: Dataset }) {
-  return (
-    <section aria-labelledby="comparison">
-      <h3 id="comparison">Predicted against published</h3>
-      <p>
-        Each point is a published row: its time per batch on the horizontal axis, the <strong>emulated</strong> time on the vertical
-        one. On the line both agree, and the dashed lines are ± 25 %. Click a point for the source of its published figure, or use
-        the table below.
-      </p>
-      <WithData name="charts" loading="Loading the chart">
-        {(charts) => (
-          <Chart
-            specification={charts.find((chart) => chart.name === "predicted")!.specification}
-            label="Emulated against published time per batch, both axes logarithmic; the table below holds its figures"
-            onPoint={(datum) => showSource(data, datum["result_id"])}
-            describe={(datum) => describeSource(data, datum["result_id"])}
-          />
-        )}
-      </WithData>
-      <details>
-        <summary>The {points.length} points as a table</summary>
-        <PlainTable label="Points of the plot" headings={["Row", "Machine", ...FIGURES, "Set"]} right={FIGURES}>
-          {points.map((point) => (
-            <tr key={point.result_id}>
-              <td>
-                <a href={formatHash("results", "", { q: point.result_id })}>{point.label}</a>
-              </td>
-              <td>{point.platform}</td>
-              <td class="right">{point.batch}</td>
-              <td class="right">{formatFigure(point.published)}</td>
-              <td class="right">≈ {formatFigure(point.emulated, 4)}</td>
-              <td class="right">{((point.emulated / point.published - 1) * 100).toFixed(1)} %</td>
-              <td>{SETS[point.set] ?? point.set}</td>
-            </tr>
-          ))}
-        </PlainTable>
-      </details>
-    </section>
-  );
 }

@@ -1,4 +1,4 @@
-// Rows stored by column, as `pipeline/ipu_results/site/encode.py` writes them.
+// Rows stored by column, as `pipeline/ipu_results/site/data.py` writes them.
 export interface TextColumn {
   name: string;
   kind: "text";
@@ -20,6 +20,10 @@ export type Row = Record<string, Value>;
 
 /** A column as compact frames store it: `runs` are lengths of runs of equal values; without codes, each row has its own word. */
 type Compact<Kind> = Kind extends TextColumn ? Omit<Kind, "codes"> & { codes?: number[]; runs?: number[] } : Kind & { runs?: number[] };
+
+export function isFrame(value: unknown): value is Frame {
+  return typeof value === "object" && value !== null && "rows" in value && "columns" in value;
+}
 
 /** Expands the columns of a compact frame in place. */
 export function expand(frame: Frame): Frame {

@@ -1,6 +1,5 @@
 // Scripts next to the page, each loaded once. A page opened from disk can load scripts, but neither modules nor JSON.
-import type { Citations } from "./citation";
-import { expand, type Frame } from "./frame";
+import { expand, type Frame, isFrame } from "./frame";
 import type { Known } from "./nearest";
 
 export type Severity = "error" | "warn" | "info";
@@ -13,7 +12,7 @@ interface FlagColumns {
   columns: string[];
 }
 
-/** A horizontal bar chart of a few values, with a line to compare them with. */
+/** A few values, and one to compare them with. */
 export interface Bars {
   bars: { label: string; value: number }[];
   unit: string;
@@ -86,16 +85,6 @@ export interface Prediction {
   superstep_share: number;
 }
 
-export interface Point {
-  result_id: string;
-  set: string;
-  label: string;
-  platform: string;
-  batch: number;
-  published: number;
-  emulated: number;
-}
-
 export interface RowFlag {
   rule: string;
   severity: Severity;
@@ -105,16 +94,6 @@ export interface RowFlag {
   suggested: string | null;
 }
 
-export interface MicrobenchmarkFlag extends RowFlag {
-  result_id: string; // a microbenchmark_id
-}
-
-export interface MicrobenchmarkData {
-  rows: Frame; // compact
-  documents: { document_id: string; title: string; publisher: string; published_on: string | null; url: string | null; licence: string | null; file: string }[];
-  flags: MicrobenchmarkFlag[];
-}
-
 export interface Use {
   claim_id: string;
   result_id: string;
@@ -122,18 +101,16 @@ export interface Use {
 
 export interface Data {
   start: StartData;
-  pages: Record<string, string>; // pages of the documentation, by name
   results: ResultsData;
   provenance: Record<"cells" | "documents" | "flags" | "configurations" | "runs", Frame>;
   mlperf: Record<"entries" | "logs", Frame>;
   claims: Record<"claims" | "recomputations" | "contradictions", Frame> & { uses: Use[] };
   charts: ChartData[];
   rankings: Frame;
-  replications: { pairs: Frame; expected: Record<string, string> }; // by result_id
-  citations: Citations;
+  replications: Frame;
+  citations: { dataset: string; results: Record<string, [footnote: string, bibtex: string]> }; // by result_id
   run: Known;
-  microbenchmarks: MicrobenchmarkData;
-  emulator: { predictions: Prediction[]; points: Point[] };
+  emulator: Prediction[];
   sql: {
     files: Record<string, string>;
     views: string[];
@@ -148,7 +125,6 @@ declare global {
   }
 }
 
-const COMPACT = new Set<keyof Data>(["provenance", "mlperf"]); // data of compact frames alone
 const scripts = new Map<string, Promise<void>>();
 
 export function loadScript(path: string): Promise<void> {
@@ -169,11 +145,11 @@ export function loadScript(path: string): Promise<void> {
 }
 
 export async function load<Name extends keyof Data>(name: Name): Promise<Data[Name]> {
-  const path = name === "pages" ? "pages.js" : `data/${name}.js`; // the pages are built with the scripts
+  const path = `data/${name}.js`;
   if (!window.__data?.[name]) {
     await loadScript(path);
     const loaded = window.__data?.[name];
-    if (loaded && COMPACT.has(name)) Object.values(loaded as Record<string, Frame>).forEach(expand);
+    if (loaded) [loaded, ...Object.values(loaded)].filter(isFrame).forEach(expand);
   }
   const data = window.__data?.[name];
   if (!data) throw new Error(`${path} holds no data`);

@@ -1,5 +1,4 @@
 import { render } from "preact";
-import "./shared";
 import { App } from "./app";
 import { load } from "./load";
 import "./app.css";

@@ -10,7 +10,7 @@ export function Others({ data, row, id }: { data: Dataset; row: number; id: stri
   return (
     <WithData name="replications" loading="Looking for others who measured this">
       {(replications) => {
-        const pairs = getRows(replications.pairs).filter((pair) => pair["first_result_id"] === id || pair["second_result_id"] === id);
+        const pairs = getRows(replications).filter((pair) => pair["first_result_id"] === id || pair["second_result_id"] === id);
         const original = data.getText(row, "same_as");
         const repeats = Array.from({ length: data.rows }, (_, other) => other).filter(
           (other) => other !== row && (data.getText(other, "same_as") === (original || id) || (original && data.getText(other, "result_id") === original)),
@@ -23,11 +23,6 @@ export function Others({ data, row, id }: { data: Dataset; row: number; id: stri
                 <Other key={getText(pair, "first_result_id") + getText(pair, "second_result_id")} data={data} pair={pair} id={id} />
               ))}
             </ul>
-            {replications.expected[id] && (
-              <p>
-                A third party is expected to measure {replications.expected[id]} <code>ipu-results expect {id}</code> has the pairs.
-              </p>
-            )}
             {repeats.length > 0 && (
               <p>
                 Prints the same measurement:{" "}
@@ -52,8 +47,7 @@ export function Others({ data, row, id }: { data: Dataset; row: number; id: stri
 
 function link(data: Dataset, row: number): string {
   const id = data.getText(row, "result_id");
-  const name = ["throughput", "minutes", "latency_ms"].find((column) => data.getValue(row, column) !== null) ?? "throughput";
-  return formatHash("results", "", { q: id, show: `${id}.${name}` });
+  return formatHash("results", "", { q: id, show: id });
 }
 
 function Other({ data, pair, id }: { data: Dataset; pair: Row; id: string }) {

@@ -1,8 +1,6 @@
 // The palette of all charts; the pipeline draws with the same file.
 import * as palette from "../../schema/palette.toml";
 
-// Whether an entry of a ranking is surely slower: yes, tied, the same logs, not tested, the first.
-export const OUTCOME_COLORS = [palette.series[0], palette.series[1], palette.series[4], palette.ink["muted"], palette.ink["mark"]];
 const TO_DARK: Record<string, string> = palette.dark;
 
 const { text, subtitle, axis, grid, frame } = palette.dark_theme;

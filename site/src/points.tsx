@@ -6,13 +6,9 @@ import type { NumberTable } from "./load";
 import { PlainTable } from "./parts";
 import { openPanel } from "./route";
 
-const SHOWN_FIGURES = ["throughput", "time_to_train_s", "latency_ms"]; // the first that a result has
-
 /** Shows where the figure of a point was printed. */
 export function showSource(data: Dataset, id: unknown): void {
-  const row = data.findRow(String(id ?? ""));
-  const name = SHOWN_FIGURES.find((column) => row >= 0 && data.getValue(row, column) !== null);
-  if (name) openPanel(`${id}.${name}`);
+  if (data.findRow(String(id ?? "")) >= 0) openPanel(String(id));
 }
 
 /** The lines that the tooltip of a point has besides its figures. */

@@ -24,8 +24,9 @@ export interface Figure {
 }
 
 export function Provenance({ data, show, start }: { data: Dataset; show: string; start: StartData }) {
-  const [id = "", name = "throughput"] = show.split(".");
-  return <Panel key={show} data={data} row={id ? data.findRow(id) : -1} id={id} name={name} start={start} />;
+  const [id = "", column] = show.split(".");
+  const row = id ? data.findRow(id) : -1;
+  return <Panel key={show} data={data} row={row} id={id} name={column ?? data.findFigure(row)} start={start} />;
 }
 
 function Panel(figure: Figure) {

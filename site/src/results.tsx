@@ -1,21 +1,17 @@
-import { useMemo, useState } from "preact/hooks";
-import { ADDITIONAL, HIDEABLE, MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
-import { useMedia, WithData } from "./data";
+import { useMemo } from "preact/hooks";
+import { MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
+import { useMedia } from "./data";
 import { APART, type Dataset, EMULATED, FACETS, FACET_TITLES, type FacetName } from "./dataset";
-import { formatCsv, saveFile } from "./download";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
-import { getRows, getText } from "./frame";
-import { More } from "./lazy";
 import { formatHash, navigate, setParameter, setParameters, toggleValue } from "./route";
-import { listOffers } from "./search";
-import { type Filters, type Group, isRanking, parseFigure, selectRows } from "./select";
+import { saveFile } from "./parts";
+import { type Filters, type Group, isRanking, selectRows } from "./select";
 import { Table } from "./table";
 
-const MAX_CLAIMS = 5; // links to claims that state a searched figure
 const MAX_CHOICES = 6; // groups offered to choose from
 
-const NOT_FILTERS = new Set(["show", "per", "hide", "add"]); // parameters that keep the opening order: the fastest first
+const NOT_FILTERS = new Set(["show", "per"]); // parameters that keep the opening order: the fastest first
 
 function parseFilters(data: Dataset, query: URLSearchParams): Filters {
   const picked: Filters["picked"] = {};
@@ -33,14 +29,9 @@ function parseFilters(data: Dataset, query: URLSearchParams): Filters {
 export function Results({ data, query }: { data: Dataset; query: URLSearchParams }) {
   const filters = parseFilters(data, query);
   const selection = useMemo(() => selectRows(data, filters), [data, JSON.stringify(filters)]);
-  const [citing, setCiting] = useState(false);
   const wide = useMedia("(min-width: 821px)");
   const per = query.get("per") ?? "";
-  const [hidden, added] = [query.getAll("hide"), query.getAll("add")];
-  const columns = useMemo(
-    () => (wide ? selectColumns(per, hidden, added) : selectNarrow(per)),
-    [wide, per, hidden.join(), added.join()],
-  );
+  const columns = useMemo(() => (wide ? selectColumns(per) : selectNarrow(per)), [wide, per]);
   document.title = `${describeFilters(filters) || "All results"} · ipu-results`;
   const facets = <FacetList data={data} counts={selection.counts} picked={filters.picked} />;
   return (
@@ -61,7 +52,7 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           <input
             type="search"
             aria-label="Search the results"
-            placeholder="0.58 ms · bow2000 a100 · fastest resnet50"
+            placeholder="46,174 · 0.58 ms · bow2000"
             value={filters.search}
             onInput={(event) => setParameter("q", event.currentTarget.value || null, true)}
           />
@@ -90,7 +81,6 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
               ))}
             </select>
           </label>
-          {wide && <ColumnChooser hidden={hidden} added={added} />}
           <button
             type="button"
             aria-label="Download these results as CSV"
@@ -98,18 +88,17 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           >
             CSV ↓
           </button>
-          <button type="button" aria-expanded={citing} onClick={() => setCiting(!citing)}>
-            Cite
-          </button>
         </div>
-        {citing && <More name="Cite" ids={Array.from(selection.rows, (row) => data.getText(row, "result_id"))} />}
         <Chips data={data} filters={filters} />
         {(Object.keys(APART) as FacetName[]).map((name) => (
           <Apart key={name} data={data} name={name} counts={selection.counts.get(name)!} picked={filters.picked[name] ?? []} />
         ))}
         {isRanking(filters.sort) && <p class="note">A row that prints the measurement of another row again is not ranked.</p>}
-        <Offers data={data} search={filters.search} />
-        <FigureClaims search={filters.search} />
+        {filters.search && (
+          <p class="note">
+            Results only. <a href={formatHash("claims", "", { q: filters.search })}>Search the claims as well</a>
+          </p>
+        )}
         <Choices groups={selection.groups} sort={filters.sort} />
         <Table data={data} rows={selection.rows} groups={selection.groups} columns={columns} sort={filters.sort} wide={wide} />
       </div>
@@ -147,27 +136,6 @@ function changeMeasure(per: string, sort: string): void {
   setParameters({ per: per || null, ...order });
 }
 
-function ColumnChooser({ hidden, added }: { hidden: string[]; added: string[] }) {
-  return (
-    <details class="chooser">
-      <summary>Columns</summary>
-      <fieldset>
-        <legend class="unseen">Columns of the table</legend>
-        {Object.entries(HIDEABLE).map(([name, title]) => (
-          <label key={name}>
-            <input type="checkbox" checked={!hidden.includes(name)} onChange={() => toggleValue("hide", name)} /> {title}
-          </label>
-        ))}
-        {Object.entries(ADDITIONAL).map(([name, title]) => (
-          <label key={name}>
-            <input type="checkbox" checked={added.includes(name)} onChange={() => toggleValue("add", name)} /> {title}
-          </label>
-        ))}
-      </fieldset>
-    </details>
-  );
-}
-
 /** Says why the order has groups, and offers each group by itself. */
 function Choices({ groups, sort }: { groups: Group[]; sort: string }) {
   const isFirst = ({ task, item }: Group, index: number) => groups.findIndex((own) => own.task === task && own.item === item) === index;
@@ -186,53 +154,6 @@ function Choices({ groups, sort }: { groups: Group[]; sort: string }) {
         </button>
       ))}
     </p>
-  );
-}
-
-/** Views that may answer the search better than rows. */
-function Offers({ data, search }: { data: Dataset; search: string }) {
-  const offers = useMemo(() => listOffers(data, search), [data, search]);
-  if (offers.length === 0) return null;
-  return (
-    <p class="note offer">
-      Answers to this search:
-      {offers.map(({ title, hash }) => (
-        <a key={hash} class="chip" href={hash}>
-          {title}
-        </a>
-      ))}
-    </p>
-  );
-}
-
-/** Claims that state the figure searched for. */
-function FigureClaims({ search }: { search: string }) {
-  const figure = parseFigure(search.trim());
-  if (!figure) return null;
-  return (
-    <WithData name="claims" loading="Searching the claims">
-      {({ claims }) => {
-        const matches = getRows(claims).filter((claim) => {
-          const stated = /[\d,]*\.?\d+/.exec(getText(claim, "figure"))?.[0];
-          return stated !== undefined && Number(stated.replaceAll(",", "")) === figure.value;
-        });
-        if (matches.length === 0) return null;
-        return (
-          <div class="note">
-            {matches.length === 1 ? "A claim states" : `${matches.length} claims state`} {search.trim()}:
-            <ul>
-              {matches.slice(0, MAX_CLAIMS).map((claim) => (
-                <li key={getText(claim, "claim_id")}>
-                  <a href={formatHash("claims", getText(claim, "claim_id"))}>{getText(claim, "claim")}</a>,{" "}
-                  {getText(claim, "verdict").replaceAll("-", " ")}
-                </li>
-              ))}
-            </ul>
-            {matches.length > MAX_CLAIMS && <a href={formatHash("claims", "", { q: search.trim() })}>All of them</a>}
-          </div>
-        );
-      }}
-    </WithData>
   );
 }
 
@@ -264,4 +185,15 @@ function Chips({ data, filters }: { data: Dataset; filters: Filters }) {
       </li>
     </ul>
   );
+}
+
+/** Formats rows with all columns and every digit; a blank is an empty cell. */
+function formatCsv(data: Dataset, rows: Int32Array): string {
+  const { names } = data;
+  const lines = Array.from(rows, (row) => names.map((name) => formatCell(data.getText(row, name))).join(","));
+  return [names.join(","), ...lines, ""].join("\r\n");
+}
+
+function formatCell(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -183,13 +183,10 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
       )}
       <h3>The full comparison</h3>
       <p>
-        The command also checks power, the longest latency, minutes and stated intervals. Assumed here: one item is one {item}
+        <code>ipu-results compare</code> also checks power, the longest latency, minutes and stated intervals. Assumed here: one item is one {item}
         {run.platform && run.chips === null && `, and all chips of ${run.platform} took part`}
         {run.chip && `, on ${run.chips} × ${run.chip}`}.
       </p>
-      <pre tabIndex={0} aria-label="Command">
-        {formatCommand(run)}
-      </pre>
     </section>
   );
 }
@@ -267,17 +264,3 @@ const FIELDS: Record<string, string> = { "latency-ms": "Latency", "latency-basis
 
 /** Names the fields of the form in the place of the command's options. */
 const nameFields = (text: string) => text.replace(/--([a-z-]+)/g, (option, name: string) => (FIELDS[name] ? `“${FIELDS[name]}”` : option));
-
-const OPTIONS: Record<keyof Run, string> = {
-  network: "model", platform: "platform", chip: "chip", chips: "chips", batch_size: "batch-size", throughput: "throughput", latency_ms: "latency-ms", task: "task",
-  precision: "precision", framework: "framework", latency_basis: "latency-basis", sequence_length: "sequence-length", phase: "phase",
-};
-
-function formatCommand(run: Run): string {
-  const quote = (value: string) => (/^[\w./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
-  const parts = Object.entries(OPTIONS).flatMap(([name, option]) => {
-    const value = run[name as keyof Run];
-    return value === null ? [] : [`--${option} ${quote(String(value))}`];
-  });
-  return `ipu-results compare ${parts.join(" ")}`;
-}

@@ -1,6 +1,5 @@
 // Which rows the table shows, in which order, and how many there would be for each value of each facet.
 import { APART, type Dataset, type Facet, type FacetName } from "./dataset";
-import { findMachines, parseTerms, type Term } from "./search";
 
 export interface Filters {
   search: string;
@@ -133,34 +132,53 @@ function findCandidates(data: Dataset, filters: Filters): Uint8Array {
   const latency = data.getColumn("latency_ms");
   if (filters.maxLatency !== null && latency.kind === "number")
     for (let row = 0; row < data.rows; row += 1) if (!((latency.values[row] ?? Infinity) <= filters.maxLatency)) candidates[row] = 0;
-  let terms = parseTerms(filters.search);
-  const machines = findMachines(data, terms); // two machines: the rows of either
-  if (machines) terms = [...terms.filter((term) => !machines.includes(term)), { words: machines.flatMap(({ words }) => words), columns: null }];
-  for (const term of terms) {
-    const matches = findTerm(data, term);
+  for (const { word, columns } of parseTerms(filters.search)) {
+    const matches = columns ? findFigure(data, word, columns) : findWord(data, word);
     for (let row = 0; row < data.rows; row += 1) candidates[row]! &= matches[row]!;
   }
   return candidates;
 }
 
+/** A word to find in a row, or a figure of the columns that its unit belongs to. */
+interface Term {
+  word: string;
+  columns: string[] | null;
+}
+
+const LATENCIES = ["latency_ms", "latency_isolated_ms", "latency_p90_ms", "latency_p99_ms"];
+const UNITS: Record<string, string[]> = {
+  "/s": ["throughput"],
+  ms: LATENCIES,
+  min: ["minutes"],
+  s: ["time_to_train_s", "time_to_result_s"],
+  w: ["power_w"],
+};
+
+/** Splits a search into words; a figure takes the unit behind it, as in 0.58 ms and 46174 images/s. */
+function parseTerms(search: string): Term[] {
+  const terms: Term[] = [];
+  for (const word of search.toLowerCase().split(/\s+/).filter(Boolean)) {
+    const unit = /[a-z]\/s$/.test(word) ? "/s" : word;
+    const columns = Object.hasOwn(UNITS, unit) ? UNITS[unit]! : null;
+    const last = terms.at(-1);
+    if (columns && last && parseFigure(last.word)) last.columns = columns;
+    else terms.push({ word, columns: null });
+  }
+  return terms;
+}
+
 /** Parses a word of a search as a figure: 9297, 9,297 or 40×. */
-export function parseFigure(word: string): { value: number; decimals: number } | null {
+function parseFigure(word: string): { value: number; decimals: number } | null {
   const [, digits, fraction = ""] = /^(\d+|\d{1,3}(?:,\d{3})+)(\.\d+)?[x×%]?$/i.exec(word) ?? [];
   if (!digits) return null;
   return { value: Number(digits.replaceAll(",", "") + fraction), decimals: Math.max(0, fraction.length - 1) };
 }
 
-function findTerm(data: Dataset, { words, columns }: Term): Uint8Array {
-  const matches = new Uint8Array(data.rows);
-  if (columns) findFigure(data, words[0]!, matches, columns);
-  else for (const word of words) findWord(data, word).forEach((match, row) => (matches[row]! |= match));
-  return matches;
-}
-
 /** Marks rows with a figure that is the number, or is rounded to it; of some columns, also one of few digits. */
-function findFigure(data: Dataset, word: string, matches: Uint8Array, columns = FIGURES): void {
+function findFigure(data: Dataset, word: string, columns = FIGURES): Uint8Array {
+  const matches = new Uint8Array(data.rows);
   const figure = parseFigure(word);
-  if (!figure || (columns === FIGURES && figure.decimals === 0 && word.replace(/\D/g, "").length < MIN_DIGITS)) return;
+  if (!figure || (columns === FIGURES && figure.decimals === 0 && word.replace(/\D/g, "").length < MIN_DIGITS)) return matches;
   const margin = 0.5 * 10 ** -figure.decimals;
   for (const name of columns) {
     const column = data.getColumn(name);
@@ -170,6 +188,7 @@ function findFigure(data: Dataset, word: string, matches: Uint8Array, columns = 
       if (value !== null && value !== undefined && Math.abs(value - figure.value) <= margin * (1 + 1e-9)) matches[row] = 1;
     }
   }
+  return matches;
 }
 
 /** Removes what spellings of one name differ in: bow2000, Bow-2000. */
@@ -183,8 +202,7 @@ function listUnits(item: string): string {
 }
 
 function findWord(data: Dataset, word: string): Uint8Array {
-  const matches = new Uint8Array(data.rows);
-  findFigure(data, word, matches);
+  const matches = findFigure(data, word);
   if (/^[0-9a-f]{16}$/.test(word)) matches[data.findRow(word)] = 1;
   for (const name of SEARCHED) {
     const column = data.getColumn(name);

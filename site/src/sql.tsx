@@ -1,10 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WithData } from "./data";
 import type { Engine, QueryResult } from "./engine";
-import { saveFile } from "./download";
 import { formatCount, formatError } from "./format";
 import { type Data, loadScript } from "./load";
-import { PlainTable } from "./parts";
+import { PlainTable, saveFile } from "./parts";
 import { setParameter } from "./route";
 
 declare const ENGINE_MB: number; // both are set by build.mjs

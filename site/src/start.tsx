@@ -1,6 +1,5 @@
 // The start page: what this is, what was found, and where to go with a question.
-import { BarChart } from "./bars";
-import { type Finding, type StartData } from "./load";
+import type { Bars, Finding, StartData } from "./load";
 import { formatHash, navigate } from "./route";
 
 const QUESTIONS: [string, string][] = [
@@ -9,6 +8,13 @@ const QUESTIONS: [string, string][] = [
   ["What is doubtful about Yolo v4?", "#/results?model=Yolo+v4&sort=-flags"],
   ["How does a Bow Pod16 compare with an IPU-POD16?", "#/compare?a=Bow+Pod16&b=IPU-POD16"],
   ["What do the NVIDIA A100 rows say?", "#/results?q=A100+NVIDIA"],
+];
+
+/** Pages of the documentation, which are read at the source code. */
+const DOCS: [string, string][] = [
+  ["Methodology: how a figure gets here, and when to trust it", "explanation/methodology.md"],
+  ["Glossary: the words on this page", "explanation/glossary.md"],
+  ["Findings, with query and caveats", "explanation/findings.md"],
 ];
 
 const PAIRS: [string, string][] = [
@@ -55,8 +61,8 @@ export function Start({ data }: { data: StartData }) {
             navigate(formatHash("results", "", { q: String(figure ?? "").trim() }));
           }}
         >
-          <label for="figure">Find a figure, a machine, or two</label>
-          <input id="figure" name="figure" type="search" placeholder="0.58 ms, bow-2000 a100, fastest resnet50" required />
+          <label for="figure">Find a figure, a network or a machine</label>
+          <input id="figure" name="figure" type="search" placeholder="46,174 or 0.58 ms or bow-2000" required />
           <button type="submit" class="main">
             Find it
           </button>
@@ -69,7 +75,7 @@ export function Start({ data }: { data: StartData }) {
             <a href="downloads.html">Download</a>
           </li>
           <li>
-            <a href={formatHash("about", "cite")}>Cite</a>
+            <a href={linkDocs(data, "how-to/cite.md")}>Cite</a>
           </li>
           <li>
             <a href={data.repository}>Source code and documents</a>
@@ -126,21 +132,19 @@ export function Start({ data }: { data: StartData }) {
                 <a href={address}>{title}</a>
               </li>
             ))}
-            <li>
-              <a href={formatHash("about", "methodology")}>Methodology: how a figure gets here, and when to trust it</a>
-            </li>
-            <li>
-              <a href={formatHash("about", "glossary")}>Glossary: the words on this page</a>
-            </li>
-            <li>
-              <a href={formatHash("about", "findings")}>Findings, with query and caveats</a>
-            </li>
+            {DOCS.map(([title, path]) => (
+              <li key={path}>
+                <a href={linkDocs(data, path)}>{title}</a>
+              </li>
+            ))}
           </ul>
         </section>
       </div>
     </div>
   );
 }
+
+const linkDocs = ({ repository }: StartData, path: string) => `${repository}/blob/main/docs/${path}`;
 
 function FindingCard({ finding }: { finding: Finding }) {
   return (
@@ -149,10 +153,37 @@ function FindingCard({ finding }: { finding: Finding }) {
       <p class="big">{finding.figure}</p>
       <p>{finding.text}</p>
       {READING[finding.name] && <small>{READING[finding.name]}</small>}
-      <BarChart title={finding.title} bars={finding.bars} unit={finding.unit} rule={finding.rule} />
+      <BarChart {...finding} />
       <p>
         <a href={finding.link}>{finding.link_text}</a>
       </p>
     </article>
   );
+}
+
+/** A bar for each value, and one of another colour for what they are compared with. */
+function BarChart({ bars, unit, rule }: Bars) {
+  const longest = Math.max(...bars.map(({ value }) => value), rule?.value ?? 0);
+  const show = (label: string, value: number, name: string) => (
+    <tr key={label} class={name}>
+      <th scope="row">{label}</th>
+      <td>
+        <span style={{ width: `${(70 * value) / longest}%` }} /> {formatValue(value)}
+        {unit.length < 3 && unit}
+      </td>
+    </tr>
+  );
+  return (
+    <table class="bars">
+      <tbody>
+        {bars.map(({ label, value }) => show(label, value, ""))}
+        {rule && show(rule.label, rule.value, "rule")}
+      </tbody>
+    </table>
+  );
+}
+
+/** Two decimals, or three digits of a fraction of one. */
+function formatValue(value: number): string {
+  return value.toLocaleString("en", value < 1 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 2 });
 }

@@ -1,7 +1,7 @@
 // `build.mjs` replaces the import by the content of the file, a constant for each of its tables.
 declare module "*/palette.toml" {
   type Colors = Record<string, string>;
-  export const series: string[], validation_sets: Colors, ink: Colors, dark: Colors, dark_theme: Colors;
+  export const dark: Colors, dark_theme: Colors;
 }
 
 declare module "*/comparison.toml" {

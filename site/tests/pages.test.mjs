@@ -9,7 +9,7 @@ import { onPage, openPage } from "./session.mjs";
 
 const NARROW = { viewport: { width: 362, height: 800 } };
 const STATIC = [
-  "claims.html", "charts.html", "compare.html", "downloads.html", "changed.html", "replications.html", "energy.html", "peak.html",
+  "claims.html", "charts.html", "downloads.html", "changed.html", "replications.html", "energy.html", "peak.html",
   "microbenchmarks.html", "peak/gc200.html", "microbenchmark/matrix-product.html",
 ];
 
@@ -59,38 +59,16 @@ test("every chart fits a phone, and follows the width of the window", () =>
     await page.waitForFunction((before) => document.querySelector(".chart canvas")?.offsetWidth > before * 1.5, narrow);
   }, NARROW));
 
-test("a chart is saved as PNG, SVG and CSV with its exact numbers, and embedded by its address", () =>
-  onPage("#/charts/sdk_effect", async (page) => {
-    await waitForChart(page);
-    const download = async (name) => {
-      const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name, exact: true }).click()]);
-      return readFile(await file.path());
-    };
-    assert.equal((await download("PNG")).subarray(1, 4).toString(), "PNG");
-    const finding = await page.locator(".answer h2").textContent();
-    const svg = String(await download("SVG"));
-    assert.match(svg, /^<svg/);
-    assert.ok(svg.includes(finding.slice(0, 40)));
-    const lines = String(await download("CSV")).trim().split("\r\n");
-    const [table] = await page.evaluate(() => window.__data.charts.find((chart) => chart.name === "sdk_effect").numbers);
-    assert.equal(lines.length, table.rows.length + 1);
-    assert.equal(lines[1].split(",").at(-1), table.ids[0]);
-    await page.getByText("Embed", { exact: true }).click();
-    const code = await page.getByLabel("HTML for another page").inputValue();
-    const path = new URL(/img src="([^"]+)"/.exec(code)[1]).pathname;
-    assert.match(await readFile(join(DIST, path), "utf8"), /^<svg/);
-  }));
-
 test("a ranking shows who is tied, with an interval and a source for each entry", () =>
   onPage("#/charts/mlperf_ranking?round=1.1&benchmark=bert", async (page) => {
-    await waitForChart(page);
+    const rows = page.locator(".answer tbody tr");
+    await rows.first().waitFor();
     const finding = await page.locator(".answer h2").textContent();
-    await page.locator(".numbers summary").click();
-    const rows = page.locator(".numbers tbody tr");
-    const tied = (await rows.locator("td:nth-child(9)").allTextContents()).filter((text) => text.startsWith("no,")).length;
+    const tied = (await rows.locator("td:nth-child(7)").allTextContents()).filter((text) => text.startsWith("no,")).length;
     assert.ok(tied > 0);
     assert.ok(finding.includes(`cannot separate ${tied} of the ${(await rows.count()) - 1} `), finding);
-    await rows.first().getByRole("button", { name: "source" }).click();
+    assert.match(await rows.first().locator("td:nth-child(6)").textContent(), /^[\d.]+ to [\d.]+$/);
+    await rows.first().getByRole("button").click();
     await page.getByRole("dialog").getByText("The official entry").first().waitFor();
     await page.keyboard.press("Escape");
     await page.getByLabel("Benchmark").selectOption("resnet");
@@ -129,27 +107,14 @@ test("every link between the static pages leads to a file", async () => {
     for (const [, address] of text.matchAll(/(?:href|src)="([^"#]+)[^"]*"/g))
       if (!/^https?:/.test(address)) addresses.set(normalize(join(name, "..", address)), name);
   }
-  assert.ok(addresses.size > 500);
+  assert.ok(addresses.size > 200);
   for (const [address, name] of addresses) assert.ok(await stat(join(DIST, address)).catch(() => null), `${name}: ${address}`);
-});
-
-test("a static comparison has the ratios of the interactive one", async () => {
-  const read = (page, selector) => page.locator(selector).allTextContents();
-  for (const [path, hash] of [["compare/bow-pod16-vs-ipu-pod16.html", "#/compare?a=Bow+Pod16&b=IPU-POD16"], ["compare/bow-2000-vs-ipu-m2000.html", "#/compare?a=Bow-2000&b=IPU-M2000"]]) {
-    let expected;
-    await onPage(path, async (page) => (expected = await read(page, "tbody td:nth-child(4)")));
-    await onPage(hash, async (page) => {
-      await page.locator(".compare tbody tr").first().waitFor();
-      const shown = await read(page, '.compare tbody td[data-label="Times as fast"]');
-      assert.deepEqual(shown.map((text) => text.trim()).sort(), expected.sort(), path);
-    });
-  }
 });
 
 for (const colorScheme of ["light", "dark"])
   test(`axe reports no violation on the static pages, ${colorScheme}`, async () => {
     const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-    for (const path of [...STATIC, "claim/sdk14-resnext101-inference-throughput.html", "chart/mlperf_noise.html", "compare/bow-2000-vs-ipu-m2000.html"]) {
+    for (const path of [...STATIC, "claim/sdk14-resnext101-inference-throughput.html", "chart/mlperf_noise.html"]) {
       const opened = await openPage(path, { colorScheme, bypassCSP: true, ...NARROW });
       await opened.page.evaluate(axe);
       const { violations } = await opened.page.evaluate(() => window.axe.run());

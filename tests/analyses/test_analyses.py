@@ -6,8 +6,10 @@ import json
 import re
 from dataclasses import replace
 from datetime import date
+from math import log
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import duckdb
 import pandas as pd
@@ -21,7 +23,7 @@ from ipu_results.analyses import (
     draw_chart,
     load_frames,
 )
-from ipu_results.analyses.analysis import format_page
+from ipu_results.analyses.analysis import format_page, split_summary
 from ipu_results.errors import TooFewRowsError
 from ipu_results.ground.charts import CROSS, PALETTE, SHADES, mix_color
 from ipu_results.schema import VIEWS
@@ -30,6 +32,7 @@ from tests.conftest import Query, run_cli
 from tests.docs.docs_support import REFERENCE, UPDATE, check_page
 
 PAGE = REFERENCE / "analyses.md"
+SVG = "{http://www.w3.org/2000/svg}"
 COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 Charts = dict[str, dict[str, Any]]
 EACH = pytest.mark.parametrize("analysis", ANALYSES, ids=lambda analysis: analysis.name)
@@ -287,3 +290,47 @@ def test_wrong_usage_is_reported(args: list[str], message: str, warehouse: Path)
     done = run_cli("analyse", *args, "--warehouse", warehouse)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+@EACH
+def test_summary_is_split_without_losing_a_word(
+    analysis: Analysis, frames: dict[str, Frames]
+) -> None:
+    summary = analysis.summarise(frames[analysis.name])
+    answer = split_summary(summary, analysis.caveats)
+    words = " ".join([answer.finding, *answer.figures, *answer.caveats]).split()
+    assert words == summary.split()
+    assert answer.caveats
+    assert not answer.finding.endswith("\n")
+
+
+@pytest.mark.slow
+def test_latency_of_a_point_is_at_its_place_on_the_axis(frames: dict[str, Frames]) -> None:
+    """Compare each mark of the picture with the ticks of its own panel: 0.77 ms must be at 0.77."""
+    [analysis] = [analysis for analysis in ANALYSES if analysis.name == "latency_bounded"]
+    picture = ET.fromstring(draw_chart(analysis, frames[analysis.name], ".svg"))
+    panels = [
+        group
+        for group in picture.iter(f"{SVG}g")
+        if re.search(r"(^| )cell( |$)", group.get("class", ""))
+    ]
+    checked = 0
+    for panel in panels:
+        ticks = {}
+        for group in panel.iter(f"{SVG}g"):
+            if "X-axis" in group.get("aria-label", ""):
+                for text in group.iter(f"{SVG}text"):
+                    if text.text and re.fullmatch(r"[\d.]+", text.text):
+                        ticks[float(text.text)] = _find_x(text)
+        for path in panel.iter(f"{SVG}path"):
+            label = re.search(r"Latency \(ms\): ([\d.]+)", path.get("aria-label", ""))
+            if label and path.get("transform") and len(ticks) > 1:
+                (low, x_low), (high, x_high) = min(ticks.items()), max(ticks.items())
+                share = (log(float(label[1])) - log(low)) / (log(high) - log(low))
+                assert _find_x(path) == pytest.approx(x_low + share * (x_high - x_low), abs=1.5)
+                checked += 1
+    assert checked > 100
+
+
+def _find_x(element: ET.Element) -> float:
+    return float(re.search(r"translate\(([-\d.]+)", element.get("transform", ""))[1])  # type: ignore[index]

@@ -8,8 +8,6 @@ import asyncio
 import inspect
 import json
 import os
-import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -31,7 +29,6 @@ from benchmarks.documents.judge import _make_document as describe_document
 from benchmarks.documents.recipes import DIALECTS, build_document, draw_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 1800  # of the site on a busy machine; 90 s on an idle one
 # The modules of docs/reference/python-api.md and the names that it documents in each
 PUBLIC = {
     "ipu_results.add": (
@@ -60,21 +57,6 @@ def run_cli(*args: str) -> str:
     ):  # with --debug, for a traceback
         parts.append(f"{type(done.exception).__name__}: {done.exception}")
     return "\n".join(part.rstrip("\n") for part in parts)
-
-
-def run_module(*args: str) -> str:
-    """Run `python -m` in the present folder. The output is stdout, then stderr."""
-    command = [sys.executable, "-m", *args]
-    paths = {"PYTHONPATH": os.pathsep.join([str(ROOT / "pipeline"), str(ROOT)])}
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **paths},
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    return f"exit {done.returncode}\n{done.stdout}{done.stderr}"
 
 
 def list_commands(
@@ -194,18 +176,3 @@ def _describe(value: Any) -> str:
     return "\n".join(
         [str(inspect.signature(value)), (inspect.getdoc(value) or "").split("\n")[0], *public]
     )
-
-
-def list_routes() -> Iterator[tuple[str, str]]:
-    """Yield the views of the browser, and the parameters that its addresses carry."""
-    texts = [
-        path.read_text(encoding="utf-8") for path in sorted((ROOT / "site/src").rglob("*.ts*"))
-    ]
-    (views,) = re.findall(r"VIEWS: Record<string, string> = \{(.*?)\}", "\n".join(texts), re.DOTALL)
-    yield "views", "\n".join(line.strip() for line in views.strip().splitlines())
-    links = {name for text in texts for name in re.findall(r"#/[a-z]+", text)}
-    names = {
-        name for text in texts for name in re.findall(r'query\.(?:get|getAll|has)\("(\w+)"\)', text)
-    }
-    yield "links of the source", "\n".join(sorted(links))
-    yield "parameters", "\n".join(sorted(names))

@@ -5,6 +5,7 @@ checks and verdict.
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import asdict
 from typing import Any
 
@@ -21,8 +22,7 @@ from ipu_results.site.data import build_own_run
 from ipu_results.store.query import open_warehouse
 
 from tests.comparison.test_mistakes import HONEST, MISTAKES
-from tests.conftest import COMMITTED
-from tests.site.test_site_cite import evaluate
+from tests.conftest import COMMITTED, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("node")]
 STATED = (
@@ -95,6 +95,22 @@ RUNS: tuple[dict[str, Any], ...] = (
         "batch_size": 1,
     },
 )
+
+
+def evaluate(module: str, shared: Any, calls: list[list[Any]]) -> list[Any]:
+    """Run functions of a module of the page; the first argument of each is `shared`."""
+    done = subprocess.run(
+        ["node", "tests/evaluate.mjs", module],
+        cwd=ROOT / "site",
+        input=json.dumps({"shared": shared, "calls": calls}),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers: list[Any] = json.loads(done.stdout)
+    return answers
 
 
 def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:

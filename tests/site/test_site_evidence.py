@@ -7,15 +7,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from html import unescape
-from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ipu_results.ground.sql import run_query
-from ipu_results.site.citations import build_provenance
-from ipu_results.site.data import build_microbenchmarks, build_results
 from ipu_results.site.evidence import (
     _describe_scopes,
     build_energy_page,
@@ -23,17 +19,28 @@ from ipu_results.site.evidence import (
     build_peak_pages,
     build_replication_pages,
 )
-from ipu_results.site.page import Page
-from ipu_results.site.pages import build_compare_pages
-from ipu_results.store.query import open_warehouse
+from ipu_results.site.page import Page, format_number
 
 from tests.conftest import COMMITTED
-from tests.site.test_site import decode
 
 CHARTS = [
     {"name": name, "finding": f"F {name}.", "caveats": ["C."], "size": ["1", "1"]}
     for name in ("replications", "roofline", "sdk_effect")
 ]
+
+
+FIGURE = re.compile(r'(?:show=|\.html#|<tr id=")([0-9a-f]{16})')
+
+
+ROW = re.compile(r'<tr id="([0-9a-f]{16})">(.*?)</tr>')
+PRINTED = """
+    SELECT result_id, raw_text FROM cells SEMI JOIN microbenchmarks ON microbenchmark_id = result_id
+    WHERE column_name = 'value'
+"""
+FLAGGED = """
+    SELECT result_id, rule, message
+    FROM flags SEMI JOIN microbenchmarks ON microbenchmark_id = result_id
+"""
 
 
 def read_rows(page: Page) -> list[list[str]]:
@@ -47,10 +54,8 @@ def read_rows(page: Page) -> list[list[str]]:
 
 
 def list_figures(pages: list[Page]) -> Counter[str]:
-    """Count the links to the panel of each figure."""
-    return Counter(
-        key for page in pages for key in re.findall(r"show=([0-9a-f]{16})", page.content)
-    )
+    """Count the links to each figure: to its panel, or to its row of a page of microbenchmarks."""
+    return Counter(key for page in pages for key in FIGURE.findall(page.content))
 
 
 def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_count(
@@ -67,7 +72,7 @@ def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_cou
         )
         assert list_figures([page]) == expected
         counted, others = page.content.split("shown and not counted</h2>")
-        assert counted.count("show=") == 2 * sum(row["counts"] for row in pairs)
+        assert len(FIGURE.findall(counted)) == 2 * sum(row["counts"] for row in pairs)
         for reason in {row["reason"] for row in pairs if row["reason"]}:
             assert f"<h3>{reason[0].upper()}{reason[1:]}</h3>" in unescape(others)
         assert all(
@@ -184,68 +189,18 @@ def test_every_microbenchmark_has_its_printed_text_place_and_flags(
         == len(pages)
         == overview.content.count('href="microbenchmark/')
     )
-    data = build_microbenchmarks(connection)
-    position = {key: at for at, key in enumerate(decode(data["rows"], "microbenchmark_id"))}
-    for name in (
-        "value",
-        "canonical_value",
-        "place",
-        "device",
-        "operation",
-        "metric",
-        "unit",
-        "document_id",
-    ):
-        values = decode(data["rows"], name)
-        assert [values[position[row["microbenchmark_id"]]] for row in table] == [
-            row[name] for row in table
-        ], name
-    texts = decode(data["rows"], "raw_text")
-    assert all(
-        float(text.replace(",", "")) == value
-        for text, value in zip(texts, decode(data["rows"], "value"), strict=True)
-    )
-    sql = (
-        "SELECT count(*) AS n FROM flags SEMI JOIN microbenchmarks ON microbenchmark_id = result_id"
-    )
-    [expected] = run_query(connection, sql).to_pylist()
-    assert len(data["flags"]) == expected["n"] > 0
-    assert {row["document_id"] for row in data["documents"]} == {
-        row["document_id"] for row in table
-    }
-
-
-def test_microbenchmarks_are_in_no_script_of_another_view(
-    connection: duckdb.DuckDBPyConnection,
-) -> None:
-    ids = set(decode(build_microbenchmarks(connection)["rows"], "microbenchmark_id"))
-    assert not ids & set(decode(build_results(connection)["results"], "result_id"))
-    tables = build_provenance(connection)
-    for name in ("cells", "flags"):
-        assert not ids & set(decode(tables[name], "result_id")), name
-
-
-def test_submitted_rows_are_not_compared_with_others(tmp_path: Path) -> None:
-    """Mark every row of the most compared machine as submitted: no static comparison has it any
-    more.
-    """
-    with open_warehouse(COMMITTED) as opened:
-        before = [page.title for page in build_compare_pages(opened)]
-    machine = "IPU-M2000"
-    assert any(machine in title for title in before)
-    for path in COMMITTED.glob("*.parquet"):
-        table = pq.read_table(path)
-        if path.name == "results.parquet":
-            rows = zip(
-                table["platform"].to_pylist(), table["relationship"].to_pylist(), strict=True
-            )
-            values = pa.array(
-                ["submitted" if platform == machine else value for platform, value in rows],
-                pa.string(),
-            )
-            place = table.column_names.index("relationship")
-            table = table.set_column(place, table.schema.field("relationship"), values)
-        pq.write_table(table, tmp_path / path.name)
-    with open_warehouse(tmp_path) as opened:
-        titles = [page.title for page in build_compare_pages(opened)]
-    assert titles == [title for title in before if machine not in title.split(" against ")]
+    rows = {key: cells for page in pages for key, cells in re.findall(ROW, page.content)}
+    for row in table:
+        cells = unescape(rows[row["microbenchmark_id"]])
+        assert row["place"] in cells
+        assert row["device"] in cells
+        assert f"<td>{format_number(row['canonical_value'])} " in cells
+    printed = run_query(connection, PRINTED).to_pylist()
+    assert len(printed) > 1000
+    assert all(f">{cell['raw_text']}" in unescape(rows[cell["result_id"]]) for cell in printed)
+    flags = run_query(connection, FLAGGED).to_pylist()
+    assert flags
+    for flag in flags:
+        cells = unescape(rows[flag["result_id"]])
+        assert f"{flag['rule']}</strong>" in cells
+        assert flag["message"] in cells

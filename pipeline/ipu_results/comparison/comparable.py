@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -17,12 +17,11 @@ from ipu_results.comparison.measurement import COMPARISON, FIGURES, INPUT_SIZE, 
 from ipu_results.ground.physics import PER_ITEM, compute_rate
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words
-from ipu_results.schema import quote
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 Row = Mapping[str, Any]
 
-RUN, EXCLUDED = COMPARISON["run"], COMPARISON["excluded"]
+RUN = COMPARISON["run"]
 MAX_BATCH_FACTOR: float = RUN["max_batch_factor"]
 SAME_LATENCY = frozenset(frozenset(pair) for pair in RUN["same_latency"])
 REASONS: Mapping[str, str] = RUN["reasons"]
@@ -65,33 +64,9 @@ class ColumnRule:
     figures: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A figure that pages compare, the columns in which two rows must agree (`test`), and values
-    that leave one out.
-    """
-
-    column: str
-    title: str
-    unit: str
-    higher_is_better: bool
-    test: tuple[str, ...]
-    excluded: Mapping[str, str] = field(default_factory=dict)
-
-    def format_condition(self) -> str:
-        """Format the SQL condition of the rows that may be compared by this measure."""
-        blanks = [f"{name} IS NULL" for name in EXCLUDED["blank"]]
-        values = {**EXCLUDED["values"], **self.excluded}.items()
-        others = [f"{name} IS DISTINCT FROM {quote(value)}" for name, value in values]
-        return " AND ".join([f"{self.column} IS NOT NULL", "errors = 0", *blanks, *others])
-
-
 RULES = tuple(ColumnRule(**entry) for entry in RUN["rules"])
 FIGURE_RULES = tuple(
     ColumnRule(**{**entry, "figures": tuple(entry["figures"])}) for entry in RUN["figure_rules"]
-)
-MEASURES = tuple(
-    Measure(**{**entry, "test": tuple(entry["test"])}) for entry in COMPARISON["measures"]
 )
 # Columns that say what a row may be compared with. Rows that agree in all of them have the same
 # verdicts.

@@ -20,7 +20,6 @@ from ipu_results.site.charts import build_charts, build_predictions
 from ipu_results.site.citations import build_citations, build_mlperf, build_provenance
 from ipu_results.site.data import (
     build_claims,
-    build_microbenchmarks,
     build_own_run,
     build_rankings,
     build_replications,
@@ -46,7 +45,6 @@ SCRIPTS: Mapping[str, Callable[[duckdb.DuckDBPyConnection], Any]] = {
     "replications": build_replications,
     "emulator": build_predictions,
     "run": build_own_run,
-    "microbenchmarks": build_microbenchmarks,
     "sql": build_sql,
 }
 

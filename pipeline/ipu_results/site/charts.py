@@ -158,24 +158,20 @@ DIGITS = 6  # of what is calculated
 ALL_DIGITS = 15  # of a published time
 
 
-def build_predictions(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect predictions made in advance, since no browser runs the emulator, and the rows that it
-    is validated on.
+def build_predictions(_: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Collect predictions made in advance, since no browser runs the emulator.
+
+    They are of each built-in image network on each machine, with the machine's own protocol.
     """
+    predictions = []
     with open_plan_cache() as planner:
-        # Each built-in image network on each machine, with the machine's own protocol.
-        predictions = [
-            {field: _round(value, DIGITS) for field, value in prediction.to_record(name).items()}
-            for target, batches in DEFAULT_BATCH_SIZES.items()
-            for name in IMAGES
-            for prediction in predict(
-                load_network(name), load_target(target), batches, planner=planner
-            )
-        ]
-    points: list[dict[str, Any]] = []
-    with skip_without_rows("validation of the emulator"):
-        points = build_points(connection)
-    return {"predictions": predictions, "points": points}
+        for target, batches in DEFAULT_BATCH_SIZES.items():
+            for name in IMAGES:
+                network = load_network(name)
+                for prediction in predict(network, load_target(target), batches, planner=planner):
+                    record = prediction.to_record(name)
+                    predictions.append({key: _round(each, DIGITS) for key, each in record.items()})
+    return predictions
 
 
 def build_points(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:

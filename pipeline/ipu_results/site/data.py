@@ -1,7 +1,7 @@
 """The data of the views, encoded so that a page opened from disk can load and filter them quickly.
 
-They are results with flags and search names, rankings, claims, microbenchmarks, what the form of a
-run needs, and what the SQL box shows.
+They are results with flags and search names, rankings, claims, what the form of a run needs, and
+what the SQL box shows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pyarrow as pa
 from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.check.rules import RULES
 from ipu_results.comparison.comparable import name_precision
-from ipu_results.comparison.expect import Expectation, expect_rows
 from ipu_results.comparison.measurement import COMPARISON, FIGURES
 from ipu_results.comparison.plausibility import find_limits, name_type
 from ipu_results.comparison.words import load_known_words
@@ -104,25 +103,19 @@ def format_script(name: str, value: Any) -> str:
     return f"(window.__data=window.__data||{{}})[{json.dumps(name)}]={text};\n"
 
 
-def encode_query(
-    connection: duckdb.DuckDBPyConnection, sql: str, *, compact: bool = False
-) -> Columns:
+def encode_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Columns:
     """Encode the rows of a query by column: numbers unchanged, texts as indexes into their words,
     -1 for none.
 
-    A browser filters a hundred thousand such rows at once. A `compact` column has `runs`, the
-    length of each run of equal values, where that is shorter; a text column in which no two rows
-    share a word has no codes.
+    A browser filters a hundred thousand such rows at once. A column has `runs`, the length of each
+    run of equal values, where that is shorter; a text column in which no two rows share a word has
+    no codes.
     """
     table = run_query(connection, sql)
-    columns = [
-        _encode_column(name, column)
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    ]
-    return {
-        "rows": table.num_rows,
-        "columns": [_compact(column) for column in columns] if compact else columns,
-    }
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        columns.append(_compact(_encode_column(name, column)))
+    return {"rows": table.num_rows, "columns": columns}
 
 
 def _encode_column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
@@ -218,7 +211,7 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         }
         sets[analysis.name] = sorted(position[key] for key in used if key in position)
     return {
-        "results": encode_query(connection, RESULTS, compact=True),
+        "results": encode_query(connection, RESULTS),
         "aliases": build_aliases(),
         "prices": {
             row["platform"]: row["list_price_usd"]
@@ -306,14 +299,8 @@ REPLICATIONS = """
 
 
 def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect the pairs of results of the same work by two parties, and what a third party is
-    expected to measure.
-    """
-    answers = expect_rows(connection)
-    expected = {
-        key: answer.summary for key, answer in answers.items() if isinstance(answer, Expectation)
-    }
-    return {"pairs": encode_query(connection, REPLICATIONS), "expected": expected}
+    """Collect the pairs of results of the same work by two parties."""
+    return encode_query(connection, REPLICATIONS)
 
 
 # With the figure as printed, its line in our transcription, and its place in the source, from the
@@ -328,28 +315,6 @@ MICROBENCHMARKS = """
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
     ORDER BY operation, device, document_id, row_number, microbenchmark_id
 """
-MICROBENCHMARK_FLAGS = """
-    SELECT f.result_id, f.rule, f.severity, f.column_name, f.message, f.suggested
-    FROM flags f SEMI JOIN microbenchmarks m ON m.microbenchmark_id = f.result_id ORDER BY ALL
-"""
-MICROBENCHMARK_DOCUMENTS = """
-    SELECT document_id, title, publisher, published_on::VARCHAR AS published_on, url, licence, file
-    FROM documents
-    SEMI JOIN microbenchmarks USING (document_id) ORDER BY document_id
-"""
-
-
-def build_microbenchmarks(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect the figures with their printed texts and places, their documents and flags."""
-    flags = run_query(connection, MICROBENCHMARK_FLAGS).to_pylist()
-    titles = {rule.id: rule.title for rule in RULES}
-    return {
-        "rows": encode_query(connection, MICROBENCHMARKS, compact=True),
-        "documents": run_query(connection, MICROBENCHMARK_DOCUMENTS).to_pylist(),
-        "flags": [{**flag, "title": titles[flag["rule"]]} for flag in flags],
-    }
-
-
 PRECISIONS = (
     "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL"
     " ORDER BY 1"

@@ -22,45 +22,64 @@ from ipu_results.site.page import Page, build_page, format_computed, format_slug
 Row = dict[str, Any]
 
 VALUE = "value"  # the column of `microbenchmarks` that holds the figure
-SIGNS = {"error": "✖", "warn": "!"}
+SIGNS = {"error": "✖", "warn": "!", "info": "i"}
+DOUBTS = ("error", "warn")
 PLACES = """
     SELECT result_id, column_name, coalesce(source_locator, locator) AS place, source_url
     FROM provenance WHERE raw_text <> '' AND column_name IN ({columns}) ORDER BY result_id,
     cell_number
 """
-FLAGS = (
-    "SELECT result_id, rule, severity, message FROM flags WHERE severity IN ('error', 'warn') ORDER"
-    " BY ALL"
-)
+FLAGS = """
+    SELECT result_id, rule, severity, message, suggested FROM flags WHERE severity IN {severities}
+    ORDER BY ALL
+"""
+OPERATIONS = "SELECT microbenchmark_id, operation FROM microbenchmarks"
 
 
 class Evidence:
     """The printed places of figures, and the flags of their rows.
 
-    `columns` are those whose places are needed.
+    `columns` are those whose places are needed, `severities` those of the flags.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, *columns: str) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        *columns: str,
+        severities: tuple[str, ...] = DOUBTS,
+    ) -> None:
         self._places: dict[tuple[str, str], Row] = {}
         listed = ", ".join(schema.quote(name) for name in columns)
         for row in run_query(connection, PLACES.format(columns=listed)).to_pylist():
             self._places.setdefault((row["result_id"], row["column_name"]), row)
-        self._flags = group_rows(run_query(connection, FLAGS).to_pylist(), "result_id")
+        flags = run_query(connection, FLAGS.format(severities=severities)).to_pylist()
+        self._flags = group_rows(flags, "result_id")
+        self._operations: dict[str, str] = {}
+        for row in run_query(connection, OPERATIONS).to_pylist():
+            self._operations[row["microbenchmark_id"]] = row["operation"]
 
-    def find_panel(self, key: str, column: str) -> str:
-        """Return the view of the interactive page that shows a figure."""
-        return f"microbenchmarks?show={key}" if column == VALUE else f"results?show={key}.{column}"
+    def find_address(self, key: str, column: str) -> str:
+        """Return where the site shows a figure: its row on a static page, or its panel."""
+        if column == VALUE:
+            return f"{name_operation_page(self._operations[key])}#{key}"
+        return f"index.html#/results?show={key}.{column}"
+
+    def list_flags(self, key: str) -> list[Row]:
+        """Return all flags of a row."""
+        return [{**row, "sign": SIGNS[row["severity"]]} for row in self._flags[key]]
 
     def find_flags(self, key: str) -> list[Row]:
         """Return one flag of each rule, the last of its messages."""
-        return [
-            {**row, "sign": SIGNS[row["severity"]]}
-            for row in {row["rule"]: row for row in self._flags[key]}.values()
-        ]
+        return list({row["rule"]: row for row in self.list_flags(key)}.values())
 
     def find_place(self, key: str, column: str) -> Row | None:
         """Return where a figure was printed."""
         return self._places.get((key, column))
+
+
+def name_operation_page(operation: str) -> str:
+    """Return the place of the page of an operation; STREAM Triad and STREAM triad share a page."""
+    return f"microbenchmark/{format_slug(operation)}.html"
 
 
 # Words for a gap by the column `gap_kind`.
@@ -105,7 +124,6 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
         yield build_page(
             "claim.html",
             f"claim/{quote(key)}.html",
-            card=lines,
             claim=claim,
             lines=lines,
             values=values[key],
@@ -118,7 +136,7 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
             document=documents[claim["document_id"]],
             tensions=[row for row in tensions if key in (row["claim_ids"] or "").split()],
         )
-    yield build_page("claims.html", "claims.html", card=(), claims=claims)
+    yield build_page("claims.html", "claims.html", claims=claims)
 
 
 def describe_verdict(claim: Mapping[str, Any]) -> str:
@@ -302,16 +320,14 @@ def build_peak_pages(
 
 def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
     """Yield a page for each operation, then the list of all."""
-    evidence = Evidence(connection)
+    evidence = Evidence(connection, severities=tuple(SIGNS))
     documents = {row["document_id"]: row for row in run_query(connection, DOCUMENTS).to_pylist()}
     rows = run_query(connection, MICROBENCHMARKS).to_pylist()
     for row in rows:
-        row["path"] = f"microbenchmark/{format_slug(row['operation'])}.html"
+        row["path"] = name_operation_page(row["operation"])
     operations = []
     for path, own in _group_sorted(sorted(rows, key=itemgetter("path")), "path"):
-        names = sorted(
-            {row["operation"] for row in own}
-        )  # STREAM Triad and STREAM triad share a page
+        names = sorted({row["operation"] for row in own})
         operations.append((path, ", ".join(names), own))
         groups = _group_sorted(sorted(own, key=itemgetter("document_id")), "document_id")
         yield build_page(
@@ -319,7 +335,6 @@ def build_microbenchmark_pages(connection: duckdb.DuckDBPyConnection) -> Iterato
             path,
             evidence=evidence,
             operation=", ".join(names),
-            names=[("operation", name) for name in names],
             rows=own,
             groups=[(documents[key], group) for key, group in groups],
         )

@@ -1,12 +1,9 @@
-"""Templates of the static pages, with the formats of figures that they use, and the preview image
-of a page.
-"""
+"""Templates of the static pages, with the formats of figures that they use."""
 
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -16,22 +13,14 @@ from jinja2.ext import Extension
 from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
-from ipu_results.ground import import_extra
-
 DIGITS, MAX_DIGITS_BELOW = 3, 100  # of a ratio, which is whole from there on
-WIDTH, HEIGHT = 800, 420  # of a preview: nearly the 1.91 to 1 that most sites show
-CHARACTERS, TITLE_CHARACTERS = 62, 40  # of a line of it, at the sizes below
-MAX_LINES = 5
-TITLE_FONT, FONT = (34, "700"), (22, "400")  # size in pixels and weight
-QUALITY = 75  # of the JPEG; the text is still sharp, and thousands of previews stay small
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page with its place in the site, and the view of the interactive page that shows the same.
 
-    `card` holds the lines of its preview image, or `image` the place of a picture that is drawn
-    anyway.
+    `image` is the place of its preview image, if it has one.
     """
 
     path: str
@@ -39,7 +28,6 @@ class Page:
     description: str
     content: Markup
     live: str
-    card: tuple[str, ...] = ()
     image: str = ""
 
 
@@ -130,43 +118,25 @@ ENVIRONMENT.filters |= {
 }
 
 
-def build_page(
-    template: str, path: str, *, card: Sequence[str] | None = None, image: str = "", **values: Any
-) -> Page:
-    """Build a page by a template that sets its `title`, `description` and `live`; the card has the
-    description.
-    """
+def build_page(template: str, path: str, *, image: str = "", **values: Any) -> Page:
+    """Build a page by a template that sets its `title`, `description` and `live`."""
     module: Any = ENVIRONMENT.get_template(template).make_module(values)
-    # A `{% set %}` block is HTML already; these texts are escaped where they are printed, and a
-    # card has none of it.
+    # A `{% set %}` block is HTML already; these texts are escaped where they are printed.
     title, description = (
         text.unescape() if isinstance(text, Markup) else text
         for text in (module.title, module.description)
     )
-    lines = (description,) if card is None else tuple(card)
-    return Page(path, title, description, Markup(module), module.live, lines, image)
+    return Page(path, title, description, Markup(module), module.live, image)
 
 
-def format_page(page: Page, base_url: str = "", image: str = "") -> str:
+def format_page(page: Page, base_url: str = "") -> str:
     """Format a whole page with its head, links to the other pages, and address and preview if there
     is a `base_url`.
     """
     up = "../" * page.path.count("/")
-    return render("page.html", page=page, base_url=base_url, image=image, up=up)
+    return render("page.html", page=page, base_url=base_url, up=up)
 
 
 def render(template: str, **values: Any) -> str:
     """Fill a template."""
     return ENVIRONMENT.get_template(template).render(values)
-
-
-def draw_card(title: str, lines: Sequence[str]) -> bytes:
-    """Draw the title of a page and some lines as a JPEG. Raises MissingExtraError."""
-    texts = [(TITLE_FONT, line) for line in textwrap.wrap(title, TITLE_CHARACTERS)[:MAX_LINES]]
-    below = [part for line in lines for part in textwrap.wrap(line, CHARACTERS)[:2]]
-    y, shown = 84, []
-    for (size, weight), text in [*texts, *((FONT, line) for line in below[:MAX_LINES])]:
-        shown.append({"y": y, "size": size, "weight": weight, "text": text})
-        y += round(size * 1.4)
-    svg = render("card.svg", width=WIDTH, height=HEIGHT, lines=shown)
-    return bytes(import_extra("vl_convert").svg_to_jpeg(svg, quality=QUALITY))
