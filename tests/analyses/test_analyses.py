@@ -318,10 +318,11 @@ def test_latency_of_a_point_is_at_its_place_on_the_axis(frames: dict[str, Frames
     for panel in panels:
         ticks = {}
         for group in panel.iter(f"{SVG}g"):
-            if "X-axis" in group.get("aria-label", ""):
-                for text in group.iter(f"{SVG}text"):
-                    if text.text and re.fullmatch(r"[\d.]+", text.text):
-                        ticks[float(text.text)] = _find_x(text)
+            if "X-axis" not in group.get("aria-label", ""):
+                continue
+            for text in group.iter(f"{SVG}text"):
+                if text.text and re.fullmatch(r"[\d.]+", text.text):
+                    ticks[float(text.text)] = _find_x(text)
         for path in panel.iter(f"{SVG}path"):
             label = re.search(r"Latency \(ms\): ([\d.]+)", path.get("aria-label", ""))
             if label and path.get("transform") and len(ticks) > 1:
