@@ -9,10 +9,10 @@ import tomllib
 from typing import Any
 
 import pytest
+from benchmarks.emulator.blind.__main__ import SETS, compare
 from ipu_results.emulator.frontend import read_program
 from ipu_results.networks import count_parameters
 
-from benchmarks.emulator.blind.__main__ import SETS, compare
 from benchmarks.emulator.blind.predictions import (
     CONVOLUTIONS,
     FOLDER,

@@ -34,7 +34,6 @@ SHAPES = [
 WRITER = """
 import sys
 from pathlib import Path
-from ipu_results.emulator.split import PlanCache
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import load_target
 for size in map(int, sys.argv[2:]):
@@ -64,7 +63,7 @@ def test_plans_from_memory_and_disk_equal_those_of_the_search(
     program = load_network("resnet50")(1)
     expected = schedule(program, C2)
     plans = PlanCache(tmp_path)
-    assert schedule(program, C2, plans) == expected
+    assert schedule(program, C2) == expected
     plans.save()
     assert len(searched) == len(set(searched)) > 10
     count = len(searched)

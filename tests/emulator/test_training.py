@@ -7,9 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from ipu_results.emulator.check import LARGE, load_training_rows
-from ipu_results.emulator.check.scoring import summarise_errors
-from ipu_results.emulator.check.validation import AIMED, add_training_json, score_training
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Elementwise, Gemm, Program, Tensor
 from ipu_results.emulator.pipeline import (
@@ -31,6 +28,9 @@ from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator import training
 from benchmarks.emulator.page import read_parts
+from benchmarks.emulator.rows import LARGE, load_training_rows
+from benchmarks.emulator.scoring import summarise_errors
+from benchmarks.emulator.validation import AIMED, add_training_json, score_training
 from tests.conftest import run_cli
 
 GRADIENTS = 64e6  # bytes of a chip

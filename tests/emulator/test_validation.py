@@ -16,8 +16,15 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.emulator.check import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
-from ipu_results.emulator.check.scoring import (
+from ipu_results.emulator.codelets import compute_mac_rate
+from ipu_results.emulator.split import ConvolutionShape
+from ipu_results.emulator.target import Fit, load_calibration, load_target
+from ipu_results.errors import TooFewRowsError, WarehouseError
+
+from benchmarks.emulator import freezing
+from benchmarks.emulator.accuracy import load_rows, load_validation
+from benchmarks.emulator.rows import BLIND, DEVELOPMENT, SETS, load_published_rows, load_selectors
+from benchmarks.emulator.scoring import (
     GRID,
     PERFECT,
     SCALED,
@@ -30,7 +37,7 @@ from ipu_results.emulator.check.scoring import (
     recalibrate,
     summarise_errors,
 )
-from ipu_results.emulator.check.validation import (
+from benchmarks.emulator.validation import (
     EXCLUDED,
     FIT,
     LATENCY,
@@ -41,13 +48,6 @@ from ipu_results.emulator.check.validation import (
     to_json,
     validate,
 )
-from ipu_results.emulator.codelets import compute_mac_rate
-from ipu_results.emulator.split import ConvolutionShape
-from ipu_results.emulator.target import Fit, load_calibration, load_target
-from ipu_results.errors import TooFewRowsError, WarehouseError
-
-from benchmarks.emulator import freezing
-from benchmarks.emulator.accuracy import load_rows, load_validation
 from tests.conftest import ROOT, run_cli
 
 COVERED = ("ResNet-50 v1.5", "ResNeXt101", "EfficientNet-B0", "EfficientNet-B4", "EfficientNet-B7")

@@ -20,7 +20,6 @@ import pytest
 from click.testing import CliRunner
 from ipu_results.analyses import ANALYSES
 from ipu_results.build import IngestConfig, ingest
-from ipu_results.emulator.check import load_published_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import run_query
 from ipu_results.release import ReleaseRequest, publish
@@ -40,6 +39,7 @@ from ipu_results.site.data import (
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
+from benchmarks.emulator.rows import load_published_rows
 from tests.conftest import COMMITTED, ROOT, copy_documents, require
 
 SITE = ROOT / "site"

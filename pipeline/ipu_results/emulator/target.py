@@ -124,7 +124,7 @@ def predict_seconds(row: Observation, fit: Fit) -> float:
 def load_calibration() -> Calibration:
     """Load the committed calibration.
 
-    `validate-emulator` recomputes it from the warehouse and compares.
+    `python -m benchmarks.emulator validate` recomputes it from the warehouse and compares.
     """
     data = read_toml(CALIBRATION_FILE)
     jackknife, ends = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -56,6 +57,10 @@ class Tree(Protocol):
 
         Raises UnrecognisedDocumentError for what is not a folder, and one submitter's folder.
         """
+        ...
+
+    def check_visible(self, folder: str) -> None:
+        """Raise ClusterError on a machine that does not see a folder that was listed."""
         ...
 
     def chunks(self, path: str) -> Iterator[bytes]:
@@ -120,6 +125,9 @@ class RemoteTree:
         findings: list[FileFinding] = []
         return walk(self.url, partial(_list_remote, files, root, findings), findings)
 
+    def check_visible(self, folder: str) -> None:
+        """Every machine sees what a URL names, but for one that cannot be sent: see `__reduce__`."""
+
     def chunks(self, path: str) -> Iterator[bytes]:
         files, root = connect_url(self.url)
         with closing(
@@ -176,6 +184,11 @@ class LocalTree:
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
         findings: list[FileFinding] = []
         return walk(self.root, partial(_list_local, self.root, findings), findings)
+
+    def check_visible(self, folder: str) -> None:
+        path = os.path.join(self.root, folder)
+        if not os.path.isdir(path):
+            raise ClusterError(f"is not seen by a worker on {socket.gethostname()}", document=path)
 
     def chunks(self, path: str) -> Iterator[bytes]:
         with closing(_open(self.root, path)) as file:
