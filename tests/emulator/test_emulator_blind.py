@@ -1,15 +1,10 @@
-"""Predictions that were committed before their figures were read stay as they are; the present
-model may differ.
-"""
+"""Predictions that were committed before their figures were read stay as they are."""
 
 from __future__ import annotations
 
-import csv
 import tomllib
-from typing import Any
 
 import pytest
-from benchmarks.emulator.blind.__main__ import SETS, compare
 from ipu_results.emulator.frontend import read_program
 from ipu_results.networks import count_parameters
 
@@ -20,7 +15,6 @@ from benchmarks.emulator.blind.predictions import (
     YOLOV4,
     build_layer,
     choose_padding,
-    format_rows,
     hash_file,
 )
 from benchmarks.emulator.blind.scoring import format_scores, read_figures, score_convolutions
@@ -33,28 +27,13 @@ FROZEN = {  # the figures that come later score these files as they stand
 }
 
 
-def read_committed(name: str) -> list[dict[str, str]]:
-    with (FOLDER / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", FROZEN)
 def test_committed_predictions_and_shapes_are_unchanged(name: str) -> None:
     sidecar = tomllib.loads((FOLDER / f"{name}.csv.toml").read_text(encoding="utf-8"))
     assert sidecar["sha256"] == hash_file(FOLDER / f"{name}.csv") == FROZEN[name]
     assert sidecar["shapes_sha256"] == hash_file(FOLDER / SHAPES[name])
     assert (sidecar["origin"], len(sidecar["model_commit"])) == ("emulated", 40)
     assert sidecar["assumptions"]
-
-
-def test_present_model_is_compared_and_may_differ() -> None:
-    """One changed figure is reported, and nothing is refused."""
-    rows: list[dict[str, Any]] = [dict(row) for row in read_committed(YOLOV4)]
-    assert compare(YOLOV4, format_rows(rows)).startswith("yolov4: 0 of 101 predictions differ")
-    rows[0]["time_ms"] = float(rows[0]["time_ms"]) * 1.5
-    assert compare(YOLOV4, format_rows(rows)).endswith(
-        "1 of 101 predictions differ from the committed ones, by at most 50.00%"
-    )
 
 
 def test_yolov4_has_the_parameters_and_operations_of_its_paper() -> None:

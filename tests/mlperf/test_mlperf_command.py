@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ipu_results
@@ -141,7 +142,9 @@ def test_score_mlperf_has_the_records_of_the_command(tree: Path) -> None:
         "str",
     ]
     other = tree.rename(tree.with_name("results"))
-    assert set(ipu_results.score_mlperf(str(other), round="v1.1", workers=2)["round"]) == {"1.1"}
+    with ThreadPoolExecutor(2) as threads:
+        frame = ipu_results.score_mlperf(str(other), round="v1.1", executor=threads)
+    assert set(frame["round"]) == {"1.1"}
 
 
 def test_score_mlperf_refuses_what_it_cannot_score(

@@ -1,26 +1,24 @@
-"""A checkout at a URL, or read by a dask cluster, is scored like the same checkout in a folder."""
+"""A checkout at a URL is scored like the same checkout in a folder."""
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import LocalCluster
 from fsspec.implementations.memory import MemoryFileSystem
 from ipu_results.errors import ClusterError
-from ipu_results.ground.parallel import DaskCluster
-from ipu_results.mlperf.round import score_tree
+from ipu_results.mlperf.round import EntryTask, score_tree
 from ipu_results.mlperf.tree import LocalTree, RemoteTree, open_tree
 
-from tests.conftest import run_cli, run_process
+from tests.conftest import run_cli
 from tests.mlperf.mlperf_support import (
     FOLDER,
     as_archive,
@@ -175,53 +173,23 @@ def test_a_url_without_a_round_is_one_line(url: str, message: str) -> None:
 
 
 def test_missing_packages_name_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("fsspec", "fsspec.core", "distributed"):
+    for name in ("fsspec", "fsspec.core"):
         monkeypatch.setitem(sys.modules, name, None)
     message = "a URL needs fsspec: pip install 'ipu-results[remote]'"
     assert run("memory://rounds") == (1, "", f"error: memory://rounds: {message}\n")
-    message = "a dask cluster needs dask: pip install 'ipu-results[distributed]'"
-    assert run(folder, "--dask", "tcp://127.0.0.1:1") == (1, "", f"error: {message}\n")
     assert run(folder)[0] == 0
 
 
-@dataclass(frozen=True)
-class HereOnly(LocalTree):
-    """A folder that one process alone sees."""
+def test_a_worker_that_does_not_see_the_folder_is_an_error(folder: Path, tmp_path: Path) -> None:
+    """It would find every log to be missing."""
 
-    process: int = 0
+    def read_elsewhere(function: Callable[[EntryTask], object], task: EntryTask) -> object:
+        return function(replace(task, tree=LocalTree(str(tmp_path / "absent"))))
 
-    def chunks(self, path: str) -> Iterator[bytes]:
-        return LocalTree(self.root if os.getpid() == self.process else "/absent").chunks(path)
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return super().submit(read_elsewhere, function, *args, **kwargs)
 
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("memory")
-def test_a_cluster_scores_like_this_machine(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = run(folder)
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
-        address = cluster.scheduler_address
-        for path in (folder, f"file://{folder}"):
-            done = run_process("mlperf", path, "--format", "json", "--runs", "--dask", address)
-            assert (done.returncode, done.stdout, done.stderr) == expected
-        monkeypatch.chdir(tmp_path)
-        assert run(folder.name, "--dask", address) == expected
-        assert run("memory://rounds", "--dask", address) == (
-            1,
-            "",
-            f"error: memory://rounds: {UNSENDABLE}\n",
-        )
-        with pytest.raises(
-            ClusterError, match=r"worker tcp://\S+ cannot do the work: it does not see the data: "
-        ):
-            score_tree(HereOnly(str(folder), os.getpid()), DaskCluster(address))
-
-
-def test_a_cluster_cannot_read_an_archive_or_count_workers(folder: Path, tmp_path: Path) -> None:
-    archive = run(as_archive(tmp_path / "round.tar", members()), "--dask", "tcp://127.0.0.1:1")
-    assert (archive[0], "--dask cannot read an archive" in archive[2]) == (2, True)
-    workers = run(folder, "--dask", "tcp://127.0.0.1:1", "--workers", 2)
-    assert (workers[0], "pass only one of them" in workers[2]) == (2, True)
+    message = r"absent/v2.0/\w+/results/\w+/\w+: is not seen by a worker on "
+    with Elsewhere(1) as executor, pytest.raises(ClusterError, match=message):
+        score_tree(LocalTree(str(folder)), executor)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.ground.parallel import ProcessPool
 from ipu_results.mlperf.entries import find_entries
 from ipu_results.mlperf.power import read_power
 from ipu_results.mlperf.round import entry_record, run_records, score_tree
@@ -410,21 +409,3 @@ def test_paths_of_power_logs_are_found() -> None:
 def test_every_target_and_size_is_of_a_known_benchmark() -> None:
     benchmarks = {each.name: each for each in load_rules().benchmarks.values()}
     assert {name for name, each in benchmarks.items() if not each.targets} == set()
-
-
-@pytest.mark.parametrize(
-    ("pool", "tasks", "workers"),
-    [
-        (ProcessPool(None, 500), 262, 1),
-        (ProcessPool(None, 500), 1500, 2),
-        (ProcessPool(2, 500), 262, 2),
-        (ProcessPool(None), 8, 2),
-        (ProcessPool(None), 1, 1),
-        (ProcessPool(4), 0, 0),
-    ],
-)
-def test_a_second_worker_starts_only_where_it_pays(
-    monkeypatch: pytest.MonkeyPatch, pool: ProcessPool, tasks: int, workers: int
-) -> None:
-    monkeypatch.setattr("ipu_results.ground.parallel.count_cores", lambda: 2)
-    assert pool.count_workers(tasks) == workers

@@ -307,7 +307,7 @@ def test_predictions_are_complete_and_marked_emulated(
     assert {key: point["published"] for key, point in points.items()} == pytest.approx(
         published, rel=1e-14
     )
-    path = ROOT / "pipeline" / "ipu_results" / "emulator" / "data" / "predictions.csv"
+    path = ROOT / "benchmarks" / "emulator" / "data" / "predictions.csv"
     with path.open(encoding="utf-8", newline="") as file:
         frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
     assert {key: points[key]["emulated"] for key in frozen} == pytest.approx(frozen, rel=1e-5)
