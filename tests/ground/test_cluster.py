@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import ipu_results
 import pandas as pd
@@ -14,6 +18,8 @@ from ipu_results.emulator.sweep import Sweep, parse_sweeps, run_sweep
 from ipu_results.emulator.target import load_target
 from ipu_results.errors import ClusterError
 from ipu_results.ground.parallel import run_tasks
+from ipu_results.mlperf.round import EntryTask
+from ipu_results.mlperf.tree import LocalTree
 
 from tests.mlperf.mlperf_support import as_folder
 
@@ -38,3 +44,19 @@ def test_a_dask_cluster_gives_what_this_process_gives(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(scores, expected)
     assert scores.attrs == expected.attrs
     assert (tmp_path / "cluster.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+def test_a_worker_that_does_not_see_the_folder_is_an_error(tmp_path: Path) -> None:
+    """It would find every log to be missing."""
+    round_ = as_folder(tmp_path / "round")
+
+    def read_elsewhere(function: Callable[[EntryTask], object], task: EntryTask) -> object:
+        return function(replace(task, tree=LocalTree(str(tmp_path / "absent"))))
+
+    class Elsewhere(ThreadPoolExecutor):
+        def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return super().submit(read_elsewhere, function, *args, **kwargs)
+
+    message = r"absent/v2.0/\w+/results/\w+/\w+: is not seen by a worker on "
+    with Elsewhere(1) as executor, pytest.raises(ClusterError, match=message):
+        ipu_results.score_mlperf(round_, executor=executor)

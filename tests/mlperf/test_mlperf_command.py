@@ -251,15 +251,15 @@ def test_a_read_only_input_is_enough(tree: Path) -> None:
         (
             "round.zip",
             (
-                "a zip archive cannot be read; pass a folder, a tar archive (.tar, .tar.gz,"
-                " .tar.xz) or a URL"
+                "a zip archive cannot be read; pass a folder or a tar archive (.tar, .tar.gz,"
+                " .tar.xz)"
             ),
         ),
         (
             "-",
             (
-                "standard input cannot be read; pass a folder, a tar archive (.tar, .tar.gz,"
-                " .tar.xz) or a URL"
+                "standard input cannot be read; pass a folder or a tar archive (.tar, .tar.gz,"
+                " .tar.xz)"
             ),
         ),
         ("ACME", "is the folder of one submitter; pass the one above it"),

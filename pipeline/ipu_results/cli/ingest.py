@@ -379,43 +379,37 @@ def mlperf(
     leave exit status 0.
 
     PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass
-    and not unpacked, or any URL that fsspec knows.
-
-    \b
-    Extras:
-      URLs: pip install 'ipu-results[remote]'
+    and not unpacked.
 
     \b
     Example:
       ipu-results mlperf training_results_v2.0
       ipu-results mlperf training_results_v2.0 --format csv --out scores.csv
       ipu-results mlperf training_v2.0_results.tar.xz --format json
-      ipu-results mlperf s3://bucket/training_results_v2.0
     """
     from ipu_results.ground.files import is_inside, write_atomically
     from ipu_results.ground.parallel import choose_workers, open_processes
     from ipu_results.mlperf.round import (
         entry_record,
         format_scores,
-        is_single_archive,
-        local_root,
+        is_archive,
         run_records,
         score_path,
     )
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
-    if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
+    if out is not None and is_inside(out, path):
         raise click.UsageError(
             "--out is inside PATH, which is never written to; choose another file"
         )
-    is_archive = is_single_archive(path)
+    one_stream = is_archive(path)
     processes = 1
-    if not is_archive:
+    if not one_stream:
         processes = workers or choose_workers(_count_entries(path), ENTRIES_PER_WORKER)
     with (
         open_processes(processes) as executor,
-        common.show_progress("MB" if is_archive else "entries") as progress,
+        common.show_progress("MB" if one_stream else "entries") as progress,
     ):
         scored = score_path(path, executor, digests=True, round_=round_, progress=progress)
     day = retrieved.date() if retrieved else None
@@ -432,6 +426,6 @@ def mlperf(
 
 
 def _count_entries(path: str) -> int:
-    """Count the folders of entries of a local round, or of a folder of rounds; none at a URL."""
+    """Count the folders of entries of a round, or of a folder of rounds."""
     patterns = ("*/results/*/*", "*/*/results/*/*")
     return sum(1 for pattern in patterns for _ in Path(path).glob(pattern))

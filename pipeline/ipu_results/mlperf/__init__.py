@@ -2,7 +2,7 @@
 
 How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry,
 with rules and system) → records (flat records). round does this for a path, which is read by tree
-(a local folder), remote (a URL) or archive (a tar archive, with decompress).
+(a folder) or archive (a tar archive).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def score_mlperf(
     """Score every entry of official MLPerf Training results, as `ipu-results mlperf PATH --format
     json` does.
 
-    `path` is a checkout of one round or a folder of several, a tar archive of either, or a URL that
-    fsspec knows. `round`, such as "2.0", is needed where no folder names it. `executor` reads the
+    `path` is a checkout of one round or a folder of several, or a tar archive of
+    either. `round`, such as "2.0", is needed where no folder names it. `executor` reads the
     logs, an entry a task: `ProcessPoolExecutor(4)`, in a script under `if __name__ == "__main__":`,
     or a cluster that sees `path`, `dask.distributed.Client(…).get_executor()`. Without one, this
     process does. An archive is one stream, and read here.

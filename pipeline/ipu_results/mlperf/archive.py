@@ -139,20 +139,14 @@ def has_archive_suffix(path: str) -> bool:
     return path.lower().endswith(SUFFIXES)
 
 
-def open_local(path: str) -> BinaryIO:
-    return open(path, "rb", buffering=0)
-
-
-def read_archive(
-    path: str, opener: Callable[[str], BinaryIO], *, digests: bool, progress: Progress
-) -> ArchiveContents:
+def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveContents:
     """Read what an archive holds of a round. `progress` counts megabytes of the archive.
 
     Raises UnrecognisedDocumentError for a file that cannot be opened, DocumentTooLargeError for a
     bomb, DamagedDocumentError for what is truncated or not a tar archive.
     """
     try:
-        file = opener(path)
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed below)
     except OSError as error:
         raise UnrecognisedDocumentError(
             f"cannot be opened: {error.strerror or error}", document=path

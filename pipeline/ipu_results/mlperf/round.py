@@ -20,9 +20,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
-from ipu_results.ground.files import is_url
 from ipu_results.ground.parallel import run_tasks
-from ipu_results.mlperf.archive import Progress, has_archive_suffix, open_local, read_archive
+from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
     POWER_FOLDER,
     Entry,
@@ -43,7 +42,7 @@ from ipu_results.mlperf.rules import (
     summarise_findings,
 )
 from ipu_results.mlperf.score import ScoredEntry, TrainingRun, find_shared_logs, score_entry
-from ipu_results.mlperf.tree import Listing, LocalTree, Tree, open_file, open_tree, read_small_file
+from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +55,7 @@ Powers = Mapping[str, RunPower]  # by file name of the log
 class EntryTask:
     """The logs of one entry, for a worker, with what else is in its folder and about its system."""
 
-    tree: Tree
+    tree: LocalTree
     entry: Entry
     digests: bool
 
@@ -72,23 +71,9 @@ class ScoredRound:
     findings: tuple[FileFinding, ...]
 
 
-def is_single_archive(path: str) -> bool:
-    """Return whether `path` is read as one stream; `tar://…::…` reaches into an archive as into a
-    folder.
-    """
-    return (
-        has_archive_suffix(path)
-        and not os.path.isdir(path)
-        and ("::" not in path or os.path.exists(path))
-    )
-
-
-def local_root(path: str) -> str | None:
-    """Return the local folder or file that `path` is read from, None where it is elsewhere."""
-    if not _is_remote(path):
-        return path
-    tree = open_tree(path) if not has_archive_suffix(path) else None
-    return tree.root if isinstance(tree, LocalTree) else None
+def is_archive(path: str) -> bool:
+    """Return whether `path` is read as one stream."""
+    return has_archive_suffix(path) and not os.path.isdir(path)
 
 
 def score_path(
@@ -100,7 +85,7 @@ def score_path(
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
-    """Score every entry under a folder or URL, or in a tar archive, which is read in one pass and
+    """Score every entry under a folder, or in a tar archive, which is read in one pass and
     without `executor`, the workers that read logs: this process does where there is none.
 
     `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log,
@@ -109,18 +94,12 @@ def score_path(
     UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
     an archive, and what `run_tasks` raises.
     """
-    if not is_single_archive(path):
-        tree = (
-            open_tree(path)
-            if _is_remote(path)
-            else LocalTree(os.path.abspath(path) if path else path)
-        )
+    if not is_archive(path):
+        tree = LocalTree(os.path.abspath(path) if path else path)
         return score_tree(
             tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
         )
-    contents = read_archive(
-        path, open_file if _is_remote(path) else open_local, digests=digests, progress=progress
-    )
+    contents = read_archive(path, digests=digests, progress=progress)
     rules, name = load_rules(), round_ or PurePosixPath(path).name
     inventory = take_inventory(contents.listing(), rules, name, missing)
     scored = []
@@ -132,7 +111,7 @@ def score_path(
 
 
 def score_tree(
-    tree: Tree,
+    tree: LocalTree,
     executor: Executor | None = None,
     *,
     digests: bool = False,
@@ -239,10 +218,6 @@ def _score(
 
 def _describe(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _is_remote(path: str) -> bool:
-    return is_url(path) and not os.path.exists(path)
 
 
 Record = dict[str, Any]
