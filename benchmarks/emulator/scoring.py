@@ -20,19 +20,16 @@ from ipu_results.emulator.prediction import MS, Prediction, predict
 from ipu_results.emulator.schedule import schedule, to_convolution_shape
 from ipu_results.emulator.settings import compute_timing
 from ipu_results.emulator.split import ConvolutionShape
-from ipu_results.emulator.target import (
+from ipu_results.emulator.target import Calibration, Fit, Target, load_target
+from ipu_results.errors import WarehouseError
+
+from benchmarks.emulator.calibration import (
     NOTHING,
-    Calibration,
-    Fit,
     Observation,
-    Target,
     calibrate,
-    load_target,
     predict_seconds,
     solve_relative,
 )
-from ipu_results.errors import WarehouseError
-
 from benchmarks.emulator.rows import DATA, PublishedRow
 
 PREDICTIONS_FILE = "predictions.csv"

@@ -9,8 +9,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 from ipu_results.emulator.operators import Elementwise
-from ipu_results.emulator.target import TARGETS, Constant, get_range, load_target
+from ipu_results.emulator.target import TARGETS, Constant, load_target
 
+from benchmarks.emulator.calibration import get_range
 from benchmarks.emulator.rows import SETS, PublishedRow
 from benchmarks.emulator.scoring import (
     load_program,

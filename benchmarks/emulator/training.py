@@ -8,7 +8,7 @@ from functools import cache
 from statistics import median
 
 from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.target import get_range, load_target
+from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import (
     load_training_constants,
     load_training_target,
@@ -17,6 +17,7 @@ from ipu_results.emulator.training import (
 from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator.accuracy import PERCENT, load_rows
+from benchmarks.emulator.calibration import get_range
 from benchmarks.emulator.page import format_table, write_parts
 from benchmarks.emulator.rows import TrainingRow, load_training_rows
 from benchmarks.emulator.scoring import GRID, ROOFLINE, summarise_errors

@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from ipu_results.emulator.target import get_range
 
 from benchmarks.emulator import bias, page, scores
 from benchmarks.emulator.accuracy import PERCENT, compute_shares, load_rows, load_validation
+from benchmarks.emulator.calibration import get_range
 from benchmarks.emulator.rows import SETS
 from benchmarks.emulator.sensitivity import list_assumed, list_assumed_of, measure_changes
 from benchmarks.emulator.validation import EXCLUDED, FIT, LATENCY
