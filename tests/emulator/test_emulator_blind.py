@@ -13,8 +13,6 @@ from benchmarks.emulator.blind.predictions import (
     FOLDER,
     SHAPES,
     YOLOV4,
-    build_layer,
-    choose_padding,
     hash_file,
 )
 from benchmarks.emulator.blind.scoring import format_scores, read_figures, score_convolutions
@@ -43,20 +41,6 @@ def test_yolov4_has_the_parameters_and_operations_of_its_paper() -> None:
     model = build_yolov4(896)
     assert round(count_parameters(model) / 1e6, 1) == 70.8
     assert read_program(model, 1).macs / 1e9 == pytest.approx(166, rel=0.02)
-
-
-def test_padding_gives_the_input_of_the_next_layer() -> None:
-    cases = {
-        (3, 299, 2, 149): 0,
-        (3, 147, 1, 147): 1,
-        (7, 224, 2, 112): 3,
-        (11, 227, 4, 55): 0,
-        (3, 8, 1, None): 1,
-    }
-    for (kernel, size, stride, following), padding in cases.items():
-        assert choose_padding(kernel, size, stride, following) == padding
-    (convolution,) = read_program(build_layer("Conv1", 3, 299, 3, 32, 2, 1, 0), 4).operators
-    assert convolution.macs == 4 * 149 * 149 * 32 * 3 * 9
 
 
 def test_committed_convolutions_are_scored_as_they_stand() -> None:

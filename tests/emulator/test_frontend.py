@@ -373,19 +373,6 @@ def test_fused_operator_reads_its_source_alone() -> None:
 # Batch and other dimensions
 
 
-def test_batch_multiplies_what_depends_on_it() -> None:
-    source = image("a = Conv(x, w) y = Relu(a)", W)
-    single, five = (read_program(source, batch) for batch in (1, 5))
-    assert (five.macs, five.weights, five.parameters) == (
-        5 * single.macs,
-        single.weights,
-        single.parameters,
-    )
-    assert [each.elements for each in five.operators] == [
-        5 * each.elements for each in single.operators
-    ]
-
-
 def test_model_of_a_fixed_batch_needs_no_batch() -> None:
     source = model("(float[3,4] x) => (float[] y)", "y = Relu(x)")
     assert read_program(source) == read_program(source, 3)

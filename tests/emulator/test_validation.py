@@ -33,7 +33,6 @@ from benchmarks.emulator.rows import (
 from benchmarks.emulator.scoring import (
     GRID,
     PERFECT,
-    SCALED,
     calibrations_differ,
     estimate_grid,
     estimate_perfect,
@@ -41,7 +40,6 @@ from benchmarks.emulator.scoring import (
     load_predictions,
     predict_rows,
     recalibrate,
-    summarise_errors,
 )
 from benchmarks.emulator.validation import (
     EXCLUDED,
@@ -52,7 +50,6 @@ from benchmarks.emulator.validation import (
     SECOND,
     Validation,
     to_json,
-    validate,
 )
 from tests.conftest import ROOT
 
@@ -325,17 +322,6 @@ def test_simpler_models_have_larger_errors(validation: Validation) -> None:
     )
 
 
-@pytest.mark.slow
-def test_straight_line_is_as_good_on_c2(validation: Validation) -> None:
-    inside, outside = (summarise_errors(errors) for errors in validation.line_errors)
-    assert inside.mean < validation.score(FIT).mean
-    assert outside.mean < validation.score(EXCLUDED).mean
-    means = [validation.score_baseline(name, "calibration").mean for name in SCALED]
-    assert means == pytest.approx(
-        [inside.mean] * len(SCALED)
-    )  # the last bit depends on the processor
-
-
 def test_simple_models_by_hand() -> None:
     """A matrix product of 1472 × 64 × 1: a row to each tile, 64 cycles' worth of weights at 64 a
     cycle.
@@ -351,19 +337,6 @@ def test_simple_models_by_hand() -> None:
         64,
         64,
     ]
-
-
-@pytest.mark.slow
-def test_changed_figure_changes_its_error_alone(edited: Edit, validation: Validation) -> None:
-    changed = load_rows()[10].result_id
-    statement = f"UPDATE results SET throughput = throughput * 2 WHERE result_id = '{changed}'"
-    errors = {
-        each.row.result_id: each.error
-        for each in validate(load_published_rows(edited(statement))).scored
-    }
-    assert {
-        each.row.result_id for each in validation.scored if errors[each.row.result_id] != each.error
-    } == {changed}
 
 
 # The command
