@@ -30,10 +30,8 @@ from benchmarks.report import (
 BENCHMARKS = {
     "ingest": "ingest",
     "open": "open",
-    "extract": "extract",
     "large": "large",
     "stages": "stages",
-    "query": "query",
     "mlperf": "mlperf.comparison",
     "mlperf_intervals": "mlperf.intervals",
     "expect": "expect",
@@ -102,7 +100,7 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick", action="store_true", help="use small sizes, to show that it runs, not how fast"
     )
-    parser.add_argument("--rows", type=int, help=f"rows of the queried table, default {ROWS:,}")
+    parser.add_argument("--rows", type=int, help=f"rows of the released table, default {ROWS:,}")
     parser.add_argument(
         "--mlperf",
         type=Path,

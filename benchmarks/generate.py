@@ -73,25 +73,3 @@ def _draw_configuration(random: Random, number: int, platform: str) -> tuple[Cel
         random.choices(PRECISIONS, (0.8, 0.15, 0.05))[0],
         MODELS[model] * random.uniform(0.8, 1.2),
     )
-
-
-def generate_page(count: int, seed: int = 0) -> bytes:
-    """Return an HTML page with one table. One row in ten carries a footnote mark."""
-    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-    rows = enumerate(generate_rows(count, seed))
-    body = "\n".join(f"<tr>{_format_cells(cells, number)}</tr>" for number, cells in rows)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head><meta'
-        ' charset="utf-8"><title>Performance</title></head>\n<body>\n<h2>IPU-POD Classic -'
-        f" Inference</h2>\n<table>\n<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}\n</tbody>\n</table>\n<p>1"
-        " Measured with synthetic data. * Preview.</p>\n</body>\n</html>\n"
-    ).encode()
-
-
-def _format_cells(cells: Cells, number: int) -> str:
-    marks = {0: (8, "1"), 5: (0, "*")}.get(number % 20)
-    texts = [
-        f"{text}<sup>{marks[1]}</sup>" if marks and marks[0] == at else text
-        for at, text in enumerate(cells)
-    ]
-    return "".join(f"<td>{text}</td>" for text in texts)

@@ -20,7 +20,7 @@ Value = str | int | float | None
 class Options:
     """Options of all benchmarks. `quick` selects small sizes, whose figures mean nothing.
 
-    `rows` is the size of the queried table and `mlperf` a round of MLPerf Training, as archive or
+    `rows` is the size of the released table and `mlperf` a round of MLPerf Training, as archive or
     checkout. The others are Python interpreters: `official` has mlperf-logging, `loadgen` has
     mlcommons-loadgen, `torch` has torch, numpy and pillow.
     """

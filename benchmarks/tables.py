@@ -1,11 +1,6 @@
-"""Make a table shaped like `results` as a DuckDB file, a Parquet file and a SQLite file."""
+"""Fill a table shaped like `results` with generated rows."""
 
 from __future__ import annotations
-
-import sqlite3
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import duckdb
 from ipu_results.schema import sql_table, table
@@ -20,20 +15,8 @@ from benchmarks.generate import (
     MODELS,
     PRECISIONS,
 )
-from benchmarks.processes import Step, read_peak_mb
 
-DUCKDB, PARQUET, SQLITE = "results.duckdb", "results.parquet", "results.sqlite"
 RESULTS = table("results")
-BATCH = 50_000
-INDEXES = (
-    "CREATE UNIQUE INDEX by_id ON results (result_id)",
-    "CREATE INDEX by_configuration ON results (model, platform, framework, task)",
-    "CREATE INDEX by_machine ON results (platform, task)",
-    "CREATE INDEX by_day ON results (published_on)",
-    "ANALYZE",
-)
-SQLITE_TYPES = {"integer": "INTEGER", "double": "REAL", "boolean": "INTEGER"}
-
 PICKS = f"""
     SELECT i, hash(i) AS h, {{models}}[1 + pick(i, 1, {len(MODELS)})] AS model,
         {{speeds}}[1 + pick(i, 1, {len(MODELS)})] AS speed, pick(i, 2, 2) = 0 AS bow, 1 + pick(i, 3,
@@ -74,39 +57,6 @@ FILLED = {
     "item": "'item'",
     "latency_ms": "CASE WHEN inference THEN round(1600 * step * {chips}[size] / throughput, 2) END",
 }
-KEYS = (
-    "SELECT result_id FROM results WHERE document_id = 'generated-0' AND row_number IN (7, 77, 777)"
-)
-
-
-def build_files(rows: int, folder: str) -> Iterator[Step]:
-    """Write the three files: a step for each part, and at last some keys of the table."""
-    duckdb_file, parquet, sqlite = (Path(folder) / name for name in (DUCKDB, PARQUET, SQLITE))
-    copy = f"COPY results TO '{parquet}' (FORMAT parquet, COMPRESSION zstd)"
-    with duckdb.connect(str(duckdb_file)) as connection:
-        yield _time_part(
-            "DuckDB file with its key", duckdb_file, lambda: fill_results(connection, rows)
-        )
-        yield _time_part("Parquet file", parquet, lambda: connection.execute(copy))
-        with sqlite3.connect(sqlite) as target:
-            yield _time_part("SQLite file", sqlite, lambda: _copy_to_sqlite(connection, target))
-            yield _time_part(
-                "SQLite indexes", sqlite, lambda: target.executescript(";".join(INDEXES))
-            )
-        keys = connection.execute(KEYS).fetchall()
-    yield {"part": "keys", "ids": sorted(key for (key,) in keys)}
-
-
-def _time_part(part: str, path: Path, write: Callable[[], object]) -> Step:
-    start = time.perf_counter()
-    write()
-    seconds = time.perf_counter() - start
-    return {
-        "part": part,
-        "seconds": seconds,
-        "megabytes": path.stat().st_size / 1e6,
-        "peak": read_peak_mb(),
-    }
 
 
 def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
@@ -134,20 +84,3 @@ def fill_results(connection: duckdb.DuckDBPyConnection, rows: int) -> None:
         + query.format(**lists, dataset_count=len(DATASETS), rows=rows)
     )
     connection.execute("CHECKPOINT")
-
-
-def _copy_to_sqlite(connection: duckdb.DuckDBPyConnection, target: sqlite3.Connection) -> None:
-    """Copy the filled columns, days as ISO text. The other columns exist and are null."""
-    target.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
-    columns = (
-        f"{column.name} {SQLITE_TYPES.get(column.kind, 'TEXT')}" for column in RESULTS.columns
-    )
-    target.execute(f"CREATE TABLE results ({', '.join(columns)})")
-    texts = ", ".join(
-        f"CAST({name} AS VARCHAR)" if name == "published_on" else name for name in FILLED
-    )
-    rows = connection.execute(f"SELECT {texts} FROM results")
-    insert = f"INSERT INTO results ({', '.join(FILLED)}) VALUES ({', '.join('?' * len(FILLED))})"
-    while batch := rows.fetchmany(BATCH):
-        target.executemany(insert, batch)
-    target.commit()

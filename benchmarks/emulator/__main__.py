@@ -1,26 +1,26 @@
-"""Run `python -m benchmarks.emulator [tables|scores|steps|bands|page|training|freeze]`."""
+"""Run `python -m benchmarks.emulator [validate|tables|scores|bands|page|training|freeze]`."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tabulate import tabulate
-
-from benchmarks.emulator import bias, scores, steps, training
+from benchmarks.emulator import bias, scores, training
 from benchmarks.emulator.accuracy import (
+    build_scores,
     build_tables,
     load_rows,
     load_validation,
-    render_scatter,
     tabulate_sensitivity,
 )
-from benchmarks.emulator.freezing import DATA, freeze
+from benchmarks.emulator.freezing import PACKAGE_DATA, freeze
 from benchmarks.emulator.page import PAGE, update_page, write_parts
 from benchmarks.emulator.sensitivity import measure_changes
+from benchmarks.emulator.validation import Validation, add_training_json, to_json
 from benchmarks.report import Report, format_report
 
 
@@ -34,24 +34,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.action in ("scores", "bands"):
         rows = scores.score_all()
         if options.action == "bands":
-            (DATA / "bands.toml").write_text(
+            (PACKAGE_DATA / "bands.toml").write_text(
                 scores.format_bands(rows), encoding="utf-8", newline="\n"
             )
         if options.out is not None:
             scores.write_rows(rows, options.out)
         print(*bias.generate_parts(rows).values(), sep="\n")
         return 0
-    if options.action == "steps":
-        print(
-            tabulate(
-                steps.tabulate_steps(), headers=steps.HEADER, tablefmt="pipe", disable_numparse=True
-            )
-        )
-        return 0
     if options.action == "training":
         training.update_page(sensitivity=options.sensitivity)
         return 0
     validation = load_validation()
+    if options.action == "validate":
+        if options.format == "json":
+            record = add_training_json(to_json(validation), training.load_scores())
+            print(json.dumps(record, indent=2, ensure_ascii=False))
+        else:
+            print(
+                format_report(Report("emulator", _describe(validation), build_scores(validation)))
+            )
+        return refuse_changes(validation)
     if options.action == "page":
         update_page(validation, sensitivity=options.sensitivity)
         write_parts(bias.generate_parts(scores.read_rows()))
@@ -60,18 +62,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.sensitivity:
         changes = measure_changes(load_rows(), workers=os.cpu_count() or 1)
         tables.append(tabulate_sensitivity(validation, changes))
-    print(
-        format_report(
-            Report(
-                "emulator",
-                f"emulated, not measured; calibration {validation.calibration.id}",
-                tables,
-            )
-        )
-    )
-    if options.plot is not None:
-        options.plot.write_bytes(render_scatter(validation, options.plot.suffix.lower()))
+    print(format_report(Report("emulator", _describe(validation), tables)))
     return 0
+
+
+def _describe(validation: Validation) -> str:
+    return f"emulated, not measured; calibration {validation.calibration.id}"
+
+
+def refuse_changes(validation: Validation) -> int:
+    """Name on stderr what differs from the committed files, and return the exit status."""
+    messages = []
+    if validation.calibration_differs:
+        messages.append("the warehouse gives another calibration than calibration.toml")
+    for scored in validation.changed_predictions:
+        messages.append(f"the prediction of {scored.row.result_id} differs from predictions.csv")
+    for message in messages:
+        print(f"error: {message}", file=sys.stderr)
+    return 1 if messages else 0
 
 
 def _build_parser() -> argparse.ArgumentParser:
@@ -82,13 +90,14 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "action",
         nargs="?",
-        choices=("tables", "scores", "steps", "bands", "page", "training", "freeze"),
+        choices=("validate", "tables", "scores", "bands", "page", "training", "freeze"),
         default="tables",
         help=(
-            "tables: print the accuracy (default); scores: print error, bias and coverage of every"
-            " set; steps: switch corrections of training off one by one; bands: write bands.toml"
-            " from them too; page: write the generated parts of docs/explanation/emulator.md;"
-            " training: those of emulator-training.md; freeze: write calibration.toml and"
+            "tables: print the accuracy (default); validate: print the scores, and exit 1 if the"
+            " calibration or a prediction differs from the committed one; scores: print error, bias"
+            " and coverage of every set; bands: write bands.toml from them too; page: write the"
+            " generated parts of docs/explanation/emulator.md; training: those of"
+            " emulator-training.md; freeze: write calibration.toml, validated.csv and"
             " predictions.csv from the warehouse"
         ),
     )
@@ -101,7 +110,7 @@ def _build_parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="FILE", help="with scores: write every row as CSV"
     )
     parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw predicted against published as .svg or .png"
+        "--format", choices=("table", "json"), default="table", help="with validate: of the output"
     )
     return parser
 

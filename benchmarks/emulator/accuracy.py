@@ -7,23 +7,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from ipu_results.emulator.check import (
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.target import TARGETS, Calibration, load_target
+from ipu_results.store.query import open_warehouse
+
+from benchmarks.emulator import scoring
+from benchmarks.emulator.rows import (
     BLIND,
     DEVELOPMENT,
     SETS,
     PublishedRow,
     load_published_rows,
-    scoring,
 )
-from ipu_results.emulator.check.scoring import (
+from benchmarks.emulator.scoring import (
     ErrorSummary,
     ScoredRow,
     predict_rows,
     summarise_errors,
 )
-from ipu_results.emulator.check.validation import (
+from benchmarks.emulator.sensitivity import ConstantChange
+from benchmarks.emulator.validation import (
     EXCLUDED,
     FIT,
     LATENCY,
@@ -33,12 +37,6 @@ from ipu_results.emulator.check.validation import (
     Validation,
     validate,
 )
-from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.target import TARGETS, Calibration, load_target
-from ipu_results.ground.charts import render_chart
-from ipu_results.store.query import open_warehouse
-
-from benchmarks.emulator.sensitivity import ConstantChange
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -78,13 +76,6 @@ NAMES: Mapping[str, str] = {
     LATENCY_SECOND: "the same, doubtful rows by their second reading",
 }
 HEADERS = ("C2", "ResNeXt101", "ten", "the 57")  # of SETS in narrow columns
-COLORS = {
-    "calibration (fitted)": "#9a9a9a",
-    "ResNeXt101": "#3b6ea5",
-    "ten": "#e08e45",
-    "the 57": "#7a9e5f",
-}
-PLOT_SIZE, MARGIN = 460, 1.3
 
 
 @cache
@@ -98,12 +89,15 @@ def load_validation() -> Validation:
     return validate(load_rows())
 
 
+def build_scores(validation: Validation) -> list[ReportTable]:
+    return [tabulate_scores(validation), tabulate_baselines(validation)]
+
+
 def build_tables(validation: Validation) -> list[ReportTable]:
     by_row = [tabulate_rows(validation, name) for name in SETS]
     parts = tabulate_parts(validation)
     return [
-        tabulate_scores(validation),
-        tabulate_baselines(validation),
+        *build_scores(validation),
         *by_row,
         tabulate_groups(validation),
         parts,
@@ -392,61 +386,6 @@ def is_visible(validation: Validation, change: ConstantChange) -> bool:
 
 def _compute_points(validation: Validation, change: ConstantChange) -> list[float]:
     return [new - validation.score(name).mean for name, new in zip(SETS, change.means, strict=True)]
-
-
-def render_scatter(validation: Validation, suffix: str) -> bytes:
-    """Render predicted against published time per batch; `suffix` is .svg or .png.
-
-    Raises MissingExtraError.
-    """
-    return render_chart(lambda altair: _build_scatter(altair, validation), suffix)
-
-
-def _build_scatter(altair: Any, validation: Validation) -> Any:
-    legend = dict(zip(SETS, COLORS, strict=True))
-    points = [
-        {
-            "set": legend[each.row.set],
-            "published": each.row.seconds * MS,
-            "emulated": each.seconds * MS,
-        }
-        for each in validation.scored
-    ]
-    times = [
-        seconds * MS for each in validation.scored for seconds in (each.row.seconds, each.seconds)
-    ]
-    ends = [min(times) / MARGIN, max(times) * MARGIN]
-    scale = altair.Scale(type="log", domain=ends, nice=False)
-    x = altair.X("published:Q", title="Published time per batch (ms)", scale=scale)
-    y = altair.Y("emulated:Q", title="EMULATED time per batch (ms)", scale=scale)
-    color = altair.Scale(domain=list(COLORS), range=list(COLORS.values()))
-    marks = (
-        altair.Chart(altair.Data(values=points))
-        .mark_point(filled=True, size=55, opacity=0.8)
-        .encode(x=x, y=y, color=altair.Color("set:N", title=None, scale=color))
-    )
-    calibration = validation.calibration.id
-    subtitle = f"Vertical axis is emulated, not measured; calibration {calibration}; dashed: ± 25 %"
-    title = altair.Title("Emulated against published time per batch", subtitle=subtitle)
-    return (
-        altair.layer(
-            *(_build_line(altair, ends, factor, x, y) for factor in (0.75, 1.0, 1.25)), marks
-        )
-        .properties(width=PLOT_SIZE, height=PLOT_SIZE, title=title)
-        .resolve_scale(color="independent")
-    )
-
-
-def _build_line(altair: Any, ends: list[float], factor: float, x: Any, y: Any) -> Any:
-    """Draw where the emulated time is `factor` of the published one."""
-    low, high = max(ends[0], ends[0] / factor), min(ends[1], ends[1] / factor)
-    values = [{"published": at, "emulated": at * factor} for at in (low, high)]
-    dash = [1, 0] if factor == 1.0 else [4, 4]
-    return (
-        altair.Chart(altair.Data(values=values))
-        .mark_line(color="#555555", strokeDash=dash, size=1)
-        .encode(x=x, y=y)
-    )
 
 
 def _format_share(share: float) -> str:

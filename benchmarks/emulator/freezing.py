@@ -11,16 +11,19 @@ from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 
-from ipu_results.emulator.check import BLIND, PublishedRow
-from ipu_results.emulator.check.scoring import (
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.target import CALIBRATION_FILE, Calibration, load_calibration, load_target
+
+from benchmarks.emulator.rows import BLIND, DATA, PublishedRow
+from benchmarks.emulator.scoring import (
     PREDICTIONS_FILE,
     ScoredRow,
     predict_rows,
     recalibrate,
 )
-from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.target import CALIBRATION_FILE, Calibration, load_calibration, load_target
 
+VALIDATED_FILE = "validated.csv"
+VALIDATED_COLUMNS = ("result_id", "set", "time", "emulated_ms")
 COLUMNS = (
     "result_id",
     "model",
@@ -33,20 +36,40 @@ COLUMNS = (
     "constants",
 )
 HEADER = "# Made by `python -m benchmarks.emulator freeze` from the six C2 rows; not to be edited."
-DATA = Path(str(files("ipu_results.emulator") / "data"))
+PACKAGE_DATA = Path(str(files("ipu_results.emulator") / "data"))
 
 
-def freeze(rows: Sequence[PublishedRow], folder: Path = DATA) -> tuple[Path, Path]:
-    """Write both files and return their paths."""
+def freeze(
+    rows: Sequence[PublishedRow], package: Path = PACKAGE_DATA, folder: Path = DATA
+) -> list[Path]:
+    """Write the calibration and the validated rows into `package`, the predictions of the blind set
+    into `folder`. Return the paths.
+    """
     calibration = recalibrate(rows)
-    blind = predict_rows([row for row in rows if row.set == BLIND], calibration)
-    paths = folder / CALIBRATION_FILE, folder / PREDICTIONS_FILE
-    for path, text in zip(
-        paths, (format_calibration(calibration), format_predictions(blind)), strict=True
-    ):
+    scored = predict_rows(rows, calibration)
+    blind = [each for each in scored if each.row.set == BLIND]
+    texts = {
+        package / CALIBRATION_FILE: format_calibration(calibration),
+        package / VALIDATED_FILE: format_validated(scored),
+        folder / PREDICTIONS_FILE: format_predictions(blind),
+    }
+    for path, text in texts.items():
         path.write_text(text, encoding="utf-8", newline="\n")
     load_calibration.cache_clear()
-    return paths
+    return list(texts)
+
+
+def format_validated(scored: Sequence[ScoredRow]) -> str:
+    """Return the text of the file that the site reads: every row, by which figure of it a batch is
+    timed, and its prediction.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(VALIDATED_COLUMNS)
+    for each in scored:
+        time = each.row.selector.time
+        writer.writerow((each.row.result_id, each.row.set, time, f"{each.seconds * MS:.6g}"))
+    return out.getvalue()
 
 
 def format_calibration(calibration: Calibration) -> str:

@@ -7,16 +7,19 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ipu_results.emulator.check import SETS
-from ipu_results.emulator.check.validation import Validation
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import TARGETS, load_target
+from ipu_results.ground.charts import render_chart
+from ipu_results.site.charts import build_points, draw_points
+from ipu_results.store.query import open_warehouse
 from tabulate import tabulate
 
 from benchmarks.emulator import accuracy
 from benchmarks.emulator.blind.scoring import format_scores, score_convolutions
 from benchmarks.emulator.blind.scoring_yolov4 import format_yolov4, score_yolov4
+from benchmarks.emulator.rows import SETS
 from benchmarks.emulator.sensitivity import ConstantChange, list_assumed, measure_changes
+from benchmarks.emulator.validation import Validation
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -49,7 +52,9 @@ def update_page(validation: Validation, *, sensitivity: bool = False) -> None:
         changes = measure_changes(accuracy.load_rows(), workers=os.cpu_count() or 1)
         parts[SENSITIVITY] = format_sensitivity(validation, changes)
     write_parts(parts)
-    PLOT.write_bytes(accuracy.render_scatter(validation, ".svg"))
+    with open_warehouse(ROOT / "warehouse") as connection:
+        points = build_points(connection)
+    PLOT.write_bytes(render_chart(lambda altair: draw_points(altair, points), ".svg"))
 
 
 def generate_parts(validation: Validation) -> dict[str, str]:

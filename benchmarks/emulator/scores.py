@@ -19,22 +19,26 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
-from ipu_results.emulator.check.scoring import ScoredRow
-from ipu_results.emulator.check.validation import TrainingScore
 from ipu_results.emulator.codelets import estimate_amp_1x1
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.network import load_sized_network
-from ipu_results.emulator.operators import Convolution, Program
+from ipu_results.emulator.operators import (
+    Convolution,
+    Elementwise,
+    Gemm,
+    Operator,
+    Program,
+    Rearrangement,
+)
 from ipu_results.emulator.prediction import MS, predict
 from ipu_results.emulator.schedule import estimate_copy, schedule
 from ipu_results.emulator.settings import load_target_file, select_protocol
-from ipu_results.emulator.split import ConvolutionShape, PlanCache, open_plan_cache
+from ipu_results.emulator.split import ConvolutionShape, plan_split
 from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
 
 from benchmarks.emulator import training
 from benchmarks.emulator.accuracy import load_validation
-from benchmarks.emulator.blind.decoding import Decoder, list_layer
 from benchmarks.emulator.blind.predictions import (
     BATCHES,
     CONVOLUTIONS,
@@ -49,6 +53,8 @@ from benchmarks.emulator.blind.scoring import read_figures
 from benchmarks.emulator.blind.scoring_yolov4 import LATENCY
 from benchmarks.emulator.blind.scoring_yolov4 import read_figures as read_yolov4
 from benchmarks.emulator.blind.yolov4 import build_yolov4
+from benchmarks.emulator.scoring import ScoredRow
+from benchmarks.emulator.validation import TrainingScore
 from benchmarks.processes import ROOT
 
 INDEPENDENT = ROOT / "raw" / "independent"
@@ -186,7 +192,7 @@ def score_vertex() -> Iterator[Score]:
         yield Score("vertex", "vertex", f"n={rows}", "cycle", cycles, predicted)
 
 
-def score_products(plans: PlanCache) -> Iterator[Score]:
+def score_products() -> Iterator[Score]:
     """Score the six matrix products that the SDK split itself, in fp16 and again in FP8."""
     machines = {
         "FP16": ("sdk-products", load_target("m2000")),
@@ -208,7 +214,12 @@ def score_products(plans: PlanCache) -> Iterator[Score]:
             )
             cycles = parse_number(line["value"])
             yield Score(
-                name, "siglip", line["operation"], "cycle", cycles, plans(shape, target).compute
+                name,
+                "siglip",
+                line["operation"],
+                "cycle",
+                cycles,
+                plan_split(shape, target).compute,
             )
 
 
@@ -219,26 +230,42 @@ def build_siglip() -> Program:
     """Build the profiled transformer by sizes: the patches, 27 blocks with one product for Q, K and
     V, no pooling.
     """
-    decoder = Decoder(BLOCKS, WIDTH, HEADS, 0, HIDDEN)
     patches = Convolution("patches", 1, 1, 3, WIDTH, 384, 384, 14, 14, 14, 14, bias=True)
-    layers = [
-        replace(each, name=f"layer{at}.{each.name}")
-        for at in range(BLOCKS)
-        for each in list_layer(decoder, 1, TOKENS, TOKENS)
-        if each.name not in ("cache", "mask")
-    ]
-    operators = (patches, *layers)
+    operators: list[Operator] = [patches]
+    for at in range(BLOCKS):
+        operators += _list_block(f"layer{at}")
     sources = tuple((at - 1,) if at else () for at in range(len(operators)))
-    return Program("siglip", operators, sources, (), (), (len(operators) - 1,), 0)
+    return Program("siglip", tuple(operators), sources, (), (), (len(operators) - 1,), 0)
 
 
-def score_blocks(plans: PlanCache) -> Iterator[Score]:
+def _list_block(name: str) -> list[Operator]:
+    head = WIDTH // HEADS
+    scores = Gemm(f"{name}.scores", HEADS, TOKENS, head, TOKENS, constant=False)
+    return [
+        Elementwise(f"{name}.norm1", "layernorm", TOKENS * WIDTH),
+        Gemm(f"{name}.qkv", 1, TOKENS, WIDTH, 3 * WIDTH, bias=True),
+        Rearrangement(f"{name}.heads", "transpose", TOKENS * WIDTH * 3),
+        scores,
+        Elementwise(f"{name}.softmax", "softmax", scores.elements, TOKENS),
+        Gemm(f"{name}.values", HEADS, TOKENS, TOKENS, head, constant=False),
+        Rearrangement(f"{name}.join", "transpose", TOKENS * WIDTH),
+        Gemm(f"{name}.proj", 1, TOKENS, WIDTH, WIDTH, bias=True),
+        Elementwise(f"{name}.add1", "add", TOKENS * WIDTH),
+        Elementwise(f"{name}.norm2", "layernorm", TOKENS * WIDTH),
+        Gemm(f"{name}.up", 1, TOKENS, WIDTH, HIDDEN, bias=True),
+        Elementwise(f"{name}.gelu", "gelu", TOKENS * HIDDEN),
+        Gemm(f"{name}.down", 1, TOKENS, HIDDEN, WIDTH, bias=True),
+        Elementwise(f"{name}.add2", "add", TOKENS * WIDTH),
+    ]
+
+
+def score_blocks() -> Iterator[Score]:
     """Score what the SDK put between the products, and the whole model, in cycles of the fp16
     recording.
     """
     target = load_target("m2000")
     cycles = {line["operation"]: parse_number(line["value"]) for line in read_lines(SIGLIP)}
-    steps = schedule(build_siglip(), target, plans).steps
+    steps = schedule(build_siglip(), target).steps
     softmax = next(step for step in steps if step.kind == "softmax")
     copied = estimate_copy(HEADS * TOKENS, TOKENS, target)
     sets = {
@@ -294,7 +321,7 @@ def score_step(each: TrainingScore) -> Score:
     )
 
 
-def score_tamu(plans: PlanCache) -> Iterator[Score]:
+def score_tamu() -> Iterator[Score]:
     """Score ResNet-50 of table 3: one chip at seven micro-batches, then 2 to 64 chips."""
     for line in read_lines("tamu-aces-2022.csv"):
         if (
@@ -311,12 +338,11 @@ def score_tamu(plans: PlanCache) -> Iterator[Score]:
                 "resnet50",
                 setup,
                 parse_number(line["value"]),
-                plans,
                 f"{chips} chips, {micro}",
             )
 
 
-def score_caraml(plans: PlanCache) -> Iterator[Score]:
+def score_caraml() -> Iterator[Score]:
     """Score both networks of CARAML over batch sizes: ResNet-50 on one chip, GPT-117M on a pipeline
     of four.
     """
@@ -352,7 +378,7 @@ def score_caraml(plans: PlanCache) -> Iterator[Score]:
                 framework="PyTorch",
             )
             network, name = "gpt2-split", "caraml gpt-117m"
-        yield _score_setup(name, network, setup, rate, plans, f"batch {batch}")
+        yield _score_setup(name, network, setup, rate, f"batch {batch}")
 
 
 def _setup_resnet(micro: int, replicas: int, accumulation: int) -> TrainingSetup:
@@ -362,11 +388,9 @@ def _setup_resnet(micro: int, replicas: int, accumulation: int) -> TrainingSetup
     )
 
 
-def _score_setup(
-    name: str, network: str, setup: TrainingSetup, rate: float, plans: PlanCache, row: str
-) -> Score:
+def _score_setup(name: str, network: str, setup: TrainingSetup, rate: float, row: str) -> Score:
     target = load_training_target("m2000")
-    step = predict_training(load_sized_network(network, 1024), target, setup, plans).step_s
+    step = predict_training(load_sized_network(network, 1024), target, setup).step_s
     seconds = setup.micro_batch * setup.replicas * setup.accumulation / rate
     return Score(name, network.removesuffix("-split"), row, "ms", seconds * MS, step * MS)
 
@@ -386,7 +410,7 @@ C600_ROWS = (
 )
 
 
-def score_c600(plans: PlanCache) -> Iterator[Score]:
+def score_c600() -> Iterator[Score]:
     """Score ResNet-50 and BERT-Base on a C600 on the chip's time alone: its host path has no
     protocol.
 
@@ -417,9 +441,7 @@ def score_c600(plans: PlanCache) -> Iterator[Score]:
             ):
                 continue
             program = load_sized_network(network, sequence or 128)
-            (prediction,) = predict(
-                program, machines[fp8], [batch], "lowest-latency", planner=plans
-            )
+            (prediction,) = predict(program, machines[fp8], [batch], "lowest-latency")
             figure = parse_number(line["value"])
             measured = figure if line["unit"] == "ms" else 1000 * batch / figure
             label = (
@@ -431,7 +453,7 @@ def score_c600(plans: PlanCache) -> Iterator[Score]:
             )
 
 
-def score_convolutions(plans: PlanCache) -> Iterator[Score]:
+def score_convolutions() -> Iterator[Score]:
     """Score the convolution layers of a GC2, whose data lie on the chip."""
     figures, shapes = read_figures(), read_shapes(CONVOLUTIONS)
     machine = load_machine(CONVOLUTIONS, "half")
@@ -447,14 +469,12 @@ def score_convolutions(plans: PlanCache) -> Iterator[Score]:
             program = read_program(model, batch)
             if tflops is None or not program.macs:
                 continue
-            (prediction,) = predict(
-                partial(read_program, model), machine, [batch], path, planner=plans
-            )
+            (prediction,) = predict(partial(read_program, model), machine, [batch], path)
             label, measured = f"{shape['layer']} batch {batch}", 2 * program.macs / tflops / 1e9
             yield Score("citadel", shape["network"], label, "ms", measured, prediction.device_ms)
 
 
-def score_yolov4(plans: PlanCache) -> Iterator[Score]:
+def score_yolov4() -> Iterator[Score]:
     """Score YOLOv4-P5 by latency of a call and by throughput.
 
     What the source itself contradicts is set apart.
@@ -490,7 +510,7 @@ def score_yolov4(plans: PlanCache) -> Iterator[Score]:
         calls = {name: getattr(path, name) / int(iterations) for name in ("per_call", "after_call")}
         path = replace(path, instances=1, **calls)
         model = partial(_read_yolov4, int(size))
-        (prediction,) = predict(model, machine, [int(batch)], path, planner=plans)
+        (prediction,) = predict(model, machine, [int(batch)], path)
         suspect = (figure, file, size, precision) in contradicted
         mark = (
             ", printed twice"
@@ -539,24 +559,20 @@ def score_decoding() -> Iterator[Score]:
 
 def score_all() -> list[Score]:
     """Score every set with the present model."""
-    with open_plan_cache() as plans:
-        parts = (
-            *(
-                score_vertex(),
-                score_products(plans),
-                score_inference(),
-                score_training(),
-                score_tamu(plans),
-            ),
-            *(
-                score_caraml(plans),
-                score_c600(plans),
-                score_convolutions(plans),
-                score_yolov4(plans),
-            ),
-            *(score_blocks(plans), score_decoding()),
-        )
-        return [score for part in parts for score in part]
+    sets = (
+        score_vertex,
+        score_products,
+        score_inference,
+        score_training,
+        score_tamu,
+        score_caraml,
+        score_c600,
+        score_convolutions,
+        score_yolov4,
+        score_blocks,
+        score_decoding,
+    )
+    return [score for score_set in sets for score in score_set()]
 
 
 def group_sets(scores: Sequence[Score]) -> dict[str, list[Score]]:

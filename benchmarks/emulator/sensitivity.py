@@ -8,15 +8,17 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
-from ipu_results.emulator.check import SETS, PublishedRow
-from ipu_results.emulator.check.scoring import (
+from ipu_results.emulator.operators import Elementwise
+from ipu_results.emulator.target import TARGETS, Constant, load_target
+
+from benchmarks.emulator.calibration import get_range
+from benchmarks.emulator.rows import SETS, PublishedRow
+from benchmarks.emulator.scoring import (
     load_program,
     predict_rows,
     recalibrate,
     summarise_errors,
 )
-from ipu_results.emulator.operators import Elementwise
-from ipu_results.emulator.target import TARGETS, Constant, get_range, load_target
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,10 +155,7 @@ def run(options: Options) -> Report:
             ),
         ],
         [
-            (
-                f"Median of {repeats} interleaved runs, each in a fresh process without the disk"
-                " cache."
-            ),
+            (f"Median of {repeats} interleaved runs, each in a fresh process."),
             (
                 f"{count} random shapes on {FEW_TILES} tiles of each machine; equal plans have the"
                 " same split and costs."

@@ -7,20 +7,8 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from statistics import median
 
-from ipu_results.emulator.check import TrainingRow, load_training_rows
-from ipu_results.emulator.check.scoring import GRID, ROOFLINE, summarise_errors
-from ipu_results.emulator.check.validation import (
-    AIMED,
-    MAX_LIMIT,
-    MEDIAN_LIMIT,
-    TrainingScore,
-    check_aim,
-    iterate_sets,
-    score_training,
-)
 from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.split import open_plan_cache
-from ipu_results.emulator.target import get_range, load_target
+from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import (
     load_training_constants,
     load_training_target,
@@ -29,7 +17,19 @@ from ipu_results.emulator.training import (
 from ipu_results.store.query import open_warehouse
 
 from benchmarks.emulator.accuracy import PERCENT, load_rows
+from benchmarks.emulator.calibration import get_range
 from benchmarks.emulator.page import format_table, write_parts
+from benchmarks.emulator.rows import TrainingRow, load_training_rows
+from benchmarks.emulator.scoring import GRID, ROOFLINE, summarise_errors
+from benchmarks.emulator.validation import (
+    AIMED,
+    MAX_LIMIT,
+    MEDIAN_LIMIT,
+    TrainingScore,
+    check_aim,
+    iterate_sets,
+    score_training,
+)
 from benchmarks.processes import ROOT
 from benchmarks.report import ReportTable
 
@@ -201,11 +201,10 @@ def _describe_setup(row: TrainingRow) -> tuple[str, int]:
 def _measure(rows: Sequence[TrainingRow], change: tuple[str, float, float]) -> float:
     name, _, value = change
     errors = []
-    with open_plan_cache() as plans:
-        for row in rows:
-            target = load_training_target(row.target).with_constants({name: value})
-            prediction = predict_training(row.network, target, row.setup, plans)
-            errors.append(prediction.step_s / row.seconds - 1)
+    for row in rows:
+        target = load_training_target(row.target).with_constants({name: value})
+        prediction = predict_training(row.network, target, row.setup)
+        errors.append(prediction.step_s / row.seconds - 1)
     return summarise_errors(errors).median
 
 

@@ -27,7 +27,7 @@ IpuResultsError
   WorkerLostError
       A worker process was killed. Nothing was written.
   ClusterError
-      The scheduler of the cluster does not answer, or its workers are missing or cannot see the data.
+      A worker of an executor failed or does not see the data. Nothing was written.
   ModelError
       A neural network cannot be read as a graph of operators.
     UnrecognisedModelError

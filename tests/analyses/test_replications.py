@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from ipu_results import networks
 from ipu_results.analyses import ANALYSES, load_frames
-from ipu_results.emulator.check.scoring import load_network
+from ipu_results.emulator.network import load_network
 from ipu_results.ground.files import SCHEMA
 from ipu_results.mlperf.interval import compute_t_quantile
 from ipu_results.store.query import open_warehouse

@@ -76,7 +76,6 @@ CALLS = (
     Call("mcp", "3723"),
     Call("predict --target c2", "throughput"),
     Call("predict --target c2 --batch-sizes 2 --plot predicted.png", "throughput", PLOTS),
-    Call("validate-emulator --help", "Example:"),
     Call(
         "sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json",
         '"throughput"',

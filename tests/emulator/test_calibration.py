@@ -7,17 +7,14 @@ import tomllib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ipu_results.emulator.target import (
-    Calibration,
-    Fit,
+from ipu_results.emulator.target import Calibration, Fit, load_calibration, load_target
+
+from benchmarks.emulator.calibration import (
     Observation,
     calibrate,
     fit_observations,
-    load_calibration,
-    load_target,
     predict_seconds,
 )
-
 from benchmarks.emulator.freezing import format_calibration
 
 MK1 = load_target("c2")

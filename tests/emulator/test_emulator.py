@@ -108,29 +108,6 @@ def test_every_intermediate_result_is_rounded_to_fp16() -> None:
         assert np.array_equal(values, round_trip(values))
 
 
-def test_fp16_rounding_by_hand() -> None:
-    """1/3 in fp16 is 1365/4096; its product with 3 rounds back to 1 only when it was not rounded
-    before.
-    """
-    model = parse_model("(float[N,1] x) => (float[N,1] y)", "h = Mul (x, third) y = Sub (h, third)")
-    model.graph.initializer.append(
-        numpy_helper.from_array(np.array([1 / 3], dtype=np.float32), "third")
-    )
-    outputs, _ = Emulator("c2").compile(model, 2).run(np.array([[1.0], [2048.5]], dtype=np.float32))
-    third = np.float16(1365 / 4096)
-    wide = np.float16(np.float32(np.float16(2048.5)) * np.float32(third))
-    assert outputs["y"].tolist() == [
-        [0.0],
-        [float(np.float16(np.float32(wide) - np.float32(third)))],
-    ]
-
-
-def test_overflow_of_fp16_is_infinite() -> None:
-    model = parse_model("(float[N,1] x) => (float[N,1] y)", "y = Mul (x, x)")
-    outputs, _ = Emulator("c2").compile(model, 2).run(np.array([[300.0], [3.0]], dtype=np.float32))
-    assert outputs["y"].tolist() == [[np.inf], [9.0]]
-
-
 def test_batch_is_shared_by_the_chips() -> None:
     """A model that is fixed at the batch of one chip runs on four of them, each image as it would
     alone.

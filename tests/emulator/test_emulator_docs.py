@@ -7,12 +7,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from ipu_results.emulator.check import SETS
-from ipu_results.emulator.check.validation import EXCLUDED, FIT, LATENCY
-from ipu_results.emulator.target import get_range
 
 from benchmarks.emulator import bias, page, scores
-from benchmarks.emulator.accuracy import PERCENT, compute_shares, load_rows, load_validation
+from benchmarks.emulator.accuracy import PERCENT, load_rows, load_validation
+from benchmarks.emulator.calibration import get_range
+from benchmarks.emulator.rows import SETS
 from benchmarks.emulator.sensitivity import list_assumed, list_assumed_of, measure_changes
 
 pytestmark = pytest.mark.slow
@@ -54,19 +53,3 @@ def test_ranges_are_as_stated_or_half_less_and_half_more() -> None:
     assert get_range(known["host.prefetch"]) == (5e9, 14e9)
     assert get_range(known["elementwise.mul"]) == (1.5, 4.5)
     assert get_range(known["rearrange.supersteps"]) == (0, 2)
-
-
-def test_misses_and_shares() -> None:
-    misses = page.read_parts()["misses"].splitlines()
-    scores = [load_validation().score(name) for name in ("honest", "honest", LATENCY)]
-    figures = [scores[0].mean, scores[1].max, scores[2].max]
-    assert len(misses) == 3
-    assert all(
-        f"{PERCENT * figure:.1f} % against" in line
-        for figure, line in zip(figures, misses, strict=True)
-    )
-    for scored in load_validation().scored:
-        assert sum(compute_shares(scored, load_validation().calibration).values()) == pytest.approx(
-            1
-        )
-    assert load_validation().score(FIT).mean < load_validation().score(EXCLUDED).mean

@@ -22,7 +22,7 @@ from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
 
 from tests.conftest import run_cli
 
-M2000, C2 = load_target("m2000"), load_target("c2")
+M2000 = load_target("m2000")
 
 
 def apply(target: str = "m2000", **settings: Any) -> Any:

@@ -11,12 +11,12 @@ from typing import Any
 
 import onnx
 import pytest
-from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import LAYER_FIELDS, Prediction, predict
 from ipu_results.emulator.settings import load_protocols
 from ipu_results.emulator.show import PARTS, compute_parts, render_parts
 from ipu_results.emulator.target import load_calibration, load_target
+from ipu_results.emulator.training_keys import KEYS
 
 from tests.conftest import run_cli
 from tests.emulator.model_support import image
@@ -42,8 +42,7 @@ def predict_json(*args: object) -> list[dict[str, Any]]:
 
 
 def predict_points(model: str, machine: str, *batch_sizes: int) -> list[Prediction]:
-    with split.open_plan_cache() as planner:
-        return predict(load_network(model), load_target(machine), batch_sizes, planner=planner)
+    return predict(load_network(model), load_target(machine), batch_sizes)
 
 
 def get_error(*args: object, status: int = 1) -> str:
@@ -54,9 +53,8 @@ def get_error(*args: object, status: int = 1) -> str:
     return str(done.stderr.rstrip("\n"))
 
 
-def test_sweep_of_the_paper(plans: Path) -> None:
+def test_sweep_of_the_paper() -> None:
     sweep = predict_json("--target", "c2")
-    assert list(plans.glob("plans-*.json")), "split plans are kept for the next process"
     assert [list(record)[:10] for record in sweep] == [CONTRACT] * 6
     assert [record["batch_size"] for record in sweep] == [2, 4, 6, 8, 10, 12]
     assert [record["micro_batch_size"] for record in sweep] == [1, 2, 3, 4, 5, 6]
@@ -220,7 +218,8 @@ def test_network_that_does_not_fit_is_reported_and_strict_exits_1() -> None:
     assert f"which has 256 KiB; most for {last['memory_operator']}" in line
 
 
-def test_help_names_the_protocols() -> None:
+def test_help_names_protocols_and_keys() -> None:
     text = " ".join(run_cli("predict", "--help").stdout.split())
     assert f"Protocols: {', '.join(load_protocols())}." in text
     assert "ipu-results predict --target c2" in text
+    assert all(f" {key} " in text for key in KEYS)

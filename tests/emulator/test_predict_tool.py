@@ -12,12 +12,12 @@ from typing import Any
 import onnx
 import pyarrow.parquet as pq
 import pytest
-from ipu_results.emulator import show, split
+from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.settings import select_protocol
-from ipu_results.emulator.show import Sweep, parse_sweeps, run_sweep
-from ipu_results.emulator.split import ConvolutionShape, PlanCache, SplitPlan, plan_split
+from ipu_results.emulator.sweep import Sweep, parse_sweeps, run_sweep
 from ipu_results.emulator.target import Target, load_target
+from ipu_results.errors import InconsistentModelError
 
 from tests.conftest import run_cli
 from tests.emulator.model_support import image, model
@@ -147,54 +147,26 @@ def make_sweep(*pairs: str) -> Sweep:
     )
 
 
-def test_interrupted_sweep_continues_and_leaves_no_half_file(
+def test_failed_sweep_names_the_design_and_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, calls = tmp_path / "designs.csv", []
-    run_sweep(make_sweep("clock=1e9,2e9,3e9"), tmp_path / "whole.csv", plan_split)
-    predict_design = Sweep.predict_design
+    def refuse(_: object, machine: Target, *__: object) -> list[Any]:
+        if machine["clock"] == 2e9:
+            raise InconsistentModelError("cannot be")
+        return []
 
-    def fail_at_the_third(self: Sweep, number: int, planner: show.Planner) -> list[list[Any]]:
-        calls.append(number)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return predict_design(self, number, planner)
-
-    monkeypatch.setattr(Sweep, "predict_design", fail_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
-        run_sweep(make_sweep("clock=1e9,2e9,3e9"), out, plan_split)
-    assert not out.exists()
-    (journal,) = tmp_path.glob(".*.journal")
-    journal.write_text(journal.read_text() + "[2, [[1")  # a line that a kill cut off
-    run_sweep(make_sweep("clock=1e9,2e9,3e9"), out, plan_split)
-    assert calls == [0, 1, 2, 2]
-    assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    assert not journal.exists()
+    monkeypatch.setattr("ipu_results.emulator.sweep.predict", refuse)
+    with pytest.raises(InconsistentModelError, match=r"^design clock=2e9, tiles=9: cannot be$"):
+        run_sweep(make_sweep("clock=1e9,2e9,3e9", "tiles=9"), tmp_path / "designs.csv")
+    assert not list(tmp_path.iterdir())
 
 
-def test_journal_of_another_sweep_is_not_continued(tmp_path: Path) -> None:
-    out = tmp_path / "designs.csv"
-    other = make_sweep("clock=5e8")
-    (tmp_path / ".designs.csv.journal").write_text(f"{other.digest}\n[0, [[1]]]\n")
-    run_sweep(make_sweep("clock=1e9"), out, plan_split)
-    assert "1000000000,4" in out.read_text()
-
-
-def test_designs_that_differ_in_the_clock_share_their_plans(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searched = set()
-
-    def search(shape: ConvolutionShape, target: Target) -> SplitPlan:
-        searched.add((shape, target.searched.digest))
-        return plan_split(shape, target)
-
-    monkeypatch.setattr(split, "plan_split", search)
-    planner, designs = PlanCache(tmp_path), make_sweep("clock=1e9,2e9", "tiles=100,1472")
-    rows = [designs.predict_design(number, planner) for number in range(4)]
-    assert rows == [designs.predict_design(number) for number in range(4)]
-    planner.save()
-    assert len({digest for _, digest in searched}) == len(list(tmp_path.glob("*.json"))) == 2
+def test_designs_that_differ_in_the_clock_share_their_plans() -> None:
+    split.search_splits.cache_clear()
+    sweep = make_sweep("clock=1e9,2e9", "tiles=100,1472")
+    for number in range(4):
+        sweep.predict_design(number)
+    assert split.search_splits.cache_info().currsize == 2
 
 
 def test_search_is_given_the_constants_that_it_reads_and_no_other() -> None:
@@ -222,6 +194,7 @@ def test_search_is_given_the_constants_that_it_reads_and_no_other() -> None:
             "clocks: is not a setting of c2; similar: clock",
         ),
         (("--sweep", "clock=1e9,fast", "--out", "a.csv"), 1, "clock: must be a number"),
+        (("--sweep", "offchip=on,off", "--out", "a.csv"), 1, "offchip: is not a setting of c2"),
     ],
 )
 def test_wrong_sweep_predicts_nothing(

@@ -7,11 +7,9 @@ from dataclasses import astuple
 from statistics import median
 
 import pytest
-from ipu_results.emulator.split import open_plan_cache
 from ipu_results.emulator.target import load_band
 
 from benchmarks.emulator import bias, scores
-from benchmarks.emulator.blind.decoding import SHAPES
 from benchmarks.emulator.blind.predictions import FOLDER, hash_file
 from benchmarks.emulator.scores import Score, check_coverage, fit_band, tabulate_scores
 
@@ -83,8 +81,7 @@ def test_vertex_runs_are_within_two_percent() -> None:
 
 
 def test_fp8_products_take_half_of_the_time_of_fp16() -> None:
-    with open_plan_cache() as plans:
-        rows = [row for row in scores.score_products(plans) if row.set == "sdk-products fp8"]
+    rows = [row for row in scores.score_products() if row.set == "sdk-products fp8"]
     assert sorted(round(row.measured) for row in rows) == [5502, 7377, 8178, 22415, 26425, 28265]
     assert median(abs(row.error) for row in rows) < 0.04
 
@@ -94,7 +91,7 @@ def test_decoding_was_predicted_before_it_was_scored(name: str) -> None:
     sidecar = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     assert (sidecar["sha256"], sidecar["shapes_sha256"]) == (
         hash_file(FOLDER / name),
-        hash_file(SHAPES),
+        hash_file(FOLDER / "decoding_shapes.csv"),
     )
 
 

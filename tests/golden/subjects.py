@@ -35,7 +35,7 @@ EVERY, FAST_EVERY = 1, 40
 # Of the terminal, of the language and of the time zone: error boxes and tables are as wide as the
 # terminal
 SETTINGS = {"COLUMNS": "120", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
-PREDICTED = ("predict", "sweep", "validate-emulator")
+PREDICTED = ("predict", "sweep")
 DATED = ("sweep", "submit", "add", "collect", "mlperf", "ingest")
 
 Pairs = Iterator[tuple[str, str]]

@@ -27,7 +27,6 @@ from tests.conftest import run_cli
 from tests.mlperf.mlperf_support import BEGIN, T0, evaluation, line, log, put, read, stop
 
 SPAN = {"start_ms": float(T0), "stop_ms": T0 + 10 * 60_000.0}
-GOOD = Log(lines=5, status="success", minutes=10.0, init_minutes=2.0, global_batch_size=256, **SPAN)
 
 
 def test_all_of_a_log() -> None:
@@ -55,30 +54,6 @@ def test_all_of_a_log() -> None:
         seeds=2,
         **SPAN,
     )
-
-
-NOISE_BEFORE = [
-    b"10%|#    | 1/10\r 20%|##   | 2/10\r",
-    b"\r\r\n\r\n\n\r",
-    b"\xff\xfe\x00 caf\xe9 \x85\x1c\n",
-    b"\x1b[2K\r0: ",
-]
-NOISE_BEFORE += [b":::MLL 1.0 run_stop\n", b"[1,3]<stdout>:", b":::MLLOG {broken "]
-
-
-@pytest.mark.parametrize("noise", NOISE_BEFORE)
-def test_noise_before_the_mark_changes_nothing(noise: bytes) -> None:
-    assert (
-        read(b"".join(noise + piece for piece in log(inner=b"").splitlines(keepends=True))) == GOOD
-    )
-
-
-@pytest.mark.parametrize(
-    "end", [b"\n", b"\r\n", b"\r", b"\n\r", b" \t\r\n", b"\x85\n", b"\xa0\x1c\n"]
-)
-def test_line_ends_of_the_official_parser(end: bytes) -> None:
-    assert read(log(inner=b"").replace(b"\n", end)) == GOOD
-    assert read(log(inner=b"").replace(b"\n", end).rstrip()) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -112,17 +87,6 @@ def test_only_the_first_broken_lines_are_named() -> None:
     parsed = read(BEGIN, (MARK + b"{\n") * 20_000, stop())  # numbering each would take minutes
     assert re.findall(r"line (\d+) is", str(parsed.problem)) == ["4", "5", "6"]
     assert str(parsed.problem).endswith(f"and {20_000 - MAX_NAMED} more")
-
-
-def test_odd_lines_of_the_official_parser_are_read() -> None:
-    texts = [
-        b'{"key": "caf\xe9", "time_ms": 1}',
-        b'{"key": "\\ud800", "time_ms": true}',
-        b'\x0b\xa0{"key": "x", "time_ms": "1"}\x1c',
-    ]
-    texts.append(b'{"key": "x", "time_ms": 1, "value": NaN, "metadata": -Infinity}')
-    parsed = read(BEGIN, *(MARK + text + b"\n" for text in texts), stop())
-    assert (parsed.lines, parsed.problem, parsed.minutes) == (8, None, 10.0)
 
 
 STATUSES = [
@@ -195,12 +159,6 @@ def test_several_batch_sizes_are_a_finding(other: object) -> None:
     assert parsed.findings == ("logs several global batch sizes; none is used",)
 
 
-@pytest.mark.parametrize("value", [1000, 1e6, *NO_NUMBERS])
-def test_train_samples_are_a_number_or_unknown(value: object) -> None:
-    parsed = read(BEGIN, line("train_samples", 0, value), stop())
-    assert (parsed.train_samples, parsed.problem) == (None if value in NO_NUMBERS else value, None)
-
-
 @pytest.mark.parametrize(
     ("pieces", "evaluations"),
     [
@@ -246,19 +204,6 @@ def test_evaluations_up_to_the_end_of_the_run_are_kept(
     parsed = read(BEGIN, *pieces, stop())
     assert tuple(replace(each, time_ms=0.0) for each in parsed.evaluations) == evaluations
     assert parsed.problem is None
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        (b"", "holds no :::MLLOG line"),
-        (b"The logs of this run are withheld.", "holds no :::MLLOG line"),
-        (b":::MLPv0.5.0 resnet 1541635013.0 (train.py:10) run_start\n", "has the syntax of v0.5"),
-        (b"0: :::MLL 1558631910.779 run_start: {}\n", "has the syntax of v0.6"),
-    ],
-)
-def test_a_log_without_lines_is_a_problem(data: bytes, problem: str) -> None:
-    assert read(data) == Log(problem=problem)
 
 
 def test_a_line_without_end_is_abandoned(tmp_path: Path) -> None:

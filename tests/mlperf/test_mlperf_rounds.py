@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from ipu_results.errors import UnrecognisedDocumentError
-from ipu_results.ground.parallel import ProcessPool
 from ipu_results.mlperf.entries import find_entries
 from ipu_results.mlperf.power import read_power
-from ipu_results.mlperf.round import entry_record, run_records, score_tree
+from ipu_results.mlperf.round import entry_record, score_tree
 from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.tree import LocalTree
 
@@ -197,35 +196,6 @@ def test_submitter_as_printed_and_as_folder(tmp_path: Path) -> None:
     assert score_one(tmp_path)[0]["submitter"] == "SUPERMICRO"
 
 
-def test_host_software_memory_and_links_of_a_system(tmp_path: Path) -> None:
-    stack = {"other_software_stack": ["NCCL 2.9", "cuDNN  8"], "host_processors_per_node": 2.0}
-    memory = {
-        "accelerator_memory_capacity": "80 GB",
-        "accelerator_memory_configuration": "HBM2e",
-        "sw_notes": "",
-    }
-    links = {
-        "accelerator_interconnect": "NVLINK\n600GB/s",
-        "host_networking": "N/A",
-        "hw_notes": "GPU TDP:400W",
-    }
-    entry(
-        tmp_path, FIVE, described=SYSTEM | stack | memory | links | {"host_memory_capacity": "2 TB"}
-    )
-    record, _, _ = score_one(tmp_path)
-    names = ("host_processor", "host_processors_per_node", "operating_system", "other_software")
-    assert [record[name] for name in names] == ["ACME Xenon", 2, "Linux 5.4", "NCCL 2.9, cuDNN 8"]
-    names = (
-        "accelerator_memory",
-        "accelerator_memory_type",
-        "accelerator_interconnect",
-        "host_memory",
-    )
-    assert [record[name] for name in names] == ["80 GB", "HBM2e", "NVLINK 600GB/s", "2 TB"]
-    names = ("host_network", "hardware_notes", "software_notes")
-    assert [record[name] for name in names] == ["N/A", "GPU TDP:400W", None]
-
-
 @pytest.mark.parametrize(
     ("name", "benchmark", "suite"),
     [
@@ -246,12 +216,6 @@ def test_other_suites_are_refused_by_name(
     scored = score(tmp_path, None)
     assert [each.benchmark for each in scored.entries] == ["resnet"]
     assert f"{name}: {message}" in [str(finding) for finding in scored.findings]
-
-
-def test_benchmarks_of_two_suites_are_those_of_training(tmp_path: Path) -> None:
-    entry(tmp_path, FIVE, "retinanet")
-    entry(tmp_path, FIVE, "bert", submitter="Other")
-    assert [each.benchmark for each in score(tmp_path).entries] == ["retinanet", "bert"]
 
 
 def test_identical_logs_are_findings(tmp_path: Path) -> None:
@@ -388,13 +352,6 @@ def test_energy_is_averaged_over_the_runs_of_the_score(tmp_path: Path) -> None:
     ]
 
 
-def test_a_tree_of_scored_entries_keeps_no_evaluations(tmp_path: Path) -> None:
-    entry(tmp_path, [log(10, inner=seen(0.76, epoch_num=1))] * 5)
-    [scored] = score(tmp_path).entries
-    assert all(run.log.evaluations == () for run in scored.runs)
-    assert [run["epochs"] for run in run_records(scored)] == [1.0] * 5
-
-
 def test_paths_of_power_logs_are_found() -> None:
     paths = [
         f"{PLACE}/bert/{name}"
@@ -405,26 +362,3 @@ def test_paths_of_power_logs_are_found() -> None:
         ("result_0.txt",),
         ("result_0/node_0.txt", "result_0/sw_0.txt"),
     )
-
-
-def test_every_target_and_size_is_of_a_known_benchmark() -> None:
-    benchmarks = {each.name: each for each in load_rules().benchmarks.values()}
-    assert {name for name, each in benchmarks.items() if not each.targets} == set()
-
-
-@pytest.mark.parametrize(
-    ("pool", "tasks", "workers"),
-    [
-        (ProcessPool(None, 500), 262, 1),
-        (ProcessPool(None, 500), 1500, 2),
-        (ProcessPool(2, 500), 262, 2),
-        (ProcessPool(None), 8, 2),
-        (ProcessPool(None), 1, 1),
-        (ProcessPool(4), 0, 0),
-    ],
-)
-def test_a_second_worker_starts_only_where_it_pays(
-    monkeypatch: pytest.MonkeyPatch, pool: ProcessPool, tasks: int, workers: int
-) -> None:
-    monkeypatch.setattr("ipu_results.ground.parallel.count_cores", lambda: 2)
-    assert pool.count_workers(tasks) == workers

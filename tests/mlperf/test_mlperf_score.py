@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ipu_results.mlperf.entries import Entry, System, read_system
 from ipu_results.mlperf.log import Evaluation, Log
 from ipu_results.mlperf.round import COLUMNS
-from ipu_results.mlperf.rules import load_rules, olympic_mean
+from ipu_results.mlperf.rules import load_rules
 from ipu_results.mlperf.score import score_entry
 
 from tests.mlperf.mlperf_support import (
@@ -104,27 +104,6 @@ def test_a_whole_run(tmp_path: Path) -> None:
         f"{PLACE}/resnet: its runs differ in global batch size: 64, 256",
     ]
     assert record["global_batch_size"] is None
-
-
-@pytest.mark.parametrize(
-    ("values", "missing", "drop", "mean"),
-    [
-        ([20, 13, 12, 11, 10], 0, 1, 12),
-        ([10, 11, 12, 13], 1, 1, 12),
-        ([10, 11, 12], 2, 1, None),
-        ([10, 11, 18], 0, 1, 11),
-        ([10, 11], 0, 1, None),
-        ([10, 11], 1, 1, 11),
-        ([], 0, 1, None),
-        (list(range(1, 41)), 0, 4, 20.5),
-        (list(range(1, 38)), 3, 4, 20.5),
-        (list(range(1, 37)), 4, 4, 20.5),
-        (list(range(1, 36)), 5, 4, None),
-        (list(range(1, 9)), 0, 4, None),
-    ],
-)
-def test_olympic_mean(values: list[float], missing: int, drop: int, mean: float | None) -> None:
-    assert olympic_mean(values, missing, drop) == mean
 
 
 @pytest.mark.parametrize(
@@ -258,51 +237,6 @@ def test_another_number_of_logs_is_a_finding(
     assert findings == ([f"{PLACE}/{benchmark}: {finding}"] if finding else [])
     proper = "maskrcnn" if benchmark == "mask" else benchmark
     assert (record["benchmark"], record["path"]) == (proper, f"{PLACE}/{benchmark}")
-
-
-def test_runs_that_the_rules_require() -> None:
-    expected = {3: ["gpt3", "llama31_405b"], 40: ["unet3d"]}
-    expected[5] = ["dlrm", "mask", "maskrcnn", "resnet", "retinanet", "ssd"]
-    for name, benchmark in RULES.benchmarks.items():
-        assert benchmark.runs == next(
-            (runs for runs, names in expected.items() if name in names), 10
-        )
-        assert benchmark.drop == (4 if name == "unet3d" else 1)
-    assert len(RULES.benchmarks) == 21
-    assert sum(map(len, expected.values())) == 9
-
-
-@pytest.mark.parametrize(
-    ("train_samples", "epochs", "samples"),
-    [
-        (None, (1e5, 2e5, 3e5, 4e5, 9e5), 300_000.0),  # samples called epochs
-        (2_400_384, (1, 1, 1, 1, 1), 2_400_384.0),  # evaluations counted, samples at the end
-        (3, (1, 1, 1, 1, 1), None),
-    ],
-)
-def test_samples_of_bert(
-    tmp_path: Path, train_samples: object, epochs: tuple[int, ...], samples: float | None
-) -> None:
-    inner = line("train_samples", 9, train_samples)
-    entry(
-        tmp_path,
-        [log(10, inner=evaluation(9, epoch_num=count) + inner) for count in epochs],
-        "bert",
-    )
-    record, _, _ = score_one(tmp_path)
-    assert (record["epochs_to_converge"], record["samples_to_converge"]) == (None, samples)
-
-
-def test_epochs_of_unknown_size_have_no_samples(tmp_path: Path) -> None:
-    sizes: list[object] = [[1000, 2000], "1000", None, None, None]
-    inner = evaluation(9, epoch_num=40)
-    entry(
-        tmp_path, [log(10, inner=inner + line("train_samples", 0, size)) for size in sizes], "gnmt"
-    )
-    record, _, _ = score_one(tmp_path)
-    assert (record["epochs_to_converge"], record["samples_to_converge"]) == (40.0, None)
-    (tmp_path / PLACE / "gnmt/result_4.txt").write_bytes(log(10, inner=b""))
-    assert score_one(tmp_path)[0]["epochs_to_converge"] is None  # a run without an evaluation
 
 
 @pytest.mark.parametrize(

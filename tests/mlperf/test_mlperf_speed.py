@@ -5,15 +5,13 @@ entry.
 from __future__ import annotations
 
 import math
-import random
-from statistics import fmean, stdev
 from typing import Any
 
 import pytest
 from ipu_results.link.mlperf_speed import LoggedRun, add_speeds, summarise_speed
 from ipu_results.mlperf.log import Log
 from ipu_results.mlperf.rules import Convergence, load_rules, measure_run
-from ipu_results.mlperf.speed import Speed, estimate_error, measure_speed
+from ipu_results.mlperf.speed import Speed, measure_speed
 
 from tests.conftest import Query
 from tests.mlperf.mlperf_support import BEGIN, evaluation, line, read, stop
@@ -142,27 +140,6 @@ def test_a_run_without_start_has_no_speed() -> None:
     assert measure_speed(Log(), Convergence(), 0) == Speed(
         no_speed_reason="its log has no run_start before a run_stop"
     )
-
-
-def test_the_standard_error_is_the_spread_of_the_slope() -> None:
-    """Draw runs whose steps are independent: the slopes differ as the mean of their standard errors
-    says.
-    """
-    draw = random.Random(7)
-    slopes, errors = [], []
-    for _ in range(4000):
-        points = [(100.0, 0.0)]
-        for samples in (100, 300, 200, 400):
-            points.append(
-                (
-                    points[-1][0] + samples,
-                    points[-1][1] + draw.gauss(2 * samples, 3 * math.sqrt(samples)),
-                )
-            )
-        slopes.append((points[-1][1] - points[0][1]) / 1000)
-        errors.append(estimate_error(points) or 0)
-    assert stdev(slopes) == pytest.approx(3 / math.sqrt(1000), rel=0.05)
-    assert math.sqrt(fmean(error**2 for error in errors)) == pytest.approx(stdev(slopes), rel=0.05)
 
 
 def run(sha256: str | None, slope: float | None, **changed: Any) -> LoggedRun:

@@ -20,7 +20,6 @@ import pytest
 from click.testing import CliRunner
 from ipu_results.analyses import ANALYSES
 from ipu_results.build import IngestConfig, ingest
-from ipu_results.emulator.check import load_published_rows
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import run_query
 from ipu_results.release import ReleaseRequest, publish
@@ -39,6 +38,7 @@ from ipu_results.site.data import (
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
+from benchmarks.emulator.rows import load_published_rows
 from tests.conftest import COMMITTED, ROOT, copy_documents, require
 
 SITE = ROOT / "site"
@@ -271,7 +271,7 @@ def test_points_of_the_emulator_are_the_published_rows_and_the_frozen_prediction
     assert {key: point["published"] for key, point in points.items()} == pytest.approx(
         published, rel=1e-14
     )
-    path = ROOT / "pipeline" / "ipu_results" / "emulator" / "data" / "predictions.csv"
+    path = ROOT / "benchmarks" / "emulator" / "data" / "predictions.csv"
     with path.open(encoding="utf-8", newline="") as file:
         frozen = {line["result_id"]: float(line["time_ms"]) for line in csv.DictReader(file)}
     assert {key: points[key]["emulated"] for key in frozen} == pytest.approx(frozen, rel=1e-5)

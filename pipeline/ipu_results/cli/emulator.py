@@ -1,10 +1,7 @@
-"""The commands that predict what an IPU would take, and that compare the emulator with every
-published row.
-"""
+"""The command that predicts what an IPU would take."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,134 +14,20 @@ from ipu_results.cli.common import (
     plot_option,
     report_findings,
     show_progress,
-    warehouse_option,
 )
-from ipu_results.cli.training import TrainingOptions, predict_step, training_options
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.ground.text import escape_unprintable, format_json
 
 if TYPE_CHECKING:
-    from ipu_results.emulator.check.validation import TrainingScore, Validation
     from ipu_results.emulator.network import Network
     from ipu_results.emulator.prediction import EmulatedFigures, OperatorProfile, Prediction
     from ipu_results.emulator.settings import Protocol
     from ipu_results.emulator.target import Target
-
-
-@click.command("validate-emulator", cls=Command, extra="emulator")
-@warehouse_option
-@click.option(
-    "--format", "output", type=click.Choice(("table", "json")), default="table", show_default=True
-)
-def validate_emulator(warehouse: Path, output: str) -> None:
-    """Recompute calibration, predictions and errors from the warehouse, against published rows and simpler models.
-
-    Training rows are predicted too. They are in no fit, but their figures were known: sets that
-    begin with `train`.
-
-    Exits 1 if the calibration or a prediction differs from the committed one. Targets that are
-    missed are reported and leave exit status 0. JSON has every row. docs/explanation/emulator.md
-    has all tables and what each constant moves.
-
-    \b
-    Example:
-      ipu-results validate-emulator
-      ipu-results validate-emulator --format json
-    """
-    from ipu_results.emulator.check import load_published_rows, load_training_rows
-    from ipu_results.emulator.check.validation import (
-        add_training_json,
-        score_training,
-        to_json,
-        validate,
-    )
-    from ipu_results.store.query import open_warehouse
-
-    with open_warehouse(warehouse) as connection:
-        rows, training_rows = load_published_rows(connection), load_training_rows(connection)
-    validation = validate(rows)
-    training = score_training(training_rows, [row for row in rows if row.set == "calibration"])
-    if output == "json":
-        click.echo(
-            json.dumps(
-                add_training_json(to_json(validation), training), indent=2, ensure_ascii=False
-            )
-        )
-    else:
-        click.echo(_format_table(validation, training))
-    _refuse_changes(validation)
-
-
-def _format_table(validation: Validation, training: Sequence[TrainingScore]) -> str:
-    """Return the scores with their targets, the comparisons with simpler models, and what the
-    figures are.
-    """
-    from ipu_results.emulator.check.validation import LIMITS
-    from ipu_results.ground.text import format_table
-
-    rows = []
-    for name, limits in LIMITS.items():
-        errors = validation.score(name)
-        shares = (errors.mean, limits.mean, errors.max, limits.max)
-        percent = ["" if share is None else f"{100 * share:.1f}" for share in shares]
-        rows.append((name, errors.rows, *percent, "met" if all(limits.check(errors)) else "missed"))
-    columns = ("set", "rows", "MAPE %", "target %", "max %", "max target %", "verdict")
-    lines = [format_table(columns, rows), ""]
-    for ratio in validation.compute_ratios():
-        lines.append(
-            f"{ratio.development:.1f} times nearer than the {ratio.against} on the development"
-            f" sets, resnext and ten (target {ratio.target:g}): {'met' if ratio.met else 'missed'};"
-            f" {ratio.blind:.1f} times on the set honest"
-        )
-    lines += ["", _format_training(training), ""]
-    return "\n".join([*lines, f"emulated, not measured; calibration {validation.calibration.id}"])
-
-
-def _format_training(training: Sequence[TrainingScore]) -> str:
-    from ipu_results.emulator.check import validation as scoring
-    from ipu_results.emulator.check.scoring import summarise_errors
-    from ipu_results.ground.text import format_table
-
-    rows = []
-    for name, members in scoring.iterate_sets(training):
-        summary = summarise_errors([each.error for each in members])
-        simple = [
-            summarise_errors([each.get_baseline_error(model) for each in members]).median
-            for model in members[0].baselines
-        ]
-        verdict = (
-            ("met" if all(scoring.check_aim(summary)) else "missed")
-            if name == scoring.AIMED
-            else ""
-        )
-        shares = (summary.median, summary.mean, summary.max, *simple)
-        rows.append((name, summary.rows, *(f"{100 * share:.1f}" for share in shares), verdict))
-    models = tuple(f"{name}, median %" for name in training[0].baselines)
-    columns = (
-        "training set",
-        "rows",
-        "median %",
-        "MAPE %",
-        "max %",
-        *models,
-        "median 12 %, max 30 %",
-    )
-    return format_table(columns, rows)
-
-
-def _refuse_changes(validation: Validation) -> None:
-    if validation.calibration_differs:
-        click.echo("error: the warehouse gives another calibration than calibration.toml", err=True)
-    for scored in validation.changed_predictions:
-        click.echo(
-            f"error: the prediction of {scored.row.result_id} differs from predictions.csv",
-            err=True,
-        )
-    if validation.calibration_differs or validation.changed_predictions:
-        raise click.exceptions.Exit(1)
+    from ipu_results.emulator.training import TrainingPrediction
 
 
 TARGET_SUFFIX = ".toml"
+DESIGNS_PER_WORKER = 100  # with fewer, starting another process does not pay
 
 
 class TargetName(click.ParamType[str]):
@@ -187,7 +70,7 @@ class TargetName(click.ParamType[str]):
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a constant of the machine or of the host path; repeat for more.",
+    help="Change a constant of the machine, the host path or training; repeat for more.",
 )
 @click.option(
     "--shape",
@@ -228,7 +111,7 @@ class TargetName(click.ParamType[str]):
     help="Compare two files that --format json saved. Predicts nothing.",
 )
 @plot_option("Draw the parts of the time as .svg or .png.")
-@training_options
+@click.option("--training", is_flag=True, help="Predict a training step, described by --set.")
 @click.option("--strict", is_flag=True, help="Exit 1 if the network does not fit.")
 @click.option(
     "--format",
@@ -257,7 +140,7 @@ def predict(
     strict: bool,
     output: str,
     out: Path | None,
-    training: TrainingOptions,
+    training: bool,
 ) -> None:
     """Predict inference time, or a training step, on an IPU. Needs no IPU; nothing is executed.
 
@@ -268,20 +151,35 @@ def predict(
     line does as well as this model.
 
     FILE may be the name of a built-in network. Protocols: paper, tensorflow, pytorch,
-    lowest-latency, io-tiles, poptorch-call. Split plans are kept in the user's cache folder, or in
-    the folder that IPU_RESULTS_CACHE names.
+    lowest-latency, io-tiles, poptorch-call.
 
     Keys of --set: input_bits, instances, replicas, io_tiles, prefetch, threads, and every constant
     of the machine, for example clock, tiles, sram or exchange.bytes.
     docs/reference/emulator-settings.md lists them and describes the TOML file.
 
     The first dimension of a model's inputs is the batch: --batch-sizes decides it, and --shape has
-    1 or N there. An interrupted sweep continues where it stopped when it is started again.
+    1 or N there.
     docs/how-to/predict-your-own-network.md shows all of this.
 
     --training predicts one step: forward and backward passes of each micro-batch, pipeline, sum
     over replicas and update, on m2000 or bow-2000 and pods of them. Its errors are larger:
-    docs/explanation/emulator.md has the scores.
+    docs/explanation/emulator.md has the scores. The table `training` of a machine's TOML file has
+    the same keys as --set, which goes before it.
+
+    \b
+    Keys of --set with --training:
+      micro_batch       samples that a replica takes at once; 1
+      accumulation      micro-batches of a replica in a step; 1
+      replicas          copies of the network; as many as the machine has room for
+      instances         host processes that feed the replicas; the machine's
+      stages            chips of a replica, with about the same MACs each; 1
+      layers_per_ipu    layers on each chip of a built-in transformer, such as 3,7,7,7
+      head              chip of what follows the last layer: first or last; last
+      cut_after         operators that end a chip's part, with commas between them
+      recompute         compute activations again from the inputs of each layer or stage
+      available_memory  availableMemoryProportion of all chips, or one each: 0.6,0.3; 0.6
+      offchip           keep the optimizer's state in the machine's memory: on or off; off
+      sequence          tokens of a sequence of a built-in transformer; 128
 
     \b
     Extras:
@@ -299,16 +197,16 @@ def predict(
       ipu-results predict --target m2000 --sweep tiles=1000,1472 --sweep clock=1.33e9,1.85e9 --out designs.csv
       ipu-results predict --target m2000 --batch-sizes 4 --model resnet50 --trace trace.json
       ipu-results predict --compare before.json after.json
-      ipu-results predict --target m2000 --training --model resnet50 --micro-batch 16 --accumulation 8 --recompute layer
-      ipu-results predict --target bow-2000 --training --model bert-large-pretraining --micro-batch 8 \
-        --layers-per-ipu 3,7,7,7 --head first --recompute layer --replicas 4 --accumulation 1712 --offchip
+      ipu-results predict --target m2000 --training --model resnet50 --set micro_batch=16 --set accumulation=8
+      ipu-results predict --target bow-2000 --training --model bert-large-pretraining --set micro_batch=8 \\
+        --set layers_per_ipu=3,7,7,7 --set head=first --set recompute=layer --set replicas=4 --set offchip=on
     """
     from ipu_results.emulator import show
     from ipu_results.emulator.frontend import parse_shapes
     from ipu_results.emulator.network import load_shaped_network
     from ipu_results.emulator.prediction import format_predictions
     from ipu_results.emulator.prediction import predict as predict_batches
-    from ipu_results.emulator.split import open_plan_cache
+    from ipu_results.emulator.settings import apply_settings
     from ipu_results.ground.files import write_atomically
 
     if compare is not None:
@@ -318,16 +216,17 @@ def predict(
         raise click.UsageError(
             "Missing option '--target'. Choose c2, m2000, bow-2000 or c600, or name a TOML file."
         )
-    training.refuse_without_training()
-    machine, path = _load_machine(target, protocol, pairs, training.training)
-    if training.training:
+    if training:
         if batch_sizes or shapes or sweeps or layers or trace or plot:
             others = "--batch-sizes, --shape, --sweep, --layers, --trace or --plot"
             raise click.UsageError(f"--training predicts one step: not with {others}.")
-        step, name = predict_step(training, model, machine, path)
+        step, name = _predict_step(model, target, protocol, pairs)
         _write(format_predictions([step], name, output), out)
         _report_memory([step], strict)
         return
+    machine, path = _load_machine(target, protocol)
+    if pairs:
+        machine, path = apply_settings(machine, path, _parse_host_pairs(pairs))
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:
@@ -338,8 +237,7 @@ def predict(
         _run_sweep(network, machine, path, sizes, sweeps, out)
         return
     needed = sizes[:1] if layers and plot is None else sizes
-    with open_plan_cache() as planner:
-        predictions = predict_batches(network, machine, needed, path, planner=planner)
+    predictions = predict_batches(network, machine, needed, path)
     profiles = (
         _profile(predictions[0], network, machine, path) if layers or trace is not None else []
     )
@@ -360,22 +258,51 @@ def _report_memory(predictions: Sequence[EmulatedFigures], strict: bool) -> None
     )
 
 
-def _load_machine(
-    target: str, protocol: str | None, pairs: tuple[str, ...], training: bool
-) -> tuple[Target, Protocol]:
-    from ipu_results.emulator.settings import (
-        apply_settings,
-        load_target_file,
-        parse_pairs,
-        select_protocol,
-    )
+def _load_machine(target: str, protocol: str | None) -> tuple[Target, Protocol]:
+    from ipu_results.emulator.settings import load_target_file, select_protocol
     from ipu_results.emulator.target import load_target
-    from ipu_results.emulator.training import extend_target
 
     machine = load_target(target) if target in TARGETS else load_target_file(Path(target))
-    path = select_protocol(protocol, machine)
-    machine = extend_target(machine) if training else machine
-    return apply_settings(machine, path, parse_pairs(pairs)) if pairs else (machine, path)
+    return machine, select_protocol(protocol, machine)
+
+
+def _parse_host_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Read what --set changes of a machine and its host path; refuse what is for training alone."""
+    from ipu_results.emulator.settings import COUNTS, parse_pairs, refuse
+    from ipu_results.emulator.training_keys import KEYS
+
+    settings = parse_pairs(pairs)
+    for key in settings:
+        if key in KEYS and key not in COUNTS:
+            raise refuse(key, "describes a training step: add --training")
+    return settings
+
+
+def _predict_step(
+    model: str, target: str, protocol: str | None, pairs: tuple[str, ...]
+) -> tuple[TrainingPrediction, str]:
+    """Predict a training step. Return it and the name of the network."""
+    from ipu_results.emulator.network import load_sized_network
+    from ipu_results.emulator.settings import apply_settings, parse_pairs, refuse
+    from ipu_results.emulator.training import extend_target, predict_training
+    from ipu_results.emulator.training_keys import KEYS, build_setup, load_training_table
+    from ipu_results.networks import SEQUENCE, TEXTS
+
+    machine, path = _load_machine(target, protocol)
+    machine = extend_target(machine)
+    values = {} if target in TARGETS else load_training_table(Path(target))
+    others = {}
+    for key, text in parse_pairs(pairs).items():
+        if key in KEYS:
+            values[key] = KEYS[key].read(key, text)
+        else:
+            others[key] = text
+    if others:
+        machine, path = apply_settings(machine, path, others, KEYS)
+    if "sequence" in values and model not in TEXTS:
+        raise refuse("sequence", f"is for {', '.join(TEXTS)}; others have sizes of their own")
+    network = load_sized_network(model, values.get("sequence", SEQUENCE))
+    return predict_training(network, machine, build_setup(values, machine, path)), network.name
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -421,13 +348,13 @@ def _run_sweep(
     sweeps: tuple[str, ...],
     out: Path,
 ) -> None:
-    from ipu_results.emulator.show import Sweep, parse_sweeps, run_sweep
-    from ipu_results.emulator.split import open_plan_cache
+    from ipu_results.emulator.sweep import Sweep, parse_sweeps, run_sweep
+    from ipu_results.ground.parallel import choose_workers, open_processes
 
     sweep = Sweep(network, machine, path, sizes, parse_sweeps(sweeps))
-    total = len(sweep.designs)
-    with open_plan_cache() as planner, show_progress("designs") as report:
-        run_sweep(sweep, out, planner, lambda done: report(done, total))
+    workers = choose_workers(len(sweep.designs), DESIGNS_PER_WORKER)
+    with open_processes(workers) as executor, show_progress("designs") as progress:
+        run_sweep(sweep, out, executor, progress)
 
 
 def _compare(paths: tuple[Path, Path], output: str) -> str:

@@ -353,15 +353,7 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help=(
-        "Processes that read logs; an archive is read by one.  [default: one per core and 500"
-        " entries]"
-    ),
-)
-@click.option(
-    "--dask",
-    metavar="ADDRESS",
-    help="Read logs on the dask cluster of this scheduler, tcp://HOST:PORT.",
+    help=("Processes that read logs.  [default: one per core and 500 entries]"),
 )
 @click.option(
     "--retrieved", type=DAY, help="Day on which PATH was downloaded, for the attribution."
@@ -374,7 +366,6 @@ def mlperf(
     runs: bool,
     round_: str | None,
     workers: int | None,
-    dask: str | None,
     retrieved: datetime | None,
     strict: bool,
 ) -> None:
@@ -384,51 +375,32 @@ def mlperf(
     Logs that do not count, missing logs and files that cannot be read are listed on stderr and
     leave exit status 0.
 
-    PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass
-    and not unpacked, or any URL that fsspec knows. With --dask the workers of the cluster read the
-    logs. PATH must then be a URL or a folder that they see.
-
-    \b
-    Extras:
-      URLs:   pip install 'ipu-results[remote]'
-      --dask: pip install 'ipu-results[distributed]'
-
     \b
     Example:
       ipu-results mlperf training_results_v2.0
       ipu-results mlperf training_results_v2.0 --format csv --out scores.csv
-      ipu-results mlperf training_v2.0_results.tar.xz --format json
-      ipu-results mlperf s3://bucket/training_results_v2.0
-      ipu-results mlperf /shared/training_results_v2.0 --dask tcp://10.0.0.1:8786
     """
     from ipu_results.ground.files import is_inside, write_atomically
-    from ipu_results.ground.parallel import DaskCluster, ProcessPool
+    from ipu_results.ground.parallel import choose_workers, open_processes
     from ipu_results.mlperf.round import (
         entry_record,
         format_scores,
-        is_single_archive,
-        local_root,
         run_records,
         score_path,
     )
 
     if output == "parquet" and out is None:
         raise click.UsageError("--format parquet needs --out FILE")
-    if dask is not None and is_single_archive(path):
-        raise click.UsageError(
-            "--dask cannot read an archive, which is one stream; unpack it where the workers see it"
-        )
-    if dask is not None and workers is not None:
-        raise click.UsageError(
-            "--workers counts local processes and --dask has its own; pass only one of them"
-        )
-    if out is not None and (root := local_root(path)) is not None and is_inside(out, root):
+    if out is not None and is_inside(out, path):
         raise click.UsageError(
             "--out is inside PATH, which is never written to; choose another file"
         )
-    pool = ProcessPool(workers, ENTRIES_PER_WORKER) if dask is None else DaskCluster(dask)
-    with common.show_progress("MB" if is_single_archive(path) else "entries") as progress:
-        scored = score_path(path, pool, digests=True, round_=round_, progress=progress)
+    processes = workers or choose_workers(_count_entries(path), ENTRIES_PER_WORKER)
+    with (
+        open_processes(processes) as executor,
+        common.show_progress("entries") as progress,
+    ):
+        scored = score_path(path, executor, digests=True, round_=round_, progress=progress)
     day = retrieved.date() if retrieved else None
     if runs:
         records = [record for entry in scored.entries for record in run_records(entry)]
@@ -440,3 +412,9 @@ def mlperf(
     else:
         write_atomically(out, data)
     common.report_findings([str(finding) for finding in scored.findings], strict, limit=None)
+
+
+def _count_entries(path: str) -> int:
+    """Count the folders of entries of a round, or of a folder of rounds."""
+    patterns = ("*/results/*/*", "*/*/results/*/*")
+    return sum(1 for pattern in patterns for _ in Path(path).glob(pattern))

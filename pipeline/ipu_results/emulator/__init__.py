@@ -14,8 +14,8 @@ The modules, in the order in which a prediction passes them:
     target, codelets, split, schedule                 operators to cycles and supersteps
     settings, prediction                              cycles to time, memory verdict, power and records
     pipeline, training                                the same for a training step
-    network, show                                     what users call and see
-    check                                             predictions against published figures
+    network, sweep, show                              what users call and see
+    training_keys                                     what `--set` says of a training step
 """
 
 from __future__ import annotations

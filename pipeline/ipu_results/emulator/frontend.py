@@ -7,7 +7,6 @@ dimension.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 import onnx
 
@@ -134,31 +133,23 @@ def _get_dims(value: onnx.ValueInfoProto) -> list[onnx.TensorShapeProto.Dimensio
     return list(value.type.tensor_type.shape.dim)
 
 
-def read_program(
-    model: onnx.ModelProto,
-    batch: int | None = None,
-    *,
-    dimensions: Mapping[str, int] = MappingProxyType({}),
-) -> Program:
+def read_program(model: onnx.ModelProto, batch: int | None = None) -> Program:
     """Read what a run of the network computes at `batch`, the first dimension of every input.
 
-    `dimensions` are sizes of other symbolic dimensions by name. Without `batch` the model must fix
-    it. What depends on constants alone is left out, and so are nodes that no output needs. Raises
-    `ModelError` in one line that names the graph and the node.
+    Without `batch` the model must fix it. What depends on constants alone is left out, and so are
+    nodes that no output needs. Raises `ModelError` in one line that names the graph and the node.
     """
     try:
-        return _read_program(reader.prepare_model(model), batch, dimensions)
+        return _read_program(reader.prepare_model(model), batch)
     except ModelError as error:
         document = error.document or " ".join(str(model.graph.name).split())
         raise type(error)(error.message, document=document, place=error.place) from error
 
 
-def _read_program(
-    model: onnx.ModelProto, batch: int | None, dimensions: Mapping[str, int]
-) -> Program:
+def _read_program(model: onnx.ModelProto, batch: int | None) -> Program:
     nodes, opset = reader.sort_nodes(model.graph), reader.read_opset(model)
     inputs = select_data_inputs(model)
-    tensors = reader.collect_initial_tensors(model.graph, _size_inputs(inputs, batch, dimensions))
+    tensors = reader.collect_initial_tensors(model.graph, _size_inputs(inputs, batch))
     for node in nodes:
         if node.kind not in SUPPORTED and not reader.is_constant(node, tensors):
             raise UnsupportedOperatorError(f"{node.kind} is not supported", place=node.place)
@@ -185,31 +176,19 @@ def select_data_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def _size_inputs(
-    inputs: Sequence[onnx.ValueInfoProto], batch: int | None, dimensions: Mapping[str, int]
+    inputs: Sequence[onnx.ValueInfoProto], batch: int | None
 ) -> dict[str, tuple[int, ...]]:
-    for name, size in [("batch", 1 if batch is None else batch), *dimensions.items()]:
-        if size < 1:
-            raise UnknownShapeError(f"{name} must be at least 1, not {size}")
+    if batch is not None and batch < 1:
+        raise UnknownShapeError(f"batch must be at least 1, not {batch}")
     # Exporters call the batch N, batch_size, …: it is whatever the inputs begin with.
-    symbol = _find_batch_symbol(inputs, dimensions)
-    sizes = {**dimensions, **({symbol: batch} if batch is not None and symbol else {})}
-    return {value.name: _size_input(value, batch, sizes) for value in inputs}
-
-
-def _find_batch_symbol(
-    inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, int]
-) -> str | None:
-    firsts = {
-        value.type.tensor_type.shape.dim[0].dim_param
-        for value in inputs
-        if _count_dimensions(value)
-    }
-    symbols = sorted(symbol for symbol in firsts if symbol and symbol not in dimensions)
+    firsts = [each.type.tensor_type.shape.dim[0] for each in inputs if _count_dimensions(each)]
+    symbols = sorted({axis.dim_param for axis in firsts} - {""})
     if len(symbols) > 1:
         raise UnknownShapeError(
             f"inputs begin with different dimensions, {' and '.join(symbols)}: which is the batch?"
         )
-    return symbols[0] if symbols else None
+    symbol = symbols[0] if symbols else None
+    return {each.name: _size_input(each, batch, symbol) for each in inputs}
 
 
 def _count_dimensions(value: onnx.ValueInfoProto) -> int:
@@ -224,16 +203,17 @@ def _count_dimensions(value: onnx.ValueInfoProto) -> int:
 
 
 def _size_input(
-    value: onnx.ValueInfoProto, batch: int | None, sizes: Mapping[str, int]
+    value: onnx.ValueInfoProto, batch: int | None, symbol: str | None
 ) -> tuple[int, ...]:
     shape = []
     for number, axis in enumerate(value.type.tensor_type.shape.dim):
-        size = axis.dim_value if axis.HasField("dim_value") else sizes.get(axis.dim_param)
-        if size is None and number == 0 and not axis.dim_param:
+        size = axis.dim_value if axis.HasField("dim_value") else None
+        is_batch = axis.dim_param == symbol if axis.dim_param else number == 0
+        if size is None and is_batch:
             size = batch
         if size is None or size < 1:
-            symbol = f" ({axis.dim_param})" if axis.dim_param else ""
-            raise UnknownShapeError(f"input {value.name}: dimension {number}{symbol} has no size")
+            name = f" ({axis.dim_param})" if axis.dim_param else ""
+            raise UnknownShapeError(f"input {value.name}: dimension {number}{name} has no size")
         shape.append(size)
     if batch is not None and shape and shape[0] != batch:
         raise InconsistentModelError(

@@ -24,7 +24,6 @@ from ipu_results.emulator.frontend import Shape, fix_shapes, read_program, selec
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.prediction import Prediction, predict
 from ipu_results.emulator.settings import Protocol
-from ipu_results.emulator.split import open_plan_cache
 from ipu_results.emulator.target import Target, load_target
 from ipu_results.errors import InconsistentModelError, ModelError, UnrecognisedModelError
 from ipu_results.networks import ALL_NAMES, TEXTS, build
@@ -274,10 +273,7 @@ class Emulator:
         A built-in network has seeded weights when run.
         """
         network = load_network(model)
-        with open_plan_cache() as planner:
-            (prediction,) = predict(
-                network, self.target, [batch_size], self.protocol, planner=planner
-            )
+        (prediction,) = predict(network, self.target, [batch_size], self.protocol)
         return CompiledNetwork(network, prediction)
 
 

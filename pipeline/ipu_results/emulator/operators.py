@@ -227,11 +227,11 @@ class Program:
 
 
 @lru_cache(maxsize=256)
-def count_live_elements(program: Program, *, in_place: bool = True) -> tuple[int, ...]:
+def count_live_elements(program: Program) -> tuple[int, ...]:
     """Count the activations that exist while each operator runs: its result and all that it or a
     later operator reads.
 
-    `in_place`: an elementwise operator overwrites a source of its size that nothing reads later.
+    An elementwise operator overwrites a source of its size that nothing reads later.
     Outputs live to the end, inputs from the start. Parameters and an operator's temporaries are not
     counted.
     """
@@ -244,13 +244,13 @@ def count_live_elements(program: Program, *, in_place: bool = True) -> tuple[int
         sizes[at] = operator.elements
         dying = [source for source in set(program.sources[at]) if last[source] == at]
         # A source that dies here can hold the result if it has the same size.
-        overwrites = in_place and isinstance(operator, Elementwise)
+        overwrites = isinstance(operator, Elementwise)
         reused = overwrites and any(sizes[source] == operator.elements for source in dying)
         counts.append(live + (0 if reused else operator.elements))
         live += operator.elements - sum(sizes[source] for source in dying)
     return tuple(counts)
 
 
-def count_peak_elements(program: Program, *, in_place: bool = True) -> int:
+def count_peak_elements(program: Program) -> int:
     """Count the activations that exist at the fullest moment (see `count_live_elements`)."""
-    return max(count_live_elements(program, in_place=in_place), default=0)
+    return max(count_live_elements(program), default=0)

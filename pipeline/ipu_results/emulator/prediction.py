@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.operators import Program, count_live_elements, count_peak_elements
-from ipu_results.emulator.schedule import OperatorCost, Planner, Schedule, schedule
+from ipu_results.emulator.schedule import OperatorCost, Schedule, schedule
 from ipu_results.emulator.settings import (
     Protocol,
     Timing,
@@ -22,7 +22,7 @@ from ipu_results.emulator.settings import (
     count_replicas,
     select_protocol,
 )
-from ipu_results.emulator.split import DIMENSIONS, plan_split
+from ipu_results.emulator.split import DIMENSIONS
 from ipu_results.emulator.target import Calibration, Target, load_band, load_calibration, read_toml
 from ipu_results.errors import InconsistentModelError
 from ipu_results.ground import physics
@@ -199,19 +199,27 @@ def predict(
     batch_sizes: Sequence[int],
     protocol: str | Protocol | None = None,
     calibration: Calibration | None = None,
-    planner: Planner = plan_split,
 ) -> list[Prediction]:
     """Predict each total batch, shared evenly by the chips.
 
     `programs` returns the network at a micro-batch.
 
-    `planner` may be a PlanCache, which remembers between processes. Raises InconsistentModelError
-    for a batch that the chips cannot share evenly, and UnrecognisedModelError for a protocol that
-    the target does not have.
+    Raises InconsistentModelError for a batch that the chips cannot share evenly, and
+    UnrecognisedModelError for a protocol that the target does not have.
     """
     host_path = protocol if isinstance(protocol, Protocol) else select_protocol(protocol, target)
     known = calibration or load_calibration()
-    return [_predict(programs, target, batch, host_path, known, planner) for batch in batch_sizes]
+    return [_predict(programs, target, batch, host_path, known) for batch in batch_sizes]
+
+
+def select_micro_batch(batch: int, target: Target, protocol: Protocol) -> int:
+    """Return the batch of each chip. Raises InconsistentModelError where chips cannot share it."""
+    chips = count_replicas(protocol, target)
+    if batch < 1 or batch % chips:
+        raise InconsistentModelError(
+            f"batch {batch} is not a multiple of the {chips} chips of {target.name}"
+        )
+    return batch // chips
 
 
 def _predict(
@@ -220,14 +228,8 @@ def _predict(
     batch: int,
     protocol: Protocol,
     known: Calibration,
-    planner: Planner,
 ) -> Prediction:
-    chips = count_replicas(protocol, target)
-    if batch < 1 or batch % chips:
-        raise InconsistentModelError(
-            f"batch {batch} is not a multiple of the {chips} chips of {target.name}"
-        )
-    micro = batch // chips
+    micro = select_micro_batch(batch, target, protocol)
     program = programs(micro)
     # I/O tiles move data and compute nothing.
     machine = (
@@ -235,7 +237,7 @@ def _predict(
         if protocol.overlapped
         else target
     )
-    plan = schedule(program, machine, planner)
+    plan = schedule(program, machine)
     cycles, count = plan.cycles, plan.supersteps
     # The fit to all rows decides the figure, the errors of rows of other networks its band.
     superstep = target["superstep.cycles"]
@@ -244,14 +246,12 @@ def _predict(
     low, high = load_band("inference")
     supersteps = count * superstep
     total = cycles + supersteps
-    # Watts of the card, ± 10 % and not validated. No power of the other machines was published.
     memory = assess_memory(program, plan, machine)
-    has_power = "power.idle" in target
-    power = (
-        target["power.idle"] + target["power.mac"] * program.macs * chips / timing.period
-        if has_power
-        else None
-    )
+    power = None
+    if "power.idle" in target:
+        # Watts of the card, ± 10 % and not validated. No power of the other machines was published.
+        multiplied = target["power.mac"] * program.macs * (batch // micro) / timing.period
+        power = target["power.idle"] + multiplied
     return Prediction(
         target=target.name,
         protocol=protocol.name,

@@ -77,7 +77,7 @@ class Schedule:
 def schedule(program: ops.Program, target: Target, planner: Planner = plan_split) -> Schedule:
     """Cost each operator in turn: the chip does one thing at a time on all tiles.
 
-    `planner` returns what `plan_split` returns; a PlanCache does.
+    `planner` returns a plan as `plan_split` does: a simpler model may take its place.
     """
     steps: list[OperatorCost] = []
     shares: list[float] = []  # output elements of the fullest tile, of each operator

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
@@ -199,15 +199,18 @@ MAY_BE_ZERO = (
 )  # a time or an energy; anything else divides
 MAX_TILES, MAX_CHIPS, MAX_COUNT = 10_000, 1024, 100_000
 SPAN = 1000  # times less or more than the machine has: beyond that a value is a mistake
-FILE_KEYS = ("name", "chip", "chips", "extends", "constants")
+FILE_KEYS = ("name", "chip", "chips", "extends", "constants", "training")
 
 
 def apply_settings(
-    target: Target, protocol: Protocol, settings: Mapping[str, Value]
+    target: Target,
+    protocol: Protocol,
+    settings: Mapping[str, Value],
+    others: Iterable[str] = (),
 ) -> tuple[Target, Protocol]:
     """Set constants of the machine and settings of its host path by name.
 
-    Values may be text, as from a command line.
+    Values may be text, as from a command line. `others` are keys that the caller knows, for errors.
 
     Raises UnrecognisedModelError for an unknown key or a value that it cannot have, and
     InconsistentModelError for settings that do not fit together.
@@ -223,13 +226,11 @@ def apply_settings(
         elif key == PREFETCH:
             paths[key] = value if isinstance(value, bool) else SWITCHES.get(str(value).lower())
             if paths[key] is None:
-                raise _refuse(key, f"must be one of {', '.join(SWITCHES)}, not {value}")
+                raise refuse(key, f"must be one of {', '.join(SWITCHES)}, not {value}")
         elif key in known:
             constants[key] = _parse_constant(key, value, known[key])
         else:
-            near = get_close_matches(key, [*COUNTS, PREFETCH, *known], n=3, cutoff=0.5)
-            hint = f"; similar: {', '.join(near)}" if near else ""
-            raise _refuse(key, f"is not a setting of {target.name}{hint}")
+            raise refuse(key, _explain_unknown(key, target, others))
     changed = ", ".join(
         filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items())))
     )
@@ -245,7 +246,7 @@ def apply_settings(
     return machine, path
 
 
-def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
+def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
     """Read KEY=VALUE texts.
 
     The last of equal keys counts. Raises UnrecognisedModelError for a text without `=`.
@@ -259,28 +260,42 @@ def parse_pairs(pairs: tuple[str, ...]) -> dict[str, str]:
     return settings
 
 
+def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
+    """Say that a key is none, and which keys there are."""
+    host = dict.fromkeys((*COUNTS, PREFETCH, *others))
+    near = get_close_matches(key, [*host, *dict(target.constants)], n=3, cutoff=0.5)
+    similar = f"; similar: {', '.join(near)}" if near else ""
+    return (
+        f"is not a setting of {target.name}{similar}; there are {', '.join(host)} and the constants"
+        " of the machine, such as clock"
+    )
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Read the TOML file of a machine. Raises UnrecognisedModelError naming the file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnrecognisedModelError(
+            f"cannot be read: {error.strerror or error}", document=str(path)
+        ) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnrecognisedModelError(f"is not TOML: {error}", document=str(path)) from error
+
+
 def load_target_file(path: Path) -> Target:
     """Load a machine that extends one of TARGETS: `name`, `extends`, optionally `chip` and `chips`,
     and `constants`.
 
-    Each constant is a number, or a table with `value` and where it comes from. Raises
-    UnrecognisedModelError naming the file and the key.
+    Each constant is a number, or a table with `value` and where it comes from. The table `training`
+    is read by `load_training_table`. Raises UnrecognisedModelError naming the file and the key.
     """
     document = str(path)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnrecognisedModelError(
-            f"cannot be read: {error.strerror or error}", document=document
-        ) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UnrecognisedModelError(f"is not TOML: {error}", document=document) from error
+    data = read_file(path)
     if unknown := [key for key in data if key not in FILE_KEYS]:
-        raise _refuse(
-            unknown[0], f"is not a key of a machine: use {', '.join(FILE_KEYS)}", document
-        )
+        raise refuse(unknown[0], f"is not a key of a machine: use {', '.join(FILE_KEYS)}", document)
     if data.get("extends") not in TARGETS:
-        raise _refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
+        raise refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
     base = load_target(data["extends"])
     name, chip, chips = (
         data.get("name", path.stem),
@@ -288,16 +303,16 @@ def load_target_file(path: Path) -> Target:
         data.get("chips", base.chips),
     )
     if not (isinstance(name, str) and name.isprintable() and name and isinstance(chip, str)):
-        raise _refuse("`name`", "and `chip` must be text", document)
+        raise refuse("`name`", "and `chip` must be text", document)
     if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:
-        raise _refuse("`chips`", f"must be 1 to {MAX_CHIPS}", document)
+        raise refuse("`chips`", f"must be 1 to {MAX_CHIPS}", document)
     known, new = dict(base.constants), data.get("constants", {})
     if not isinstance(new, dict):
-        raise _refuse("`constants`", "must be a table", document)
+        raise refuse("`constants`", "must be a table", document)
     for key, entry in new.items():
         if key not in known:
             near = ", ".join(get_close_matches(key, known, n=3, cutoff=0.5))
-            raise _refuse(
+            raise refuse(
                 key,
                 f"is not a constant of {base.name}{f'; similar: {near}' if near else ''}",
                 document,
@@ -342,11 +357,11 @@ def _parse_number(
     low, high = limits
     if not low <= number <= high or (whole and not number.is_integer()):
         kind = "whole number" if whole else "number"
-        raise _refuse(key, f"must be a {kind} from {low:g} to {high:g}, not {value}", document)
+        raise refuse(key, f"must be a {kind} from {low:g} to {high:g}, not {value}", document)
     return number
 
 
-def _refuse(key: str, message: str, document: str | Path | None = None) -> UnrecognisedModelError:
+def refuse(key: str, message: str, document: str | Path | None = None) -> UnrecognisedModelError:
     """Return the error of a key of the command line, or of a file."""
     text = message if document is None else f"{key} {message}"
     return UnrecognisedModelError(text, document=key if document is None else str(document))

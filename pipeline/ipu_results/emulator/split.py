@@ -1,30 +1,19 @@
 """Search how a convolution is split over the tiles: the split of its dimensions that costs the
 fewest cycles.
-
-Plans are kept on disk, so that a new process searches only what no process has searched before.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
-import msgspec
 import numpy as np
-from filelock import FileLock, Timeout
 
 from ipu_results.emulator import codelets
 from ipu_results.emulator.codelets import Array, ceil_div
 from ipu_results.emulator.target import Target
-from ipu_results.errors import IpuResultsError
-from ipu_results.ground.files import write_atomically
 
 REDUCED = frozenset({"ins", "taps"})  # their parts are sets of partials
 SHARED = frozenset({"outs"})  # their parts receive the same inputs, faster where the number is even
@@ -300,88 +289,3 @@ def _choose(
         float(np.ceil(partials[best] / depth[best])),
     )
     return float(ranked[best]), plan
-
-
-CACHE_VARIABLE = "IPU_RESULTS_CACHE"  # environment variable that names another folder
-SEARCH_MODULES = ("split.py", "codelets.py")
-LOCK_TIMEOUT_S = (
-    5.0  # a process that writes plans takes milliseconds; a lock held longer is not worth the wait
-)
-Plans = dict[ConvolutionShape, SplitPlan]
-
-
-def get_cache_folder() -> Path:
-    from platformdirs import user_cache_path  # noqa: PLC0415 (seldom needed)
-
-    folder = os.environ.get(CACHE_VARIABLE)
-    return Path(folder) if folder else user_cache_path("ipu-results", appauthor=False)
-
-
-@cache
-def compute_search_version() -> str:
-    """Hash the code of the search: a plan is never read back into a search that has changed."""
-    code = [(files("ipu_results.emulator") / name).read_bytes() for name in SEARCH_MODULES]
-    return hashlib.sha256(b"\n".join(code)).hexdigest()[:12]
-
-
-class PlanCache:
-    """A `plan_split` that remembers plans on disk: one file for what the search reads and how it
-    works.
-
-    `save` adds what is new. The disk only saves time. A damaged file counts as absent and is
-    replaced, and a folder that cannot be read or written is ignored.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or get_cache_folder()
-        self._known: dict[Target, Plans] = {}
-        self._new: dict[Target, Plans] = {}
-
-    def __call__(self, shape: ConvolutionShape, target: Target) -> SplitPlan:
-        known = self._known.get(target.searched)
-        if known is None:
-            known = self._known[target.searched] = _read_plans(self.path(target))
-        plan = known.get(shape)
-        if plan is None:
-            plan = known[shape] = self._new.setdefault(target.searched, {})[shape] = plan_split(
-                shape, target
-            )
-        return plan
-
-    def path(self, target: Target) -> Path:
-        return self._folder / f"plans-{target.searched.digest}-{compute_search_version()}.json"
-
-    def save(self) -> None:
-        """Add what is new to what another process may have written meanwhile."""
-        for target, plans in self._new.items():
-            path = self.path(target)
-            with suppress(OSError, Timeout, IpuResultsError):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with FileLock(path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_S):
-                    data = msgspec.json.encode(list((_read_plans(path) | plans).items()))
-                    write_atomically(path, hashlib.sha256(data).hexdigest().encode() + b"\n" + data)
-        self._new.clear()
-
-
-@contextmanager
-def open_plan_cache() -> Iterator[PlanCache]:
-    """Yield the process's cache and save it at the end, after a failure or an interrupt too."""
-    plans = _share_cache(get_cache_folder())
-    try:
-        yield plans
-    finally:
-        plans.save()
-
-
-_share_cache = cache(PlanCache)  # by its folder
-
-
-def _read_plans(path: Path) -> Plans:
-    """Read a file whose first line is the sha256 of the rest."""
-    try:
-        checksum, _, data = path.read_bytes().partition(b"\n")
-        if checksum.decode() != hashlib.sha256(data).hexdigest():
-            return {}
-        return dict(msgspec.json.decode(data, type=list[tuple[ConvolutionShape, SplitPlan]]))
-    except (OSError, UnicodeDecodeError, msgspec.DecodeError):
-        return {}

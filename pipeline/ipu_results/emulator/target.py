@@ -7,10 +7,9 @@ constant of the machine, which no source states.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
@@ -33,29 +32,12 @@ CALIBRATION_FILE = "calibration.toml"
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """One measured batch of `seconds`: `fixed` + `supersteps` · κ + s + `images` · h.
-
-    `fixed` is cycles ÷ clock and transfers, in seconds; `supersteps` are already divided by the
-    clock.
-    """
-
-    fixed: float
-    supersteps: float
-    images: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Fit:
     """`superstep` in cycles, `per_batch` and `per_image` in seconds."""
 
     superstep: float
     per_batch: float
     per_image: float
-
-
-NOTHING = Fit(0.0, 0.0, 0.0)  # before the fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,52 +61,11 @@ class Calibration:
         return f"c2-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def calibrate(observed: Sequence[Observation], target: Target) -> Calibration:
-    """Fit all rows, again with each row excluded, and again with κ at both ends of its range."""
-    kappa = target["superstep.cycles"]
-    jackknife = tuple(
-        fit_observations([*observed[:at], *observed[at + 1 :]], kappa)
-        for at in range(len(observed))
-    )
-    ends = tuple(
-        fit_observations(observed, end)
-        for end in get_range(dict(target.constants)["superstep.cycles"])
-    )
-    return Calibration(fit_observations(observed, kappa), jackknife, target.digest, ends)
-
-
-def fit_observations(observed: Sequence[Observation], superstep: float) -> Fit:
-    """Solve for s and h by least squares of the relative errors, at a superstep of this many
-    cycles.
-    """
-    rest = [row.seconds - row.fixed - row.supersteps * superstep for row in observed]
-    seconds = [row.seconds for row in observed]
-    per_batch, per_image = solve_relative([[1.0, row.images] for row in observed], rest, seconds)
-    return Fit(superstep, per_batch, per_image)
-
-
-def solve_relative(
-    unknown: Sequence[Sequence[float]], rest: Sequence[float], seconds: Sequence[float]
-) -> list[float]:
-    """Solve `unknown` · x = `rest` by least squares of the errors relative to `seconds`."""
-    import numpy as np  # noqa: PLC0415 (the command line names targets: `--help` must not wait for numpy)
-
-    weight = 1 / np.array(seconds)
-    solution, *_ = np.linalg.lstsq(
-        np.array(unknown) * weight[:, None], np.array(rest) * weight, rcond=None
-    )
-    return [float(value) for value in solution]
-
-
-def predict_seconds(row: Observation, fit: Fit) -> float:
-    return row.fixed + row.supersteps * fit.superstep + fit.per_batch + row.images * fit.per_image
-
-
 @cache
 def load_calibration() -> Calibration:
     """Load the committed calibration.
 
-    `validate-emulator` recomputes it from the warehouse and compares.
+    `python -m benchmarks.emulator validate` recomputes it from the warehouse and compares.
     """
     data = read_toml(CALIBRATION_FILE)
     jackknife, ends = (
@@ -145,9 +86,6 @@ def load_band(kind: str) -> tuple[float, float]:
     return entry["low"], entry["high"]
 
 
-# of a value that an assumed constant may be less or more, where no range is stated: chosen, not
-# measured
-SHARE = 0.5
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow", "c600": "c600"}
 PLATFORMS = {
     "c2": "C2",
@@ -184,15 +122,6 @@ class Constant:
     source: str
     assumed: bool = False
     range: tuple[float, float] | None = None
-
-
-def get_range(constant: Constant) -> tuple[float, float]:
-    """Return what an assumed constant may be: as stated, else half less and half more.
-
-    Supersteps are whole numbers.
-    """
-    low, high = constant.range or (constant.value * (1 - SHARE), constant.value * (1 + SHARE))
-    return (math.floor(low), math.ceil(high)) if constant.unit == "superstep" else (low, high)
 
 
 @dataclass(frozen=True)

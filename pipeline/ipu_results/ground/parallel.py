@@ -1,162 +1,97 @@
-"""Run one function on many tasks, in other processes or on a dask cluster, behind one interface."""
+"""Run one function on many tasks: in this process, or on a `concurrent.futures.Executor`.
+
+Such an executor is a pool of processes, or a cluster: `dask.distributed.Client(…).get_executor()`.
+"""
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import active_children, get_context
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
-from ipu_results.errors import ClusterError, MissingExtraError, WorkerLostError
+from ipu_results.errors import ClusterError, IpuResultsError, WorkerLostError
 
 T = TypeVar("T")
 R = TypeVar("R")
-Check = Callable[[], str]
-
-TIMEOUT = 10.0  # seconds to wait for a scheduler and for its first worker
-RETRIES = 3  # how often a task may lose its worker before it is given up
 
 
-class TaskPool(Protocol):
-    """Workers that run a function on many tasks."""
+def run_tasks(
+    function: Callable[[T], R],
+    tasks: Sequence[T],
+    executor: Executor | None = None,
+    name: Callable[[T], str] = str,
+) -> Generator[R]:
+    """Yield each result as soon as it arrives. Without an executor, this process does the work.
 
-    def map_unordered(
-        self, function: Callable[[T], R], tasks: Sequence[T], check: Check | None = None
-    ) -> Generator[R]:
-        """Yield each result as soon as it arrives; closing the generator cancels the rest.
+    Function, tasks and results must be picklable. `name` says what a task is, for errors. Closing
+    the generator cancels what has not begun.
 
-        Function, tasks and results must be picklable. `check` returns why a machine cannot run the
-        tasks, an empty text where it can; a pool with workers on other machines calls it on each of
-        them first.
-
-        Raises what `function` raises, and WorkerLostError where a worker was killed.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessPool:
-    """Processes of this machine, one per core by default.
-
-    With one worker or one task, this process does the work.
-
-    Where `workers` is not set, each worker needs `tasks_per_worker` tasks: with fewer, starting it
-    does not pay.
+    Raises IpuResultsErrors of `function`, WorkerLostError where a worker was killed, and
+    ClusterError for anything else that went wrong in a worker.
     """
-
-    workers: int | None = None
-    tasks_per_worker: int = 1
-
-    def count_workers(self, tasks: int) -> int:
-        """Return how many processes work on this number of tasks."""
-        return min(
-            self.workers or min(count_cores(), max(1, tasks // self.tasks_per_worker)), tasks
-        )
-
-    def map_unordered(
-        self,
-        function: Callable[[T], R],
-        tasks: Sequence[T],
-        check: Check | None = None,  # noqa: ARG002  (this machine sees what the caller sees)
-    ) -> Generator[R]:
-        workers = self.count_workers(len(tasks))
-        if workers <= 1:
-            yield from map(function, tasks)
-            return
-        pickle.dumps(tasks[0])  # raise here what cannot be sent: within the pool it may hang
-        others = set(active_children())
-        # spawn: a fork of a process with threads may deadlock
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            try:
-                with _block_interrupts():
-                    futures = [pool.submit(function, task) for task in tasks]
-                for future in as_completed(futures):
-                    yield future.result()
-            except BrokenProcessPool as error:
-                message = (
-                    "a worker process was killed, perhaps for lack of memory; use fewer workers"
-                )
-                raise WorkerLostError(message) from error
-            except BaseException:
-                for worker in set(active_children()) - others:
-                    worker.kill()
-                raise
+    if executor is None:
+        yield from map(function, tasks)
+        return
+    for task in tasks[:1]:
+        pickle.dumps((function, task))  # raise here what cannot be sent: within a pool it may hang
+    futures: dict[Future[R], T] = {}
+    try:
+        with _block_interrupts():
+            for task in tasks:
+                futures[executor.submit(function, task)] = task
+        for future in as_completed(futures):
+            # Forgotten once it is taken: thousands of results need not be in memory.
+            yield _take_result(future, name(futures.pop(future)))
+    finally:
+        for future in futures:
+            future.cancel()
 
 
-@dataclass(frozen=True, slots=True)
-class DaskCluster:
-    """The workers of a dask cluster; a task whose worker is lost goes to another one.
+def _take_result(future: Future[R], name: str) -> R:
+    try:
+        return future.result()
+    except IpuResultsError:
+        raise
+    except BrokenExecutor as error:
+        message = "a worker process was killed, perhaps for lack of memory; use fewer workers"
+        raise WorkerLostError(message, place=f"{name} or later") from error
+    except Exception as error:
+        message = f"failed in a worker: {type(error).__name__}: {error}"
+        raise ClusterError(message, place=name) from error
 
-    `address` is that of the scheduler. Methods raise ClusterError where no scheduler or no worker
-    answers within `timeout` seconds, and MissingExtraError without the package.
+
+@contextmanager
+def open_processes(workers: int) -> Iterator[Executor | None]:
+    """Yield an executor of so many processes of this machine, or none for one worker: the caller
+    does its work then.
+
+    After an error or an interrupt, tasks in progress are killed and not waited for.
     """
-
-    address: str
-    timeout: float = TIMEOUT
-
-    def map_unordered(
-        self, function: Callable[[T], R], tasks: Sequence[T], check: Check | None = None
-    ) -> Generator[R]:
-        if not tasks:
-            return
-        dask = _import_distributed()
-        pickle.dumps(tasks[0])  # raise here, in one line, what cannot be sent
-        with _silence_log(), self._connect(dask) as client:
-            self._check_workers(client, check)
-            futures = client.map(
-                function, tasks, pure=False, retries=RETRIES
-            )  # closing the client cancels them
-            try:
-                for future in dask.as_completed(futures, loop=client.loop):
-                    yield future.result()
-            except dask.scheduler.KilledWorker as error:
-                raise WorkerLostError(
-                    "its workers were killed; see their logs", document=self.address
-                ) from error
-            except dask.CancelledError as error:
-                raise ClusterError(
-                    "the scheduler is gone; start again", document=self.address
-                ) from error
-
-    @contextmanager
-    def _connect(self, dask: Any) -> Iterator[Any]:
+    if workers <= 1:
+        yield None
+        return
+    others = set(active_children())
+    # spawn: a fork of a process with threads may deadlock
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         try:
-            dask.comm.resolve_address(self.address)
-            client = dask.Client(self.address, timeout=self.timeout, set_as_default=False)
-        except ValueError as error:
-            raise ClusterError(
-                f"is not the address of a scheduler: {error}", document=self.address
-            ) from error
-        except OSError as error:
-            message = f"no scheduler answers within {self.timeout:g} s: {error}"
-            raise ClusterError(message, document=self.address) from error
-        with client:
-            yield client
-
-    def _check_workers(self, client: Any, check: Check | None) -> None:
-        """Raise ClusterError for a worker that cannot do what this machine can."""
-        try:
-            client.wait_for_workers(1, timeout=self.timeout)
-        except TimeoutError as error:
-            message = f"the scheduler has no worker within {self.timeout:g} s"
-            raise ClusterError(message, document=self.address) from error
-        if check is None or check():
-            return
-        for worker, problem in client.run(check).items():
-            if problem:
-                raise ClusterError(
-                    f"worker {worker} cannot do the work: {problem}", document=self.address
-                )
+            yield pool
+        except BaseException:
+            for worker in set(active_children()) - others:
+                worker.kill()
+            raise
 
 
-def count_cores() -> int:
+def choose_workers(tasks: int, tasks_per_worker: int) -> int:
+    """Return how many processes pay: one a core, and each with enough tasks to be worth starting."""
+    return max(1, min(_count_cores(), tasks // tasks_per_worker))
+
+
+def _count_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -171,27 +106,3 @@ def _block_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _import_distributed() -> Any:
-    try:
-        import distributed  # noqa: PLC0415  (optional, and slow to import)
-    except ImportError as error:
-        raise MissingExtraError(
-            "a dask cluster needs dask: pip install 'ipu-results[distributed]'"
-        ) from error
-    return distributed
-
-
-@contextmanager
-def _silence_log() -> Iterator[None]:
-    """Keep the client's tracebacks of lost connections off stderr; those that matter are raised as
-    errors.
-    """
-    log = logging.getLogger("distributed.client")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        log.setLevel(level)

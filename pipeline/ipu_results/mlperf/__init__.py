@@ -1,8 +1,7 @@
 """Score MLPerf Training rounds from their official logs, by the official rule.
 
 How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry,
-with rules and system) → records (flat records). round does this for a path, which is read by tree
-(a local folder), remote (a URL) or archive (a tar archive, with decompress).
+with rules and system) → records (flat records). round does this for a folder, which tree lists and reads.
 """
 
 from __future__ import annotations
@@ -13,19 +12,24 @@ from typing import TYPE_CHECKING
 from ipu_results.ground import explain_missing
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
 
 
 def score_mlperf(
-    path: str | os.PathLike[str], *, round: str | None = None, workers: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    round: str | None = None,
+    executor: Executor | None = None,
 ) -> pd.DataFrame:
     """Score every entry of official MLPerf Training results, as `ipu-results mlperf PATH --format
     json` does.
 
-    `path` is a checkout of one round or a folder of several, a tar archive of either, or a URL that
-    fsspec knows. `round`, such as "2.0", is needed where no folder names it. `workers` processes
-    read the logs; by default this process does. With more, a script needs `if __name__ ==
-    "__main__":`, since they import it.
+    `path` is a checkout of one round or a folder of several. `round`, such as "2.0", is
+    needed where no folder names it. `executor` reads the logs, an entry a task:
+    `ProcessPoolExecutor(4)`, in a script under `if __name__ == "__main__":`, or a cluster that sees
+    `path`, `dask.distributed.Client(…).get_executor()`. Without one, this process does.
 
     One row per entry, with the dtypes of the table `mlperf_entries`: minutes are unrounded, and
     null without a score. Files that are broken, missing or not counted are listed in
@@ -36,7 +40,6 @@ def score_mlperf(
     """
     # Imported here: a worker process imports this module too, and must not load pandas.
     try:
-        from ipu_results.ground.parallel import ProcessPool  # noqa: PLC0415
         from ipu_results.mlperf.entries import parse_round  # noqa: PLC0415
         from ipu_results.mlperf.round import (  # noqa: PLC0415
             build_entry_frame,
@@ -49,7 +52,7 @@ def score_mlperf(
     version = parse_round(round) if round is not None else None
     if round is not None and version is None:
         raise ValueError(f"round {round!r} is not a version such as 2.0")
-    scored = score_path(os.fspath(path), ProcessPool(workers or 1), digests=True, round_=version)
+    scored = score_path(os.fspath(path), executor, digests=True, round_=version)
     frame = build_entry_frame([entry_record(entry) for entry in scored.entries])
     frame.attrs["findings"] = [str(finding) for finding in scored.findings]
     return frame

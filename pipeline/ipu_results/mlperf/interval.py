@@ -132,9 +132,7 @@ def _sum_squares(values: Numbers, n: Integers) -> Numbers:
     return squares
 
 
-def estimate_intervals(
-    runs: Runs, groups: Sequence[Sequence[Hashable]], coverage: float = COVERAGE
-) -> Intervals:
+def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Intervals:
     """Estimate the interval of each score, relative to it.
 
     `groups` names, for each entry, the comparable ones: of the first group with enough runs its
@@ -146,12 +144,8 @@ def estimate_intervals(
     )
     mean = average(counts, runs)
     speed = average(runs.minutes, runs) / mean
-    speed_arm = (
-        _find_speed_arm(runs.minutes - speed[:, None] * counts, runs, coverage) / mean / speed
-    )
-    arm, error, is_pooled = _find_convergence_arm(
-        counts / mean[:, None], runs, groups, has_counts, coverage
-    )
+    speed_arm = _find_speed_arm(runs.minutes - speed[:, None] * counts, runs) / mean / speed
+    arm, error, is_pooled = _find_convergence_arm(counts / mean[:, None], runs, groups, has_counts)
     reference = runs.reference / mean
     expected = np.maximum(reference, 1)
     lower, upper = (
@@ -164,11 +158,11 @@ def estimate_intervals(
     return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), methods.tolist())
 
 
-def _find_speed_arm(residuals: Numbers, runs: Runs, coverage: float) -> Numbers:
+def _find_speed_arm(residuals: Numbers, runs: Runs) -> Numbers:
     plain, yuen = estimate_errors(residuals, runs)
     return np.maximum(
-        _list_quantiles(coverage, runs.n - 1) * plain,
-        _list_quantiles(coverage, runs.n - runs.low - runs.high - 1) * yuen,
+        _list_quantiles(runs.n - 1) * plain,
+        _list_quantiles(runs.n - runs.low - runs.high - 1) * yuen,
     )
 
 
@@ -177,7 +171,6 @@ def _find_convergence_arm(
     runs: Runs,
     groups: Sequence[Sequence[Hashable]],
     has_counts: npt.NDArray[np.bool_],
-    coverage: float,
 ) -> tuple[Numbers, Numbers, npt.NDArray[np.bool_]]:
     """Return how far the mean of relative counts may be off, its standard error, and whether others
     have a say.
@@ -196,9 +189,7 @@ def _find_convergence_arm(
     df = own_df + np.minimum(weight * own_df, pooled[:, 2].astype(np.int64))
     yuen = np.where(is_pooled, np.sqrt(yuen_variance), yuen)
     yuen_df = np.where(is_pooled, pooled[:, 3].astype(np.int64), kept_df)
-    arm = np.maximum(
-        _list_quantiles(coverage, df) * error, _list_quantiles(coverage, yuen_df) * yuen
-    )
+    arm = np.maximum(_list_quantiles(df) * error, _list_quantiles(yuen_df) * yuen)
     return arm, np.maximum(error, yuen), is_pooled
 
 
@@ -242,11 +233,11 @@ def compute_normal_share(z: Numbers) -> Numbers:
     return np.array([math.erfc(-value / math.sqrt(2)) / 2 for value in z.tolist()])
 
 
-def _list_quantiles(coverage: float, df: Integers) -> Numbers:
+def _list_quantiles(df: Integers) -> Numbers:
     """Return the quantile for each number of degrees of freedom, 0 for none."""
     unique, inverse = np.unique(df, return_inverse=True)
     quantiles = [
-        compute_t_quantile(coverage, value) if value > 0 else 0.0 for value in unique.tolist()
+        compute_t_quantile(COVERAGE, value) if value > 0 else 0.0 for value in unique.tolist()
     ]
     return np.array(quantiles)[inverse]
 

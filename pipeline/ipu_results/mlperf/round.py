@@ -1,6 +1,6 @@
 """Score a whole round, and write the scores as flat records.
 
-Its entries are found from the paths, their logs are read in a pool of workers, and each entry is
+Its entries are found from the paths, their logs are read here or by an executor, and each entry is
 scored here. The records are the same in a table, CSV, JSON, Parquet and a data frame. A worker
 imports this module: what it does not need, such as pandas and tabulate, is imported where it is
 used.
@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
 from io import BytesIO
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
-from ipu_results.ground.files import is_url
-from ipu_results.ground.parallel import ProcessPool, TaskPool
-from ipu_results.mlperf.archive import Progress, has_archive_suffix, open_local, read_archive
+from ipu_results.ground.parallel import run_tasks
 from ipu_results.mlperf.entries import (
     POWER_FOLDER,
     Entry,
@@ -42,24 +40,26 @@ from ipu_results.mlperf.rules import (
     summarise_findings,
 )
 from ipu_results.mlperf.score import ScoredEntry, TrainingRun, find_shared_logs, score_entry
-from ipu_results.mlperf.tree import Listing, LocalTree, Tree, open_file, open_tree, read_small_file
+from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
-
-HERE = ProcessPool(1)
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class EntryTask:
     """The logs of one entry, for a worker, with what else is in its folder and about its system."""
 
-    tree: Tree
+    tree: LocalTree
     entry: Entry
     digests: bool
+
+    def name(self) -> str:
+        return self.entry.full_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,68 +70,31 @@ class ScoredRound:
     findings: tuple[FileFinding, ...]
 
 
-def is_single_archive(path: str) -> bool:
-    """Return whether `path` is read as one stream; `tar://…::…` reaches into an archive as into a
-    folder.
-    """
-    return (
-        has_archive_suffix(path)
-        and not os.path.isdir(path)
-        and ("::" not in path or os.path.exists(path))
-    )
-
-
-def local_root(path: str) -> str | None:
-    """Return the local folder or file that `path` is read from, None where it is elsewhere."""
-    if not _is_remote(path):
-        return path
-    tree = open_tree(path) if not has_archive_suffix(path) else None
-    return tree.root if isinstance(tree, LocalTree) else None
-
-
 def score_path(
     path: str,
-    pool: TaskPool = HERE,
+    executor: Executor | None = None,
     *,
     digests: bool = False,
     round_: str | None = None,
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
-    """Score every entry under a folder or URL, or in a tar archive, which is read in one pass and
-    without `pool`.
+    """Score every entry under a folder, whose logs `executor` reads: this process where there is none.
 
     `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log,
-    `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
-    their content were absent; an entry with such a log has no score. Raises
-    UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
-    an archive, and what the pool raises.
+    `progress` gets the number of entries that are done, and of all. `missing` are logs that are left
+    out as if their content were absent; an entry with such a log has no score. Raises
+    UnrecognisedDocumentError without any entry, and what `run_tasks` raises.
     """
-    if not is_single_archive(path):
-        tree = (
-            open_tree(path)
-            if _is_remote(path)
-            else LocalTree(os.path.abspath(path) if path else path)
-        )
-        return score_tree(
-            tree, pool, digests=digests, round_=round_, missing=missing, progress=progress
-        )
-    contents = read_archive(
-        path, open_file if _is_remote(path) else open_local, digests=digests, progress=progress
+    tree = LocalTree(os.path.abspath(path) if path else path)
+    return score_tree(
+        tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
     )
-    rules, name = load_rules(), round_ or PurePosixPath(path).name
-    inventory = take_inventory(contents.listing(), rules, name, missing)
-    scored = []
-    for entry in inventory.entries:
-        logs = {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs}
-        powers = _read_powers(entry, lambda path: iter((contents.small_file(path) or b"",)))
-        scored.append(_score(entry, logs, powers, contents.small_file, rules))
-    return _collect(inventory, scored)
 
 
 def score_tree(
-    tree: Tree,
-    pool: TaskPool = HERE,
+    tree: LocalTree,
+    executor: Executor | None = None,
     *,
     digests: bool = False,
     round_: str | None = None,
@@ -144,7 +107,8 @@ def score_tree(
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
     small_file = partial(read_small_file, tree)
-    with closing(pool.map_unordered(read_entry, tasks, _data_check(tasks))) as results:
+    read = read_entry if executor is None else read_sent_entry
+    with closing(run_tasks(read, tasks, executor, EntryTask.name)) as results:
         for done, (entry, logs, powers) in enumerate(results, start=1):
             # Scored at once: thousands of logs with their evaluations need not be in memory.
             scored[entry] = _score(entry, logs, powers, small_file, rules)
@@ -169,12 +133,21 @@ def take_inventory(
 
 
 def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
-    """Read the logs of one entry, in whatever process."""
+    """Read the logs of one entry."""
     paths = {name: f"{task.entry.full_path}/{name}" for name in task.entry.logs}
     logs = {
         name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()
     }
     return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
+
+
+def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
+    """Read the logs of one entry in another process.
+
+    Raises ClusterError on a machine without the data, to which every log would seem to be missing.
+    """
+    task.tree.check_visible(task.entry.full_path)
+    return read_entry(task)
 
 
 def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
@@ -189,24 +162,6 @@ def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powe
         )
 
     return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs} if entry.power else {}
-
-
-def _data_check(tasks: Iterable[EntryTask]) -> Callable[[], str] | None:
-    """Return a check for workers: one that does not see the data would find every log to be
-    missing.
-    """
-    task = next((task for task in tasks if task.entry.logs), None)
-    return None if task is None else partial(_explain_unseen, task)
-
-
-def _explain_unseen(task: EntryTask) -> str:
-    """Return why the first log of an entry cannot be read on this machine; empty where it can."""
-    try:
-        for _ in task.tree.chunks(f"{task.entry.full_path}/{task.entry.logs[0]}"):
-            break
-    except OSError as error:
-        return f"it does not see the data: {error}"
-    return ""
 
 
 def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> ScoredRound:
@@ -245,10 +200,6 @@ def _score(
 
 def _describe(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _is_remote(path: str) -> bool:
-    return is_url(path) and not os.path.exists(path)
 
 
 Record = dict[str, Any]

@@ -1,14 +1,13 @@
-"""List and read a results checkout: a local folder, or any URL that fsspec knows, such as object
-storage.
+"""List and read a results checkout in a folder.
 
-Only what the layout names is read, and no link out of the folder is followed. A local folder is
-read without fsspec, which is an extra and follows every link.
+Only what the layout names is read, and no link out of the folder is followed.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,10 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
 
 from ipu_results.errors import ClusterError, DocumentTooLargeError, UnrecognisedDocumentError
-from ipu_results.ground.files import call_remote, connect_url, describe_error, join_path
+from ipu_results.ground.files import join_path
 from ipu_results.ground.limits import MAX_SMALL
 from ipu_results.mlperf.entries import POWER_FOLDER, FileFinding, parse_round
 from ipu_results.mlperf.log import CHUNK
@@ -27,6 +25,7 @@ from ipu_results.mlperf.log import CHUNK
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip")
 
 ListNames = Callable[
     [str, bool, str], list[str]
@@ -41,44 +40,37 @@ class Listing:
     findings: tuple[FileFinding, ...] = ()
 
 
-class Tree(Protocol):
-    """A folder of results, here or elsewhere; another process to which it is sent reads the same
-    files.
-    """
+@dataclass(frozen=True, slots=True)
+class LocalTree:
+    """The folder of a round, or of several, to which another process may be sent."""
+
+    root: str
 
     @property
     def name(self) -> str:
-        """The folder's name, from which the round follows."""
-        ...
+        """The folder's own name; for a link that names no round, the name of its target."""
+        name = Path(self.root).name
+        return name if parse_round(name) else Path(self.root).resolve().name
 
     def listing(self) -> Listing:
-        """List the round.
+        if not os.path.isdir(self.root):
+            raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
+        findings: list[FileFinding] = []
+        return walk(self.root, partial(_list_names, self.root, findings), findings)
 
-        Raises UnrecognisedDocumentError for what is not a folder, and one submitter's folder.
-        """
-        ...
+    def check_visible(self, folder: str) -> None:
+        """Raise ClusterError on a machine that does not see a folder that was listed."""
+        path = os.path.join(self.root, folder)
+        if not os.path.isdir(path):
+            raise ClusterError(f"is not seen by a worker on {socket.gethostname()}", document=path)
 
     def chunks(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of a file. Raises OSError."""
-        ...
+        with closing(_open(self.root, path)) as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
 
 
-def open_tree(url: str) -> Tree:
-    """Return the tree at a URL, a LocalTree for a local one.
-
-    Raises MissingExtraError, UnrecognisedDocumentError.
-    """
-    files, root = connect_url(url)
-    return LocalTree(root) if getattr(files, "local_file", False) else RemoteTree(url)
-
-
-def open_file(url: str) -> BinaryIO:
-    """Open one file at a URL. Raises MissingExtraError, UnrecognisedDocumentError, OSError."""
-    files, path = connect_url(url)
-    return cast(BinaryIO, call_remote(lambda: files.open(path, "rb", block_size=CHUNK)))
-
-
-def read_small_file(tree: Tree, path: str) -> bytes | None:
+def read_small_file(tree: LocalTree, path: str) -> bytes | None:
     """Return the bytes of a file, None without such a file.
 
     Raises OSError, DocumentTooLargeError.
@@ -95,105 +87,12 @@ def read_small_file(tree: Tree, path: str) -> bytes | None:
     return data
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteTree:
-    """Only the URL is sent to another process, so a `memory://` URL, which one process alone sees,
-    cannot be sent.
-    """
-
-    url: str
-
-    @property
-    def name(self) -> str:
-        return self.url.split("::")[-1].rstrip("/").rsplit("/", 1)[-1]
-
-    def listing(self) -> Listing:
-        files, root = connect_url(self.url)
-        try:
-            is_folder = files.isdir(root)
-        except Exception as error:
-            raise UnrecognisedDocumentError(
-                f"cannot be read: {describe_error(error)}", document=self.url
-            ) from error
-        if not is_folder:
-            raise UnrecognisedDocumentError("is not a folder", document=self.url)
-        findings: list[FileFinding] = []
-        return walk(self.url, partial(_list_remote, files, root, findings), findings)
-
-    def chunks(self, path: str) -> Iterator[bytes]:
-        files, root = connect_url(self.url)
-        with closing(
-            call_remote(lambda: files.open(join_path(root, path), "rb", block_size=CHUNK))
-        ) as file:
-            while chunk := call_remote(lambda: file.read(CHUNK)):
-                yield chunk
-
-    def __reduce__(self) -> tuple[type[RemoteTree], tuple[str]]:
-        if any(part.startswith("memory:") for part in self.url.split("::")):
-            raise ClusterError("is visible to one process only; use --workers 1", document=self.url)
-        return RemoteTree, (self.url,)
-
-
-def _list_remote(
-    files: Any, start: str, findings: list[FileFinding], path: str, folders: bool, suffix: str
-) -> list[str]:
-    """List folder by folder: on object storage `find` would go through the submitters' code too."""
-    folder = join_path(start, path)
-    try:
-        listed = files.ls(folder, detail=True)
-    except Exception as error:
-        findings.append(FileFinding(path or ".", f"cannot be listed: {describe_error(error)}"))
-        return []
-    kinds = {
-        str(item["name"]).strip("/"): "other" if item.get("islink") else item.get("type")
-        for item in listed
-    }
-    kinds.pop(folder.strip("/"), None)  # object storage lists a folder as one of its own names
-    names = []
-    for full, kind in sorted(kinds.items()):
-        name = full.rsplit("/", 1)[-1]
-        if kind == ("directory" if folders else "file") and name.endswith(suffix):
-            names.append(name)
-        elif kind not in ("file", "directory") and not folders and name.endswith(suffix):
-            findings.append(
-                FileFinding(join_path(path, name), "is a link or not a regular file; not read")
-            )
-    return names
-
-
-@dataclass(frozen=True, slots=True)
-class LocalTree:
-    root: str
-
-    @property
-    def name(self) -> str:
-        """The folder's own name; for a link that names no round, the name of its target."""
-        name = Path(self.root).name
-        return name if parse_round(name) else Path(self.root).resolve().name
-
-    def listing(self) -> Listing:
-        if not os.path.isdir(self.root):
-            raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
-        findings: list[FileFinding] = []
-        return walk(self.root, partial(_list_local, self.root, findings), findings)
-
-    def chunks(self, path: str) -> Iterator[bytes]:
-        with closing(_open(self.root, path)) as file:
-            while chunk := file.read(CHUNK):
-                yield chunk
-
-
 def _explain_no_folder(path: str) -> str:
-    if path.endswith((os.sep + "-", ".zip")):
-        what = "standard input" if path.endswith("-") else "a zip archive"
-        return (
-            f"{what} cannot be read; pass a folder, a tar archive (.tar, .tar.gz, .tar.xz) or a URL"
-        )
-    return (
-        "is a file that is not a tar archive; pass a folder"
-        if os.path.exists(path)
-        else "does not exist"
-    )
+    if not os.path.exists(path):
+        return "does not exist"
+    if path.lower().endswith(ARCHIVES):
+        return "is an archive; unpack it, as with `tar -xf`, and pass the folder"
+    return "is not a folder; pass one"
 
 
 def _open(root: str, path: str) -> FileIO:
@@ -228,7 +127,7 @@ def _is_within(root: str, full: str) -> bool:
     return os.path.commonpath([inner, outer]) == outer
 
 
-def _list_local(
+def _list_names(
     root: str, findings: list[FileFinding], path: str, folders: bool, suffix: str
 ) -> list[str]:
     names = []

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import psutil
 from filelock import FileLock, Timeout
 
-from ipu_results.emulator.split import get_cache_folder
 from ipu_results.errors import DamagedRunError, IpuResultsError
 from ipu_results.ground.files import write_atomically
 
@@ -244,6 +243,7 @@ def _shorten_command(command: str) -> str:
 
 STEPS = 60_000
 HISTORY = "probes.json"
+CACHE_VARIABLE = "IPU_RESULTS_CACHE"  # environment variable that names another folder
 # Linux counts a guest's time within user and nice as well.
 COUNTED_TWICE = ("guest", "guest_nice")
 WAITING = ("idle", "iowait")
@@ -266,6 +266,13 @@ def compute_steps(steps: int) -> int:
     for _ in range(steps):
         value = (value * 1664525 + 1013904223) & 0xFFFFFFFF
     return value
+
+
+def get_cache_folder() -> Path:
+    from platformdirs import user_cache_path  # noqa: PLC0415 (seldom needed)
+
+    folder = os.environ.get(CACHE_VARIABLE)
+    return Path(folder) if folder else user_cache_path("ipu-results", appauthor=False)
 
 
 def load_best_probe(cache: Path | None = None) -> float | None:

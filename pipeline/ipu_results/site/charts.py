@@ -17,13 +17,12 @@ import duckdb
 from ipu_results.analyses import ANALYSES, Answer, build_specification, describe_answer, load_frames
 from ipu_results.analyses.analysis import Record, format_percent
 from ipu_results.analyses.drawing import make_scale, make_tooltips
-from ipu_results.emulator.check import PublishedRow, load_published_rows
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import MS, predict
-from ipu_results.emulator.split import PlanCache, open_plan_cache
-from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target
+from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, load_target, read_text
 from ipu_results.errors import TooFewRowsError
 from ipu_results.ground.charts import PALETTE, apply_theme, make_data, to_vega_lite
+from ipu_results.ground.sql import run_query
 from ipu_results.networks import IMAGES
 
 CALL = {"per_dollar": "per_dollar()"}  # macros, by the name of the analysis' view
@@ -164,34 +163,51 @@ def build_predictions(_: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     They are of each built-in image network on each machine, with the machine's own protocol.
     """
     predictions = []
-    with open_plan_cache() as planner:
-        for target, batches in DEFAULT_BATCH_SIZES.items():
-            for name in IMAGES:
-                network = load_network(name)
-                for prediction in predict(network, load_target(target), batches, planner=planner):
-                    record = prediction.to_record(name)
-                    predictions.append({key: _round(each, DIGITS) for key, each in record.items()})
+    for target, batches in DEFAULT_BATCH_SIZES.items():
+        machine = load_target(target)
+        for name in IMAGES:
+            for prediction in predict(load_network(name), machine, batches):
+                record = prediction.to_record(name)
+                predictions.append({key: _round(each, DIGITS) for key, each in record.items()})
     return predictions
 
 
 def build_points(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Predict the time per batch of each published row that the emulator is validated on."""
-    with open_plan_cache() as planner:
-        return [_make_point(row, planner) for row in load_published_rows(connection)]
+    """Put the published time per batch of each row that the emulator is validated on next to its
+    prediction, which `python -m benchmarks.emulator freeze` made.
+
+    Raises TooFewRowsError where a row is missing.
+    """
+    lines = list(csv.DictReader(read_text("validated.csv").splitlines()))
+    records = run_query(connection, VALIDATED).to_pylist()
+    rows = {record["result_id"]: record for record in records}
+    found = [line for line in lines if line["result_id"] in rows]
+    if len(found) < len(lines):
+        message = f"the warehouse holds {len(found)} of the {len(lines)} rows to validate against"
+        raise TooFewRowsError(message)
+    return [_make_point(line, rows[line["result_id"]]) for line in lines]
 
 
-def _make_point(row: PublishedRow, planner: PlanCache) -> dict[str, Any]:
-    selector = row.selector
-    network, target = load_network(selector.network), load_target(selector.target)
-    (prediction,) = predict(network, target, [row.batch_size], row.protocol, planner=planner)
+VALIDATED = """
+    SELECT result_id, model, framework, platform, batch_size, throughput, latency_ms
+    FROM results WHERE task = 'inference' AND origin = 'published'
+"""
+
+
+def _make_point(line: Mapping[str, str], row: Mapping[str, Any]) -> dict[str, Any]:
+    # One batch is in flight where its latency is taken; else batches follow one another.
+    if line["time"] == "latency":
+        seconds = row["latency_ms"] / MS
+    else:
+        seconds = row["batch_size"] / row["throughput"]
     return {
-        "result_id": row.result_id,
-        "set": row.set,
-        "label": row.label,
-        "platform": selector.platform,
-        "batch": row.batch_size,
-        "published": _round(row.seconds * MS, ALL_DIGITS),
-        "emulated": _round(prediction.timing.period * MS, DIGITS),
+        "result_id": row["result_id"],
+        "set": line["set"],
+        "label": f"{row['model']} {row['framework']}",
+        "platform": row["platform"],
+        "batch": row["batch_size"],
+        "published": _round(seconds * MS, ALL_DIGITS),
+        "emulated": float(line["emulated_ms"]),
     }
 
 

@@ -10,23 +10,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from ipu_results.emulator.check import (
+from ipu_results.emulator.codelets import compute_peak
+from ipu_results.emulator.prediction import MS
+from ipu_results.emulator.settings import Protocol
+from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan
+from ipu_results.emulator.target import Calibration, Target, load_calibration, load_target
+from ipu_results.emulator.training import TrainingPrediction, load_training_target, predict_training
+from ipu_results.ground.physics import TRAINING_PASSES
+
+from benchmarks.emulator import scoring
+from benchmarks.emulator.rows import (
     BLIND,
     DEVELOPMENT,
     SETS,
     TRAINING_SETS,
     PublishedRow,
     TrainingRow,
-    scoring,
 )
-from ipu_results.emulator.codelets import compute_peak
-from ipu_results.emulator.prediction import MS
-from ipu_results.emulator.schedule import Planner
-from ipu_results.emulator.settings import Protocol
-from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan, open_plan_cache
-from ipu_results.emulator.target import Calibration, Target, load_calibration, load_target
-from ipu_results.emulator.training import TrainingPrediction, load_training_target, predict_training
-from ipu_results.ground.physics import TRAINING_PASSES
 
 FIT, EXCLUDED = "c2 in sample", "c2 leave one out"
 SECOND = "honest, second reading"  # doubtful rows by the batch that their figures suggest
@@ -149,10 +149,9 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
     """
     known = calibration or load_calibration()
     fitted = [row for row in rows if row.set == "calibration"]
-    with open_plan_cache() as planner:
-        recomputed = scoring.recalibrate(rows, planner=planner)
-        observed = [scoring.observe(row, load_target("c2"), planner) for row in fitted]
-        scored = scoring.predict_rows(rows, known, planner=planner)
+    recomputed = scoring.recalibrate(rows)
+    observed = [scoring.observe(row, load_target("c2")) for row in fitted]
+    scored = scoring.predict_rows(rows, known)
     # Predictions use the committed calibration, so that a changed row shows as a difference and not
     # as another model.
     return Validation(
@@ -170,7 +169,7 @@ def validate(rows: Sequence[PublishedRow], calibration: Calibration | None = Non
 
 
 def to_json(validation: Validation) -> dict[str, Any]:
-    """Return the JSON of `validate-emulator`: errors as fractions, times in ms."""
+    """Return the JSON of `python -m benchmarks.emulator validate`: errors as fractions, times in ms."""
     return {
         "origin": "emulated",
         "calibration_id": validation.calibration.id,
@@ -292,13 +291,12 @@ def score_training(
     `fitted` are the C2 rows that the broadcast-grid model is fitted on; none leaves it out.
     """
     grid = scoring.fit_bsp(scoring.estimate_grid, fitted) if fitted else None
-    with open_plan_cache() as planner:
-        return [_score(row, planner, None if grid is None else grid.superstep) for row in rows]
+    return [_score(row, None if grid is None else grid.superstep) for row in rows]
 
 
-def _score(row: TrainingRow, planner: Planner, superstep: float | None) -> TrainingScore:
+def _score(row: TrainingRow, superstep: float | None) -> TrainingScore:
     target = load_training_target(row.target)
-    prediction = predict_training(row.network, target, row.setup, planner)
+    prediction = predict_training(row.network, target, row.setup)
     setup = row.setup
     macs = (
         TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
@@ -333,7 +331,7 @@ def iterate_sets(scores: Sequence[TrainingScore]) -> list[tuple[str, list[Traini
 
 
 def add_training_json(record: dict[str, Any], scores: Sequence[TrainingScore]) -> dict[str, Any]:
-    """Add the rows, sets and baselines of training to the JSON of `validate-emulator`."""
+    """Add the rows, sets and baselines of training to the JSON of `python -m benchmarks.emulator validate`."""
     training: dict[str, Any] = {"held_out": True, "blind": False, "sets": [], "baselines": {}}
     for name, members in iterate_sets(scores):
         summary = scoring.summarise_errors([each.error for each in members])

@@ -2,32 +2,33 @@
 `data/training_rows.toml`.
 
 The warehouse has the figures, the public configuration of each row, and the flags that make a row
-doubtful. No training row is in any fit. The modules here score the emulator; predictions do not
-need them.
+doubtful. No training row is in any fit.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 import duckdb
-
 from ipu_results.emulator.network import Network, load_sized_network
 from ipu_results.emulator.pipeline import Recompute
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.settings import Protocol, count_replicas, select_protocol
-from ipu_results.emulator.target import PLATFORMS, load_target, read_toml
+from ipu_results.emulator.target import PLATFORMS, load_target
 from ipu_results.emulator.training import TrainingSetup
 from ipu_results.errors import TooFewRowsError, WarehouseError
 from ipu_results.ground.physics import count_batches_in_flight
 from ipu_results.ground.sql import run_query
 from ipu_results.networks import SEQUENCE
 
+DATA = Path(__file__).parent / "data"
 # The fit, the two development sets (not fitted, but their errors were watched), and the blind set,
 # in that order.
 SETS = ("calibration", "resnext", "ten", "honest")
@@ -121,6 +122,11 @@ class PublishedRow:
     @property
     def label(self) -> str:
         return f"{self.selector.model} {self.selector.framework}"
+
+
+@cache
+def read_toml(name: str) -> dict[str, Any]:
+    return tomllib.loads((DATA / name).read_text(encoding="utf-8"))
 
 
 @cache

@@ -6,7 +6,6 @@ Simpler models predict the same rows. Each is fitted on the C2 rows alone, as th
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,27 +13,24 @@ from operator import itemgetter
 from statistics import median
 from types import MappingProxyType
 
-from ipu_results.emulator.check import PublishedRow
 from ipu_results.emulator.codelets import compute_mac_rate, compute_peak
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.operators import Convolution, Gemm, Program
 from ipu_results.emulator.prediction import MS, Prediction, predict
-from ipu_results.emulator.schedule import Planner, schedule, to_convolution_shape
+from ipu_results.emulator.schedule import schedule, to_convolution_shape
 from ipu_results.emulator.settings import compute_timing
-from ipu_results.emulator.split import ConvolutionShape, plan_split
-from ipu_results.emulator.target import (
+from ipu_results.emulator.split import ConvolutionShape
+from ipu_results.emulator.target import Calibration, Fit, Target, load_target
+from ipu_results.errors import WarehouseError
+
+from benchmarks.emulator.calibration import (
     NOTHING,
-    Calibration,
-    Fit,
     Observation,
-    Target,
     calibrate,
-    load_target,
     predict_seconds,
-    read_text,
     solve_relative,
 )
-from ipu_results.errors import WarehouseError
+from benchmarks.emulator.rows import DATA, PublishedRow
 
 PREDICTIONS_FILE = "predictions.csv"
 TOLERANCE = 1e-6  # relative: sums differ this much between machines
@@ -95,31 +91,30 @@ def predict_rows(
     rows: Sequence[PublishedRow],
     calibration: Calibration,
     targets: Mapping[str, Target] = MappingProxyType({}),
-    planner: Planner = plan_split,
 ) -> list[ScoredRow]:
     """Predict each row by its selector. `targets` replaces machines by name."""
-    return [_predict_row(row, calibration, targets, planner) for row in rows]
+    return [_predict_row(row, calibration, targets) for row in rows]
 
 
 def _predict_row(
-    row: PublishedRow, calibration: Calibration, targets: Mapping[str, Target], planner: Planner
+    row: PublishedRow, calibration: Calibration, targets: Mapping[str, Target]
 ) -> ScoredRow:
     target = targets.get(row.selector.target) or load_target(row.selector.target)
     network = load_network(row.selector.network)
-    (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration, planner)
+    (prediction,) = predict(network, target, [row.batch_size], row.protocol, calibration)
     other = row.second_reading
     return ScoredRow(
         row,
         prediction,
-        None if other is None else _predict_row(other, calibration, targets, planner),
+        None if other is None else _predict_row(other, calibration, targets),
     )
 
 
-def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) -> Observation:
+def observe(row: PublishedRow, target: Target) -> Observation:
     """Compute what the model knows of a calibration row without the two fitted numbers."""
     micro = row.batch_size // target.chips
     program = load_program(row.selector.network, micro)
-    plan = schedule(program, target, planner)
+    plan = schedule(program, target)
     # The numbers of the fit are left at zero here; they are its unknowns.
     fixed = compute_timing(
         plan.cycles / target["clock"], program, target, row.protocol, NOTHING
@@ -127,14 +122,10 @@ def observe(row: PublishedRow, target: Target, planner: Planner = plan_split) ->
     return Observation(fixed, plan.supersteps / target["clock"], micro, row.seconds)
 
 
-def recalibrate(
-    rows: Sequence[PublishedRow], target: Target | None = None, planner: Planner = plan_split
-) -> Calibration:
+def recalibrate(rows: Sequence[PublishedRow], target: Target | None = None) -> Calibration:
     """Fit the calibration to the six C2 rows among `rows`."""
     machine = target or load_target("c2")
-    return calibrate(
-        [observe(row, machine, planner) for row in rows if row.set == "calibration"], machine
-    )
+    return calibrate([observe(row, machine) for row in rows if row.set == "calibration"], machine)
 
 
 def compute_errors(observed: Sequence[Observation], fits: Iterable[Fit]) -> list[float]:
@@ -164,7 +155,7 @@ def load_predictions() -> Mapping[str, float]:
     """Load the committed seconds per batch of the blind set by row, as predicted before they were
     scored.
     """
-    records = csv.DictReader(io.StringIO(read_text(PREDICTIONS_FILE)))
+    records = csv.DictReader((DATA / PREDICTIONS_FILE).read_text(encoding="utf-8").splitlines())
     return {record["result_id"]: float(record["time_ms"]) / MS for record in records}
 
 
