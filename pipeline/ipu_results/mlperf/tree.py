@@ -25,7 +25,6 @@ from ipu_results.mlperf.log import CHUNK
 # A pipe must not block, and a link is looked at before it is followed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip")
 
 ListNames = Callable[
     [str, bool, str], list[str]
@@ -88,11 +87,14 @@ def read_small_file(tree: LocalTree, path: str) -> bytes | None:
 
 
 def _explain_no_folder(path: str) -> str:
-    if not os.path.exists(path):
-        return "does not exist"
-    if path.lower().endswith(ARCHIVES):
-        return "is an archive; unpack it, as with `tar -xf`, and pass the folder"
-    return "is not a folder; pass one"
+    if path.endswith((os.sep + "-", ".zip")):
+        what = "standard input" if path.endswith("-") else "a zip archive"
+        return f"{what} cannot be read; pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
+    return (
+        "is a file that is not a tar archive; pass a folder"
+        if os.path.exists(path)
+        else "does not exist"
+    )
 
 
 def _open(root: str, path: str) -> FileIO:
