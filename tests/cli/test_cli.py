@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ipu_results.add
 import pytest
 from ipu_results.cli import main
 from ipu_results.errors import QueryError
@@ -84,10 +85,9 @@ def test_console_script_is_the_module() -> None:
     [
         ["nonsense"],
         ["query", "SELECT 1", "--format", "xml"],
-        ["extract", PAGE, "--max-size", "-1"],
+        ["add", PAGE, "--format", "json"],
         ["extract", PAGE, "--kind", "novel"],
         ["ingest", "--wait", "-1"],
-        ["fetch", "no-such-document"],
     ],
 )
 def test_wrong_usage_is_exit_2(args: list[str]) -> None:
@@ -440,10 +440,19 @@ def test_unreadable_document_is_one_line(
     assert word in line
 
 
-def test_document_over_the_limit_is_refused() -> None:
-    done = run_cli("extract", RAW / PAGE, "--max-size", "0.01")
+def test_document_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ipu_results.add, "MAX_BYTES", 10_000)
+    done = run_cli("extract", RAW / PAGE)
     assert done.returncode == 1
-    assert "the limit is 10,000 bytes" in done.stderr
+    assert "is too large: the limit is 10,000 bytes" in done.stderr
+
+
+def test_add_print_is_extract() -> None:
+    for options in ((), ("--format", "json"), ("--kind", "inference-paper")):
+        printed = run_cli("add", RAW / PAPER, "--print", *options)
+        extracted = run_cli("extract", RAW / PAPER, *options)
+        assert printed.stdout == extracted.stdout != ""
+        assert (printed.returncode, printed.stderr) == (extracted.returncode, extracted.stderr)
 
 
 @needs_sources

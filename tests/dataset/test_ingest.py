@@ -448,12 +448,6 @@ def test_paper_that_is_not_a_pdf_stops_the_build(page: Path, content: bytes, wor
     assert word in line
 
 
-def test_document_over_the_limit_stops_the_build(page: Path) -> None:
-    done = run_ingest(page, "--max-size", "0.02")
-    assert done.returncode == 1
-    assert "the limit is 20,000" in done.stderr
-
-
 def test_one_document_under_two_ids_stops_the_build(page: Path) -> None:
     for suffix in ("", ".toml"):
         shutil.copyfile(page / f"{PAGE}{suffix}", page / "graphcore" / f"again.html{suffix}")

@@ -87,9 +87,7 @@ CALLS = (
     Call("extract {PAPER}", "qwant_table_1"),
     Call("ingest --raw raw --warehouse built", "254 results in built"),
     Call("add {PAGE} --dry-run", "248 rows"),
-    Call("fetch nothing", "choose from", status=2),
-    Call("collect runs --into collected", "added"),
-    Call("collect file://{FOLDER}/runs --into collected", "present", ("remote",)),
+    Call("add http://127.0.0.1:1/page.html --raw raw", "Connection refused", status=1),
     Call(
         "submit runs/{RUN} --who 'Ada Example' --licence CC-BY-4.0 --how idle",
         "is emulated",

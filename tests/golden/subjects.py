@@ -41,7 +41,7 @@ DAY = "2026-11-21"
 # terminal
 SETTINGS = {"COLUMNS": "120", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
 PREDICTED = ("predict", "sweep", "validate-emulator")
-DATED = ("sweep", "submit", "add", "collect", "mlperf", "ingest")
+DATED = ("sweep", "submit", "add", "mlperf", "ingest")
 
 Pairs = Iterator[tuple[str, str]]
 

@@ -19,7 +19,7 @@ from ipu_results.errors import (
     DocumentTooLargeError,
     UnrecognisedDocumentError,
 )
-from ipu_results.read import ParsedDocument, SourceTable
+from ipu_results.read import ParsedDocument, SourceTable, pdf_pages
 from ipu_results.read.pdf import read_pdf
 from ipu_results.read.text import METADATA_LABELS
 from reportlab.lib.pdfencrypt import StandardEncryption
@@ -424,12 +424,14 @@ def test_only_a_pdf_that_opens_without_a_password_is_read() -> None:
         read_paper(encrypt("secret"))
 
 
-def test_too_many_pages_are_refused() -> None:
+def test_too_many_pages_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = paper.build([paper.Break("page")] * 3)
+    monkeypatch.setattr(pdf_pages, "MAX_PAGES", 3)
     with pytest.raises(DocumentTooLargeError, match="has 4 pages, the limit is 3"):
-        read_pdf(data, PAPER_HEADERS, max_pages=3)
+        read_pdf(data, PAPER_HEADERS)
+    monkeypatch.setattr(pdf_pages, "MAX_PAGES", 4)
     with pytest.raises(UnrecognisedDocumentError):
-        read_pdf(data, PAPER_HEADERS, max_pages=4)
+        read_pdf(data, PAPER_HEADERS)
 
 
 def test_tables_after_many_pages_are_read() -> None:
