@@ -194,7 +194,7 @@ def run_installed(
     python: Path, folder: Path, line: str, **words: object
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of an environment, with no other packages in sight."""
-    command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", FOLDER=folder, **words)
+    command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", **words)
     process = subprocess.Popen(
         f"{python.parent}/ipu-results {command}",
         shell=True,

@@ -260,25 +260,6 @@ def attached(put: Put) -> Path:
     return raw
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda path: path.unlink(), "cannot be read: No such file or directory"),
-        (
-            lambda path: path.write_bytes(ATTACHED[:-1]),
-            "sha256 is [0-9a-f]{12}…, the sidecar says .* changed",
-        ),
-        (lambda path: (path.unlink(), path.mkdir()), "cannot be read: Is a directory"),
-    ],
-)
-def test_damaged_attachment_is_named(
-    attached: Path, damage: Callable[[Path], object], message: str
-) -> None:
-    damage(attached / "deep" / "stamps.parquet")
-    with pytest.raises(CatalogueError, match=f"^a-page: stamps.parquet: {message}$"):
-        load_single(attached).read_bytes()
-
-
 def test_unfinished_run_is_skipped_as_a_whole(put: Put) -> None:
     raw = put()
     folder = raw / "runs" / "20261121-134501-x.unfinished"

@@ -313,7 +313,7 @@ def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
 
     Raises CatalogueError for a folder without sidecars, for a sidecar with a missing, unknown or
     invalid key, and for two documents with the same id or the same bytes. Two runs may have the
-    same bytes: an emulated one repeats.
+    same bytes: an emulated one repeats. Raises DamagedRunError for a run that is not whole.
     """
     if not raw.is_dir():
         raise CatalogueError("no such folder", place=str(raw))
