@@ -47,7 +47,7 @@ ingest: $(VENV)/.ingest ## Build the warehouse from raw/ (no network after the i
 	@echo "Building warehouse/ from the documents in raw/: a few seconds ..."
 	@$(RUN) ingest
 
-add: $(VENV)/.ingest ## Draft the sidecar of a new document: make add FILE=raw/publisher/page.html
+add: $(VENV)/.ingest ## Draft the sidecar of a new document: make add FILE=raw/publisher/page.html, or a URL
 	@test -n "$(FILE)" || { echo "error: name the document: make add FILE=raw/publisher/page.html" >&2; exit 2; }
 	@$(RUN) add "$(FILE)" $(ARGS)
 

@@ -26,7 +26,6 @@ from hypothesis import settings
 from ipu_results import build, store
 from ipu_results.build import (
     CheckedTables,
-    IngestConfig,
     LoadedDocument,
     check_documents,
     load_document,
@@ -129,7 +128,7 @@ def load_once(document: Document) -> LoadedDocument:
         sidecar.read_bytes() + document.read_bytes()
     )  # the sidecar has the digests of the attachments
     if key not in LOADED:
-        LOADED[key] = load_document(document, load_vocabulary(), IngestConfig())
+        LOADED[key] = load_document(document, load_vocabulary())
     return LOADED[key]
 
 
@@ -140,8 +139,7 @@ def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
 
 def load_documents(raw: Path) -> list[LoadedDocument]:
     """Read and normalise the documents of `raw`, as a build does before it links them."""
-    documents = [document for document in load_catalogue(raw) if not document.is_capture]
-    return [load_document(document, load_vocabulary(), IngestConfig()) for document in documents]
+    return [load_document(document, load_vocabulary()) for document in load_catalogue(raw)]
 
 
 def normalise_documents(raw: Path) -> list[NormalisedDocument]:

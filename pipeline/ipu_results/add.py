@@ -7,17 +7,23 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tomli_w
 
 from ipu_results.check.conservation import RowCounts, list_source_keys
-from ipu_results.errors import CatalogueError, DocumentError, UnrecognisedDocumentError
+from ipu_results.errors import (
+    CatalogueError,
+    DocumentError,
+    IpuResultsError,
+    UnrecognisedDocumentError,
+)
 from ipu_results.ground.files import write_atomically
-from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES
+from ipu_results.ground.limits import MAX_BYTES
 from ipu_results.ground.text import format_csv, format_json
 from ipu_results.normalise import normalise
 from ipu_results.normalise.fields import format_header_entries
@@ -44,19 +50,15 @@ if TYPE_CHECKING:
 MAX_RAW_CHARACTERS = 200  # of a row that a problem repeats
 
 
-def extract(
-    path: Path, kind: str | None = None, max_bytes: int = MAX_BYTES, max_pages: int = MAX_PAGES
-) -> ParsedDocument:
+def extract(path: Path, kind: str | None = None) -> ParsedDocument:
     """Read one file. Without `kind`, guess it from headers and content.
 
     Raises a DocumentError that names the file.
     """
-    data = read_limited(path, path.name, max_bytes)
+    data = read_limited(path, path.name, MAX_BYTES)
     check_file_type(path.name, data, path.name)
     try:
-        return read_document(
-            data, load_vocabulary().table_headers, kind, max_bytes=max_bytes, max_pages=max_pages
-        )
+        return read_document(data, load_vocabulary().table_headers, kind)
     except DocumentError as error:
         raise type(error)(error.message, document=path.name, place=error.place) from error
 
@@ -111,6 +113,7 @@ DATES = ("published_on", "retrieved_on")
 ANY_URL = "https://example.org"
 NOT_IN_ID = re.compile(r"[^a-z0-9.@-]+")
 GUESSED_KINDS = {".csv": "performance-csv", ".pdf": "inference-paper"}
+DOWNLOADS = "downloads"  # a folder in `raw` that git ignores: nothing downloaded is committed
 LEDGERS = ("claims", "contradictions", "contradicted")  # tables that a new document does not change
 
 
@@ -119,16 +122,15 @@ class AddConfig:
     """The file to add, the folder `raw` that it belongs in, and how to read it; the kind is guessed
     if it is None.
 
-    `force` drafts an existing sidecar again and keeps what a person filled in.
+    `force` drafts an existing sidecar again and keeps what a person filled in. `entry` is what is
+    known of the sidecar before the file is read.
     """
 
     file: Path
     raw: Path = Path("raw")
-    url: str | None = None
     kind: str | None = None
     force: bool = False
-    max_bytes: int = MAX_BYTES
-    max_pages: int = MAX_PAGES
+    entry: Mapping[str, Any] = field(default_factory=dict)
 
 
 class UnknownWords(NamedTuple):
@@ -187,6 +189,44 @@ def add_source(config: AddConfig) -> SourceDraft:
     return draft
 
 
+@contextmanager
+def save_download(url: str, config: AddConfig, *, keep: bool) -> Iterator[AddConfig]:
+    """Download a document into `raw`, and give the configuration that adds it from there.
+
+    It is taken away again if it is not to be kept, and after any failure. Raises FetchError, and
+    CatalogueError if there is a file of its name.
+    """
+    # A build and a dry run of a file need no requests.
+    from ipu_results.sources.download import download  # noqa: PLC0415
+
+    document = download(url)
+    file = config.raw / DOWNLOADS / document.folder / document.name
+    if file.exists():
+        message = "exists: remove it first, or draft its sidecar again with --force and its path"
+        raise CatalogueError(message, place=str(file))
+    created = [folder for folder in (file.parent, *file.parent.parents) if not folder.exists()]
+    entry = {"url": url, "retrieved_on": document.retrieved_on, "kind": "capture"}
+    is_done = False
+    try:
+        _make_folder(file.parent)
+        write_atomically(file, document.data)
+        yield replace(config, file=file, entry=entry)
+        is_done = keep
+    finally:
+        if not is_done:
+            file.unlink(missing_ok=True)
+            with suppress(OSError):  # another process has written there by now
+                for folder in created:
+                    folder.rmdir()
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IpuResultsError(f"cannot be made: {error.strerror}", place=str(folder)) from error
+
+
 def draft_source(config: AddConfig) -> SourceDraft:
     """Draft the sidecar of a file without writing it; what a person filled in or added in the
     present one is kept.
@@ -194,7 +234,7 @@ def draft_source(config: AddConfig) -> SourceDraft:
     vocabulary = load_vocabulary()
     kind, parsed = recognise(config, vocabulary)
     sidecar, tables = _get_sidecar(config), _count_rows(parsed)
-    data = read_limited(config.file, config.file.name, config.max_bytes)
+    data = read_limited(config.file, config.file.name, MAX_BYTES)
     entry: dict[str, Any] = {
         "document_id": _make_document_id(config),
         **{key: f"{PLACEHOLDER}: {text}" for key, text in FILLED_IN.items()},
@@ -202,13 +242,12 @@ def draft_source(config: AddConfig) -> SourceDraft:
         "sha256": hashlib.sha256(data).hexdigest(),
         "reader": kind,
         "tables": {name: {"rows": rows} for name, rows in tables.items()},
+        **config.entry,
     }
     if sidecar.exists():
         present = read_entry(sidecar, sidecar.name)
         renewed = {"sha256", "reader", "tables", *list_placeholders(present)}
         entry |= {key: value for key, value in present.items() if key not in renewed}
-    if config.url is not None:
-        entry["url"] = config.url
     document = _build_unfinished(entry, config)
     words = _describe_words(document, parsed, vocabulary)
     problems = [format_problem(config.file.name, problem) for problem in parsed.problems]
@@ -221,7 +260,7 @@ def recognise(config: AddConfig, vocabulary: Vocabulary) -> tuple[str, ParsedDoc
     Raises UnrecognisedDocumentError if it has none with a known header, or one that is only nearly
     known.
     """
-    parsed = extract(config.file, config.kind, config.max_bytes, config.max_pages)
+    parsed = extract(config.file, config.kind)
     for problem in parsed.problems:
         if problem.row_number is None:
             raise UnrecognisedDocumentError(
@@ -244,10 +283,10 @@ def draft_headers(config: AddConfig) -> str:
     Raises a DocumentError.
     """
     suffix = config.file.suffix.lower()
-    data = read_limited(config.file, config.file.name, config.max_bytes)
+    data = read_limited(config.file, config.file.name, MAX_BYTES)
     guessed = GUESSED_KINDS.get(suffix, "performance-page")
     kind = guessed if config.kind is None else ALIASES.get(config.kind, config.kind)
-    rows = find_first_rows(data, suffix, config.max_pages)
+    rows = find_first_rows(data, suffix)
     return format_header_entries(rows, kind, _make_document_id(config), load_vocabulary())
 
 
@@ -259,24 +298,21 @@ def preview_source(config: AddConfig) -> SourcePreview:
     Raises an IpuResultsError, as `ingest` would.
     """
     # `extract` and a draft need no pipeline, which is slow to import.
-    from ipu_results.build import IngestConfig, check_documents, load_document  # noqa: PLC0415
+    from ipu_results.build import check_documents, load_document  # noqa: PLC0415
 
     sidecar = _get_sidecar(config)
     entry = read_entry(sidecar, sidecar.name) if sidecar.exists() else draft_source(config).entry
     document = _build_unfinished(entry, config)
     vocabulary = load_vocabulary()
-    limits = IngestConfig(config.raw, max_bytes=config.max_bytes, max_pages=config.max_pages)
     file = config.file.resolve()
     others = [
         other
         for other in (load_catalogue(config.raw, drafts=False) if config.raw.is_dir() else ())
-        if other.path.resolve() != file
-        and not other.is_capture
-        and KINDS[other.reader].table not in LEDGERS
+        if other.path.resolve() != file and KINDS[other.reader].table not in LEDGERS
     ]
     documents = sorted([*others, document], key=lambda other: other.document_id)
     check_distinct(documents)
-    loaded = {other.document_id: load_document(other, vocabulary, limits) for other in documents}
+    loaded = {other.document_id: load_document(other, vocabulary) for other in documents}
     checked = check_documents(documents, lambda other: loaded[other.document_id], vocabulary)
     mine = {name: checked.frames[name] for name in ("results", "quarantine")}
     mine = {
@@ -326,10 +362,10 @@ def _count_rows(parsed: ParsedDocument) -> dict[str, int]:
 
 def _make_document_id(config: AddConfig) -> str:
     """Return an id from the folder in `raw`, which is the publisher's, and the name of the file."""
-    file, raw = config.file.resolve(), config.raw.resolve()
-    parts = (
-        [*file.relative_to(raw).parent.parts, file.stem]
-        if file.is_relative_to(raw)
-        else [file.stem]
-    )
+    file = config.file.resolve()
+    parts = [file.stem]
+    for folder in (config.raw / DOWNLOADS, config.raw):
+        if file.is_relative_to(folder.resolve()):
+            parts = [*file.relative_to(folder.resolve()).parent.parts, file.stem]
+            break
     return NOT_IN_ID.sub("-", "-".join(parts).lower()).strip("-.@") or "document"

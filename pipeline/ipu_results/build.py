@@ -32,7 +32,7 @@ from ipu_results.check.rules import (
 from ipu_results.check.rules.dataset import CELLS_USED
 from ipu_results.derive import derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError
-from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
+from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import get_first_line
 from ipu_results.link import LINKING, Links, collect_links, link_document
 from ipu_results.link.configurations import (
@@ -51,7 +51,6 @@ from ipu_results.recompute.verdict import NO_ROW
 from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame, concat_frames, to_pandas
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
-from ipu_results.sources.capture import CaptureDifference, compare_captures, describe_difference
 from ipu_results.sources.catalogue import (
     Document,
     check_claims_of,
@@ -72,16 +71,13 @@ BATCH_RESULTS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class IngestConfig:
-    """Where documents are read and the warehouse is written, and the limits: bytes and PDF pages of
-    a document.
+    """Where documents are read and the warehouse is written.
 
     `wait_s` is how long to wait while another process builds the same warehouse, in seconds.
     """
 
     raw: Path = Path("raw")
     warehouse: Path = Path("warehouse")
-    max_bytes: int = MAX_BYTES
-    max_pages: int = MAX_PAGES
     wait_s: float = 60.0
 
 
@@ -165,16 +161,11 @@ def ingest(
         documents = load_catalogue(config.raw)
         check_claims_of(documents)
         vocabulary = load_vocabulary()
-        captures = [document for document in documents if document.is_capture]
-        captured = {document.transcription_of for document in captures}
-        originals: dict[str, ParsedDocument] = {}
         seconds: dict[str, float] = {}
 
         def load(document: Document) -> LoadedDocument:
-            loaded = load_document(document, vocabulary, config, progress)
+            loaded = load_document(document, vocabulary, progress)
             seconds[document.document_id] = loaded.seconds
-            if document.document_id in captured:
-                originals[document.document_id] = loaded.parsed
             return loaded
 
         checked = check_documents(documents, load, vocabulary, writer.add)
@@ -186,16 +177,13 @@ def ingest(
         )
         names, quarantine = {*checked.frames, CELLS}, checked.frames["quarantine"]
         checked = replace(checked, frames={}, cells=None)  # what comes next reads the engine
-        differences = compare_captures(
-            captures, originals, vocabulary, config.max_bytes, config.max_pages
-        )
-        rows = {"capture_differences": differences, **(register := read_register(config.raw))}
-        computed = {name: build_frame(table(name), entries) for name, entries in rows.items()}
+        register = read_register(config.raw)
+        computed = {name: build_frame(table(name), rows) for name, rows in register.items()}
         computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, names)
         check_tables(computed)
         progress("write", str(config.warehouse))
         build_id = writer.finish(computed, digest_inputs(documents, register))
-    findings = _list_findings(config.raw, documents, quarantine, computed["claims"], differences)
+    findings = _list_findings(config.raw, documents, quarantine, computed["claims"])
     return IngestSummary(summaries, findings, build_id, words)
 
 
@@ -223,20 +211,19 @@ def check_documents(
 ) -> CheckedTables:
     """Run the stages from reading to derived columns: link, gate, check, derive.
 
-    Captures are listed and not read.
-
     `write` is called with tables as soon as they are complete, most of them before the flags are
     searched. Raises GateError if a gate cannot be trusted, ConservationError if a source row was
     lost.
     """
-    printed = [document for document in documents if not document.is_capture]
     check_gate(table("results").without_derived(), GOOD, CHANGES)
-    linking = {doc.document_id: load(doc) for doc in printed if KINDS[doc.reader].table in LINKING}
+    linking = {
+        doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING
+    }
     links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
     gated = gate_documents(
         (
             linking.pop(doc.document_id) if doc.document_id in linking else load(doc)
-            for doc in printed
+            for doc in documents
         ),
         links,
         vocabulary,
@@ -364,7 +351,6 @@ def _map_rows(
 def load_document(
     document: Document,
     vocabulary: Vocabulary,
-    config: IngestConfig,
     progress: Progress = lambda *_: None,
 ) -> LoadedDocument:
     """Read and normalise one document.
@@ -376,7 +362,7 @@ def load_document(
     progress("read", document.document_id)
     with pause_garbage_collection():
         with name_stage("read", document.document_id):
-            parsed = parse_document(document, vocabulary, config.max_bytes, config.max_pages)
+            parsed = parse_document(document, vocabulary)
         for problem in parsed.problems:
             if problem.row_number is None:
                 raise DamagedDocumentError(
@@ -406,19 +392,11 @@ def name_stage(stage: str, *documents: str) -> Iterator[None]:
         raise DocumentTooLargeError(message, document=named or None, place=stage) from error
 
 
-def parse_document(
-    document: Document, vocabulary: Vocabulary, max_bytes: int, max_pages: int
-) -> ParsedDocument:
+def parse_document(document: Document, vocabulary: Vocabulary) -> ParsedDocument:
     """Read the tables of a catalogued document; errors name it."""
-    data = document.read_bytes(max_bytes)
+    data = document.read_bytes()
     try:
-        return read_document(
-            data,
-            vocabulary.table_headers,
-            document.reader,
-            max_bytes=max_bytes,
-            max_pages=max_pages,
-        )
+        return read_document(data, vocabulary.table_headers, document.reader)
     except DocumentError as error:
         raise type(error)(
             error.message, document=document.document_id, place=error.place
@@ -461,35 +439,17 @@ def _summarise(checked: CheckedTables, seconds: Mapping[str, float]) -> list[Doc
     ]
 
 
-def list_capture_findings(config: IngestConfig) -> list[str]:
-    """Describe where the captures in `raw` differ from their transcriptions, one line each."""
-    documents, vocabulary = load_catalogue(config.raw), load_vocabulary()
-    captures = [document for document in documents if document.is_capture]
-    originals = {document.transcription_of for document in captures}
-    parsed = {
-        document.document_id: parse_document(
-            document, vocabulary, config.max_bytes, config.max_pages
-        )
-        for document in documents
-        if document.document_id in originals
-    }
-    differences = compare_captures(captures, parsed, vocabulary, config.max_bytes, config.max_pages)
-    return [describe_difference(difference) for difference in differences]
-
-
 def _list_findings(
     raw: Path,
     documents: Sequence[Document],
     quarantine: pd.DataFrame,
     claims: pd.DataFrame,
-    differences: Sequence[CaptureDifference],
 ) -> list[str]:
     """Describe what did not stop the build and is worth a line on stderr."""
     findings = [
         f"quarantined: {row.document_id}: {row.locator}: {row.message} ({row.reason})"
         for row in quarantine.itertuples()
     ]
-    findings += [describe_difference(difference) for difference in differences]
     findings += [
         f"not recomputed: {row.ledger_id}: {row.claim_id}: {row.recomputation}.sql returned no row"
         for row in claims[claims["not_recomputable"] == NO_ROW].itertuples()

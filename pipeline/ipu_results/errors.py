@@ -49,7 +49,7 @@ IpuResultsError
     SessionLostError
         A measuring process was killed or does not answer.
     DamagedRunError
-        The folder of a run disagrees with its journal, or another sweep is using it.
+        The folder of a run is incomplete or disagrees with its journal, or another sweep is using it.
   ReleaseError
       A release cannot be made: the version is too low, rows vanished without a reason, or the folder is in use.
     CorrectionsError

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ipu_results.add
 import pytest
 from ipu_results.cli import main
 from ipu_results.errors import QueryError
@@ -30,11 +31,6 @@ from tests.conftest import (
     read_files,
     run_cli,
     run_process,
-)
-
-SOURCES = ROOT.parent / "shared" / "sources"
-needs_sources = pytest.mark.skipif(
-    not SOURCES.exists(), reason="the source texts are not on this machine"
 )
 
 
@@ -84,10 +80,9 @@ def test_console_script_is_the_module() -> None:
     [
         ["nonsense"],
         ["query", "SELECT 1", "--format", "xml"],
-        ["extract", PAGE, "--max-size", "-1"],
+        ["add", PAGE, "--format", "json"],
         ["extract", PAGE, "--kind", "novel"],
         ["ingest", "--wait", "-1"],
-        ["fetch", "no-such-document"],
     ],
 )
 def test_wrong_usage_is_exit_2(args: list[str]) -> None:
@@ -392,17 +387,6 @@ def test_extract_prints_each_table_as_csv_with_its_name() -> None:
     ]
 
 
-@needs_sources
-def test_extract_reads_the_source_texts() -> None:
-    page = extract_tables(SOURCES / "graphcore-performance-results-2023-07-04.txt")
-    assert page == extract_tables(RAW / PAGE)
-    paper = extract_tables(SOURCES / "qwant-c2-report-arxiv-2002.11670.txt")
-    tables = {table["table_name"]: table["rows"] for table in paper}
-    assert tables["qwant_table_1"][-1] == ["12", "4.75"]
-    assert tables["qwant_table_2"][0] == ["2", "1474.16"]
-    assert tables["qwant_table_3"][-3:] == [["8", "9.07"], ["", "9.68"], ["", "9.49"]]
-
-
 def test_extract_prints_the_readable_rows_and_names_the_others(tmp_path: Path) -> None:
     text = (RAW / PAGE).read_text(encoding="utf-8")
     broken = tmp_path / "page.html"
@@ -440,27 +424,16 @@ def test_unreadable_document_is_one_line(
     assert word in line
 
 
-def test_document_over_the_limit_is_refused() -> None:
-    done = run_cli("extract", RAW / PAGE, "--max-size", "0.01")
+def test_document_over_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ipu_results.add, "MAX_BYTES", 10_000)
+    done = run_cli("extract", RAW / PAGE)
     assert done.returncode == 1
-    assert "the limit is 10,000 bytes" in done.stderr
+    assert "is too large: the limit is 10,000 bytes" in done.stderr
 
 
-@needs_sources
-def test_line_lost_from_the_paper_never_gives_a_wrong_figure(tmp_path: Path) -> None:
-    """Drop each line of the three tables in turn: the tables of the other metrics reveal a shift."""
-    lines = (
-        (SOURCES / "qwant-c2-report-arxiv-2002.11670.txt").read_text(encoding="utf-8").split("\n")
-    )
-    whole = {name: set(map(tuple, rows)) for name, rows in extract_paper(tmp_path, lines).items()}
-    for number in [i for i, line in enumerate(lines) if re.fullmatch(r"\s?\d+(\.\d\d)?", line)]:
-        for name, rows in extract_paper(tmp_path, lines[:number] + lines[number + 1 :]).items():
-            wrong = {(batch, figure) for batch, figure in map(tuple, rows) if batch} - whole[name]
-            assert wrong == set(), f"line {number + 1}, {name}"
-
-
-def extract_paper(folder: Path, lines: list[str]) -> dict[str, list[list[str]]]:
-    path = folder / "paper.txt"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    tables = json.loads(run_cli("extract", path, "--format", "json").stdout or "[]")
-    return {table["table_name"]: table["rows"] for table in tables}
+def test_add_print_is_extract() -> None:
+    for options in ((), ("--format", "json"), ("--kind", "inference-paper")):
+        printed = run_cli("add", RAW / PAPER, "--print", *options)
+        extracted = run_cli("extract", RAW / PAPER, *options)
+        assert printed.stdout == extracted.stdout != ""
+        assert (printed.returncode, printed.stderr) == (extracted.returncode, extracted.stderr)

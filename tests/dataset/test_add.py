@@ -116,13 +116,9 @@ def test_existing_sidecar_is_kept_unless_forced_and_then_keeps_what_was_filled_i
     assert (status, output) == (1, "")
     assert "html.toml: exists: --dry-run reads the file with it, --force drafts it again" in errors
     assert list_files(path) == before
-    assert add(path, "--force", "--url", "https://example.org/2")[0] == 0
+    assert add(path, "--force")[0] == 0
     [document] = load_catalogue(path.parents[1])
-    assert (document.title, document.url, document.tables["bow_training"].rows) == (
-        "t",
-        "https://example.org/2",
-        2,
-    )
+    assert (document.title, document.tables["bow_training"].rows) == ("t", 2)
     assert document.read_bytes() == path.read_bytes()
 
 

@@ -164,11 +164,6 @@ def test_connection_has_cursors_and_refuses_to_write(warehouse: Path, tmp_path: 
             connection.execute("UPDATE results SET throughput = 1")
 
 
-def test_folder_without_a_dataset_is_named() -> None:
-    with pytest.raises(WarehouseError, match="contains no dataset"):
-        connect("no-such-folder")
-
-
 def test_provenance_wants_a_known_result_id() -> None:
     for wrong in (12, "0000"):
         with pytest.raises(QueryError, match=str(wrong)):

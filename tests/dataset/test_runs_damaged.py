@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
+from ipu_results.sources.catalogue import RUN_FILES
 
-from tests.conftest import find_error
+from tests.conftest import find_error, read_files, run_ingest
 from tests.runner.runs_support import (
     EMULATED_ID,
     POINTS,
@@ -84,6 +88,23 @@ def rename_in_sidecars(folder: Path) -> None:
         replace(name, RUN_ID, f"{RUN_ID}-b")(folder)
 
 
+def put_pipe(folder: Path) -> None:
+    (folder / "stamps.parquet").unlink()
+    os.mkfifo(folder / "stamps.parquet")
+
+
+def link_folder(folder: Path) -> None:
+    folder.symlink_to(folder.rename(folder.parents[2] / "elsewhere"))
+
+
+def edit_sidecar(name: str, **changes: Any) -> Damage:
+    def edit(folder: Path) -> None:
+        entry = tomllib.loads((folder / name).read_text(encoding="utf-8"))
+        (folder / name).write_text(tomli_w.dumps({**entry, **changes}), encoding="utf-8")
+
+    return edit
+
+
 def write_points(*points: dict[str, Any]) -> Damage:
     return with_sidecars(write("points.csv", format_points(points)), len(points))
 
@@ -94,16 +115,28 @@ DAMAGES: list[tuple[Damage, str, str]] = [
     (swap_lines, POINTS_ID, CHANGED),
     (replace("record.json", '"seed": 0', '"seed": 1'), RECORD_ID, CHANGED),
     (replace("blocks.jsonl", "0", "1"), POINTS_ID, "blocks.jsonl: sha256 is"),
-    (remove("stamps.parquet"), POINTS_ID, "stamps.parquet: cannot be read: No such file"),
+    (write("points.csv.toml", "{{"), "runs/", "points.csv.toml: is not a readable sidecar"),
+    (put_pipe, POINTS_ID, "stamps.parquet: cannot be read: it is a named pipe"),
+    (remove("stamps.parquet"), RUN_ID, "stamps.parquet: is missing"),
+    (remove("points.csv", "points.csv.toml"), RUN_ID, "points.csv: is missing"),
+    (remove("record.json", "record.json.toml"), RUN_ID, "record.json: is missing"),
+    (remove("record.json.toml", "points.csv.toml"), RUN_ID, "points.csv.toml: is missing"),
+    (remove(*RUN_FILES), RUN_ID, "blocks.jsonl: is missing"),
+    (link_folder, RUN_ID, "is a link: copy the folder itself"),
     (
-        remove("points.csv", "points.csv.toml"),
-        RECORD_ID,
-        f"the run {RUN_ID} has no points document",
+        lambda folder: folder.rename(folder.with_name("my-run")),
+        "my-run: record.json.toml",
+        f"has the document_id '{RECORD_ID}', which is not one of this run",
     ),
     (
-        remove("record.json", "record.json.toml"),
-        POINTS_ID,
-        f"the run {RUN_ID} has no record document",
+        edit_sidecar("points.csv.toml", attachments={}),
+        f"{RUN_ID}: points.csv.toml",
+        "states no sha256 of blocks.jsonl",
+    ),
+    (
+        edit_sidecar("points.csv.toml", attachments={"../../x": "0" * 64}),
+        "runs/",
+        "points.csv.toml: the sidecar is invalid",
     ),
     (with_sidecars(truncate), POINTS_ID, "truncated"),
     (with_sidecars(drop_last_line), POINTS_ID, "has 2 rows, the sidecar expects 3"),
@@ -142,11 +175,11 @@ DAMAGES: list[tuple[Damage, str, str]] = [
         "runs, row 0: the row is refused by the check run-times",
     ),
     (copy, RECORD_ID, "is the id of both runs/"),
-    (rename_in_sidecars, RECORD_ID, "is the record of another run"),
+    (rename_in_sidecars, f"{RUN_ID}: record.json.toml", f"has the document_id '{RECORD_ID}-b'"),
     (
-        replace("points.csv.toml", POINTS_ID, "sweep-x-points"),
-        "sweep-x-points",
-        "must be called sweep-<run_id>-points",
+        replace("record.json.toml", RECORD_ID, "sweep-x"),
+        f"{RUN_ID}: record.json.toml",
+        "has the document_id 'sweep-x'",
     ),
     (
         replace("record.json.toml", "local", "Graphcore"),
@@ -163,5 +196,26 @@ def test_damaged_run_stops_the_build_and_is_named(
     damage(runs / "runs" / RUN_ID)
     line = find_error(runs)
     assert line.startswith(f"error: {document}")
-    assert RUN_ID in line or "sweep-x" in line
+    assert RUN_ID in line
     assert message in line
+    assert "\n" not in line
+
+
+def test_run_copied_into_raw_is_ingested_and_a_half_copied_one_keeps_the_old_build(
+    tmp_path: Path,
+) -> None:
+    lab, raw = put_run(tmp_path / "lab"), tmp_path / "raw"
+    shutil.copytree(lab, raw / "runs" / RUN_ID)
+    done = run_ingest(raw)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{len(POINTS)} results" in done.stdout
+    before = read_files(tmp_path / "warehouse")
+    (raw / "runs" / EMULATED_ID).mkdir()
+    shutil.copyfile(lab / "points.csv", raw / "runs" / EMULATED_ID / "points.csv")
+    done = run_ingest(raw)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"error: {EMULATED_ID}: blocks.jsonl: is missing: the run is incomplete, copy its whole"
+        " folder again\n"
+    )
+    assert read_files(tmp_path / "warehouse") == before

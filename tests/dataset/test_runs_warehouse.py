@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from datetime import date, datetime
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 from ipu_results.build import IngestConfig, IngestSummary, ingest
-from ipu_results.schema import FILE_VIEWS, TABLES, table
+from ipu_results.schema import table
 
 from tests.conftest import (
     PAGE,
@@ -19,8 +18,6 @@ from tests.conftest import (
     Query,
     copy_documents,
     query_rows,
-    read_files,
-    run_cli,
     run_ingest,
 )
 from tests.runner.runs_support import (
@@ -265,19 +262,6 @@ def test_no_source_row_is_lost_and_two_runs_alike_are_two_runs(runs: Path) -> No
 
 
 @pytest.mark.slow
-def test_same_runs_give_the_same_bytes_in_any_order(runs: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other" / "raw"
-    put_emulated(other, OTHER_ID)
-    put_emulated(other)
-    put_run(other)
-    assert build(runs).build_id == build(other).build_id
-    first, second = (read_files(raw.parent / "warehouse") for raw in (runs, other))
-    names = [name for name in first if name.endswith(".parquet")]
-    assert len(names) == len(TABLES) + len(FILE_VIEWS)
-    assert [name for name in names if first[name] != second[name]] == []
-
-
-@pytest.mark.slow
 def test_result_id_depends_on_run_and_batch_only(runs: Path) -> None:
     build(runs)
     old = dict(select(runs, f"SELECT batch_size, result_id FROM results WHERE {MINE}"))
@@ -370,14 +354,3 @@ def test_two_points_of_one_batch_are_both_refused(tmp_path: Path) -> None:
     put_run(raw, [point(1, 17.6), point(1, 17.7)])
     assert build(raw).documents[1].rows.quarantined == 2
     assert select(raw, "SELECT DISTINCT reason FROM quarantine") == [("conflicting-rows",)]
-
-
-@pytest.mark.parametrize(
-    ("file", "table_name"), [("record.json", "runs"), ("points.csv", "sweep_points")]
-)
-def test_extract_prints_the_files_of_a_run(tmp_path: Path, file: str, table_name: str) -> None:
-    done = run_cli("extract", put_run(tmp_path) / file)
-    assert (done.returncode, done.stderr) == (0, "")
-    header, *lines = csv.reader(done.stdout.splitlines())
-    assert header[:2] == ["table_name", "run_id" if table_name == "runs" else "batch_size"]
-    assert {line[0] for line in lines} == {table_name}

@@ -86,9 +86,7 @@ CALLS = (
     Call("extract {PAPER}", "qwant_table_1"),
     Call("ingest --raw raw --warehouse built", "254 results in built"),
     Call("add {PAGE} --dry-run", "248 rows"),
-    Call("fetch nothing", "choose from", status=2),
-    Call("collect runs --into collected", "added"),
-    Call("collect file://{FOLDER}/runs --into collected", "present", ("remote",)),
+    Call("add http://127.0.0.1:1/page.html --raw raw", "Connection refused", status=1),
     Call(
         "submit runs/{RUN} --who 'Ada Example' --licence CC-BY-4.0 --how idle",
         "is emulated",
@@ -195,7 +193,7 @@ def run_installed(
     python: Path, folder: Path, line: str, **words: object
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of an environment, with no other packages in sight."""
-    command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", FOLDER=folder, **words)
+    command = line.format(RUN=RUN, PAGE=f"raw/{PAGE}", PAPER=f"raw/{PAPER}", **words)
     process = subprocess.Popen(
         f"{python.parent}/ipu-results {command}",
         shell=True,

@@ -36,7 +36,7 @@ EVERY, FAST_EVERY = 1, 40
 # terminal
 SETTINGS = {"COLUMNS": "120", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
 PREDICTED = ("predict", "sweep")
-DATED = ("sweep", "submit", "add", "collect", "mlperf", "ingest")
+DATED = ("sweep", "submit", "add", "mlperf", "ingest")
 
 Pairs = Iterator[tuple[str, str]]
 

@@ -22,7 +22,6 @@ from tests.read.reading_support import (
     GPT2,
     INFERENCE,
     MLPERF,
-    OGB,
     TRAINING,
     UNET,
     WORDS,
@@ -291,16 +290,6 @@ def test_whole_row_of_the_mlperf_table() -> None:
     }
     assert [cell.raw_text for cell in list_cells(result)] == row.split("|")
     assert [cell.header for cell in list_cells(result)] == MLPERF
-
-
-def test_row_with_a_duration_and_a_quality() -> None:
-    row = "PCQM4Mv2|GPS++|Bow Pod16|SDK 3.0|TensorFlow2|17,800|23h 43m|0.0719 MAE|First"
-    [result] = normalise_page(row.split("|"), header=OGB, name="ogb_lsc").results
-    values = [
-        result.values[name]
-        for name in ("time_to_train_s", "throughput", "quality_value", "quality_metric")
-    ]
-    assert values == [85_380.0, 17_800.0, 0.0719, "MAE"]
 
 
 def test_item_in_the_variant_cell_overrides_that_of_the_model() -> None:

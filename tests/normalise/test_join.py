@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +14,10 @@ from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceTable
 
-from tests.conftest import copy_raw, normalise_documents
 from tests.normalise.conftest import list_cells
 from tests.read.reading_support import (
+    BATCHES,
+    FIGURES,
     GPT2,
     INFERENCE,
     RESNET,
@@ -31,10 +31,7 @@ from tests.read.reading_support import (
     rejections,
 )
 
-BATCHES = ("2", "4", "6", "8", "10", "12")
-LATENCY = ("1.36", "1.94", "2.82", "3.32", "4.13", "4.75")
-THROUGHPUT = ("1474.16", "2063.03", "2131.01", "2409.79", "2421.82", "2526.35")
-EFFICIENCY = ("6.51", "7.80", "7.87", "9.07", "9.68", "9.49")
+LATENCY, THROUGHPUT, EFFICIENCY = FIGURES.values()
 PAPER = (
     make_table(
         "qwant_table_1", ["Batch size", "Latency (ms)"], list(zip(BATCHES, LATENCY, strict=True))
@@ -285,21 +282,3 @@ def test_ids_differ_by_printed_word_table_and_document() -> None:
 
 def test_id_is_the_same_in_every_build() -> None:
     assert normalise_page(GPT2).results[0].result_id == "20974619436811d8"
-
-
-def test_committed_documents_keep_every_row_and_every_printed_figure(tmp_path: Path) -> None:
-    normalised = normalise_documents(copy_raw(tmp_path / "raw", "claims", "mlperf", "runs"))
-    assert [row for document in normalised for row in document.rejected] == []
-    counts = {document.document.document_id: len(document.results) for document in normalised}
-    assert counts["graphcore-performance-2023-07-04"] == 248
-    assert counts["qwant-c2-report-2020-02-28"] == 6
-    results = [result for document in normalised for result in document.results]
-    assert len({result.result_id for result in results}) == len(results)
-    figures = [
-        (cell.value, float(cell.raw_text.replace(",", "").split(" ")[0]))
-        for result in results
-        for cell in list_cells(result)
-        if cell.factor == 1.0 and cell.unit != "s"
-    ]
-    assert len(figures) > 500
-    assert [pair for pair in figures if pair[0] != pair[1]] == []

@@ -74,7 +74,7 @@ def _read_pages(data: bytes) -> None:
 def _read_pdf(data: bytes) -> None:
     for kind in (PAGE, PAPER):
         try:
-            check_document(kind, read_pdf(data, WORDS.headers_of(kind), max_pages=20))
+            check_document(kind, read_pdf(data, WORDS.headers_of(kind)))
         except IpuResultsError:
             continue
 

@@ -69,13 +69,6 @@ def test_rows_of_two_cuts_that_are_as_good_are_unreadable() -> None:
     assert align([*row, *row[3:]], fields) == [RowSpan(0, 15, False)]
 
 
-def test_cells_after_the_last_row_are_unreadable() -> None:
-    for count in range(1, 9):
-        cells = [*THREE, *RESNET, *GPT2[:count]]
-        assert readable(cells)[:3] == [GPT2, RESNET, GPT2]
-        assert not align(cells, FIELDS)[-1].readable
-
-
 CELLS = st.lists(ROW, min_size=1, max_size=6).map(
     lambda rows: [cell for row in rows for cell in row]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.read.dispatch import read_document
 from ipu_results.schema.vocabulary import ALIASES, KINDS
 
@@ -98,13 +98,6 @@ def test_kinds_keep_their_former_names() -> None:
 def test_unknown_kind_is_an_error_that_lists_the_kinds() -> None:
     with pytest.raises(UnrecognisedDocumentError, match=r"'no-such'.*performance-page"):
         read_document(training_page(GPT2), HEADERS, "no-such")
-
-
-def test_document_over_the_limit_is_not_read() -> None:
-    data = training_page(GPT2)
-    assert read_document(data, HEADERS, max_bytes=len(data)).tables
-    with pytest.raises(DocumentTooLargeError, match=f"{len(data):,} bytes"):
-        read_document(data, HEADERS, max_bytes=len(data) - 1)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from benchmarks.documents import judge
 from benchmarks.documents.browser import is_installed, mark_unseen, render
-from benchmarks.documents.cases import judge_case, write_case
+from benchmarks.documents.cases import judge_case
 from benchmarks.documents.comparison import MIN_EXACT, run_trials
-from benchmarks.documents.contenders import judge_grids, read_with_pandas
 from benchmarks.documents.hostile import CONSTRUCTS, build_page, find_contradicted, run_hostile
 from benchmarks.documents.hostile_pdf import CONSTRUCTS as PDF_CONSTRUCTS
 from benchmarks.documents.hostile_pdf import run_hostile_pdf
@@ -33,7 +32,7 @@ from benchmarks.documents.recipes import (
     build_document,
     list_mutations,
 )
-from benchmarks.documents.tables import HIDDEN, Table
+from benchmarks.documents.tables import Table
 
 PLAIN_PAGE = Recipe("html: plain", paper=False, rows=3, mutations=(), seed=0)
 PLAIN_PAPER = Recipe("pdf: ruled", paper=True, rows=3, mutations=(), seed=0)
@@ -133,27 +132,7 @@ def test_lost_row_is_silent_where_a_quarantined_one_is_reported(
     assert read_and_judge(data, tables).outcome == SILENT
 
 
-def test_refused_document_is_a_report() -> None:
-    _, tables = build_document(PLAIN_PAGE)
-    assert read_and_judge(b"<table><tr><td>cut off", tables).outcome == REPORTED
-    assert judge_grids(read_with_pandas, b"<html></html>", tables).outcome == REPORTED
-
-
-def test_other_program_is_judged_by_the_same_figures() -> None:
-    data, tables = build_document(PLAIN_PAGE)
-    assert judge_grids(read_with_pandas, data, tables).outcome == EXACT
-    raised, marked = build_document(replace(PLAIN_PAGE, mutations=("footnote raised",), seed=3))
-    assert judge_grids(read_with_pandas, raised, marked).outcome == SILENT
-    assert read_and_judge(raised, marked).outcome == EXACT
-
-
 # The documents
-
-
-def test_recipe_makes_the_same_document_again() -> None:
-    for dialect in ("html: soup", "html: pandas", "pdf: booktabs", "pdf: platypus"):
-        recipe = Recipe(dialect, paper=True, rows=2, mutations=("column order", "bold"), seed=5)
-        assert build_document(recipe) == build_document(recipe)
 
 
 def test_every_mutation_changes_the_document() -> None:
@@ -164,26 +143,6 @@ def test_every_mutation_changes_the_document() -> None:
         assert {build_document(plain)[0] for plain in seeds} != {
             build_document(other)[0] for other in changed
         }, name
-
-
-def test_hidden_text_is_in_the_document_but_not_in_the_truth() -> None:
-    data, tables = build_document(replace(PLAIN_PAGE, mutations=("hidden: display",)))
-    assert b"display: none !important" in data
-    hidden = [
-        run
-        for table in tables
-        for row in table.rows
-        for cell in row
-        for run in cell.runs
-        if run.style == HIDDEN
-    ]
-    assert hidden
-    assert all(
-        cell.value is not None or cell.text
-        for table in tables
-        for row in table.rows
-        for cell in row
-    )
 
 
 @pytest.mark.parametrize("name", [path.name for path in CASES])
@@ -232,14 +191,6 @@ def test_browser_shows_what_the_constructs_say() -> None:
     [hidden] = render([data.decode().replace("<tbody", "<tbody style='color:#fff'")])
     assert mark_unseen(tables, hidden) != tables
     assert find_contradicted() == []
-
-
-def test_kept_document_is_judged_as_when_it_was_made(tmp_path: Path) -> None:
-    data, tables = build_document(PLAIN_PAGE)
-    write_case(tmp_path / "a.html", data, tables)
-    assert judge_case(tmp_path / "a.html").outcome == EXACT
-    write_case(tmp_path / "a.html", data, [change_figure(tables[0], Decimal("0.5")), *tables[1:]])
-    assert judge_case(tmp_path / "a.html").outcome == SILENT
 
 
 @pytest.mark.slow

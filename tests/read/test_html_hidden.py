@@ -206,12 +206,6 @@ def test_only_what_a_reader_sees_is_the_figure(cell: str, style: str) -> None:
     assert read_figure(cell, style) == "1,590"
 
 
-def test_struck_digits_never_join_a_figure() -> None:
-    assert read_figure("<del>1,</del>112") == "112"
-    assert read_figure("1,<strike>5</strike>90") in ("1, 90", "1,90")
-    assert "'1,590'" not in read_figure("<s>1,590</s>")
-
-
 @pytest.mark.parametrize(
     ("cell", "style", "what"),
     [

@@ -183,14 +183,6 @@ def test_line_too_many_costs_at_most_three_rows(table: SourceTable) -> None:
 
 
 @given(st.sampled_from(COMMITTED.tables), st.data())
-def test_two_lost_lines_cost_at_most_four_rows(table: SourceTable, data: st.DataObject) -> None:
-    lines = lines_of(table)
-    place = st.integers(len(table.columns), len(lines) - 1)
-    lost = data.draw(st.sets(place, min_size=2, max_size=2))
-    assert_no_wrong_row(table, [line for i, line in enumerate(lines) if i not in lost], may_lose=4)
-
-
-@given(st.sampled_from(COMMITTED.tables), st.data())
 def test_lost_line_and_another_one_too_many_spoil_only_rows_next_to_each_other(
     table: SourceTable, data: st.DataObject
 ) -> None:

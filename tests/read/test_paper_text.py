@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ipu_results.errors import DamagedDocumentError, DocumentError, UnrecognisedDocumentError
+from ipu_results.errors import DamagedDocumentError, UnrecognisedDocumentError
 from ipu_results.read import ParsedDocument
 from ipu_results.read.paper_text import read_paper_text
 
@@ -149,21 +149,6 @@ def test_header_is_known_in_other_spellings(header: str) -> None:
     assert document.tables[0].columns[1] == header.replace("\ufb03", "ffi").strip()
 
 
-def test_all_forms_in_one_text() -> None:
-    document = read(
-        *columns(),
-        *("", "Batch size | Throughput", *map(" | ".join, zip(BATCHES, THROUGHPUT, strict=True))),
-        *(
-            "",
-            "Batch size",
-            "Energy efficiency",
-            *(c for r in zip(BATCHES, EFFICIENCY, strict=True) for c in r),
-        ),
-    )
-    assert list(tables(document)) == ["qwant_table_1", "qwant_table_2", "qwant_table_3"]
-    assert document.problems == ()
-
-
 def test_setup_metadata_is_read() -> None:
     document = read("Platform: C2", "SDK version: 1.0.136", *columns())
     assert [(item.label, item.text, item.locator) for item in document.metadata] == [
@@ -237,13 +222,6 @@ def test_row_with_a_lost_cell_is_a_problem() -> None:
         ("qwant_table_1", 4, "row-width"),
     ]
     assert [row.number for row in document.tables[0].rows] == [1, 2, 5]
-
-
-def test_page_number_is_no_lost_label() -> None:
-    lost = ["Batch size", *BATCHES[:4], "", "3", "\f", "Latency", *LATENCY, "", "4"]
-    assert tables(read(*lost)) == {
-        "qwant_table_1": tuple(zip((*BATCHES[:4], "", ""), LATENCY, strict=True))
-    }
 
 
 def test_renamed_column_of_figures_is_a_problem() -> None:
@@ -390,9 +368,3 @@ def test_labels_lost_in_one_piece_never_shift_a_row(
 )
 def test_any_mixture_is_read_or_refused(lines: list[str]) -> None:
     assert_read_or_refused(read, *lines)
-
-
-@given(st.text(max_size=300))
-def test_any_text_is_a_document_error(text: str) -> None:
-    with pytest.raises(DocumentError):
-        read(text)

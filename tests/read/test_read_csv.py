@@ -15,7 +15,6 @@ from ipu_results.read.records import read_csv
 from tests.read.reading_support import ROOT, TEXT, WORDS, assert_read_or_refused, grids, problems
 
 HISTORY = WORDS.headers_of("performance-csv")
-COMPARATORS = WORDS.headers_of("comparators")
 HEADER = "model|variant|platform|sdk_version|framework|dataset|batch_size|precision|throughput (items/s)".split(
     "|"
 )
@@ -54,19 +53,6 @@ def test_committed_page_histories(name: str, count: int) -> None:
     assert (len(table.rows), table.rows[0].locator) == (count, "line 2")
     if name == "2022-03":
         assert list(table.rows[0].cells) == ROW
-
-
-def test_committed_comparators() -> None:
-    document = read_csv((ROOT / "raw/nvidia/a100-comparators.csv").read_bytes(), COMPARATORS)
-    assert {name: len(rows) for name, rows in grids(document).items()} == {"nvidia_a100": 330}
-    place, figure = (
-        "2020-11-03|1x A100-SXM4-40GB (DGX A100)|ResNeXt101-32x4d|training|TF32+XLA",
-        "throughput img/s|371",
-    )
-    assert (
-        "|".join(grids(document)["nvidia_a100"][0][3:])
-        == f"{place}|128 (TF) / 256 (AMP) /GPU|{figure}"
-    )
 
 
 def test_line_ends_byte_order_mark_and_unusual_blanks() -> None:

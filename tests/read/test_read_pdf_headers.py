@@ -325,9 +325,7 @@ def test_figure_with_a_glyph_without_a_character_is_refused() -> None:
 
 
 def test_names_of_an_unknown_header_are_drafted() -> None:
-    [(place, names)] = find_pdf_headers(
-        set_texts([CAPTION, *STACKED, *place_rows(664, ROWS, X)]), 10
-    )
+    [(place, names)] = find_pdf_headers(set_texts([CAPTION, *STACKED, *place_rows(664, ROWS, X)]))
     assert names == JOINED
     assert place.startswith("page 1, box 100.0,")
 
@@ -348,4 +346,4 @@ SENTENCES = [("of these sentences, each has more words than a name", "and so on"
     ],
 )
 def test_a_page_without_a_caption_or_with_prose_alone_has_no_draft(page: list[Text]) -> None:
-    assert find_pdf_headers(set_texts(page), 10) == []
+    assert find_pdf_headers(set_texts(page)) == []

@@ -63,13 +63,6 @@ def test_rows_at_any_distance_are_read(pitch: float) -> None:
     assert list_tables(document) == {"pod_training": POD}
 
 
-def test_table_continues_over_three_pages() -> None:
-    first, *others = list_lines(TRAINING, [*POD, make_row("GPT2", "IPU-POD16", "5", "SL512")])
-    document = read([first, others[0]], *([line] for line in others[1:]))
-    assert [row[-1] for row in list_tables(document)["pod_training"]] == ["1,000.5", "2,000", "5"]
-    assert document.problems == ()
-
-
 def test_rows_under_an_unknown_header_are_a_problem_and_not_read() -> None:
     other = [make_row("BERT-Large", "IPU-POD16", "7"), make_row("ResNet-50", "IPU-POD64", "8")]
     document = read([*list_lines(TRAINING, POD), *list_lines((*["Name"] * 8, "Speed"), other, 600)])

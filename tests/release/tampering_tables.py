@@ -79,7 +79,7 @@ DATABASE_KINDS: list[Kind] = [
     ("no NOT NULL", recreate("message VARCHAR NOT NULL", "message VARCHAR"), "keys or required"),
     (
         "more NOT NULL",
-        run_sql("ALTER TABLE capture_differences ALTER captured SET NOT NULL"),
+        run_sql("ALTER TABLE register ALTER year SET NOT NULL"),
         "keys or required",
     ),
     (
@@ -125,7 +125,7 @@ DATABASE_KINDS: list[Kind] = [
     ("view added", run_sql("CREATE VIEW more AS FROM results"), "definition of more differs"),
     ("macro added", run_sql("CREATE MACRO more(a) AS a + 1"), "definition of more differs"),
     ("table added", run_sql("CREATE TABLE more AS FROM models"), "columns of more differ"),
-    ("table dropped", run_sql("DROP TABLE capture_differences"), "capture_differences"),
+    ("table dropped", run_sql("DROP TABLE register"), "register"),
     ("comment of a table", run_sql("COMMENT ON TABLE flags IS 'x'"), "comment of flags differs"),
     (
         "comment of a column",

@@ -176,7 +176,7 @@ def test_duckdb_has_keys(database: Any) -> None:
     foreign = {
         (name, column.name) for name in NAMES for column in table(name).columns if column.references
     }
-    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 33
+    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 31
 
 
 def test_dictionary_describes_every_table_view_and_column(query: Query, database: Any) -> None:

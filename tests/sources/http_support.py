@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-PAGE = b"<!doctype html>\n<html><table><tr><td>ResNet-50</td><td>30690</td></tr></table></html>\n"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -17,42 +14,41 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        self.server.hits[self.path] += 1
-        self.server.headers[self.path] = dict(self.headers)
-        self.server.responders[self.path](self, self.server.hits[self.path])
+        self.server.authorisations.append(self.headers.get("Authorization"))
+        self.server.responders[self.path](self)
 
     def log_message(self, *args: object) -> None:
         pass
 
     def send(
         self,
-        body: bytes = PAGE,
+        body: bytes = b"",
         *,
         status: int = 200,
-        kind: str | None = "text/html",
-        length: int | None = -1,
+        kind: str = "text/html",
+        length: int | None = None,
         **more: str,
     ) -> None:
+        """Send a response; its Content-Length is that of the body but for `length`."""
         self.send_response(status)
-        if kind is not None:
-            self.send_header("Content-Type", kind)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
         for name, value in more.items():
             self.send_header(name.replace("_", "-"), value)
-        if length is not None:
-            self.send_header("Content-Length", str(len(body) if length < 0 else length))
-        self.close_connection = length != -1
+        self.close_connection = True
         self.end_headers()
         self.wfile.write(body)
 
     def drip(self, data: bytes, pause: float) -> None:
-        """Send data again and again, for a minute or until the server is closed."""
-        for _ in range(1200):
+        """Send data again and again, for some seconds or until the server is closed."""
+        for _ in range(200):
             self.wfile.write(data)
+            self.wfile.flush()
             if self.server.over.wait(pause):
                 return
 
 
-Responder = Callable[[Handler, int], object]
+Responder = Callable[[Handler], object]
 
 
 class Server(ThreadingHTTPServer):
@@ -61,21 +57,16 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.responders: dict[str, Responder] = {}
-        self.headers: dict[str, dict[str, str]] = {}
-        self.hits: Counter[str] = Counter()
+        self.authorisations: list[str | None] = []
         self.over = threading.Event()
 
     def handle_error(self, request: object, client_address: object) -> None:
         pass
 
-    def on(self, respond: Responder, path: str = "") -> str:
-        """Respond at a path, by default a new one, and return its address."""
-        path = path or f"/{len(self.responders)}"
+    def on(self, path: str, respond: Responder) -> str:
+        """Respond at a path, and return its address."""
         self.responders[path] = respond
         return f"http://127.0.0.1:{self.server_port}{path}"
-
-    def hits_of(self, url: str) -> int:
-        return self.hits["/" + url.rpartition("/")[2]]
 
 
 @contextmanager

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 import tomli_w
 from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
 from ipu_results.schema.vocabulary import ALIASES
+from ipu_results.sources import catalogue
 from ipu_results.sources.catalogue import (
     Document,
     check_file_type,
@@ -68,11 +67,7 @@ def load_single(raw: Path) -> Document:
 
 def test_sidecar_becomes_a_document_with_its_bytes(put: Put) -> None:
     document = load_single(put("deep/page.html"))
-    assert (document.file, document.published_on, document.is_capture) == (
-        "deep/page.html",
-        date(2023, 7, 4),
-        False,
-    )
+    assert (document.file, document.published_on) == ("deep/page.html", date(2023, 7, 4))
     assert document.read_bytes() == DATA
     assert document.record() == {
         **{key: ENTRY[key] for key in ENTRY if key not in ("tables", "reader")},
@@ -137,9 +132,6 @@ INVALID: list[tuple[dict[str, Any], str]] = [
     ),
     ({"sha256": "abc"}, "`$.sha256`"),
     ({"published_on": "2023-07"}, "`$.published_on`"),
-    ({"transcription_of": 5}, "`$.transcription_of`"),
-    ({"fetch": "https://example.org"}, "`$.fetch`"),
-    ({"fetch": {"url": 5}}, "`$.fetch.url`"),
     ({"tables": {"bow_training": {}}}, "`$.tables[...]`"),
     ({"tables": {"bow_training": {"rows": True}}}, "`$.tables[...].rows`"),
     ({"attachments": {"stamps.parquet": "abc"}}, "`$.attachments[...]`"),
@@ -181,29 +173,39 @@ def test_folder_without_sidecars_is_refused(tmp_path: Path) -> None:
         load_catalogue(tmp_path / "no-such-folder")
 
 
-def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(put: Put) -> None:
-    put("one.csv", **RUN)
-    with pytest.raises(CatalogueError, match=r"a-page: is the id of both \w+.csv and \w+.csv"):
-        load_catalogue(put("two.csv", **RUN))
-    assert len(load_catalogue(put("two.csv", document_id="another", **RUN))) == 2
-    assert load_catalogue(put("one.csv", without="url", **RUN))[0].record()["url"] is None
+def test_two_documents_with_one_id_or_the_same_bytes_are_refused_except_runs(
+    put: Put, tmp_path: Path
+) -> None:
+    run = {**RUN, "document_id": "sweep-one-points"}
+    put("one/a.csv", without="url", **run)
+    with pytest.raises(
+        CatalogueError, match=r"sweep-one-points: is the id of both one/\w.csv and one/\w.csv"
+    ):
+        load_catalogue(put("one/b.csv", **run))
+    (tmp_path / "one/b.csv.toml").unlink()
+    documents = load_catalogue(put("two/a.csv", **{**run, "document_id": "sweep-two-points"}))
+    assert [document.record()["url"] for document in documents] == [None, ENTRY["url"]]
     put("three.csv", document_id="third")
     with pytest.raises(CatalogueError, match=r"has the same bytes as"):
         load_catalogue(put("four.csv", document_id="fourth"))
 
 
-def test_changed_missing_or_oversized_file_is_named(put: Put) -> None:
+def test_changed_missing_or_oversized_file_is_named(
+    put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(
         CatalogueError, match=r"a-page: page.html: sha256 is [0-9a-f]{12}…, the sidecar says"
     ) as caught:
         load_single(put(data=DATA + b"\n")).read_bytes()
     assert ENTRY["sha256"][:12] in str(caught.value)
     document = load_single(put())
-    assert document.read_bytes(max_bytes=len(DATA)) == DATA
+    monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA))
+    assert document.read_bytes() == DATA
+    monkeypatch.setattr(catalogue, "MAX_BYTES", len(DATA) - 1)
     with pytest.raises(
         DocumentTooLargeError, match=f"a-page: is too large: the limit is {len(DATA) - 1:,} bytes"
     ):
-        document.read_bytes(max_bytes=len(DATA) - 1)
+        document.read_bytes()
     document.path.unlink()
     with pytest.raises(CatalogueError, match=r"a-page: page.html: cannot be read: No such file"):
         document.read_bytes()
@@ -258,25 +260,6 @@ def attached(put: Put) -> Path:
     return raw
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda path: path.unlink(), "cannot be read: No such file or directory"),
-        (
-            lambda path: path.write_bytes(ATTACHED[:-1]),
-            "sha256 is [0-9a-f]{12}…, the sidecar says .* changed",
-        ),
-        (lambda path: (path.unlink(), path.mkdir()), "cannot be read: Is a directory"),
-    ],
-)
-def test_damaged_attachment_is_named(
-    attached: Path, damage: Callable[[Path], object], message: str
-) -> None:
-    damage(attached / "deep" / "stamps.parquet")
-    with pytest.raises(CatalogueError, match=f"^a-page: stamps.parquet: {message}$"):
-        load_single(attached).read_bytes()
-
-
 def test_unfinished_run_is_skipped_as_a_whole(put: Put) -> None:
     raw = put()
     folder = raw / "runs" / "20261121-134501-x.unfinished"
@@ -288,24 +271,3 @@ def test_unfinished_run_is_skipped_as_a_whole(put: Put) -> None:
     assert find_unfinished_runs(raw) == ["20261121-134501-x"]
     (raw / "a.unfinished").write_bytes(b"a file, not a folder")
     assert find_orphans(raw, load_catalogue(raw)) == ["a.unfinished"]
-
-
-FIRST_USE = """
-import sys, msgspec
-from ipu_results.sources.catalogue import Sidecar
-called = []
-sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
-try:
-    msgspec.convert({}, Sidecar)
-except msgspec.ValidationError:
-    sys.setprofile(None)
-print(called)
-"""
-
-
-def test_annotations_are_resolved_before_threads_read_sidecars() -> None:
-    """Two threads that resolve them at once crash the process: 2 of 60 did so with four threads."""
-    done = subprocess.run(
-        [sys.executable, "-c", FIRST_USE], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"

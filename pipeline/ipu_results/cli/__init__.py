@@ -8,9 +8,9 @@ from ipu_results.cli.common import Group
 from ipu_results.cli.compare import cite, compare, expect, table
 from ipu_results.cli.dataset import analyse, claims, mcp, query
 from ipu_results.cli.emulator import predict
-from ipu_results.cli.ingest import add, extract, fetch, ingest, mlperf
+from ipu_results.cli.ingest import add, extract, ingest, mlperf
 from ipu_results.cli.publish import check_submission, diff, publish, submit, verify
-from ipu_results.cli.sweep import collect, sweep
+from ipu_results.cli.sweep import sweep
 
 
 @click.group(
@@ -29,9 +29,9 @@ def main() -> None:
 
 SECTIONS = {
     "Use the dataset": (query, analyse, claims, compare, expect, cite, table, mcp),
-    "Predict and measure": (predict, sweep, collect),
+    "Predict and measure": (predict, sweep),
     "Hand figures in": (submit, check_submission),
-    "Make the dataset": (ingest, add, fetch, extract, mlperf),
+    "Make the dataset": (ingest, add, extract, mlperf),
     "Release it": (publish, verify, diff),
 }
 for section, commands in SECTIONS.items():

@@ -19,10 +19,8 @@ import click
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground import explain_missing, format_install
 from ipu_results.ground.files import DATASET, DamagedCommitWarning
-from ipu_results.ground.limits import MAX_BYTES, MAX_MEGABYTES, MAX_PAGES
 from ipu_results.ground.text import escape_line, escape_unprintable
 
-MEGABYTE = 1_000_000
 MAX_LINE = 400
 IMAGES = (".svg", ".png")
 LARGEST_BATCH = 100_000
@@ -222,38 +220,6 @@ def _find_warehouse(_: click.Context, __: click.Parameter, value: Path | None) -
 def warehouse_option(function: Callable[..., Any]) -> Callable[..., Any]:
     text = "Dataset to read.  [default: ./warehouse, else the installed dataset]"
     return click.option("--warehouse", type=FOLDER, callback=_find_warehouse, help=text)(function)
-
-
-def _parse_megabytes(_: click.Context, param: click.Parameter, value: float) -> int:
-    """Convert a size in MB to bytes."""
-    if not 0 < value <= MAX_MEGABYTES:
-        raise click.BadParameter(
-            f"{value:g} is not a size from 0 to {MAX_MEGABYTES:,} MB", param=param
-        )
-    return int(value * MEGABYTE)
-
-
-def size_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    text = "Refuse a document larger than this many MB."
-    return click.option(
-        "--max-size",
-        "max_bytes",
-        default=MAX_BYTES / MEGABYTE,
-        show_default=True,
-        callback=_parse_megabytes,
-        help=text,
-    )(function)
-
-
-def limit_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    pages = click.option(
-        "--max-pages",
-        type=click.IntRange(min=1),
-        default=MAX_PAGES,
-        show_default=True,
-        help="Refuse a longer PDF.",
-    )
-    return size_option(pages(function))
 
 
 def _check_plot_file(_: click.Context, param: click.Parameter, value: Any) -> Any:

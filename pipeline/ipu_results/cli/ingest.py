@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,23 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ipu_results.cli import common
-from ipu_results.errors import IpuResultsError, UnrecognisedDocumentError
+from ipu_results.errors import UnrecognisedDocumentError
 from ipu_results.ground.limits import exempt_from_collection, pause_garbage_collection
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.schema.vocabulary import ALIASES, KINDS
-from ipu_results.sources import RETRIES, TIMEOUT_S
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ipu_results.add import AddConfig, UnknownWords
     from ipu_results.build import IngestSummary
-    from ipu_results.sources.catalogue import Document
-    from ipu_results.sources.download import TransferOptions
 
 
 MAX_WORDS = 1000  # lines that name unknown words
-WHERE = "the tables quarantine and capture_differences"
+WHERE = "the table quarantine"
 COLUMNS = "document extracted accepted quarantined duplicate results error warn info s".split()
 
 
@@ -46,11 +43,10 @@ def kind_option(kinds: list[str]) -> Callable[[Callable[..., Any]], Callable[...
     help="Where the dataset is written.",
 )
 @common.wait_option("builds it")
-@click.option("--strict", is_flag=True, help="Exit 1 if rows were quarantined or captures differ.")
-@common.limit_options
-def ingest(
-    raw: Path, warehouse: Path, wait: float, strict: bool, max_bytes: int, max_pages: int
-) -> None:
+@click.option(
+    "--strict", is_flag=True, help="Exit 1 if there is a finding, such as a quarantined row."
+)
+def ingest(raw: Path, warehouse: Path, wait: float, strict: bool) -> None:
     """Build the whole warehouse from the documents in RAW, without network.
 
     The old build stays until the new one is complete, and after any failure. Quarantined rows are
@@ -70,7 +66,7 @@ def ingest(
         pa.system_memory_pool()
     )  # Arrow's own allocator keeps 90 MB of what it freed
     with exempt_from_collection(), common.show_step() as progress:
-        summary = run(IngestConfig(raw, warehouse, max_bytes, max_pages, wait), progress)
+        summary = run(IngestConfig(raw, warehouse, wait), progress)
     click.echo(_format_summary(summary))
     common.echo_text(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}")
     common.report_findings(summary.unknown_words, strict=False, limit=MAX_WORDS, where=WHERE)
@@ -98,92 +94,11 @@ def _format_summary(summary: IngestSummary) -> str:
 
 
 @click.command(cls=common.Command, extra="ingest")
-@click.argument("document_id", nargs=-1)
-@common.raw_option("Documents and their sidecars.")
-@click.option(
-    "--timeout",
-    default=TIMEOUT_S,
-    show_default=True,
-    help="Seconds of silence after which a try is given up.",
-)
-@click.option(
-    "--retries", default=RETRIES, show_default=True, help="Further tries after a temporary failure."
-)
-@common.size_option
-@click.option("--strict", is_flag=True, help="Exit 1 if a capture differs from its transcription.")
-def fetch(
-    document_id: tuple[str, ...],
-    raw: Path,
-    timeout: float,
-    retries: int,
-    max_bytes: int,
-    strict: bool,
-) -> None:
-    """Download the real documents named in the catalogue into RAW, next to our transcriptions.
-
-    Each download becomes a capture with a sidecar. It is compared with the transcription cell by
-    cell and adds no rows to the results. `ingest` never needs it. Without DOCUMENT_ID, every
-    document with an address is fetched.
-
-    \b
-    Example:
-      ipu-results fetch graphcore-performance-2023-07-04
-    """
-    from ipu_results.build import IngestConfig, list_capture_findings
-    from ipu_results.sources.capture import select_fetchable
-    from ipu_results.sources.catalogue import load_catalogue
-    from ipu_results.sources.download import TransferOptions
-
-    documents = load_catalogue(raw)
-    options = TransferOptions(max_bytes, timeout, retries)
-    known = {document.document_id: document for document in select_fetchable(documents)}
-    if unknown := [name for name in document_id if name not in known]:
-        raise click.BadParameter(
-            f"no document {unknown[0]!r} to fetch; choose from: {', '.join(known)}"
-        )
-    failed = [
-        name
-        for name in document_id or known
-        if not _fetch_document(known[name], documents, options)
-    ]
-    common.report_findings(
-        list_capture_findings(IngestConfig(raw, max_bytes=max_bytes)), strict, where=WHERE
-    )
-    if failed:
-        raise click.exceptions.Exit(1)
-
-
-def _fetch_document(
-    document: Document, documents: Sequence[Document], options: TransferOptions
-) -> bool:
-    from ipu_results.sources.capture import capture
-
-    name = document.document_id
-    try:
-        with common.show_step() as spin:
-
-            def progress(done: int, total: int | None) -> None:
-                spin(
-                    "fetch",
-                    f"{name} {done:,} of {total:,} bytes" if total else f"{name} {done:,} bytes",
-                )
-
-            captured = capture(document, documents, replace(options, progress=progress))
-    except IpuResultsError as error:
-        common.echo_labelled("error", f"{name}: {error}")
-        return False
-    status = "captured as" if captured.kept else "unchanged since"
-    common.echo_text(f"{name}: {status} {captured.document_id} ({captured.path.name})")
-    return True
-
-
-@click.command(cls=common.Command, extra="ingest")
 @click.argument("file", type=click.Path(path_type=Path))
 @kind_option(list(KINDS))
 @common.format_option("csv", "json")
-@common.limit_options
-def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages: int) -> None:
-    """Print the tables of one document as printed, without building anything.
+def extract(file: Path, kind: str | None, output: str) -> None:
+    """Print the tables of one document as printed, as `add FILE --print` does.
 
     FILE may be HTML, PDF or plain text (one cell a line, or `a | b | c` rows). Rows that cannot be
     read are named on stderr and make the exit status 1.
@@ -192,11 +107,15 @@ def extract(file: Path, kind: str | None, output: str, max_bytes: int, max_pages
     Example:
       ipu-results extract raw/qwant/resnext101-c2-2020-02-28.pdf --format json
     """
+    _print_tables(file, kind, output)
+
+
+def _print_tables(file: Path, kind: str | None, output: str) -> None:
     from ipu_results.add import extract as run
     from ipu_results.add import format_problem, format_tables
 
     with common.show_step("read", file.name):
-        reading = run(file, kind, max_bytes, max_pages)
+        reading = run(file, kind)
     if reading.tables or output == "json":
         click.echo(format_tables(output, reading))
     for problem in reading.problems:
@@ -223,16 +142,29 @@ PREVIEW_COLUMNS = {
 
 
 @click.command(cls=common.Command, extra="ingest")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--url", help="Where the document was published.")
+@click.argument("source", metavar="FILE|URL")
 @common.raw_option("Documents and their sidecars.")
-@kind_option([name for name, kind in KINDS.items() if kind.is_ingested and not kind.local])
+@kind_option(list(KINDS))
 @click.option("--dry-run", is_flag=True, help="Show rows, quarantine and flags; write nothing.")
+@click.option("--print", "tables", is_flag=True, help="Print the tables as printed; write nothing.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(("csv", "json")),
+    help="Of the tables of --print.  [default: csv]",
+)
 @click.option(
     "--force", is_flag=True, help="Draft an existing sidecar again; what was filled in is kept."
 )
-@common.limit_options
-def add(dry_run: bool, **options: Any) -> None:
+def add(
+    source: str,
+    raw: Path,
+    kind: str | None,
+    dry_run: bool,
+    tables: bool,
+    output: str | None,
+    force: bool,
+) -> None:
     """Draft the sidecar of FILE, a new document, as FILE.toml.
 
     The draft has the sha256, the kind and the tables that were recognised. What a person must fill
@@ -240,16 +172,34 @@ def add(dry_run: bool, **options: Any) -> None:
     known one. If no header is known, the entry for schema/vocabulary/table_headers.toml is drafted
     instead and the exit status is 1.
 
+    A URL of a web page, PDF, CSV or text is downloaded to RAW/downloads first, which git ignores.
+
     --dry-run reads FILE with its sidecar, or with a drafted one, and shows what it would add. It
     writes nothing.
 
     \b
     Example:
       ipu-results add raw/graphcore/performance-2023-07-04.html --dry-run
+      ipu-results add https://example.org/results.html
+      ipu-results add raw/qwant/resnext101-c2-2020-02-28.pdf --print --format json
     """
-    from ipu_results.add import AddConfig
+    from ipu_results.add import AddConfig, save_download
 
-    config = AddConfig(**options)
+    if output is not None and not tables:
+        raise click.UsageError("--format needs --print")
+    config = AddConfig(Path(source), raw, kind, force)
+    with ExitStack() as stack:
+        if "://" in source:
+            keep = not (dry_run or tables)
+            config = stack.enter_context(save_download(source, config, keep=keep))
+        if tables:
+            _print_tables(config.file, kind, output or "csv")
+        else:
+            _add(config, dry_run)
+
+
+def _add(config: AddConfig, dry_run: bool) -> None:
+    """Draft the sidecar, or show what the file would add."""
     try:
         with common.show_step("read", config.file.name):
             lines = _preview(config) if dry_run else _draft(config)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -395,78 +394,3 @@ def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
         )
     elif requested is None and out.name == RUNS.name:
         click.echo(f"the next `ipu-results ingest --raw {out.parent}` includes it", err=True)
-
-
-@click.command(cls=common.Command, extra="ingest")
-@click.argument("sources", nargs=-1, required=True, metavar="DIR|URL...")
-@click.option(
-    "--into", type=common.FOLDER, default=RUNS, show_default=True, help="Folder to add the runs to."
-)
-@click.option(
-    "--conflicts", type=common.FOLDER, help="Copy a run here if another one of its id is in place."
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 64),
-    default=8,
-    show_default=True,
-    help="Runs to copy at once.",
-)
-@common.format_option("table", "json")
-@click.option("--strict", is_flag=True, help="Exit 1 if a run is unfinished, too.")
-def collect(
-    sources: tuple[str, ...],
-    into: Path,
-    conflicts: Path | None,
-    workers: int,
-    output: str,
-    strict: bool,
-) -> None:
-    """Merge the runs of other machines into one folder, for the next `ingest`.
-
-    DIR or URL is a run folder of `sweep`, or holds run folders at any place below it. A URL is that
-    of a web server, read as `fetch` does, or one that fsspec knows, such as an object store. Every
-    file is compared with the digests of the run's sidecars, and the run is read as `ingest` reads
-    it. Then it appears in one rename.
-
-    A run that is in place is not added again. Another run of the same id is a conflict: what is in
-    place stays, and so does the source. Unfinished runs are skipped. Links, other files in place of
-    a run's, and files that are too large are refused. Exit 1 if a run is in conflict, refused or
-    cannot be read; all others are added even so.
-
-    \b
-    Extras:
-      object stores: pip install 'ipu-results[remote]', and the package that fsspec names
-
-    \b
-    Example:
-      ipu-results collect /mnt/lab-1/runs /mnt/lab-2/runs
-      ipu-results collect s3://lab-results/runs https://lab.example/runs/ --format json
-      ipu-results collect ~/runs --into raw/runs --conflicts build/conflicts
-    """
-    from ipu_results.fleet import FAULTS
-    from ipu_results.fleet import collect as run
-    from ipu_results.ground.text import format_json, format_table
-
-    with common.show_progress("runs") as progress:
-        outcomes = run(sources, into, conflicts=conflicts, workers=workers, progress=progress)
-    columns = ("run_id", "status", "digest", "size", "source", "reason")
-    if output == "json":
-        click.echo(
-            format_json([{name: getattr(own, name) for name in columns} for own in outcomes])
-        )
-    elif taken := [own for own in outcomes if own.status in ("added", "present")]:
-        rows = [
-            (own.run_id, own.status, (own.digest or "")[:12], own.size, own.source) for own in taken
-        ]
-        common.echo_text(format_table(columns[:5], rows))
-    for own in outcomes:
-        if own.reason is not None:
-            label = "error" if own.status in FAULTS else "finding"
-            common.echo_labelled(label, f"{own.status}: {own.source}: {own.reason}")
-    counts: Counter[str] = Counter(own.status for own in outcomes)
-    common.echo_text(
-        f"{into}: {', '.join(f'{count} {status}' for status, count in counts.items())}", err=True
-    )
-    if any(counts[status] for status in FAULTS) or (strict and counts["unfinished"]):
-        raise click.exceptions.Exit(1)

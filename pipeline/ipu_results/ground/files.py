@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import stat
 import tomllib
@@ -169,9 +168,6 @@ def read_version() -> str:
 
 
 T = TypeVar("T")
-# Secrets in a URL: its user with the password, and its query.
-USER = re.compile(r"(?<=://)[^/@\s]*@")
-QUERY = re.compile(r"(?<=[^\s?])\?[^\s:]*=[^\s:]*")
 
 
 def is_url(path: str) -> bool:
@@ -227,8 +223,3 @@ def describe_error(error: Exception) -> str:
         or str(error)
         or type(error).__name__
     )
-
-
-def hide_secrets(text: str) -> str:
-    """Return a text without the user names, passwords and query strings of URLs in it."""
-    return QUERY.sub("", USER.sub("", text)) if "://" in text else text

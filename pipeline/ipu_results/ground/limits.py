@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Documents
-MAX_BYTES = 50_000_000  # bytes of a document; --max-size sets another limit
-MAX_PAGES = 500  # pages of a PDF; --max-pages sets another limit
-MAX_MEGABYTES = 1_000_000  # the largest --max-size, in MB
+MAX_BYTES = 50_000_000  # bytes of a document, in raw/ or downloaded
+MAX_PAGES = 500  # pages of a PDF
 
 # Pages
 MAX_TABLE_DEPTH = 50  # tables inside of each other in a page
@@ -27,8 +26,8 @@ MAX_UNPACKED_PDF_BYTES = 2_000_000_000  # bytes that all streams of a PDF unpack
 
 # Downloads
 MAX_REDIRECTS = 5  # redirects that one download follows
-MAX_LISTING_BYTES = 5_000_000  # bytes of a web page that lists a folder of runs
-MAX_RETRY_WAIT_S = 60.0  # seconds between two tries, whatever the server asks for
+MAX_SILENCE_S = 30.0  # seconds without a byte after which a download is given up
+MAX_DOWNLOAD_S = 300.0  # seconds that one download may take
 
 # MLPerf archives and logs
 MAX_LOG_LINE = 4 * 2**20  # bytes of a line of a log
@@ -45,10 +44,6 @@ MAX_RATIO = (
 MAX_HEADER = 2**20  # bytes of a header in an archive
 MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
 
-# Runs of other machines
-MAX_RUN_FILE_BYTES = 500_000_000  # bytes of the blocks or the stamps of a run
-MAX_RUN_FOLDERS = 100_000  # folders below one source that are looked at
-MAX_RUN_DEPTH = 8  # folders between a source and a run in it
 # Submissions
 MAX_BUNDLE_BYTES = 5_000_000  # bytes of the archive of a bundle, and of what it unpacks to
 MAX_BUNDLE_FILE = 2_000_000  # bytes of one file of a bundle

@@ -12,8 +12,8 @@ from typing import Protocol
 from bs4 import BeautifulSoup
 from bs4.filter import SoupStrainer
 
-from ipu_results.errors import DocumentError, DocumentTooLargeError, UnrecognisedDocumentError
-from ipu_results.ground.limits import MAX_BYTES, MAX_PAGES, pause_garbage_collection
+from ipu_results.errors import DocumentError, UnrecognisedDocumentError
+from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.mlperf.log import MARK
 from ipu_results.read.document import FirstRow, ParsedDocument
 from ipu_results.read.html import TABLE_TAG, find_charset, is_message, read_html
@@ -48,15 +48,12 @@ class Reader(Protocol):
     It opens no file and keeps nothing between two documents.
     """
 
-    def __call__(
-        self, data: bytes, headers: Sequence[TableHeader], max_pages: int, /
-    ) -> ParsedDocument:
+    def __call__(self, data: bytes, headers: Sequence[TableHeader], /) -> ParsedDocument:
         """Return the tables of a document, each row and cell with its place, and a problem for what
         is not read.
 
-        `data` is the whole document, of at most `max_bytes`. `headers` are the known headers of its
-        kind: a table is read if its names are those of one of them. `max_pages` is the limit of a
-        format with pages.
+        `data` is the whole document. `headers` are the known headers of its kind: a table is read
+        if its names are those of one of them.
 
         Raises UnrecognisedDocumentError if there is nothing that resembles a known table, so that
         another kind may be tried, DamagedDocumentError for a document that is cut off or broken,
@@ -64,23 +61,23 @@ class Reader(Protocol):
         """
 
 
-def _read_pdf(data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
+def _read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     from ipu_results.read.pdf import (  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
         read_pdf,
     )
 
-    return read_pdf(data, headers, max_pages=max_pages)
+    return read_pdf(data, headers)
 
 
 READERS: dict[str, Reader] = {
     "pdf": _read_pdf,
-    "html": lambda data, headers, _: read_html(data, headers),
-    "page": lambda data, headers, _: read_page_text(decode(data), headers),
-    "paper": lambda data, headers, _: read_paper_text(decode(data), headers),
-    "csv": lambda data, headers, _: read_csv(data, headers),
-    "csv-columns": lambda data, headers, _: read_csv_columns(data, headers),
-    "run-record": lambda data, headers, _: read_sweep_record(data, headers),
-    "mlperf-log": lambda data, _, __: read_mlperf_log(data),
+    "html": read_html,
+    "page": lambda data, headers: read_page_text(decode(data), headers),
+    "paper": lambda data, headers: read_paper_text(decode(data), headers),
+    "csv": read_csv,
+    "csv-columns": read_csv_columns,
+    "run-record": read_sweep_record,
+    "mlperf-log": lambda data, _: read_mlperf_log(data),
 }
 """The reader of each format of `schema/kinds.toml`; `pdf` and `html` are recognised by their bytes.
 """
@@ -90,9 +87,6 @@ def read_document(
     data: bytes,
     headers: Sequence[TableHeader],
     kind: str | None = None,
-    *,
-    max_bytes: int = MAX_BYTES,
-    max_pages: int = MAX_PAGES,
 ) -> ParsedDocument:
     """Read the tables of one document that have one of the `headers` of its kind.
 
@@ -101,8 +95,6 @@ def read_document(
     Raises a DocumentError for a document that cannot be read at all. Rows that cannot be read
     become problems.
     """
-    if len(data) > max_bytes:
-        raise DocumentTooLargeError(f"has {len(data):,} bytes, the limit is {max_bytes:,}")
     kind = ALIASES.get(kind or "", kind)
     if kind not in (None, *KINDS):
         raise UnrecognisedDocumentError(
@@ -110,11 +102,11 @@ def read_document(
         )
     with pause_garbage_collection():
         if kind is None:
-            return _read_by_trial(data, headers, max_pages)
-        return _read_as(kind, data, headers, max_pages)
+            return _read_by_trial(data, headers)
+        return _read_as(kind, data, headers)
 
 
-def _read_by_trial(data: bytes, headers: Sequence[TableHeader], max_pages: int) -> ParsedDocument:
+def _read_by_trial(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read as the first kind that finds a table, else as the first that finds a nearly known
     header.
     """
@@ -125,7 +117,7 @@ def _read_by_trial(data: bytes, headers: Sequence[TableHeader], max_pages: int) 
     nearly: ParsedDocument | None = None
     for kind in kinds:
         try:
-            document = _read_as(kind, data, headers, max_pages)
+            document = _read_as(kind, data, headers)
         except UnrecognisedDocumentError as failure:
             failures.append(failure)
         except DocumentError:
@@ -142,9 +134,7 @@ def _read_by_trial(data: bytes, headers: Sequence[TableHeader], max_pages: int) 
     raise UnrecognisedDocumentError(f"is none of {', '.join(KINDS)}: no table with a known header")
 
 
-def _read_as(
-    kind: str, data: bytes, headers: Sequence[TableHeader], max_pages: int
-) -> ParsedDocument:
+def _read_as(kind: str, data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     file_format = KINDS[kind].format
     start_of_pdf = data[:PDF_HEAD_BYTES].find(PDF_SIGNATURE)
     if start_of_pdf >= 0 and not HTML.search(data[:start_of_pdf]) and not is_message(data):
@@ -152,12 +142,10 @@ def _read_as(
     elif file_format in ("page", "paper"):
         start = data[:SIGNATURE_BYTES].replace(b"\0", b"")  # without the NULs of UTF-16
         file_format = "html" if is_message(data) or HTML.search(start) else file_format
-    return READERS[file_format](
-        data, [header for header in headers if header.reader == kind], max_pages
-    )
+    return READERS[file_format](data, [header for header in headers if header.reader == kind])
 
 
-def find_first_rows(data: bytes, suffix: str, max_pages: int) -> list[FirstRow]:
+def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
     """Find the first row of words of each HTML table, block of delimited text or CSV file, or each
     header of a PDF.
 
@@ -169,7 +157,7 @@ def find_first_rows(data: bytes, suffix: str, max_pages: int) -> list[FirstRow]:
             find_pdf_headers,
         )
 
-        return find_pdf_headers(data, max_pages)
+        return find_pdf_headers(data)
     text = decode(data, find_charset(data))
     if suffix == ".csv":
         columns = tuple(parse_line(text.split("\n", 1)[0]))

@@ -84,9 +84,7 @@ MAX_DRAFTED_PAGES = 40  # pages with a caption that are read for a draft
 CAPTION_ANYWHERE = re.compile(r"\btable\s+(?:\d|[ivxl]+\b)")
 
 
-def read_pdf(
-    data: bytes, headers: Sequence[TableHeader], *, max_pages: int = 500
-) -> ParsedDocument:
+def read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     """Read the tables whose column names are those of one of `headers`, with captions, boxes and
     setup metadata.
 
@@ -95,11 +93,11 @@ def read_pdf(
     known header. Metadata is read by line.
 
     Raises DamagedDocumentError for anything but a whole PDF that opens without a password,
-    DocumentTooLargeError above `max_pages` pages, and UnrecognisedDocumentError if there is no
+    DocumentTooLargeError above MAX_PAGES pages, and UnrecognisedDocumentError if there is no
     table.
     """
-    data = open_pdf(data, max_pages)
-    texts = read_page_texts(data, max_pages)
+    data = open_pdf(data)
+    texts = read_page_texts(data)
     pages: list[PageWords] = []
     more = _select_pages(texts, headers)
     while True:
@@ -466,13 +464,13 @@ def _has_figure_below(strip: Strip, place: int, cell: PrintedCell) -> bool:
     return False
 
 
-def find_pdf_headers(data: bytes, max_pages: int) -> list[FirstRow]:
+def find_pdf_headers(data: bytes) -> list[FirstRow]:
     """Return place and names of each header on pages with a caption, once for each set of names.
 
     Raises DamagedDocumentError and DocumentTooLargeError, as `read_pdf` does.
     """
-    data = open_pdf(data, max_pages)
-    texts = read_page_texts(data, max_pages)
+    data = open_pdf(data)
+    texts = read_page_texts(data)
     lines_of = (map(str.strip, text.splitlines()) for text in texts)
     numbers = [number for number, lines in enumerate(lines_of, 1) if any(map(is_caption, lines))]
     headers: dict[frozenset[str], FirstRow] = {}

@@ -27,6 +27,7 @@ from ipu_results.ground.limits import (
     MAX_DRAWN_BYTES,
     MAX_IMAGE_PIXELS,
     MAX_PAGE_OBJECTS,
+    MAX_PAGES,
     MAX_UNPACKED_IMAGE_BYTES,
     MAX_UNPACKED_PDF_BYTES,
     MAX_UNPACKED_STREAM_BYTES,
@@ -179,14 +180,14 @@ def _expand_runs(stream: memoryview) -> Iterator[bytes]:
         place += 1 + size
 
 
-def check_drawn_size(data: bytes, max_pages: int) -> None:
+def check_drawn_size(data: bytes) -> None:
     """Raise DocumentTooLargeError for a page that draws more than the limits, with all forms that
     are drawn in it.
 
     A stream may be drawn many times, and draw others many times.
     """
     pages = PDFPage.create_pages(PDFDocument(PDFParser(io.BytesIO(data))))
-    for number, page in enumerate(islice(pages, max_pages), 1):
+    for number, page in enumerate(islice(pages, MAX_PAGES), 1):
         streams = [
             stream
             for content in page.contents

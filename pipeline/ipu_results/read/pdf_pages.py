@@ -21,7 +21,7 @@ from pdfminer.pdftypes import PDFStream, resolve1
 from pdfplumber.utils.text import extract_words
 
 from ipu_results.errors import DamagedDocumentError, DocumentTooLargeError
-from ipu_results.ground.limits import MAX_PAGE_OBJECTS
+from ipu_results.ground.limits import MAX_PAGE_OBJECTS, MAX_PAGES
 from ipu_results.read.pdf_glyphs import (
     DRAWINGS,
     STRIKES,
@@ -73,7 +73,7 @@ class PageWords:
     hidden: str
 
 
-def open_pdf(data: bytes, max_pages: int) -> bytes:
+def open_pdf(data: bytes) -> bytes:
     """Return a whole PDF of which no stream unpacks to more than the limits, without its
     encryption.
 
@@ -89,19 +89,19 @@ def open_pdf(data: bytes, max_pages: int) -> bytes:
             data = unlocked.getvalue()
         check_unpacked_size(data)
     with _translate_errors():
-        check_drawn_size(data, max_pages)
+        check_drawn_size(data)
     return data
 
 
-def read_page_texts(data: bytes, max_pages: int) -> list[str]:
+def read_page_texts(data: bytes) -> list[str]:
     """Return the plain text of every page, quickly and without places.
 
-    Raises DocumentTooLargeError above `max_pages` pages or for a page of too many characters.
+    Raises DocumentTooLargeError above MAX_PAGES pages or for a page of too many characters.
     """
     texts = []
     with _translate_errors(), closing(pypdfium2.PdfDocument(data)) as document:
-        if len(document) > max_pages:
-            raise DocumentTooLargeError(f"has {len(document):,} pages, the limit is {max_pages:,}")
+        if len(document) > MAX_PAGES:
+            raise DocumentTooLargeError(f"has {len(document):,} pages, the limit is {MAX_PAGES:,}")
         if not len(document):
             raise DamagedDocumentError("is a PDF without pages")
         for number in range(1, len(document) + 1):

@@ -17,7 +17,12 @@ from typing import Annotated, Any
 
 import msgspec
 
-from ipu_results.errors import CatalogueError, DamagedDocumentError, DocumentTooLargeError
+from ipu_results.errors import (
+    CatalogueError,
+    DamagedDocumentError,
+    DamagedRunError,
+    DocumentTooLargeError,
+)
 from ipu_results.ground.files import hash_file, open_regular_file
 from ipu_results.ground.limits import MAX_BYTES, MAX_TOML_CHARACTERS
 from ipu_results.ground.text import (
@@ -64,23 +69,15 @@ class SourceFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.repository}@{self.commit}:{self.path} (sha256 {self.sha256})"
 
 
-class FetchTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a document is downloaded from; `url` is that of the document if it is left out."""
-
-    url: str | None = None
-    media_type: str = "text/html"
-
-
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a sidecar.
 
-    `transcription_of` names, for a capture, the document that it is a version of. `claims_of`
-    names, for claims, the document that makes them if it has another id here. `attachments` are
-    files next to the document, or one folder below, with their sha256. `commit` is the version of a
-    repository that was read, `missing` are files whose content was absent in the copy of it.
-    `sources` are the files that a transcription was made from; `measured_by`, `measured_on` and
-    `verified` say who measured, on what, and how the transcription was verified. Only a local run
-    and a submission have no `url`.
+    `claims_of` names, for claims, the document that makes them if it has another id here.
+    `attachments` are files next to the document, or one folder below, with their sha256. `commit`
+    is the version of a repository that was read, `missing` are files whose content was absent in
+    the copy of it. `sources` are the files that a transcription was made from; `measured_by`,
+    `measured_on` and `verified` say who measured, on what, and how the transcription was verified.
+    Only a local run and a submission have no `url`.
     """
 
     document_id: str
@@ -97,8 +94,6 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     published_on: date | None = None
     retrieved_on: date | None = None
     tables: Mapping[str, ExpectedTable] = {}
-    fetch: FetchTarget | None = None
-    transcription_of: str | None = None
     claims_of: str | None = None
     attachments: Mapping[FileName, Digest] = {}
     sources: tuple[SourceFile, ...] = ()
@@ -109,11 +104,6 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         """Replace a former name of the reader with its present one."""
         msgspec.structs.force_setattr(self, "reader", ALIASES.get(self.reader, self.reader))
-
-
-# msgspec 0.22 resolves the annotations of a struct on first use, and crashes where two threads do
-# so at once, as those of `collect` would. A decoder resolves them here.
-msgspec.json.Decoder(Sidecar)
 
 
 def read_entry(path: Path, place: str) -> dict[str, Any]:
@@ -205,7 +195,9 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
 
 
 UNFINISHED = ".unfinished"  # ends the folder name of a run in progress
-COLLECTING = ".collecting"  # holds runs of other machines until they are complete and verified
+RUN_ID = table("runs").column("run_id").pattern or ""  # names the folder of a finished run
+RUN_ATTACHMENTS = frozenset({"blocks.jsonl", "stamps.parquet"})
+RUN_FILES = RUN_ATTACHMENTS | {"record.json", "record.json.toml", "points.csv", "points.csv.toml"}
 PART = ".part"  # ends the folder name of a bundle that is being written
 REGISTER = (  # lists the public documents that are known to exist; it is not a sidecar
     "register.toml"
@@ -225,11 +217,11 @@ class Document(Sidecar, frozen=True, kw_only=True):
     path: Path
     file: str
 
-    def read_bytes(self, max_bytes: int = MAX_BYTES) -> bytes:
+    def read_bytes(self) -> bytes:
         """Return the file's bytes after checks of size, digest and type, and of the attachments'
         digests.
         """
-        data = read_limited(self.path, self.document_id, max_bytes)
+        data = read_limited(self.path, self.document_id, MAX_BYTES)
         self._check_digest(self.file, hashlib.sha256(data).hexdigest(), self.sha256)
         check_file_type(self.path.name, data, self.document_id)
         for path, expected in self.attached.items():
@@ -265,11 +257,6 @@ class Document(Sidecar, frozen=True, kw_only=True):
         return {
             self.path.parent / name: digest for name, digest in sorted(self.attachments.items())
         }
-
-    @property
-    def is_capture(self) -> bool:
-        """Whether it is a downloaded version of another document, which adds no rows."""
-        return self.transcription_of is not None
 
     def _check_digest(self, place: str, actual: str, expected: str) -> None:
         if actual != expected:
@@ -315,7 +302,7 @@ def read_limited(path: Path, document: str, max_bytes: int) -> bytes:
         ) from error
     if len(data) > max_bytes:
         raise DocumentTooLargeError(
-            f"is too large: the limit is {max_bytes:,} bytes", document=document
+            f"is too large: the limit is {max_bytes:,} bytes; divide the file", document=document
         )
     return data
 
@@ -326,7 +313,7 @@ def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
 
     Raises CatalogueError for a folder without sidecars, for a sidecar with a missing, unknown or
     invalid key, and for two documents with the same id or the same bytes. Two runs may have the
-    same bytes: an emulated one repeats.
+    same bytes: an emulated one repeats. Raises DamagedRunError for a run that is not whole.
     """
     if not raw.is_dir():
         raise CatalogueError("no such folder", place=str(raw))
@@ -339,6 +326,7 @@ def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
     if not documents and drafts:
         raise CatalogueError("contains no sidecar (<file>.toml)", place=str(raw))
     check_distinct(documents)
+    check_runs(raw, documents)
     return documents
 
 
@@ -348,9 +336,7 @@ def check_distinct(documents: Sequence[Document]) -> None:
         if first.document_id == second.document_id:
             message = f"is the id of both {first.file} and {second.file}"
             raise CatalogueError(message, document=first.document_id)
-    sources = (
-        document for document in documents if not document.is_capture and document.kind != RUN
-    )
+    sources = [document for document in documents if document.kind != RUN]
     for first, second in pairwise(sorted(sources, key=lambda document: document.sha256)):
         if first.sha256 == second.sha256:
             raise CatalogueError(
@@ -365,6 +351,34 @@ def check_claims_of(documents: Sequence[Document]) -> None:
         if document.claims_of is not None and document.claims_of not in known:
             message = f"the claims are of {document.claims_of}, which raw/ does not have"
             raise CatalogueError(message, document=document.document_id)
+
+
+def check_runs(raw: Path, documents: Sequence[Document]) -> None:
+    """Refuse the folder of a finished run that is not whole, as after a copy that was cut off.
+
+    Digests are compared when a document is read, and the record with the points when they are
+    joined. Raises DamagedRunError that names the run and the file.
+    """
+    folders = {path for path in raw.rglob("*") if re.fullmatch(RUN_ID, path.name)}
+    for folder in sorted(path for path in folders if path.is_dir()):
+        if folder.is_symlink():  # its documents would be passed over without a word
+            raise DamagedRunError("is a link: copy the folder itself", document=folder.name)
+        missing = RUN_FILES - {path.name for path in folder.iterdir()}
+        if missing:
+            message = "is missing: the run is incomplete, copy its whole folder again"
+            raise DamagedRunError(message, document=folder.name, place=min(missing))
+    for document in documents:
+        if document.kind != RUN:
+            continue
+        folder = document.path.parent
+        sidecar = f"{document.path.name}.toml"
+        if document.document_id.removesuffix("-points") != f"sweep-{folder.name}":
+            message = f"has the document_id {document.document_id!r}, which is not one of this run"
+            raise DamagedRunError(message, document=folder.name, place=sidecar)
+        absent = RUN_ATTACHMENTS - document.attachments.keys()
+        if document.path.name == "points.csv" and absent:
+            message = f"states no sha256 of {min(absent)}"
+            raise DamagedRunError(message, document=folder.name, place=sidecar)
 
 
 def read_register(raw: Path) -> dict[str, list[dict[str, Any]]]:
@@ -399,7 +413,7 @@ def _files(raw: Path, pattern: str) -> Iterator[Path]:
         folders = path.relative_to(raw).parent.parts
         if path.is_dir() or path.name == BUNDLE or path == raw / REGISTER:
             continue
-        if not any(folder.endswith((UNFINISHED, COLLECTING, PART)) for folder in folders):
+        if not any(folder.endswith((UNFINISHED, PART)) for folder in folders):
             yield path
 
 

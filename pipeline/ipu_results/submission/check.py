@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from ipu_results.build import IngestConfig, check_documents, load_document
+from ipu_results.build import check_documents, load_document
 from ipu_results.check.rules import build_dataset, find_flags
 from ipu_results.comparison.report import describe_measurement
 from ipu_results.comparison.verdict import Comparison, Match, describe_match
@@ -299,7 +299,7 @@ def preview_bundle(
         raw = Path(folder)
         lay_bundle(bundle, raw)
         documents = load_catalogue(raw)
-        [loaded] = [load_document(own, vocabulary, IngestConfig(raw)) for own in documents]
+        [loaded] = [load_document(own, vocabulary) for own in documents]
     checked = check_documents(documents, lambda _: loaded, vocabulary)
     results = checked.frames["results"]
     as_published = {  # the rules look at those alone
