@@ -146,7 +146,6 @@ INDIRECT = {
     "pydantic",
     "pypdfium2",
     "soupsieve",
-    "torch",  # of PopTorch
     "urllib3",
 }
 DISTRIBUTIONS = {

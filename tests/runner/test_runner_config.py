@@ -35,7 +35,6 @@ CPU = Device("onnxruntime", "cpu", "cpu", "a CPU")
 def plan(out: Path = RUNS, **fields: object) -> list[SweepTask]:
     own = {
         "popart": [MODEL],
-        "poptorch": [],
         "emulator": EMULATED,
         "onnxruntime": [CPU],
         "openvino": [],

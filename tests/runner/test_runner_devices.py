@@ -37,7 +37,6 @@ def machine(
     """Return the probe of a machine with these devices."""
     own = {
         "popart": popart,
-        "poptorch": [],
         "onnxruntime": onnxruntime,
         "openvino": openvino,
         "emulator": EMULATED,

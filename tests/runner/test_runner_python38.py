@@ -20,7 +20,6 @@ WORKER_SIDE = (
     "runner/inputs.py",
     "runner/backends/__init__.py",
     "runner/backends/popart.py",
-    "runner/backends/poptorch.py",
 )
 
 
@@ -100,7 +99,7 @@ def test_newer_features_are_detected(source: str, newer: list[str]) -> None:
 
 
 def test_worker_side_needs_numpy_and_pillow_only() -> None:
-    names = ("worker", "inputs", "backends.popart", "backends.poptorch")
+    names = ("worker", "inputs", "backends.popart")
     modules = ", ".join(f"ipu_results.runner.{name}" for name in names)
     program = f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run(
@@ -113,8 +112,6 @@ def test_worker_side_needs_numpy_and_pillow_only() -> None:
     )
     heavy = {
         "popart",
-        "poptorch",
-        "torch",
         "pandas",
         "pyarrow",
         "onnx",

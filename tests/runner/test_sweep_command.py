@@ -110,10 +110,7 @@ def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object
         (
             ["--backend", "null"],
             2,
-            (
-                "'null' is not one of 'auto', 'popart', 'poptorch', 'onnxruntime', 'openvino',"
-                " 'emulator'"
-            ),
+            ("'null' is not one of 'auto', 'popart', 'onnxruntime', 'openvino', 'emulator'"),
         ),
         (["--backend", "emulator", "--option", "noise"], 1, "'noise' is not an option NAME=JSON"),
         (
