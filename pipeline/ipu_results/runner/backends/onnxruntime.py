@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import subprocess
 import tempfile
@@ -29,6 +28,7 @@ from ipu_results.runner.backends import (
     find_majority,
     format_error,
 )
+from ipu_results.runner.environment import name_cpu
 
 if TYPE_CHECKING:
     from ipu_results.runner.backends import InputShapes
@@ -191,7 +191,7 @@ def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
         options["num_of_threads"] = str(spec.threads)
     if provider.key in spec.options:
         raise BackendError(
-            f"--option {provider.key} names another device than --device", place=spec.device
+            f"the option {provider.key} names another device than --device", place=spec.device
         )
     return provider, options | {key: str(value) for key, value in spec.options.items()}
 
@@ -319,16 +319,3 @@ def list_gpus() -> list[tuple[str, float]]:
         return [known[key.strip()] for key in visible if key.strip() in known]
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
-
-
-def name_cpu() -> str:
-    """Return the name of the CPU as the system knows it."""
-    try:
-        match = re.search(
-            r"^model name\s*:\s*(.+)$",
-            Path("/proc/cpuinfo").read_text(encoding="utf-8"),
-            re.MULTILINE,
-        )
-    except OSError:
-        match = None
-    return match[1].strip() if match else platform.processor() or platform.machine()
