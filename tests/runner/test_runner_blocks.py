@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.runner.backends import Kind
-from ipu_results.runner.estimate import Block, Stamps, Window
+from ipu_results.runner.estimate import Block, Stamps
 
 SECOND = 1_000_000_000
 sessions = st.lists(
@@ -61,31 +61,10 @@ def test_window_and_its_items_by_hand(case: str) -> None:
     assert (window.start, window.end, window.items) == pytest.approx(expected)
 
 
-def test_throughput_is_per_second() -> None:
-    assert Window(SECOND, 3 * SECOND, 40.0).throughput == pytest.approx(20)
-
-
 def test_latencies_are_from_the_first_start_to_the_last_end() -> None:
     first = ((1_000_000, 0, 0, 0, 5_000_000), (10_000_000, 0, 0, 0, 12_000_000))
     second = ((2_000_000, 0, 0, 0, 4_000_000), (9_000_000, 0, 0, 0, 15_000_000))
     assert block(first, second, kind="isolated").latencies_ms == [4.0, 6.0]
-
-
-@given(sessions)
-def test_window_and_items_stay_within_the_block(drawn: list[tuple[int, list[int]]]) -> None:
-    own = build(drawn)
-    starts, ends = [row[0][0] for row in own.stamps], [row[-1][-1] for row in own.stamps]
-    assert min(starts) <= own.window.start <= own.window.end <= max(ends)
-    assert 0 <= own.window.items <= own.iterations * 3 + 1e-9
-
-
-@given(sessions, st.integers(1, 10**12))
-def test_neither_a_later_start_nor_the_order_of_sessions_matters(
-    drawn: list[tuple[int, list[int]]], later: int
-) -> None:
-    here, there = build(drawn).window, build(drawn[::-1], later).window
-    assert there.items == pytest.approx(here.items)
-    assert there.end - there.start == here.end - here.start
 
 
 @given(

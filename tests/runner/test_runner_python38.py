@@ -82,22 +82,6 @@ def test_worker_side_is_python_3_8(file: str) -> None:
     assert futures or not any(isinstance(node, (ast.arg, ast.AnnAssign)) for node in ast.walk(tree))
 
 
-@pytest.mark.parametrize(
-    ("source", "newer"),
-    [
-        ("from functools import cache", ["cache"]),
-        ("x: list[int] = list[int]()", ["list[]"]),
-        ("a = int | None", ["|"]),
-        ("zip(a, b, strict=False)", ["strict"]),
-        ("a.removeprefix('b')", ["removeprefix"]),
-    ],
-)
-def test_newer_features_are_detected(source: str, newer: list[str]) -> None:
-    assert list_newer(source) == newer
-    with pytest.raises(SyntaxError):
-        list_newer("match a:\n    case 1: pass")
-
-
 def test_worker_side_needs_numpy_and_pillow_only() -> None:
     names = ("worker", "inputs", "backends.popart")
     modules = ", ".join(f"ipu_results.runner.{name}" for name in names)

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError
-from ipu_results.runner import sweep as sweeps
 from ipu_results.runner.estimate import Block
 from ipu_results.runner.record import Journal, RunData, build_points, list_unfinished
 from ipu_results.runner.sweep import SweepResult, resume_sweep, run_task
@@ -130,18 +129,6 @@ def test_journal_of_another_version_is_not_resumed(tmp_path: Path, old: bytes, n
     with pytest.raises(DamagedRunError, match=f"^{run_id}: its journal is not one of this version"):
         resume_sweep(run_id, tmp_path)
     assert path.read_bytes() == data
-
-
-def test_sweep_stopped_while_opening_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweeps, "open_sessions", stop)
-    with pytest.raises(KeyboardInterrupt):
-        sweep(null_task(), tmp_path / "runs")
-    assert list((tmp_path / "runs").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,6 @@ PROVIDERS = {
     "migraphx": Provider(
         "MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", "device_id", "0"
     ),
-    "openvino": Provider(
-        "OpenVINOExecutionProvider", "cpu", "onnxruntime-openvino", "device_type", "CPU"
-    ),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
 DEVICES = {f"{name}:{own.first}" if own.first else name: own for name, own in PROVIDERS.items()}
@@ -187,8 +184,6 @@ def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
     options = {} if provider.key is None else {provider.key: number or str(provider.first)}
     if family == "cuda" and spec.precision == "fp32":
         options["use_tf32"] = "0"
-    if family == "openvino" and spec.threads:
-        options["num_of_threads"] = str(spec.threads)
     if provider.key in spec.options:
         raise BackendError(
             f"the option {provider.key} names another device than --device", place=spec.device

@@ -2,7 +2,7 @@
 
 It has not yet run on an IPU, only against the fake of its tests.
 
-Names, orders of arguments and errors are those of PopART's public source, SDK 1.0 to 3. It must be
+Names, orders of arguments and errors are those of PopART's public source, SDK 2 and 3. It must be
 imported before onnx, so nothing here imports that; each micro-batch has a file of its own: static
 shape, opset 11 and IR 6 at most.
 """
@@ -36,7 +36,6 @@ API = (
     "PyStepIO",
     "SessionOptions",
 )
-OUT_OF_MEMORY = ("OutOfMemoryException", "PrepareDeviceException")  # since SDK 1.2, before
 DTYPES = {"fp16": "float16", "fp32": "float32"}
 TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
@@ -193,25 +192,19 @@ class PopartSession(Session):
         with wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
             proto = self._read_model(micro_batch)
             source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
-            flow = popart.DataFlow(
-                steps, {target: popart.AnchorReturnType("ALL")}
-            )  # before SDK 1.2 in capitals only
+            flow = popart.DataFlow(steps, {target: popart.AnchorReturnType("ALL")})
             settings = popart.SessionOptions()
             settings.convolutionOptions = {
                 "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
             if cache := _choose_cache(self._spec, proto, steps):
                 settings.enableEngineCaching, settings.cachePath = True, cache
-            # by position: the second one is named dataFeed before SDK 1.2, dataFlow since
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
-        out_of_memory = tuple(
-            getattr(popart, name) for name in OUT_OF_MEMORY if hasattr(popart, name)
-        )
         with wrap_errors(f"PopART cannot compile the model for micro-batch {micro_batch}"):
             try:
                 session.prepareDevice()
-            except out_of_memory as error:
+            except popart.OutOfMemoryException as error:
                 message = (
                     f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
                 )
@@ -262,7 +255,7 @@ class PopartSession(Session):
         if sdk := SDK.search(os.environ.get("POPLAR_SDK_ENABLED", "")):
             facts.sdk_version = sdk.group(1)
         if spec.device == IPU:
-            tiles = _count_tiles(device)
+            tiles = int(device.tilesPerIPU)
             facts.chip = CHIPS.get(tiles)
             facts.chip_count = device.numIpus * spec.sessions
             facts.provider = "Poplar"
@@ -299,7 +292,7 @@ def _describe_ipu(popart: Any) -> Device:
         reason = None if ipus else NO_IPU
     except Exception as error:
         ipus, reason = [], f"PopART cannot list the IPUs: {error}"
-    description = f"{len(ipus)} x IPU of {_count_tiles(ipus[0])} tiles" if ipus else "IPU"
+    description = f"{len(ipus)} x IPU of {ipus[0].tilesPerIPU} tiles" if ipus else "IPU"
     return Device(NAME, IPU, "ipu", description, reason)
 
 
@@ -331,8 +324,7 @@ def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
 
 def _find_ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...]]:
     """Return the names of the input and of the output, and the shape of the input."""
-    is_weight = getattr(builder, "isInitializer", lambda _: False)  # missing in older releases
-    sources = [name for name in builder.getInputTensorIds() if not is_weight(name)]
+    sources = [name for name in builder.getInputTensorIds() if not builder.isInitializer(name)]
     targets = builder.getOutputTensorIds()
     if len(sources) != 1 or len(targets) != 1:
         raise BackendError(
@@ -409,12 +401,6 @@ def _list_notes(spec: SessionSpec) -> list[str]:
         ),
     ]
     return [MODEL_NOTE, *notes] if spec.device == MODEL else notes
-
-
-def _count_tiles(device: Any) -> int:
-    return int(
-        device.tilesPerIPU if hasattr(device, "tilesPerIPU") else device.tilesPerIpu
-    )  # the older spelling
 
 
 @contextmanager
