@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from ipu_results import runner
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
 from ipu_results.errors import BackendError, SweepConfigError
 from ipu_results.runner import SweepConfig
@@ -159,15 +158,3 @@ def test_task_survives_the_journal_and_publishes_no_path() -> None:
     assert re.search(
         r"^  batch sizes 2, 4, .*; 6 rounds however long they take", task.describe(), re.M
     )
-
-
-# --- the Python interface
-
-
-def test_public_names_and_the_example_of_the_package() -> None:
-    assert runner.__all__ == ["Progress", "SweepConfig", "SweepResult", "resume_sweep", "run_sweep"]
-    assert all(getattr(runner, name) for name in runner.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'sweeps'"):
-        _ = runner.sweeps
-    example = re.findall(r"SweepConfig\((.*?)\)\)?, out", str(runner.__doc__))
-    assert example == ['backend="emulator", target="c2", batch_sizes=(2, 4']

@@ -22,7 +22,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from ipu_results.emulator.split import get_cache_folder
-from ipu_results.errors import DamagedRunError, IpuResultsError
+from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import write_atomically
 
 PROC = Path("/proc")
@@ -404,24 +404,20 @@ def get_locks_folder() -> Path:
 def announce_sweep(run_id: str) -> Iterator[ConcurrentSweeps]:
     """Announce a sweep to the others while the block runs.
 
-    Raises DamagedRunError for a run that is being measured.
-
     A folder that cannot be written to does not stop a sweep: the others are then unknown, with the
     reason.
     """
-    folder, reason = get_locks_folder(), None
+    folder = get_locks_folder()
     path = folder / f"{run_id}{SUFFIX}"
     lock = FileLock(path, timeout=ANNOUNCE_S, mode=0o666, preserve_lock_file=True)
+    reason = None
     try:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             with suppress(OSError):
-                folder.chmod(
-                    0o1777
-                )  # for all users; as in /tmp, each removes only what is their own
+                # for all users; as in /tmp, each removes only what is their own
+                folder.chmod(0o1777)
         lock.acquire()
-    except Timeout as error:
-        raise DamagedRunError("another sweep is measuring it", place=run_id) from error
     except OSError as error:
         reason = f"the folder of the locks cannot be used: {error.strerror or type(error).__name__}"
     try:

@@ -51,30 +51,29 @@ TF32_SINCE = 8.0  # compute capability
 
 @dataclass(frozen=True)
 class Provider:
-    """An execution provider, the wheel it comes in, how its options name the device, and whether
-    its kernels show.
+    """An execution provider, and the wheel it comes in.
+
+    `numbered`: there may be several devices, which have numbers. `opaque`: its kernels do not show.
     """
 
     name: str
     kind: str
     wheel: str
-    key: str | None = None
-    first: str | None = None
+    numbered: bool = False
     opaque: bool = True
 
 
 PROVIDERS = {
     "cpu": Provider("CPUExecutionProvider", "cpu", "onnxruntime", opaque=False),
     "cuda": Provider(
-        "CUDAExecutionProvider", "gpu", "onnxruntime-gpu", "device_id", "0", opaque=False
+        "CUDAExecutionProvider", "gpu", "onnxruntime-gpu", numbered=True, opaque=False
     ),
-    "tensorrt": Provider("TensorrtExecutionProvider", "gpu", "onnxruntime-gpu", "device_id", "0"),
-    "migraphx": Provider(
-        "MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", "device_id", "0"
-    ),
+    "tensorrt": Provider("TensorrtExecutionProvider", "gpu", "onnxruntime-gpu", numbered=True),
+    "migraphx": Provider("MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", numbered=True),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
-DEVICES = {f"{name}:{own.first}" if own.first else name: own for name, own in PROVIDERS.items()}
+DEVICES = {f"{name}:0" if own.numbered else name: own for name, own in PROVIDERS.items()}
+DEVICE_ID = "device_id"  # the option of numbered providers
 
 
 def probe() -> list[Device]:
@@ -176,19 +175,21 @@ def _list_devices(name: str, provider: Provider, available: list[str]) -> list[D
 
 def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
     family, _, number = spec.device.partition(":")
-    if family not in PROVIDERS or (number and PROVIDERS[family].key is None):
+    provider = PROVIDERS.get(family)
+    if provider is None or (number and not provider.numbered):
         raise BackendError(
             f"is not a device of onnxruntime; known: {', '.join(DEVICES)}", place=spec.device
         )
-    provider = PROVIDERS[family]
-    options = {} if provider.key is None else {provider.key: number or str(provider.first)}
+    options = {key: str(value) for key, value in spec.options.items()}
+    if provider.numbered:
+        if DEVICE_ID in options:
+            raise BackendError(
+                f"the option {DEVICE_ID} names another device than --device", place=spec.device
+            )
+        options[DEVICE_ID] = number or "0"
     if family == "cuda" and spec.precision == "fp32":
-        options["use_tf32"] = "0"
-    if provider.key in spec.options:
-        raise BackendError(
-            f"the option {provider.key} names another device than --device", place=spec.device
-        )
-    return provider, options | {key: str(value) for key, value in spec.options.items()}
+        options.setdefault("use_tf32", "0")
+    return provider, options
 
 
 def _create(
