@@ -70,10 +70,6 @@ class Regimes:
         self._means = (slow, quiet) if self._first_slow else (quiet, slow)
         self._switches: list[float] = []
 
-    def factor_at(self, second: float) -> float:
-        """Return by what factor everything is slower at this moment."""
-        return self._factor_of(self._find_segment(second))
-
     def finish_time(self, second: float, work: float) -> float:
         """Return when `work`, seconds of a quiet machine, is done that begins at this second."""
         if self._factor == 1.0:

@@ -325,7 +325,9 @@ def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str) -> 
     if output == "json":
         click.echo(format_json([point for run in runs for point in run.points]))
         return
-    for run in runs:
+    for number, run in enumerate(runs):
+        if number:
+            click.echo()
         click.echo(format_summary(run.points))
         common.echo_text("\n".join(_list_nearest_rows(run, warehouse)))
 
