@@ -88,7 +88,10 @@ def gc_info(*ipus: str) -> Callable[[list[str]], str]:
         ([], "no sensor: gc-info ended with status 1"),
         ([""], "no sensor: gc-info gave no board serial number"),
         (["| 0 | C2 | 99.5W |"], "no sensor: gc-info gave no board serial number"),
-        ([c2(0, serial="N/A")], "no sensor: gc-info gave no board serial number"),
+        *(
+            ([c2(0, serial=serial)], "no sensor: gc-info gave no board serial number")
+            for serial in ("N/A", "")
+        ),
         *(
             ([c2(0, watts)], "no sensor: gc-info gave no total board power in watts")
             for watts in ("N/A", "", "99.5", "99500 mW", "-3.0 W")

@@ -27,8 +27,10 @@ MAX_W = 1e6  # above what any machine draws: a counter that was reset, or anothe
 COMMAND_TIMEOUT_S = 5.0
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 # Lines of gc-info. Form of the attributes: Graphcore's command line tools, "Device attributes".
-SERIAL = re.compile(r"^\s*board serial number:\s*(?!N/A)(\S+)", re.MULTILINE)
-BOARD_POWER = re.compile(r"^\s*total board power:\s*(\d+(?:\.\d+)?)\s*W\s*$", re.MULTILINE)
+SERIAL = re.compile(r"^[ \t]*board serial number:[ \t]*(?!N/A)(\S+)", re.MULTILINE)
+BOARD_POWER = re.compile(
+    r"^[ \t]*total board power:[ \t]*(\d+(?:\.\d+)?)[ \t]*W\s*$", re.MULTILINE | re.ASCII
+)
 MAX_IPUS = 64  # of one machine
 POWERCAP = Path("/sys/class/powercap")
 # OpenVINO's `GPU` is Intel's and MIGraphX's is AMD's: NVML knows neither, and may know a third one.
