@@ -105,7 +105,7 @@ def test_run_is_ingested_on_request(tmp_path: Path, tiny: tuple[object, ...]) ->
         (["--resume", "20260101-000000-x", "--power-command", "w"], 2, "not with --power-command"),
         (["--backend", "emulator", "--set", "rounds=3"], 2, "an emulated sweep has one round"),
         (["--resume", "--set", "rounds=3"], 2, "not with --set"),
-        (["--resume"], 1, "holds no interrupted run"),
+        (["--resume", "--strict"], 1, "holds no interrupted run"),
         (["--resume", "20260101-000000-x"], 1, "is not an unfinished run"),
     ],
 )
@@ -274,3 +274,8 @@ def test_interrupted_sweep_is_resumed_with_its_blocks(
         block["started_at"] for block in kept
     ]
     assert [path.name for path in out.iterdir()] == [run_id]
+
+
+def test_resumed_sweep_may_be_debugged(tmp_path: Path) -> None:
+    done = run_cli("sweep", "--resume", "--debug", "--out", tmp_path)
+    assert done.returncode == 1, "there is no run, and --debug is not wrong usage"

@@ -84,7 +84,7 @@ def show_sweep() -> Iterator[SweepLines]:
 
 LATEST = "latest"
 SUSPECT = 3  # exit status
-WITH_RESUME = frozenset({"resume", "out", "warehouse", "ingest", "output", "strict"})
+WITH_RESUME = frozenset({"resume", "out", "warehouse", "ingest", "output", "strict", "debug"})
 
 
 @click.command(cls=common.Command, extra="runner")
@@ -303,18 +303,14 @@ def _run(
 def _refuse_with_resume(context: click.Context) -> None:
     """Refuse options of a new run: a resumed one keeps those of its start."""
     typed = click.core.ParameterSource.COMMANDLINE
-    names = {
-        name: option
-        for option in context.command.params
-        if (name := option.name or "") not in WITH_RESUME
-    }
-    if refused := sorted(
-        option.opts[0]
-        for name, option in names.items()
-        if context.get_parameter_source(name) is typed
-    ):
+    refused = []
+    for option in context.command.params:
+        name = option.name or ""
+        if name not in WITH_RESUME and context.get_parameter_source(name) is typed:
+            refused.append(option.opts[0])
+    if refused:
         raise click.UsageError(
-            f"--resume keeps the options of the run's start: not with {refused[0]}"
+            f"--resume keeps the options of the run's start: not with {min(refused)}"
         )
 
 
