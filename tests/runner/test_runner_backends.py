@@ -264,14 +264,8 @@ def test_unusable_model_is_refused_in_one_line(
                 " onnxruntime-gpu"
             ),
         ),
-        (
-            ort,
-            "migraphx",
-            "^migraphx: MIGraphXExecutionProvider is not .* install onnxruntime-migraphx",
-        ),
         (ort, "cpu:1", "^cpu:1: is not a device of onnxruntime; known: cpu, cuda:0, "),
         (ov, "GPU.7", "^GPU.7: is not a device of this machine: OpenVINO sees CPU"),
-        (ov, "AUTO", "^AUTO: is not a device of this machine: OpenVINO sees CPU"),
     ],
 )
 def test_absent_device_is_refused(
@@ -344,11 +338,9 @@ def test_openvino_on_another_device_is_an_error(
     ("printed", "visible", "names"),
     [
         ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", None, ["A100", "T4"]),
-        ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "1", ["T4"]),
         ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "GPU-bb,0", ["T4", "A100"]),
         ("0, GPU-aa, A100, 8.0\n1, GPU-bb, T4, 7.5\n", "-1", []),
         ("No devices were found\n", None, []),
-        ("", None, []),
     ],
 )
 def test_gpus_are_numbered_as_cuda_does(
