@@ -21,15 +21,14 @@ class Options:
     """Options of all benchmarks. `quick` selects small sizes, whose figures mean nothing.
 
     `rows` is the size of the released table and `mlperf` a round of MLPerf Training, as archive or
-    checkout. The others are Python interpreters: `official` has mlperf-logging, `loadgen` has
-    mlcommons-loadgen, `torch` has torch, numpy and pillow.
+    checkout. The others are Python interpreters: `official` has mlperf-logging, `torch` has
+    torch, numpy and pillow.
     """
 
     quick: bool = False
     rows: int = ROWS
     mlperf: Path | None = None
     official: Path | None = None
-    loadgen: Path | None = None
     torch: Path | None = None
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -75,35 +75,19 @@ def measure_pace_ms(block: Block) -> float:
     )
 
 
-def prepare_workloads(
-    source: str, precisions: Sequence[str], work: Path, images: int, batch: int
-) -> dict[str, Workload]:
-    """Write the network in each precision and some images to `work`.
-
-    `batch` of them are for reference and calibration.
-
-    All workloads share the images and the fp32 outputs.
-    """
-    plain = models.prepare_model(source, None, work)
+def prepare_workload(source: str, work: Path, images: int, batch: int) -> Workload:
+    """Write the network and some images to `work`, with the outputs of the first `batch` of them."""
+    model = models.prepare_model(source, None, work)
     names = generate_images(work / "images", images, 0)
-    stream = ImageStream(work / "images", names, plain.height, plain.width, micro_batch=batch)
+    stream = ImageStream(work / "images", names, model.height, model.width, micro_batch=batch)
     first = np.asarray(stream.prepare(stream.load()), np.float32)
     arguments = {
         "folder": str(work / "images"),
         "names": names,
-        "height": plain.height,
-        "width": plain.width,
+        "height": model.height,
+        "width": model.width,
     }
-    reference = compute_reference(plain.path, first)
-    prepared = {
-        precision: (
-            plain if precision == "fp32" else models.prepare_model(source, precision, work, first)
-        )
-        for precision in precisions
-    }
-    return {
-        name: Workload(model, arguments, reference, {}, (), {}) for name, model in prepared.items()
-    }
+    return Workload(model, arguments, compute_reference(model.path, first), {}, (), {})
 
 
 def write_small_model(folder: Path) -> str:

@@ -1,5 +1,5 @@
 """Repeat a sweep of one point on this machine, every other time with a competitor, next to a naive
-loop and LoadGen.
+loop.
 
 The quiet machine's value is known from the blocks during which no competitor was busy.
 """
@@ -32,12 +32,11 @@ from benchmarks.runner.common import (
     measure_block,
     measure_pace_ms,
     open_observer,
-    prepare_workloads,
+    prepare_workload,
     warm_up,
     write_small_model,
 )
 from benchmarks.runner.competitor import Spell, compute_block_share, run_competitor
-from benchmarks.runner.loadgen import LoadGenResult, find_loadgen, measure_loadgen
 
 SWEEPS, QUICK_SWEEPS = 10, 2
 PLAN = SweepPlan((2,), 1, block_s=1.2, iterations=6, overlap=False)
@@ -61,30 +60,22 @@ class SweepTrial:
     marked: Sequence[bool]
     shares: Sequence[float]
     loop: LoopMean
-    loadgen: LoadGenResult | None
 
 
 def run(options: Options) -> Report:
     """Measure all sweeps; each one knows the best probe of those before it."""
     plan, sweeps = (QUICK_PLAN, QUICK_SWEEPS) if options.quick else (PLAN, SWEEPS)
-    python = find_loadgen(options)
     with tempfile.TemporaryDirectory() as folder, open_observer() as observer:
         work = Path(folder)
         source, images = (
             (write_small_model(work), QUICK_IMAGES) if options.quick else (NETWORK, IMAGES)
         )
-        workload = prepare_workloads(source, ["fp32"], work, images, plan.batch_sizes[0])["fp32"]
+        workload = prepare_workload(source, work, images, plan.batch_sizes[0])
         trials: list[SweepTrial] = []
         for number in range(sweeps):
             seeded, best = replace(plan, seed=number), find_best_probe(trials)
-            trials.append(run_trial(workload, seeded, observer, python, number % 2 == 1, best))
-    report = build_report(trials, plan.batch_sizes[0])
-    if python is None:
-        report.notes.append(
-            "NOT COMPARED with LoadGen: install the extra loadgen, or name an interpreter:"
-            " --loadgen."
-        )
-    return report
+            trials.append(run_trial(workload, seeded, observer, number % 2 == 1, best))
+    return build_report(trials, plan.batch_sizes[0])
 
 
 def find_best_probe(trials: Sequence[SweepTrial]) -> float | None:
@@ -98,7 +89,6 @@ def run_trial(
     workload: Workload,
     plan: SweepPlan,
     observer: Observer,
-    python: Path | None,
     competitor: bool,
     best_probe_ms: float | None,
 ) -> SweepTrial:
@@ -108,7 +98,6 @@ def run_trial(
     (batch,) = plan.batch_sizes
     blocks: list[Block] = []
     loops: list[SessionStamps] = []
-    results: list[LoadGenResult] = []
     spec = SessionSpec("cpu", str(workload.model.path), micro_batches=(batch,))
     pool = open_sessions("onnxruntime", [spec], workload.images, overlap=plan.overlap)
     try:
@@ -123,10 +112,6 @@ def run_trial(
             lambda: blocks.extend(measure_rounds(pool, plan, observer)),
             run_loop,
         ]
-        if python is not None:
-            ways.append(
-                lambda: results.append(measure_loadgen(python, pool, batch, seconds, 1e3 * batch_s))
-            )
         random.Random(plan.seed).shuffle(ways)
         with run_competitor(
             plan.seed if competitor else None, PLAN.block_s / plan.block_s
@@ -135,9 +120,7 @@ def run_trial(
                 way()
     finally:
         pool.close()
-    return judge_trial(
-        competitor, blocks, loops[0], results[0] if results else None, spells, best_probe_ms
-    )
+    return judge_trial(competitor, blocks, loops[0], spells, best_probe_ms)
 
 
 def measure_rounds(pool: SessionPool, plan: SweepPlan, observer: Observer) -> list[Block]:
@@ -152,7 +135,6 @@ def judge_trial(
     competitor: bool,
     blocks: Sequence[Block],
     loop: SessionStamps,
-    result: LoadGenResult | None,
     spells: Sequence[Spell],
     best_probe_ms: float | None = None,
 ) -> SweepTrial:
@@ -164,7 +146,6 @@ def judge_trial(
         marked=[bool(causes) for causes in find_disturbances(blocks, DEFAULT, best_probe_ms)],
         shares=[compute_block_share(block, spells) for block in blocks],
         loop=average_loop(loop),
-        loadgen=result,
     )
 
 
@@ -207,7 +188,7 @@ def count_marked(trials: Sequence[SweepTrial]) -> dict[str, tuple[int, int]]:
 
 
 def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
-    """Compare sweeps, naive loops and LoadGen with the quiet machine's value."""
+    """Compare sweeps and naive loops with the quiet machine's value."""
     quiet_ms, counts = compute_quiet_ms(trials), count_marked(trials)
     busy, marked = next(iter(counts.values()))
     misleading = sum(is_misleading(trial.row, quiet_ms) for trial in trials)
@@ -229,10 +210,7 @@ def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
                 f"Quiet machine: {format_value(quiet_ms)} ms a batch, the median of all blocks"
                 " without a busy competitor."
             ),
-            (
-                "The naive loop and LoadGen's SingleStream ran on the same session, each as long as"
-                " all blocks together."
-            ),
+            ("The naive loop ran on the same session, as long as all blocks together."),
             (
                 f"A sweep misleads if it is more than {OFF:.0%} off, not suspect, and its interval"
                 " excludes quiet."
@@ -247,11 +225,6 @@ def build_report(trials: Sequence[SweepTrial], batch: int) -> Report:
     for number, trial in enumerate(trials):
         if trial.row.suspect:
             report.notes.append(f"Sweep {number} is suspect: {'; '.join(trial.row.suspect)}.")
-    if results := [trial.loadgen for trial in trials if trial.loadgen]:
-        overhead = median(result.median_ms - result.session_ms for result in results)
-        report.notes.append(
-            f"Of a query, {format_value(overhead)} ms were spent between LoadGen and the session."
-        )
     return report
 
 
@@ -280,18 +253,12 @@ def _tabulate_ways(trials: Sequence[SweepTrial], quiet_ms: float) -> ReportTable
     rows: Rows = []
     for name, competitor in (("no competitor", False), ("competitor", True)):
         some = [trial for trial in trials if trial.competitor == competitor]
-        results = [trial.loadgen for trial in some if trial.loadgen]
         held = sum(contains_value(trial.row, quiet_ms) for trial in some)
         loops_held = sum(trial.loop.contains(quiet_ms) for trial in some)
-        suspect, invalid = (
-            sum(bool(trial.row.suspect) for trial in some),
-            sum(r.valid != "VALID" for r in results),
-        )
-        ways: list[tuple[str, list[float], int | None, int | None]] = [
+        suspect = sum(bool(trial.row.suspect) for trial in some)
+        ways: list[tuple[str, list[float], int, int | None]] = [
             ("sweep", [trial.row.latency_ms for trial in some], held, suspect),
             ("naive loop", [trial.loop.mean_ms for trial in some], loops_held, None),
-            ("LoadGen's mean", [result.mean_ms for result in results], None, invalid),
-            ("LoadGen's 90th percentile", [result.p90_ms for result in results], None, invalid),
         ]
         for way, values, holds, bad in ways:
             if values:

@@ -79,7 +79,6 @@ def run_quick(folder: Path, name: str, *options: str) -> dict[str, Any]:
         (["ingset"], "'ingset' is not a benchmark; choose from: ingest, open, large"),
         (["release", "--rows", "10"], "--rows must be at least 10,000"),
         (["--torch", "/nowhere/python"], "/nowhere/python does not exist"),
-        (["--loadgen", "/nowhere/python"], "/nowhere/python does not exist"),
     ],
 )
 def test_unusable_option_is_refused(

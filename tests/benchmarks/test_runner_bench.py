@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,31 +10,17 @@ from typing import Any
 
 import psutil
 import pytest
-from ipu_results.runner.estimate import Block, Kind, Stamps, estimate
+from ipu_results.runner.estimate import Block, Kind, Stamps
 
-from benchmarks.report import Options, Report, format_report
-from benchmarks.runner import configurations, overhead, real_sweeps
+from benchmarks.report import Report, format_report
+from benchmarks.runner import overhead, real_sweeps
 from benchmarks.runner.common import (
     LoopMean,
     average_loop,
     contains_value,
     is_misleading,
-    prepare_workloads,
-    write_small_model,
 )
 from benchmarks.runner.competitor import compute_block_share, run_competitor
-from benchmarks.runner.configurations import (
-    BEST,
-    BEST_FP32,
-    EAGER,
-    PLAIN,
-    ComparedPoint,
-    ComparisonSize,
-    ScannedPoint,
-    choose_points,
-)
-from benchmarks.runner.contenders import Contender, ContenderFactory
-from benchmarks.runner.loadgen import parse_summary
 from benchmarks.runner.real_sweeps import (
     SweepTrial,
     compute_quiet_ms,
@@ -45,17 +30,6 @@ from benchmarks.runner.real_sweeps import (
 )
 
 MS, S = 1_000_000, 1_000_000_000
-
-SUMMARY = """
-90.0th percentile latency (ns) : 12000000
-Result is : VALID
-  Min duration satisfied : Yes
-Early Stopping Result:
- * Early stopping 90.0th percentile estimate: 13000000
-
-Mean latency (ns)               : 11000000
-50.00 percentile latency (ns)   : 10500000
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -152,50 +126,6 @@ def test_naive_mean_counts_every_iteration_of_every_session() -> None:
     assert not LoopMean(2.5, 0.5).contains(3.01)
 
 
-def test_loadgens_summary_is_read() -> None:
-    result = parse_summary(SUMMARY, stamped(0, 10 * MS, 19 * MS, 30 * MS))
-    assert (result.mean_ms, result.p90_ms, result.median_ms) == (11.0, 12.0, 10.5)
-    assert (result.valid, result.queries, result.session_ms) == ("VALID", 3, 10.0)
-
-
-def test_complaint_of_loadgen_is_reported() -> None:
-    complaining = SUMMARY.replace("is : VALID", "is : INVALID").replace(
-        "satisfied : Yes", "satisfied : NO"
-    )
-    assert parse_summary(complaining, stamped(0, MS)).valid == "INVALID: min duration"
-
-
-STUB = """#!{python}
-import pathlib, sys
-_, _, out, seconds, expected = sys.argv
-for _ in range(5):
-    print("query", flush=True)
-    assert sys.stdin.readline() == "done\\n"
-pathlib.Path(out, "mlperf_log_summary.txt").write_text({summary!r})
-"""
-
-
-@pytest.mark.slow
-def test_loadgen_runs_with_each_sweep(tmp_path: Path) -> None:
-    stub = tmp_path / "python"
-    stub.write_text(STUB.format(python=sys.executable, summary=SUMMARY))
-    stub.chmod(0o755)
-    report = real_sweeps.run(Options(quick=True, loadgen=stub))
-    check_report(report)
-    rows = {row[0]: row for row in report.tables[1].rows}
-    assert (rows["LoadGen's mean, competitor"][1], rows["LoadGen's mean, competitor"][-1]) == (1, 0)
-    assert not any("NOT COMPARED" in note for note in report.notes)
-
-
-@pytest.mark.slow
-def test_interpreter_without_loadgen_is_reported(tmp_path: Path) -> None:
-    stub = tmp_path / "python"
-    stub.write_text(f"#!{sys.executable}\nimport sys\nsys.exit(3)\n")
-    stub.chmod(0o755)
-    with pytest.raises(RuntimeError, match="LoadGen ended with 3"):
-        real_sweeps.run(Options(quick=True, loadgen=stub))
-
-
 # the verdict on the real machine
 
 
@@ -205,7 +135,7 @@ def test_quiet_value_leaves_out_what_a_competitor_touched() -> None:
         block(5.0, [200] * 10, number=5),
         block(8.0, [150] * 3, "isolated", 6),
     ]
-    result = judge_trial(True, blocks, run_loop(), None, [(5 * S, 6 * S), (7 * S, int(7.5 * S))])
+    result = judge_trial(True, blocks, run_loop(), [(5 * S, 6 * S), (7 * S, int(7.5 * S))])
     assert result.shares == [0, 0, 0, 0, 0, 0.5, 0]
     assert compute_quiet_ms([result]) == pytest.approx(100)
     assert compute_quiet_ms([result], "isolated") == pytest.approx(150)
@@ -214,9 +144,7 @@ def test_quiet_value_leaves_out_what_a_competitor_touched() -> None:
 def test_blocks_are_counted_by_what_is_known_of_them() -> None:
     slow = [block(float(number), [120] * 10, number=number, foreign_cpu=0.5) for number in (6, 8)]
     blocks = [*quiet_blocks(100), slow[0], slow[1]]
-    result = judge_trial(
-        True, blocks, run_loop(), None, [(6 * S, 7 * S), (int(2.95 * S), int(3.05 * S))]
-    )
+    result = judge_trial(True, blocks, run_loop(), [(6 * S, 7 * S), (int(2.95 * S), int(3.05 * S))])
     assert result.marked == [False] * 6 + [True] * 2
     counts = list(count_marked([result]).values())
     # at work, at work but less, not at work, not at work and slow all the same, slow
@@ -224,8 +152,8 @@ def test_blocks_are_counted_by_what_is_known_of_them() -> None:
 
 
 def test_probe_from_an_earlier_sweep_marks_blocks() -> None:
-    assert not any(judge_trial(False, quiet_blocks(), run_loop(), None, []).marked)
-    result = judge_trial(False, quiet_blocks(), run_loop(), None, [], best_probe_ms=3.0)
+    assert not any(judge_trial(False, quiet_blocks(), run_loop(), []).marked)
+    result = judge_trial(False, quiet_blocks(), run_loop(), [], best_probe_ms=3.0)
     assert all(result.marked)
     assert result.row.suspect
     assert find_best_probe([result]) == 5.0
@@ -240,7 +168,7 @@ def try_sweep(ms: int, competitor: bool = False, **seen: Any) -> SweepTrial:
         )
         for number in range(6)
     ]
-    return judge_trial(competitor, blocks, run_loop(ms), None, [(0, 100 * S)] if competitor else [])
+    return judge_trial(competitor, blocks, run_loop(ms), [(0, 100 * S)] if competitor else [])
 
 
 def test_sweep_misleads_when_it_is_off_and_does_not_say_so() -> None:
@@ -267,66 +195,3 @@ def test_targets_count_what_misleads_and_what_was_caught() -> None:
     assert (lines["sweep, competitor"][0], lines["sweep, competitor"][-2:]) == (1, (0, 1))
     assert lines["naive loop, no competitor"][-2] == 3  # 130 ± 1 is not 100.5
     assert any(note.startswith("Sweep 3 is suspect: ") for note in report.notes)
-
-
-# configurations
-
-
-def scan_point(
-    backend: str, precision: str, throughput: float, plain: bool = False, batch: int = 2
-) -> ScannedPoint:
-    return ScannedPoint(
-        Contender(backend, precision, 1, 1, plain), batch, throughput, 1.0, precision
-    )
-
-
-def test_fastest_of_each_sort_is_chosen() -> None:
-    fast, fp32 = scan_point("openvino", "int8", 9.0), scan_point("openvino", "fp32", 5.0)
-    plain, torch = (
-        scan_point("onnxruntime", "fp32", 6.0, True, 8),
-        scan_point("torch", "fp32", 3.0, True),
-    )
-    slower = [
-        scan_point("onnxruntime", "fp32", 4.0),
-        scan_point("onnxruntime", "fp32", 5.0, True),
-        scan_point("x", "int8", 8.0),
-    ]
-    result = choose_points([fast, *slower, fp32, plain, torch])
-    assert result == {BEST: fast, BEST_FP32: fp32, PLAIN: plain, EAGER: torch}
-    assert choose_points([plain]) == {PLAIN: plain}
-
-
-def compare_point(name: str, own: ScannedPoint, ms: Sequence[int]) -> ComparedPoint:
-    blocks = [block(float(at), [pace] * 10, number=at) for at, pace in enumerate(ms)]
-    return ComparedPoint(name, own, estimate(blocks), blocks)
-
-
-def test_targets_are_ratios_and_a_share_of_the_peak() -> None:
-    some = [
-        compare_point(BEST, scan_point("openvino", "int8", 40.0), [50] * 6),
-        compare_point(BEST_FP32, scan_point("openvino", "fp32", 20.0), [100] * 6),
-        compare_point(PLAIN, scan_point("onnxruntime", "fp32", 20.0, True), [125] * 6),
-        compare_point(EAGER, scan_point("torch", "fp32", 10.0, True), [200] * 6),
-    ]
-    report = configurations.build_report([own.point for own in some], some, [300.0, 400.0], 16e9)
-    check_report(report)
-    assert [own.value for own in report.targets] == pytest.approx(
-        [4.0, 2.5, 80.0]
-    )  # 20 img/s × 16 GFLOP of 400
-    rows = {row[0]: row for row in report.tables[0].rows}
-    assert rows[BEST][-3:-1] == pytest.approx((640.0, 160.0))
-    assert rows[EAGER][8:10] == pytest.approx((1.0, 0.625))
-
-
-@pytest.mark.slow
-def test_refusing_backend_is_excluded_with_its_reason(tmp_path: Path) -> None:
-    workloads = prepare_workloads(write_small_model(tmp_path), ["fp32"], tmp_path, 2, 2)
-    factory = ContenderFactory(workloads, tmp_path / "weights.npz", None)
-    size = ComparisonSize((2,), (1,), 0.0, 1, 1, 0.0, 1, 8, 1, {"onnxruntime": ("bf16",)})
-    points, excluded = configurations.scan(factory, size)
-    assert {point.contender.plain for point in points} == {True}
-    assert all(point.cosine == pytest.approx(1) for point in points)
-    assert excluded
-    assert all(
-        line.startswith("onnxruntime bf16, 1 × ") and "has no bf16" in line for line in excluded
-    )

@@ -7,7 +7,6 @@ says what changed.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections import Counter
@@ -32,7 +31,6 @@ from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import build_from_row, compare_with_rows
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.text import to_json_value
-from ipu_results.runner import reference_rows
 from ipu_results.serve.pairs import find_pair_obstacle
 from ipu_results.store.query import open_warehouse
 
@@ -175,44 +173,13 @@ def round_floats(value: Any) -> Any:
     )
 
 
-def refer_runs(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return a digest by run, and by network of published rows, of the reference row of each point
-    and what differs.
-    """
-    digests = {}
-    for folder in sorted((ROOT / "raw" / "runs").iterdir()):
-        with (folder / "points.csv").open(encoding="utf-8", newline="") as file:
-            points = [
-                {**point, "batch_size": int(point["batch_size"])} for point in csv.DictReader(file)
-            ]
-        rows = reference_rows.query_reference_rows(connection, points[0]["model"])
-        digests[folder.name] = digest([describe_reference(point, rows) for point in points])
-    for name, rows in group_by_network(connection).items():
-        published = reference_rows.query_reference_rows(connection, name)
-        points = [
-            {**row, "compute_precision": row["effective_precision"]}
-            for row in rows
-            if row["task"] == "inference"
-        ]
-        if published and points:
-            digests[name] = digest([describe_reference(point, published) for point in points])
-    return digests
-
-
-def describe_reference(point: Mapping[str, Any], rows: list[Any]) -> str:
-    row = reference_rows.find_reference_row(point, rows)
-    differs = [] if row is None else reference_rows.list_differences(point, row)
-    return f"{row and row.result_id}: {'; '.join(differs)}"
-
-
 def build_golden(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     samples: dict[str, list[tuple[str, Any]]] = {}
     networks = {
         name: judge_network(rows, samples) for name, rows in group_by_network(connection).items()
     }
     pairs = [describe_sample(*sample) for _, own in sorted(samples.items()) for _, sample in own]
-    whole, runs = compare_networks(connection), refer_runs(connection)
-    return {"networks": networks, "comparisons": whole, "reference_rows": runs, "pairs": pairs}
+    return {"networks": networks, "comparisons": compare_networks(connection), "pairs": pairs}
 
 
 @pytest.fixture(scope="module")
@@ -249,12 +216,6 @@ def test_both_ends_of_a_span_of_rounds_are_comparable() -> None:
     ]
     assert all(is_comparable_round(*pair) for pair in inside)
     assert not any(is_comparable_round(*pair) for pair in outside)
-
-
-def test_reference_rows_are_as_before(
-    connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]
-) -> None:
-    assert refer_runs(connection) == golden["reference_rows"]
 
 
 @pytest.mark.slow

@@ -146,7 +146,6 @@ INDIRECT = {
     "pydantic",
     "pypdfium2",
     "soupsieve",
-    "torch",  # of PopTorch
     "urllib3",
 }
 DISTRIBUTIONS = {
@@ -155,7 +154,7 @@ DISTRIBUTIONS = {
     "pynvml": "nvidia-ml-py",
     "vl_convert": "vl-convert-python",
 }
-DISTRIBUTIONS |= {"mlperf_loadgen": "mlcommons-loadgen", "pandera": "pandera[pandas]"}
+DISTRIBUTIONS |= {"pandera": "pandera[pandas]"}
 DISTRIBUTIONS["confusable_homoglyphs"] = "confusable-homoglyphs"
 
 

@@ -147,12 +147,11 @@ def make_submission(masks: Masks, fast: bool) -> Pairs:
 
 def make_sweep(masks: Masks, _: bool) -> Pairs:
     shared = (
-        "sweep --backend emulator --model tiny.onnx --images images --out out --no-ingest"
-        " --warehouse warehouse"
+        "sweep --backend emulator --model tiny.onnx --images images --out out --warehouse warehouse"
     )
-    yield from run_line(f"{shared} --batch-sizes 2,4 --plot out/a.svg", masks)
+    yield from run_line(f"{shared} --batch-sizes 2,4 --set network=resnext101-32x4d", masks)
     yield from run_line(
-        f"{shared} --batch-sizes 4 --target m2000 --sessions 4 --format json", masks
+        f"{shared} --batch-sizes 4 --target m2000 --set sessions=4 --format json", masks
     )
 
 

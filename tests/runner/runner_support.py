@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -127,11 +125,6 @@ def interrupt_at(number: int) -> Recorder:
             raise KeyboardInterrupt
 
     return Recorder(at)
-
-
-def kill_at(number: int) -> Recorder:
-    """Kill the sweep's own process at the visit of this number."""
-    return Recorder(lambda visit: visit == number and os.kill(os.getpid(), signal.SIGKILL))
 
 
 def null_task(batches: tuple[int, ...] = (2, 4, 6), sessions: int = 2, **more: Any) -> SweepTask:

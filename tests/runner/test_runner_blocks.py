@@ -1,23 +1,10 @@
-"""Windows and latencies by hand on small stamps, and properties of any block."""
+"""Windows and latencies by hand on small stamps."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from ipu_results.runner.backends import Kind
-from ipu_results.runner.estimate import Block, Stamps, Window
-
-SECOND = 1_000_000_000
-sessions = st.lists(
-    st.tuples(st.integers(0, 50), st.lists(st.integers(0, 40), min_size=1, max_size=12)),
-    min_size=1,
-    max_size=4,
-)
+from ipu_results.runner.estimate import Block, Stamps
 
 
 def session(*ends: int, start: int = 0) -> tuple[Stamps, ...]:
@@ -28,15 +15,6 @@ def session(*ends: int, start: int = 0) -> tuple[Stamps, ...]:
 
 def block(*stamps: tuple[Stamps, ...], batch: int = 2, kind: Kind = "amortised") -> Block:
     return Block(7, 3, batch, kind, "2026-11-21T13:45:01Z", stamps)
-
-
-def build(drawn: list[tuple[int, list[int]]], later: int = 0) -> Block:
-    """Build a block of sessions from their start and the lengths of their iterations."""
-    rows = []
-    for start, lengths in drawn:
-        ends = [start + later + sum(lengths[: at + 1]) for at in range(len(lengths))]
-        rows.append(session(*ends, start=start + later))
-    return block(*rows, batch=3 * len(rows))
 
 
 LATE = ((0, 0, 0, 10, 10), (20, 20, 20, 30, 30))
@@ -61,40 +39,7 @@ def test_window_and_its_items_by_hand(case: str) -> None:
     assert (window.start, window.end, window.items) == pytest.approx(expected)
 
 
-def test_throughput_is_per_second() -> None:
-    assert Window(SECOND, 3 * SECOND, 40.0).throughput == pytest.approx(20)
-
-
 def test_latencies_are_from_the_first_start_to_the_last_end() -> None:
     first = ((1_000_000, 0, 0, 0, 5_000_000), (10_000_000, 0, 0, 0, 12_000_000))
     second = ((2_000_000, 0, 0, 0, 4_000_000), (9_000_000, 0, 0, 0, 15_000_000))
     assert block(first, second, kind="isolated").latencies_ms == [4.0, 6.0]
-
-
-@given(sessions)
-def test_window_and_items_stay_within_the_block(drawn: list[tuple[int, list[int]]]) -> None:
-    own = build(drawn)
-    starts, ends = [row[0][0] for row in own.stamps], [row[-1][-1] for row in own.stamps]
-    assert min(starts) <= own.window.start <= own.window.end <= max(ends)
-    assert 0 <= own.window.items <= own.iterations * 3 + 1e-9
-
-
-@given(sessions, st.integers(1, 10**12))
-def test_neither_a_later_start_nor_the_order_of_sessions_matters(
-    drawn: list[tuple[int, list[int]]], later: int
-) -> None:
-    here, there = build(drawn).window, build(drawn[::-1], later).window
-    assert there.items == pytest.approx(here.items)
-    assert there.end - there.start == here.end - here.start
-
-
-@given(
-    sessions, st.none() | st.tuples(st.floats(1, 9), st.floats(1, 9)), st.none() | st.floats(0, 1)
-)
-def test_block_survives_json(
-    drawn: list[tuple[int, list[int]]], probe: tuple[float, float] | None, share: float | None
-) -> None:
-    own = replace(
-        build(drawn), probe_ms=probe, foreign_cpu=share, others=2, notes={"what": "was observed"}
-    )
-    assert msgspec.convert(json.loads(json.dumps(own.to_json())), Block) == own

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from ipu_results.errors import CatalogueError, DamagedRunError
-from ipu_results.runner import record as journals
 from ipu_results.runner.record import JOURNAL, Journal, list_unfinished
 from ipu_results.sources.catalogue import load_catalogue
 
@@ -160,28 +159,6 @@ def test_full_disk_keeps_the_steps_before(
     assert load_steps(tmp_path) == STEPS == journal.steps
 
 
-def test_partial_writes_make_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
-    write_steps(tmp_path)
-    assert load_steps(tmp_path) == STEPS
-
-
-@pytest.mark.parametrize("call", ["fsync", "ftruncate", "open"])
-def test_failing_disk_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    journal = write_steps(tmp_path, STEPS[:3])
-    with monkeypatch.context() as broken:
-        broken.setattr(os, call, lambda *_: _break())
-        with pytest.raises(
-            DamagedRunError,
-            match="3 steps are kept, the next cannot be written: Input/output error",
-        ):
-            journal.append(**STEPS[3])
-    assert load_steps(tmp_path) == STEPS[:3] == journal.steps
-
-
 # --- two at once
 
 
@@ -291,24 +268,6 @@ def test_publishing_is_all_or_nothing(
             break
     assert "write" in calls
     assert states == {True, False}
-
-
-def test_kill_between_rename_and_removal_is_cleaned_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    journal = write_steps(tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr(
-            journals.shutil,
-            "rmtree",
-            lambda *_, **__: _stop() if (tmp_path / RUN_ID).exists() else None,
-        )
-        with pytest.raises(StoppedError):
-            journal.publish(FILES)
-    assert list_names(tmp_path) == [RUN_ID, f"{RUN_ID}.unfinished"]
-    assert list_unfinished(tmp_path) == []
-    assert list_names(tmp_path) == [RUN_ID]
-    assert read_published(tmp_path) == FILES
 
 
 def test_published_run_is_never_overwritten(tmp_path: Path) -> None:

@@ -17,13 +17,11 @@ from hypothesis import strategies as st
 from ipu_results.errors import RunnerError
 from ipu_results.runner import power
 from ipu_results.runner.power import (
+    CommandMeter,
     PowerMeter,
     RaplMeter,
-    WallMeter,
-    average_board_power,
     count_spent,
     find_meter,
-    parse_attributes,
     run_command,
 )
 
@@ -68,63 +66,49 @@ def read_watts(read: Callable[[], float]) -> float | str:
 # --- gc-info
 
 
-@pytest.mark.parametrize(
-    ("text", "watts"),
-    [
-        (c2(0), 99.5),
-        (c2(0) + c2(1), 99.5),
-        (c2(0, "99.0 W") + c2(1, "100.0 W"), 99.5),
-        ("", "gc-info gave no board serial number"),
-        (c2(0, "N/A"), "gc-info gave no total board power"),
-        (c2(0) + c2(1, ""), "gc-info gave no total board power"),
-        (c2(0, "99.5"), "gc-info's total board power is not in watts"),
-        (c2(0, "99500 mW"), "gc-info's total board power is not in watts"),
-        (c2(0, "-3.0 W"), "gc-info's total board power is not in watts"),
-        (c2(0, "0.0 W"), "gc-info gave 0 W"),
-        (c2(0, "9" * 400 + " W"), "gc-info gave inf W"),
-        (c2(0, serial="N/A"), "gc-info gave no board serial number"),
-        ("| 0 | C2 | 99.5W |", "gc-info gave no board serial number"),
-    ],
-)
-def test_board_counts_once_or_has_a_reason(
-    text: str, watts: float | str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert read_watts(lambda: average_board_power(parse_attributes(text))) == watts
-    monkeypatch.setattr(power, "run_command", lambda *_: text)
-    assert find_meter("ipu", "ipu")[1] == (
-        f"no sensor: {watts}" if isinstance(watts, str) else "gc-info"
-    )
+def gc_info(*ipus: str) -> Callable[[list[str]], str]:
+    """Return a fake gc-info of a machine where these texts are printed for its IPUs."""
 
-
-def rack(*serials: str) -> Callable[[int], str]:
-    """Return a fake gc-info of a machine with an IPU on each of these boards."""
-
-    def query(number: int) -> str:
-        if number >= len(serials):
+    def run(argv: list[str]) -> str:
+        number = int(argv[-1])
+        if number >= len(ipus):
             raise RunnerError("gc-info ended with status 1")
-        return c2(number, serial=serials[number])
+        return ipus[number]
 
-    return query
+    return run
 
 
 @pytest.mark.parametrize(
-    ("query", "described"),
+    ("ipus", "described"),
     [
-        (rack("x", "x"), "gc-info"),
-        (lambda number: c2(0) if number == 0 else "no such device", "gc-info"),
-        (lambda _: c2(0), "gc-info"),
-        (rack("x", "x", "y", "y"), "no sensor: IPUs of several boards"),
-        (rack(), "no sensor: gc-info ended with status 1"),
+        ([c2(0), c2(1)], "gc-info"),
+        ([c2(0), c2(1), "no such device"], "gc-info"),
+        ([c2(0), c2(1), c2(0, serial="another")], "no sensor: IPUs of several boards"),
+        ([c2(0), c2(0) + c2(1, serial="another")], "no sensor: IPUs of several boards"),
+        ([], "no sensor: gc-info ended with status 1"),
+        ([""], "no sensor: gc-info gave no board serial number"),
+        (["| 0 | C2 | 99.5W |"], "no sensor: gc-info gave no board serial number"),
+        *(
+            ([c2(0, serial=serial)], "no sensor: gc-info gave no board serial number")
+            for serial in ("N/A", "")
+        ),
+        *(
+            ([c2(0, watts)], "no sensor: gc-info gave no total board power in watts")
+            for watts in ("N/A", "", "99.5", "99500 mW", "-3.0 W")
+        ),
+        ([c2(0, "0.0 W")], "no sensor: gc-info gave 0 W"),
+        ([c2(0, "9" * 400 + " W")], "no sensor: gc-info gave inf W"),
     ],
 )
-def test_ipu_of_a_single_board_is_read(
-    query: Callable[[int], str], described: str, monkeypatch: pytest.MonkeyPatch
+def test_board_of_the_ipus_is_read_or_has_a_reason(
+    ipus: list[str], described: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of several boards it is unknown which one measures."""
-    monkeypatch.setattr(power, "run_command", lambda argv, _: query(int(argv[-1])))
+    monkeypatch.setattr(power, "run_command", gc_info(*ipus))
     meter, text = find_meter("ipu", "ipu")
     assert text.startswith(described)
-    assert meter is None or meter.scope == "board"
+    if meter is not None:
+        assert (meter.scope, meter.read()) == ("board", 99.5)
 
 
 # --- sampling
@@ -169,7 +153,7 @@ def test_bad_reading_voids_its_window_and_not_the_next(bad: Exception) -> None:
     meter.start()
     meter.wait(3)
     assert meter.stop() is None
-    assert str(meter.reason).endswith(f"readings failed: {str(bad) or 'KeyError'}")
+    assert meter.reason == (str(bad) or "KeyError")
     meter.start()
     meter.wait(2)
     assert (meter.stop(), meter.reason) == (20.0, None)
@@ -196,7 +180,7 @@ def parse_watts(text: str) -> float:
     """Return the power of a command that prints this."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(power, "run_command", lambda *_: text)
-        return WallMeter("meter").read()
+        return CommandMeter("meter").read()
 
 
 NOT_WATTS = (
@@ -223,18 +207,6 @@ def test_power_command_prints_one_number_of_watts() -> None:
             parse_watts(text)
 
 
-WATTS = st.text(max_size=9) | st.floats().map("{} W".format) | st.integers().map("{} W".format)
-LINES = st.builds(
-    "{}: {}".format, st.sampled_from(["total board power", "board serial number", "id"]), WATTS
-)
-
-
-@given(st.text() | st.lists(st.text(max_size=30) | LINES, max_size=20).map("\n".join))
-def test_any_output_is_a_power_or_a_reason(text: str) -> None:
-    read_watts(lambda: parse_watts(text))
-    read_watts(lambda: average_board_power(parse_attributes(text)))
-
-
 def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
@@ -252,7 +224,6 @@ OPEN = (
         (python("import time; time.sleep(60)"), 0.5, "{} did not answer within 0.5 s"),
         (python(OPEN), 1, "{} did not answer within 1 s"),  # its child keeps the output open
         (python("raise SystemExit(3)"), 60, "{} ended with status 3"),
-        (python("while True: print('9' * 1000)"), 60, "{} printed more than 65536 bytes"),
         (
             ["no-such-meter", "-a"],
             60,
@@ -273,15 +244,13 @@ def test_command_without_an_answer_is_an_error(
     ("code", "watts", "reason"),
     [
         ("print(230.25)", 230.25, None),
-        ("print(12, 13)", None, "the power command printed no single number of watts"),
-        ("print(0)", None, "the power command gave 0 W"),
         ("1 / 0", None, f"{PROGRAM} ended with status 1"),
     ],
 )
 def test_wall_meter_runs_its_command_without_a_shell(
     code: str, watts: float | None, reason: str | None, tmp_path: Path
 ) -> None:
-    meter = WallMeter(f"{sys.executable} -c '{code}' ; touch {tmp_path / 'made'}")
+    meter = CommandMeter(f"{sys.executable} -c '{code}' ; touch {tmp_path / 'made'}")
     assert (meter.scope, meter.name) == ("wall", f"power command {PROGRAM}")
     assert read_watts(meter.read) == (watts or reason)
     assert not (tmp_path / "made").exists()

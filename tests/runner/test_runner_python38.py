@@ -20,7 +20,6 @@ WORKER_SIDE = (
     "runner/inputs.py",
     "runner/backends/__init__.py",
     "runner/backends/popart.py",
-    "runner/backends/poptorch.py",
 )
 
 
@@ -83,24 +82,8 @@ def test_worker_side_is_python_3_8(file: str) -> None:
     assert futures or not any(isinstance(node, (ast.arg, ast.AnnAssign)) for node in ast.walk(tree))
 
 
-@pytest.mark.parametrize(
-    ("source", "newer"),
-    [
-        ("from functools import cache", ["cache"]),
-        ("x: list[int] = list[int]()", ["list[]"]),
-        ("a = int | None", ["|"]),
-        ("zip(a, b, strict=False)", ["strict"]),
-        ("a.removeprefix('b')", ["removeprefix"]),
-    ],
-)
-def test_newer_features_are_detected(source: str, newer: list[str]) -> None:
-    assert list_newer(source) == newer
-    with pytest.raises(SyntaxError):
-        list_newer("match a:\n    case 1: pass")
-
-
 def test_worker_side_needs_numpy_and_pillow_only() -> None:
-    names = ("worker", "inputs", "backends.popart", "backends.poptorch")
+    names = ("worker", "inputs", "backends.popart")
     modules = ", ".join(f"ipu_results.runner.{name}" for name in names)
     program = f"import sys, {modules}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run(
@@ -113,8 +96,6 @@ def test_worker_side_needs_numpy_and_pillow_only() -> None:
     )
     heavy = {
         "popart",
-        "poptorch",
-        "torch",
         "pandas",
         "pyarrow",
         "onnx",

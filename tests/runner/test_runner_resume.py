@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 from ipu_results.errors import BackendError, DamagedRunError, RunnerError, SessionLostError
-from ipu_results.runner import sweep as sweeps
 from ipu_results.runner.estimate import Block
 from ipu_results.runner.record import Journal, RunData, build_points, list_unfinished
 from ipu_results.runner.sweep import SweepResult, resume_sweep, run_task
@@ -132,52 +131,26 @@ def test_journal_of_another_version_is_not_resumed(tmp_path: Path, old: bytes, n
     assert path.read_bytes() == data
 
 
-def test_sweep_stopped_while_opening_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweeps, "open_sessions", stop)
-    with pytest.raises(KeyboardInterrupt):
-        sweep(null_task(), tmp_path / "runs")
-    assert list((tmp_path / "runs").iterdir()) == []
-
-
 @pytest.mark.parametrize(
-    ("scope", "observed", "expected"),
-    [
-        ("wall", {"power_w": 90.0}, (90.0, "wall", None)),
-        (
-            "wall",
-            {"power_reason": "meter ended with status 1"},
-            (None, None, "meter ended with status 1"),
-        ),
-        (
-            None,
-            {"power_reason": "no sensor: no RAPL counter"},
-            (None, None, "no sensor: no RAPL counter"),
-        ),
-    ],
+    ("scope", "watts", "reason"),
+    [("wall", 90.0, None), ("wall", None, "it failed"), (None, None, "no sensor: no RAPL counter")],
 )
 def test_point_has_power_or_a_reason(
-    tmp_path: Path,
-    scope: str | None,
-    observed: dict[str, Any],
-    expected: tuple[float | None, str | None, str | None],
+    tmp_path: Path, scope: str | None, watts: float | None, reason: str | None
 ) -> None:
     task = null_task(least_rounds=2, most_rounds=2)
     with pytest.raises(KeyboardInterrupt):
         run_task(task, tmp_path, interrupt_at(9))
     journal = load_journal(tmp_path, *list_unfinished(tmp_path))
-    power = {"scope": scope, "description": observed.get("power_reason", "power command meter")}
-    opened = {**journal.select("opened")[0], "power": power}
+    opened = {**journal.select("opened")[0], "power": {"scope": scope, "description": reason}}
+    observed = {"power_w": watts, "power_reason": reason}
     blocks = [
         msgspec.convert({**step["block"], **observed}, Block) for step in journal.select("block")
     ]
     for point in build_points(RunData("id", task, opened, journal.select("ready"), blocks, "")):
-        assert (point["power_w"], point["power_scope"], point["power_reason"]) == expected
-        assert point["efficiency"] == (point["throughput"] / 90 if expected[0] else None)
+        assert (point["power_w"], point["power_reason"]) == (watts, reason)
+        assert point["power_scope"] == (scope if watts else None)
+        assert point["efficiency"] == (point["throughput"] / watts if watts else None)
 
 
 # --- sessions that fail

@@ -5,13 +5,10 @@ behind.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +17,7 @@ import numpy as np
 import pytest
 from ipu_results.errors import BackendError, RunnerError, SessionLostError, UnusableImagesError
 from ipu_results.runner import sessions
-from ipu_results.runner.backends import SessionFacts, SessionSpec
+from ipu_results.runner.backends import SessionSpec
 from ipu_results.runner.estimate import NS
 from ipu_results.runner.inputs import ImageStream
 from ipu_results.runner.sessions import SessionPool, Subprocess, open_sessions
@@ -31,8 +28,6 @@ from tests.runner.faulty_backend import OUTPUTS, register_faulty, write_faulty_p
 from tests.runner.runner_support import SIDE, is_running, list_children, wait_for, write_images
 
 pytestmark = pytest.mark.slow  # processes are started
-
-FACTS = SessionFacts("fake", "fake", "fake", "1", "fp32")
 
 
 @pytest.fixture(scope="module")
@@ -91,56 +86,6 @@ def test_every_session_runs_for_the_time_of_the_block(python: str) -> None:
         )
 
 
-class FakeTransport:
-    """A session whose every batch takes 7 ns; it keeps its requests."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, dict[str, Any]]] = []
-
-    def send(self, method: str, **params: Any) -> None:
-        self.requests.append((method, params))
-
-    def recv(self, timeout_s: float = 0.0) -> dict[str, Any]:  # noqa: ARG002
-        at = self.requests[-1][1].get("at", 0)
-        return {
-            "stamps": [[at, at, at, at, at + 7]],
-            "clock": at + 7,
-            "seconds": 1,
-            "predicted": {},
-            "steps": 1,
-        }
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize("virtual", [True, False])
-def test_isolated_batches_start_together_after_the_batch_before(virtual: bool) -> None:
-    transports = [FakeTransport() for _ in range(3)]
-    SessionPool(transports, FACTS, virtual=virtual, overlap=True).run_isolated(0.0, 5)
-    requests = [[params for _, params in transport.requests] for transport in transports]
-    assert requests[0] == requests[1] == requests[2]
-    assert len(requests[0]) == 5 if virtual else len(requests[0]) >= 5
-    assert all(
-        (block["seconds"], block["min_batches"], block["overlap"]) == (0, 1, False)
-        for block in requests[0]
-    )
-    assert all(
-        later["at"] >= sooner["at"] + (7 if virtual else 0)
-        for sooner, later in pairwise(requests[0])
-    )
-
-
-@pytest.mark.parametrize(("batch", "count"), [(1, 1), (8, 4), (6, 3)])
-def test_sessions_share_a_batch_evenly(batch: int, count: int) -> None:
-    transports = [FakeTransport() for _ in range(count)]
-    assert SessionPool(transports, FACTS, virtual=False, overlap=True).prepare(
-        batch, "isolated"
-    ) == (1, {})
-    request = ("prepare", {"micro_batch": batch // count, "kind": "isolated"})
-    assert [transport.requests for transport in transports] == [[request]] * count
-
-
 @pytest.mark.parametrize("count", [3, 7])
 def test_outputs_are_in_the_order_of_the_reference(python: str, tmp_path: Path, count: int) -> None:
     """Also where a batch has more images than the folder."""
@@ -184,22 +129,6 @@ def test_lost_session_is_named_with_its_end(
             pool.run_stream(0.0, 2)
 
 
-def test_session_killed_during_a_block_is_named(python: str) -> None:
-    with closing(open_pool(python)) as pool:
-        pool.prepare(4, "amortised")
-        transport = pool.transports[1]
-        assert isinstance(transport, Subprocess)
-        for each in pool.transports:
-            each.send("run_block", at=0, seconds=1e6, min_batches=1, overlap=False)
-        os.kill(transport.pid, signal.SIGTERM)
-        with pytest.raises(
-            SessionLostError, match=r"^the process of session 1 was killed by SIGTERM$"
-        ):
-            transport.recv()
-        with pytest.raises(SessionLostError, match=r"session 1 was killed by SIGTERM"):
-            wait_for(lambda: transport.send("close") is not None, 5)
-
-
 def test_session_that_hangs_is_killed(python: str) -> None:
     (spec,) = specs(1, when="run", do="hang")
     transport = Subprocess(4, python)
@@ -231,13 +160,6 @@ def test_session_that_hangs_is_killed(python: str) -> None:
 def test_worker_that_does_not_start_is_reported(tmp_path: Path, first: str, message: str) -> None:
     with pytest.raises(SessionLostError, match=message):
         open_pool(write_faulty_python(tmp_path, first), count=1)
-
-
-def test_missing_interpreter_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        SessionLostError, match=r"absent: cannot be started: No such file or directory$"
-    ):
-        open_pool(str(tmp_path / "absent"))
 
 
 # --- errors of a session
@@ -287,11 +209,6 @@ def test_pool_works_on_after_an_error(python: str, tmp_path: Path) -> None:
         flag.unlink()
         pool.prepare(2, "amortised")
         assert [len(session) for session in pool.run_stream(0.0, 3)] == [3, 3]
-
-
-def test_error_in_this_process_is_raised_alike() -> None:
-    with pytest.raises(BackendError, match="the null device has no option 'speed'"):
-        open_sessions("null", [SessionSpec("null", "", options={"speed": 1})], None, overlap=False)
 
 
 # --- nothing is left behind

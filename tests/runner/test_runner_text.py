@@ -4,7 +4,6 @@ right kind.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from ipu_results.comparison.measurement import read_source
 from ipu_results.comparison.words import load_known_words
 from ipu_results.errors import RunnerError, SweepConfigError
 from ipu_results.networks.builder import GraphBuilder, WeightGenerator
-from ipu_results.networks.text import BERT_WORDS, Bert
+from ipu_results.networks.text import Bert
 from ipu_results.runner import Progress
 from ipu_results.runner.backends import Device
 from ipu_results.runner.config import SweepConfig, SweepPlan, SweepTask, plan_sweeps
@@ -28,11 +27,6 @@ from ipu_results.runner.inputs import (
     save_sequences,
 )
 from ipu_results.runner.models import prepare_model
-from ipu_results.runner.reference_rows import (
-    ReferenceRow,
-    find_reference_row,
-    find_reference_sweeps,
-)
 from ipu_results.runner.report import format_summary
 from ipu_results.runner.sweep import SweepResult, run_task
 from ipu_results.runner.workload import compare_outputs, compute_reference
@@ -105,19 +99,12 @@ def test_inputs_are_recognised_by_name_type_and_shape(tmp_path: Path) -> None:
     assert (shape[0].dim_param, shape[1].dim_value) == ("N", LENGTH)
 
 
-def test_built_in_bert_states_its_length_and_that_its_weights_are_random(tmp_path: Path) -> None:
-    model = prepare_model(build_bert(tmp_path / "user"), None, tmp_path)
-    roles = [(own.name, own.dtype, own.shape, own.role, own.limit) for own in model.text_inputs]
-    assert roles == [
-        ("tokens", "int64", (LENGTH,), "tokens", BERT_WORDS),
-        ("types", "int64", (LENGTH,), "types", 0),
-        ("mask", "float32", (1, 1, LENGTH), "mask", 0),
-    ]
-    assert (model.sequence_length, model.outputs) == (LENGTH, 2 * LENGTH)
-
-
 REFUSED = [
-    (INPUTS, None, r"takes sequences of any length; state how many tokens .* --sequence-length"),
+    (
+        INPUTS,
+        None,
+        r"takes sequences of any length; state how many tokens .* the setting sequence_length",
+    ),
     (INPUTS, 10**6, r"a sequence has 1 to 65,536 tokens"),
     (
         INPUTS.replace("[N,S] input_ids", "[N,12] input_ids"),
@@ -154,19 +141,6 @@ def test_text_model_that_cannot_be_fed_is_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_image_model_of_any_outputs_is_run(tmp_path: Path) -> None:
-    body = "y = GlobalAveragePool(x) z = Flatten(y)"
-    model = onnx.parser.parse_model(
-        f"{HEADER} (float[N,3,8,8] x) => (float[N,3,1,1] y, float[N,3] z) {{ {body} }}"
-    )
-    onnx.save(model, tmp_path / "net.onnx")
-    (tmp_path / "work").mkdir()
-    prepared = prepare_model(str(tmp_path / "net.onnx"), None, tmp_path / "work")
-    assert (prepared.outputs, prepared.sequence_length) == (3, None)
-    with pytest.raises(RunnerError, match="takes images: --sequence-length is for text models"):
-        prepare_model(str(tmp_path / "net.onnx"), None, tmp_path / "work", sequence_length=16)
-
-
 def test_sequences_are_full_and_the_same_each_time(tmp_path: Path) -> None:
     inputs = (
         TextInput("a/ids", "int32", (LENGTH,), "tokens", WORDS),
@@ -175,9 +149,6 @@ def test_sequences_are_full_and_the_same_each_time(tmp_path: Path) -> None:
         TextInput("added", "float32", (1, 1, LENGTH), "mask"),
     )
     arrays = generate_sequences(inputs, 50, 0)
-    assert {name: (x.dtype.name, x.shape) for name, x in arrays.items()} == {
-        own.name: (own.dtype, (50, *own.shape)) for own in inputs
-    }
     assert set(np.unique(arrays["a/ids"])) == set(range(WORDS))
     assert arrays["mask"].all()
     assert not arrays["added"].any()
@@ -185,16 +156,12 @@ def test_sequences_are_full_and_the_same_each_time(tmp_path: Path) -> None:
     assert hash_sequences(arrays) == hash_sequences(generate_sequences(inputs, 50, 0))
     assert hash_sequences(arrays) != hash_sequences(generate_sequences(inputs, 50, 1))
     arguments = save_sequences(tmp_path / "x.npz", arrays)
-    streams = [
-        SequenceStream(**arguments, dtype="float16", micro_batch=3, first=n, step=2) for n in (0, 1)
-    ]
-    for turn in range(10):  # and round again
-        for n, stream in enumerate(streams):
-            batch = stream.prepare(stream.load())
-            rows = [(turn * 6 + n + 2 * place) % 50 for place in range(3)]
-            assert (batch["a/ids"] == arrays["a/ids"][rows]).all()
-            assert batch["added"].dtype == np.float16
-            assert batch["a/ids"].flags.c_contiguous
+    stream = SequenceStream(**arguments, dtype="float16", micro_batch=20, first=1, step=2)
+    for rows in (range(1, 41, 2), [*range(41, 50, 2), *range(1, 31, 2)]):  # and round again
+        batch = stream.prepare(stream.load())
+        assert (batch["a/ids"] == arrays["a/ids"][list(rows)]).all()
+        assert batch["added"].dtype == np.float16
+        assert batch["a/ids"].flags.c_contiguous
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
@@ -227,9 +194,13 @@ def test_network_of_a_file_is_a_name_of_the_record() -> None:
         (
             "net.onnx",
             "bert-bas",
-            "--network bert-bas is not a network of the record; the nearest is BERT-Base",
+            "bert-bas is not a network of the record; the nearest is BERT-Base",
         ),
-        ("resnet50", "BERT-Base", "--network is for an ONNX file: resnet50 is a built-in network"),
+        (
+            "resnet50",
+            "BERT-Base",
+            "the setting network is for an ONNX file: resnet50 is a built-in network",
+        ),
     ):
         with pytest.raises(SweepConfigError, match=message):
             plan_sweeps(SweepConfig(backend="emulator", model=model, network=network), Path("out"))
@@ -283,6 +254,7 @@ def test_points_count_sequences_and_agree_with_the_reference(runs: dict[str, Swe
     assert {name: run.points[0]["model"] for name, run in runs.items()} == {
         "cpu": "bert-base", "openvino": "BERT-Large", "emulated": "bert-base",
     }  # fmt: skip
+    assert "sequences/s" in format_summary(runs["cpu"].points)
 
 
 def test_runs_pass_the_gates_with_network_item_and_length(
@@ -308,37 +280,3 @@ def test_runs_pass_the_gates_with_network_item_and_length(
     assert {(own.network, own.sequence_length, own.packed) for own in measurements} == {
         ("BERT-Base", LENGTH, False)
     }
-
-
-# --- published rows
-
-
-BERT_ROW = ReferenceRow(
-    "r1", "page", "pod_inference", 1, "Graphcore", "BERT-Base", f"SL{LENGTH}", "IPU-M2000", "GC200", 4, "PopART",
-    None, "2.6", "16.16", None, 4, None, 4580.0, "sequence", 0.86, None, None, None, None, 0, LENGTH, False,
-)  # fmt: skip
-
-
-def test_only_rows_of_the_same_length_without_packing_are_shown(
-    runs: dict[str, SweepResult],
-) -> None:
-    point = next(point for point in runs["cpu"].points if point["batch_size"] == 4)
-    longer = replace(BERT_ROW, result_id="r2", variant="SL128", sequence_length=128)
-    packed = replace(BERT_ROW, result_id="r3", variant=f"SL{LENGTH} packed", packed=True)
-    image = replace(BERT_ROW, result_id="r4", variant=None, sequence_length=None)
-    assert find_reference_row(point, [longer, packed, image]) is None
-    assert find_reference_row(point, [longer, packed, image, BERT_ROW]) == BERT_ROW
-    drawn = find_reference_sweeps(
-        [point], [longer, packed, image, BERT_ROW, replace(longer, batch_size=8)]
-    )
-    assert drawn == [BERT_ROW]
-    text = format_summary([point], [BERT_ROW])
-    assert "sequences/s" in text
-    assert "4580" in text
-
-
-def test_summary_warns_that_random_weights_measure_time_only(runs: dict[str, SweepResult]) -> None:
-    seeded = [{**point, "weights": "random-seed0"} for point in runs["cpu"].points]
-    line = "weights: random-seed0; the run measures time, not accuracy"
-    assert line in format_summary(seeded, [])
-    assert line not in format_summary(runs["cpu"].points, [])

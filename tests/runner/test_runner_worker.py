@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results.errors import UnusableImagesError
-from ipu_results.runner.backends import Session, VirtualSession
+from ipu_results.runner.backends import Session
 from ipu_results.runner.worker import AHEAD, WorkerServer, open_feed, read_classes, run_batches
 
 STAMPS = 5
@@ -114,14 +114,6 @@ def test_wait_for_images_made_ahead_is_pre_processing() -> None:
     assert all(later[0] == sooner[-1] + 1 for sooner, later in pairwise(stamps))
 
 
-def test_only_a_few_batches_are_made_ahead() -> None:
-    stream = NumberStream()
-    with open_feed(CountingSession(), stream, True) as feed:
-        for _ in range(5):
-            feed()
-    assert 5 <= stream.loaded <= 5 + 2 * AHEAD
-
-
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("bad", [0, AHEAD, 7])
 def test_error_of_the_images_reaches_the_caller_after_the_batches_before(
@@ -143,39 +135,6 @@ def test_block_that_ends_early_leaves_no_thread(used: int, bad: int | None) -> N
                 feed()
 
     assert catch(work) is (stream.error if bad is not None and bad < used else None)
-
-
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_error_of_the_session_leaves_no_thread(error: type[BaseException]) -> None:
-    def run(_: Any) -> None:
-        raise error
-
-    session = CountingSession()
-    session.run = run  # type: ignore[method-assign]
-    assert type(catch(lambda: run_block(session, NumberStream(), True))) is error
-
-
-@pytest.mark.parametrize("overlap", [False, True])
-def test_session_of_calculated_time_gets_no_images(overlap: bool) -> None:
-    class Calculated(VirtualSession):
-        def run(self, images: Any) -> None:
-            assert images is None
-            self.advance(2.0)
-
-    stamps = run_block(Calculated(), None, overlap, until=5 * 10**9)
-    assert [[stamp / 1e9 for stamp in row] for row in stamps] == [
-        [0, 0, 0, 2, 2],
-        [2, 2, 2, 4, 4],
-        [4, 4, 4, 6, 6],
-    ]
-
-
-def test_waiting_ends_at_the_moment_and_not_before() -> None:
-    session = Session()
-    start = session.clock()
-    for moment in (start - 10**9, start, start + 50_000, start + 3_000_000):
-        session.wait_until(moment)
-        assert session.clock() >= moment
 
 
 @pytest.mark.parametrize(("overlap", "unstamped"), [(True, 1), (False, 0)])

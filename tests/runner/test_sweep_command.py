@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import onnx
 import pyarrow.parquet as pq
 import pytest
+from ipu_results.runner.config import SETTINGS
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from tests.conftest import ROOT, Done, run_cli, run_process
@@ -61,19 +61,10 @@ def test_emulated_sweep_prints_json_and_appends_a_run(
         )
     (run,) = list_finished(out)
     assert f"appended: {run}" in done.stderr
-    assert "ipu-results ingest" not in done.stderr  # of a folder with nothing but runs
+    assert f"next: ipu-results compare {run}" in done.stderr
     assert re.search(r"^round 1: 0 of 4 blocks measured, about \d+ s left$", done.stderr, re.M)
     record = json.loads((run / "record.json").read_text(encoding="utf-8"))
     assert record["command_line"].startswith("ipu-results")
-
-
-@pytest.mark.slow
-def test_next_ingest_is_named_where_there_is_more_than_runs(
-    tmp_path: Path, tiny: tuple[object, ...]
-) -> None:
-    (tmp_path / "register.toml").touch()
-    done = emulate(tiny, tmp_path / "runs")
-    assert f"`ipu-results ingest --raw {tmp_path}`" in done.stderr
 
 
 @pytest.mark.slow
@@ -82,20 +73,6 @@ def test_run_is_ingested_on_request(tmp_path: Path, tiny: tuple[object, ...]) ->
     done = emulate(tiny, tmp_path / "raw" / "runs", "--ingest", "--warehouse", warehouse)
     assert done.returncode == 0, done.stderr
     assert f"2 results in {warehouse}, build " in done.stderr
-    assert "no published row of this model and batch" in done.stdout, (
-        "this warehouse is built later"
-    )
-
-
-@pytest.mark.slow
-def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object, ...]) -> None:
-    pytest.importorskip("vl_convert")
-    svg, png = tmp_path / "sweep.svg", tmp_path / "sweep.png"
-    done = emulate(tiny, tmp_path / "runs", "--plot", svg, "--plot", png)
-    assert done.returncode == 0, done.stderr
-    assert "emulated, not measured" in done.stdout
-    assert svg.read_text(encoding="utf-8").startswith("<svg")
-    assert png.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -110,12 +87,9 @@ def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object
         (
             ["--backend", "null"],
             2,
-            (
-                "'null' is not one of 'auto', 'popart', 'poptorch', 'onnxruntime', 'openvino',"
-                " 'emulator'"
-            ),
+            ("'null' is not one of 'auto', 'popart', 'onnxruntime', 'openvino', 'emulator'"),
         ),
-        (["--backend", "emulator", "--option", "noise"], 1, "'noise' is not an option NAME=JSON"),
+        (["--set", "sesions=2"], 2, "--set sesions=2 is not KEY=VALUE with a key of network,"),
         (
             ["--backend", "onnxruntime", "--device", "tpu"],
             1,
@@ -127,12 +101,11 @@ def test_plot_and_table_mark_emulated_figures(tmp_path: Path, tiny: tuple[object
             1,
             "absent.onnx: is neither a file nor a built-in",
         ),
-        (["--plot", "sweep.gif"], 2, "neither .svg nor .png"),
         (["--resume", "20260101-000000-x", "--dry-run"], 2, "the run's start: not with --dry-run"),
-        (["--resume", "20260101-000000-x", "--power-cmd", "w"], 2, "not with --power-cmd"),
-        (["--backend", "emulator", "--rounds", "3"], 2, "an emulated sweep has one round"),
-        (["--rounds", "0"], 2, "--rounds"),
-        (["--resume"], 1, "holds no interrupted run"),
+        (["--resume", "20260101-000000-x", "--power-command", "w"], 2, "not with --power-command"),
+        (["--backend", "emulator", "--set", "rounds=3"], 2, "an emulated sweep has one round"),
+        (["--resume", "--set", "rounds=3"], 2, "not with --set"),
+        (["--resume", "--strict"], 1, "holds no interrupted run"),
         (["--resume", "20260101-000000-x"], 1, "is not an unfinished run"),
     ],
 )
@@ -163,6 +136,23 @@ def test_dry_run_prints_the_plan_and_runs_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+def test_help_lists_the_keys_of_set() -> None:
+    keys = re.findall(r"^ +([\w.]+)=\S", run_cli("sweep", "--help").stdout, re.M)
+    settings = [key if key != "options" else "options.NAME" for key in SETTINGS]
+    assert keys == settings
+
+
+@pytest.mark.slow
+def test_table_marks_emulated_figures_and_names_the_nearest_rows(
+    tmp_path: Path, tiny: tuple[object, ...]
+) -> None:
+    done = emulate(tiny, tmp_path / "runs", "--set", "network=resnext101-32x4d")
+    assert done.returncode == 0, done.stderr
+    assert "emulated, not measured" in done.stdout
+    row = r"^batch 4: .* × the nearest row published by another party \(Qwant, C2, batch 4, .*2063\.03"
+    assert re.search(row, done.stdout, re.M)
+
+
 # --- real sweeps
 
 
@@ -191,9 +181,6 @@ def test_quick_sweep_of_the_real_network(tmp_path: Path) -> None:
     assert point["cosine"] > 0.999999
     assert point["top1"] == 1.0
     assert point["throughput"] == pytest.approx(1000 * 2 / point["latency_ms"])
-    assert point["published_platform"] == "C2"
-    assert 0 < point["throughput_ratio"] < 1
-    assert any(line.startswith("compute precision: fp32 / ") for line in point["differs"])
     (run,) = list_finished(out)
     text = (run / "record.json").read_text(encoding="utf-8")
     model = json.loads(text)["model"]
@@ -220,8 +207,8 @@ def test_model_that_is_not_fp32_has_no_reference_and_suspect_rows_are_strict(
         "--batch-sizes",
         "2",
         "--quick",
-        "--rounds",
-        "1",
+        "--set",
+        "rounds=1",
         *images,
     )
     done = run_cli("sweep", *args, "--format", "json", "--out", tmp_path / "runs", "--strict")
@@ -268,7 +255,7 @@ def test_interrupted_sweep_is_resumed_with_its_blocks(
     tmp_path: Path, tiny: tuple[object, ...], how: signal.Signals
 ) -> None:
     out = tmp_path / "runs"
-    process = start_sweep(out, tiny, "--rounds", 1)
+    process = start_sweep(out, tiny, "--set", "rounds=1")
     assert wait_for(lambda: any(b'"step": "block"' in data for data in read_journals(out)), 60)
     process.send_signal(how)
     _, stderr = process.communicate(timeout=600)
@@ -279,7 +266,7 @@ def test_interrupted_sweep_is_resumed_with_its_blocks(
         assert f"interrupted; finished blocks are kept; go on with: --resume {run_id}" in stderr
     whole = read_journals(out)[0].rpartition(b"\n")[0].splitlines()
     kept = [json.loads(line)["block"] for line in whole if b'"step": "block"' in line]
-    done = run_cli("sweep", "--resume", "--out", out, "--no-ingest")
+    done = run_cli("sweep", "--resume", "--out", out)
     assert done.returncode == 0, done.stderr
     blocks = read_blocks(out / run_id)
     assert len(blocks) > len(kept) >= 1
@@ -289,17 +276,6 @@ def test_interrupted_sweep_is_resumed_with_its_blocks(
     assert [path.name for path in out.iterdir()] == [run_id]
 
 
-@pytest.mark.slow
-def test_full_disk_stops_a_sweep_cleanly(tmp_path: Path, tiny: tuple[object, ...]) -> None:
-    """A limit on the size of the journal acts like a full disk."""
-    out = tmp_path / "runs"
-
-    def limit_size() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-
-    process = start_sweep(out, tiny, preexec_fn=limit_size)
-    _, stderr = process.communicate(timeout=600)
-    assert process.returncode == 1
-    assert "Traceback" not in stderr
-    assert all(data.endswith(b"\n") for data in read_journals(out))
+def test_resumed_sweep_may_be_debugged(tmp_path: Path) -> None:
+    done = run_cli("sweep", "--resume", "--debug", "--out", tmp_path)
+    assert done.returncode == 1, "there is no run, and --debug is not wrong usage"

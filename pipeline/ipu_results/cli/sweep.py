@@ -22,10 +22,16 @@ from ipu_results.errors import IpuResultsError, SweepConfigError
 from ipu_results.ground import format_install
 from ipu_results.ground.files import DATASET
 from ipu_results.runner.backends import NAMES, PRECISIONS
-from ipu_results.runner.config import RUNS, Progress, SweepConfig, Visit, parse_options, plan_sweeps
+from ipu_results.runner.config import (
+    RUNS,
+    Progress,
+    SweepConfig,
+    Visit,
+    parse_settings,
+    plan_sweeps,
+)
 
 if TYPE_CHECKING:
-    from ipu_results.runner.reference_rows import ReferenceRow
     from ipu_results.runner.sweep import SweepResult
 
 
@@ -77,7 +83,7 @@ def show_sweep() -> Iterator[SweepLines]:
 
 LATEST = "latest"
 SUSPECT = 3  # exit status
-WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output", "strict"})
+WITH_RESUME = frozenset({"resume", "out", "warehouse", "ingest", "output", "strict", "debug"})
 
 
 @click.command(cls=common.Command, extra="runner")
@@ -103,16 +109,6 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
     help="ONNX file or built-in.",
 )
 @click.option(
-    "--network",
-    metavar="NAME",
-    help="Network in an ONNX file, such as resnet50. [default: the file's name]",
-)
-@click.option(
-    "--sequence-length",
-    type=click.IntRange(min=1),
-    help="Tokens of a text.  [default: the model's, or 128]",
-)
-@click.option(
     "--precision",
     type=click.Choice(PRECISIONS),
     help="Requested precision.  [default: the backend's own]",
@@ -123,47 +119,21 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
     help="JPEG and PNG files to feed.  [default: seeded ones are generated]",
 )
 @click.option(
-    "--sessions",
-    type=click.IntRange(min=1),
-    help="Processes that share a batch.  [default: 2; one a chip]",
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    help="Of each session.  [default: its share of the cores]",
-)
-@click.option(
-    "--pipeline", type=click.Choice(("overlap", "serial")), default="overlap", show_default=True
-)
-@click.option(
-    "--budget",
-    "budget_s",
-    type=click.FloatRange(min=0),
-    help="Begin no round after this many seconds.  [default: 90, after six]",
-)
-@click.option("--rounds", type=click.IntRange(min=1), help="Exactly this many rounds.")
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of the order of the blocks."
-)
-@click.option(
     "--quick",
     is_flag=True,
     help="Two short rounds of two batch sizes: shows that it runs, not how fast.",
 )
 @click.option(
-    "--power-cmd",
-    "power_command",
+    "--power-command",
     metavar="CMD",
-    help="Prints the watts of a wall meter, run every second.",
+    help="Prints the watts of any other meter, run every second.",
 )
-@click.option("--power-declared", type=float, metavar="W", help="Watts to state as declared.")
-@click.option("--python", metavar="FILE", help="Interpreter that has PopART or PopTorch.")
 @click.option(
-    "--option",
-    "options",
+    "--set",
+    "settings",
     multiple=True,
-    metavar="NAME=JSON",
-    help="Passed to the backend; repeatable.",
+    metavar="KEY=VALUE",
+    help="A setting that is needed less often, of those above; repeatable.",
 )
 @click.option(
     "--out",
@@ -185,7 +155,6 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
     help="List every device of every backend, and why it cannot be used.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would run where, and run nothing.")
-@common.plot_option("Draw published and new points as .svg or .png; repeatable.", multiple=True)
 @click.option(
     "--warehouse",
     type=common.FOLDER,
@@ -195,9 +164,7 @@ WITH_RESUME = frozenset({"resume", "out", "plot", "warehouse", "ingest", "output
         "Published rows to compare with; those of the installed dataset if this folder is missing."
     ),
 )
-@click.option(
-    "--ingest/--no-ingest", default=None, help="Ingest afterwards.  [default: prompt on a terminal]"
-)
+@click.option("--ingest", is_flag=True, help="Ingest the folder around OUT afterwards.")
 @common.format_option("table", "json")
 @click.option("--strict", is_flag=True, help="Exit 3 when a row is suspect.")
 @click.pass_context
@@ -206,15 +173,13 @@ def sweep(
     /,
     *,
     images: Path | None,
-    pipeline: str,
-    options: Sequence[str],
+    settings: Sequence[str],
     out: Path,
     resume: str | None,
     list_devices: bool,
     dry_run: bool,
-    ingest: bool | None,
+    ingest: bool,
     strict: bool,
-    plot: Sequence[Path],
     warehouse: Path,
     output: str,
     **fields: Any,  # those of SweepConfig that are options of the same name
@@ -228,42 +193,40 @@ def sweep(
 
     --model takes a built-in network (resnext101-32x4d, resnext101-32x8d, resnet50, efficientnet-b0,
     efficientnet-b4, bert-base, bert-large) or an ONNX file of images or of text. The weights of a
-    built-in one are random: the run measures time, not accuracy. Published rows of the same network
-    are shown next to it, and drawn by --plot.
+    built-in one are random: the run measures time, not accuracy. The nearest rows of the record are
+    shown next to it; `compare` says what differs and draws them.
 
     An interrupted run keeps every finished block: go on with --resume.
+
+    \b
+    Keys of --set:
+      network=NAME         network in an ONNX file, such as resnet50 (the file's name)
+      sequence_length=N    tokens of a text (the model's, or 128)
+      sessions=N           processes that share a batch (2; one a chip)
+      threads=N            threads of each session (its share of the cores)
+      overlap=false        do not prepare images ahead
+      budget_s=SECONDS     begin no round after this time (90, after six rounds)
+      rounds=N             exactly this many rounds
+      seed=N               seed of the order of the blocks (0)
+      power_declared=W     watts to state as declared
+      python=FILE          interpreter that has PopART
+      options.NAME=JSON    passed to the backend
 
     \b
     Extras:
       --backend openvino: pip install 'ipu-results[openvino]'
       power of NVIDIA GPUs: pip install 'ipu-results[nvidia]'
-      --plot: pip install 'ipu-results[plots]'
 
     \b
     Example:
       ipu-results sweep --list-devices
       ipu-results sweep --backend emulator --target c2
-      ipu-results sweep --backend onnxruntime --batch-sizes 2,8 --budget 60
-      ipu-results sweep --backend openvino --precision int8 --plot sweep.svg --plot sweep.png
-      ipu-results sweep --backend onnxruntime --model bert-base --sequence-length 128 --batch-sizes 2,4,8,16
-      ipu-results sweep --backend onnxruntime --model my.onnx --network resnet50
+      ipu-results sweep --backend onnxruntime --batch-sizes 2,8 --set budget_s=60
+      ipu-results sweep --backend openvino --precision int8
+      ipu-results sweep --backend onnxruntime --model bert-base --set sequence_length=128 --batch-sizes 2,4,8,16
+      ipu-results sweep --backend onnxruntime --model my.onnx --set network=resnet50
       ipu-results sweep --resume
     """
-    if list_devices:
-        from ipu_results.ground.text import format_table
-        from ipu_results.runner import config as runner
-
-        devices = [
-            own
-            for name in NAMES
-            for own in runner.list_devices(name, fields["python"] or sys.executable)
-        ]
-        rows = [
-            (own.backend, own.name, own.kind, own.description, own.reason or "can be used")
-            for own in devices
-        ]
-        click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
-        return
     from ipu_results.runner.environment import format_command_line
 
     if resume:
@@ -271,22 +234,37 @@ def sweep(
     try:
         config = SweepConfig(
             **fields,
+            **parse_settings(settings),
             images=None if images is None else str(images),
-            overlap=pipeline == "overlap",
-            options=parse_options(options),
             command_line=format_command_line(sys.argv),
         )
+        if list_devices:
+            _print_devices(config)
+            return
         with show_sweep() as progress:
             runs = _run(config, resume, out, progress, dry_run)
     except SweepConfigError as error:
         raise click.UsageError(str(error)) from error
     if dry_run:
         return
-    _print_points(runs, warehouse if warehouse.is_dir() else DATASET, output, plot)
+    _print_points(runs, warehouse if warehouse.is_dir() else DATASET, output)
     _print_next_steps(runs)
-    _offer_ingest(ingest, out, warehouse)
+    if ingest:
+        _ingest(out.parent, warehouse)
     if strict and any(point["suspect"] for run in runs for point in run.points):
         raise click.exceptions.Exit(SUSPECT)
+
+
+def _print_devices(config: SweepConfig) -> None:
+    from ipu_results.ground.text import format_table
+    from ipu_results.runner import config as runner
+
+    rows = []
+    for name in NAMES:
+        for own in runner.list_devices(name, config.python or sys.executable):
+            use = own.reason or "can be used"
+            rows.append((own.backend, own.name, own.kind, own.description, use))
+    click.echo(format_table(("backend", "device", "kind", "description", "use"), rows))
 
 
 def _run(
@@ -324,43 +302,44 @@ def _run(
 def _refuse_with_resume(context: click.Context) -> None:
     """Refuse options of a new run: a resumed one keeps those of its start."""
     typed = click.core.ParameterSource.COMMANDLINE
-    names = {
-        name: option
-        for option in context.command.params
-        if (name := option.name or "") not in WITH_RESUME
-    }
-    if refused := sorted(
-        option.opts[0]
-        for name, option in names.items()
-        if context.get_parameter_source(name) is typed
-    ):
+    refused = []
+    for option in context.command.params:
+        name = option.name or ""
+        if name not in WITH_RESUME and context.get_parameter_source(name) is typed:
+            refused.append(option.opts[0])
+    if refused:
         raise click.UsageError(
-            f"--resume keeps the options of the run's start: not with {refused[0]}"
+            f"--resume keeps the options of the run's start: not with {min(refused)}"
         )
 
 
-def _print_points(
-    runs: Sequence[SweepResult], warehouse: Path, output: str, plot: Sequence[Path]
-) -> None:
-    from ipu_results.ground.files import write_atomically
+def _print_points(runs: Sequence[SweepResult], warehouse: Path, output: str) -> None:
     from ipu_results.ground.text import format_json
-    from ipu_results.runner.reference_rows import load_reference_rows
-    from ipu_results.runner.report import build_records, draw_chart, format_summary
+    from ipu_results.runner.report import format_summary
 
-    points = [point for run in runs for point in run.points]
-    rows: list[ReferenceRow] = []
-    note = None
+    if output == "json":
+        click.echo(format_json([point for run in runs for point in run.points]))
+        return
+    for number, run in enumerate(runs):
+        if number:
+            click.echo()
+        click.echo(format_summary(run.points))
+        common.echo_text("\n".join(_list_nearest_rows(run, warehouse)))
+
+
+def _list_nearest_rows(run: SweepResult, warehouse: Path) -> list[str]:
+    """Say of each point what it is times the nearest row of each kind in the record."""
+    from ipu_results.comparison.verdict import compare, describe_match
+
     try:
-        rows = load_reference_rows(warehouse, str(points[0]["model"]))
+        comparisons = compare(run.folder, warehouse=warehouse)
     except IpuResultsError as error:  # the run is complete without them
-        note = f"no published rows to compare with: {error}"
-    click.echo(
-        format_json(build_records(points, rows))
-        if output == "json"
-        else format_summary(points, rows, note)
-    )
-    for file in plot:
-        write_atomically(file, draw_chart(points, rows, file.suffix.lower()))
+        return [f"no row to compare with: {error}"]
+    lines = []
+    for own in comparisons:
+        nearest = [describe_match(match) for match in own.matches] or [own.verdict]
+        lines += [f"batch {own.measurement.batch_size}: {text}" for text in nearest]
+    return lines
 
 
 def _print_next_steps(runs: Sequence[SweepResult]) -> None:
@@ -376,21 +355,8 @@ def _print_next_steps(runs: Sequence[SweepResult]) -> None:
             common.echo_text(f"then{needed}: {submit}", err=True)
 
 
-def _offer_ingest(requested: bool | None, out: Path, warehouse: Path) -> None:
-    """Ingest what was appended, if requested; prompts on a terminal only, and only where there is
-    more than runs.
-    """
-    is_alone = all(path.name == out.name for path in out.parent.iterdir())
-    if requested is None and is_alone:
-        return
-    if requested is None and sys.stdin.isatty() and sys.stdout.isatty() and out == RUNS:
-        requested = click.confirm("Ingest it now?", default=True)
-    if requested:
-        from ipu_results.build import IngestConfig, ingest
+def _ingest(raw: Path, warehouse: Path) -> None:
+    from ipu_results.build import IngestConfig, ingest
 
-        summary = ingest(IngestConfig(raw=out.parent, warehouse=warehouse))
-        click.echo(
-            f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True
-        )
-    elif requested is None and out.name == RUNS.name:
-        click.echo(f"the next `ipu-results ingest --raw {out.parent}` includes it", err=True)
+    summary = ingest(IngestConfig(raw=raw, warehouse=warehouse))
+    click.echo(f"{summary.results} results in {warehouse}, build {summary.build_id[:12]}", err=True)

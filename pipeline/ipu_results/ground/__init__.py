@@ -19,7 +19,6 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "lxml": "ingest",
     "mcp": "mcp",
     "mlcroissant": "croissant",
-    "mlperf_loadgen": "loadgen",
     "onnx": "emulator runner",
     "onnxruntime": "emulator runner",
     "openvino": "openvino",

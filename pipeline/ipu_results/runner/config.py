@@ -209,7 +209,7 @@ def check_batch_sizes(batch_sizes: Sequence[int], sessions: int) -> tuple[int, .
     for batch in batch_sizes:
         if batch < 1 or batch % sessions:
             raise RunnerError(
-                f"batch {batch} cannot be shared evenly by {sessions} sessions; see --sessions"
+                f"batch {batch} cannot be shared evenly by {sessions} sessions; see --set sessions=N"
             )
     return tuple(dict.fromkeys(batch_sizes))
 
@@ -226,7 +226,7 @@ class SweepConfig:
 
     Every field has a default; None lets the device or the backend decide.
 
-    backend: `auto`, `popart`, `poptorch`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then a GPU,
+    backend: `auto`, `popart`, `onnxruntime`, `openvino` or `emulator`. `auto` prefers an IPU, then a GPU,
         then runs the emulated machine and the CPU, one after the other.
     device: the backend's own name of a device, as `ipu-results sweep --list-devices` prints it.
     target: the machine to emulate, `c2`, `m2000` or `bow-2000`.
@@ -244,7 +244,7 @@ class SweepConfig:
     seed: of the order of the visits.
     quick: two short rounds of two batch sizes, to show that it runs.
     power_command, power_declared: a command that prints watts; watts to state as declared.
-    python: an interpreter that has PopART or PopTorch.
+    python: an interpreter that has PopART.
     options: passed to the backend.
     command_line: what the record names as the origin of the run.
     """
@@ -359,7 +359,7 @@ def _find_network(config: SweepConfig) -> str | None:
         return None
     if config.model in networks.NAMES:
         raise SweepConfigError(
-            f"--network is for an ONNX file: {config.model} is a built-in network"
+            f"the setting network is for an ONNX file: {config.model} is a built-in network"
         )
     models = load_vocabulary().models
     known = models.get(normalise_name(config.network))
@@ -368,7 +368,7 @@ def _find_network(config: SweepConfig) -> str | None:
             config.network, {key: entry["model"] for key, entry in models.items()}, 1, 0
         )
         hint = f"; the nearest is {near[0]}" if near else ""
-        raise SweepConfigError(f"--network {config.network} is not a network of the record{hint}")
+        raise SweepConfigError(f"{config.network} is not a network of the record{hint}")
     return str(known["model"])
 
 
@@ -427,15 +427,66 @@ def count_cores() -> int:
     return max(1, min(usable, int(quota) if quota else usable))
 
 
-def parse_options(texts: Iterable[str]) -> dict[str, Any]:
-    """Parse the backend's own options from texts such as `noise=0.02`. Raises RunnerError."""
+def _parse_count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise ValueError
+    return count
+
+
+def _parse_switch(text: str) -> bool:
+    return {"true": True, "false": False}[text]
+
+
+def _parse_seconds(text: str) -> float:
+    seconds = float(text)
+    if not seconds >= 0:
+        raise ValueError
+    return seconds
+
+
+# The fields of SweepConfig that have no option on the command line: how --set reads each, and what
+# it expects.
+SETTINGS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+    "network": (str, "a name"),
+    "sequence_length": (_parse_count, "a whole number from 1"),
+    "sessions": (_parse_count, "a whole number from 1"),
+    "threads": (_parse_count, "a whole number from 1"),
+    "overlap": (_parse_switch, "true or false"),
+    "budget_s": (_parse_seconds, "a number of seconds from 0"),
+    "rounds": (_parse_count, "a whole number from 1"),
+    "seed": (int, "a whole number"),
+    "power_declared": (float, "a number of watts"),
+    "python": (str, "the path of an interpreter"),
+    "options": (json.loads, "a JSON value"),
+}
+OPTION_PREFIX = "options."  # before the name of each option of the backend
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Parse fields of SweepConfig from texts such as `sessions=4` and `options.noise=0.02`.
+
+    Raises SweepConfigError, which names the keys that exist.
+    """
+    settings: dict[str, Any] = {}
     options: dict[str, Any] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        key, equals, value = text.partition("=")
+        option = key.removeprefix(OPTION_PREFIX)
+        is_option = option not in ("", key)
+        name = "options" if is_option else key
+        if not equals or name not in SETTINGS or (name == "options" and not is_option):
+            keys = [*(known for known in SETTINGS if known != "options"), f"{OPTION_PREFIX}NAME"]
+            raise SweepConfigError(f"--set {text} is not KEY=VALUE with a key of {', '.join(keys)}")
+        parse, expected = SETTINGS[name]
         try:
-            if not equals:
-                raise ValueError
-            options[name] = json.loads(value)
-        except ValueError as error:
-            raise RunnerError(f"{text!r} is not an option NAME=JSON") from error
-    return options
+            parsed = parse(value)
+        except (ValueError, KeyError) as error:
+            raise SweepConfigError(f"--set {text}: expected {expected}") from error
+        if is_option:
+            options[option] = parsed
+        else:
+            settings[key] = parsed
+    if options:
+        settings["options"] = options
+    return settings

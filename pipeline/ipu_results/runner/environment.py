@@ -21,38 +21,16 @@ from typing import Any, NamedTuple
 import psutil
 from filelock import FileLock, Timeout
 
-from ipu_results.errors import DamagedRunError, IpuResultsError
+from ipu_results.errors import IpuResultsError
 from ipu_results.ground.files import write_atomically
 
 PROC = Path("/proc")
 SYS = Path("/sys")
 ARITHMETIC = (
-    *(
-        "sse4_2",
-        "avx",
-        "avx2",
-        "fma",
-        "f16c",
-        "avx512f",
-        "avx512_vnni",
-        "avx512_bf16",
-        "avx512_fp16",
-        "avx_vnni",
-    ),
-    *(
-        "amx_tile",
-        "amx_bf16",
-        "amx_int8",
-        "amx_fp16",
-        "neon",
-        "asimd",
-        "asimdhp",
-        "asimddp",
-        "bf16",
-        "i8mm",
-        "sve",
-    ),
-)
+    "sse4_2 avx avx2 fma f16c avx512f avx512_vnni avx512_bf16 avx512_fp16 avx_vnni amx_tile"
+    " amx_bf16 amx_int8 amx_fp16 neon asimd asimdhp asimddp bf16 i8mm sve"
+).split()
+MARKERS = {"docker": ".dockerenv", "podman": "run/.containerenv"}
 CONTAINERS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
 HYPERVISORS = (
     "QEMU",
@@ -65,7 +43,7 @@ HYPERVISORS = (
     "OpenStack",
 )
 # The value of this option is a command, which may name a user, a machine or a path anywhere.
-COMMAND_OPTION = "--power-cmd"
+COMMAND_OPTION = "--power-command"
 PREFIXED = re.compile(r"(--?[\w-]+=|[\w.-]+=)?(.*)", re.DOTALL)
 
 
@@ -110,19 +88,25 @@ def parse_cpuinfo(cpuinfo: str) -> dict[str, Any]:
     """Return model, flags that matter for arithmetic (None if it lists none) and hypervisor flag
     from /proc/cpuinfo.
     """
-    lines = (line.partition(":") for line in cpuinfo.splitlines())
     first: dict[str, str] = {}
-    for key, _, value in lines:
+    for line in cpuinfo.splitlines():
+        key, _, value = line.partition(":")
         first.setdefault(key.strip(), value.strip())
-    arm = " ".join(
-        f"{key} {first[f'CPU {key}']}" for key in ("implementer", "part") if f"CPU {key}" in first
-    )
+    model = first.get("model name")
+    if model is None and "CPU part" in first:
+        model = f"Arm implementer {first.get('CPU implementer')} part {first['CPU part']}"
     flags = (first.get("flags") or first.get("Features") or "").split()
     return {
-        "model": first.get("model name") or (f"Arm {arm}" if arm else None),
+        "model": model,
         "flags": [flag for flag in ARITHMETIC if flag in flags] if flags else None,
         "hypervisor": "hypervisor" in flags,
     }
+
+
+def name_cpu() -> str:
+    """Return the name of the CPU as the system knows it."""
+    model = parse_cpuinfo(read_text(PROC / "cpuinfo") or "")["model"]
+    return str(model or platform.processor() or platform.machine())
 
 
 def count_usable_cores() -> int | None:
@@ -135,29 +119,21 @@ def read_cpu_quota(proc: Path = PROC, sys: Path = SYS) -> float | None:
     limit.
 
     The group's folder and those above it limit it. In a container the path may be one that only the
-    host has.
+    host has. Control groups of version 1 are not read.
     """
+    groups = (read_text(proc / "self" / "cgroup") or "").splitlines()
+    path = next((line.removeprefix("0::") for line in groups if line.startswith("0::")), "")
+    folder = sys / "fs" / "cgroup"
+    folders = [folder]
+    for part in path.split("/"):
+        if part not in ("", ".."):
+            folder /= part
+            folders.append(folder)
     limits = []
-    for line in (read_text(proc / "self" / "cgroup") or "").splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if number == "0" and not controllers:  # version 2
-            tops, files = ("", "unified"), ["cpu.max"]
-        elif "cpu" in controllers.split(","):  # version 1
-            tops, files = ("cpu", controllers), ["cpu.cfs_quota_us", "cpu.cfs_period_us"]
-        else:
-            continue
-        parts = [part for part in path.split("/") if part not in ("", "..")]
-        for folder in (
-            Path(sys, "fs", "cgroup", top, *parts[:depth])
-            for top in tops
-            for depth in range(len(parts) + 1)
-        ):
-            text = " ".join(read_text(folder / file) or "" for file in files)
-            if match := re.fullmatch(
-                r"(\d+) 0*([1-9]\d*)", text, re.ASCII
-            ):  # `max` and -1 set no limit
-                limits.append(int(match[1]) / int(match[2]))
+    for folder in folders:
+        match = re.fullmatch(r"(\d+) 0*([1-9]\d*)", read_text(folder / "cpu.max") or "", re.ASCII)
+        if match:  # `max` sets no limit
+            limits.append(int(match[1]) / int(match[2]))
     return min(limits, default=None)
 
 
@@ -169,19 +145,17 @@ def read_governors(sys: Path = SYS) -> str | None:
 
 def detect_container(proc: Path = PROC, root: Path = Path("/")) -> str | None:
     """Return the kind of container that this process is in, and the evidence."""
+    for kind, marker in MARKERS.items():
+        if (root / marker).exists():
+            return f"{kind}: marker file"
     named = read_text(root / "run" / "systemd" / "container")
+    if named:
+        return f"{named}: told by systemd"  # kept: text of record.json
     groups = read_text(proc / "1" / "cgroup") or ""
-    evidence = {
-        "docker: marker file": (root / ".dockerenv").exists(),
-        "podman: marker file": (root / "run" / ".containerenv").exists(),
-        f"{named}: told by systemd": named,  # kept: text of record.json
-        "kubernetes: environment variable": "KUBERNETES_SERVICE_HOST" in os.environ,
-        "apptainer: environment variable": (
-            {"APPTAINER_NAME", "SINGULARITY_NAME"} & os.environ.keys()
-        ),
-        **{f"{kind}: control group": kind in groups for kind in CONTAINERS},
-    }
-    return next((text for text, known in evidence.items() if known), None)
+    for kind in CONTAINERS:
+        if kind in groups:
+            return f"{kind}: control group"
+    return None
 
 
 def detect_virtual_machine(flagged: bool, sys: Path = SYS) -> str | None:
@@ -215,7 +189,7 @@ def format_command_line(argv: Sequence[str]) -> str:
 
 
 def _shorten_word(word: str) -> str:
-    """Remove the folders from `--option=path`, `key=path` or a path."""
+    """Remove the folders from `--name=path`, `key=path` or a path."""
     if word.startswith(f"{COMMAND_OPTION}="):
         return f"{COMMAND_OPTION}={_shorten_command(word.partition('=')[2])}"
     match = PREFIXED.fullmatch(word)
@@ -437,24 +411,20 @@ def get_locks_folder() -> Path:
 def announce_sweep(run_id: str) -> Iterator[ConcurrentSweeps]:
     """Announce a sweep to the others while the block runs.
 
-    Raises DamagedRunError for a run that is being measured.
-
     A folder that cannot be written to does not stop a sweep: the others are then unknown, with the
     reason.
     """
-    folder, reason = get_locks_folder(), None
+    folder = get_locks_folder()
     path = folder / f"{run_id}{SUFFIX}"
     lock = FileLock(path, timeout=ANNOUNCE_S, mode=0o666, preserve_lock_file=True)
+    reason = None
     try:
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
             with suppress(OSError):
-                folder.chmod(
-                    0o1777
-                )  # for all users; as in /tmp, each removes only what is their own
+                # for all users; as in /tmp, each removes only what is their own
+                folder.chmod(0o1777)
         lock.acquire()
-    except Timeout as error:
-        raise DamagedRunError("another sweep is measuring it", place=run_id) from error
     except OSError as error:
         reason = f"the folder of the locks cannot be used: {error.strerror or type(error).__name__}"
     try:

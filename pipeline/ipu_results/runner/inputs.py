@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
     Pixels = npt.NDArray[np.uint8]
-
-T = TypeVar("T")
 
 # What is drawn of a synthetic image follows COCO: share in percent, widths and heights from and to.
 MAX_SIDE = 640
@@ -58,9 +56,8 @@ MEAN = (0.485, 0.456, 0.406)  # of ImageNet, per channel; as in torchvision
 DEVIATION = (0.229, 0.224, 0.225)
 DTYPES = ("float32", "float16")
 # What Pillow raises for a broken file is of any of these classes, by format and release.
-BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 BROKEN = (
-    *BOMBS,
+    Image.DecompressionBombError,
     OSError,
     SyntaxError,
     ValueError,
@@ -70,19 +67,6 @@ BROKEN = (
     struct.error,
     zlib.error,
 )
-
-
-@dataclass(frozen=True)
-class ImageTraits:
-    """What is drawn of an image before its texture.
-
-    Pixels; `contrast` is the standard deviation of 0 to 255.
-    """
-
-    width: int
-    height: int
-    quality: int
-    contrast: int
 
 
 def generate_images(folder: Path, count: int, seed: int) -> list[str]:
@@ -100,44 +84,39 @@ def generate_images(folder: Path, count: int, seed: int) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"photo-{seed}-{number:05d}.jpg" for number in range(count)]
     for number, name in enumerate(names):
-        image, quality = (
-            Image.fromarray(draw_pixels(seed, number)),
-            draw_traits(seed, number).quality,
-        )
+        pixels, quality = draw_image(seed, number)
+        image = Image.fromarray(pixels)
         image.save(folder / name, "JPEG", quality=quality, subsampling="4:4:4")
     return names
 
 
-def draw_traits(seed: int, number: int) -> ImageTraits:
-    """Draw size, quality and contrast of one image."""
-    return _draw_traits(np.random.PCG64([seed, number]))
-
-
-def draw_pixels(seed: int, number: int) -> Pixels:
-    """Draw one image before it is compressed, (height, width, 3).
+def draw_image(seed: int, number: int) -> tuple[Pixels, int]:
+    """Draw one image before it is compressed, (height, width, 3), and its JPEG quality.
 
     Amplitudes fall as 1 / f, as they do in photographs (Field 1987), from equally distributed
     coefficients.
     """
-    bits = np.random.PCG64(
-        [seed, number]
-    )  # a stream for each image: the first ones are the same whatever their number
-    traits = _draw_traits(bits)
-    brightness, red, blue = (_draw_texture(bits, traits.height, traits.width) for _ in range(3))
+    # a stream for each image: the first ones are the same whatever their number
+    bits = np.random.PCG64([seed, number])
+    _, widths, heights = SIZES[_choose(bits, SIZES)]
+    width = _draw(bits, *widths)
+    height = _draw(bits, *heights)
+    _, quality = QUALITIES[_choose(bits, QUALITIES)]
+    contrast = _draw(bits, *CONTRASTS)
+    brightness, red, blue = (_draw_texture(bits, height, width) for _ in range(3))
     channels = np.stack([brightness + TINT * red, brightness, brightness + TINT * blue], axis=-1)
-    return np.clip(np.rint(MIDDLE + traits.contrast * channels), 0, 255).astype(np.uint8)
+    pixels = np.clip(np.rint(MIDDLE + contrast * channels), 0, 255).astype(np.uint8)
+    return pixels, quality
 
 
-def _draw_traits(bits: np.random.PCG64) -> ImageTraits:
-    def draw(first: int, last: int) -> int:
-        return first + int(bits.random_raw()) % (last - first + 1)
+def _draw(bits: np.random.PCG64, first: int, last: int) -> int:
+    return first + int(bits.random_raw()) % (last - first + 1)
 
-    def choose(shares: Sequence[tuple[int, T]]) -> T:
-        ends = list(accumulate(share for share, _ in shares))
-        return shares[bisect(ends, draw(0, ends[-1] - 1))][1]
 
-    widths, heights = choose([(share, (widths, heights)) for share, widths, heights in SIZES])
-    return ImageTraits(draw(*widths), draw(*heights), choose(QUALITIES), draw(*CONTRASTS))
+def _choose(bits: np.random.PCG64, entries: Sequence[tuple[Any, ...]]) -> int:
+    """Return the number of one entry, drawn by the shares that they begin with."""
+    ends = list(accumulate(entry[0] for entry in entries))
+    return bisect(ends, _draw(bits, 0, ends[-1] - 1))
 
 
 def _draw_texture(bits: np.random.PCG64, height: int, width: int) -> npt.NDArray[np.float64]:
@@ -203,17 +182,11 @@ def decode_image(data: bytes, height: int, width: int) -> Pixels:
     """Return the centre of a JPEG or PNG, (height, width, 3), as torchvision's loader and
     CenterCrop do.
 
-    EXIF orientation is not applied; a smaller image is padded with zeros. Of 16 bits the upper
-    eight are kept. Raises UnusableImagesError.
+    EXIF orientation is not applied; a smaller image is padded with zeros. Raises
+    UnusableImagesError.
     """
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as image:
-            limit = Image.MAX_IMAGE_PIXELS
-            if (
-                limit is not None and image.width * image.height > limit
-            ):  # Pillow only warns up to twice that
-                message = f"has {image.width} x {image.height} pixels, over the limit of {limit}"
-                raise Image.DecompressionBombError(message)
             return _crop(image, height, width)
     except UnidentifiedImageError as error:
         raise UnusableImagesError("is neither JPEG nor PNG") from error
@@ -222,11 +195,9 @@ def decode_image(data: bytes, height: int, width: int) -> Pixels:
 
 
 def _crop(image: Image.Image, height: int, width: int) -> Pixels:
-    (top, rows, above), (left, columns, before) = (
-        _place_crop(image.height, height),
-        _place_crop(image.width, width),
-    )
-    centre = _convert_to_rgb(image.crop((left, top, left + columns, top + rows)))
+    top, rows, above = _place_crop(image.height, height)
+    left, columns, before = _place_crop(image.width, width)
+    centre = np.asarray(image.crop((left, top, left + columns, top + rows)).convert("RGB"))
     if (rows, columns) == (height, width):
         return centre
     padded = np.zeros((height, width, 3), np.uint8)
@@ -240,22 +211,8 @@ def _place_crop(length: int, size: int) -> tuple[int, int, int]:
     """
     if length < size:
         return 0, length, (size - length) // 2
-    return (
-        int(round((length - size) / 2.0)),  # noqa: RUF046 (as torchvision rounds: .5 to the even number)
-        size,
-        0,
-    )
-
-
-def _convert_to_rgb(image: Image.Image) -> Pixels:
-    if image.mode.startswith(
-        "I"
-    ):  # 16 bits, which some releases of Pillow clip to 255 and some divide
-        upper = (np.asarray(image) >> 8).astype(np.uint8)
-        return np.stack([upper] * 3, axis=-1)
-    if image.mode == "P" and "transparency" in image.info:
-        image = image.convert("RGBA")  # straight to RGB is the same, with a warning
-    return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
+    start = round((length - size) / 2)  # as torchvision rounds: .5 to the even number
+    return start, size, 0
 
 
 def normalise_images(pixels: Sequence[Pixels], dtype: str = "float32") -> Array:
@@ -324,7 +281,10 @@ class InputStream:
     """
 
     def __init__(self, count: int, micro_batch: int = 1, first: int = 0, step: int = 1) -> None:
-        self._count, self.micro_batch, self._next, self.step = count, micro_batch, first, step
+        self._count = count
+        self._next = first
+        self.micro_batch = micro_batch
+        self.step = step
 
     def choose(self) -> list[int]:
         """Return the numbers of the next batch."""
@@ -346,13 +306,11 @@ class ImageStream(InputStream):
         **turns: int,
     ) -> None:
         super().__init__(len(names), **turns)
-        self.folder, self.names, self.height, self.width, self.dtype = (
-            folder,
-            list(names),
-            height,
-            width,
-            dtype,
-        )
+        self.folder = folder
+        self.names = list(names)
+        self.height = height
+        self.width = width
+        self.dtype = dtype
         self._loaded: list[str] = []
 
     def load(self) -> list[bytes]:

@@ -54,7 +54,7 @@ ROLES = {
 }  # by a part of the name; else tokens
 RESHAPING = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 MAX_SEQUENCE = 65_536  # tokens
-STATE_IT = "state how many tokens a sequence has, with --sequence-length"
+STATE_IT = "state how many tokens a sequence has, with the setting sequence_length"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,9 @@ def prepare_model(
         feeds = generate_sequences(texts, 2, 0)
     else:
         if sequence_length is not None:
-            raise RunnerError("takes images: --sequence-length is for text models", document=source)
+            raise RunnerError(
+                "takes images: the setting sequence_length is for text models", document=source
+            )
         image = _find_image_input(inputs, source)
         name, shape = (
             image.name,

@@ -1,4 +1,4 @@
-"""Power while a sweep measures: the meter of a device, one class a source.
+"""Power while a sweep measures: RAPL, NVML, the board of an IPU, a command, or a declared figure.
 
 Without a meter there is no figure.
 """
@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path, PurePath
 from statistics import fmean
@@ -23,14 +23,15 @@ from typing import Any
 from ipu_results.errors import RunnerError
 from ipu_results.runner.environment import read_text
 
-OUTPUT_LIMIT = 1 << 16  # bytes that a power command may print; it should print one number
 MAX_W = 1e6  # above what any machine draws: a counter that was reset, or another unit
+COMMAND_TIMEOUT_S = 5.0
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
-BOARD_POWER = "total board power"
-SERIAL = "board serial number"
-WATTS = re.compile(r"(\d+(?:\.\d+)?)\s*W", re.ASCII)
-ABSENT = {"", "N/A"}
-MAX_DEVICES = 64  # on one board, and groups of them
+# Lines of gc-info. Form of the attributes: Graphcore's command line tools, "Device attributes".
+SERIAL = re.compile(r"^[ \t]*board serial number:[ \t]*(?!N/A)(\S+)", re.MULTILINE)
+BOARD_POWER = re.compile(
+    r"^[ \t]*total board power:[ \t]*(\d+(?:\.\d+)?)[ \t]*W\s*$", re.MULTILINE | re.ASCII
+)
+MAX_IPUS = 64  # of one machine
 POWERCAP = Path("/sys/class/powercap")
 # OpenVINO's `GPU` is Intel's and MIGraphX's is AMD's: NVML knows neither, and may know a third one.
 NVIDIA = re.compile(r"(?:cuda|tensorrt)(?::(\d+))?", re.ASCII)
@@ -48,21 +49,23 @@ def find_meter(
     if declared is not None:
         meter = DeclaredPower(declared)
     elif command is not None:
-        meter = WallMeter(command)
+        meter = CommandMeter(command)
     if kind in ("emulated", "simulated"):
         return (
             None,
             f"no sensor: the device is {kind}, and what this machine draws is not its power",
         )
+    if meter is not None:
+        return meter, meter.name
     sources: Mapping[str, Callable[[str], PowerMeter]] = {
         "cpu": RaplMeter,
         "gpu": NvmlMeter,
         "ipu": BoardMeter,
     }
-    if not meter and kind not in sources:
+    if kind not in sources:
         return None, f"no sensor: none is known for a device of kind {kind}"
     try:
-        meter = meter or sources[kind](device)
+        meter = sources[kind](device)
     except RunnerError as error:
         return None, f"no sensor: {error.message}"
     return meter, meter.name
@@ -119,7 +122,7 @@ class PowerMeter:
 
     def stop(self) -> float | None:
         """End the window; return its mean watts, or None with `reason` set."""
-        self._join_thread()
+        self.close()
         if self.units:
             self._poll()
         try:
@@ -129,10 +132,6 @@ class PowerMeter:
             return None
 
     def close(self) -> None:
-        """Release the source."""
-        self._join_thread()
-
-    def _join_thread(self) -> None:
         """Wait for the reading under way, if any; none follows it."""
         if self._thread:
             self._ended.set()
@@ -140,30 +139,24 @@ class PowerMeter:
         self._thread = None
 
     def _average(self, elapsed_s: float) -> float:
-        readings, faults = self._readings, self._faults
-        if faults:
-            total = (
-                ""
-                if self.units
-                else f"{len(faults)} of {len(faults) + len(readings)} readings failed: "
-            )
-            raise RunnerError(total + faults[0])
+        if self._faults:
+            raise RunnerError(self._faults[0])
         if elapsed_s < self.min_window_s:
             raise RunnerError(
                 f"the window of {elapsed_s:.1f} s is shorter than {self.min_window_s:g} s"
             )
         if self.units:
-            return check_watts((readings[-1] - readings[0]) / self.units / elapsed_s, self.source)
-        if not readings:
+            joules = (self._readings[-1] - self._readings[0]) / self.units
+            return check_watts(joules / elapsed_s, self.source)
+        if not self._readings:
             raise RunnerError("there was no reading within the window")
-        return fmean(readings)
+        return fmean(self._readings)
 
     def _poll(self) -> None:
         try:
             self._readings.append(self.read())
-        except (
-            Exception
-        ) as error:  # raised in a thread it would be lost, and the window would look whole
+        except Exception as error:
+            # raised in a thread it would be lost, and the window would look whole
             self._faults.append(str(error) or type(error).__name__)
 
     def _poll_along(self, interval_s: float) -> None:
@@ -193,20 +186,23 @@ class DeclaredPower(PowerMeter):
             raise RunnerError(
                 f"the declared power must be a number of watts above 0, not {watts:g}"
             )
-        self._watts, self.name = watts, f"declared {watts:g} W"
+        self._watts = watts
+        self.name = f"declared {watts:g} W"
 
     def stop(self) -> float | None:
         return self._watts
 
 
-class WallMeter(PowerMeter):
-    """A command that prints the watts, run without a shell.
+class CommandMeter(PowerMeter):
+    """A command that prints the watts of a wall meter, or of any other source; run without a shell.
 
     Raises RunnerError if it cannot be split into words.
     """
 
-    scope, source, min_window_s, interval_s = "wall", "the power command", 2.0, 1.0
-    timeout_s = 5.0
+    scope = "wall"
+    source = "the power command"
+    min_window_s = 2.0
+    interval_s = 1.0
 
     def __init__(self, command: str) -> None:
         try:
@@ -218,20 +214,16 @@ class WallMeter(PowerMeter):
         self.name = f"power command {PurePath(self._argv[0]).name}"
 
     def read(self) -> float:
-        text = run_command(self._argv, self.timeout_s).strip()
+        text = run_command(self._argv).strip()
         if not NUMBER.fullmatch(text):
             raise RunnerError("the power command printed no single number of watts")
         return check_watts(float(text), self.source)
 
 
-def run_command(argv: Sequence[str], timeout_s: float) -> str:
-    """Return what a command prints.
-
-    Raises RunnerError when it does not start, fails, hangs or prints without end.
-    """
-    program = PurePath(
-        argv[0]
-    ).name  # without folder and arguments, which may name a user or a machine
+def run_command(argv: Sequence[str], timeout_s: float = COMMAND_TIMEOUT_S) -> str:
+    """Return what a command prints. Raises RunnerError when it does not start, fails or hangs."""
+    # without folder and arguments, which may name a user or a machine
+    program = PurePath(argv[0]).name
     try:
         process = subprocess.Popen(
             argv,
@@ -243,101 +235,74 @@ def run_command(argv: Sequence[str], timeout_s: float) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a command"
         raise RunnerError(f"{program} could not be started: {reason}") from error
-
-    def kill() -> None:
-        """End the command and what it started, which may hold its output open after it has ended
-        itself.
-        """
-        with suppress(OSError):
-            process.kill() if os.name == "nt" else os.killpg(process.pid, signal.SIGKILL)
-
-    limit = time.monotonic() + timeout_s
-    alarm = threading.Timer(timeout_s, kill)
-    alarm.start()
     with process:
-        assert process.stdout is not None
         try:
-            output = process.stdout.read(OUTPUT_LIMIT + 1)
-            if len(output) > OUTPUT_LIMIT:
-                kill()
-            process.wait()
-        except BaseException:
-            kill()
-            raise
-        finally:
-            alarm.cancel()
-    if time.monotonic() >= limit:
-        raise RunnerError(f"{program} did not answer within {timeout_s:g} s")
-    if len(output) > OUTPUT_LIMIT:
-        raise RunnerError(f"{program} printed more than {OUTPUT_LIMIT} bytes")
+            output, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            _kill_group(process)
+            raise RunnerError(f"{program} did not answer within {timeout_s:g} s") from error
     if process.returncode:
         raise RunnerError(f"{program} ended with status {process.returncode}")
     return output.decode("utf-8", errors="replace")
 
 
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End a command and what it started, which may hold its output open after it has ended."""
+    if os.name == "nt":
+        process.kill()
+        return
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 class BoardMeter(PowerMeter):
-    """The board of the IPUs, by `gc-info`: each IPU reports the whole board's power, so one of them
+    """The board of the IPUs, by `gc-info`: each IPU reports the whole board's power, so the first
     is read.
 
     Raises RunnerError when gc-info cannot be run or gives no power, or when there are several
-    boards: which one measures is unknown then. Form of the attributes: Graphcore's command line
-    tools, chapter "Device attributes".
+    boards: which one measures is unknown then.
     """
 
-    scope, name, source, min_window_s, interval_s = "board", "gc-info", "gc-info", 2.0, 1.0
+    scope = "board"
+    name = "gc-info"
+    source = "gc-info"
+    min_window_s = 2.0
+    interval_s = 1.0
 
     def __init__(self, device: str) -> None:  # noqa: ARG002 (a name has no id of an IPU)
         self.read()
-        serials: set[str] = set()
-        with suppress(RunnerError):  # gc-info fails or names no board after the last one
-            for number in range(MAX_DEVICES + 1):  # ids count up from 0
-                new = {device.get(SERIAL, "") for device in query_gc_info(number)} - ABSENT
-                serials |= new
-                if not new or len(serials) > 1:
-                    break
-        if len(serials) > 1:
+        boards: set[str] = set()
+        for number in range(MAX_IPUS):  # ids count up from 0
+            try:
+                found = SERIAL.findall(query_gc_info(number))
+            except RunnerError:
+                break
+            if not found:
+                break
+            boards.update(found)
+        if len(boards) > 1:
             raise RunnerError(
                 "IPUs of several boards, and the device's name has no id to tell which of them"
                 " measures"
             )
 
     def read(self) -> float:
-        return average_board_power(query_gc_info(0))
+        return parse_board_power(query_gc_info(0))
 
 
-def query_gc_info(number: int) -> list[dict[str, str]]:
-    """Return the attributes that gc-info prints for the IPU of this id.
-
-    Raises RunnerError when it cannot be run.
-    """
-    return parse_attributes(run_command(["gc-info", "-i", "-d", str(number)], WallMeter.timeout_s))
+def query_gc_info(number: int) -> str:
+    """Return what gc-info prints for the IPU of this id. Raises RunnerError."""
+    return run_command(["gc-info", "-i", "-d", str(number)])
 
 
-def parse_attributes(text: str) -> list[dict[str, str]]:
-    """Return the attributes of each device, lines of `key: value`.
-
-    A repeated key begins the next device.
-    """
-    devices: list[dict[str, str]] = [{}]
-    for key, colon, value in (line.partition(":") for line in text.splitlines()):
-        if key.strip() in devices[-1]:
-            devices.append({})
-        if colon:
-            devices[-1][key.strip()] = value.strip()
-    return devices
-
-
-def average_board_power(devices: Sequence[Mapping[str, str]]) -> float:
-    """Return the watts of the one board that these devices are on. Raises RunnerError."""
-    readings = []
-    for device in devices:
-        for name in (SERIAL, BOARD_POWER):
-            if device.get(name, "") in ABSENT:
-                raise RunnerError(f"gc-info gave no {name}")
-        if not (match := WATTS.fullmatch(device[BOARD_POWER])):
-            raise RunnerError(f"gc-info's {BOARD_POWER} is not in watts")
-        readings.append(check_watts(float(match[1]), "gc-info"))
-    return fmean(readings)
+def parse_board_power(text: str) -> float:
+    """Return the watts of the board that an IPU is on. Raises RunnerError."""
+    if not SERIAL.search(text):
+        raise RunnerError("gc-info gave no board serial number")
+    match = BOARD_POWER.search(text)
+    if not match:
+        raise RunnerError("gc-info gave no total board power in watts")
+    return check_watts(float(match[1]), "gc-info")
 
 
 class RaplMeter(PowerMeter):
@@ -346,22 +311,28 @@ class RaplMeter(PowerMeter):
     Raises RunnerError when there is no package counter or one cannot be read.
     """
 
-    scope, source, min_window_s, units = "package", "RAPL", 1.0, 1e6
+    scope = "package"
+    source = "RAPL"
+    min_window_s = 1.0
+    units = 1e6
     # The smallest range in use, 65 kJ, lasts for 10 s at any power below 6.5 kW a package: no
     # counter wraps around twice between two readings of the thread.
     interval_s = 10.0
 
     def __init__(self, device: str = "") -> None:  # noqa: ARG002 (all packages count)
         # Parts of a package (`core`, `dram`) and `psys`, which overlaps it, have other names.
-        domains = (
-            (path, read_text(path / "name") or "") for path in sorted(POWERCAP.glob("intel-rapl:*"))
-        )
-        self._packages = [path for path, name in domains if name.startswith("package")]
+        self._packages = [
+            path
+            for path in sorted(POWERCAP.glob("intel-rapl:*"))
+            if (read_text(path / "name") or "").startswith("package")
+        ]
         if not self._packages:
             raise RunnerError("no RAPL counter")
         self._spans = [read_counter(path / "max_energy_range_uj") for path in self._packages]
-        self._last, self._total = self._read_counters(), 0
-        self.name = f"RAPL, {len(self._packages)} package{'s' if len(self._packages) > 1 else ''}"
+        self._last = self._read_counters()
+        self._total = 0
+        count = len(self._packages)
+        self.name = f"RAPL, {count} package{'s' if count > 1 else ''}"
 
     def _read_counters(self) -> list[int]:
         return [read_counter(path / "energy_uj") for path in self._packages]
@@ -412,35 +383,31 @@ class NvmlMeter(PowerMeter):
     older ones average it over a second.
     """
 
-    scope, source, min_window_s, units = "device", "NVML", 5.0, 1e3
+    scope = "device"
+    source = "NVML"
+    min_window_s = 5.0
+    units = 1e3
 
     def __init__(self, device: str) -> None:
-        if not (match := NVIDIA.fullmatch(device)):
+        match = NVIDIA.fullmatch(device)
+        if not match:
             raise RunnerError(f"{device} is not the name of an NVIDIA GPU, and NVML reads no other")
         try:
             self._nvml = import_module("pynvml")
         except ImportError as error:
             raise RunnerError("no NVML: nvidia-ml-py is not installed") from error
+        # It stays open until the process ends: NVML counts its users, and the sweep is one of them.
         self._call(self._nvml.nvmlInit, "no NVML")
-        self._library = ExitStack()
-        self._library.callback(self._nvml.nvmlShutdown)
-        try:
-            self._handle = self._call(
-                lambda: find_handle(self._nvml, int(match[1] or 0)), "no GPU in NVML"
-            )
-            with suppress(self._nvml.NVMLError):  # of a model that cannot be divided
-                if self._nvml.nvmlDeviceGetMigMode(self._handle)[0]:
-                    raise RunnerError(
-                        "the GPU is divided (MIG), and NVML counts the energy of the whole"
-                    )
-            self.read()
-            self.name = (
-                "NVML energy counter,"
-                f" {self._call(lambda: self._nvml.nvmlDeviceGetName(self._handle))}"
-            )
-        except RunnerError:
-            self.close()
-            raise
+        number = int(match[1] or 0)
+        self._handle = self._call(lambda: find_handle(self._nvml, number), "no GPU in NVML")
+        with suppress(self._nvml.NVMLError):  # of a model that cannot be divided
+            if self._nvml.nvmlDeviceGetMigMode(self._handle)[0]:
+                raise RunnerError(
+                    "the GPU is divided (MIG), and NVML counts the energy of the whole"
+                )
+        self.read()
+        gpu = self._call(lambda: self._nvml.nvmlDeviceGetName(self._handle))
+        self.name = f"NVML energy counter, {gpu}"
 
     def _call(self, call: Callable[[], Any], what: str = "NVML") -> Any:
         try:
@@ -453,36 +420,22 @@ class NvmlMeter(PowerMeter):
         read = self._nvml.nvmlDeviceGetTotalEnergyConsumption
         return int(self._call(lambda: read(self._handle), "the energy counter of NVML"))
 
-    def close(self) -> None:
-        with suppress(self._nvml.NVMLError):
-            self._library.close()
-
 
 def find_handle(nvml: Any, number: int) -> Any:
     """Return NVML's handle of the GPU with this number of CUDA.
 
     Raises RunnerError when that is not certain.
     """
+    name = str(number)
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = (
-        [str(number)]
-        if visible is None
-        else [name.strip() for name in visible.split(",")][number : number + 1]
-    )
-    if not names:
-        raise RunnerError(f"CUDA_VISIBLE_DEVICES hides GPU {number}")
-    if names[0].startswith("GPU-"):
-        return nvml.nvmlDeviceGetHandleByUUID(names[0])
-    if not re.fullmatch(r"\d+", names[0], re.ASCII):
+    if visible is not None:
+        names = visible.split(",")
+        name = names[number].strip() if number < len(names) else ""
+    if name.startswith("GPU-"):
+        return nvml.nvmlDeviceGetHandleByUUID(name)
+    if not re.fullmatch(r"\d+", name, re.ASCII):
         raise RunnerError(f"CUDA_VISIBLE_DEVICES names no whole GPU for device {number}")
-    if (
-        os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID"
-    ):  # CUDA puts the fastest first, NVML the lowest on the bus
-        handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
-        if len({nvml.nvmlDeviceGetName(handle) for handle in handles}) > 1:
-            message = (
-                "GPUs of several models and no CUDA_DEVICE_ORDER=PCI_BUS_ID: NVML may number them"
-                " otherwise"
-            )
-            raise RunnerError(message)
-    return nvml.nvmlDeviceGetHandleByIndex(int(names[0]))
+    # CUDA puts the fastest first unless told otherwise, NVML the lowest on the bus
+    if os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
+        raise RunnerError("CUDA_DEVICE_ORDER is not PCI_BUS_ID: NVML may number GPUs otherwise")
+    return nvml.nvmlDeviceGetHandleByIndex(int(name))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     InputShapes = Mapping[str, tuple[str, tuple[int | None, ...]]]
     """Type and shape by name; None is a size that is not fixed."""
 
-NAMES = ("popart", "poptorch", "onnxruntime", "openvino", "emulator")
+NAMES = ("popart", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 KINDS = ("ipu", "gpu", "cpu", "emulated", "simulated")
 Kind = Literal[

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import re
 import subprocess
 import tempfile
@@ -29,6 +28,7 @@ from ipu_results.runner.backends import (
     find_majority,
     format_error,
 )
+from ipu_results.runner.environment import name_cpu
 
 if TYPE_CHECKING:
     from ipu_results.runner.backends import InputShapes
@@ -51,33 +51,29 @@ TF32_SINCE = 8.0  # compute capability
 
 @dataclass(frozen=True)
 class Provider:
-    """An execution provider, the wheel it comes in, how its options name the device, and whether
-    its kernels show.
+    """An execution provider, and the wheel it comes in.
+
+    `numbered`: there may be several devices, which have numbers. `opaque`: its kernels do not show.
     """
 
     name: str
     kind: str
     wheel: str
-    key: str | None = None
-    first: str | None = None
+    numbered: bool = False
     opaque: bool = True
 
 
 PROVIDERS = {
     "cpu": Provider("CPUExecutionProvider", "cpu", "onnxruntime", opaque=False),
     "cuda": Provider(
-        "CUDAExecutionProvider", "gpu", "onnxruntime-gpu", "device_id", "0", opaque=False
+        "CUDAExecutionProvider", "gpu", "onnxruntime-gpu", numbered=True, opaque=False
     ),
-    "tensorrt": Provider("TensorrtExecutionProvider", "gpu", "onnxruntime-gpu", "device_id", "0"),
-    "migraphx": Provider(
-        "MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", "device_id", "0"
-    ),
-    "openvino": Provider(
-        "OpenVINOExecutionProvider", "cpu", "onnxruntime-openvino", "device_type", "CPU"
-    ),
+    "tensorrt": Provider("TensorrtExecutionProvider", "gpu", "onnxruntime-gpu", numbered=True),
+    "migraphx": Provider("MIGraphXExecutionProvider", "gpu", "onnxruntime-migraphx", numbered=True),
     "coreml": Provider("CoreMLExecutionProvider", "gpu", "onnxruntime of macOS"),
 }
-DEVICES = {f"{name}:{own.first}" if own.first else name: own for name, own in PROVIDERS.items()}
+DEVICES = {f"{name}:0" if own.numbered else name: own for name, own in PROVIDERS.items()}
+DEVICE_ID = "device_id"  # the option of numbered providers
 
 
 def probe() -> list[Device]:
@@ -179,21 +175,21 @@ def _list_devices(name: str, provider: Provider, available: list[str]) -> list[D
 
 def _select_provider(spec: SessionSpec) -> tuple[Provider, dict[str, str]]:
     family, _, number = spec.device.partition(":")
-    if family not in PROVIDERS or (number and PROVIDERS[family].key is None):
+    provider = PROVIDERS.get(family)
+    if provider is None or (number and not provider.numbered):
         raise BackendError(
             f"is not a device of onnxruntime; known: {', '.join(DEVICES)}", place=spec.device
         )
-    provider = PROVIDERS[family]
-    options = {} if provider.key is None else {provider.key: number or str(provider.first)}
+    options = {key: str(value) for key, value in spec.options.items()}
+    if provider.numbered:
+        if DEVICE_ID in options:
+            raise BackendError(
+                f"the option {DEVICE_ID} names another device than --device", place=spec.device
+            )
+        options[DEVICE_ID] = number or "0"
     if family == "cuda" and spec.precision == "fp32":
-        options["use_tf32"] = "0"
-    if family == "openvino" and spec.threads:
-        options["num_of_threads"] = str(spec.threads)
-    if provider.key in spec.options:
-        raise BackendError(
-            f"--option {provider.key} names another device than --device", place=spec.device
-        )
-    return provider, options | {key: str(value) for key, value in spec.options.items()}
+        options.setdefault("use_tf32", "0")
+    return provider, options
 
 
 def _create(
@@ -319,16 +315,3 @@ def list_gpus() -> list[tuple[str, float]]:
         return [known[key.strip()] for key in visible if key.strip() in known]
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
-
-
-def name_cpu() -> str:
-    """Return the name of the CPU as the system knows it."""
-    try:
-        match = re.search(
-            r"^model name\s*:\s*(.+)$",
-            Path("/proc/cpuinfo").read_text(encoding="utf-8"),
-            re.MULTILINE,
-        )
-    except OSError:
-        match = None
-    return match[1].strip() if match else platform.processor() or platform.machine()

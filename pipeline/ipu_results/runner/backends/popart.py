@@ -2,7 +2,7 @@
 
 It has not yet run on an IPU, only against the fake of its tests.
 
-Names, orders of arguments and errors are those of PopART's public source, SDK 1.0 to 3. It must be
+Names, orders of arguments and errors are those of PopART's public source, SDK 2 and 3. It must be
 imported before onnx, so nothing here imports that; each micro-batch has a file of its own: static
 shape, opset 11 and IR 6 at most.
 """
@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,8 +24,9 @@ from typing import Any
 from ipu_results.errors import BackendError
 from ipu_results.runner.backends import BackendTraits, Device, Session, SessionFacts, SessionSpec
 
-NAME, TITLE = "popart", "PopART"
-IPU, MODEL = "ipu", "ipu-model"
+NAME = "popart"
+IPU = "ipu"
+MODEL = "ipu-model"
 API = (
     "Builder",
     "DataFlow",
@@ -35,7 +36,6 @@ API = (
     "PyStepIO",
     "SessionOptions",
 )
-OUT_OF_MEMORY = ("OutOfMemoryException", "PrepareDeviceException")  # since SDK 1.2, before
 DTYPES = {"fp16": "float16", "fp32": "float32"}
 TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
@@ -45,15 +45,14 @@ MODEL_OPTIONS = {
     "ipuVersion": "ipu1",
 }  # by default newer SDKs give it 4 tiles
 BATCHES_PER_STEP = 16  # of a stream; one alone is a step of its own
-PROPORTION, PROPORTION_AT = (
-    0.3,
-    {5: 0.26},
-)  # of memory for a convolution, as the paper's program had them
-WAIT_S, POLL_S = 60.0, 1.0
+PROPORTION = 0.3  # of memory for a convolution, as the paper's program had it
+PROPORTION_AT = {5: 0.26}  # by micro-batch, likewise
+WAIT_S = 60.0
+POLL_S = 1.0
 SDK = re.compile(r"poplar_sdk-\w+-(\d+\.\d+\.\d+)")
 
 NOT_INSTALLED = (
-    "{} is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
+    "PopART is not installed: it comes with Graphcore's Poplar SDK, not from a package index"
 )
 MODEL_DESCRIPTION = "Poplar's model of an IPU, on the host: outputs, no times"
 NO_IPU = "no IPU is attached to this machine"
@@ -66,7 +65,7 @@ MODEL_NOTE = (
 def probe() -> list[Device]:
     """List an IPU and the model of one, which is selected by name only."""
     try:
-        popart, reason = load_library(NAME, TITLE, API), None
+        popart, reason = load_popart(), None
     except BackendError as error:
         popart, reason = None, error.message
     ipu = Device(NAME, IPU, "ipu", "IPU", reason) if popart is None else _describe_ipu(popart)
@@ -82,8 +81,8 @@ def open(spec: SessionSpec) -> PopartSession:
     `engine_cache`, the folder of compiled engines, "" for none. Raises BackendError: no PopART, no
     IPU or none free, a model that it does not accept, compile or fit in memory.
     """
-    check_spec(spec, TITLE)
-    popart = load_library(NAME, TITLE, API)
+    _check_spec(spec)
+    popart = load_popart()
     device = _acquire_device(popart, spec)
     try:
         return PopartSession(popart, device, spec)
@@ -92,15 +91,15 @@ def open(spec: SessionSpec) -> PopartSession:
         raise
 
 
-def check_spec(spec: SessionSpec, title: str) -> None:
-    """Raise BackendError for a device, precision or option that is not one of an IPU's backends."""
+def _check_spec(spec: SessionSpec) -> None:
+    """Raise BackendError for another device, precision or option."""
     if spec.device not in (IPU, MODEL):
-        raise BackendError(f"is not a device of {title}: {IPU} or {MODEL}", place=spec.device)
+        raise BackendError(f"is not a device of PopART: {IPU} or {MODEL}", place=spec.device)
     if spec.precision not in (None, *DTYPES):
         raise BackendError(
-            f"{title} computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device
+            f"PopART computes in {' or '.join(DTYPES)}, not in {spec.precision}", place=spec.device
         )
-    choose_steps(spec)
+    _choose_steps(spec)
     _find_cache(spec)
 
 
@@ -120,13 +119,6 @@ class PopartProgram:
     load_s: float
     compile_s: float
 
-    def load(self) -> None:
-        """Write the weights, and the program where another one has taken its place."""
-        self.session.weightsFromHost()
-
-    def unload(self) -> None:
-        """Leave the IPU to another program, which takes its place by itself."""
-
     def run(self, images: Any, steps: int) -> Any:
         """Return the outputs of a step, in the array that the next run overwrites."""
         own = images if steps == 1 else images.reshape(steps, *self.shape)
@@ -143,8 +135,8 @@ class PopartSession(Session):
         self._library, self._device, self._spec = library, device, spec
         self._precision = spec.precision or "fp16"
         self.dtype = DTYPES[self._precision]
-        self._programs: dict[tuple[int, int], Any] = {}
-        self._current: Any = None
+        self._programs: dict[tuple[int, int], PopartProgram] = {}
+        self._current: PopartProgram | None = None
         self.facts = self._build_facts()
         self.prepare(min(spec.micro_batches), "amortised")
 
@@ -154,15 +146,16 @@ class PopartSession(Session):
         In a stream a step has several batches, so that the way to the host and back is not paid by
         each.
         """
-        steps = choose_steps(self._spec) if kind == "amortised" else 1
+        steps = _choose_steps(self._spec) if kind == "amortised" else 1
         if (micro_batch, steps) not in self._programs:
-            self._unload()
+            self._current = None
             self._programs[micro_batch, steps] = self._compile(micro_batch, steps)
         program = self._programs[micro_batch, steps]
         if program is not self._current:
-            self._unload()
+            self._current = None
+            # writes the program too, where another one has taken its place
             with wrap_errors("the weights cannot be written to the IPU"):
-                program.load()
+                program.session.weightsFromHost()
             self._current = program
         self.batches_per_step = steps
         self.facts.load_s, self.facts.compile_s = program.load_s, program.compile_s
@@ -188,42 +181,30 @@ class PopartSession(Session):
         return outputs.reshape(len(images), -1).astype("float32")
 
     def close(self) -> None:
-        self._unload()
         self._programs.clear()
-        device, self._device, self._current = self._device, None, None
+        self._current = None
+        device, self._device = self._device, None
         if device is not None:
             device.detach()
 
-    def _unload(self) -> None:
-        program, self._current = self._current, None
-        if program is not None:
-            with wrap_errors("the IPU cannot be left"):
-                program.unload()
-
-    def _compile(self, micro_batch: int, steps: int) -> Any:
+    def _compile(self, micro_batch: int, steps: int) -> PopartProgram:
         popart, start = self._library, time.perf_counter()
         with wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
             proto = self._read_model(micro_batch)
             source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
-            flow = popart.DataFlow(
-                steps, {target: popart.AnchorReturnType("ALL")}
-            )  # before SDK 1.2 in capitals only
+            flow = popart.DataFlow(steps, {target: popart.AnchorReturnType("ALL")})
             settings = popart.SessionOptions()
             settings.convolutionOptions = {
-                "availableMemoryProportion": str(choose_proportion(self._spec, micro_batch))
+                "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
-            if cache := choose_cache(self._spec, proto, steps):
+            if cache := _choose_cache(self._spec, proto, steps):
                 settings.enableEngineCaching, settings.cachePath = True, cache
-            # by position: the second one is named dataFeed before SDK 1.2, dataFlow since
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
-        out_of_memory = tuple(
-            getattr(popart, name) for name in OUT_OF_MEMORY if hasattr(popart, name)
-        )
         with wrap_errors(f"PopART cannot compile the model for micro-batch {micro_batch}"):
             try:
                 session.prepareDevice()
-            except out_of_memory as error:
+            except popart.OutOfMemoryException as error:
                 message = (
                     f"the model does not fit in the memory of one IPU at micro-batch {micro_batch}"
                 )
@@ -256,57 +237,51 @@ class PopartSession(Session):
             )
         return str(file)
 
-    def _identify(self) -> tuple[str, dict[str, str], str | None, int, str]:
-        """Return framework, versions (the backend's own first), chip, chips, and what is to be said
-        of the chip.
-        """
-        popart, device, tiles = self._library, self._device, _count_tiles(self._device)
-        versions = {
-            "popart": str(popart.versionString()) if hasattr(popart, "versionString") else "unknown"
-        }
-        if self._spec.device == IPU:
-            versions["ipu-driver"] = str(device.version)
-        unknown = f"PopART does not tell which chip has these {tiles} tiles"
-        return "PopART", versions, CHIPS.get(tiles), device.numIpus, unknown
-
     def _build_facts(self) -> SessionFacts:
         """Return what is known before anything is compiled."""
-        spec, real = self._spec, self._spec.device == IPU
-        framework, versions, chip, chips, unknown = self._identify()
-        name = (f"{chip} IPU" if chip else "IPU") if real else "IPU model"
-        sdk = SDK.search(os.environ.get("POPLAR_SDK_ENABLED", ""))
-        return SessionFacts(
-            platform=str(spec.options.get("platform") or name),
-            provider="Poplar" if real else "IPUModel",
-            framework=framework,
-            backend_version=next(iter(versions.values())),
+        spec, device = self._spec, self._device
+        version = "unknown"
+        if hasattr(self._library, "versionString"):
+            version = str(self._library.versionString())
+        facts = SessionFacts(
+            platform=str(spec.options.get("platform") or "IPU model"),
+            provider="IPUModel",
+            framework="PopART",
+            backend_version=version,
             compute_precision="unknown",
-            chip=chip if real else None,
-            chip_count=chips * spec.sessions if real else None,
-            sdk_version=sdk.group(1) if sdk else None,
-            versions=versions,
-            notes=[*_list_notes(spec), *([] if chip or not real else [unknown])],
+            versions={"popart": version},
+            notes=_list_notes(spec),
         )
+        if sdk := SDK.search(os.environ.get("POPLAR_SDK_ENABLED", "")):
+            facts.sdk_version = sdk.group(1)
+        if spec.device == IPU:
+            tiles = int(device.tilesPerIPU)
+            facts.chip = CHIPS.get(tiles)
+            facts.chip_count = device.numIpus * spec.sessions
+            facts.provider = "Poplar"
+            facts.versions["ipu-driver"] = str(device.version)
+            name = f"{facts.chip} IPU" if facts.chip else "IPU"
+            facts.platform = str(spec.options.get("platform") or name)
+            if facts.chip is None:
+                facts.notes.append(f"PopART does not tell which chip has these {tiles} tiles")
+        return facts
 
 
-def load_library(name: str, title: str, api: tuple[str, ...]) -> Any:
-    """Import PopART, or a library that brings it.
-
-    Raises BackendError with the reason where that fails.
-    """
-    if name not in sys.modules:
-        if find_spec(name) is None:
-            raise BackendError(NOT_INSTALLED.format(title))
+def load_popart() -> Any:
+    """Import PopART. Raises BackendError with the reason where that fails."""
+    if NAME not in sys.modules:
+        if find_spec(NAME) is None:
+            raise BackendError(NOT_INSTALLED)
         if "onnx" in sys.modules:
             raise BackendError(
-                f"onnx was imported before {title}, which must come first in a process"
+                "onnx was imported before PopART, which must come first in a process"
             )
-    with wrap_errors(f"{title} cannot be imported"):
-        library = import_module(name)
-    missing = [part for part in api if not hasattr(library, part)]
+    with wrap_errors("PopART cannot be imported"):
+        library = import_module(NAME)
+    missing = [part for part in API if not hasattr(library, part)]
     if missing:
         raise BackendError(
-            f"the package named {name} here is not Graphcore's: it has no {', '.join(missing)}"
+            f"the package named {NAME} here is not Graphcore's: it has no {', '.join(missing)}"
         )
     return library
 
@@ -317,7 +292,7 @@ def _describe_ipu(popart: Any) -> Device:
         reason = None if ipus else NO_IPU
     except Exception as error:
         ipus, reason = [], f"PopART cannot list the IPUs: {error}"
-    description = f"{len(ipus)} x IPU of {_count_tiles(ipus[0])} tiles" if ipus else "IPU"
+    description = f"{len(ipus)} x IPU of {ipus[0].tilesPerIPU} tiles" if ipus else "IPU"
     return Device(NAME, IPU, "ipu", description, reason)
 
 
@@ -333,23 +308,12 @@ def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
         if not manager.enumerateDevices():
             raise BackendError(NO_IPU)
     acquire = getattr(manager, "tryAcquireAvailableDevice", None) or manager.acquireAvailableDevice
-    return wait_for_ipu(lambda: acquire(1), spec)
-
-
-def wait_for_ipu(
-    acquire: Callable[[], Any], spec: SessionSpec, is_busy: Callable[[Exception], bool] = bool
-) -> Any:
-    """Return what `acquire` returns once an IPU is free: while all are in use, that is None or an
-    error `is_busy`.
-    """
     wait_s = float(spec.options.get("wait_s", WAIT_S))
     limit = time.monotonic() + wait_s
     while True:
         try:
-            acquired, detail = acquire(), ""
+            acquired, detail = acquire(1), ""
         except Exception as error:
-            if not is_busy(error):
-                raise
             acquired, detail = None, f" ({error})"
         if acquired is not None:
             return acquired
@@ -360,8 +324,7 @@ def wait_for_ipu(
 
 def _find_ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...]]:
     """Return the names of the input and of the output, and the shape of the input."""
-    is_weight = getattr(builder, "isInitializer", lambda _: False)  # missing in older releases
-    sources = [name for name in builder.getInputTensorIds() if not is_weight(name)]
+    sources = [name for name in builder.getInputTensorIds() if not builder.isInitializer(name)]
     targets = builder.getOutputTensorIds()
     if len(sources) != 1 or len(targets) != 1:
         raise BackendError(
@@ -375,14 +338,14 @@ def _find_ends(builder: Any, micro_batch: int) -> tuple[str, str, tuple[int, ...
     return sources[0], targets[0], shape
 
 
-def choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
+def _choose_proportion(spec: SessionSpec, micro_batch: int) -> float:
     return float(
         spec.options.get("available_memory_proportion")
         or PROPORTION_AT.get(micro_batch, PROPORTION)
     )
 
 
-def choose_steps(spec: SessionSpec) -> int:
+def _choose_steps(spec: SessionSpec) -> int:
     steps = spec.options.get("batches_per_step", BATCHES_PER_STEP)
     if type(steps) is not int or steps < 1:
         raise BackendError(
@@ -402,7 +365,7 @@ def _find_cache(spec: SessionSpec) -> str:
     return os.path.expanduser(cache)
 
 
-def choose_cache(spec: SessionSpec, model: bytes, steps: int) -> str:
+def _choose_cache(spec: SessionSpec, model: bytes, steps: int) -> str:
     """Make and return the folder of the engine of one model, "" for none.
 
     PopART's own key leaves weights out, and older releases write one file for each path.
@@ -418,7 +381,7 @@ def _list_notes(spec: SessionSpec) -> list[str]:
     """List what a row of an IPU says of its settings."""
     cache = _find_cache(spec)
     shares = ", ".join(
-        f"{choose_proportion(spec, size):g} at micro-batch {size}"
+        f"{_choose_proportion(spec, size):g} at micro-batch {size}"
         for size in sorted(spec.micro_batches)
     )
     notes = [
@@ -428,7 +391,7 @@ def _list_notes(spec: SessionSpec) -> list[str]:
         ),
         f"available memory proportion of every convolution: {shares}",
         (
-            f"batches per step: {choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
+            f"batches per step: {_choose_steps(spec)} in a stream, 1 alone; no overlapped input and"
             " output"
         ),
         (
@@ -438,12 +401,6 @@ def _list_notes(spec: SessionSpec) -> list[str]:
         ),
     ]
     return [MODEL_NOTE, *notes] if spec.device == MODEL else notes
-
-
-def _count_tiles(device: Any) -> int:
-    return int(
-        device.tilesPerIPU if hasattr(device, "tilesPerIPU") else device.tilesPerIpu
-    )  # the older spelling
 
 
 @contextmanager

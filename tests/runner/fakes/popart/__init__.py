@@ -1,8 +1,8 @@
 """A fake of PopART, after its public source: same names, orders of calls and errors; outputs by
 onnxruntime.
 
-POPART_FAKE_SDK is the release: "1.1" (dataFeed, None when busy), "2.2" (dataFlow, raises when busy)
-or "3.0", which has tryAcquireAvailableDevice, too. POPART_FAKE_IPUS are attached (1), of
+POPART_FAKE_SDK is the release: "2.2" (raises when all IPUs are busy) or "3.0", which has
+tryAcquireAvailableDevice, too, that returns None then. POPART_FAKE_IPUS are attached (1), of
 POPART_FAKE_TILES each; POPART_FAKE_BUSY is how often all are in use; POPART_FAKE_MEMORY the bytes
 of weights and images that fit. Where PopART computes nonsense in silence (weights not on the
 device, an array that is not contiguous) this one raises.
@@ -15,15 +15,16 @@ import sys
 if "onnx" in sys.modules:
     raise ImportError("onnx has already been imported: popart must be imported before onnx")
 
-from popart._devices import OLD, SDK, DeviceManager, TensorInfo, attached, popart_exception
+from popart._devices import SDK, DeviceManager, TensorInfo, attached, popart_exception
 from popart._model import Builder, GraphTransformer
-from popart._session import AnchorReturnType, DataFlow, PyStepIO, SessionOptions
-
-if OLD:
-    from popart._session import OldInferenceSession as InferenceSession
-    from popart._session import PrepareDeviceException
-else:
-    from popart._session import InferenceSession, OutOfMemoryException
+from popart._session import (
+    AnchorReturnType,
+    DataFlow,
+    InferenceSession,
+    OutOfMemoryException,
+    PyStepIO,
+    SessionOptions,
+)
 
 
 def versionString():

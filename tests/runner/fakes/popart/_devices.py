@@ -7,7 +7,6 @@ an IPU.
 import os
 
 SDK = os.environ.get("POPART_FAKE_SDK", "3.0")
-OLD = tuple(map(int, SDK.split("."))) < (1, 2)
 TRIES = tuple(map(int, SDK.split("."))) >= (3, 0)
 
 
@@ -32,7 +31,13 @@ BUSY = [int(os.environ.get("POPART_FAKE_BUSY", "0"))]
 
 class DeviceInfo:
     def __init__(self, kind, tiles, version, index=0):
-        self.type, self.id, self.numIpus, self._tiles, self.version = kind, index, 1, tiles, version
+        self.type, self.id, self.numIpus, self.tilesPerIPU, self.version = (
+            kind,
+            index,
+            1,
+            tiles,
+            version,
+        )
         self.isAttached = False
         self.loaded = None  # the session whose program it holds
         self.weights = None  # the session whose weights it holds
@@ -44,13 +49,6 @@ class DeviceInfo:
     def detach(self):
         self.isAttached = False
 
-    @property
-    def tilesPerIpu(self):
-        return self._tiles
-
-
-if not OLD:
-    DeviceInfo.tilesPerIPU = DeviceInfo.tilesPerIpu
 
 TILES = int(os.environ.get("POPART_FAKE_TILES", "1216"))
 POOL += [
@@ -76,7 +74,7 @@ class DeviceManager:
 
     def acquireAvailableDevice(self, numIpus=1, tilesPerIpu=0):
         device = self._free(numIpus, tilesPerIpu)
-        if device is None and not OLD:
+        if device is None:
             raise popart_exception(f"Failed to acquire device with {numIpus} IPUs")
         return device
 

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from popart._devices import OLD, popart_exception
+from popart._devices import popart_exception
 
 NEWEST_IR, NEWEST_OPSET = 6, 11
 NAMES = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}
@@ -64,9 +64,12 @@ def convert_to_fp16(tensor):
         )
 
 
-class _BuilderCore:
-    def __init__(self, modelProtoOrFilename):
+class Builder:
+    def __init__(self, modelProtoOrFilename=None, opsets=None, builderCore=None):
         self._model = checked(parsed(modelProtoOrFilename))
+
+    def isInitializer(self, id):
+        return id in {tensor.name for tensor in self._model.graph.initializer}
 
     def getInputTensorIds(self):
         return [value.name for value in self._model.graph.input]
@@ -80,13 +83,3 @@ class _BuilderCore:
         return [
             axis.dim_value for axis in value.type.tensor_type.shape.dim
         ]  # 0 where it is symbolic
-
-
-class Builder:
-    def __init__(self, modelProtoOrFilename=None, opsets=None, builderCore=None):
-        self._impl = builderCore or _BuilderCore(modelProtoOrFilename)
-
-    def __getattr__(self, name):
-        if name == "isInitializer" and not OLD:
-            return lambda id: id in {tensor.name for tensor in self._impl._model.graph.initializer}
-        return getattr(self._impl, name)

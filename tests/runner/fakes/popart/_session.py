@@ -22,10 +22,6 @@ class OutOfMemoryException(popart_exception):
     pass
 
 
-class PrepareDeviceException(popart_exception):
-    pass
-
-
 class SessionOptions:
     def __init__(self):
         self.convolutionOptions = {}
@@ -34,9 +30,7 @@ class SessionOptions:
 
 class AnchorReturnType:
     def __init__(self, anchorReturnTypeString, returnPeriod=0):
-        if (
-            anchorReturnTypeString != "ALL" or returnPeriod
-        ):  # releases before 1.2 know capitals only
+        if anchorReturnTypeString != "ALL" or returnPeriod:
             raise popart_exception(
                 f"Invalid anchor return type ID supplied: {anchorReturnTypeString}"
             )
@@ -54,26 +48,33 @@ class PyStepIO:
         self.inputs, self.outputs = dict(inputs), dict(outputs)
 
 
-class _InferenceSessionCore:
-    def __init__(self, fnModel, flow, deviceInfo, options, full):
-        if not isinstance(flow, DataFlow) or not isinstance(options, SessionOptions):
+class InferenceSession:
+    def __init__(
+        self,
+        fnModel,
+        dataFlow,
+        deviceInfo,
+        inputShapeInfo=None,
+        patterns=None,
+        userOptions=None,
+        name="inference",
+    ):
+        options = userOptions or SessionOptions()
+        if not isinstance(dataFlow, DataFlow) or not isinstance(options, SessionOptions):
             raise TypeError("incompatible constructor arguments")
         if not deviceInfo.isAttached:
             raise popart_exception("failed to attach to device")
         _check_options(options.convolutionOptions)
-        self._model, self._flow, self._device, self._full = (
-            checked(parsed(fnModel)),
-            flow,
-            deviceInfo,
-            full,
-        )
+        self._model = checked(parsed(fnModel))
+        self._flow = dataFlow
+        self._device = deviceInfo
         self._infos = {
             value.name: _info(value)
             for value in [*self._model.graph.input, *self._model.graph.output]
         }
         self._engine, self._cache = None, options.cachePath if options.enableEngineCaching else None
 
-    def prepareDevice(self):
+    def prepareDevice(self, loadEngine=True):
         if self._cache:
             graph = type(
                 self._model
@@ -90,7 +91,7 @@ class _InferenceSessionCore:
         weights = sum(len(tensor.raw_data) for tensor in self._model.graph.initializer)
         images = sum(self._bytes(value.name) for value in self._model.graph.input)
         if weights + images > MEMORY:
-            raise self._full("Out of memory on all tiles")
+            raise OutOfMemoryException("Out of memory on all tiles")
         self._engine = onnxruntime.InferenceSession(
             self._model.SerializeToString(), providers=["CPUExecutionProvider"]
         )
@@ -168,41 +169,6 @@ class _InferenceSessionCore:
     def _bytes(self, name):
         info = self._infos[name]
         return math.prod(info.shape()) * np.dtype(info.data_type_lcase()).itemsize
-
-
-class InferenceSession(_InferenceSessionCore):
-    def __init__(
-        self,
-        fnModel,
-        dataFlow,
-        deviceInfo,
-        inputShapeInfo=None,
-        patterns=None,
-        userOptions=None,
-        name="inference",
-    ):
-        super().__init__(
-            fnModel, dataFlow, deviceInfo, userOptions or SessionOptions(), OutOfMemoryException
-        )
-
-    def prepareDevice(self, loadEngine=True):
-        super().prepareDevice()
-
-
-class OldInferenceSession(_InferenceSessionCore):
-    def __init__(
-        self,
-        fnModel,
-        dataFeed,
-        deviceInfo,
-        losses=(),
-        inputShapeInfo=None,
-        passes=None,
-        userOptions=None,
-    ):
-        super().__init__(
-            fnModel, dataFeed, deviceInfo, userOptions or SessionOptions(), PrepareDeviceException
-        )
 
 
 def _info(value):
