@@ -14,7 +14,6 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "altair": "plots",
     "bs4": "ingest",
     "confusable_homoglyphs": "ingest",
-    "fsspec": "remote",
     "jinja2": "plots",
     "lxml": "ingest",
     "mcp": "mcp",

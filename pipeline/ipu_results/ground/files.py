@@ -1,10 +1,8 @@
-"""Write files whole or not at all, read them at any URL, and locate those that travel with the
-package.
+"""Write files whole or not at all, and locate those that travel with the package.
 
 An installed wheel carries schema and dataset inside the package. In a checkout they are in folders
 next to the source root. The version of the package is that of the dataset inside it and of its next
-release. URLs are those that fsspec knows: object storage, a web server, inside an archive. They
-need the extra `remote`.
+release.
 """
 
 from __future__ import annotations
@@ -14,14 +12,14 @@ import os
 import shutil
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from errno import EINVAL, EISDIR
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
-from ipu_results.errors import IpuResultsError, MissingExtraError, UnrecognisedDocumentError
+from ipu_results.errors import IpuResultsError
 
 KINDS = (
     (stat.S_ISLNK, "link"),
@@ -167,59 +165,5 @@ def read_version() -> str:
     return version(DISTRIBUTION)
 
 
-T = TypeVar("T")
-
-
-def is_url(path: str) -> bool:
-    return "://" in path or "::" in path
-
-
-def connect_url(url: str) -> tuple[Any, str]:
-    """Return the file system and the path in it; fsspec keeps one file system per address and
-    process.
-
-    Raises MissingExtraError, and UnrecognisedDocumentError for a URL that cannot be opened.
-    """
-    try:
-        from fsspec.core import url_to_fs  # noqa: PLC0415  (optional)
-    except ImportError as error:
-        raise MissingExtraError(
-            "a URL needs fsspec: pip install 'ipu-results[remote]'", document=url
-        ) from error
-    try:
-        files, root = url_to_fs(url)
-    except ImportError as error:  # the package of this kind of URL
-        message = (
-            f"cannot be opened: {describe_error(error)}; for a web server: pip install"
-            " 'ipu-results[remote]'"
-        )
-        raise MissingExtraError(message, document=url) from error
-    except Exception as error:
-        raise UnrecognisedDocumentError(
-            f"cannot be opened: {describe_error(error)}", document=url
-        ) from error
-    return files, str(root)
-
-
-def call_remote(operation: Callable[[], T]) -> T:
-    """Turn the errors of a file system, which may be of any class, into OSError: a file that cannot
-    be read.
-    """
-    try:
-        return operation()
-    except OSError:
-        raise
-    except Exception as error:
-        raise OSError(describe_error(error)) from error
-
-
 def join_path(root: str, path: str) -> str:
     return f"{root.rstrip('/')}/{path}" if root and path else root or path
-
-
-def describe_error(error: Exception) -> str:
-    return (
-        (error.strerror if isinstance(error, OSError) else None)
-        or str(error)
-        or type(error).__name__
-    )
