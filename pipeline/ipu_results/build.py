@@ -176,8 +176,7 @@ def ingest(
             return loaded
 
         checked = check_documents(documents, load, vocabulary, writer.add)
-        progress("check", "views and claims")
-        writer.start_views()
+        progress("check", "claims")
         summaries, words = (
             _summarise(checked, seconds),
             describe_unknown_words(checked.words, vocabulary),
@@ -187,8 +186,8 @@ def ingest(
         differences = compare_captures(
             captures, originals, vocabulary, config.max_bytes, config.max_pages
         )
-        rows = {"capture_differences": differences, **(register := read_register(config.raw))}
-        computed = {name: build_frame(table(name), entries) for name, entries in rows.items()}
+        register = read_register(config.raw)
+        computed = {name: build_frame(table(name), entries) for name, entries in register.items()}
         computed |= evaluate_claims(writer.engine, checked.documents, checked.sql_texts, names)
         check_tables(computed)
         progress("write", str(config.warehouse))
