@@ -83,9 +83,7 @@ def load(
     return frame
 
 
-def _read_rows(
-    folder: Path, relation: Table | View, columns: list[str]
-) -> tuple[pa.Table, str]:
+def _read_rows(folder: Path, relation: Table | View, columns: list[str]) -> tuple[pa.Table, str]:
     """Return columns of a table or view and the id of its build; a view is evaluated."""
     build_id = read_build_id(folder)
     if isinstance(relation, View):

@@ -31,9 +31,9 @@ def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -
 
 
 def test_every_contradiction_of_independent_figures_names_figures_or_facts(query: Query) -> None:
-    named = "contradiction_id IN (SELECT contradiction_id FROM contradicted)"
+    named = "contradiction_id IN (SELECT contradiction_id FROM detail.contradicted)"
     facts = (
-        "contradiction_id IN (SELECT contradiction_id FROM recomputation_inputs WHERE table_name ="
+        "contradiction_id IN (SELECT contradiction_id FROM detail.recomputation_inputs WHERE table_name ="
         " 'facts')"
     )
     assert (
@@ -48,7 +48,7 @@ def test_every_contradiction_of_independent_figures_names_figures_or_facts(query
 def test_every_condition_finds_rows(query: Query) -> None:
     conditions = (
         "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition FROM"
-        " contradicted"
+        " detail.contradicted"
     )
     texts = [
         file.read_text(encoding="utf-8") for file in (RAW / "claims").glob("*contradicted.csv")
@@ -63,7 +63,7 @@ def test_severity_of_the_flag_is_the_highest_of_its_contradictions(query: Query)
     flags = by_figure.format("(FROM flags WHERE rule = 'R35')")
     figures = by_figure.format("contradicted")
     assert query(f"({flags} EXCEPT {figures}) UNION ALL ({figures} EXCEPT {flags})") == []
-    assert query("SELECT count(DISTINCT severity) FROM contradicted") == [(3,)]
+    assert query("SELECT count(DISTINCT severity) FROM detail.contradicted") == [(3,)]
 
 
 def test_no_row_above_the_rating_is_without_an_error_flag(query: Query) -> None:

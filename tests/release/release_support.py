@@ -36,7 +36,7 @@ FEWER_ROWS = {
         name: f"SELECT * FROM {name} LIMIT 0"
         for name in ("configurations", "mlperf_runs", "mlperf_entries")
     },
-    "run_points": "SELECT * FROM run_points LIMIT 0",
+    "run_points": "SELECT * FROM detail.run_points LIMIT 0",
 }
 
 Row = dict[str, Any]

@@ -58,7 +58,7 @@ def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
         " 'Classic', 'Bow', 'C600')"
     )
     tests = f"SELECT DISTINCT task, network, platform {vendor}"
-    answered = "SELECT DISTINCT task, network, platform FROM sdk_effect"
+    answered = "SELECT DISTINCT task, network, platform FROM detail.sdk_effect"
     named = "SELECT task, network, platform FROM unanswered WHERE view_name = 'sdk_effect'"
     assert query(f"SELECT count(*) FROM ({tests} EXCEPT {answered} EXCEPT {named})") == [(0,)]
     assert query(f"SELECT count(*) FROM ({named} INTERSECT {answered})") == [(0,)]

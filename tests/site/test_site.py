@@ -209,7 +209,7 @@ def test_each_analysis_has_its_rows(
     ids = decode(first_view["results"], "result_id")
     expected = {
         row["result_id"]
-        for row in run_query(connection, "SELECT result_id FROM resnext101").to_pylist()
+        for row in run_query(connection, "SELECT result_id FROM detail.resnext101").to_pylist()
     }
     assert {ids[row] for row in first_view["sets"]["resnext101"]} == expected
 

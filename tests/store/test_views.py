@@ -177,7 +177,7 @@ def without_database(
         ("SELECT count(*) FROM results", 3723),
         (
             (
-                "WITH a AS (FROM latency_bounded) SELECT count(*) FROM a JOIN measurements USING"
+                "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a JOIN measurements USING"
                 " (result_id)"
             ),
             None,

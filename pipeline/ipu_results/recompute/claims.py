@@ -53,7 +53,7 @@ class Claims:
 def load_claims(connection: duckdb.DuckDBPyConnection) -> Claims:
     """Load all claims. Raises QueryError for a warehouse without them."""
     tables = {
-        name: run_query(connection, f"FROM {name}").to_pylist()
+        name: run_query(connection, f"FROM {table(name).sql_name}").to_pylist()
         for name in (
             "claims",
             "recomputations",
@@ -144,7 +144,7 @@ Of the {performance} claims of performance, {confirmed} are confirmed by figures
 printed twice, in a blog and in its charts, and count twice.
 
 The SQL of each recomputation is in `raw/claims/sql` and in the column `recomputation_sql` of the table `claims`. It ran
-when the dataset was built. The rows that it used are in the table `recomputation_inputs`.
+when the dataset was built. The rows that it used are in the table `detail.recomputation_inputs`.
 
 | verdict | when |
 |---|---|
@@ -167,7 +167,7 @@ when the dataset was built. The rows that it used are in the table `recomputatio
 * A value agrees within half a unit of the last printed digit. *Over*, *less than* and the like are bounds.
 * One unit of the last digit, above or below, is a last digit that differs: 3.3 where 3.4 is printed. If the unit is
   worth more than a twentieth of the figure, it is not passed over: 7 results are not 6.
-* The view `sdk_effect` has a slow-down between two SDKs of at most {slow_down:.1f} %, and a speed-up of at most
+* The view `detail.sdk_effect` has a slow-down between two SDKs of at most {slow_down:.1f} %, and a speed-up of at most
   {speed_up:.1f} %. Within that distance, a figure of a later SDK speaks neither for nor against a claim. Beyond it,
   above counts as much as below.
 
@@ -180,7 +180,7 @@ Every value is shown. These do not count for the verdict:
 * a measure that the claim does not speak of, such as throughput for MLPerf minutes
 
 A value that falls short counts as much as one that exceeds the claim. A sentence that leaves its conditions out is
-judged by those of its chart, which the table `claim_conditions` names. Two claims of one figure thus get one verdict.
+judged by those of its chart, which the table `detail.claim_conditions` names. Two claims of one figure thus get one verdict.
 
 ## How large the gap is
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from ipu_results.ground.files import hash_file
 from ipu_results.ground.text import format_json
-from ipu_results.release.files import CHECKSUMS, list_table_files, read_checksums
-from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_column
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.release.files import CHECKSUMS, list_table_files, read_checksums, read_sql_name
+from ipu_results.schema import FILE_VIEWS, MAIN, TABLES, Column, Table, describe_column
+from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 
 Record = dict[str, Any]
 
@@ -83,15 +83,12 @@ def format_package(
     them.
     """
     rows = [
-        _describe_resource(f"{table.name}.csv", table.description, folder, table)
+        _describe_resource(get_csv_name(table.sql_name), table.description, folder, table)
         for table in FILE_TABLES
     ]
     for table in FILE_TABLES:
-        rows.append(
-            _describe_resource(
-                get_parquet_name(table.name), f"The rows of {table.name}.csv.", folder
-            )
-        )
+        about = f"The rows of {get_csv_name(table.sql_name)}."
+        rows.append(_describe_resource(get_parquet_name(table.sql_name), about, folder))
     package = {
         **PACKAGE_HEAD,
         "version": release["version"],
@@ -106,10 +103,10 @@ def _describe_resource(
     file: str, about: str, folder: Path | None = None, table: Table | None = None
 ) -> Record:
     """Describe a file: with size and hash if its folder is given, with a schema if it is a table."""
-    name, _, suffix = file.rpartition(".")
+    suffix = file.rpartition(".")[2]
     resource: Record = {
         "$schema": PROFILE.format("dataresource"),
-        "name": name if table else file,
+        "name": table.sql_name if table else file.replace("/", "."),
         "type": "table" if table else "file",
         "path": file,
         "description": about,
@@ -169,9 +166,8 @@ def _describe_column(column: Column) -> Record:
 
 def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
     """Return croissant.json for the tables in a folder."""
-    paths = [
-        folder / f"{table.name}.{suffix}" for suffix in CROISSANT_MEDIA for table in FILE_TABLES
-    ]
+    names = [get_parquet_name(table.sql_name) for table in FILE_TABLES]
+    names += [get_csv_name(table.sql_name) for table in FILE_TABLES]
     dataset = {
         **CROISSANT_HEAD,
         "version": release["version"],
@@ -182,14 +178,14 @@ def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
         "distribution": [
             {
                 "@type": "cr:FileObject",
-                "@id": path.name,
-                "name": path.name,
-                "contentUrl": path.name,
-                "contentSize": f"{path.stat().st_size} B",
-                "encodingFormat": CROISSANT_MEDIA[path.suffix[1:]],
-                "sha256": hash_file(path),
+                "@id": name,
+                "name": name.replace("/", "."),
+                "contentUrl": name,
+                "contentSize": f"{(folder / name).stat().st_size} B",
+                "encodingFormat": CROISSANT_MEDIA[name.rpartition(".")[2]],
+                "sha256": hash_file(folder / name),
             }
-            for path in paths
+            for name in names
         ],
         "recordSet": list(map(_describe_records, FILE_TABLES)),
     }
@@ -197,18 +193,15 @@ def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
 
 
 def _describe_records(table: Table) -> Record:
-    head = {
+    head: Record = {
         "@type": "cr:RecordSet",
-        "@id": table.name,
-        "name": table.name,
+        "@id": table.sql_name,
+        "name": table.sql_name,
         "description": table.description,
     }
-    key = {"key": [{"@id": f"{table.name}/{column}"} for column in table.key]} if table.key else {}
-    return {
-        **head,
-        **key,
-        "field": [_describe_field(table.name, column) for column in table.columns],
-    }
+    if table.key:
+        head["key"] = [{"@id": f"{table.sql_name}/{column}"} for column in table.key]
+    return {**head, "field": [_describe_field(table.sql_name, column) for column in table.columns]}
 
 
 def _describe_field(table: str, column: Column) -> Record:
@@ -244,29 +237,30 @@ def check_package(
     yield from _compare_files(resources.keys() - {DATABASE}, tables)
     digests, _ = read_checksums(folder / CHECKSUMS)
     for path, resource in resources.items():
-        name, _, suffix = path.rpartition(".")
+        name, is_csv = read_sql_name(path), path.endswith(".csv")
         if name not in tables:
             continue
-        if resource["name"] != (name if suffix == "csv" else path):
+        if resource["name"] != (name if is_csv else path.replace("/", ".")):
             yield f"name of {path} is wrong"
-        if (resource["type"] == "table") != (
-            "schema" in resource
-        ):  # of earlier releases Parquet is a table, too
+        if resource["type"] != ("table" if is_csv else "file"):
             yield f"type of {path} is wrong"
         if (resource["bytes"], resource["hash"]) != (
             (folder / path).stat().st_size,
             f"sha256:{digests[path]}",
         ):
             yield f"size or hash of {path} is wrong"
-        if suffix == "csv":
+        if is_csv:
             stated, expected = resource["schema"], _describe_schema(tables[name])
             if _pick(stated["fields"], "name", "type", "unit") != _pick(
                 expected["fields"], "name", "type", "unit"
             ):
                 yield f"columns of {path} is wrong"
-            for what, key in (("primary key", "primaryKey"), ("foreign keys", "foreignKeys")):
-                if stated.get(key) != expected.get(key):
-                    yield f"{what} of {path} is wrong"
+            if stated.get("primaryKey") != expected.get("primaryKey"):
+                yield f"primary key of {path} is wrong"
+            # the DuckDB file has no foreign keys of detail tables
+            is_linked = tables[name].schema == MAIN
+            if is_linked and stated.get("foreignKeys") != expected.get("foreignKeys"):
+                yield f"foreign keys of {path} is wrong"
 
 
 def check_croissant(
@@ -292,19 +286,12 @@ def check_croissant(
         )
     for name in sorted(record_sets.keys() & tables.keys()):
         stated, expected = record_sets[name], _describe_records(tables[name])
-        names = {
-            column.name: column.references for column in tables[name].columns if column.references
-        }
-        links = {own: {"field": {"@id": link.replace(".", "/")}} for own, link in names.items()}
         parts = ("name", "dataType", "source", "description")
         if _pick(stated["field"], *parts) != _pick(expected["field"], *parts):
             yield f"columns of {name} are wrong"
         if stated.get("key") != expected.get("key"):
             yield f"key of {name} is wrong"
-        linked = {
-            field["name"]: field["references"] for field in stated["field"] if "references" in field
-        }
-        if any(links.get(own) != link for own, link in linked.items()):  # of earlier releases
+        if any("references" in field for field in stated["field"]):
             yield f"references of {name} are wrong"
 
 

@@ -42,7 +42,7 @@ from ipu_results.release.diff import KNOWN_TABLES
 from ipu_results.release.files import CITATION, RELEASE, Problem, read_json
 from ipu_results.schema import TABLES, VIEWS, Table, View, dictionary_rows
 from ipu_results.schema.frames import arrow_schema
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.query import STORAGE_VERSION, write_duckdb
 from ipu_results.store.tables import count_formulas, write_csv
 
@@ -66,7 +66,10 @@ RELEASE_STATS = {
     "licences": (
         "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id"
     ),
-    "columns": "SELECT table_name, column_name, type, unit, description FROM columns",
+    "columns": (
+        "SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name,"
+        " type, unit, description FROM columns"
+    ),
 }
 
 ReleaseStats = dict[str, list[tuple[Any, ...]]]
@@ -411,8 +414,8 @@ def check_texts(
     for name, rows in tables.items():
         buffer = io.BytesIO()
         write_csv(rows, buffer)
-        if (folder / f"{name}.csv").read_bytes() != buffer.getbuffer():
-            yield Problem(f"{name}.csv", "is not as publish writes it for these rows")
+        if (folder / get_csv_name(name)).read_bytes() != buffer.getbuffer():
+            yield Problem(get_csv_name(name), "is not as publish writes it for these rows")
 
 
 def check_definitions(
@@ -433,9 +436,9 @@ def check_definitions(
             yield Problem(RELEASE, f"definition of {name} is not that of this code")
     for view in VIEWS:
         if view.parameters and not _has_same_defaults(
-            connection, view.name, view.sql, view.parameters
+            connection, view.sql_name, view.sql, view.parameters
         ):
-            yield Problem(DATABASE, f"defaults of {view.name} are not those of this code")
+            yield Problem(DATABASE, f"defaults of {view.sql_name} are not those of this code")
     version = files.read_storage_version(connection)
     if version is not None and not version.startswith(STORAGE_VERSION):
         yield Problem(DATABASE, f"needs DuckDB {version}, not {STORAGE_VERSION}")
@@ -447,7 +450,7 @@ def _hash_own_definitions() -> dict[str, str]:
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / DATABASE
-        write_duckdb(path, {table.name: arrow_schema(table).empty_table() for table in TABLES})
+        write_duckdb(path, {table.sql_name: arrow_schema(table).empty_table() for table in TABLES})
         return files.read_definitions(path)
 
 

@@ -42,6 +42,7 @@ from ipu_results.release.files import (
     SIGNATURE,
     Problem,
     quote_identifier,
+    quote_sql_name,
     read_json,
 )
 from ipu_results.release.texts import (
@@ -53,9 +54,24 @@ from ipu_results.release.texts import (
     list_unchecked,
 )
 from ipu_results.release.version import check_record
-from ipu_results.schema import FILE_VIEWS, SQL, Column, Table, format_description
+from ipu_results.schema import (
+    DETAIL,
+    FILE_VIEWS,
+    MAIN,
+    SQL,
+    Column,
+    Table,
+    format_description,
+    qualify,
+)
 from ipu_results.schema.frames import PANDAS_METADATA, file_schema
-from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_parquet_name
+from ipu_results.store.files import (
+    BUILD_ID,
+    DATABASE,
+    digest_rows,
+    get_csv_name,
+    get_parquet_name,
+)
 from ipu_results.store.query import read_parquet, read_view
 from ipu_results.store.tables import put_telling_rows_first, read_csv
 
@@ -96,16 +112,14 @@ class ReleaseContents:
 
     def read_dictionary(self) -> dict[str, Relation]:
         """Return the relations that the table `columns` describes."""
-        rows = self.tables[DICTIONARY_TABLE].to_pylist()
-        relations = {
-            it["table_name"]: Relation(it["type"], it["description"], [])
-            for it in rows
-            if not it["column_name"]
-        }
-        for row in rows:
-            if row["column_name"] and row["table_name"] in relations:
+        relations: dict[str, Relation] = {}
+        for row in self.tables[DICTIONARY_TABLE].to_pylist():
+            name = qualify(row["schema_name"], row["table_name"])
+            if not row["column_name"]:
+                relations[name] = Relation(row["type"], row["description"], [])
+            elif name in relations:
                 column = (row["column_name"], row["type"], row["unit"], row["description"])
-                relations[row["table_name"]].columns.append(column)
+                relations[name].columns.append(column)
         return relations
 
     def define_tables(self) -> dict[str, Table]:
@@ -131,7 +145,9 @@ class ReleaseContents:
                 )
                 for column, it in read_columns(rows.schema).items()
             )
-            tables[name] = Table(name, "", columns, *keys or [()])
+            schema, _, plain_name = name.rpartition(".")
+            key = keys[0] if keys else ()
+            tables[name] = Table(plain_name, "", columns, key, schema=schema or MAIN)
         return tables
 
 
@@ -155,14 +171,13 @@ def list_limitations(folder: Path) -> list[str]:
 def list_build_differences(
     rows: Iterable[Record], tables: Mapping[str, Record], build_id: str
 ) -> list[str]:
-    """Return the tables for which the table `build` states another row count, digest or build id."""
-    stated = {
-        row["table_name"]: (row["row_count"], row["rows_sha256"], row["build_id"]) for row in rows
-    }
+    """Return the tables for which the table `build` states another row count or build id."""
+    stated = {row["table_name"]: (row["row_count"], row["build_id"]) for row in rows}
     expected = {
-        name: (table["rows"], table["rows_sha256"], build_id) for name, table in tables.items()
+        name.rpartition(".")[2]: (table["rows"], build_id)
+        for name, table in tables.items()
+        if name != BUILD_TABLE
     }
-    expected.pop(BUILD_TABLE, None)
     return _list_differences(stated, expected)
 
 
@@ -230,7 +245,7 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
 
 def _get_counts(release: Record) -> Mapping[str, Record]:
     """Return row count and digest by table and view file."""
-    return {**release["tables"], **release.get("view_files", {})}
+    return {**release["tables"], **release["view_files"]}
 
 
 def _check_versions(
@@ -251,7 +266,7 @@ def _check_versions(
 
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
     """Yield missing files of tables, and files that are neither those of a table nor known texts."""
-    expected, names = files.list_table_files(tables), {path.name for path in folder.iterdir()}
+    expected, names = files.list_table_files(tables), {*files.list_files(folder)}
     present = {name for name in names if Path(name).suffix in files.SUFFIXES}
     yield from (Problem(name, "is missing") for name in sorted(expected - present))
     for name in sorted(present - expected):
@@ -266,22 +281,18 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
         contents.tables[name],
         contents.release,
         get_parquet_name(name),
-        f"{name}.csv",
+        get_csv_name(name),
     )
     stated = _get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
         yield Problem(parquet, f"rows differ from {RELEASE}")
-    printed = read_csv(
-        contents.folder / csv, rows.schema
-    )  # of earlier releases in the order of Parquet
-    if not _have_same_rows(put_telling_rows_first(rows), printed) and not _have_same_rows(
-        rows, printed
-    ):
+    printed = read_csv(contents.folder / csv, rows.schema)
+    if not _have_same_rows(put_telling_rows_first(rows), printed):
         yield Problem(csv, f"rows differ from {parquet}")
     if name in release["tables"] and not _have_same_rows(
-        rows, _select(contents, name, quote_identifier(name))
+        rows, _select(contents, name, quote_sql_name(name))
     ):
         yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
 
@@ -300,14 +311,14 @@ def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
     """
     if not has_own_duckdb(contents.folder):
         return
-    own = {view.name: view for view in FILE_VIEWS} if is_own_code(contents.release) else {}
+    own = {view.sql_name: view for view in FILE_VIEWS} if is_own_code(contents.release) else {}
     relations = contents.read_dictionary()
-    for name in sorted(contents.release.get("view_files", {}).keys() & contents.tables.keys()):
+    for name in sorted(contents.release["view_files"].keys() & contents.tables.keys()):
         rows = contents.tables[name]
         if name in own:
             is_same = _have_same_rows(rows, read_view(contents.connection, own[name]))
         else:
-            source = quote_identifier(name) + ("()" if relations[name].kind == "macro" else "")
+            source = quote_sql_name(name) + ("()" if relations[name].kind == "macro" else "")
             is_same = digest_rows(rows) == digest_rows(
                 _select(contents, name, source).cast(rows.schema)
             )
@@ -329,10 +340,10 @@ def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
 def _check_build(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
     rows, release = contents.tables[BUILD_TABLE].to_pylist(), contents.release
-    for name in list_build_differences(rows, _get_counts(release), release["build_id"]):
+    for name in list_build_differences(rows, release["tables"], release["build_id"]):
         yield Problem(
             get_parquet_name(BUILD_TABLE),
-            f"row count, digest or build id of {name} differs from {RELEASE}",
+            f"row count or build id of {name} differs from {RELEASE}",
         )
 
 
@@ -367,7 +378,7 @@ def _check_schemas(contents: ReleaseContents) -> Iterator[Problem]:
     """Yield what the Parquet files state wrongly about their tables and columns."""
     relations = contents.read_dictionary()
     for name, rows in contents.tables.items():
-        relation, required = relations[name], read_required(contents.package, f"{name}.csv")
+        relation, required = relations[name], read_required(contents.package, get_csv_name(name))
         columns = (
             Column(column, KINDS[kind], text, unit, required=column in required)
             for column, kind, unit, text in relation.columns
@@ -432,12 +443,14 @@ def _check_catalog(contents: ReleaseContents) -> Iterator[Problem]:
 
 def _list_constraints(package: Record, table: str) -> list[tuple[Any, ...]]:
     """Return the constraints that datapackage.json states, as `files.list_constraints` does."""
-    schema = read_table_schema(package, f"{table}.csv")
+    schema = read_table_schema(package, get_csv_name(table))
     constraints: list[tuple[Any, ...]] = [("PRIMARY KEY", tuple(schema["primaryKey"]), "", ())]
     constraints += [
-        ("NOT NULL", (name,), "", ()) for name in read_required(package, f"{table}.csv")
+        ("NOT NULL", (name,), "", ()) for name in read_required(package, get_csv_name(table))
     ]
-    for link in schema.get("foreignKeys", ()):
+    # DuckDB has no foreign keys from one schema to another
+    links = () if table.startswith(f"{DETAIL}.") else schema.get("foreignKeys", ())
+    for link in links:
         target = link["reference"]
         constraints.append(
             ("FOREIGN KEY", tuple(link["fields"]), target["resource"], tuple(target["fields"]))

@@ -69,7 +69,7 @@ def build_pages(
         )
     base_url = f"{base_url.rstrip('/')}/" if base_url else ""
     history = read_records(records)
-    tables = [(get_parquet_name(table.name), table) for table in TABLES]
+    tables = [get_parquet_name(table.sql_name) for table in TABLES]
     drawn = {
         chart["name"]: render_specification(chart["specification"], ".svg") for chart in charts
     }
@@ -121,9 +121,7 @@ def build_pages(
             )
         files["sitemap.xml"] = render("sitemap.xml", pages=pages, base_url=base_url)
         files["feed.xml"] = render("feed.xml", records=history, base_url=base_url)
-    files["llms.txt"] = render(
-        "llms.txt", pages=lists, files=[name for name, _ in tables], base_url=base_url
-    )
+    files["llms.txt"] = render("llms.txt", pages=lists, files=tables, base_url=base_url)
     files["data/noscript.html"] = render("home.html", start=start, pages=lists)
     return files | {page.path: format_page(page, base_url, _name_preview(page)) for page in pages}
 
@@ -230,10 +228,10 @@ def _format_query(measure: Measure) -> str:
     tests = ", ".join(f"l.{name}" for name in measure.test)
     better = "DESC" if measure.higher_is_better else "ASC"
     return f"""
-        WITH machines AS (SELECT DISTINCT platform FROM record WHERE origin = 'published'),
+        WITH machines AS (SELECT DISTINCT platform FROM detail.record WHERE origin = 'published'),
         comparable AS (
             SELECT {", ".join(dict.fromkeys((*SHOWN, *measure.test)))}, {measure.column} AS figure
-            FROM record r JOIN machines USING (platform) WHERE {measure.format_condition()}
+            FROM detail.record r JOIN machines USING (platform) WHERE {measure.format_condition()}
         )
         SELECT l AS "left", r AS "right"
         FROM comparable l JOIN comparable r ON l.platform < r.platform AND {same}
