@@ -58,7 +58,8 @@ def load(
     `warehouse` holds no dataset.
     """
     folder = DATASET if warehouse is None else Path(warehouse)
-    relations = {relation.name: relation for relation in (*TABLES, *VIEWS)}
+    relations: dict[str, Table | View] = {published.name: published for published in TABLES}
+    relations |= {view.name: view for view in VIEWS}
     if table not in relations:
         raise QueryError(f"there is no table or view {table!r}{_suggest(table, relations)}")
     relation = relations[table]

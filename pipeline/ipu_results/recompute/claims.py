@@ -180,7 +180,8 @@ Every value is shown. These do not count for the verdict:
 * a measure that the claim does not speak of, such as throughput for MLPerf minutes
 
 A value that falls short counts as much as one that exceeds the claim. A sentence that leaves its conditions out is
-judged by those of its chart, which the table `detail.claim_conditions` names. Two claims of one figure thus get one verdict.
+judged by those of its chart, which the table `detail.claim_conditions` names. Two claims of one figure thus get one
+verdict.
 
 ## How large the gap is
 

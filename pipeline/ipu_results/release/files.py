@@ -60,7 +60,7 @@ def read_sql_name(file: str) -> str:
 
 def list_files(folder: Path) -> dict[str, Path]:
     """Return what a release holds, by its path in it: the folder `detail` is looked into, no other."""
-    found = {}
+    found: dict[str, Path] = {}
     for path in folder.iterdir():
         if path.name == DETAIL and path.is_dir() and not path.is_symlink():
             found |= {f"{DETAIL}/{each.name}": each for each in path.iterdir()}
