@@ -37,7 +37,7 @@ from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import ENGINE, LOCKDOWN, create_table, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
-from ipu_results.schema import FILE_VIEWS
+from ipu_results.schema import FILE_VIEWS, table
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
 from ipu_results.store.files import DATABASE, get_parquet_name
@@ -185,10 +185,15 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
 def read_files(folder: Path) -> dict[str, bytes]:
     """Return the bytes of a folder's files, to compare it before and after."""
     return {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
         if path.is_file() and path.name != ".lock"
     }
+
+
+def locate_table(folder: Path, name: str) -> Path:
+    """Return the Parquet file of a table in a warehouse or release."""
+    return folder / get_parquet_name(table(name).sql_name)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -365,12 +370,7 @@ def page(tmp_path: Path) -> Path:
 @pytest.fixture
 def built(tmp_path: Path, warehouse: Path) -> Path:
     """Copy the built warehouse, which a test may then break."""
-    target = tmp_path / "warehouse"
-    target.mkdir()
-    for path in warehouse.iterdir():
-        if path.is_file():
-            shutil.copyfile(path, target / path.name)
-    return target
+    return Path(shutil.copytree(warehouse, tmp_path / "warehouse"))
 
 
 def require(present: bool, reason: str) -> None:

@@ -233,7 +233,7 @@ def test_query_without_rows_prints_the_header(warehouse: Path) -> None:
     ("sql", "message"),
     [
         ("SELECT modle FROM results", '! Candidate bindings: "model", '),
-        ("FROM reslts", 'Did you mean "results"? (SHOW TABLES lists all)'),
+        ("FROM reslts", 'Did you mean "results"? (SHOW ALL TABLES lists all)'),
         ("SELECT substr(1)", "Candidate functions: substr("),
         ("", "expected one statement, got 0"),
         ("SELECT 1 AS a, 2 AS a", "two columns are called a; rename one of them with AS"),

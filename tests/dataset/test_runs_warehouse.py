@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ipu_results.build import IngestConfig, IngestSummary, ingest
-from ipu_results.schema import FILE_VIEWS, TABLES, table
+from ipu_results.schema import TABLES, table
 
 from tests.conftest import (
     PAGE,
@@ -273,7 +273,7 @@ def test_same_runs_give_the_same_bytes_in_any_order(runs: Path, tmp_path: Path) 
     assert build(runs).build_id == build(other).build_id
     first, second = (read_files(raw.parent / "warehouse") for raw in (runs, other))
     names = [name for name in first if name.endswith(".parquet")]
-    assert len(names) == len(TABLES) + len(FILE_VIEWS)
+    assert len(names) == len(TABLES)
     assert [name for name in names if first[name] != second[name]] == []
 
 

@@ -398,9 +398,7 @@ def test_command_prints_scores_and_json(validation: Validation) -> None:
 def test_command_refuses_another_calibration(tmp_path: Path) -> None:
     """One latency of the paper is changed."""
     folder = tmp_path / "warehouse"
-    folder.mkdir()
-    for path in (ROOT / "warehouse").glob("*.parquet"):
-        shutil.copy(path, folder)
+    shutil.copytree(ROOT / "warehouse", folder, ignore=shutil.ignore_patterns("*.duckdb"))
     table = pq.read_table(RESULTS)
     times = table["latency_ms"].to_pylist()
     times[table["result_id"].to_pylist().index(load_rows()[0].result_id)] = 1.5

@@ -79,13 +79,13 @@ DATABASE_KINDS: list[Kind] = [
     ("no NOT NULL", recreate("message VARCHAR NOT NULL", "message VARCHAR"), "keys or required"),
     (
         "more NOT NULL",
-        run_sql("ALTER TABLE capture_differences ALTER captured SET NOT NULL"),
+        run_sql("ALTER TABLE detail.register ALTER reason SET NOT NULL"),
         "keys or required",
     ),
     (
         "no foreign key",
-        recreate(f",\n  {FOREIGN_KEY}", "", name="configurations"),
-        "foreign keys of configurations.csv",
+        recreate(f",\n  {FOREIGN_KEY}", "", name="mlperf_entries"),
+        "foreign keys of mlperf_entries.csv",
     ),
     (
         "unique",
@@ -125,7 +125,7 @@ DATABASE_KINDS: list[Kind] = [
     ("view added", run_sql("CREATE VIEW more AS FROM results"), "definition of more differs"),
     ("macro added", run_sql("CREATE MACRO more(a) AS a + 1"), "definition of more differs"),
     ("table added", run_sql("CREATE TABLE more AS FROM models"), "columns of more differ"),
-    ("table dropped", run_sql("DROP TABLE capture_differences"), "capture_differences"),
+    ("table dropped", run_sql("DROP TABLE detail.register"), "detail.register"),
     ("comment of a table", run_sql("COMMENT ON TABLE flags IS 'x'"), "comment of flags differs"),
     (
         "comment of a column",

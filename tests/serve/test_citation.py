@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,7 @@ def official(query: Query) -> str:
 def hostile(tmp_path: Path, warehouse: Path, printed: str) -> Path:
     """Write a warehouse in which variant, printed text, title and address of one row are hostile."""
     folder = tmp_path / "hostile"
-    folder.mkdir()
-    for path in warehouse.glob("*.parquet"):
-        (folder / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(warehouse, folder, ignore=shutil.ignore_patterns("*.duckdb"))
 
     def edit(name: str, column: str, mask: Any, text: str) -> None:
         rows = pq.read_table(folder / f"{name}.parquet")

@@ -40,7 +40,7 @@ from ipu_results.site.data import (
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
-from tests.conftest import COMMITTED, ROOT, copy_documents, require
+from tests.conftest import COMMITTED, ROOT, copy_documents, locate_table, require
 
 SITE = ROOT / "site"
 BROWSER_S = 900  # of 71 tests on a busy machine; 250 on an idle one
@@ -329,14 +329,14 @@ def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
     assert EVIL in decode(data["results"], "variant")
     assert parse_script(scripts["start"])["build"]["version"] is None
     for table in TABLES:
-        copied = tmp_path / "out" / "parquet" / f"{table.name}.parquet"
-        assert copied.read_bytes() == (release / copied.name).read_bytes()
+        copied = locate_table(tmp_path / "out" / "parquet", table.name)
+        assert copied.read_bytes() == locate_table(release, table.name).read_bytes()
 
 
 def copy_with_text(folder: Path, table: str, column: str, text: str, row: int = 0) -> Path:
     """Copy the warehouse with another text in a row of a table."""
     shutil.copytree(COMMITTED, folder, ignore=shutil.ignore_patterns("*.duckdb", ".*"))
-    path = folder / f"{table}.parquet"
+    path = locate_table(folder, table)
     content = pq.read_table(path)
     values = content[column].to_pylist()
     texts = pa.array([*values[:row], text, *values[row + 1 :]], pa.string())

@@ -234,7 +234,8 @@ def test_submitted_rows_are_not_compared_with_others(tmp_path: Path) -> None:
         before = [page.title for page in build_compare_pages(opened)]
     machine = "IPU-M2000"
     assert any(machine in title for title in before)
-    for path in COMMITTED.glob("*.parquet"):
+    (tmp_path / "detail").mkdir()
+    for path in COMMITTED.rglob("*.parquet"):
         table = pq.read_table(path)
         if path.name == "results.parquet":
             rows = zip(
@@ -246,7 +247,7 @@ def test_submitted_rows_are_not_compared_with_others(tmp_path: Path) -> None:
             )
             place = table.column_names.index("relationship")
             table = table.set_column(place, table.schema.field("relationship"), values)
-        pq.write_table(table, tmp_path / path.name)
+        pq.write_table(table, tmp_path / path.relative_to(COMMITTED))
     with open_warehouse(tmp_path) as opened:
         titles = [page.title for page in build_compare_pages(opened)]
     assert titles == [title for title in before if machine not in title.split(" against ")]
