@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
@@ -34,13 +33,13 @@ from ipu_results.build import (
 from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground.sql import ENGINE, LOCKDOWN, create_table, run_query
+from ipu_results.ground.sql import ENGINE, LOCKDOWN, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
-from ipu_results.schema import FILE_VIEWS, table
+from ipu_results.schema import FILE_VIEWS
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE
 from ipu_results.store.query import STORED, open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
@@ -191,11 +190,6 @@ def read_files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def locate_table(folder: Path, name: str) -> Path:
-    """Return the Parquet file of a table in a warehouse or release."""
-    return folder / get_parquet_name(table(name).sql_name)
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out modules of slow tests from the quick suite before they import what only they need."""
     if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
@@ -267,12 +261,9 @@ def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
     connection.begin()
     for view in FILE_VIEWS:
         if not view.parameters:
-            create_table(
-                connection,
-                f"{STORED}.{view.name}",
-                pq.read_table(warehouse / get_parquet_name(view.name)),
-            )
-            connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS FROM {STORED}.{view.name}")
+            stored = f"{STORED}.{view.name}"
+            connection.execute(f"CREATE TABLE {stored} AS {view.rows_sql}")
+            connection.execute(f"CREATE OR REPLACE VIEW {view.sql_name} AS FROM {stored}")
     connection.commit()
     return connection
 

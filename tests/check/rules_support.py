@@ -19,7 +19,8 @@ from ipu_results.normalise.fields import CellContext, convert_cell
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 
-from tests.conftest import RAW, ROOT, locate_table
+from tests.conftest import RAW, ROOT
+from tests.release.release_support import locate_table
 
 Flag = tuple[str, str, str, str, str | None]
 

@@ -18,7 +18,8 @@ from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.schema import TABLES
 from ipu_results.store.tables import build_arrow_tables
 
-from tests.conftest import RAW, locate_table, normalise_documents
+from tests.conftest import RAW, normalise_documents
+from tests.release.release_support import locate_table
 
 COMPUTED = (
     "claims",

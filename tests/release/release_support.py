@@ -22,8 +22,6 @@ from ipu_results.schema import TABLES, table
 from ipu_results.store.files import digest_rows, get_parquet_name
 from ipu_results.store.tables import TableFile, describe_build
 
-from tests.conftest import locate_table
-
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = (
     "(SELECT DISTINCT result_id FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id"
@@ -43,6 +41,11 @@ FEWER_ROWS = {
 
 Row = dict[str, Any]
 Change = Callable[[list[Row]], list[Row]]
+
+
+def locate_table(folder: Path, name: str) -> Path:
+    """Return the Parquet file of a table in a warehouse or release."""
+    return folder / get_parquet_name(table(name).sql_name)
 
 
 def read_tables(warehouse: Path) -> dict[str, pa.Table]:

@@ -40,7 +40,8 @@ from ipu_results.site.data import (
 from ipu_results.site.start import build_start, read_release
 from ipu_results.store.files import DATABASE
 
-from tests.conftest import COMMITTED, ROOT, copy_documents, locate_table, require
+from tests.conftest import COMMITTED, ROOT, copy_documents, require
+from tests.release.release_support import locate_table
 
 SITE = ROOT / "site"
 BROWSER_S = 900  # of 71 tests on a busy machine; 250 on an idle one
