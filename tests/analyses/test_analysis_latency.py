@@ -101,17 +101,17 @@ def test_every_inference_row_with_both_figures_is_a_point(query: Query) -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        "latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL",
-        "latency_front WHERE throughput IS NULL",
+        "detail.latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL",
+        "detail.latency_front WHERE throughput IS NULL",
         (
-            "latency_front WHERE on_front AND (errors > 0 OR latency_basis = 'per-item' OR suspect"
+            "detail.latency_front WHERE on_front AND (errors > 0 OR latency_basis = 'per-item' OR suspect"
             " IS NOT NULL)"
         ),
         (
-            "latency_bounded b JOIN results r USING (result_id) "
+            "detail.latency_bounded b JOIN results r USING (result_id) "
             "WHERE b.errors > 0 OR b.latency_basis = 'per-item' OR r.suspect IS NOT NULL"
         ),
-        "latency_bounded JOIN flags USING (result_id) WHERE severity = 'error'",
+        "detail.latency_bounded JOIN flags USING (result_id) WHERE severity = 'error'",
     ],
 )
 def test_other_suites_and_doubtful_rows_are_never_the_best(query: Query, rows: str) -> None:
@@ -270,7 +270,7 @@ def test_panel_has_three_rows_or_more_and_at_most_eight_variants(
     points = [point(100, 1, variant=f"SL{1 + at % works}") for at in range(rows)]
     points += [point(100, 1, model="Other")] * 3
     chart = latency.build_chart(
-        altair, {"latency_front": make_warehouse(points).frame("latency_front")}
+        altair, {"latency_front": make_warehouse(points).frame("detail.latency_front")}
     )
     panels = str(chart.to_dict()["data"]["values"])
     assert ("'panel': 'Net'" in panels, "'panel': 'Other'" in panels) == (drawn, True)

@@ -35,7 +35,7 @@ FACTS = {
     "SELECT count(*) FROM generations": [(15,)],
     # The naive join has GPT2-Large at sequence length 1024 over GPT2-Medium at 128, packed
     # BERT-Large over fine-tuning.
-    MEAN.format("generations_naive", 16): [(pytest.approx(1.5125, abs=0.0005), 207)],
+    MEAN.format("detail.generations_naive", 16): [(pytest.approx(1.5125, abs=0.0005), 207)],
     f"SELECT min(throughput_ratio), max(throughput_ratio) {NAIVE} chip_count = 16": [
         (pytest.approx(178 / 2540), pytest.approx(6044 / 744))
     ],
@@ -131,11 +131,11 @@ def test_mean_of_matched_rows(
 @pytest.mark.parametrize(
     ("view", "column"),
     [
-        ("generations_naive", "bow_result_id"),
-        ("generations_naive", "classic_result_id"),
-        ("framework_effect", "result_id"),
-        ("framework_effect", "base_result_id"),
-        ("sdk_effect", "result_id"),
+        ("detail.generations_naive", "bow_result_id"),
+        ("detail.generations_naive", "classic_result_id"),
+        ("detail.framework_effect", "result_id"),
+        ("detail.framework_effect", "base_result_id"),
+        ("detail.sdk_effect", "result_id"),
     ],
 )
 def test_no_mlperf_and_nothing_emulated(query: Query, view: str, column: str) -> None:
@@ -191,7 +191,7 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
             {"sdk_version": "3.4"},
         ],
     ),
-    "sdk_effect": (
+    "detail.sdk_effect": (
         *(OLD, NEW),
         [
             *(TENSORFLOW2, MLPERF_VENDOR, POD64),
@@ -200,7 +200,7 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
             {"sdk_version": "3.9"},
         ],
     ),
-    "framework_effect": (
+    "detail.framework_effect": (
         *(POPART, PYTORCH),
         [
             MLPERF_VENDOR,
@@ -309,7 +309,7 @@ def test_latency_ratio_needs_one_basis_and_depth(
 
 
 def summarise(database: Database) -> str:
-    return FRAMEWORK.summarise({"framework_effect": database.frame("framework_effect")})
+    return FRAMEWORK.summarise({"framework_effect": database.frame("detail.framework_effect")})
 
 
 def test_flagged_row_is_marked_and_not_summarised() -> None:

@@ -92,7 +92,7 @@ def test_network_without_a_source_is_null(warehouse: Path) -> None:
         rows = database.query(
             "SELECT DISTINCT network, network_source FROM detail.resnext101 WHERE publisher = 'Graphcore'"
         )
-        frame = database.frame("resnext101")
+        frame = database.frame("detail.resnext101")
     assert rows == [(None, None)]
     assert "15 rows of a network that no source states" in resnext101.summarise(
         {"resnext101": frame}

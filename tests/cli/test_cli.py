@@ -17,7 +17,7 @@ import pytest
 from ipu_results.cli import main
 from ipu_results.errors import QueryError
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import FILE_VIEWS, TABLES
+from ipu_results.schema import TABLES
 from ipu_results.store.query import open_warehouse
 
 from tests.conftest import (
@@ -311,7 +311,7 @@ def test_query_reads_the_committed_parquet_files(warehouse: Path, parquet_only: 
         " BY 1"
     )
     assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) != []
-    assert len(read_files(parquet_only)) == len(TABLES) + 2 * len(FILE_VIEWS)
+    assert len(read_files(parquet_only)) == len(TABLES)
 
 
 def test_query_has_one_thread_so_that_ties_have_one_order_on_every_machine(

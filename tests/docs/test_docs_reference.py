@@ -20,7 +20,7 @@ from ipu_results.cli.common import Failure
 from ipu_results.ground import limits
 from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
 from ipu_results.release.version import ChangeKind
-from ipu_results.schema import TABLES, VIEWS, Column
+from ipu_results.schema import MAIN, TABLES, VIEWS, Column, Table, View
 
 from tests.check.rules_support import list_doubtful, load_review
 from tests.conftest import Query, run_cli
@@ -64,14 +64,18 @@ def list_columns(columns: tuple[Column, ...]) -> str:
     return format_markdown_table(("column", "type", "unit", "description"), rows)
 
 
+def describe_schema(relation: Table | View) -> str:
+    """Say how a statement names a relation that is not a main one."""
+    return "" if relation.schema == MAIN else f" In SQL: `{relation.sql_name}`."
+
+
 def test_tables_and_views_are_those_of_the_schema(query: Query) -> None:
     page = REFERENCE / "tables.md"
-    counts = [query(f"SELECT count(*) FROM {table.name}")[0][0] for table in TABLES]
-    rows = [
-        f"[`{table.name}`](#{table.name}) | {count:,} |"
-        f" {escape_markdown(table.description.rstrip('.'))}"
-        for table, count in zip(TABLES, counts, strict=True)
-    ]
+    rows = []
+    for table in sorted(TABLES, key=lambda each: each.schema != MAIN):
+        [(count,)] = query(f"SELECT count(*) FROM {table.sql_name}")
+        about = escape_markdown(table.description.rstrip("."))
+        rows.append(f"[`{table.sql_name}`](#{table.name}) | {count:,} | {about}")
     check_part(
         page,
         "overview",
@@ -79,12 +83,15 @@ def test_tables_and_views_are_those_of_the_schema(query: Query) -> None:
     )
     sections = [
         f"### {table.name}\n\n{table.description} Key:"
-        f" {', '.join(map(format_code, table.key))}.\n\n{list_columns(table.columns)}"
+        f" {', '.join(map(format_code, table.key))}.{describe_schema(table)}\n\n"
+        f"{list_columns(table.columns)}"
         for table in TABLES
     ]
     check_part(page, "tables", "\n".join(sections))
     sections = [
-        f"### {view.name}\n\n{view.description}\n\n{list_columns(view.columns)}" for view in VIEWS
+        f"### {view.name}\n\n{view.description}{describe_schema(view)}\n\n"
+        f"{list_columns(view.columns)}"
+        for view in VIEWS
     ]
     check_part(page, "views", "\n".join(sections))
 

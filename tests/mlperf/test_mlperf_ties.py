@@ -434,7 +434,7 @@ def test_ipu_is_compared_with_the_node_of_its_own_round(warehouse: Path) -> None
 
 
 def test_trends_say_nothing_of_benchmarks_with_few_rounds() -> None:
-    frames = {"mlperf_trends": make_database().frame("mlperf_trends")}
+    frames = {"mlperf_trends": make_database().frame("detail.mlperf_trends")}
     text = mlperf.TRENDS.summarise(frames)
     assert "BERT" not in text
     assert "not an MLPerf metric" in text

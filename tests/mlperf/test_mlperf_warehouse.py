@@ -400,7 +400,7 @@ def test_mlperf_minutes_are_in_views_of_their_own(query: Query) -> None:
             " 'mlperf-training'"
         )
         assert query(mixed) == [(0,)]
-    for view in ("mlperf_comparable", "mlperf_per_chip"):
+    for view in ("detail.mlperf_comparable", "detail.mlperf_per_chip"):
         columns = {name for name, *_ in query(f"DESCRIBE {view}")}
         assert columns.isdisjoint({"throughput", "latency_ms", "efficiency"})
         assert {

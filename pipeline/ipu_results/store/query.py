@@ -290,8 +290,10 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
             statements
             # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
         ):
-            statement_left = USING.sub("ON true", statements.pop())
-            names = connection.get_table_names(statement_left, qualified=True) - read
+            listed = connection.get_table_names(
+                USING.sub("ON true", statements.pop()), qualified=True
+            )
+            names = {name.partition(" AS ")[0] for name in listed} - read
             read |= names
             statements += [views[name] for name in names & views.keys()]
     except (duckdb.Error, TypeError):  # the latter for a text in another encoding
