@@ -161,9 +161,7 @@ def test_row_below_the_best_of_its_vendor_has_a_remark(query: Query, frames: Fra
     assert "not NVIDIA's best" in str(remark)
     assert f"{298647 / 8:,.0f} images/s per chip" in str(remark)
     assert str(remark) in latency.summarise(frames)
-    joined = (
-        "comparison_remarks c JOIN detail.latency_points p USING (publisher, network, framework)"
-    )
+    joined = "detail.comparison_remarks c JOIN detail.latency_points p USING (publisher, network, framework)"
     assert query("SELECT count(*) FROM detail.comparison_remarks") == [(3,)]
     assert query(
         f"SELECT count(DISTINCT c.remark) FROM {joined} WHERE starts_with(p.remark, c.remark)"

@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import ipu_results
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tests.golden.access import (
     ROOT,
@@ -163,61 +161,6 @@ def make_sweep(masks: Masks, _: bool) -> Pairs:
     )
 
 
-def make_release(masks: Masks, _: bool) -> Pairs:
-    for line in (
-        f"publish --out release --date {DAY} --warehouse warehouse",
-        "verify release",
-        "verify release --format json",
-        "verify warehouse",
-    ):
-        yield line, masks.apply(run_cli(*line.split()))
-    for name, text in list_files(Path("release")):
-        if name.endswith(
-            (".csv", ".parquet")
-        ):  # a build writes the same rows on every machine; 100 MB take minutes
-            yield name, text
-        else:
-            yield name, masks.apply(mask_sizes(text) if name.endswith(".json") else text)
-    change_warehouse(Path("release"), Path("changed"))
-    for kind in ("text", "json", "html"):
-        yield (
-            f"diff --format {kind}",
-            masks.apply(run_cli(*f"diff release changed --limit 5 --format {kind}".split())),
-        )
-    yield "verify changed", masks.apply(run_cli("verify", "changed"))
-
-
-def mask_sizes(text: str) -> str:
-    """Sizes of files follow from ids of builds and from docs."""
-    import re  # noqa: PLC0415
-
-    return re.sub(r'"(bytes|contentSize|size)": ("[^"]*"|\d+)', r'"\1": 0', text)
-
-
-def change_warehouse(release: Path, target: Path) -> None:
-    """Copy the tables of a release without two results, with one changed figure and one word more
-    in a title.
-    """
-    target.mkdir()
-    for path in release.glob("*.parquet"):
-        shutil.copyfile(path, target / path.name)
-    for name, change in (("results", _change_results), ("documents", _change_documents)):
-        old = pq.read_table(target / f"{name}.parquet")
-        rows = change(old.to_pylist())
-        pq.write_table(pa.Table.from_pylist(rows, schema=old.schema), target / f"{name}.parquet")
-
-
-def _change_results(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    first = next(number for number, row in enumerate(rows) if row["throughput"])
-    return [
-        {**row, "throughput": 1.5} if number == first else row for number, row in enumerate(rows)
-    ][:-2]
-
-
-def _change_documents(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**rows[0], "title": "Another title"}, *rows[1:]]
-
-
 def make_pages(masks: Masks, _: bool) -> Pairs:
     options = ["warehouse", "site/data", "--pages", "site", "--base-url", "https://example.org/x"]
     yield "stdout", masks.apply(run_module("ipu_results.site", *options).split(": ")[0])
@@ -255,7 +198,6 @@ SUBJECTS = {
     "mcp": Subject(make_mcp, tier="slow"),
     "submission": Subject(make_submission),
     "sweep": Subject(make_sweep),
-    "release": Subject(make_release),
     "pages": Subject(make_pages, compact=True),
     "names": Subject(make_names, tier="quick"),
 }

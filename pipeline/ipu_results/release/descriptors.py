@@ -1,24 +1,21 @@
-"""Write and check the descriptors of a release, which describe the same tables, columns and links
+"""Write the descriptors of a release, which describe the same tables, columns and links
 in two standards.
 
 datapackage.json is a Frictionless Data Package 2.0, with a `unit` on each field that has one. CSV
 files are tables. Parquet files and the DuckDB file are resources without a schema, since they bring
-their own. croissant.json has the records of the Parquet files in Croissant 1.1. Both are checked
-against what this code would write of the tables as the files define them, in the parts that every
-version of the code writes alike.
+their own. croissant.json has the records of the Parquet files in Croissant 1.1.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ipu_results.ground.files import hash_file
 from ipu_results.ground.text import format_json
-from ipu_results.release.files import CHECKSUMS, list_table_files, read_checksums, read_sql_name
-from ipu_results.schema import FILE_VIEWS, MAIN, TABLES, Column, Table, describe_column
+from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_column
 from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 
 Record = dict[str, Any]
@@ -142,9 +139,7 @@ def _describe_schema(table: Table) -> Record:
 
 
 def _describe_column(column: Column) -> Record:
-    kind, _ = TYPES.get(
-        column.kind, (column.kind, "")
-    )  # a type that no table has is in no release that is sound
+    kind, _ = TYPES[column.kind]
     field: Record = {"name": column.name, "type": kind, "description": column.description}
     if column.kind == "timestamp":
         field["format"] = TIMESTAMP
@@ -215,111 +210,9 @@ def _describe_field(table: str, column: Column) -> Record:
         "@id": f"{table}/{column.name}",
         "name": column.name,
         "description": describe_column(column),
-        "dataType": TYPES.get(column.kind, ("", column.kind))[1],
+        "dataType": TYPES[column.kind][1],
         "source": {
             "fileObject": {"@id": get_parquet_name(table)},
             "extract": {"column": column.name},
         },
     }
-
-
-def check_package(
-    package: Mapping[str, Any], tables: Mapping[str, Table], folder: Path
-) -> Iterator[str]:
-    """Yield what datapackage.json states wrongly of the tables.
-
-    Raises LookupError or TypeError if it is malformed.
-    """
-    yield from (
-        f"lacks {key}" for key in (*PACKAGE_HEAD, "created", "sources") if key not in package
-    )
-    resources = {resource["path"]: resource for resource in package["resources"]}
-    yield from _compare_files(resources.keys() - {DATABASE}, tables)
-    digests, _ = read_checksums(folder / CHECKSUMS)
-    for path, resource in resources.items():
-        name, is_csv = read_sql_name(path), path.endswith(".csv")
-        if name not in tables:
-            continue
-        if resource["name"] != (name if is_csv else path.replace("/", ".")):
-            yield f"name of {path} is wrong"
-        if resource["type"] != ("table" if is_csv else "file"):
-            yield f"type of {path} is wrong"
-        if (resource["bytes"], resource["hash"]) != (
-            (folder / path).stat().st_size,
-            f"sha256:{digests[path]}",
-        ):
-            yield f"size or hash of {path} is wrong"
-        if is_csv:
-            stated, expected = resource["schema"], _describe_schema(tables[name])
-            if _pick(stated["fields"], "name", "type", "unit") != _pick(
-                expected["fields"], "name", "type", "unit"
-            ):
-                yield f"columns of {path} is wrong"
-            if stated.get("primaryKey") != expected.get("primaryKey"):
-                yield f"primary key of {path} is wrong"
-            # the DuckDB file has no foreign keys of detail tables
-            is_linked = tables[name].schema == MAIN
-            if is_linked and stated.get("foreignKeys") != expected.get("foreignKeys"):
-                yield f"foreign keys of {path} is wrong"
-
-
-def check_croissant(
-    dataset: Mapping[str, Any], tables: Mapping[str, Table], folder: Path
-) -> Iterator[str]:
-    """Yield what croissant.json states wrongly of the tables.
-
-    Raises LookupError or TypeError if it is malformed.
-    """
-    yield from (f"lacks {key}" for key in CROISSANT_HEAD if key not in dataset)
-    stated_digests = {file["contentUrl"]: file["sha256"] for file in dataset["distribution"]}
-    yield from _compare_files(stated_digests.keys(), tables)
-    digests, _ = read_checksums(folder / CHECKSUMS)
-    for name in sorted(stated_digests.keys() & digests.keys()):
-        if stated_digests[name] != digests[name]:
-            yield f"sha256 of {name} is wrong"
-    record_sets = {record_set["name"]: record_set for record_set in dataset["recordSet"]}
-    for name in sorted(record_sets.keys() ^ tables.keys()):
-        yield (
-            f"lacks the record set {name}"
-            if name in tables
-            else f"has an unknown record set {name}"
-        )
-    for name in sorted(record_sets.keys() & tables.keys()):
-        stated, expected = record_sets[name], _describe_records(tables[name])
-        parts = ("name", "dataType", "source", "description")
-        if _pick(stated["field"], *parts) != _pick(expected["field"], *parts):
-            yield f"columns of {name} are wrong"
-        if stated.get("key") != expected.get("key"):
-            yield f"key of {name} is wrong"
-        if any("references" in field for field in stated["field"]):
-            yield f"references of {name} are wrong"
-
-
-def _compare_files(described: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
-    """Yield a message for each table file that a descriptor lacks or that it should not describe."""
-    expected = list_table_files(tables)
-    yield from (f"does not describe {name}" for name in sorted(expected.difference(described)))
-    yield from (
-        f"describes {name}, which is not a file of a table"
-        for name in sorted({*described} - expected)
-    )
-
-
-def _pick(fields: Sequence[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(field.get(name) for name in names) for field in fields]
-
-
-def read_required(package: Mapping[str, Any], path: str) -> set[str]:
-    """Return the columns of a file that are stated as required."""
-    fields = read_table_schema(package, path)["fields"]
-    return {field["name"] for field in fields if field.get("constraints", {}).get("required")}
-
-
-def read_table_schema(package: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """Return the schema of a file. Raises LookupError if it is not described."""
-    schema: Mapping[str, Any] = next(
-        (it["schema"] for it in package["resources"] if it["path"] == path), {}
-    )
-    if not schema:
-        raise LookupError(f"no schema of {path}")
-    return schema

@@ -27,7 +27,7 @@ from ipu_results.errors import IpuResultsError, ReleaseError, UnreadableReleaseE
 from ipu_results.ground.files import hash_file, sync_to_disk
 from ipu_results.ground.sql import ENGINE, LOCKDOWN, get_first_line
 from ipu_results.ground.text import escape_unprintable
-from ipu_results.schema import DETAIL, MAIN
+from ipu_results.schema import DETAIL
 from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.transaction import lock_folder
 
@@ -124,43 +124,30 @@ DEFINITIONS = f"""
     )
     GROUP BY ALL ORDER BY ALL
 """
-COLUMNS = f"""
-    SELECT {SQL_NAME.format("table_name")}, column_name, data_type
-    FROM duckdb_columns() WHERE NOT internal ORDER BY schema_name, table_name, column_index
-"""
-MACROS = f"""
-    SELECT DISTINCT {SQL_NAME.format("function_name")} FROM duckdb_functions()
-    WHERE NOT internal AND function_type = 'table_macro'
-"""
-EXTRAS = f"""
-    SELECT 'schema' AS kind, schema_name AS name FROM duckdb_schemas()
+CATALOG = f"""
+    SELECT 'schema' AS kind, schema_name AS name, comment AS text FROM duckdb_schemas()
     WHERE database_name = current_database()
-        AND (schema_name NOT IN ('{MAIN}', '{DETAIL}') OR comment IS NOT NULL)
-    UNION ALL SELECT 'sequence', sequence_name FROM duckdb_sequences()
-    UNION ALL SELECT 'index', index_name FROM duckdb_indexes()
-    UNION ALL SELECT 'type', type_name FROM duckdb_types() WHERE NOT internal
-    UNION ALL SELECT 'default or generated column', table_name || '.' || column_name FROM
-    duckdb_columns()
-    WHERE NOT internal AND column_default IS NOT NULL
-    UNION ALL SELECT 'comment of the database', comment FROM duckdb_databases()
+    UNION ALL
+    SELECT 'table', {SQL_NAME.format("table_name")}, concat_ws(' ', sql, comment)
+    FROM duckdb_tables() WHERE NOT internal
+    UNION ALL
+    SELECT 'view', {SQL_NAME.format("view_name")}, concat_ws(' ', sql, comment)
+    FROM duckdb_views() WHERE NOT internal
+    UNION ALL
+    SELECT 'macro', {SQL_NAME.format("function_name")},
+        concat_ws(' ', parameters::VARCHAR, macro_definition, comment)
+    FROM duckdb_functions() WHERE NOT internal
+    UNION ALL
+    SELECT 'column', {SQL_NAME.format("table_name")} || '.' || column_name,
+        concat_ws(' ', column_index, data_type, column_default, comment)
+    FROM duckdb_columns() WHERE NOT internal
+    UNION ALL SELECT 'sequence', sequence_name, sql FROM duckdb_sequences()
+    UNION ALL SELECT 'index', index_name, sql FROM duckdb_indexes()
+    UNION ALL SELECT 'type', type_name, logical_type FROM duckdb_types() WHERE NOT internal
+    UNION ALL
+    SELECT 'comment of the database', comment, '' FROM duckdb_databases()
     WHERE database_name = current_database() AND comment IS NOT NULL
     ORDER BY ALL
-"""
-COMMENTS = f"""
-    SELECT {SQL_NAME.format("table_name")}, comment FROM duckdb_tables() WHERE NOT internal
-    UNION ALL
-    SELECT {SQL_NAME.format("view_name")}, comment FROM duckdb_views() WHERE NOT internal
-    UNION ALL
-    SELECT {SQL_NAME.format("table_name")} || '.' || column_name, comment
-    FROM duckdb_columns() WHERE NOT internal
-    UNION ALL
-    SELECT DISTINCT {SQL_NAME.format("function_name")}, comment
-    FROM duckdb_functions() WHERE NOT internal
-"""
-CONSTRAINTS = f"""
-    SELECT {SQL_NAME.format("table_name")}, constraint_type, constraint_column_names,
-        referenced_table, referenced_column_names
-    FROM duckdb_constraints() ORDER BY ALL
 """
 QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
@@ -193,26 +180,17 @@ def hash_definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return {name: hash_sql(sql) for name, sql in connection.execute(DEFINITIONS).fetchall()}
 
 
-def list_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[str, str]]]:
-    """Return name and type of every column, by table, view and table macro."""
-    columns: dict[str, list[tuple[str, str]]] = {}
-    for table, name, kind in connection.execute(COLUMNS).fetchall():
-        columns.setdefault(table, []).append((name, kind))
-    for (macro,) in connection.execute(MACROS).fetchall():
-        rows = connection.execute(f"DESCRIBE FROM {quote_sql_name(macro)}()").fetchall()
-        columns[macro] = [(name, kind) for name, kind, *_ in rows]
-    return columns
+def list_macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of the views that have parameters."""
+    return {name for kind, name in list_catalog(connection) if kind == "macro"}
 
 
-def list_constraints(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
-    """Return, by table, type, columns, referenced table and referenced columns of each constraint,
-    sorted.
+def list_catalog(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], str | None]:
+    """Return all that a DuckDB file holds beside rows, by kind and name: definitions, keys, types
+    and comments.
     """
-    constraints: dict[str, list[tuple[Any, ...]]] = {}
-    for table, kind, columns, target, keys in connection.execute(CONSTRAINTS).fetchall():
-        entry = (kind, tuple(columns or ()), target or "", tuple(keys or ()))
-        constraints.setdefault(table, []).append(entry)
-    return {table: sorted(entries) for table, entries in constraints.items()}
+    rows = connection.execute(CATALOG).fetchall()
+    return {(kind, name): text for kind, name, text in rows}
 
 
 def read_storage_version(connection: duckdb.DuckDBPyConnection) -> str | None:
