@@ -34,7 +34,6 @@ from tests.golden.store import DATA
 
 COMMANDS = Path(__file__).with_name("commands.txt")
 EVERY, FAST_EVERY = 1, 40
-DAY = "2026-11-21"
 # Of the terminal, of the language and of the time zone: error boxes and tables are as wide as the
 # terminal
 SETTINGS = {"COLUMNS": "120", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
