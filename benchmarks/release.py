@@ -211,7 +211,7 @@ def _merge(*sides: Path) -> None:
 def _read_releases(*sides: Path) -> None:
     with duckdb.connect() as connection:
         for side in sides:
-            for path in side.glob("*.parquet"):
+            for path in side.rglob("*.parquet"):
                 connection.execute(
                     f"SELECT count(COLUMNS(*)) FROM read_parquet('{path}')"
                 ).fetchall()
