@@ -46,12 +46,13 @@ def load(
     warehouse: str | Path | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
-    """Load a table or view of the dataset, by its name without a schema.
+    """Load a table or view of the dataset.
 
-    A filter is a column with the value, or the list of values, that its rows must have; `None`
-    means null: `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table
-    `columns`. `df.attrs` holds the name of the table, the version of the dataset and the id of its
-    build. Without `warehouse` it is the dataset that came with the package.
+    `table` is its name alone, also of one in the schema `detail`. A filter is a column with the
+    value, or the list of values, that its rows must have; `None` means null:
+    `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table `columns`.
+    `df.attrs` holds the name of the table, the version of the dataset and the id of its build.
+    Without `warehouse` it is the dataset that came with the package.
 
     Raises `ipu_results.errors.QueryError` for an unknown table or column, for a filter of another
     type than its column, and for a text that no row of a text column has; WarehouseError if
