@@ -15,9 +15,7 @@ from ipu_results.errors import DamagedDocumentError
 from tests.check.rules_support import load_dataset
 from tests.conftest import RAW, Query
 
-INPUTS = (
-    "recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
-)
+INPUTS = "detail.recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
 
 
 def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -> None:
@@ -61,7 +59,7 @@ def test_severity_of_the_flag_is_the_highest_of_its_contradictions(query: Query)
     order = "max(CASE severity WHEN 'error' THEN 3 WHEN 'warn' THEN 2 ELSE 1 END)"
     by_figure = f"SELECT result_id, column_name, {order} FROM {{}} GROUP BY ALL"
     flags = by_figure.format("(FROM flags WHERE rule = 'R35')")
-    figures = by_figure.format("contradicted")
+    figures = by_figure.format("detail.contradicted")
     assert query(f"({flags} EXCEPT {figures}) UNION ALL ({figures} EXCEPT {flags})") == []
     assert query("SELECT count(DISTINCT severity) FROM detail.contradicted") == [(3,)]
 

@@ -139,8 +139,8 @@ def test_every_cell_of_points_csv_is_in_results_or_run_points(
     canonical = {"onnxruntime": "ONNX Runtime", "resnext101-32x4d": "ResNeXt101-32x4d"}
     implied = {"chip": "GC2", "chip_count": 2}
     rows = {
-        name: local(f"SELECT * FROM {name} WHERE run_id = '{run_id}' ORDER BY batch_size")
-        for name in ("results", "run_points")
+        name: local(f"SELECT * FROM {sql_name} WHERE run_id = '{run_id}' ORDER BY batch_size")
+        for name, sql_name in (("results", "results"), ("run_points", "detail.run_points"))
     }
     for header in POINT_COLUMNS:
         owner = "results" if header in RESULTS.names else "run_points"

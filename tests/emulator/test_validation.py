@@ -45,6 +45,7 @@ from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Fit, load_calibration, load_target
 from ipu_results.errors import TooFewRowsError, WarehouseError
+from ipu_results.store.files import get_parquet_name
 
 from benchmarks.emulator import freezing
 from benchmarks.emulator.accuracy import load_rows, load_validation
@@ -63,9 +64,10 @@ def edited() -> Iterator[Edit]:
     connection = duckdb.connect()
 
     def edit(statement: str) -> duckdb.DuckDBPyConnection:
-        for table in ("results", "configurations", "flags"):
-            path = str(RESULTS.with_stem(table))
-            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet(?)", [path])
+        connection.execute("CREATE SCHEMA detail")
+        for name in ("results", "detail.configurations", "flags"):
+            path = str(RESULTS.parent / get_parquet_name(name))
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?)", [path])
         connection.execute(statement)
         return connection
 

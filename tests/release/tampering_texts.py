@@ -163,7 +163,7 @@ RELEASE_KINDS: list[Kind] = [
     (
         "table of another folder",
         edit_release(lambda it: it["tables"].update({"../x": {}})),
-        "../x.csv: is missing",
+        "x.csv: is missing",
     ),
     ("date", edit_release(lambda it: it.update(published_on="2020-01-01")), "has date"),
     ("build id", edit_release(lambda it: it.update(build_id="0" * 64)), "build id differs"),

@@ -18,7 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import UnreadableReleaseError, WarehouseError
 from ipu_results.release import verify_release
-from ipu_results.release.files import CHECKSUMS, check_files, read_checksums, write_checksums
+from ipu_results.release.files import (
+    CHECKSUMS,
+    check_files,
+    list_files,
+    read_checksums,
+    write_checksums,
+)
 from ipu_results.store.files import DATABASE
 
 from tests.conftest import ROOT, run_cli
@@ -40,12 +46,12 @@ def list_problems(release: Path) -> list[str]:
 
 
 def test_flipped_byte_in_any_file_is_found(copy: Path) -> None:
-    for number, path in enumerate(sorted(copy.iterdir())):
+    for number, (name, path) in enumerate(sorted(list_files(copy).items())):
         data = path.read_bytes()
         at = number * 997 % len(data)
         path.write_bytes(data[:at] + bytes([data[at] ^ 1 << number % 8]) + data[at + 1 :])
         problems = {problem.path for problem in check_files(copy)}
-        assert problems if path.name == CHECKSUMS else path.name in problems
+        assert problems if name == CHECKSUMS else name in problems
         path.write_bytes(data)
     assert check_files(copy) == []
 
@@ -231,17 +237,13 @@ def test_command_reports_a_sound_release(small_release: Path) -> None:
             {"texts_sha256": "0" * 64},
             "not checked: CITATION.cff, LICENSE and CHANGELOG.md are not those of this clone",
         ),
-        (None, "not checked: an earlier version of ipu-results"),
     ],
 )
 def test_release_of_other_code_is_checked_but_for_its_texts(
-    change: Record | None, note: str, copy: Path
+    change: Record, note: str, copy: Path
 ) -> None:
     record = read_record(copy)
-    if change is None:
-        del record["generator"]
-    else:
-        record["generator"].update(change)
+    record["generator"].update(change)
     write_record(copy, RELEASE, record)
     edit_lines(copy, "LICENSE", lambda _: ["other\n"])
     result = run_cli("verify", copy)

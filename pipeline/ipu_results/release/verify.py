@@ -120,7 +120,8 @@ def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]
     names = [
         name
         for name in counts
-        if all((folder / file).exists() for file in files.list_table_files([name]))
+        if files.IS_NAME.fullmatch(name)
+        and all((folder / file).exists() for file in files.list_table_files([name]))
     ]
     tables = {name: read_parquet(folder / get_parquet_name(name)) for name in names}
     with files.open_database(folder / DATABASE) as connection:
