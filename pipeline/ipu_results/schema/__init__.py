@@ -335,11 +335,16 @@ def sql_table(table: Table) -> list[str]:
 
 
 def sql_view(view: View) -> list[str]:
-    """Return the DuckDB statements that create the view or macro with its comments."""
+    """Return the DuckDB statements that create the view or macro with its comments.
+
+    In a file that is attached, DuckDB looks up names without a schema in the schema of the view: a
+    view in another one than main names main relations with theirs.
+    """
+    sql = view.sql if view.schema == MAIN else _read_main().sub(rf"\1{MAIN}.\2", view.sql)
     if view.parameters:
         parameters = ", ".join(f"{name} := {default}" for name, default in view.parameters)
         return [
-            f"CREATE MACRO {view.sql_name}({parameters}) AS TABLE {view.sql}",
+            f"CREATE MACRO {view.sql_name}({parameters}) AS TABLE {sql}",
             f"COMMENT ON MACRO TABLE {view.sql_name} IS {quote(view.description)}",
         ]
     comments = [f"COMMENT ON VIEW {view.sql_name} IS {quote(view.description)}"]
@@ -347,7 +352,15 @@ def sql_view(view: View) -> list[str]:
         f"COMMENT ON COLUMN {view.sql_name}.{column.name} IS {quote(column.description)}"
         for column in view.columns
     ]
-    return [f"CREATE VIEW {view.sql_name} AS {view.sql}", *comments]
+    return [f"CREATE VIEW {view.sql_name} AS {sql}", *comments]
+
+
+@cache
+def _read_main() -> re.Pattern[str]:
+    """Return a pattern of what a statement reads from the main schema."""
+    relations: list[Table | View] = [*TABLES, *VIEWS]
+    names = "|".join(relation.name for relation in relations if relation.schema == MAIN)
+    return re.compile(rf"\b((?:FROM|JOIN)\s+)({names})\b")
 
 
 def quote(text: str) -> str:
