@@ -39,7 +39,7 @@ from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import FILE_VIEWS
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
-from ipu_results.store.files import DATABASE
+from ipu_results.store.files import DATABASE, STAGING
 from ipu_results.store.query import STORED, open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
@@ -186,7 +186,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock"
+        if path.is_file() and path.name != ".lock" and STAGING not in path.parts
     }
 
 

@@ -79,7 +79,8 @@ def read_figure(warehouse: Path) -> float:
 
 
 def read_build_ids(warehouse: Path) -> set[bytes]:
-    return {pq.read_schema(path).metadata[b"build_id"] for path in warehouse.rglob("*.parquet")}
+    paths = [warehouse / name for name in read_files(warehouse) if name.endswith(".parquet")]
+    return {pq.read_schema(path).metadata[b"build_id"] for path in paths}
 
 
 def kill_ingest(raw: Path, warehouse: Path, function: str, calls: int) -> None:
