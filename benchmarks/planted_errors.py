@@ -24,6 +24,7 @@ from ipu_results.schema import table
 from ipu_results.schema.frames import frame_dtypes
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
+from ipu_results.store.files import get_parquet_name
 
 from benchmarks.processes import ROOT
 from benchmarks.report import Options, Report, ReportTable, ReportTarget
@@ -165,7 +166,7 @@ def load_dataset() -> Dataset:
     """Load what the rules look at from the published tables."""
     frames = {}
     for name in FRAMES:
-        read = pq.read_table(DATASET / f"{name}.parquet")
+        read = pq.read_table(DATASET / get_parquet_name(table(name).sql_name))
         dtypes = frame_dtypes(table(name))
         frames[name] = read.to_pandas().astype(
             {column: dtypes[column] for column in read.column_names}

@@ -17,12 +17,11 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ipu_results.ground.sql import open_engine
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
 from ipu_results.schema import TABLES, VIEWS, Column, dictionary_rows, table
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
-from ipu_results.store.query import evaluate_views
-from ipu_results.store.tables import TableFile, write_build
+from ipu_results.store.files import get_parquet_name
+from ipu_results.store.tables import TableFile, describe_build
 
 from benchmarks.processes import Step, run_steps
 from benchmarks.report import Options, Report, ReportTable
@@ -144,13 +143,12 @@ def _write_warehouse(target: Path, rows: int) -> Path:
         name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema)
         for name, rows in tables.items()
     }
-    with open_engine(tables) as engine:
-        views = dict(evaluate_views(engine))
-    target.mkdir()
-    stored, stored_views = (
-        {name: TableFile(rows) for name, rows in relations.items()} for relations in (tables, views)
-    )
-    write_build(stored, stored_views, "generated", target)
+    files = {table(name).sql_name: TableFile(rows) for name, rows in tables.items()}
+    build_id = hashlib.sha256(b"generated").hexdigest()
+    files["build"] = TableFile(describe_build(files, build_id))
+    (target / "detail").mkdir(parents=True)
+    for name, file in files.items():
+        file.write(build_id, target / get_parquet_name(name))
     return target
 
 
@@ -171,9 +169,9 @@ def _choose_text(column: Column, key: str, value: str) -> str | None:
 
 def _write_changed(release: Path, target: Path) -> None:
     """Copy the tables with a few figures and rows of the results changed."""
-    target.mkdir()
-    for path in release.glob("*.parquet"):
-        shutil.copyfile(path, target / path.name)
+    (target / "detail").mkdir(parents=True)
+    for path in release.rglob("*.parquet"):
+        shutil.copyfile(path, target / path.relative_to(release))
     source = release / "results.parquet"
     with duckdb.connect() as connection:
         throughput = f"if(row_number % {SHARE} = 1, throughput + 1, throughput) AS throughput"
@@ -186,7 +184,8 @@ def _write_changed(release: Path, target: Path) -> None:
 
 
 def _measure_sizes(release: Path) -> Step:
-    sizes = [(path.suffix, path.stat().st_size / 1e6) for path in release.iterdir()]
+    files = [path for path in release.rglob("*") if path.is_file()]
+    sizes = [(path.suffix, path.stat().st_size / 1e6) for path in files]
     parts = {
         name: sum(size for end, size in sizes if end == suffix) for name, suffix in SUFFIXES.items()
     }
@@ -194,7 +193,7 @@ def _measure_sizes(release: Path) -> Step:
 
 
 def _hash_files(release: Path) -> None:
-    for path in release.iterdir():
+    for path in filter(Path.is_file, release.rglob("*")):
         with path.open("rb") as file:
             hashlib.file_digest(file, "sha256")
 
@@ -212,7 +211,7 @@ def _merge(*sides: Path) -> None:
 def _read_releases(*sides: Path) -> None:
     with duckdb.connect() as connection:
         for side in sides:
-            for path in side.glob("*.parquet"):
+            for path in side.rglob("*.parquet"):
                 connection.execute(
                     f"SELECT count(COLUMNS(*)) FROM read_parquet('{path}')"
                 ).fetchall()

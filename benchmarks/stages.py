@@ -66,7 +66,6 @@ def measure(count: int) -> Iterator[Step]:
             "claims", lambda: evaluate_claims(writer.engine, checked.documents, {}, frames)
         )
         yield step
-        writer.start_views()
         yield _time_stage("write", lambda: writer.finish(claims, ""))[1]
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from filelock import FileLock
@@ -33,13 +32,13 @@ from ipu_results.build import (
 from ipu_results.check.gate import check_gate, check_tables
 from ipu_results.cli import main
 from ipu_results.errors import IpuResultsError
-from ipu_results.ground.sql import ENGINE, LOCKDOWN, create_table, run_query
+from ipu_results.ground.sql import ENGINE, LOCKDOWN, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import FILE_VIEWS
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, STAGING
 from ipu_results.store.query import STORED, open_warehouse
 
 from tests.release.release_support import publish_release, shrink_warehouse
@@ -183,9 +182,9 @@ def edit(raw: Path, file: str, old: str, new: str, count: int = 1) -> None:
 def read_files(folder: Path) -> dict[str, bytes]:
     """Return the bytes of a folder's files, to compare it before and after."""
     return {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
-        if path.is_file() and path.name != ".lock"
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock" and STAGING not in path.parts
     }
 
 
@@ -260,12 +259,9 @@ def connect_to_files(warehouse: Path) -> duckdb.DuckDBPyConnection:
     connection.begin()
     for view in FILE_VIEWS:
         if not view.parameters:
-            create_table(
-                connection,
-                f"{STORED}.{view.name}",
-                pq.read_table(warehouse / get_parquet_name(view.name)),
-            )
-            connection.execute(f"CREATE OR REPLACE VIEW {view.name} AS FROM {STORED}.{view.name}")
+            stored = f"{STORED}.{view.name}"
+            connection.execute(f"CREATE TABLE {stored} AS {view.rows_sql}")
+            connection.execute(f"CREATE OR REPLACE VIEW {view.sql_name} AS FROM {stored}")
     connection.commit()
     return connection
 
@@ -363,12 +359,7 @@ def page(tmp_path: Path) -> Path:
 @pytest.fixture
 def built(tmp_path: Path, warehouse: Path) -> Path:
     """Copy the built warehouse, which a test may then break."""
-    target = tmp_path / "warehouse"
-    target.mkdir()
-    for path in warehouse.iterdir():
-        if path.is_file():
-            shutil.copyfile(path, target / path.name)
-    return target
+    return Path(shutil.copytree(warehouse, tmp_path / "warehouse"))
 
 
 def require(present: bool, reason: str) -> None:

@@ -18,6 +18,25 @@ import pytest
 
 from tests.conftest import ROOT, Done
 
+# What the tool needs of the code of a commit, which evaluates its views.
+CODE = {
+    "__init__.py": "",
+    "schema.py": """
+from types import SimpleNamespace
+VIEWS = [SimpleNamespace(name="known")]
+""",
+    "store/__init__.py": "",
+    "store/query.py": """
+import duckdb
+def open_warehouse(folder):
+    connection = duckdb.connect()
+    [path] = folder.rglob("flags.parquet")
+    connection.execute(f"CREATE VIEW flags AS FROM '{path}'")
+    return connection
+def read_view(connection, view):
+    return connection.sql("FROM flags WHERE figure IS NOT NULL ORDER BY ALL").to_arrow_table()
+""",
+}
 ROWS = pa.table({"name": ["a", "b", "c"], "figure": [1.0, None, 0.0], "message": ["x", "y", "z"]})
 
 
@@ -42,8 +61,13 @@ def run_git(folder: Path, *args: str) -> str:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Commit one table, one view with a file and one without."""
-    for name in ("warehouse", "schema/tables", "schema/views"):
+    for name in ("warehouse/detail", "schema/tables", "schema/views", "pipeline"):
         (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    for name, code in CODE.items():
+        path = tmp_path / "pipeline" / "ipu_results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code, encoding="utf-8")
     (tmp_path / "schema/tables/flags.toml").write_text('key = ["name"]\n', encoding="utf-8")
     (tmp_path / "schema/views/known.sql").write_text(
         "FROM flags WHERE figure IS NOT NULL", encoding="utf-8"
@@ -109,19 +133,30 @@ def test_reworded_columns_differ_unless_they_are_permitted(repository: Path) -> 
     base, _ = commit_rows(repository, ROWS), commit_rows(repository, message)
     strict = run_tool("compare_tables.py", repository, base)
     permissive = run_tool("compare_tables.py", repository, base, "--allow-reworded")
-    assert (strict.returncode, strict.stdout.splitlines()[0]) == (1, "reworded flags.message: 1")
-    assert (permissive.returncode, permissive.stdout.splitlines()[0]) == (
-        0,
-        "permitted reworded: 1",
-    )
+    assert strict.returncode == 1
+    assert "reworded flags.message: 1" in strict.stdout.splitlines()
+    assert permissive.returncode == 0
+    assert "permitted reworded: 1" in permissive.stdout.splitlines()
 
 
 def test_equal_commits_are_equal_and_every_field_is_counted(repository: Path) -> None:
     done = run_tool("compare_tables.py", repository, commit_rows(repository, ROWS))
     assert (done.returncode, done.stderr) == (0, "")
-    assert (
-        done.stdout == "24 fields of 3 tables and views compared: equal\n"
-    )  # 9 each, and 2 rows of `known`
+    last = done.stdout.splitlines()[-1]  # 9 fields each, and 2 rows of `known`
+    assert last == "24 fields of 3 tables and views compared: every field equal"
+
+
+def test_table_is_found_where_it_moved_to_and_one_that_went_is_missing(repository: Path) -> None:
+    base = commit_rows(repository, ROWS)
+    moved = repository / "warehouse/flags.parquet"
+    run_git(repository, "mv", str(moved), str(repository / "warehouse/detail/flags.parquet"))
+    run_git(repository, "commit", "--quiet", "--message", "moved")
+    assert run_tool("compare_tables.py", repository, base).returncode == 0
+    run_git(repository, "rm", "--quiet", "warehouse/stored.parquet", "schema/views/stored.sql")
+    run_git(repository, "commit", "--quiet", "--message", "gone")
+    done = run_tool("compare_tables.py", repository, base)
+    assert done.returncode == 1
+    assert "MISSING stored" in done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ SQL = f"""
         c.precision_flags,
         c.note, r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS
         doubtful
-    FROM results r LEFT JOIN configurations c USING (result_id)
+    FROM results r LEFT JOIN detail.configurations c USING (result_id)
     WHERE r.task = 'inference' AND r.origin = 'published' ORDER BY r.table_name, r.row_number
 """
 
@@ -276,7 +276,7 @@ TRAINING_SQL = """
         r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas,
         c.gradient_accumulation, c.instances,
         c.layers_per_ipu, c.recompute, c.available_memory_proportion, c.optimizer_state_offchip
-    FROM results r JOIN configurations c USING (result_id)
+    FROM results r JOIN detail.configurations c USING (result_id)
     WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
     ORDER BY r.table_name, r.row_number
 """

@@ -18,7 +18,7 @@ from ipu_results.errors import QueryError
 from ipu_results.ground.files import DATASET, read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words
-from ipu_results.schema import TABLES, VIEWS, quote
+from ipu_results.schema import TABLES, VIEWS, Table, View, quote
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 from ipu_results.store.query import (
     check_build_id,
@@ -48,33 +48,33 @@ def load(
 ) -> pd.DataFrame:
     """Load a table or view of the dataset.
 
-    A filter is a column with the value, or the list of values, that its rows must have; `None`
-    means null: `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table
-    `columns`. `df.attrs` holds the name of the table, the version of the dataset and the id of its
-    build. Without `warehouse` it is the dataset that came with the package.
+    `table` is its name alone, also of one in the schema `detail`. A filter is a column with the
+    value, or the list of values, that its rows must have; `None` means null:
+    `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table `columns`.
+    `df.attrs` holds the name of the table, the version of the dataset and the id of its build.
+    Without `warehouse` it is the dataset that came with the package.
 
     Raises `ipu_results.errors.QueryError` for an unknown table or column, for a filter of another
     type than its column, and for a text that no row of a text column has; WarehouseError if
     `warehouse` holds no dataset.
     """
     folder = DATASET if warehouse is None else Path(warehouse)
-    names = {published.name: list(published.names) for published in TABLES}
-    names |= {view.name: [column.name for column in view.columns] for view in VIEWS}
-    if table not in names:
-        raise QueryError(f"there is no table or view {table!r}{_suggest(table, names)}")
-    selected = (
-        names[table]
-        if columns is None
-        else [columns]
-        if isinstance(columns, str)
-        else list(columns)
-    )
-    if unknown := [name for name in (*selected, *filters) if name not in names[table]]:
-        raise QueryError(
-            f"{table} has no column {unknown[0]!r}{_suggest(unknown[0], names[table])}"
-        )
+    relations: dict[str, Table | View] = {published.name: published for published in TABLES}
+    relations |= {view.name: view for view in VIEWS}
+    if table not in relations:
+        raise QueryError(f"there is no table or view {table!r}{_suggest(table, relations)}")
+    relation = relations[table]
+    names = [column.name for column in relation.columns]
+    if columns is None:
+        selected = names
+    elif isinstance(columns, str):
+        selected = [columns]
+    else:
+        selected = list(columns)
+    if unknown := [name for name in (*selected, *filters) if name not in names]:
+        raise QueryError(f"{table} has no column {unknown[0]!r}{_suggest(unknown[0], names)}")
     needed = [*{*selected, *filters}]
-    rows, build_id = read_one_build(folder, lambda folder: _read_rows(folder, table, needed))
+    rows, build_id = read_one_build(folder, lambda folder: _read_rows(folder, relation, needed))
     frame = rows.to_pandas()
     keep = np.ones(len(frame), dtype=bool)
     for name, value in filters.items():
@@ -85,18 +85,15 @@ def load(
     return frame
 
 
-def _read_rows(folder: Path, name: str, columns: list[str]) -> tuple[pa.Table, str]:
-    """Return columns of a table or view and the id of its build; from its Parquet file, else by
-    evaluating the view.
-    """
+def _read_rows(folder: Path, relation: Table | View, columns: list[str]) -> tuple[pa.Table, str]:
+    """Return columns of a table or view and the id of its build; a view is evaluated."""
     build_id = read_build_id(folder)
-    path = folder / get_parquet_name(name)
-    view = next((view for view in VIEWS if view.name == name), None)
-    if view is None or path.exists():
-        check_build_id(path, build_id)
-        return read_parquet(path, columns), build_id
-    with open_warehouse(folder) as connection:
-        return read_view(connection, view).select(columns), build_id
+    if isinstance(relation, View):
+        with open_warehouse(folder, relation.rows_sql) as connection:
+            return read_view(connection, relation).select(columns), build_id
+    path = folder / get_parquet_name(relation.sql_name)
+    check_build_id(path, build_id)
+    return read_parquet(path, columns), build_id
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

@@ -169,8 +169,7 @@ def ingest(
             return loaded
 
         checked = check_documents(documents, load, vocabulary, writer.add)
-        progress("check", "views and claims")
-        writer.start_views()
+        progress("check", "claims")
         summaries, words = (
             _summarise(checked, seconds),
             describe_unknown_words(checked.words, vocabulary),

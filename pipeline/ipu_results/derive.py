@@ -16,7 +16,7 @@ from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.sql import get_first_line, open_engine
-from ipu_results.schema import TABLES, Column, Table, fill_rules, table
+from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_rules, table
 from ipu_results.schema.frames import arrow_schema, frame_dtypes, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary
 
@@ -103,11 +103,14 @@ def _run(
 ) -> pa.Table:
     """Run the statement over the inputs alone: what is not declared as one cannot be read."""
     with open_engine() as connection:
+        connection.execute(f"CREATE SCHEMA {DETAIL}")
         for name, rows in list_known(vocabulary).items():
             connection.register(name, rows)
         for name, columns in inputs.items():
             selected = _select(table(name), columns)
             connection.register(name, to_arrow(selected, frames[name][list(columns)]))
+            if (sql_name := table(name).sql_name) != name:
+                connection.execute(f"CREATE VIEW {sql_name} AS FROM {name}")
         try:
             return connection.sql(sql).to_arrow_table()
         except duckdb.Error as error:

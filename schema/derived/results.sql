@@ -12,7 +12,7 @@ WITH flag_counts AS (
 entries AS (  -- official entries with a result
     SELECT e.*, c.dataset
     FROM mlperf_entries e
-    LEFT JOIN mlperf_comparability c ON c.benchmark = e.benchmark
+    LEFT JOIN detail.mlperf_comparability c ON c.benchmark = e.benchmark
         AND e.round::DOUBLE BETWEEN c.first_round::DOUBLE AND c.last_round::DOUBLE
     WHERE e.result_id IS NOT NULL
 ),

@@ -1,9 +1,9 @@
 WITH c2 AS (
-    SELECT * FROM resnext101
+    SELECT * FROM detail.resnext101
     WHERE origin = 'published' AND publisher = 'Qwant' AND platform = 'C2' AND network = 'ResNeXt101-32x4d'
 ),
 m2000 AS (
-    SELECT * FROM resnext101
+    SELECT * FROM detail.resnext101
     WHERE origin = 'published' AND publisher = 'Graphcore' AND platform = 'IPU-M2000' AND network = 'ResNeXt101-32x4d'
 ),
 pairs AS (

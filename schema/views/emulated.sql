@@ -1,3 +1,3 @@
 SELECT *
-FROM record
+FROM detail.record
 WHERE origin = 'emulated'

@@ -1,5 +1,5 @@
 WITH rows AS (
-    SELECT * FROM record
+    SELECT * FROM detail.record
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
     QUALIFY row_number() OVER (
         PARTITION BY

@@ -4,7 +4,7 @@ WITH rows AS (
         p.family,
         p.clock_ghz,
         TRY_CAST(string_split(replace(r.sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
-    FROM record r
+    FROM detail.record r
     JOIN platforms p ON p.platform = r.platform
     WHERE
         r.origin = 'published' AND r.relationship = 'vendor' AND r.benchmark IS NULL AND p.family IN ('Bow', 'Classic')

@@ -7,5 +7,5 @@ SELECT
     compiler, dataset, network, sequence_length, packed, dataset_canonical, effective_precision, micro_batch_size,
     chips, throughput_per_chip, throughput_implied, batches_in_flight, power_w, power_scope, relationship, remarks, conditions,
     same_as, sparsity
-FROM record
+FROM detail.record
 WHERE task = 'inference' AND origin <> 'emulated' AND sparsity IS NULL AND same_as IS NULL

@@ -1,5 +1,5 @@
 WITH points AS (
-    FROM latency_points
+    FROM detail.latency_points
     WHERE throughput IS NOT NULL
 )
 SELECT

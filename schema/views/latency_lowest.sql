@@ -5,7 +5,7 @@ SELECT
     count(*) FILTER (throughput IS NULL) OVER same AS rows_without_throughput,
     result_id, model, variant, sdk_version, framework, compiler, errors, warnings, document_id, table_name,
     row_number, conditions, remark
-FROM latency_points
+FROM detail.latency_points
 WHERE left_out IS NULL
 WINDOW same AS (PARTITION BY origin, relationship, network, work, platform, coalesce(precision, compute_precision))
 QUALIFY row_number() OVER (same ORDER BY latency_ms, batch_size DESC, result_id) = 1

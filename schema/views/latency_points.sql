@@ -20,8 +20,8 @@ SELECT
         ''
     ) AS remark,
     r.document_id, r.table_name, r.row_number, r.conditions
-FROM record r
-LEFT JOIN comparison_remarks m
+FROM detail.record r
+LEFT JOIN detail.comparison_remarks m
     ON r.origin = 'published' AND m.publisher = r.publisher AND m.task = r.task AND m.network = r.network
     AND m.framework = r.framework
 LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R26'

@@ -4,7 +4,7 @@ SELECT
     chip, compiler, latency_basis, micro_batch_size, network, phase, sequence_length, packed, dataset_canonical,
     effective_precision, chips, throughput_per_chip, throughput_implied, batches_in_flight, relationship, errors,
     warnings, remarks, sparsity
-FROM record
+FROM detail.record
 WHERE origin = 'published' AND benchmark IS DISTINCT FROM 'mlperf-training' AND sparsity IS NULL AND same_as IS NULL
 QUALIFY row_number() OVER (
     PARTITION BY

@@ -10,7 +10,7 @@ SELECT
     CASE WHEN r.origin = 'emulated' THEN r.power_w END AS emulated_power_w,
     CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency,
     r.network, r.effective_precision, r.batches_in_flight, r.relationship, r.errors, r.warnings, r.remarks
-FROM run_points p
+FROM detail.run_points p
 JOIN runs u USING (run_id)
-JOIN record r USING (result_id)
+JOIN detail.record r USING (result_id)
 ORDER BY u.started_at, u.run_id, r.batch_size

@@ -1,4 +1,4 @@
 SELECT record.*, mlperf_entries.path
-FROM record
+FROM detail.record
 LEFT JOIN mlperf_entries USING (result_id)
 WHERE record.same_as IS NULL AND origin <> 'emulated' AND sparsity IS NULL

@@ -3,13 +3,13 @@ WITH both_ways AS (
         round, benchmark, division, path, submitter, system, accelerator, accelerators, minutes, minutes_low,
         minutes_high, other_path, other_submitter, other_system, other_accelerator, other_accelerators, other_minutes,
         other_minutes_low, other_minutes_high, outcome
-    FROM mlperf_pairs
+    FROM detail.mlperf_pairs
     UNION ALL
     SELECT
         round, benchmark, division, other_path, other_submitter, other_system, other_accelerator, other_accelerators,
         other_minutes, other_minutes_low, other_minutes_high, path, submitter, system, accelerator, accelerators,
         minutes, minutes_low, minutes_high, outcome
-    FROM mlperf_pairs
+    FROM detail.mlperf_pairs
 ),
 ipus AS (
     SELECT

@@ -17,7 +17,7 @@ every AS (
             count(*) FILTER (p_value < 0.05),
             count(*) FILTER (p_value < 0.05 AND same_size)
         ]) AS all_separable_pairs
-    FROM mlperf_pairs
+    FROM detail.mlperf_pairs
     GROUP BY round, benchmark, division
 )
 SELECT
@@ -35,7 +35,7 @@ SELECT
     sum(same_machine_pairs)::BIGINT AS same_machine_pairs,
     sum(same_machine_separable_pairs)::BIGINT AS same_machine_separable_pairs,
     sum(speed_pairs)::BIGINT AS speed_pairs, sum(speed_separable_pairs)::BIGINT AS speed_separable_pairs
-FROM rank_resolution
+FROM detail.rank_resolution
 JOIN neighbours USING (ranking)
 LEFT JOIN every ON every.ranked = (round, benchmark, division, scope)
 GROUP BY round, benchmark, division, scope

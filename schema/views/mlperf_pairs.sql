@@ -1,7 +1,7 @@
 WITH shared AS (
-    SELECT round, path, other_path, logs FROM mlperf_shared_logs WHERE other_round = round
+    SELECT round, path, other_path, logs FROM detail.mlperf_shared_logs WHERE other_round = round
     UNION ALL
-    SELECT round, other_path, path, logs FROM mlperf_shared_logs WHERE other_round = round
+    SELECT round, other_path, path, logs FROM detail.mlperf_shared_logs WHERE other_round = round
 ),
 scored AS (  -- each measurement once
     SELECT * FROM mlperf_entries
@@ -38,5 +38,5 @@ JOIN scored b
     ON b.round = a.round AND b.benchmark = a.benchmark AND b.division = a.division
     AND (b.minutes, b.path) > (a.minutes, a.path)
 LEFT JOIN shared s ON s.round = a.round AND s.path = a.path AND s.other_path = b.path
-LEFT JOIN mlperf_pair_tests t
+LEFT JOIN detail.mlperf_pair_tests t
     ON t.round = a.round AND t.path = a.path AND t.other_round = b.round AND t.other_path = b.path

@@ -8,7 +8,7 @@ WITH listed AS (
             PARTITION BY r.ranking, coalesce(e.same_as, e.result_id, e.path) ORDER BY e.path
         ) AS first_path,
         e.path <> first_path AS repeats
-    FROM rank_resolution r
+    FROM detail.rank_resolution r
     JOIN mlperf_entries e
         ON e.round = r.round AND e.benchmark = r.benchmark AND e.division = r.division AND e.minutes IS NOT NULL
         AND (r.accelerators IS NULL OR e.accelerators = r.accelerators)
@@ -40,12 +40,12 @@ both_ways AS (
     SELECT
         round, path, other_path, gap_percent, outcome, p_value, p_value_corrected, wrong_order_probability, speed_p_value,
         false AS other_is_faster
-    FROM mlperf_pairs
+    FROM detail.mlperf_pairs
     UNION ALL
     SELECT
         round, other_path, path, gap_percent, outcome, p_value, p_value_corrected, wrong_order_probability, speed_p_value,
         true
-    FROM mlperf_pairs
+    FROM detail.mlperf_pairs
 ),
 others AS (
     SELECT

@@ -11,7 +11,7 @@ peaks AS (
         chip,
         max(measured) FILTER (component = 'matrix product at 16 bits') AS fp16,
         max(measured) FILTER (component = 'matrix product at 32 bits') AS fp32
-    FROM ceilings
+    FROM detail.ceilings
     GROUP BY chip
 ),
 counted AS (
@@ -29,7 +29,7 @@ counted AS (
             WHEN r.task = 'inference' THEN r.batch_size / r.chips
         END AS items
     FROM measurements r
-    JOIN operation_counts o ON o.network = r.network AND o.variant = coalesce(r.variant, '')
+    JOIN detail.operation_counts o ON o.network = r.network AND o.variant = coalesce(r.variant, '')
     WHERE
         r.benchmark IS NULL AND r.throughput_per_chip IS NOT NULL AND r.chip IS NOT NULL
         AND (r.task = 'inference' OR o.training) AND coalesce(r.packed, FALSE) = FALSE

@@ -11,7 +11,7 @@ entries AS (
     SELECT
         e.*, r.platform, r.model, r.framework AS framework_name, r.chip, r.errors
     FROM mlperf_entries e
-    JOIN record r USING (result_id)
+    JOIN detail.record r USING (result_id)
     WHERE e.division = 'closed' AND e.minutes IS NOT NULL
 ),
 fastest AS (
@@ -45,7 +45,7 @@ pairs AS (
         'training throughput', i.network, i.platform, g.platform, g.platform, i.throughput, g.throughput,
         i.item || '/s', i.throughput / g.throughput,
         (
-            SELECT max(b.throughput) FROM record b
+            SELECT max(b.throughput) FROM detail.record b
             WHERE b.publisher = 'NVIDIA' AND b.task = 'training' AND b.network = i.network
                 AND b.variant IS NOT DISTINCT FROM i.variant AND b.chip LIKE 'A100%' AND b.chip_count = 8
                 AND b.compute_precision = 'mixed'
@@ -54,8 +54,8 @@ pairs AS (
         concat_ws(', ', 'README', 'of ' || g.published_on), i.batch_size, g.batch_size,
         i.precision, g.compute_precision,
         i.errors + g.errors, i.result_id, g.result_id, NULL, NULL, NULL, NULL, NULL, NULL
-    FROM record i
-    JOIN record g ON g.network = i.network AND g.variant IS NOT DISTINCT FROM i.variant AND g.item = i.item
+    FROM detail.record i
+    JOIN detail.record g ON g.network = i.network AND g.variant IS NOT DISTINCT FROM i.variant AND g.item = i.item
     WHERE i.task = 'training' AND i.publisher = 'Graphcore' AND i.platform IN ('IPU-POD16', 'Bow Pod16')
         AND i.precision = '16.16' AND i.result_id IN (SELECT result_id FROM latest)
         AND g.task = 'training' AND g.publisher = 'NVIDIA' AND g.platform = '8x A100-80GB (DGX A100)'

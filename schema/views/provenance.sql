@@ -27,7 +27,7 @@ figures AS (
         ON m.result_id = c.result_id AND m.document_id = c.document_id
         AND m.line = regexp_extract(c.locator, '^line \d+')
     LEFT JOIN entries e ON e.result_id = c.result_id AND e.document_id = c.document_id
-    LEFT JOIN configurations k ON k.result_id = c.result_id AND k.document_id = c.document_id
+    LEFT JOIN detail.configurations k ON k.result_id = c.result_id AND k.document_id = c.document_id
     WHERE c.value IS NOT NULL
 )
 SELECT

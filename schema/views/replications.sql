@@ -12,7 +12,7 @@ entries AS (
         contains(lower(e.submitter), m.maker) OR contains(lower(e.submitter), m.brand) AS by_maker,
         regexp_matches(e.submitter, '[+&]') AS is_joint
     FROM mlperf_entries e
-    JOIN record r USING (result_id)
+    JOIN detail.record r USING (result_id)
     JOIN makers m ON m.chip = r.chip
     WHERE e.minutes IS NOT NULL AND e.division = 'closed'
 ),
@@ -173,7 +173,7 @@ spread AS (  -- what a party prints for one work in one framework
 ),
 vendor_parts AS (  -- what part the maker had in the measurements of a document, or of a submitter in a round
     SELECT subject, list(text_value) FILTER (text_value <> 'none stated') AS parts, list(fact_id) AS fact_ids
-    FROM facts
+    FROM detail.facts
     WHERE property = 'part of the vendor'
     GROUP BY subject
 ),
@@ -188,7 +188,7 @@ judged AS (
             WHEN list_contains(unstated, 'which of several frameworks')
                 THEN 'a party lists several frameworks and not which of them ran'
             WHEN EXISTS (
-                FROM mlperf_shared_logs l
+                FROM detail.mlperf_shared_logs l
                 WHERE l.round = a.round AND l.other_round = b.round
                     AND (l.path, l.other_path) IN ((a.path, b.path), (b.path, a.path))
             ) THEN 'both entries have a log in common'

@@ -11,6 +11,6 @@ SELECT
     r.document_id, r.table_name, r.row_number, r.published_on,
     CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency,
     p.remark
-FROM record r
-LEFT JOIN latency_points p USING (result_id)
+FROM detail.record r
+LEFT JOIN detail.latency_points p USING (result_id)
 WHERE r.task = 'inference' AND r.model LIKE 'ResNeXt101%'

@@ -1,6 +1,6 @@
 WITH counted AS (
     SELECT r.*, p.family
-    FROM record r
+    FROM detail.record r
     JOIN platforms p USING (platform)
     WHERE r.task = 'training' AND r.chip_count >= 16 AND p.family IN ('Classic', 'Bow')
 ),

@@ -2,7 +2,7 @@ WITH rows AS (
     SELECT
         *,
         TRY_CAST(string_split(replace(sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
-    FROM record
+    FROM detail.record
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL AND batch_size IS NOT NULL
 ),
 kept AS (

@@ -6,6 +6,6 @@ SELECT
     document_id, table_name, row_number, published_on,
     compiler, benchmark, time_to_result_s, network, phase, sequence_length, packed, dataset_canonical,
     effective_precision, micro_batch_size, chips, throughput_per_chip, minutes, relationship, remarks, conditions, same_as
-FROM record
+FROM detail.record
 WHERE task = 'training' AND benchmark IS DISTINCT FROM 'mlperf-training'
     AND origin <> 'emulated' AND sparsity IS NULL AND same_as IS NULL AND includes_start_up IS NOT TRUE

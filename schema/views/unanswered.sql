@@ -15,7 +15,7 @@ generation_pairs AS (
         task, model AS network, bool_or(near_sdk) AS near_sdk,
         bool_or(same_test AND same_framework AND same_precision AND same_batch AND same_item) AS same_work
     FROM (
-        SELECT n.* REPLACE (r.network AS model) FROM generations_naive n JOIN record r ON r.result_id = n.bow_result_id
+        SELECT n.* REPLACE (r.network AS model) FROM detail.generations_naive n JOIN detail.record r ON r.result_id = n.bow_result_id
     )
     GROUP BY ALL
 ),
@@ -28,7 +28,7 @@ questions AS (
             ELSE 'no two rows differ in the SDK alone'
         END AS reason
     FROM tests t
-    WHERE NOT EXISTS (FROM sdk_effect s WHERE s.task = t.task AND s.network = t.network AND s.platform = t.platform)
+    WHERE NOT EXISTS (FROM detail.sdk_effect s WHERE s.task = t.task AND s.network = t.network AND s.platform = t.platform)
     UNION ALL
     SELECT
         'generations', t.task, t.network, NULL, sum(t.rows)::BIGINT,
@@ -43,7 +43,7 @@ questions AS (
     FROM tests t
     LEFT JOIN generation_pairs g ON g.task = t.task AND g.network = t.network
     WHERE t.family IN ('Bow', 'Classic') AND NOT EXISTS (
-        FROM generations x JOIN record r ON r.result_id = x.bow_result_id
+        FROM generations x JOIN detail.record r ON r.result_id = x.bow_result_id
         WHERE x.task = t.task AND r.network = t.network
     )
     GROUP BY t.task, t.network

@@ -40,6 +40,7 @@ async function start(files: Record<string, string>, views: string[]): Promise<En
     const wasm = { module_or_path: resolveUrl("vendor/parquet_wasm_bg.wasm") };
     await Promise.all([database.instantiate(resolveUrl("vendor/duckdb-eh.wasm")), initParquet(wasm)]);
     const connection = await database.connect();
+    for (const schema of new Set(Object.keys(files).map(readSchema))) await connection.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await Promise.all(Object.entries(files).map(([name, file]) => loadTable(connection, name, resolveUrl(`data/parquet/${file}`))));
     for (const statement of [...views, ...LOCK]) await connection.query(statement);
     await connection.close();
@@ -53,11 +54,16 @@ async function start(files: Record<string, string>, views: string[]): Promise<En
   return { query: (sql) => query(database, sql) };
 }
 
+const MAIN = "main";
+
+/** The schema of a table's name, such as `detail` of `detail.facts`. */
+const readSchema = (name: string) => (name.includes(".") ? name.split(".")[0]! : MAIN);
+
 async function loadTable(connection: AsyncDuckDBConnection, name: string, url: string): Promise<void> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url}: ${response.status}`);
   const stream = readParquet(new Uint8Array(await response.arrayBuffer())).intoIPCStream();
-  await connection.insertArrowFromIPCStream(stream, { name, create: true });
+  await connection.insertArrowFromIPCStream(stream, { schema: readSchema(name), name: name.split(".").at(-1)!, create: true });
 }
 
 /** Runs one statement in a read-only transaction over its own connection, so that it leaves nothing behind. */

@@ -114,7 +114,7 @@ export interface Data {
   sql: {
     files: Record<string, string>;
     views: string[];
-    columns: { table_name: string; column_name: string; type: string; unit: string | null; description: string }[];
+    columns: { schema_name: string; table_name: string; column_name: string; type: string; unit: string | null; description: string }[];
     examples: { title: string; sql: string }[];
   };
 }

@@ -120,7 +120,7 @@ function Tables({ columns }: { columns: Data["sql"]["columns"] }) {
       {tables.map((table) => (
         <details key={table.table_name}>
           <summary>
-            <code>{table.table_name}</code> <small>{table.type}</small>
+            <code>{table.schema_name === "main" ? table.table_name : `${table.schema_name}.${table.table_name}`}</code> <small>{table.type}</small>
           </summary>
           <p>{table.description}</p>
           <dl class="columns">

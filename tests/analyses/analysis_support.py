@@ -17,7 +17,7 @@ from ipu_results.analyses import Analysis, Frames, load_frames
 from ipu_results.derive import list_known
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.sql import ENGINE, create_table
-from ipu_results.schema import TABLES, VIEWS, sql_view, table
+from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
 from ipu_results.schema.frames import ARROW
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
@@ -103,7 +103,7 @@ def make_warehouse(
     }.items():
         schema = _make_schema(name)
         filled = [{column: row.get(column) for column in schema.names} for row in rows]
-        _insert(connection, name, pa.Table.from_pylist(filled, schema=schema))
+        _insert(connection, table(name).sql_name, pa.Table.from_pylist(filled, schema=schema))
     derived = connection.sql(_read_derivation()).to_arrow_table()
     connection.execute("DELETE FROM results")
     _insert(connection, "results", derived)
@@ -115,8 +115,9 @@ def _open_empty() -> duckdb.DuckDBPyConnection:
     """Open a database with every table and view, no rows, and the lists of the vocabulary."""
     connection = duckdb.connect(config=ENGINE)
     connection.begin()
+    connection.execute(f"CREATE SCHEMA {DETAIL}")
     for published in TABLES:
-        create_table(connection, published.name, _make_schema(published.name).empty_table())
+        create_table(connection, published.sql_name, _make_schema(published.name).empty_table())
     for name, rows in list_known(load_vocabulary()).items():
         create_table(connection, name, rows)
     create_views(connection)
@@ -168,7 +169,8 @@ def changed(warehouse: Path, *statements: str) -> Iterator[Database]:
 def _open_built(warehouse: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config=ENGINE)
     connection.begin()
-    for name in (published.name for published in TABLES):
+    connection.execute(f"CREATE SCHEMA {DETAIL}")
+    for name in (published.sql_name for published in TABLES):
         connection.execute(f"CREATE TABLE {name} AS FROM '{warehouse / get_parquet_name(name)}'")
     create_views(connection)
     connection.commit()

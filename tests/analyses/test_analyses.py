@@ -169,7 +169,7 @@ def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_cr
     query: Query,
 ) -> None:
     panels = _read_chart("replications")["vconcat"]
-    rows = "SELECT mean_low, mean_high, mean_ratio FROM replication_summary WHERE machines = '{}' "
+    rows = "SELECT mean_low, mean_high, mean_ratio FROM detail.replication_summary WHERE machines = '{}' "
     rows += "ORDER BY parties DESC, vendor_part DESC"
     counts = (
         "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE"

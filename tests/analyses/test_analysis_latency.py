@@ -19,8 +19,8 @@ POINT = {
     "chip_count": 4,
     "batch_size": 8,
 }
-BEST = "SELECT bound_ms, throughput FROM latency_bounded ORDER BY ALL"
-FRONT = "SELECT throughput FROM latency_front WHERE on_front ORDER BY 1"
+BEST = "SELECT bound_ms, throughput FROM detail.latency_bounded ORDER BY ALL"
+FRONT = "SELECT throughput FROM detail.latency_front WHERE on_front ORDER BY 1"
 
 
 def point(throughput: float, latency: float, **other: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ B0 = "network = 'EfficientNet-B0' AND platform = 'IPU-M2000'"
 FACTS = {
     # 108 rows of the page less 4 without latency, 19 more of the vendor, 13 of PopTransformer, 6 of
     # the paper, others
-    "SELECT publisher, count(*) FROM latency_front WHERE origin = 'published' GROUP BY 1 ORDER BY 1": [
+    "SELECT publisher, count(*) FROM detail.latency_front WHERE origin = 'published' GROUP BY 1 ORDER BY 1": [
         ("ByteDance", 71),
         ("Graphcore", 108 - 4 + 19 + 13),
         ("Heidelberg University", 314),
@@ -46,41 +46,41 @@ FACTS = {
         ("Qwant", 6),
     ],
     # 8,686 at 0.44 ms; 71,839 at 4.26; 86,986 at 6.77 (batch 128), not 69,852 at 9.15 (batch 144)
-    f"SELECT bound_ms, throughput, latency_ms FROM latency_bounded WHERE {B0} ORDER BY bound_ms": [
+    f"SELECT bound_ms, throughput, latency_ms FROM detail.latency_bounded WHERE {B0} ORDER BY bound_ms": [
         (1.0, 8686.0, 0.44),
         (5.0, 71839.0, 4.26),
         (10.0, 86986.0, 6.77),
         (20.0, 86986.0, 6.77),
     ],
-    "SELECT DISTINCT batches_in_flight FROM latency_bounded WHERE throughput = 86986": [
+    "SELECT DISTINCT batches_in_flight FROM detail.latency_bounded WHERE throughput = 86986": [
         (pytest.approx(86986 * 6.77 / 1000 / 128),)
     ],
     # Three of FastSpeech2 and three of EfficientDet time an item (R01), two of Yolo v4 misprint the
     # batch (R04).
-    f"SELECT model, count(*) FROM latency_front WHERE errors > 0 AND document_id = '{PAGE_ID}' GROUP BY model ORDER BY model": [
+    f"SELECT model, count(*) FROM detail.latency_front WHERE errors > 0 AND document_id = '{PAGE_ID}' GROUP BY model ORDER BY model": [
         ("EfficientDet-D0", 1),
         ("EfficientDet-D1", 1),
         ("EfficientDet-D2", 1),
         ("FastSpeech2", 3),
         ("Yolo v4", 2),
     ],
-    "SELECT publisher, count(*) FROM latency_front WHERE latency_basis = 'per-item' GROUP BY 1 ORDER BY 1": [
+    "SELECT publisher, count(*) FROM detail.latency_front WHERE latency_basis = 'per-item' GROUP BY 1 ORDER BY 1": [
         ("Graphcore", 21 + 5)
     ],
     # ResNeXt101 on IPU-M2000 within 5 ms: 9,705 at batch 16 is 32x4d, 6,483 is 32x8d.
-    "SELECT network, throughput FROM latency_bounded WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000' AND bound_ms = 5 ORDER BY network": [
+    "SELECT network, throughput FROM detail.latency_bounded WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000' AND bound_ms = 5 ORDER BY network": [
         ("ResNeXt101-32x4d", 9705.0),
         ("ResNeXt101-32x8d", 6483.0),
     ],
     # Rows without a throughput compete for the lowest latency: 1.60 ms in INT8 and 1.87 in FP16 on
     # the A100.
-    "SELECT platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput FROM latency_lowest WHERE network = 'BERT-Large' AND sequence_length = 128 AND platform <> 'IPU' ORDER BY latency_ms": [
+    "SELECT platform, coalesce(precision, compute_precision), batch_size, latency_ms, rows, rows_without_throughput FROM detail.latency_lowest WHERE network = 'BERT-Large' AND sequence_length = 128 AND platform <> 'IPU' ORDER BY latency_ms": [
         ("Bow-2000", "16.16", 4, 1.36, 4, 0),
         ("1x A100-40GB", "INT8", 1, 1.6, 10, 10),
         ("1x A100-40GB", "FP16", 1, 1.87, 10, 10),
         ("IPU-M2000", "16.16", 4, 1.92, 3, 0),
     ],
-    "SELECT sum(rows_without_throughput) FROM latency_lowest": [(80,)],
+    "SELECT sum(rows_without_throughput) FROM detail.latency_lowest": [(80,)],
 }
 
 
@@ -94,24 +94,24 @@ def test_every_inference_row_with_both_figures_is_a_point(query: Query) -> None:
         "SELECT count(*) FROM inference WHERE throughput IS NOT NULL AND latency_ms IS NOT NULL"
     )
     assert query(
-        "SELECT count(*) FROM latency_front WHERE left_out IS DISTINCT FROM 'sparse'"
+        "SELECT count(*) FROM detail.latency_front WHERE left_out IS DISTINCT FROM 'sparse'"
     ) == query(complete)
 
 
 @pytest.mark.parametrize(
     "rows",
     [
-        "latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL",
-        "latency_front WHERE throughput IS NULL",
+        "detail.latency_front JOIN results USING (result_id) WHERE benchmark IS NOT NULL",
+        "detail.latency_front WHERE throughput IS NULL",
         (
-            "latency_front WHERE on_front AND (errors > 0 OR latency_basis = 'per-item' OR suspect"
+            "detail.latency_front WHERE on_front AND (errors > 0 OR latency_basis = 'per-item' OR suspect"
             " IS NOT NULL)"
         ),
         (
-            "latency_bounded b JOIN results r USING (result_id) "
+            "detail.latency_bounded b JOIN results r USING (result_id) "
             "WHERE b.errors > 0 OR b.latency_basis = 'per-item' OR r.suspect IS NOT NULL"
         ),
-        "latency_bounded JOIN flags USING (result_id) WHERE severity = 'error'",
+        "detail.latency_bounded JOIN flags USING (result_id) WHERE severity = 'error'",
     ],
 )
 def test_other_suites_and_doubtful_rows_are_never_the_best(query: Query, rows: str) -> None:
@@ -121,7 +121,7 @@ def test_other_suites_and_doubtful_rows_are_never_the_best(query: Query, rows: s
 def test_no_row_is_better_than_one_of_the_front(query: Query) -> None:
     """Counted the other way round: over every pair of the competing rows of a group."""
     better = """
-        SELECT count(*) FROM latency_front a JOIN latency_front b USING (origin, network, platform)
+        SELECT count(*) FROM detail.latency_front a JOIN detail.latency_front b USING (origin, network, platform)
         WHERE a.on_front AND b.left_out IS NULL AND a.work IS NOT DISTINCT FROM b.work
             AND b.latency_ms < a.latency_ms AND b.throughput > a.throughput
     """
@@ -150,23 +150,23 @@ def test_row_below_the_best_of_its_vendor_has_a_remark(query: Query, frames: Fra
     298647 / 8 images/s.
     """
     marked = (
-        "SELECT count(*), count(remark) FROM latency_front WHERE publisher = 'NVIDIA' AND framework"
+        "SELECT count(*), count(remark) FROM detail.latency_front WHERE publisher = 'NVIDIA' AND framework"
         " = 'TensorFlow1'"
     )
     assert query(marked) == [(72, 72)]
     [(remark,)] = query(
-        "SELECT DISTINCT remark FROM latency_front WHERE chip LIKE 'A100%' AND network LIKE"
+        "SELECT DISTINCT remark FROM detail.latency_front WHERE chip LIKE 'A100%' AND network LIKE"
         " 'ResNet-50%'"
     )
     assert "not NVIDIA's best" in str(remark)
     assert f"{298647 / 8:,.0f} images/s per chip" in str(remark)
     assert str(remark) in latency.summarise(frames)
-    joined = "comparison_remarks c JOIN latency_points p USING (publisher, network, framework)"
-    assert query("SELECT count(*) FROM comparison_remarks") == [(3,)]
+    joined = "detail.comparison_remarks c JOIN detail.latency_points p USING (publisher, network, framework)"
+    assert query("SELECT count(*) FROM detail.comparison_remarks") == [(3,)]
     assert query(
         f"SELECT count(DISTINCT c.remark) FROM {joined} WHERE starts_with(p.remark, c.remark)"
     ) == [(2,)]
-    assert query("SELECT result_id FROM latency_points GROUP BY 1 HAVING count(*) > 1") == []
+    assert query("SELECT result_id FROM detail.latency_points GROUP BY 1 HAVING count(*) > 1") == []
 
 
 def test_headline_rows_carry_the_remark_of_the_framework_rule(query: Query, frames: Frames) -> None:
@@ -177,7 +177,8 @@ def test_headline_rows_carry_the_remark_of_the_framework_rule(query: Query, fram
         "network = 'EfficientNet-B0' AND platform = 'IPU-M2000' AND bound_ms >= 5 ORDER BY bound_ms"
     )
     remarks = [
-        str(remark) for (remark,) in query(f"SELECT remark FROM latency_bounded WHERE {best}")
+        str(remark)
+        for (remark,) in query(f"SELECT remark FROM detail.latency_bounded WHERE {best}")
     ]
     assert [remark.split(" of ")[0] for remark in remarks] == [
         "1.66 times the throughput",
@@ -205,7 +206,7 @@ def test_error_flag_excludes_a_row_and_a_warning_does_not(
     database = make_warehouse([point(100, 0.5), point(900, 0.9)], [flag])
     assert database.query(BEST)[0] == (1.0, best)
     assert database.query(
-        "SELECT throughput, left_out, on_front FROM latency_front ORDER BY 1"
+        "SELECT throughput, left_out, on_front FROM detail.latency_front ORDER BY 1"
     ) == [(100.0, None, True), (900.0, excluded, excluded is None)]
 
 
@@ -231,7 +232,9 @@ def test_doubtful_row_is_never_the_best(doubt: dict[str, Any]) -> None:
 )
 def test_rows_of_separate_groups(other: dict[str, str]) -> None:
     database = make_warehouse([point(100, 0.5), point(900, 0.9, **other)])
-    assert database.query("SELECT count(*) FROM latency_bounded WHERE bound_ms = 1") == [(2,)]
+    assert database.query("SELECT count(*) FROM detail.latency_bounded WHERE bound_ms = 1") == [
+        (2,)
+    ]
     assert database.query(FRONT) == [(100.0,), (900.0,)]
 
 
@@ -251,7 +254,7 @@ def test_lowest_latency_of_a_machine_and_precision() -> None:
     ]
     database = make_warehouse(rows)
     rows_of_groups = database.query(
-        "SELECT latency_ms, rows, rows_without_throughput FROM latency_lowest ORDER BY 1"
+        "SELECT latency_ms, rows, rows_without_throughput FROM detail.latency_lowest ORDER BY 1"
     )
     assert rows_of_groups == [(0.5, 2, 1), (0.7, 1, 0)]
 
@@ -265,7 +268,7 @@ def test_panel_has_three_rows_or_more_and_at_most_eight_variants(
     points = [point(100, 1, variant=f"SL{1 + at % works}") for at in range(rows)]
     points += [point(100, 1, model="Other")] * 3
     chart = latency.build_chart(
-        altair, {"latency_front": make_warehouse(points).frame("latency_front")}
+        altair, {"latency_front": make_warehouse(points).frame("detail.latency_front")}
     )
     panels = str(chart.to_dict()["data"]["values"])
     assert ("'panel': 'Net'" in panels, "'panel': 'Other'" in panels) == (drawn, True)
@@ -286,5 +289,5 @@ def test_remark_holds_for_its_publisher_and_framework_alone() -> None:
     ]
     database = make_warehouse(rows, comparison_remarks=[remark])
     assert database.query(
-        "SELECT publisher, framework, remark FROM latency_points WHERE remark IS NOT NULL"
+        "SELECT publisher, framework, remark FROM detail.latency_points WHERE remark IS NOT NULL"
     ) == [("NVIDIA", "TF", "old")]

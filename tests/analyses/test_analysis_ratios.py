@@ -27,15 +27,15 @@ ON_16 = (
 ON_256 = ((117641, 87968), (425514, 365040))
 MEAN = "SELECT exp(avg(ln(throughput_ratio))), count(*) FROM {} WHERE chip_count = {}"
 SAME = "same_test AND same_framework AND same_precision AND same_batch"
-NAIVE = "FROM generations_naive WHERE"
+NAIVE = "FROM detail.generations_naive WHERE"
 RESNET_3_0 = "bow_throughput = 44059 AND classic_throughput = 30690"
-EFFECT = "FROM framework_effect WHERE"
+EFFECT = "FROM detail.framework_effect WHERE"
 FACTS = {
     "SELECT DISTINCT clock_ratio FROM generations": [(pytest.approx(1.85 / 1.33),)],
     "SELECT count(*) FROM generations": [(15,)],
     # The naive join has GPT2-Large at sequence length 1024 over GPT2-Medium at 128, packed
     # BERT-Large over fine-tuning.
-    MEAN.format("generations_naive", 16): [(pytest.approx(1.5125, abs=0.0005), 207)],
+    MEAN.format("detail.generations_naive", 16): [(pytest.approx(1.5125, abs=0.0005), 207)],
     f"SELECT min(throughput_ratio), max(throughput_ratio) {NAIVE} chip_count = 16": [
         (pytest.approx(178 / 2540), pytest.approx(6044 / 744))
     ],
@@ -48,7 +48,7 @@ FACTS = {
     # A row of two page versions is paired once.
     "SELECT count(*) FROM results WHERE throughput = 44059": [(2,)],
     f"SELECT count(DISTINCT bow_result_id) {NAIVE} bow_throughput = 44059": [(1,)],
-    "SELECT count(*) - count(DISTINCT (bow_result_id, classic_result_id)) FROM generations_naive": [
+    "SELECT count(*) - count(DISTINCT (bow_result_id, classic_result_id)) FROM detail.generations_naive": [
         (0,)
     ],
     # Unknown items make no pair.
@@ -61,26 +61,26 @@ FACTS = {
     # these.
     f"""
         SELECT count(*), count(n.bow_result_id) FROM flags f
-        LEFT JOIN generations_naive n ON n.bow_result_id = f.result_id AND {SAME}
+        LEFT JOIN detail.generations_naive n ON n.bow_result_id = f.result_id AND {SAME}
             AND f.message LIKE printf('%.3g', throughput_ratio) || ' times%'
         WHERE f.rule = 'R07'
     """: [(8, 8)],
-    "SELECT throughput_ratio, oldest_sdk_version, sdk_version FROM sdk_effect WHERE model = 'ViT' AND position = 2 ORDER BY throughput_ratio": [
+    "SELECT throughput_ratio, oldest_sdk_version, sdk_version FROM detail.sdk_effect WHERE model = 'ViT' AND position = 2 ORDER BY throughput_ratio": [
         (pytest.approx(26185 / 27868), "3.0", "3.3"),
         (pytest.approx(7608 / 7615), "3.0", "3.3"),
         (pytest.approx(8148 / 7319), "3.0", "3.3"),
     ],
     # The name `Pre-SDK2.5` sorts last and is the oldest.
-    "SELECT sdk_version, throughput_ratio FROM sdk_effect WHERE model = 'Mini DALL-E' ORDER BY position": [
+    "SELECT sdk_version, throughput_ratio FROM detail.sdk_effect WHERE model = 'Mini DALL-E' ORDER BY position": [
         ("Pre-SDK2.5", 1.0),
         ("3.0", pytest.approx(1916 / 1855)),
         ("3.3", pytest.approx(1843 / 1855)),
     ],
-    "SELECT count(*), count(DISTINCT oldest_result_id) FROM sdk_effect": [(49, 24)],
-    "SELECT count(*) FROM sdk_effect WHERE position = 1 AND throughput_ratio <> 1": [(0,)],
+    "SELECT count(*), count(DISTINCT oldest_result_id) FROM detail.sdk_effect": [(49, 24)],
+    "SELECT count(*) FROM detail.sdk_effect WHERE position = 1 AND throughput_ratio <> 1": [(0,)],
     # ResNet-50 in TensorFlow1 on Bow Pod16 changed its batch with the release: 42,029 at 1,920,
     # 44,059 at 3,520.
-    "SELECT count(*) FROM sdk_effect WHERE errors > 0 OR (model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1')": [
+    "SELECT count(*) FROM detail.sdk_effect WHERE errors > 0 OR (model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1')": [
         (0,)
     ],
     f"SELECT throughput_ratio, base_framework, batch_size {EFFECT} framework = 'PyTorch' AND platform = 'IPU-POD64' ORDER BY throughput_ratio": [
@@ -90,7 +90,7 @@ FACTS = {
     f"SELECT throughput_ratio {EFFECT} model = 'ResNet-50 v1.5' AND batch_size = 256": [
         (pytest.approx(40085 / 49816),)
     ],
-    "SELECT framework, base_framework, same_network, count(*) FROM framework_effect GROUP BY ALL ORDER BY ALL": [
+    "SELECT framework, base_framework, same_network, count(*) FROM detail.framework_effect GROUP BY ALL ORDER BY ALL": [
         ("PyTorch", "PopART", True, 10),
         ("TensorFlow1", "PyTorch", False, 4),
         ("TensorFlow1", "PyTorch", True, 9),
@@ -131,11 +131,11 @@ def test_mean_of_matched_rows(
 @pytest.mark.parametrize(
     ("view", "column"),
     [
-        ("generations_naive", "bow_result_id"),
-        ("generations_naive", "classic_result_id"),
-        ("framework_effect", "result_id"),
-        ("framework_effect", "base_result_id"),
-        ("sdk_effect", "result_id"),
+        ("detail.generations_naive", "bow_result_id"),
+        ("detail.generations_naive", "classic_result_id"),
+        ("detail.framework_effect", "result_id"),
+        ("detail.framework_effect", "base_result_id"),
+        ("detail.sdk_effect", "result_id"),
     ],
 )
 def test_no_mlperf_and_nothing_emulated(query: Query, view: str, column: str) -> None:
@@ -170,9 +170,9 @@ FASTER = [
     {**PYTORCH, "variant": "b", "throughput": 500.0},
 ]
 GENERATIONS = "SELECT throughput_ratio FROM generations ORDER BY 1"
-SDK = "SELECT sdk_version, throughput_ratio FROM sdk_effect ORDER BY position"
+SDK = "SELECT sdk_version, throughput_ratio FROM detail.sdk_effect ORDER BY position"
 PAIRS = (
-    "SELECT framework, base_framework, throughput_ratio, same_network, errors FROM framework_effect"
+    "SELECT framework, base_framework, throughput_ratio, same_network, errors FROM detail.framework_effect"
     " ORDER BY ALL"
 )
 TENSORFLOW2, MLPERF_VENDOR, POD64 = (
@@ -191,7 +191,7 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
             {"sdk_version": "3.4"},
         ],
     ),
-    "sdk_effect": (
+    "detail.sdk_effect": (
         *(OLD, NEW),
         [
             *(TENSORFLOW2, MLPERF_VENDOR, POD64),
@@ -200,7 +200,7 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
             {"sdk_version": "3.9"},
         ],
     ),
-    "framework_effect": (
+    "detail.framework_effect": (
         *(POPART, PYTORCH),
         [
             MLPERF_VENDOR,
@@ -267,7 +267,7 @@ def flag(result_id: int) -> list[Row]:
         (SDK, [OLD, NEW], flag(1), []),
         # a figure repeated by a newer page counts once, in the newest
         (
-            "SELECT oldest_throughput, document_id FROM sdk_effect ORDER BY position",
+            "SELECT oldest_throughput, document_id FROM detail.sdk_effect ORDER BY position",
             [OLD, {**OLD, "document_id": "page-2", "throughput": 90.0}, NEW],
             *([], [(90.0, "page-2"), (90.0, "page-2")]),
         ),
@@ -303,13 +303,13 @@ def test_latency_ratio_needs_one_basis_and_depth(
     timed = {"task": "inference", "latency_basis": "per-batch"}
     bow = {**BOW, **timed, "throughput": 2000.0, "latency_ms": latency_ms, "latency_basis": basis}
     classic = {**CLASSIC, **timed, "throughput": 1000.0, "latency_ms": 64.0}
-    assert make_warehouse([bow, classic]).query("SELECT latency_ratio FROM generations_naive") == [
-        (ratio,)
-    ]
+    assert make_warehouse([bow, classic]).query(
+        "SELECT latency_ratio FROM detail.generations_naive"
+    ) == [(ratio,)]
 
 
 def summarise(database: Database) -> str:
-    return FRAMEWORK.summarise({"framework_effect": database.frame("framework_effect")})
+    return FRAMEWORK.summarise({"framework_effect": database.frame("detail.framework_effect")})
 
 
 def test_flagged_row_is_marked_and_not_summarised() -> None:

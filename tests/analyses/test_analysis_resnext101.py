@@ -21,45 +21,45 @@ BEST = "pairing = 'best of each'"
 RATIO, PEAK = (17176 / 4) / (2526.35 / 2), 249.65 / 124.5
 FACTS = {
     # printed: batch 2, 4, 8 on two chips and 4, 8, 16 on four
-    f"SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio FROM c2_to_m2000 WHERE {EQUAL} ORDER BY 1": [
+    f"SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio FROM detail.c2_to_m2000 WHERE {EQUAL} ORDER BY 1": [
         (1, 1, pytest.approx((4483 / 4) / (1474.16 / 2))),
         (2, 2, pytest.approx((6435 / 4) / (2063.03 / 2))),
         (4, 4, pytest.approx((9705 / 4) / (2409.79 / 2))),
     ],
-    f"SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio, peak_ratio, tile_cycles_ratio, ratio_over_peak FROM c2_to_m2000 WHERE {BEST}": [
+    f"SELECT c2_micro_batch_size, m2000_micro_batch_size, ratio, peak_ratio, tile_cycles_ratio, ratio_over_peak FROM detail.c2_to_m2000 WHERE {BEST}": [
         pytest.approx((6, 16, RATIO, PEAK, (1472 * 1.33) / (1216 * 1.6), RATIO / PEAK), rel=1e-3)
     ],
-    f"SELECT c2_batch_period_ms, m2000_batch_period_ms, c2_batches_in_flight, m2000_batches_in_flight FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1": [
+    f"SELECT c2_batch_period_ms, m2000_batch_period_ms, c2_batches_in_flight, m2000_batches_in_flight FROM detail.c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1": [
         pytest.approx((2000 / 1474.16, 4000 / 4483, 1474.16 * 1.36 / 2000, 4483 * 2.66 / 4000))
     ],
     # No 32x8d row of PyTorch and nothing emulated, which would all have a partner.
-    "SELECT pairing, count(*), count(ratio) FROM c2_to_m2000 GROUP BY 1 ORDER BY 1": [
+    "SELECT pairing, count(*), count(ratio) FROM detail.c2_to_m2000 GROUP BY 1 ORDER BY 1": [
         ("C2 alone", 3, 0),
         ("IPU-M2000 alone", 2, 0),
         ("best of each", 1, 1),
         ("equal micro-batch", 3, 3),
     ],
-    "SELECT DISTINCT r.origin, r.publisher, r.framework, r.task FROM c2_to_m2000 v JOIN results r ON r.result_id IN (v.c2_result_id, v.m2000_result_id) ORDER BY 2": [
+    "SELECT DISTINCT r.origin, r.publisher, r.framework, r.task FROM detail.c2_to_m2000 v JOIN results r ON r.result_id IN (v.c2_result_id, v.m2000_result_id) ORDER BY 2": [
         ("published", "Graphcore", "TensorFlow1", "inference"),
         ("published", "Qwant", "PopART", "inference"),
     ],
-    "SELECT publisher, platform, network, network_source, count(*) FROM resnext101 WHERE origin = 'published' GROUP BY ALL ORDER BY ALL": [
+    "SELECT publisher, platform, network, network_source, count(*) FROM detail.resnext101 WHERE origin = 'published' GROUP BY ALL ORDER BY ALL": [
         ("Graphcore", "IPU-M2000", "ResNeXt101-32x4d", "flag R20", 5),
         ("Graphcore", "IPU-M2000", "ResNeXt101-32x8d", "flag R20", 4),
         ("NVIDIA", "1x A100-40GB (DGX A100)", "ResNeXt101-32x4d", "named", 36),
         ("Qwant", "C2", "ResNeXt101-32x4d", "flag R20", 6),
     ],
     **{
-        f"SELECT throughput_per_chip, batches_in_flight FROM resnext101 WHERE throughput = {throughput}": [
+        f"SELECT throughput_per_chip, batches_in_flight FROM detail.resnext101 WHERE throughput = {throughput}": [
             pytest.approx((throughput / chips, throughput * latency_ms / 1000 / batch))
         ]
         for throughput, latency_ms, batch, chips in ((17176, 11.16, 64, 4), (2526.35, 4.75, 12, 2))
     },
-    "SELECT count(*) FROM resnext101 JOIN results r USING (result_id) WHERE r.benchmark IS NOT NULL": [
+    "SELECT count(*) FROM detail.resnext101 JOIN results r USING (result_id) WHERE r.benchmark IS NOT NULL": [
         (0,)
     ],
     # Local rows have a run, and emulated ones a calibration.
-    "SELECT count(*) FROM resnext101 WHERE (origin = 'published') <> (run_id IS NULL) OR (origin = 'emulated' AND calibration_id IS NULL)": [
+    "SELECT count(*) FROM detail.resnext101 WHERE (origin = 'published') <> (run_id IS NULL) OR (origin = 'emulated' AND calibration_id IS NULL)": [
         (0,)
     ],
 }
@@ -83,16 +83,16 @@ def test_every_result_appears_once(query: Query) -> None:
     results = query(
         "SELECT count(*) FROM results WHERE task = 'inference' AND model LIKE 'ResNeXt101%'"
     )
-    assert query("SELECT count(*) FROM resnext101") == results
-    assert query("SELECT count(DISTINCT result_id) FROM resnext101") == results
+    assert query("SELECT count(*) FROM detail.resnext101") == results
+    assert query("SELECT count(DISTINCT result_id) FROM detail.resnext101") == results
 
 
 def test_network_without_a_source_is_null(warehouse: Path) -> None:
     with changed(warehouse, "UPDATE results SET network = model") as database:
         rows = database.query(
-            "SELECT DISTINCT network, network_source FROM resnext101 WHERE publisher = 'Graphcore'"
+            "SELECT DISTINCT network, network_source FROM detail.resnext101 WHERE publisher = 'Graphcore'"
         )
-        frame = database.frame("resnext101")
+        frame = database.frame("detail.resnext101")
     assert rows == [(None, None)]
     assert "15 rows of a network that no source states" in resnext101.summarise(
         {"resnext101": frame}
@@ -169,21 +169,19 @@ def test_network_is_that_of_the_result_not_of_the_framework(warehouse: Path) -> 
         "UPDATE results SET network = CASE network WHEN 'ResNeXt101-32x4d' THEN 'ResNeXt101-32x8d' "
         "ELSE 'ResNeXt101-32x4d' END WHERE model = 'ResNeXt101' AND platform = 'IPU-M2000'"
     )
-    sql = (
-        f"SELECT m2000_framework, ratio FROM c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1"
-    )
+    sql = f"SELECT m2000_framework, ratio FROM detail.c2_to_m2000 WHERE {EQUAL} AND c2_micro_batch_size = 1"
     with changed(warehouse, swap) as database:
         assert database.query(sql) == [("PyTorch", pytest.approx((3395 / 4) / (1474.16 / 2)))]
     with changed(warehouse, "UPDATE results SET network = model") as database:
-        assert database.query("SELECT count(*) FROM c2_to_m2000") == [(0,)]
+        assert database.query("SELECT count(*) FROM detail.c2_to_m2000") == [(0,)]
 
 
 def test_flagged_row_is_not_the_best(warehouse: Path) -> None:
     with changed(warehouse, flag_result("throughput = 17176")) as database:
         assert database.query(
-            f"SELECT m2000_throughput_per_chip FROM c2_to_m2000 WHERE {BEST}"
+            f"SELECT m2000_throughput_per_chip FROM detail.c2_to_m2000 WHERE {BEST}"
         ) == [(13693 / 4,)]
-        assert database.query("SELECT count(*) FROM c2_to_m2000 WHERE errors > 0") == [(1,)]
+        assert database.query("SELECT count(*) FROM detail.c2_to_m2000 WHERE errors > 0") == [(1,)]
 
 
 def test_summary_and_chart_of_the_step(warehouse: Path) -> None:

@@ -20,6 +20,7 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 
 from tests.conftest import RAW, ROOT
+from tests.release.release_support import locate_table
 
 Flag = tuple[str, str, str, str, str | None]
 
@@ -63,7 +64,7 @@ def load_dataset() -> Dataset:
         "mlperf_entries",
         "contradicted",
     )
-    frames = {name: pd.read_parquet(folder / f"{name}.parquet") for name in names}
+    frames = {name: pd.read_parquet(locate_table(folder, name)) for name in names}
     documents, vocabulary = load_catalogue(RAW), load_vocabulary()
     printed = frozenset(
         (document.document_id, header.table)

@@ -15,9 +15,7 @@ from ipu_results.errors import DamagedDocumentError
 from tests.check.rules_support import load_dataset
 from tests.conftest import RAW, Query
 
-INPUTS = (
-    "recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
-)
+INPUTS = "detail.recomputation_inputs i JOIN results r ON r.result_id = i.key WHERE i.contradiction_id <> ''"
 
 
 def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -> None:
@@ -31,9 +29,9 @@ def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -
 
 
 def test_every_contradiction_of_independent_figures_names_figures_or_facts(query: Query) -> None:
-    named = "contradiction_id IN (SELECT contradiction_id FROM contradicted)"
+    named = "contradiction_id IN (SELECT contradiction_id FROM detail.contradicted)"
     facts = (
-        "contradiction_id IN (SELECT contradiction_id FROM recomputation_inputs WHERE table_name ="
+        "contradiction_id IN (SELECT contradiction_id FROM detail.recomputation_inputs WHERE table_name ="
         " 'facts')"
     )
     assert (
@@ -48,7 +46,7 @@ def test_every_contradiction_of_independent_figures_names_figures_or_facts(query
 def test_every_condition_finds_rows(query: Query) -> None:
     conditions = (
         "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition FROM"
-        " contradicted"
+        " detail.contradicted"
     )
     texts = [
         file.read_text(encoding="utf-8") for file in (RAW / "claims").glob("*contradicted.csv")
@@ -61,9 +59,9 @@ def test_severity_of_the_flag_is_the_highest_of_its_contradictions(query: Query)
     order = "max(CASE severity WHEN 'error' THEN 3 WHEN 'warn' THEN 2 ELSE 1 END)"
     by_figure = f"SELECT result_id, column_name, {order} FROM {{}} GROUP BY ALL"
     flags = by_figure.format("(FROM flags WHERE rule = 'R35')")
-    figures = by_figure.format("contradicted")
+    figures = by_figure.format("detail.contradicted")
     assert query(f"({flags} EXCEPT {figures}) UNION ALL ({figures} EXCEPT {flags})") == []
-    assert query("SELECT count(DISTINCT severity) FROM contradicted") == [(3,)]
+    assert query("SELECT count(DISTINCT severity) FROM detail.contradicted") == [(3,)]
 
 
 def test_no_row_above_the_rating_is_without_an_error_flag(query: Query) -> None:

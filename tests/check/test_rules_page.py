@@ -69,7 +69,7 @@ def shuffle(data: Dataset, seed: int) -> Dataset:
 
 AUDITED = {
     "a suggestion or warning of R13 on a match that is not exact": (
-        "SELECT count(*) FROM flags JOIN configurations USING (result_id) WHERE rule = 'R13' "
+        "SELECT count(*) FROM flags JOIN detail.configurations USING (result_id) WHERE rule = 'R13' "
         "AND match_confidence <> 'exact' AND (severity <> 'info' OR suggested IS NOT NULL)"
     ),
     "R02 on a row with R01": (
@@ -93,7 +93,7 @@ AUDITED = {
         "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R27')"
     ),
     "EfficientNet-B0 that heads the analysis of latency far ahead of TensorFlow, without a flag": (
-        "SELECT count(*) FROM latency_bounded r JOIN results t USING (table_name, model, platform,"
+        "SELECT count(*) FROM detail.latency_bounded r JOIN results t USING (table_name, model, platform,"
         " batch_size) WHERE r.model = 'EfficientNet-B0' AND r.platform = 'IPU-M2000' AND"
         " t.framework = 'TensorFlow1' AND r.throughput > 1.4 * t.throughput AND NOT EXISTS (FROM"
         " flags f WHERE f.result_id = r.result_id AND rule = 'R26')"

@@ -18,7 +18,7 @@ import pytest
 from ipu_results.cli import main
 from ipu_results.errors import QueryError
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import FILE_VIEWS, TABLES
+from ipu_results.schema import TABLES
 from ipu_results.store.query import open_warehouse
 
 from tests.conftest import (
@@ -228,7 +228,7 @@ def test_query_without_rows_prints_the_header(warehouse: Path) -> None:
     ("sql", "message"),
     [
         ("SELECT modle FROM results", '! Candidate bindings: "model", '),
-        ("FROM reslts", 'Did you mean "results"? (SHOW TABLES lists all)'),
+        ("FROM reslts", 'Did you mean "results"? (SHOW ALL TABLES lists all)'),
         ("SELECT substr(1)", "Candidate functions: substr("),
         ("", "expected one statement, got 0"),
         ("SELECT 1 AS a, 2 AS a", "two columns are called a; rename one of them with AS"),
@@ -306,7 +306,7 @@ def test_query_reads_the_committed_parquet_files(warehouse: Path, parquet_only: 
         " BY 1"
     )
     assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) != []
-    assert len(read_files(parquet_only)) == len(TABLES) + 2 * len(FILE_VIEWS)
+    assert len(read_files(parquet_only)) == len(TABLES)
 
 
 def test_query_has_one_thread_so_that_ties_have_one_order_on_every_machine(

@@ -272,7 +272,7 @@ def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
 
 def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, query: Query) -> None:
     for network, variant, macs in query(
-        "SELECT network, variant, macs FROM operation_counts WHERE macs > 0"
+        "SELECT network, variant, macs FROM detail.operation_counts WHERE macs > 0"
     ):
         length = int(variant[2:]) if variant.startswith("SL") else None
         own = compare_one(

@@ -61,7 +61,7 @@ def test_load_gives_a_table_with_its_dtypes_and_attributes(query: Query) -> None
 def test_load_accepts_every_table_and_view(warehouse: Path, query: Query) -> None:
     for relation in (*TABLES, *VIEWS):
         frame = load(relation.name, warehouse=warehouse)
-        source = getattr(relation, "source", relation.name)
+        source = getattr(relation, "source", relation.sql_name)
         assert list(frame) == [column.name for column in relation.columns]
         assert [(len(frame),)] == query(f"SELECT count(*) FROM {source}"), relation.name
 

@@ -136,8 +136,8 @@ def test_every_cell_of_points_csv_is_in_results_or_run_points(
     canonical = {"onnxruntime": "ONNX Runtime", "resnext101-32x4d": "ResNeXt101-32x4d"}
     implied = {"chip": "GC2", "chip_count": 2}
     rows = {
-        name: local(f"SELECT * FROM {name} WHERE run_id = '{run_id}' ORDER BY batch_size")
-        for name in ("results", "run_points")
+        name: local(f"SELECT * FROM {sql_name} WHERE run_id = '{run_id}' ORDER BY batch_size")
+        for name, sql_name in (("results", "results"), ("run_points", "detail.run_points"))
     }
     for header in POINT_COLUMNS:
         owner = "results" if header in RESULTS.names else "run_points"
@@ -179,16 +179,16 @@ def test_point_joins_its_run_and_its_result(local: Query) -> None:
         "p.run_id <> r.run_id OR p.batch_size <> r.batch_size OR p.backend <> u.backend OR p.device"
         " <> u.device"
     )
-    joined = "FROM run_points p JOIN results r USING (result_id) JOIN runs u ON u.run_id = p.run_id"
+    joined = "FROM detail.run_points p JOIN results r USING (result_id) JOIN runs u ON u.run_id = p.run_id"
     assert local(f"SELECT count(*), count(*) FILTER ({apart}) {joined}") == [(5, 0)]
     assert local(
-        "SELECT run_id, count(*), min(batch_size) FROM local_runs GROUP BY 1 ORDER BY 1"
+        "SELECT run_id, count(*), min(batch_size) FROM detail.local_runs GROUP BY 1 ORDER BY 1"
     ) == [(RUN_ID, 3, 1), (EMULATED_ID, 2, 2)]
     columns = (
         "backend, device, started_at, provider, compute_precision, model_precision, threads,"
         " pipeline, suspect"
     )
-    assert local(f"SELECT {columns} FROM local_runs WHERE {MINE} AND batch_size = 4") == [
+    assert local(f"SELECT {columns} FROM detail.local_runs WHERE {MINE} AND batch_size = 4") == [
         (
             *(
                 "onnxruntime",
@@ -335,7 +335,7 @@ def test_invalid_point_is_quarantined_for_its_reason_and_no_other(tmp_path: Path
         " ORDER BY 1"
     )
     assert select(raw, status) == [("accepted", 1), ("quarantined", len(REFUSED))]
-    assert select(raw, "SELECT batch_size FROM run_points") == [(99,)]
+    assert select(raw, "SELECT batch_size FROM detail.run_points") == [(99,)]
     assert select(raw, "SELECT origin FROM runs") == [("measured",)]
 
 
@@ -345,7 +345,7 @@ def test_simulated_points_make_no_result(tmp_path: Path) -> None:
     put_run(raw, [point(size, 9.0, origin="simulated") for size in (1, 2)])
     assert build(raw).results == 0
     assert select(raw, "SELECT origin FROM runs") == [(None,)]
-    assert select(raw, "SELECT count(*) FROM run_points") == [(0,)]
+    assert select(raw, "SELECT count(*) FROM detail.run_points") == [(0,)]
 
 
 @pytest.mark.slow

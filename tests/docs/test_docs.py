@@ -99,9 +99,9 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     "A further {} figures are microbenchmarks": "SELECT count(*) FROM microbenchmarks",
     "Of {} public documents that a search of {} found, {} are in the record": (
         """
-        SELECT count(*), (SELECT max(searched_on) FROM register_searches), count(*) FILTER
+        SELECT count(*), (SELECT max(searched_on) FROM detail.register_searches), count(*) FILTER
         (documents IS NOT NULL)
-        FROM register"""
+        FROM detail.register"""
     ),
     "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": (
         """
@@ -118,7 +118,7 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023 a median of {} ({} pairs, {} to {})": (
         """
         WITH late AS (
-            SELECT throughput_ratio FROM generations_naive n JOIN results r ON r.result_id =
+            SELECT throughput_ratio FROM detail.generations_naive n JOIN results r ON r.result_id =
             bow_result_id
             WHERE same_test AND same_framework AND same_precision AND same_batch AND n.chip_count =
             16
@@ -159,7 +159,7 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)), sum(tested_pairs)::BIGINT,
                100 * (1 - sum(all_separable_pairs) / sum(all_pairs)),
                sum(wrong_order_percent * tested_pairs) / sum(tested_pairs)
-        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'"""
+        FROM detail.mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'"""
     ),
     "{} of {} pairs, {} of {} works of {} networks, all run with the vendor's code and {} with its authors and cloud; lowest ratio {}, disputed": (
         """
@@ -167,7 +167,7 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         any_value(s.works_within_5_percent),
             any_value(s.works), count(DISTINCT r.network),
             count(*) FILTER (r.vendor_part = 'author, code, machine'), round(min(r.ratio), 2)
-        FROM replications r JOIN replication_summary s USING (machines, parties)
+        FROM replications r JOIN detail.replication_summary s USING (machines, parties)
         WHERE r.counts AND (machines, parties, s.vendor_part) = ('IPU', 'vendor and independent',
         'all')
         HAVING bool_and(r.vendor_part LIKE '%code%')

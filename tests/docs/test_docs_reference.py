@@ -21,7 +21,7 @@ from ipu_results.cli.common import Failure
 from ipu_results.ground import limits
 from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
 from ipu_results.release.version import ChangeKind
-from ipu_results.schema import TABLES, VIEWS, Column, Table, View
+from ipu_results.schema import MAIN, TABLES, VIEWS, Column, Table, View
 
 from tests.check.rules_support import list_doubtful, load_review
 from tests.conftest import Query, run_cli
@@ -52,16 +52,6 @@ CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
 # tables.md
 
 REPEATED = 5  # columns that a view takes from one table: so many are named, not described again
-
-
-def is_main(relation: Table | View) -> bool:
-    # At the merge with cut-store: `return relation.schema == "main"`.
-    return getattr(relation, "schema", "main") == "main"
-
-
-def get_sql_name(relation: Table | View) -> str:
-    # At the merge with cut-store: `relation.sql_name` in place of this function.
-    return str(getattr(relation, "sql_name", relation.name))
 
 
 def describe_column(column: Column) -> str:
@@ -117,18 +107,16 @@ def format_overview(relations: Iterable[Table | View], counts: Mapping[str, int]
         name = relation.name
         rows = f"{counts[name]:,}" if isinstance(relation, Table) else "view"
         sentence = relation.description.partition(". ")[0].rstrip(".")
-        link = f"[`{get_sql_name(relation)}`](#{name})"
+        link = f"[`{relation.sql_name}`](#{name})"
         lines.append(f"| {link} | {rows} | {escape_markdown(sentence)} |\n")
     return "".join(lines).replace(r"\`", "`")
 
 
 def test_tables_and_views_are_those_of_the_schema(query: Query) -> None:
     page = REFERENCE / "tables.md"
-    counts = {
-        table.name: query(f"SELECT count(*) FROM {get_sql_name(table)}")[0][0] for table in TABLES
-    }
-    main = [relation for relation in (*TABLES, *VIEWS) if is_main(relation)]
-    detail = [relation for relation in (*TABLES, *VIEWS) if not is_main(relation)]
+    counts = {table.name: query(f"SELECT count(*) FROM {table.sql_name}")[0][0] for table in TABLES}
+    main = [relation for relation in (*TABLES, *VIEWS) if relation.schema == MAIN]
+    detail = [relation for relation in (*TABLES, *VIEWS) if relation.schema != MAIN]
     check_part(page, "overview", format_overview(main, counts))
     check_part(page, "main", "\n".join(map(format_section, main)))
     check_part(page, "detail_overview", format_overview(detail, counts))

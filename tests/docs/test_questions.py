@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
+import ipu_results
 import pandas as pd
 import polars as pl
 import pytest
@@ -17,7 +18,7 @@ from tests.docs.docs_support import DOCS
 PAGE = DOCS / "how-to" / "questions.md"
 QUESTION = re.compile(
     r"## (\d+)\. .+?\n.*?```console\n\$ ipu-results (query"
-    r" .+?)\n.*?```python\n(pd\..+?)```.*?```python\n(pl\..+?)```"
+    r" .+?)\n.*?```python\n(.+?)```.*?```python\n(.+?)```"
     r".*?\*\*Caveat\.\*\* (.+?)(?=\n\n|\Z)",
     re.S,
 )
@@ -50,7 +51,10 @@ def test_statements_agree(
 
 def evaluate(statement: str, warehouse: Path):  # type: ignore[no-untyped-def]
     """Evaluate one statement on the built warehouse."""
-    return eval(statement.replace('"warehouse/', f'"{warehouse}/').strip(), {"pd": pd, "pl": pl})
+    names = {"ipu_results": ipu_results, "pd": pd, "pl": pl}
+    with ipu_results.connect(warehouse) as connection:
+        names["connection"] = connection
+        return eval(statement.replace('"warehouse/', f'"{warehouse}/').strip(), names)
 
 
 def normalise_rows(rows) -> list[tuple[object, ...]]:  # type: ignore[no-untyped-def]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tests.conftest import Query
 
-STATED = "SELECT unnest(string_split(documents, ' ')) FROM register"
+STATED = "SELECT unnest(string_split(documents, ' ')) FROM detail.register"
 
 
 def test_every_document_of_others_is_in_the_register(query: Query) -> None:
@@ -18,14 +18,14 @@ def test_every_document_of_others_is_in_the_register(query: Query) -> None:
 def test_entries_in_the_record_and_only_they_name_documents(query: Query) -> None:
     assert (
         query(
-            "SELECT register_id FROM register WHERE (status = 'in the record') <> (documents IS NOT"
+            "SELECT register_id FROM detail.register WHERE (status = 'in the record') <> (documents IS NOT"
             " NULL)"
         )
         == []
     )
-    assert query("SELECT count(*) >= 90 FROM register") == [(True,)]
+    assert query("SELECT count(*) >= 90 FROM detail.register") == [(True,)]
 
 
 def test_every_entry_names_the_searches_that_found_it(query: Query) -> None:
-    named = "SELECT unnest(string_split(found_by, ' ')) FROM register"
-    assert query(f"{named} EXCEPT SELECT search_id FROM register_searches") == []
+    named = "SELECT unnest(string_split(found_by, ' ')) FROM detail.register"
+    assert query(f"{named} EXCEPT SELECT search_id FROM detail.register_searches") == []

@@ -66,9 +66,10 @@ def edited() -> Iterator[Edit]:
     connection = duckdb.connect()
 
     def edit(statement: str) -> duckdb.DuckDBPyConnection:
-        for table in ("results", "configurations", "flags"):
-            path = str(RESULTS.with_stem(table))
-            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM read_parquet(?)", [path])
+        connection.execute("CREATE SCHEMA detail")
+        for name in ("results", "detail.configurations", "flags"):
+            path = str(RESULTS.parent / get_parquet_name(name))
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet(?)", [path])
         connection.execute(statement)
         return connection
 
@@ -156,7 +157,7 @@ def test_changed_configuration_changes_the_host_path(edited: Edit) -> None:
         row for row in load_rows() if row.selector.target == "bow-2000" and row.protocol.overlapped
     )
     changes = "instances = 1, precision_flags = '16.16', note = '16 I/O tiles'"
-    statement = f"UPDATE configurations SET {changes} WHERE result_id = '{row.result_id}'"
+    statement = f"UPDATE detail.configurations SET {changes} WHERE result_id = '{row.result_id}'"
     (changed,) = [
         each for each in load_published_rows(edited(statement)) if each.result_id == row.result_id
     ]
@@ -186,7 +187,7 @@ def test_doubtful_batches_have_a_second_reading(edited: Edit) -> None:
     ("statement", "message"),
     [
         (
-            "DELETE FROM configurations WHERE result_id = '{1}'",
+            "DELETE FROM detail.configurations WHERE result_id = '{1}'",
             "row {1} has no public configuration",
         ),
         (

@@ -63,7 +63,7 @@ def test_figure_leads_to_the_command_behind_it(query: Query) -> None:
         " c.match_confidence"
     )
     sql = (
-        f"SELECT {columns} FROM results JOIN configurations c USING (result_id) WHERE throughput ="
+        f"SELECT {columns} FROM results JOIN detail.configurations c USING (result_id) WHERE throughput ="
         " 4354"
     )
     assert query(sql) == [
@@ -80,29 +80,29 @@ def test_figure_leads_to_the_command_behind_it(query: Query) -> None:
 
 
 def test_every_row_of_six_tables_has_a_line_and_235_a_configuration(query: Query) -> None:
-    assert dict(query("SELECT result_table, count(*) FROM configurations GROUP BY ALL")) == ROWS | {
-        "nvidia_a100": 80
-    }
-    assert query("SELECT count(*), count(result_id), count(path) FROM configurations") == [
+    assert dict(
+        query("SELECT result_table, count(*) FROM detail.configurations GROUP BY ALL")
+    ) == ROWS | {"nvidia_a100": 80}
+    assert query("SELECT count(*), count(result_id), count(path) FROM detail.configurations") == [
         (326, 326, 315)
     ]
     without = (
-        "SELECT result_table, list(result_row ORDER BY result_row) FROM configurations WHERE path"
+        "SELECT result_table, list(result_row ORDER BY result_row) FROM detail.configurations WHERE path"
         " IS NULL"
     )
     assert query(f"{without} GROUP BY 1 ORDER BY 1") == [
         ("mlperf_v2_training", [5, 6, 7, 8, 9, 10, 11]),
         ("pod_training", [30, 31, 32, 33]),
     ]
-    assert query("SELECT count(*) FROM configurations WHERE path IS NULL AND note IS NULL") == [
-        (0,)
-    ]
+    assert query(
+        "SELECT count(*) FROM detail.configurations WHERE path IS NULL AND note IS NULL"
+    ) == [(0,)]
     elsewhere = (
         "result_document <> r.document_id OR result_table <> r.table_name OR result_row <>"
         " r.row_number"
     )
     assert query(
-        f"SELECT count(*) FROM configurations JOIN results r USING (result_id) WHERE {elsewhere}"
+        f"SELECT count(*) FROM detail.configurations JOIN results r USING (result_id) WHERE {elsewhere}"
     ) == [(0,)]
 
 
@@ -112,7 +112,7 @@ def test_table_holds_the_committed_texts(query: Query) -> None:
         for name in read_lines()[0]
         if name not in ("batch_agrees", "dataset_agrees", "optimizer_state_offchip")
     ]
-    rows = query(f"SELECT {', '.join(names)} FROM configurations WHERE document_id = '{ID}'")
+    rows = query(f"SELECT {', '.join(names)} FROM detail.configurations WHERE document_id = '{ID}'")
     stored = {tuple("" if value is None else str(value) for value in row) for row in rows}
     assert stored == {tuple(line[name] for name in names) for line in read_lines()}
     assert len(stored) == 246
@@ -147,7 +147,7 @@ def test_the_figures_are_those_of_the_facts() -> None:
 
 
 def test_images_of_8_bits_are_named(query: Query) -> None:
-    counts = "SELECT framework, task, count(*) FROM results JOIN configurations c USING (result_id)"
+    counts = "SELECT framework, task, count(*) FROM results JOIN detail.configurations c USING (result_id)"
     assert query(
         f"{counts} WHERE c.precision_flags LIKE '%; 8-bit input' GROUP BY ALL ORDER BY ALL"
     ) == [("PyTorch", "inference", 34), ("TensorFlow1", "inference", 25)]
@@ -155,9 +155,7 @@ def test_images_of_8_bits_are_named(query: Query) -> None:
 
 def test_micro_batch_comes_only_from_exact_matches_with_the_printed_batch(query: Query) -> None:
     sure = "c.match_confidence = 'exact' AND c.batch_agrees AND c.micro_batch_size IS NOT NULL"
-    rows = (
-        f"FROM results r JOIN configurations c USING (result_id) WHERE r.document_id = '{PAGE_ID}'"
-    )
+    rows = f"FROM results r JOIN detail.configurations c USING (result_id) WHERE r.document_id = '{PAGE_ID}'"
     assert query(f"SELECT count(*) {rows} AND r.micro_batch_size IS NOT NULL AND NOT ({sure})") == [
         (0,)
     ]
@@ -212,7 +210,7 @@ def test_latency_basis_of_the_printed_latencies(query: Query) -> None:
     assert query(
         "SELECT count(*) FROM results WHERE latency_basis IS NOT NULL AND latency_ms IS NULL"
     ) == [(0,)]
-    without = "SELECT DISTINCT model FROM results JOIN configurations USING (result_id)"
+    without = "SELECT DISTINCT model FROM results JOIN detail.configurations USING (result_id)"
     assert query(f"{without} WHERE latency_definition LIKE 'none%'") == [("UNet (Medical)",)]
     depth = (  # the figures agree with the basis of the configuration
         "throughput * latency_ms / 1000 / batch_size"
@@ -235,7 +233,7 @@ def test_latencies_of_tensorrt_are_of_a_batch_on_the_device(query: Query) -> Non
     )
     assert query(bases)[-1:] == [("TensorRT", "per-batch", "device", 80)]
     own = (
-        "SELECT c.benchmark, batch_size, sequence_length, model FROM configurations c JOIN results"
+        "SELECT c.benchmark, batch_size, sequence_length, model FROM detail.configurations c JOIN results"
         " USING (result_id)"
     )
     for benchmark, batch, length, model in query(f"{own} WHERE repository = 'NVIDIA/TensorRT'"):
@@ -249,7 +247,7 @@ def test_latencies_of_tensorrt_are_of_a_batch_on_the_device(query: Query) -> Non
 
 def test_rules_use_the_configurations(query: Query) -> None:
     counts = (
-        "SELECT rule, c.match_confidence, count(*) FROM flags JOIN configurations c USING"
+        "SELECT rule, c.match_confidence, count(*) FROM flags JOIN detail.configurations c USING"
         " (result_id)"
     )
     assert query(f"{counts} WHERE rule IN ('R13', 'R15') GROUP BY ALL ORDER BY ALL") == [
@@ -265,7 +263,9 @@ def test_rules_use_the_configurations(query: Query) -> None:
     right = {"Swin-Large (224)", "EfficientNet-B0", ("ResNet-50 v1.5", 360)}
     assert right.isdisjoint({model for model, _ in rows} | set(rows))
     facts = "SELECT count(*), count(*) FILTER (message LIKE '%, as the script of %') FROM flags"
-    assert query(f"{facts} JOIN configurations USING (result_id) WHERE rule = 'R01'") == [(6, 6)]
+    assert query(f"{facts} JOIN detail.configurations USING (result_id) WHERE rule = 'R01'") == [
+        (6, 6)
+    ]
 
 
 # wrong links

@@ -141,10 +141,10 @@ FACTS = {
         ("2.1", False)
     ],
     # The rate is of the minutes before they are normalised.
-    "SELECT round(best_samples_per_accelerator_minute, 2) FROM mlperf_trends WHERE round = '5.0' AND comparable_model = 'Llama3.1 405b' AND division = 'closed' AND scope = 'all-sizes'": [
+    "SELECT round(best_samples_per_accelerator_minute, 2) FROM detail.mlperf_trends WHERE round = '5.0' AND comparable_model = 'Llama3.1 405b' AND division = 'closed' AND scope = 'all-sizes'": [
         (5.24,)
     ],
-    "SELECT at_round, pruned, count(*) FROM mlperf_rcp GROUP BY ALL ORDER BY ALL": [
+    "SELECT at_round, pruned, count(*) FROM detail.mlperf_rcp GROUP BY ALL ORDER BY ALL": [
         (False, None, 8),
         (True, False, 287),
         (True, True, 203),

@@ -102,7 +102,7 @@ def make_database(
 
 def test_every_pair_has_an_outcome() -> None:
     rows = make_database().query(
-        "SELECT path, other_path, shared_logs, outcome FROM mlperf_pairs ORDER BY ALL"
+        "SELECT path, other_path, shared_logs, outcome FROM detail.mlperf_pairs ORDER BY ALL"
     )
     short = {
         (path.split("/")[1], other.split("/")[1]): (logs, outcome)
@@ -150,14 +150,14 @@ def test_ranking_of_one_size_has_entries_of_that_size() -> None:
 def test_entry_on_ipus_is_next_to_every_other_entry() -> None:
     database = make_database()
     columns = "ipu_path, path, outcome, is_ipu, round(ratio, 2), accelerators_ratio"
-    rows = database.query(f"SELECT {columns} FROM mlperf_ipu ORDER BY ALL")
+    rows = database.query(f"SELECT {columns} FROM detail.mlperf_ipu ORDER BY ALL")
     assert len(rows) == 8
     assert ("Graphcore/a", "NVIDIA/d", "ipu-faster", False, 1.4, 1.0) in rows
     assert ("Baidu/b", "Graphcore/a", "shared-logs", True, 0.99, 2.0) in rows
     slower = make_database((("Baidu/b", 10.2, 8, None), ("NVIDIA/c", 5.0, 8, None)))
-    assert slower.query("SELECT outcome FROM mlperf_ipu") == [("ipu-slower",)]
+    assert slower.query("SELECT outcome FROM detail.mlperf_ipu") == [("ipu-slower",)]
     alone = make_database((("Baidu/b", 10.2, 8, None),))
-    assert alone.query("SELECT ipu_path, path, outcome FROM mlperf_ipu") == [
+    assert alone.query("SELECT ipu_path, path, outcome FROM detail.mlperf_ipu") == [
         ("Baidu/b", None, None)
     ]
 
@@ -165,14 +165,14 @@ def test_entry_on_ipus_is_next_to_every_other_entry() -> None:
 def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
     columns = "accelerators, entries, best_minutes, median_minutes, best_accelerator_minutes"
     assert make_database().query(
-        f"SELECT {columns} FROM mlperf_trends WHERE scope <> 'same-chip'"
+        f"SELECT {columns} FROM detail.mlperf_trends WHERE scope <> 'same-chip'"
     ) == [
         (None, 5, 10.0, 10.15, pytest.approx(80.8)),
         (8, 2, 10.1, 10.125, pytest.approx(80.8)),
         (16, 3, 10.0, 14.0, 160.0),
     ]
     rates = (
-        "SELECT best_samples_per_accelerator_minute FROM mlperf_trends WHERE accelerators = 16 AND"
+        "SELECT best_samples_per_accelerator_minute FROM detail.mlperf_trends WHERE accelerators = 16 AND"
         " scope = 'same-size'"
     )
     assert make_database().query(rates) == [(1.0,)]
@@ -182,7 +182,7 @@ def test_progress_is_that_of_one_chip_and_of_all_apart() -> None:
     database = make_database((("NVIDIA/c", 20.0, 8, None), ("NVIDIA/d", 12.0, 8, None)))
     database.execute("UPDATE mlperf_entries SET round = '2.1' WHERE path = 'NVIDIA/d'")
     rows = database.query(
-        "SELECT scope, round, round(progress, 3), round(speed_progress, 3) FROM mlperf_trends"
+        "SELECT scope, round, round(progress, 3), round(speed_progress, 3) FROM detail.mlperf_trends"
     )
     scopes = ("all-sizes", "same-chip", "same-size")
     assert sorted(rows) == sorted(
@@ -190,7 +190,7 @@ def test_progress_is_that_of_one_chip_and_of_all_apart() -> None:
     )
     database.execute("UPDATE mlperf_entries SET accelerator_canonical = 'H100' WHERE round = '2.1'")
     rows = database.query(
-        "SELECT scope, progress FROM mlperf_trends WHERE round = '2.1' ORDER BY scope"
+        "SELECT scope, progress FROM detail.mlperf_trends WHERE round = '2.1' ORDER BY scope"
     )
     assert [(scope, round(progress, 3)) for scope, progress in rows] == [
         ("all-sizes", 1.667),
@@ -207,7 +207,9 @@ def test_scaling_efficiency_is_against_the_smallest_system_of_a_company_and_chip
         "path, base_accelerators, base_minutes, round(scaling_efficiency, 3),"
         " round(rate_efficiency, 3)"
     )
-    assert database.query(f"SELECT {columns}, energy_kwh FROM mlperf_per_chip ORDER BY path") == [
+    assert database.query(
+        f"SELECT {columns}, energy_kwh FROM detail.mlperf_per_chip ORDER BY path"
+    ) == [
         ("Google/c", 16, 10.0, 1.0, 1.0, 16.0),
         ("NVIDIA/a", 8, 40.0, 1.0, 1.0, 8.0),
         ("NVIDIA/b", 8, 40.0, 0.8, 0.8, 16.0),
@@ -236,13 +238,13 @@ def test_measurement_that_was_entered_again_is_ranked_once() -> None:
     counts = (
         "entries, measurements, neighbouring_pairs, separable_pairs + untested_pairs, tied_groups"
     )
-    assert database.query(f"SELECT {counts} FROM rank_resolution WHERE scope = 'same-size'") == [
-        (4, 3, 2, 1, 1)
-    ]
     assert database.query(
-        "SELECT count(*) FILTER ('Google/b' IN (path, other_path)) FROM mlperf_pairs"
+        f"SELECT {counts} FROM detail.rank_resolution WHERE scope = 'same-size'"
+    ) == [(4, 3, 2, 1, 1)]
+    assert database.query(
+        "SELECT count(*) FILTER ('Google/b' IN (path, other_path)) FROM detail.mlperf_pairs"
     ) == [(0,)]
-    assert database.query("SELECT rank FROM mlperf_comparable ORDER BY path") == [
+    assert database.query("SELECT rank FROM detail.mlperf_comparable ORDER BY path") == [
         (None,),
         (2,),
         (None,),
@@ -286,11 +288,11 @@ def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
         ("2.0/bert/closed/same-size/1-nodes", 1, 2, "Intel/c"),
         ("2.0/bert/closed/same-size/4-nodes", 4, 1, "Intel/a"),
     ]
-    assert database.query("SELECT path, other_path FROM mlperf_pairs WHERE same_size") == [
+    assert database.query("SELECT path, other_path FROM detail.mlperf_pairs WHERE same_size") == [
         ("Intel/b", "Intel/c")
     ]
     trends = (
-        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM mlperf_trends WHERE"
+        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM detail.mlperf_trends WHERE"
         " scope = 'same-size'"
     )
     assert database.query(f"{trends} ORDER BY 1") == [(1, 2, 10.1, None), (4, 1, 10.0, None)]
@@ -313,13 +315,13 @@ def test_neighbours_with_the_same_accelerators_of_another_company_are_marked() -
 
 def test_entry_that_is_slower_a_sample_with_a_lower_score_is_reversed() -> None:
     database = make_database((("NVIDIA/a", 10.0, 8, None), ("Google/c", 10.1, 8, None)))
-    pairs = "SELECT outcome, speed_outcome FROM mlperf_pairs"
+    pairs = "SELECT outcome, speed_outcome FROM detail.mlperf_pairs"
     assert database.query(pairs) == [("tied", "untested")]
-    database.execute("UPDATE mlperf_pair_tests SET speed_p_value = 0.01")
+    database.execute("UPDATE detail.mlperf_pair_tests SET speed_p_value = 0.01")
     assert database.query(pairs) == [("tied", "same-order")]
     database.execute("UPDATE mlperf_entries SET minutes_per_sample = 0.01 WHERE path = 'Google/c'")
     assert database.query(pairs) == [("tied", "reversed")]
-    database.execute("UPDATE mlperf_pair_tests SET speed_p_value = 0.05")
+    database.execute("UPDATE detail.mlperf_pair_tests SET speed_p_value = 0.05")
     assert database.query(pairs) == [("tied", "tied")]
 
 
@@ -337,7 +339,7 @@ def test_views_and_table_agree_on_every_ranking_of_the_dataset(query: Query) -> 
     columns = (
         "ranking, entries, measurements, true, separable_pairs, shared_log_pairs, untested_pairs"
     )
-    assert view == query(f"SELECT {columns} FROM rank_resolution ORDER BY 1")
+    assert view == query(f"SELECT {columns} FROM detail.rank_resolution ORDER BY 1")
     assert len(view) > 100
 
 
@@ -416,7 +418,7 @@ def test_share_of_noise_is_that_of_the_table(warehouse: Path, query: Query) -> N
     for scope in ("all-sizes", "same-size"):
         [(pairs, separable)] = query(
             "SELECT sum(neighbouring_pairs - shared_log_pairs - untested_pairs),"
-            " sum(separable_pairs) FROM rank_resolution WHERE division = 'closed' AND scope ="
+            " sum(separable_pairs) FROM detail.rank_resolution WHERE division = 'closed' AND scope ="
             f" '{scope}'"
         )
         assert (
@@ -432,7 +434,7 @@ def test_ipu_is_compared_with_the_node_of_its_own_round(warehouse: Path) -> None
 
 
 def test_trends_say_nothing_of_benchmarks_with_few_rounds() -> None:
-    frames = {"mlperf_trends": make_database().frame("mlperf_trends")}
+    frames = {"mlperf_trends": make_database().frame("detail.mlperf_trends")}
     text = mlperf.TRENDS.summarise(frames)
     assert "BERT" not in text
     assert "not an MLPerf metric" in text

@@ -57,7 +57,7 @@ FACTS = {
         ("1.0", "Dell/results/DSS8440x8A100-PCIE-40GB/dlrm", 5, 2),
         ("1.1", "Azure/results/nd96amsr_a100_v4_ngc21.09_merlin_hugectr/dlrm", 5, 4),
     ],
-    "SELECT logs FROM mlperf_shared_logs WHERE path = 'smc-ac-power/results/1xSMC-H100-SXM-80GB/bert'": [
+    "SELECT logs FROM detail.mlperf_shared_logs WHERE path = 'smc-ac-power/results/1xSMC-H100-SXM-80GB/bert'": [
         (10,),
         (10,),
     ],
@@ -90,7 +90,7 @@ FACTS = {
         (448, 2_621_696.0, "samples")
     ],
     "SELECT count(rcp_mean) FROM mlperf_entries": [(1437,)],
-    "SELECT count(*) FROM mlperf_entries e JOIN mlperf_rcp USING (round, benchmark, global_batch_size) WHERE e.rcp_mean IS NULL": [
+    "SELECT count(*) FROM mlperf_entries e JOIN detail.mlperf_rcp USING (round, benchmark, global_batch_size) WHERE e.rcp_mean IS NULL": [
         (0,)
     ],
     # Every score met its quality target.
@@ -107,7 +107,7 @@ FACTS = {
         ("Google/results/cloud-tpu-v4-4096-TF/ssd", 1.023)
     ],
     # An inferred id is not in the results.
-    "SELECT confidence, count(*) FROM mlperf_ids GROUP BY 1 ORDER BY 1": [
+    "SELECT confidence, count(*) FROM detail.mlperf_ids GROUP BY 1 ORDER BY 1": [
         ("confirmed", 2),
         ("inferred", 4),
         ("printed", 11),
@@ -117,9 +117,9 @@ FACTS = {
         ("1.0", "1.0-1099"),
     ],
     "SELECT count(*) FROM mlperf_entries WHERE mlperf_id_confidence = 'inferred'": [(4,)],
-    "SELECT count(*) FROM mlperf_ids WHERE source = ''": [(0,)],
+    "SELECT count(*) FROM detail.mlperf_ids WHERE source = ''": [(0,)],
     # The document prints scores: those that the logs give are equal at the printed digits.
-    "SELECT p.minutes_published, round(e.minutes, 2), e.minutes_published AS own, e.published_in = p.document_id FROM mlperf_published p JOIN mlperf_entries e USING (round, path) ORDER BY 1": [
+    "SELECT p.minutes_published, round(e.minutes, 2), e.minutes_published AS own, e.published_in = p.document_id FROM detail.mlperf_published p JOIN mlperf_entries e USING (round, path) ORDER BY 1": [
         (0.62, 0.62, None, None),
         (0.71, None, 0.71, True),
         (0.82, None, 0.82, True),
@@ -134,10 +134,10 @@ FACTS = {
         for suffix in ("SXM-80GB", "SXM-80GB CTS", "SXM4-80GB", "SXM4-80GB (400W)")
     ],
     # comparable rows have division and chip count
-    "SELECT division, round, system, accelerators, availability FROM mlperf_comparable WHERE benchmark = 'rnnt' AND submitter = 'Graphcore'": [
+    "SELECT division, round, system, accelerators, availability FROM detail.mlperf_comparable WHERE benchmark = 'rnnt' AND submitter = 'Graphcore'": [
         ("open", "2.0", "Bow Pod64", 64, "onprem")
     ],
-    "SELECT count(*), count(accelerators), count(division) FROM mlperf_comparable": [
+    "SELECT count(*), count(accelerators), count(division) FROM detail.mlperf_comparable": [
         (2117, 2107, 2109)
     ],
     "SELECT attribution FROM mlperf_entries WHERE mlperf_id = '2.0-2047'": [
@@ -180,8 +180,8 @@ def test_every_public_round(query: Query) -> None:
 
 def test_entries_with_shared_logs_are_those_of_the_pairs(query: Query) -> None:
     in_pairs = (
-        "SELECT round, path FROM mlperf_shared_logs UNION SELECT other_round, other_path FROM"
-        " mlperf_shared_logs"
+        "SELECT round, path FROM detail.mlperf_shared_logs UNION SELECT other_round, other_path FROM"
+        " detail.mlperf_shared_logs"
     )
     assert query(f"SELECT count(*) FROM ({in_pairs})") == query(
         "SELECT count(*) FROM mlperf_entries WHERE shared_logs > 0"
@@ -367,7 +367,7 @@ def test_rule_12_names_an_id_without_an_entry() -> None:
 def test_comparable_rounds_are_data(query: Query) -> None:
     ruled = (
         "SELECT benchmark, first_round, last_round, dataset, quality_target FROM"
-        " mlperf_comparability"
+        " detail.mlperf_comparability"
     )
     assert query(f"{ruled} WHERE benchmark IN ('bert', 'resnet', 'rnnt') ORDER BY ALL") == [
         ("bert", "1.0", "5.0", "Wikipedia 2020/01/01", "0.720 Mask-LM accuracy"),
@@ -376,7 +376,7 @@ def test_comparable_rounds_are_data(query: Query) -> None:
         ("rnnt", "1.1", "3.1", "LibriSpeech", "0.058 Word Error Rate"),
     ]
     blocks = query(
-        "SELECT DISTINCT benchmark, round, comparable_rounds FROM mlperf_comparable ORDER BY ALL"
+        "SELECT DISTINCT benchmark, round, comparable_rounds FROM detail.mlperf_comparable ORDER BY ALL"
     )
     shown = {(benchmark, round_): block for benchmark, round_, block in blocks}
     assert [shown["bert", each] for each in ("0.7", "1.0", "5.0")] == ["0.7", "1.0-5.0", "1.0-5.0"]
@@ -386,7 +386,7 @@ def test_comparable_rounds_are_data(query: Query) -> None:
 
 def test_minutes_per_chip_are_marked_as_derived(query: Query) -> None:
     [(product, minutes, chips, text)] = query(
-        "SELECT accelerator_minutes, minutes, accelerators, attribution FROM mlperf_per_chip "
+        "SELECT accelerator_minutes, minutes, accelerators, attribution FROM detail.mlperf_per_chip "
         "WHERE mlperf_id = '2.0-2047'"
     )
     assert product == minutes * chips == pytest.approx(19.635156 * 16, abs=1e-4)  # type: ignore[operator]
@@ -400,7 +400,7 @@ def test_mlperf_minutes_are_in_views_of_their_own(query: Query) -> None:
             " 'mlperf-training'"
         )
         assert query(mixed) == [(0,)]
-    for view in ("mlperf_comparable", "mlperf_per_chip"):
+    for view in ("detail.mlperf_comparable", "detail.mlperf_per_chip"):
         columns = {name for name, *_ in query(f"DESCRIBE {view}")}
         assert columns.isdisjoint({"throughput", "latency_ms", "efficiency"})
         assert {

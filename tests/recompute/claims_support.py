@@ -19,6 +19,7 @@ from ipu_results.schema import TABLES
 from ipu_results.store.tables import build_arrow_tables
 
 from tests.conftest import RAW, normalise_documents
+from tests.release.release_support import locate_table
 
 COMPUTED = (
     "claims",
@@ -46,7 +47,7 @@ Frames = Mapping[str, pd.DataFrame]
 def read_frames(warehouse: Path) -> dict[str, pd.DataFrame]:
     """Return the tables that recomputations read."""
     names = [table.name for table in TABLES if table.name not in COMPUTED]
-    return {name: pd.read_parquet(warehouse / f"{name}.parquet") for name in names}
+    return {name: pd.read_parquet(locate_table(warehouse, name)) for name in names}
 
 
 def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
@@ -59,7 +60,8 @@ def evaluate(raw: Path, frames: Frames) -> dict[str, pd.DataFrame]:
         OPENED[:] = frames, ExitStack()
         OPENED.append(OPENED[1].enter_context(open_engine(build_arrow_tables(frames))))
     engine = OPENED[2]
-    engine.execute("DROP SCHEMA IF EXISTS claims CASCADE")  # of a recomputation that failed
+    for schema in ("claims", "detail"):  # of a recomputation that failed
+        engine.execute(f"DROP SCHEMA IF EXISTS memory.{schema} CASCADE")
     return evaluate_claims(engine, documents, sql_texts, frames)
 
 

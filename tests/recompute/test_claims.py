@@ -211,7 +211,7 @@ def test_latency_with_several_batches_in_flight_judges_no_claim(query: Query) ->
         SELECT r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts,
         count(*)
         FROM claims JOIN recomputations p USING (claim_id)
-        JOIN recomputation_inputs i ON i.claim_id = p.claim_id AND i.position = p.position
+        JOIN detail.recomputation_inputs i ON i.claim_id = p.claim_id AND i.position = p.position
         JOIN results r ON i.table_name = 'results' AND r.result_id = i.key AND r.chip = 'GC200'
         WHERE claims.metric = 'latency' GROUP BY ALL HAVING several"""
     assert {counts for _, counts, _ in query(judged)} == {False}
@@ -237,7 +237,7 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
     assert (most_claims > 1, most_verdicts) == (True, 1)
     pairs = """
         SELECT a.claim_id, a.verdict AS verdict, b.verdict AS verdict_of_chart
-        FROM claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id
+        FROM detail.claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id
         = i.taken_from
         WHERE a.value = b.value AND a.unit = b.unit
     """
@@ -251,7 +251,7 @@ def test_margins_between_sdks_are_the_largest_measured_ones(query: Query) -> Non
     [(lowest, highest)] = query("""
         SELECT min(later.throughput / earlier.throughput), max(later.throughput /
         earlier.throughput)
-        FROM sdk_effect AS earlier JOIN sdk_effect AS later
+        FROM detail.sdk_effect AS earlier JOIN detail.sdk_effect AS later
         ON later.oldest_result_id = earlier.oldest_result_id AND later.position > earlier.position
     """)
     assert 0.9 < lowest < 1 < highest < 1.2
@@ -273,18 +273,18 @@ def test_margins_between_sdks_are_the_largest_measured_ones(query: Query) -> Non
 
 
 def test_inputs_of_every_recomputation_are_rows_of_the_build(query: Query) -> None:
-    named = {name for (name,) in query("SELECT DISTINCT recomputation FROM recomputation_inputs")}
+    named = {
+        name for (name,) in query("SELECT DISTINCT recomputation FROM detail.recomputation_inputs")
+    }
     assert named == {path.stem for path in (RAW / "claims" / "sql").glob("*.sql")}
     values = "SELECT claim_id, position FROM recomputations"
-    inputs = (
-        "SELECT DISTINCT claim_id, position FROM recomputation_inputs WHERE contradiction_id = ''"
-    )
+    inputs = "SELECT DISTINCT claim_id, position FROM detail.recomputation_inputs WHERE contradiction_id = ''"
     assert query(f"({values}) EXCEPT ({inputs})") == query(f"({inputs}) EXCEPT ({values})") == []
     for name in ("results", "platforms", "models", "claims"):
         [key] = table(name).key
-        unknown = f"SELECT key FROM recomputation_inputs WHERE table_name = '{name}'"
+        unknown = f"SELECT key FROM detail.recomputation_inputs WHERE table_name = '{name}'"
         assert query(f"({unknown}) EXCEPT (SELECT {key} FROM {name})") == []
-    entries = "SELECT key FROM recomputation_inputs WHERE table_name = 'mlperf_entries'"
+    entries = "SELECT key FROM detail.recomputation_inputs WHERE table_name = 'mlperf_entries'"
     assert query(f"({entries}) EXCEPT (SELECT round || '/' || path FROM mlperf_entries)") == []
 
 
@@ -292,7 +292,7 @@ def test_figures_of_the_arithmetic_are_those_of_the_inputs(query: Query) -> None
     """Every recomputed quotient of two results has the figures of the results that it names."""
     rows = query("""
         SELECT r.claim_id, r.arithmetic, list(coalesce(s.throughput, -1) ORDER BY s.throughput DESC)
-        FROM recomputations AS r JOIN recomputation_inputs AS i USING (claim_id, position)
+        FROM recomputations AS r JOIN detail.recomputation_inputs AS i USING (claim_id, position)
         JOIN results AS s ON i.table_name = 'results' AND s.result_id = i.key
         WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+') AND r.claim_id LIKE
         '%-training-%'

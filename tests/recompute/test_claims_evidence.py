@@ -46,7 +46,7 @@ def test_circular_claims_are_those_without_a_measurement(query: Query) -> None:
     stated = """
         SELECT c.claim_id, bool_and(i.table_name IN ('claims', 'platforms', 'models')) AND
             bool_or(i.table_name = 'claims') AS circular, any_value(c.verdict) AS verdict
-        FROM claims c JOIN recomputations r USING (claim_id) JOIN recomputation_inputs i USING
+        FROM claims c JOIN recomputations r USING (claim_id) JOIN detail.recomputation_inputs i USING
         (claim_id, position)
         WHERE r.not_counted IS NULL AND c.verdict IN ('confirmed', 'confirmed-internally',
         'circular')

@@ -44,7 +44,7 @@ def test_invalid_fact_stops_the_build(tmp_path: Path, old: str, new: str, messag
 
 def test_fact_has_its_source_and_its_place(query: Query) -> None:
     [row] = query(
-        "SELECT value, unit, path, left(revision, 7), locator FROM facts WHERE fact_id ="
+        "SELECT value, unit, path, left(revision, 7), locator FROM detail.facts WHERE fact_id ="
         " 'gc2-threads-per-tile'"
     )
     assert row == (
@@ -54,9 +54,9 @@ def test_fact_has_its_source_and_its_place(query: Query) -> None:
         "d03f355",
         "line 5",
     )
-    assert query("SELECT count(*), count(DISTINCT document_id) FROM facts") == [(184, 8)]
+    assert query("SELECT count(*), count(DISTINCT document_id) FROM detail.facts") == [(184, 8)]
     files = "path IS NOT NULL AND (revision IS NULL OR source_sha256 IS NULL)"
-    assert query(f"SELECT count(*) FROM facts WHERE {files}") == [(0,)]
+    assert query(f"SELECT count(*) FROM detail.facts WHERE {files}") == [(0,)]
 
 
 def test_a100_rows_are_the_printed_ones(query: Query) -> None:

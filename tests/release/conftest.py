@@ -13,7 +13,7 @@ from ipu_results.release import publishing, texts, verify
 from ipu_results.release.files import CHECKSUMS
 from ipu_results.schema import View
 from ipu_results.store import query
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 
 from tests.conftest import install_aside
 
@@ -58,7 +58,8 @@ def _check_once() -> Iterator[None]:
         return check_once
 
     def list_inputs_of_rows(contents: verify.ReleaseContents, name: str) -> Iterable[object]:
-        lines = _list_digests(contents.folder, DATABASE, get_parquet_name(name), f"{name}.csv")
+        names = (DATABASE, get_parquet_name(name), get_csv_name(name))
+        lines = _list_digests(contents.folder, *names)
         release = contents.release
         return (
             *lines,
@@ -76,7 +77,7 @@ def _check_once() -> Iterator[None]:
             lambda: query.read_view(connection, view),
         )
 
-    define = texts._hash_own_definitions
+    define = texts._list_own_catalog
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             verify,
@@ -85,7 +86,7 @@ def _check_once() -> Iterator[None]:
         )
         patch.setattr(verify, "_check_rows", remember("_check_rows", list_inputs_of_rows))
         patch.setattr(verify, "read_view", read_view)
-        patch.setattr(texts, "_hash_own_definitions", lambda: _get(query.sql_view, define))
+        patch.setattr(texts, "_list_own_catalog", lambda: _get(query.sql_view, define))
         yield
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
@@ -13,14 +15,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.ground.files import hash_file
-from ipu_results.ground.sql import open_engine
 from ipu_results.ground.text import format_json
 from ipu_results.release import PublishedRelease, ReleaseRequest, publish
 from ipu_results.release.files import CHECKSUMS, write_checksums
-from ipu_results.schema import TABLES
-from ipu_results.store.files import get_parquet_name
-from ipu_results.store.query import evaluate_views
-from ipu_results.store.tables import TableFile, write_build
+from ipu_results.schema import TABLES, table
+from ipu_results.store.files import digest_rows, get_parquet_name
+from ipu_results.store.tables import TableFile, describe_build
 
 PUBLISHED_ON = date(2026, 11, 21)
 FEW = (
@@ -43,8 +43,13 @@ Row = dict[str, Any]
 Change = Callable[[list[Row]], list[Row]]
 
 
+def locate_table(folder: Path, name: str) -> Path:
+    """Return the Parquet file of a table in a warehouse or release."""
+    return folder / get_parquet_name(table(name).sql_name)
+
+
 def read_tables(warehouse: Path) -> dict[str, pa.Table]:
-    return {table.name: pq.read_table(warehouse / get_parquet_name(table.name)) for table in TABLES}
+    return {each.name: pq.read_table(locate_table(warehouse, each.name)) for each in TABLES}
 
 
 def shrink_warehouse(warehouse: Path, target: Path) -> Path:
@@ -72,14 +77,15 @@ def alter_warehouse(warehouse: Path, target: Path, **changes: Change) -> Path:
 
 def store_warehouse(tables: Mapping[str, pa.Table], target: Path) -> Path:
     """Write the tables as a build of its own, with a new table `build` and a new build id."""
-    tables = {name: rows for name, rows in tables.items() if name != "build"}
-    with open_engine(tables) as engine:
-        views = dict(evaluate_views(engine))
-    target.mkdir(parents=True)
-    files = [
-        {name: TableFile(rows) for name, rows in relations.items()} for relations in (tables, views)
-    ]
-    write_build(*files, "", target)
+    files = {
+        table(name).sql_name: TableFile(rows) for name, rows in tables.items() if name != "build"
+    }
+    digests = sorted(digest_rows(rows) for name, rows in tables.items() if name != "build")
+    build_id = hashlib.sha256("".join(digests).encode()).hexdigest()
+    files["build"] = TableFile(describe_build(files, build_id))
+    (target / "detail").mkdir(parents=True)
+    for name, file in files.items():
+        file.write(build_id, target / get_parquet_name(name))
     return target
 
 
@@ -95,10 +101,7 @@ def read_record(release: Path, name: str = "release.json") -> dict[str, Any]:
 
 def link_release(release: Path, target: Path) -> Path:
     """Copy a release as hard links. A file is changed with `replace_file` and never in place."""
-    target.mkdir()
-    for path in release.iterdir():
-        os.link(path, target / path.name)
-    return target
+    return Path(shutil.copytree(release, target, copy_function=os.link))
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -119,7 +122,7 @@ def update_checksums(release: Path, *changed: str) -> None:
         record = read_record(release, name)
         for entry in [*record.get("resources", ()), *record.get("distribution", ())]:
             path = release / (entry.get("path") or entry["contentUrl"])
-            if path.name in tables:
+            if path.relative_to(release).as_posix() in tables:
                 size = path.stat().st_size
                 stated = {"hash": f"sha256:{hash_file(path)}", "bytes": size}
                 entry.update(

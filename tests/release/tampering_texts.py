@@ -12,8 +12,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from ipu_results.store.files import DATABASE
-
 from tests.release.release_support import read_record, replace_file, write_record
 from tests.release.tampering_tables import Kind, Record, Tamper
 
@@ -109,39 +107,14 @@ def edit_package(edit: Callable[[Record], object]) -> Tamper:
     return edit_record("datapackage.json", edit)
 
 
-def edit_resource(edit: Callable[[Record], object], path: str = "results.csv") -> Tamper:
-    return edit_package(
-        lambda it: edit(next(entry for entry in it["resources"] if entry["path"] == path))
-    )
-
-
-def edit_package_field(
-    name: str, edit: Callable[[Record], object], path: str = "results.csv"
-) -> Tamper:
-    return edit_resource(lambda it: edit(find(it["schema"]["fields"], name)), path)
-
-
 def edit_croissant(edit: Callable[[Record], object]) -> Tamper:
     return edit_record("croissant.json", edit)
-
-
-def edit_croissant_field(name: str, edit: Callable[[Record], object]) -> Tamper:
-    return edit_croissant(lambda it: edit(find(find(it["recordSet"], "results")["field"], name)))
 
 
 def edit_release(edit: Callable[[Record], object]) -> Tamper:
     return edit_record("release.json", edit)
 
 
-def find(entries: list[Record], name: str) -> Record:
-    return next(entry for entry in entries if entry["name"] == name)
-
-
-def forge_hash(resource: Record) -> None:
-    resource["hash"] = "sha256:" + "0" * 64
-
-
-OTHER = {"name": "x", "path": "https://example.org/x", "title": "x"}
 PACKAGE = "datapackage.json"
 PACKAGE_KINDS: list[Kind] = [
     ("version", edit_package(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
@@ -150,145 +123,16 @@ PACKAGE_KINDS: list[Kind] = [
         edit_package(lambda it: it.update(created="2020-01-01T00:00:00Z")),
         "has date 2020-01-01",
     ),
-    (
-        "time of creation",
-        edit_package(lambda it: it.update(created=f"{it['created'][:10]}T01:00:00Z")),
-        PACKAGE,
-    ),
-    ("licence", edit_package(lambda it: it.update(licenses=[OTHER])), PACKAGE),
-    ("resource removed", edit_package(lambda it: it["resources"].pop(0)), "does not describe"),
-    (
-        "path",
-        edit_resource(lambda it: it.update(path="https://example.org/results.csv")),
-        "does not describe",
-    ),
-    (
-        "no resources",
-        edit_package(lambda it: it.pop("resources")),
-        f"{PACKAGE}: cannot be checked: KeyError",
-    ),
-    ("no sources", edit_package(lambda it: it.pop("sources")), f"{PACKAGE}: lacks sources"),
-    (
-        "name of a resource",
-        edit_resource(lambda it: it.update(name="x")),
-        "name of results.csv is wrong",
-    ),
-    ("bytes", edit_resource(lambda it: it.update(bytes=1)), "size or hash of results.csv"),
-    (
-        "hash",
-        edit_resource(lambda it: it.update(hash="sha256:" + "0" * 64)),
-        "size or hash of results.csv",
-    ),
-    ("primary key", edit_resource(lambda it: it["schema"].update(primaryKey=["model"])), "results"),
-    (
-        "no primary key",
-        edit_resource(lambda it: it["schema"].pop("primaryKey")),
-        "primary key of results.csv",
-    ),
-    (
-        "foreign keys",
-        edit_resource(lambda it: it["schema"].pop("foreignKeys")),
-        "foreign keys of results.csv",
-    ),
-    (
-        "unit",
-        edit_package_field("latency_ms", lambda it: it.update(unit="s")),
-        "columns of results.csv",
-    ),
-    (
-        "type of a column",
-        edit_package_field("model", lambda it: it.update(type="integer")),
-        "columns of results.csv",
-    ),
-    (
-        "choices",
-        edit_package_field("origin", lambda it: it["constraints"]["enum"].append("x")),
-        PACKAGE,
-    ),
-    (
-        "required",
-        edit_package_field("model", lambda it: it["constraints"].pop("required")),
-        "required columns",
-    ),
-    (
-        "Parquet's hash",
-        edit_resource(forge_hash, "latest.parquet"),
-        "size or hash of latest.parquet",
-    ),
-    (
-        "Parquet as a table",
-        edit_resource(lambda it: it.update(type="table"), "flags.parquet"),
-        "type of flags.parquet",
-    ),
-    ("CSV as a file", edit_resource(lambda it: it.update(type="file")), "type of results.csv"),
-    ("no schema", edit_resource(lambda it: it.pop("schema")), "type of results.csv"),
-    (
-        "DuckDB's address",
-        edit_resource(lambda it: it.update(path="x.duckdb"), DATABASE),
-        "describes x.duckdb",
-    ),
+    ("resource removed", edit_package(lambda it: it["resources"].pop(0)), f"{PACKAGE}: is not as"),
+    ("size", edit_package(lambda it: it["resources"][0].update(bytes=1)), f"{PACKAGE}: is not as"),
     ("not JSON", edit_bytes(PACKAGE, lambda _: b"{"), "is not a JSON object"),
     ("deep JSON", edit_bytes(PACKAGE, lambda _: b'{"a":' * 10_000), "is not a JSON object"),
 ]
 CROISSANT = "croissant.json"
 CROISSANT_KINDS: list[Kind] = [
-    ("licence", edit_croissant(lambda it: it.update(license="https://example.org")), CROISSANT),
-    ("no licence", edit_croissant(lambda it: it.pop("license")), f"{CROISSANT}: lacks license"),
-    ("table removed", edit_croissant(lambda it: it["recordSet"].pop()), "lacks the record set"),
-    (
-        "column removed",
-        edit_croissant(lambda it: find(it["recordSet"], "flags")["field"].pop()),
-        "columns of flags",
-    ),
-    (
-        "file of another folder",
-        edit_croissant(
-            lambda it: it["distribution"].append({"contentUrl": "../secret", "sha256": ""})
-        ),
-        "describes ../secret, which is not a file of a table",
-    ),
     ("version", edit_croissant(lambda it: it.update(version="9.9.9")), "has version 9.9.9"),
     ("date", edit_croissant(lambda it: it.pop("datePublished")), "has date None"),
-    (
-        "file's address",
-        edit_croissant(lambda it: it["distribution"][0].update(contentUrl="https://x")),
-        "not",
-    ),
-    (
-        "file's sha256",
-        edit_croissant(lambda it: it["distribution"][0].update(sha256="0" * 64)),
-        "is wrong",
-    ),
-    ("key", edit_croissant(lambda it: it["recordSet"][0].pop("key")), "key of documents"),
-    (
-        "table added",
-        edit_croissant(lambda it: it["recordSet"].append({**it["recordSet"][0], "name": "x"})),
-        "unknown",
-    ),
-    (
-        "unit",
-        edit_croissant_field("latency_ms", lambda it: it.update(description="Latency [s]")),
-        "columns of results",
-    ),
-    (
-        "type",
-        edit_croissant_field("model", lambda it: it.update(dataType="cr:Int64")),
-        "columns of results",
-    ),
-    (
-        "source of a column",
-        edit_croissant_field(
-            "model", lambda it: it["source"].update(extract={"column": "variant"})
-        ),
-        "columns of results",
-    ),
-    (
-        "reference",
-        edit_croissant_field(
-            "document_id", lambda it: it.update(references={"field": {"@id": "runs/run_id"}})
-        ),
-        "references of results",
-    ),
+    ("table removed", edit_croissant(lambda it: it["recordSet"].pop()), f"{CROISSANT}: is not as"),
 ]
 
 
@@ -319,7 +163,7 @@ RELEASE_KINDS: list[Kind] = [
     (
         "table of another folder",
         edit_release(lambda it: it["tables"].update({"../x": {}})),
-        "../x.csv: is missing",
+        "x.csv: is missing",
     ),
     ("date", edit_release(lambda it: it.update(published_on="2020-01-01")), "has date"),
     ("build id", edit_release(lambda it: it.update(build_id="0" * 64)), "build id differs"),
@@ -375,21 +219,6 @@ TEXT_KINDS: list[Kind] = [
         "version in the citation",
         replace_bytes("CITATION.cff", b": 1.0.0", b": 1.0.1"),
         "has version 1.0.1",
-    ),
-    (
-        "blanks in the environment",
-        edit_bytes("environment.json", lambda data: data + b"\n"),
-        "environment.json",
-    ),
-    (
-        "host in the environment",
-        edit_record("environment.json", lambda it: it.update(host="x")),
-        "environment.json",
-    ),
-    (
-        "text",
-        edit_record("environment.json", lambda it: it["packages"].update(duckdb="\x1b[2J")),
-        "environment.json",
     ),
 ]
 

@@ -21,7 +21,7 @@ from filelock import FileLock
 from ipu_results.errors import ReleaseError, UnreadableReleaseError
 from ipu_results.ground.text import escape_markdown, mark_formula
 from ipu_results.release import Problem, diff_releases, files, publishing, verify_release
-from ipu_results.release.files import get_work_folder, replace_release
+from ipu_results.release.files import get_work_folder, list_files, list_table_files, replace_release
 from ipu_results.schema import FILE_VIEWS, TABLES
 from ipu_results.store.files import DATABASE, get_parquet_name
 from ipu_results.store.tables import read_csv, write_csv
@@ -37,7 +37,7 @@ from tests.release.release_support import (
 
 pytestmark = pytest.mark.slow  # whole releases are made
 
-NAMES = [table.name for table in TABLES]
+NAMES = [table.sql_name for table in TABLES]
 TEXTS = (
     *("README.md", "DICTIONARY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "SHA256SUMS"),
     *("release.json", "environment.json", "datapackage.json", "croissant.json"),
@@ -49,9 +49,8 @@ TEXTS = (
 def test_release_holds_each_table_of_the_warehouse_and_the_texts(
     release: Path, warehouse: Path
 ) -> None:
-    names = [*NAMES, *(view.name for view in FILE_VIEWS)]
-    tables = [f"{name}{suffix}" for name in names for suffix in (".parquet", ".csv")]
-    assert sorted(path.name for path in release.iterdir()) == sorted([*tables, *TEXTS, DATABASE])
+    names = [*NAMES, *(view.sql_name for view in FILE_VIEWS)]
+    assert {*list_files(release)} == {*list_table_files(names), *TEXTS, DATABASE}
     record = read_record(release)
     expected = ("1.0.0", PUBLISHED_ON.isoformat(), None)
     assert (record["version"], record["published_on"], record["previous"]) == expected
@@ -109,7 +108,7 @@ def test_data_package_describes_each_column(release: Path) -> None:
         resource["name"]: resource
         for resource in read_record(release, "datapackage.json")["resources"]
     }
-    views = [view.name for view in FILE_VIEWS]
+    views = [view.sql_name for view in FILE_VIEWS]
     assert resources.keys() == {
         *NAMES,
         *views,
@@ -120,7 +119,7 @@ def test_data_package_describes_each_column(release: Path) -> None:
         name for name, resource in resources.items() if not {"bytes", "hash"} <= resource.keys()
     ] == [DATABASE]
     for table in TABLES:
-        schema = resources[table.name]["schema"]
+        schema = resources[table.sql_name]["schema"]
         assert [field["name"] for field in schema["fields"]] == list(table.names)
         assert schema["primaryKey"] == list(table.key)
         for link in schema.get("foreignKeys", []):
@@ -140,8 +139,7 @@ def test_same_warehouse_makes_the_same_bytes(
     small: Path, small_release: Path, tmp_path: Path
 ) -> None:
     publish_release(small, tmp_path / "again")
-    again = {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
-    first = {path.name: path.read_bytes() for path in small_release.iterdir()}
+    again, first = read_files(tmp_path / "again"), read_files(small_release)
     assert first.keys() == again.keys()
     assert {name for name in first if first[name] != again[name]} <= {DATABASE, "SHA256SUMS"}
     lines = set(first["SHA256SUMS"].splitlines()) ^ set(again["SHA256SUMS"].splitlines())

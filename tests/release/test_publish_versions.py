@@ -30,7 +30,7 @@ from ipu_results.schema import View
 from ipu_results.store import query
 from ipu_results.store.files import DATABASE
 
-from tests.conftest import run_cli
+from tests.conftest import read_files, run_cli
 from tests.release.release_support import (
     PUBLISHED_ON,
     Change,
@@ -279,7 +279,7 @@ def test_digest_of_sql_ignores_blanks_outside_quotes(sql: str, other: str, same:
 def test_same_tables_make_the_same_release_again(small: Path, out: Path, tmp_path: Path) -> None:
     fewer, flag = alter_warehouse(small, tmp_path / "fewer", flags=drop_last), read_last_flag(small)
     publish_release(fewer, out, corrections=write_corrections(tmp_path, ONE_FLAG.format(**flag)))
-    first = {path.name: path.read_bytes() for path in out.iterdir()}
+    first = read_files(out)
     assert str(publish_release(fewer, out).decision.version) == "2.0.0"
     assert {name for name in first if first[name] != (out / name).read_bytes()} <= {
         DATABASE,

@@ -91,7 +91,7 @@ def test_record_names_no_path_and_no_host(run: Path) -> None:
 
 def test_measured_and_emulated_rows_are_marked(query: Query) -> None:
     rows = query(
-        "SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM local_runs"
+        "SELECT DISTINCT origin, platform, calibration_id IS NOT NULL, framework FROM detail.local_runs"
         " ORDER BY ALL"
     )
     assert ("emulated", "C2", True, "emulator") in rows
@@ -103,5 +103,7 @@ def test_measured_and_emulated_rows_are_marked(query: Query) -> None:
 
 def test_every_point_of_a_run_is_a_result(query: Query) -> None:
     lines = sum(len(read_points(run)) for run in RUNS)
-    assert query("SELECT count(*) FROM run_points JOIN results USING (result_id)") == [(lines,)]
+    assert query("SELECT count(*) FROM detail.run_points JOIN results USING (result_id)") == [
+        (lines,)
+    ]
     assert query("SELECT count(*) FROM runs") == [(len(RUNS),)]

@@ -6,11 +6,14 @@ import pytest
 
 from tests.conftest import Query
 
-RANKING = (
-    "inference training latest measurements latency_points latency_front latency_bounded"
-    " latency_lowest".split()
-)
-RANKING += "energy_per_item peak_shares sdk_effect framework_effect generations_naive".split()
+RANKING = "inference training latest measurements energy_per_item peak_shares".split()
+RANKING += [
+    f"detail.{name}"
+    for name in (
+        "latency_points latency_front latency_bounded latency_lowest sdk_effect framework_effect"
+        " generations_naive".split()
+    )
+]
 
 
 @pytest.mark.parametrize("view", RANKING)
@@ -29,7 +32,7 @@ def test_views_that_rank_hold_no_prediction_no_submission_and_each_measurement_o
         wrong = "r.origin = 'emulated' OR r.relationship = 'submitted' OR r.same_as IS NOT NULL"
         assert query(f"SELECT count(*) > 0, count(*) FILTER ({wrong}) {rows}") == [(True, 0)]
         sparse = "r.sparsity IS NOT NULL" + " AND v.left_out IS NULL" * (
-            view in ("latency_points", "latency_front")
+            view in ("detail.latency_points", "detail.latency_front")
         )
         assert query(f"SELECT count(*) {rows} WHERE {sparse}") == [(0,)]
 
@@ -58,7 +61,7 @@ def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
         " 'Classic', 'Bow', 'C600')"
     )
     tests = f"SELECT DISTINCT task, network, platform {vendor}"
-    answered = "SELECT DISTINCT task, network, platform FROM sdk_effect"
+    answered = "SELECT DISTINCT task, network, platform FROM detail.sdk_effect"
     named = "SELECT task, network, platform FROM unanswered WHERE view_name = 'sdk_effect'"
     assert query(f"SELECT count(*) FROM ({tests} EXCEPT {answered} EXCEPT {named})") == [(0,)]
     assert query(f"SELECT count(*) FROM ({named} INTERSECT {answered})") == [(0,)]

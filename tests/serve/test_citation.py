@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,7 @@ def official(query: Query) -> str:
 def hostile(tmp_path: Path, warehouse: Path, printed: str) -> Path:
     """Write a warehouse in which variant, printed text, title and address of one row are hostile."""
     folder = tmp_path / "hostile"
-    folder.mkdir()
-    for path in warehouse.glob("*.parquet"):
-        (folder / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(warehouse, folder, ignore=shutil.ignore_patterns("*.duckdb"))
 
     def edit(name: str, column: str, mask: Any, text: str) -> None:
         rows = pq.read_table(folder / f"{name}.parquet")
@@ -353,7 +352,7 @@ def test_each_figure_of_a_pair_is_cited_by_its_own_source(warehouse: Path) -> No
     for ids in ("first_result_id AS result_id", "first_result_id", "second_result_id"):
         with pytest.raises(QueryError, match="so that each figure is cited by its own source"):
             format_cited_table(PAIR.format(ids=ids), "markdown", warehouse)
-    alone = "SELECT ipu_result_id AS result_id, energy_ratio FROM energy_ipu_gpu LIMIT 1"
+    alone = "SELECT ipu_result_id AS result_id, energy_ratio FROM detail.energy_ipu_gpu LIMIT 1"
     with pytest.raises(
         QueryError, match="select ipu_result_id and gpu_result_id under those names"
     ):
@@ -367,7 +366,7 @@ def test_table_of_energy_discloses_the_flags_of_both_sides(warehouse: Path) -> N
     where = "contains(gpu_error_rules, 'R29') AND ipu_error_rules IS NULL"
     for output in ("latex", "markdown", "html"):
         text = format_cited_table(
-            f"SELECT {columns} FROM energy_ipu_gpu WHERE {where}", output, warehouse
+            f"SELECT {columns} FROM detail.energy_ipu_gpu WHERE {where}", output, warehouse
         )
         assert "Quality rule R29" in text
         assert "ipu energy per item (J)" in text.replace(r"\_", "_").replace("†", "")

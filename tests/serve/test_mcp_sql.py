@@ -32,7 +32,7 @@ from tests.serve.test_mcp import REFUSED, TRAPS, refuse
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT ipu_result_id, gpu_result_id FROM energy_ipu_gpu LIMIT 1",
+        "SELECT ipu_result_id, gpu_result_id FROM detail.energy_ipu_gpu LIMIT 1",
         (
             "SELECT first_result_id, second_result_id FROM replications WHERE measure ="
             " 'microbenchmark' LIMIT 1"

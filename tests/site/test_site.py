@@ -40,6 +40,7 @@ from ipu_results.store.files import DATABASE
 
 from benchmarks.emulator.rows import load_published_rows
 from tests.conftest import COMMITTED, ROOT, copy_documents, require
+from tests.release.release_support import locate_table
 
 SITE = ROOT / "site"
 BROWSER_S = 900  # of 71 tests on a busy machine; 250 on an idle one
@@ -194,7 +195,7 @@ def test_each_analysis_has_its_rows(
     ids = decode(first_view["results"], "result_id")
     expected = {
         row["result_id"]
-        for row in run_query(connection, "SELECT result_id FROM resnext101").to_pylist()
+        for row in run_query(connection, "SELECT result_id FROM detail.resnext101").to_pylist()
     }
     assert {ids[row] for row in first_view["sets"]["resnext101"]} == expected
 
@@ -241,7 +242,7 @@ def test_example_queries_return_rows(connection: duckdb.DuckDBPyConnection) -> N
 
 def test_every_table_and_view_is_described(connection: duckdb.DuckDBPyConnection) -> None:
     data = build_sql(connection)
-    assert list(data["files"]) == [table.name for table in TABLES]
+    assert list(data["files"]) == [table.sql_name for table in TABLES]
     assert {table.name for table in TABLES} <= {column["table_name"] for column in data["columns"]}
     assert all(text.startswith(("CREATE VIEW", "CREATE MACRO")) for text in data["views"])
 
@@ -293,14 +294,14 @@ def test_site_is_whole_safe_and_reproducible(tmp_path: Path) -> None:
     assert EVIL in decode(data["results"], "variant")
     assert parse_script(scripts["start"])["build"]["version"] is None
     for table in TABLES:
-        copied = tmp_path / "out" / "parquet" / f"{table.name}.parquet"
-        assert copied.read_bytes() == (release / copied.name).read_bytes()
+        copied = locate_table(tmp_path / "out" / "parquet", table.name)
+        assert copied.read_bytes() == locate_table(release, table.name).read_bytes()
 
 
 def copy_with_text(folder: Path, table: str, column: str, text: str, row: int = 0) -> Path:
     """Copy the warehouse with another text in a row of a table."""
     shutil.copytree(COMMITTED, folder, ignore=shutil.ignore_patterns("*.duckdb", ".*"))
-    path = folder / f"{table}.parquet"
+    path = locate_table(folder, table)
     content = pq.read_table(path)
     values = content[column].to_pylist()
     texts = pa.array([*values[:row], text, *values[row + 1 :]], pa.string())

@@ -61,7 +61,7 @@ def list_figures(pages: list[Page]) -> Counter[str]:
 def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_count(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
-    summary = "FROM replication_summary WHERE machines = '{}' AND vendor_part = 'all'"
+    summary = "FROM detail.replication_summary WHERE machines = '{}' AND vendor_part = 'all'"
     pages = list(build_replication_pages(connection, CHARTS))
     for page, machines in zip(pages, ("IPU", "other"), strict=True):
         pairs = run_query(
@@ -90,7 +90,7 @@ def test_energy_of_an_ipu_is_next_to_that_of_gpus_and_an_impossible_power_is_mar
 ) -> None:
     page = build_energy_page(connection)
     rows = run_query(connection, "FROM energy_per_item").to_pylist()
-    pairs = run_query(connection, "FROM energy_ipu_gpu").to_pylist()
+    pairs = run_query(connection, "FROM detail.energy_ipu_gpu").to_pylist()
     expected = Counter(row["result_id"] for row in rows)
     expected += Counter(row[f"{side}_result_id"] for row in pairs for side in ("ipu", "gpu"))
     assert list_figures([page]) == expected
@@ -113,7 +113,7 @@ def test_energy_page_states_the_scope_of_each_energy_and_what_the_ratio_bounds(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     content = build_energy_page(connection).content
-    pairs = run_query(connection, "FROM energy_ipu_gpu").to_pylist()
+    pairs = run_query(connection, "FROM detail.energy_ipu_gpu").to_pylist()
     for (ipu, gpu), count in Counter(
         (row["ipu_power_scope"], row["gpu_power_scope"]) for row in pairs
     ).items():
@@ -144,7 +144,8 @@ def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
     *chips, overview = build_peak_pages(connection, CHARTS)
     rows = run_query(connection, "FROM peak_shares").to_pylist()
     ceilings = Counter(
-        row["microbenchmark_id"] for row in run_query(connection, "FROM ceilings").to_pylist()
+        row["microbenchmark_id"]
+        for row in run_query(connection, "FROM detail.ceilings").to_pylist()
     )
     figures = list_figures(list(chips))
     assert Counter({key: n for key, n in figures.items() if key not in ceilings}) == Counter(

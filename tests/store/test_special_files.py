@@ -116,7 +116,9 @@ DAMAGED = [
     *(
         b'["../a"]',
         b'["/etc/a"]',
-        b'["b/a"]',
+        b'["b/../../a"]',
+        b'["b/c/a"]',
+        b'["out/hostname"]',
         b'[".."]',
         b'["."]',
         b'[""]',
@@ -133,6 +135,7 @@ def test_damaged_commit_file_commits_nothing(data: bytes, tmp_path: Path) -> Non
     (staging / "folder").mkdir(parents=True)
     (staging / "a").write_text("new")
     (staging / "link").symlink_to("/etc/hostname")
+    (staging / "out").symlink_to("/etc")
     (tmp_path / "a").write_text("outside")
     (target / "a").write_text("old")
     (staging / COMMIT).write_bytes(data)

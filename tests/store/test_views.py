@@ -1,4 +1,4 @@
-"""The files of views hold what their SQL gives, and no two rows of a view look alike."""
+"""Views are evaluated from the tables, with the DuckDB file or without, and no two rows look alike."""
 
 from __future__ import annotations
 
@@ -9,28 +9,19 @@ from typing import Any
 
 import duckdb
 import ipu_results
-import pyarrow.parquet as pq
 import pytest
-from ipu_results import api
 from ipu_results.errors import QueryError, WarehouseError
-from ipu_results.ground.sql import open_engine, run_query
-from ipu_results.schema import FILE_VIEWS, VIEWS, Column, View, table
-from ipu_results.schema.frames import build_frame, to_arrow
-from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
-from ipu_results.store.query import (
-    MixedBuildsError,
-    evaluate_views,
-    open_warehouse,
-    read_parquet,
-    read_view,
-)
-from ipu_results.store.tables import TableFile, put_telling_rows_first, read_csv
+from ipu_results.ground.sql import run_query
+from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, Column, View
+from ipu_results.schema.frames import arrow_schema, file_schema
+from ipu_results.store.files import DATABASE
+from ipu_results.store.query import open_warehouse, read_parquet, read_view, write_duckdb
 from pandas.testing import assert_frame_equal
 
 from tests.conftest import Query
-from tests.release.release_support import read_tables
 
 IDS = ("result_id", "row_number")
+WITHOUT_DATABASE = shutil.ignore_patterns("*.duckdb")
 SETTINGS = (  # numbers that say what was run or compared; every other number is a figure
     *(
         "bound_ms",
@@ -63,19 +54,10 @@ def test_no_two_rows_are_equal_in_all_but_figures(view: View, query: Query) -> N
     )
 
 
-@pytest.mark.parametrize("view", FILE_VIEWS, ids=lambda view: view.name)
-def test_files_hold_the_rows_in_the_order_of_the_view(
-    view: View, warehouse: Path, database: duckdb.DuckDBPyConnection, query: Query
-) -> None:
-    rows = pq.read_table(warehouse / get_parquet_name(view.name))
-    assert rows.num_rows > 0
-    assert read_csv(warehouse / get_csv_name(view.name), rows.schema).equals(
-        put_telling_rows_first(rows)
-    )
-    assert read_view(database, view).equals(rows)
-    if view.order:
-        keys = ", ".join(view.order)
-        assert query(f"SELECT {keys} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
+@pytest.mark.parametrize("view", [view for view in VIEWS if view.order], ids=lambda view: view.name)
+def test_no_two_rows_share_the_order_of_the_view(view: View, query: Query) -> None:
+    keys = ", ".join(view.order)
+    assert query(f"SELECT {keys} FROM {view.source} GROUP BY ALL HAVING count(*) > 1") == []
 
 
 def test_flipped_bit_anywhere_in_a_parquet_file_is_refused(warehouse: Path, tmp_path: Path) -> None:
@@ -96,27 +78,13 @@ def test_view_without_files_gives_a_reason() -> None:
     assert all(view.no_files for view in VIEWS if view not in FILE_VIEWS)
 
 
-def test_load_needs_no_duckdb_file_for_a_view(
-    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_load_evaluates_a_view_with_and_without_the_duckdb_file(
+    warehouse: Path, without_database: tuple[Path, Any]
 ) -> None:
-    folder = tmp_path / "warehouse"
-    folder.mkdir()
-    for path in warehouse.glob("*.parquet"):
-        shutil.copy(path, folder)
-    for view in FILE_VIEWS:
-        (folder / get_parquet_name(view.name)).unlink()
-    shutil.copy(warehouse / DATABASE, folder)
     of_each_type = {frozenset(column.kind for column in view.columns): view for view in FILE_VIEWS}
-    evaluated = {
-        view.name: ipu_results.load(view.name, warehouse=folder) for view in of_each_type.values()
-    }
-
-    def refuse(_: Path) -> None:
-        raise AssertionError("no file of the view was read")
-
-    monkeypatch.setattr(api, "open_warehouse", refuse)
-    for name, frame in evaluated.items():
-        assert_frame_equal(ipu_results.load(name, warehouse=warehouse), frame)
+    for view in of_each_type.values():
+        frame = ipu_results.load(view.name, warehouse=warehouse)
+        assert_frame_equal(ipu_results.load(view.name, warehouse=without_database[0]), frame)
     [row] = ipu_results.load(
         "inference", warehouse=warehouse, columns="throughput", latency_ms=1.53
     ).to_dict("records")
@@ -125,38 +93,33 @@ def test_load_needs_no_duckdb_file_for_a_view(
         ipu_results.load("inference", warehouse=warehouse, colums="x")
 
 
-def test_load_refuses_a_view_of_another_build(built: Path) -> None:
-    path = built / get_parquet_name("latest")
-    TableFile(pq.read_table(path)).write("0" * 64, path)
-    with pytest.raises(MixedBuildsError, match=r"latest\.parquet are of two builds"):
-        ipu_results.load("latest", warehouse=built)
-    path.write_bytes(b"PAR1")
-    with pytest.raises(WarehouseError, match="cannot be read"):
-        ipu_results.load("latest", warehouse=built)
+def test_load_finds_a_detail_table_and_query_says_how_it_is_named(
+    warehouse: Path, without_database: tuple[Path, Any]
+) -> None:
+    for folder in (warehouse, without_database[0]):
+        facts = ipu_results.load("facts", warehouse=folder)
+        with open_warehouse(folder) as connection:
+            assert run_query(connection, "FROM detail.facts").num_rows == len(facts) > 0
+            for name in ("facts", "sdk_effect"):
+                with pytest.raises(QueryError, match=rf"write FROM detail\.{name}$"):
+                    run_query(connection, f"FROM {name}")
 
 
-def test_views_of_empty_tables_are_empty_and_of_the_same_types(warehouse: Path) -> None:
-    tables = {
-        name: rows.slice(0, 0) for name, rows in read_tables(warehouse).items() if name != "build"
-    }
-    with open_engine(tables) as engine:
-        for name, rows in evaluate_views(engine):
-            assert (rows.num_rows, rows.schema.names) == (
-                0,
-                pq.read_schema(warehouse / get_parquet_name(name)).names,
-            )
+def test_every_view_of_an_attached_file_is_read(warehouse: Path) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{warehouse / DATABASE}' AS ipu (READ_ONLY)")
+        for view in VIEWS:
+            if not view.parameters:  # a macro needs USE: DuckDB expands it where it is called
+                connection.execute(f"DESCRIBE FROM ipu.{view.sql_name}")
 
 
-def test_view_that_cannot_be_evaluated_is_named(warehouse: Path) -> None:
-    tables = read_tables(warehouse)
-    tables["results"] = to_arrow(table("results"), build_frame(table("results"), [])).drop_columns(
-        "throughput"
-    )
-    with (
-        open_engine(tables) as engine,
-        pytest.raises(WarehouseError, match=r"^measurements: cannot be evaluated: "),
-    ):
-        list(evaluate_views(engine))
+def test_views_of_empty_tables_are_empty_and_of_the_same_types(tmp_path: Path) -> None:
+    path = tmp_path / DATABASE
+    write_duckdb(path, {table.sql_name: arrow_schema(table).empty_table() for table in TABLES})
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for view in VIEWS:
+            rows = read_view(connection, view)
+            assert (rows.num_rows, rows.schema) == (0, file_schema(view.file_table)), view.name
 
 
 @pytest.fixture(scope="module")
@@ -165,8 +128,7 @@ def without_database(
 ) -> Iterator[tuple[Path, Any]]:
     """Give a folder of Parquet files alone, and a connection to all of them."""
     folder = tmp_path_factory.mktemp("parquet")
-    for path in warehouse.glob("*.parquet"):
-        shutil.copy(path, folder)
+    shutil.copytree(warehouse, folder, ignore=WITHOUT_DATABASE, dirs_exist_ok=True)
     with open_warehouse(folder) as whole:
         yield folder, whole
 
@@ -177,7 +139,7 @@ def without_database(
         ("SELECT count(*) FROM results", 3723),
         (
             (
-                "WITH a AS (FROM latency_bounded) SELECT count(*) FROM a JOIN measurements USING"
+                "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a JOIN measurements USING"
                 " (result_id)"
             ),
             None,
@@ -212,8 +174,7 @@ def test_build_of_a_file_that_no_statement_reads_is_compared(built: Path) -> Non
 
 
 def test_join_using_opens_what_the_statement_reads(warehouse: Path, tmp_path: Path) -> None:
-    for path in warehouse.glob("*.parquet"):
-        shutil.copy(path, tmp_path)
+    shutil.copytree(warehouse, tmp_path, ignore=WITHOUT_DATABASE, dirs_exist_ok=True)
     statement = "SELECT count(*) FROM flags JOIN provenance Using ( result_id )"
     with open_warehouse(tmp_path, statement) as connection:
         opened = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}

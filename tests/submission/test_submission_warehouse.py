@@ -62,7 +62,7 @@ def grown(raw: Path) -> Path:
 @pytest.mark.slow
 def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -> None:
     columns = "origin, relationship, publisher, model, platform, throughput, run_id"
-    rows = query_rows(grown, f"SELECT {columns} FROM submitted ORDER BY throughput")
+    rows = query_rows(grown, f"SELECT {columns} FROM detail.submitted ORDER BY throughput")
     shared = ("measured", "submitted", ADA["name"])
     assert rows == [
         (*shared, "TinyNet-9", MY_CPU["platform"], 31.25, None),
@@ -70,7 +70,7 @@ def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -
         (*shared, "ResNet-50 v1.5", "IPU-M2000", 17377.25, None),
     ]
     earlier = query_rows(warehouse, "FROM results ORDER BY result_id")
-    assert query_rows(grown, "FROM record ORDER BY result_id") == earlier
+    assert query_rows(grown, "FROM detail.record ORDER BY result_id") == earlier
     assert set(load("results", warehouse=grown)["relationship"].dropna()) >= {"submitted"}
 
 
@@ -95,7 +95,7 @@ def test_no_other_view_table_or_file_changes(grown: Path, warehouse: Path) -> No
 
 @pytest.mark.slow
 def test_tables_that_grow_keep_every_row(grown: Path, warehouse: Path) -> None:
-    own = "(SELECT result_id FROM submitted)"
+    own = "(SELECT result_id FROM detail.submitted)"
     for name in ("results", "cells", "source_rows", "provenance"):
         old = query_rows(warehouse, f"FROM {name} ORDER BY ALL")
         kept = query_rows(
@@ -112,7 +112,7 @@ def test_tables_that_grow_keep_every_row(grown: Path, warehouse: Path) -> None:
 def test_page_names_who_measured_a_submitted_row_and_changes_nothing_else(
     grown: Path, warehouse: Path
 ) -> None:
-    [[count]] = query_rows(grown, "SELECT count(*) FROM submitted")
+    [[count]] = query_rows(grown, "SELECT count(*) FROM detail.submitted")
     built = []
     for folder in (warehouse, grown):
         with open_warehouse(folder) as connection:
@@ -148,7 +148,7 @@ def test_verdict_of_a_comparison_rests_on_no_submitted_row(grown: Path) -> None:
 @pytest.mark.slow
 def test_submitted_figure_leads_to_its_line_and_its_place(grown: Path) -> None:
     [[result_id]] = query_rows(
-        grown, "SELECT result_id FROM submitted WHERE platform = 'IPU-M2000'"
+        grown, "SELECT result_id FROM detail.submitted WHERE platform = 'IPU-M2000'"
     )
     cells = provenance(result_id, warehouse=grown)
     texts = dict(zip(cells["column_name"], cells["raw_text"], strict=False))

@@ -80,7 +80,7 @@ def load_frames(
         arguments = ", ".join(
             f"{name} := {value!r}" for name, value in (parameters or {}).items() if name in known
         )
-        source = f"{view.name}({arguments})" if view.parameters else view.name
+        source = f"{view.sql_name}({arguments})" if view.parameters else view.sql_name
         frames[view.name] = run_query(connection, view.select_rows(source)).to_pandas()
     return frames
 
@@ -133,9 +133,8 @@ def _require_rows(analysis: Analysis, frames: Frames) -> Iterator[None]:
             raise
         counts = ", ".join(f"{len(frames[name])} of {name}" for name in analysis.views)
         needed = re.split(r"(?<=\w)[.:] ", first.description)[0].rstrip(".")
-        call = f"{first.name}()" if first.parameters else first.name
         message = (
             f"the record has too few rows for an answer ({counts}); {first.name} holds: {needed}"
         )
-        see = f'see what there is with: ipu-results query "FROM {call}"'
+        see = f'see what there is with: ipu-results query "FROM {first.source}"'
         raise TooFewRowsError(f"{message}; {see}", place=f"analysis {analysis.name}") from error

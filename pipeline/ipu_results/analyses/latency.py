@@ -126,7 +126,7 @@ def _describe_lowest(published: pd.DataFrame) -> str:
                 "They cannot enter the lines above: throughput would follow from batch and latency"
                 " only if one batch were in flight, which their source does not state."
             ),
-            "The view `latency_lowest` has them.",
+            "The view `detail.latency_lowest` has them.",
             *(_compare_lowest(rows) for _, rows in compared.groupby(["network", "work"])),
             "The batches differ, and so do chips and precisions.",
         ]

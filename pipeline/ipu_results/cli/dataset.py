@@ -77,7 +77,7 @@ def claims(
 
     With CLAIM_ID the claim is printed in full, with its arithmetic. Contradictions between
     documents are in the table `contradictions`, all recomputed values in the table
-    `recomputations`, the rows that they used in `recomputation_inputs`. The gap is that of the
+    `recomputations`, the rows that they used in `detail.recomputation_inputs`. The gap is that of the
     nearest value that counts, in percent of the claimed figure.
 
     \b

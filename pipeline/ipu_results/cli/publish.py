@@ -102,8 +102,8 @@ def verify(folder: Path, output: str) -> None:
     """Check a release: every byte, row and description, in Parquet, CSV and DuckDB and in every descriptor.
 
     Each problem is one line on stderr, and the exit status is then 1. Notes on stderr say what
-    could not be checked: text files that other code wrote, and a release that someone rewrote as a
-    whole. Only a signature finds that.
+    could not be checked: texts and definitions that other code wrote, and a release that someone
+    rewrote as a whole. Only a signature finds that.
 
     \b
     Example:

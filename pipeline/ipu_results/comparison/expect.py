@@ -59,7 +59,7 @@ FIGURES = fill_rules("""
         e.company, e.benchmark AS test,
         r.result_id AS first_result_id, coalesce(e.round, r.document_id) AS round,
         CASE WHEN p.family IN ({ipu_families}) THEN 'graphcore' ELSE lower(p.family) END AS family
-    FROM record r
+    FROM detail.record r
     LEFT JOIN mlperf_entries e USING (result_id)
     LEFT JOIN (SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip) p ON p.chip =
     r.chip

@@ -23,6 +23,12 @@ INTERRUPT_EVERY_S = 0.2
 IS_MACRO = (
     "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
 )
+OTHER_SCHEMAS = """
+    SELECT schema_name FROM duckdb_views() WHERE NOT internal AND schema_name <> 'main' AND view_name = $1
+    UNION
+    SELECT schema_name FROM duckdb_tables() WHERE schema_name <> 'main' AND table_name = $1
+    ORDER BY 1
+"""
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
@@ -58,9 +64,14 @@ def run_query(
 def open_engine(
     tables: Mapping[str, pa.Table] = MappingProxyType({}),
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a connection to a database in memory that holds `tables`, for the stages of one build."""
+    """Give a connection to a database in memory that holds `tables`, for the stages of one build.
+
+    A name may have a schema in front.
+    """
     with attach_tables(":memory:") as engine:
         for name, rows in tables.items():
+            if schema := name.rpartition(".")[0]:
+                engine.execute(f"CREATE SCHEMA IF NOT EXISTS {ATTACHED}.{schema}")
             create_table(engine, f"{ATTACHED}.{name}", rows)
         yield engine
 
@@ -80,20 +91,17 @@ def attach_tables(path: str, options: str = "") -> Iterator[duckdb.DuckDBPyConne
 
 
 @contextmanager
-def open_schema(
-    engine: duckdb.DuckDBPyConnection, name: str, *visible: str
+def open_schemas(
+    engine: duckdb.DuckDBPyConnection, name: str, *others: str
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a cursor with a schema of its own, in which names without a schema are made and looked
-    up first.
-
-    `visible` are the schemas in which they are looked up next, such as ATTACHED, the tables of the
-    build.
-    """
+    """Give a cursor with schemas of its own; names without one are made and looked up in the first."""
     with engine.cursor() as cursor:
-        cursor.execute(f"CREATE SCHEMA memory.{name}")
-        cursor.execute(f"SET search_path = '{','.join((f'memory.{name}', *visible))}'")
+        for schema in (name, *others):
+            cursor.execute(f"CREATE SCHEMA memory.{schema}")
+        cursor.execute(f"SET search_path = 'memory.{name}'")
         yield cursor
-        cursor.execute(f"DROP SCHEMA memory.{name} CASCADE")
+        for schema in (name, *others):
+            cursor.execute(f"DROP SCHEMA memory.{schema} CASCADE")
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
@@ -201,8 +209,10 @@ def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
         name and connection.execute(IS_MACRO, [name[1]]).fetchone()
     ):  # a view with parameters is a table macro
         return f"{name[1]} has parameters: write FROM {name[1]}()"
+    if name and (schema := connection.execute(OTHER_SCHEMAS, [name[1]]).fetchone()):
+        return f"{name[1]} is in the schema {schema[0]}: write FROM {schema[0]}.{name[1]}"
     hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
-    return " ".join([message, *hints, *(["(SHOW TABLES lists all)"] if name else [])])
+    return " ".join([message, *hints, *(["(SHOW ALL TABLES lists all)"] if name else [])])
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ import duckdb
 
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_code
+from ipu_results.schema import table
 
 Record = Mapping[str, Any]
 RECORD_COLUMNS = (
@@ -33,7 +34,9 @@ def load_claims(connection: duckdb.DuckDBPyConnection) -> list[Record]:
     for a warehouse without claims.
     """
     names = ("claims", "recomputations", "recomputation_inputs")
-    tables = {name: run_query(connection, f"FROM {name}").to_pylist() for name in names}
+    tables = {
+        name: run_query(connection, f"FROM {table(name).sql_name}").to_pylist() for name in names
+    }
     values: dict[str, list[Record]] = {claim["claim_id"]: [] for claim in tables["claims"]}
     for row in sorted(tables["recomputations"], key=lambda row: row["position"]):
         values[row["claim_id"]].append(row)

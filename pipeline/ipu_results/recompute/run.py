@@ -32,16 +32,16 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
-from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schema
+from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schemas
 from ipu_results.recompute.verdict import HOLDS
-from ipu_results.schema import VIEWS, View, quote, table
+from ipu_results.schema import DETAIL, VIEWS, View, quote, table
 
 SDK_MARGINS = """
     SELECT
         greatest(coalesce(max(1 - later.throughput / earlier.throughput), 0), 0),
         greatest(coalesce(max(later.throughput / earlier.throughput - 1), 0), 0)
-    FROM sdk_effect AS earlier
-    JOIN sdk_effect AS later USING (oldest_result_id)
+    FROM detail.sdk_effect AS earlier
+    JOIN detail.sdk_effect AS later USING (oldest_result_id)
     WHERE earlier.position < later.position
 """
 
@@ -185,19 +185,19 @@ def open_recomputer(
     `printed` holds what was printed of each claim; `current` is the same under the conditions that
     each is judged by.
     """
-    with open_schema(engine, "claims") as connection:
-        for name in names:
-            connection.execute(
-                f"CREATE VIEW {name} AS FROM {ATTACHED}.{name}{RECORD if name == 'results' else ''}"
-            )
+    sql_names = {name: table(name).sql_name for name in names}
+    with open_schemas(engine, "claims", DETAIL) as connection:
+        for name, sql_name in sql_names.items():
+            rows = f"{ATTACHED}.{sql_name}{RECORD if name == 'results' else ''}"
+            connection.execute(f"CREATE VIEW {sql_name} AS FROM {rows}")
         create_table(connection, PRINTED, pa.Table.from_pandas(printed, preserve_index=False))
         # A table of its own: see reads_claims
         create_table(connection, CURRENT, pa.Table.from_pandas(current, preserve_index=False))
         for statement in (CLAIM_VIEW, *MACROS):
             connection.execute(statement)
-        _create_view(connection, "sdk_effect", {view.name: view for view in VIEWS})
+        _create_view(connection, "detail.sdk_effect", {view.sql_name: view for view in VIEWS})
         with begin_reading(connection):
-            yield Recomputer(connection, {name: name for name in names} | {CLAIMS: PRINTED})
+            yield Recomputer(connection, sql_names | {CLAIMS: PRINTED})
 
 
 def _find_fault(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> str | None:
@@ -232,10 +232,10 @@ def _split_inputs(inputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _create_view(
-    connection: duckdb.DuckDBPyConnection, name: str, views: Mapping[str, View]
+    connection: duckdb.DuckDBPyConnection, sql_name: str, views: Mapping[str, View]
 ) -> None:
     """Create a view, and before it those that it reads."""
-    for needed in views[name].list_read():
+    for needed in views[sql_name].list_read():
         if needed in views:
             _create_view(connection, needed, views)
-    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {views[name].sql}")
+    connection.execute(f"CREATE OR REPLACE VIEW {sql_name} AS {views[sql_name].sql}")

@@ -1,25 +1,22 @@
-"""Write and check the descriptors of a release, which describe the same tables, columns and links
+"""Write the descriptors of a release, which describe the same tables, columns and links
 in two standards.
 
 datapackage.json is a Frictionless Data Package 2.0, with a `unit` on each field that has one. CSV
 files are tables. Parquet files and the DuckDB file are resources without a schema, since they bring
-their own. croissant.json has the records of the Parquet files in Croissant 1.1. Both are checked
-against what this code would write of the tables as the files define them, in the parts that every
-version of the code writes alike.
+their own. croissant.json has the records of the Parquet files in Croissant 1.1.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ipu_results.ground.files import hash_file
 from ipu_results.ground.text import format_json
-from ipu_results.release.files import CHECKSUMS, list_table_files, read_checksums
 from ipu_results.schema import FILE_VIEWS, TABLES, Column, Table, describe_column
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 
 Record = dict[str, Any]
 
@@ -83,15 +80,12 @@ def format_package(
     them.
     """
     rows = [
-        _describe_resource(f"{table.name}.csv", table.description, folder, table)
+        _describe_resource(get_csv_name(table.sql_name), table.description, folder, table)
         for table in FILE_TABLES
     ]
     for table in FILE_TABLES:
-        rows.append(
-            _describe_resource(
-                get_parquet_name(table.name), f"The rows of {table.name}.csv.", folder
-            )
-        )
+        about = f"The rows of {get_csv_name(table.sql_name)}."
+        rows.append(_describe_resource(get_parquet_name(table.sql_name), about, folder))
     package = {
         **PACKAGE_HEAD,
         "version": release["version"],
@@ -106,10 +100,10 @@ def _describe_resource(
     file: str, about: str, folder: Path | None = None, table: Table | None = None
 ) -> Record:
     """Describe a file: with size and hash if its folder is given, with a schema if it is a table."""
-    name, _, suffix = file.rpartition(".")
+    suffix = file.rpartition(".")[2]
     resource: Record = {
         "$schema": PROFILE.format("dataresource"),
-        "name": name if table else file,
+        "name": table.sql_name if table else file.replace("/", "."),
         "type": "table" if table else "file",
         "path": file,
         "description": about,
@@ -145,9 +139,7 @@ def _describe_schema(table: Table) -> Record:
 
 
 def _describe_column(column: Column) -> Record:
-    kind, _ = TYPES.get(
-        column.kind, (column.kind, "")
-    )  # a type that no table has is in no release that is sound
+    kind, _ = TYPES[column.kind]
     field: Record = {"name": column.name, "type": kind, "description": column.description}
     if column.kind == "timestamp":
         field["format"] = TIMESTAMP
@@ -169,9 +161,8 @@ def _describe_column(column: Column) -> Record:
 
 def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
     """Return croissant.json for the tables in a folder."""
-    paths = [
-        folder / f"{table.name}.{suffix}" for suffix in CROISSANT_MEDIA for table in FILE_TABLES
-    ]
+    names = [get_parquet_name(table.sql_name) for table in FILE_TABLES]
+    names += [get_csv_name(table.sql_name) for table in FILE_TABLES]
     dataset = {
         **CROISSANT_HEAD,
         "version": release["version"],
@@ -182,14 +173,14 @@ def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
         "distribution": [
             {
                 "@type": "cr:FileObject",
-                "@id": path.name,
-                "name": path.name,
-                "contentUrl": path.name,
-                "contentSize": f"{path.stat().st_size} B",
-                "encodingFormat": CROISSANT_MEDIA[path.suffix[1:]],
-                "sha256": hash_file(path),
+                "@id": name,
+                "name": name.replace("/", "."),
+                "contentUrl": name,
+                "contentSize": f"{(folder / name).stat().st_size} B",
+                "encodingFormat": CROISSANT_MEDIA[name.rpartition(".")[2]],
+                "sha256": hash_file(folder / name),
             }
-            for path in paths
+            for name in names
         ],
         "recordSet": list(map(_describe_records, FILE_TABLES)),
     }
@@ -197,18 +188,15 @@ def format_croissant(release: Mapping[str, Any], folder: Path) -> str:
 
 
 def _describe_records(table: Table) -> Record:
-    head = {
+    head: Record = {
         "@type": "cr:RecordSet",
-        "@id": table.name,
-        "name": table.name,
+        "@id": table.sql_name,
+        "name": table.sql_name,
         "description": table.description,
     }
-    key = {"key": [{"@id": f"{table.name}/{column}"} for column in table.key]} if table.key else {}
-    return {
-        **head,
-        **key,
-        "field": [_describe_field(table.name, column) for column in table.columns],
-    }
+    if table.key:
+        head["key"] = [{"@id": f"{table.sql_name}/{column}"} for column in table.key]
+    return {**head, "field": [_describe_field(table.sql_name, column) for column in table.columns]}
 
 
 def _describe_field(table: str, column: Column) -> Record:
@@ -222,117 +210,9 @@ def _describe_field(table: str, column: Column) -> Record:
         "@id": f"{table}/{column.name}",
         "name": column.name,
         "description": describe_column(column),
-        "dataType": TYPES.get(column.kind, ("", column.kind))[1],
+        "dataType": TYPES[column.kind][1],
         "source": {
             "fileObject": {"@id": get_parquet_name(table)},
             "extract": {"column": column.name},
         },
     }
-
-
-def check_package(
-    package: Mapping[str, Any], tables: Mapping[str, Table], folder: Path
-) -> Iterator[str]:
-    """Yield what datapackage.json states wrongly of the tables.
-
-    Raises LookupError or TypeError if it is malformed.
-    """
-    yield from (
-        f"lacks {key}" for key in (*PACKAGE_HEAD, "created", "sources") if key not in package
-    )
-    resources = {resource["path"]: resource for resource in package["resources"]}
-    yield from _compare_files(resources.keys() - {DATABASE}, tables)
-    digests, _ = read_checksums(folder / CHECKSUMS)
-    for path, resource in resources.items():
-        name, _, suffix = path.rpartition(".")
-        if name not in tables:
-            continue
-        if resource["name"] != (name if suffix == "csv" else path):
-            yield f"name of {path} is wrong"
-        if (resource["type"] == "table") != (
-            "schema" in resource
-        ):  # of earlier releases Parquet is a table, too
-            yield f"type of {path} is wrong"
-        if (resource["bytes"], resource["hash"]) != (
-            (folder / path).stat().st_size,
-            f"sha256:{digests[path]}",
-        ):
-            yield f"size or hash of {path} is wrong"
-        if suffix == "csv":
-            stated, expected = resource["schema"], _describe_schema(tables[name])
-            if _pick(stated["fields"], "name", "type", "unit") != _pick(
-                expected["fields"], "name", "type", "unit"
-            ):
-                yield f"columns of {path} is wrong"
-            for what, key in (("primary key", "primaryKey"), ("foreign keys", "foreignKeys")):
-                if stated.get(key) != expected.get(key):
-                    yield f"{what} of {path} is wrong"
-
-
-def check_croissant(
-    dataset: Mapping[str, Any], tables: Mapping[str, Table], folder: Path
-) -> Iterator[str]:
-    """Yield what croissant.json states wrongly of the tables.
-
-    Raises LookupError or TypeError if it is malformed.
-    """
-    yield from (f"lacks {key}" for key in CROISSANT_HEAD if key not in dataset)
-    stated_digests = {file["contentUrl"]: file["sha256"] for file in dataset["distribution"]}
-    yield from _compare_files(stated_digests.keys(), tables)
-    digests, _ = read_checksums(folder / CHECKSUMS)
-    for name in sorted(stated_digests.keys() & digests.keys()):
-        if stated_digests[name] != digests[name]:
-            yield f"sha256 of {name} is wrong"
-    record_sets = {record_set["name"]: record_set for record_set in dataset["recordSet"]}
-    for name in sorted(record_sets.keys() ^ tables.keys()):
-        yield (
-            f"lacks the record set {name}"
-            if name in tables
-            else f"has an unknown record set {name}"
-        )
-    for name in sorted(record_sets.keys() & tables.keys()):
-        stated, expected = record_sets[name], _describe_records(tables[name])
-        names = {
-            column.name: column.references for column in tables[name].columns if column.references
-        }
-        links = {own: {"field": {"@id": link.replace(".", "/")}} for own, link in names.items()}
-        parts = ("name", "dataType", "source", "description")
-        if _pick(stated["field"], *parts) != _pick(expected["field"], *parts):
-            yield f"columns of {name} are wrong"
-        if stated.get("key") != expected.get("key"):
-            yield f"key of {name} is wrong"
-        linked = {
-            field["name"]: field["references"] for field in stated["field"] if "references" in field
-        }
-        if any(links.get(own) != link for own, link in linked.items()):  # of earlier releases
-            yield f"references of {name} are wrong"
-
-
-def _compare_files(described: Iterable[str], tables: Iterable[str]) -> Iterator[str]:
-    """Yield a message for each table file that a descriptor lacks or that it should not describe."""
-    expected = list_table_files(tables)
-    yield from (f"does not describe {name}" for name in sorted(expected.difference(described)))
-    yield from (
-        f"describes {name}, which is not a file of a table"
-        for name in sorted({*described} - expected)
-    )
-
-
-def _pick(fields: Sequence[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
-    return [tuple(field.get(name) for name in names) for field in fields]
-
-
-def read_required(package: Mapping[str, Any], path: str) -> set[str]:
-    """Return the columns of a file that are stated as required."""
-    fields = read_table_schema(package, path)["fields"]
-    return {field["name"] for field in fields if field.get("constraints", {}).get("required")}
-
-
-def read_table_schema(package: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """Return the schema of a file. Raises LookupError if it is not described."""
-    schema: Mapping[str, Any] = next(
-        (it["schema"] for it in package["resources"] if it["path"] == path), {}
-    )
-    if not schema:
-        raise LookupError(f"no schema of {path}")
-    return schema

@@ -30,7 +30,7 @@ from ipu_results.store.query import open_parquet
 GLOB = re.compile(r"[*?\[]")
 SQL_TYPES = {ARROW[kind]: SQL[kind] for kind in ARROW}
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-KNOWN_TABLES = {table.name: table for table in TABLES}
+KNOWN_TABLES = {table.sql_name: table for table in TABLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,18 @@ def read_snapshot(folder: Path) -> Snapshot:
     if not folder.is_dir():
         raise UnreadableReleaseError("no such folder", place=str(folder))
     metadata = read_json(folder / RELEASE)
-    views = {view.name for view in VIEWS} | set(metadata.get("view_files") or ())
-    paths = sorted(path for path in folder.glob("*.parquet") if path.stem not in views)
+    views = {view.sql_name for view in VIEWS} | set(metadata.get("view_files") or ())
+    paths = {
+        name: path
+        for file, path in sorted(files.list_files(folder).items())
+        if file.endswith(".parquet") and (name := files.read_sql_name(file)) not in views
+    }
     if not paths:
         raise UnreadableReleaseError(
             "is neither a release nor a warehouse: no Parquet file", place=str(folder)
         )
     keys = _read_package_keys(folder)
-    tables = {table.name: table for table in (_read_table(path, keys) for path in paths)}
+    tables = {name: _read_table(name, path, keys) for name, path in paths.items()}
     return Snapshot(folder, tables, metadata, files.read_definitions(folder / DATABASE))
 
 
@@ -122,14 +126,14 @@ def read_columns(schema: pa.Schema) -> dict[str, SnapshotColumn]:
     return columns
 
 
-def _read_table(path: Path, keys: Mapping[str, tuple[str, ...]]) -> SnapshotTable:
+def _read_table(name: str, path: Path, keys: Mapping[str, tuple[str, ...]]) -> SnapshotTable:
     try:
         with open_parquet(path) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except WarehouseError as error:
         raise UnreadableReleaseError(error.message, place=str(path)) from error
-    key = KNOWN_TABLES[path.stem].key if path.stem in KNOWN_TABLES else keys.get(path.stem, ())
-    return SnapshotTable(path.stem, path, rows, read_columns(schema), key)
+    key = KNOWN_TABLES[name].key if name in KNOWN_TABLES else keys.get(name, ())
+    return SnapshotTable(name, path, rows, read_columns(schema), key)
 
 
 def _read_package_keys(folder: Path) -> dict[str, tuple[str, ...]]:
@@ -137,7 +141,7 @@ def _read_package_keys(folder: Path) -> dict[str, tuple[str, ...]]:
     try:
         resources = read_json(folder / PACKAGE)["resources"]
         return {
-            Path(resource["path"]).stem: tuple(map(str, resource["schema"]["primaryKey"]))
+            files.read_sql_name(resource["path"]): tuple(map(str, resource["schema"]["primaryKey"]))
             for resource in resources
             if "primaryKey" in resource.get("schema", {})
         }

@@ -27,7 +27,8 @@ from ipu_results.errors import IpuResultsError, ReleaseError, UnreadableReleaseE
 from ipu_results.ground.files import hash_file, sync_to_disk
 from ipu_results.ground.sql import ENGINE, LOCKDOWN, get_first_line
 from ipu_results.ground.text import escape_unprintable
-from ipu_results.store.files import DATABASE
+from ipu_results.schema import DETAIL
+from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.transaction import lock_folder
 
 Progress = Callable[[str, str], None]  # called with a step and what it works on
@@ -40,14 +41,33 @@ ENVIRONMENT = "environment.json"
 CHECKSUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"  # the only file that SHA256SUMS does not list
 SUFFIXES = (".parquet", ".csv")
+IS_NAME = re.compile(r"(?:\w+\.)?\w+", re.ASCII)  # of a table or view, as a statement writes it
 BUILD_TABLE = "build"  # derived from the other tables
 DICTIONARY_TABLE = "columns"
-CHECKSUM_LINE = re.compile(r"(?m)^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.-]*)$")
+CHECKSUM_LINE = re.compile(r"(?m)^([0-9a-f]{64})  ((?:[a-z]+/)?[A-Za-z0-9_][A-Za-z0-9_.-]*)$")
 
 
 def list_table_files(tables: Iterable[str]) -> set[str]:
-    """Return the names of the files that hold these tables."""
-    return {f"{name}{suffix}" for name in tables for suffix in SUFFIXES}
+    """Return the files that hold these tables, which are named as in a statement."""
+    return {write(name) for name in tables for write in (get_parquet_name, get_csv_name)}
+
+
+def read_sql_name(file: str) -> str:
+    """Return the table or view, as a statement names it, that a file such as `detail/facts.csv`
+    holds.
+    """
+    return file.rpartition(".")[0].replace("/", ".")
+
+
+def list_files(folder: Path) -> dict[str, Path]:
+    """Return what a release holds, by its path in it: the folder `detail` is looked into, no other."""
+    found: dict[str, Path] = {}
+    for path in folder.iterdir():
+        if path.name == DETAIL and path.is_dir() and not path.is_symlink():
+            found |= {f"{DETAIL}/{each.name}": each for each in path.iterdir()}
+        else:
+            found[path.name] = path
+    return found
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -70,9 +90,9 @@ def write_checksums(folder: Path) -> None:
     -c` reads it.
     """
     digests = {
-        path.name: hash_file(path)
-        for path in folder.iterdir()
-        if path.name not in (CHECKSUMS, SIGNATURE)
+        name: hash_file(path)
+        for name, path in list_files(folder).items()
+        if name not in (CHECKSUMS, SIGNATURE)
     }
     (folder / CHECKSUMS).write_bytes(_format_checksums(digests))
 
@@ -91,50 +111,44 @@ def _format_checksums(digests: Mapping[str, str]) -> bytes:
     return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items())).encode()
 
 
-DEFINITIONS = """
+# A relation of another schema than main has its schema in front of its name.
+SQL_NAME = "if(schema_name = 'main', {0}, schema_name || '.' || {0})"
+DEFINITIONS = f"""
     SELECT name, string_agg(definition, chr(10) ORDER BY definition)
     FROM (
-        SELECT view_name AS name, sql AS definition FROM duckdb_views() WHERE NOT internal
+        SELECT {SQL_NAME.format("view_name")} AS name, sql AS definition FROM duckdb_views()
+        WHERE NOT internal
         UNION ALL
-        SELECT function_name, concat_ws(' ', array_to_string(list_sort(parameters), ', '),
-        macro_definition)
+        SELECT {SQL_NAME.format("function_name")},
+            concat_ws(' ', array_to_string(list_sort(parameters), ', '), macro_definition)
         FROM duckdb_functions() WHERE NOT internal
     )
     GROUP BY ALL ORDER BY ALL
 """
-COLUMNS = """
-    SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name,
-    data_type
-    FROM duckdb_columns() WHERE NOT internal ORDER BY schema_name, table_name, column_index
-"""
-MACROS = (
-    "SELECT DISTINCT function_name FROM duckdb_functions() WHERE NOT internal AND function_type ="
-    " 'table_macro'"
-)
-EXTRAS = """
-    SELECT 'schema' AS kind, schema_name AS name FROM duckdb_schemas()
-    WHERE database_name = current_database() AND (schema_name != 'main' OR comment IS NOT NULL)
-    UNION ALL SELECT 'sequence', sequence_name FROM duckdb_sequences()
-    UNION ALL SELECT 'index', index_name FROM duckdb_indexes()
-    UNION ALL SELECT 'type', type_name FROM duckdb_types() WHERE NOT internal
-    UNION ALL SELECT 'default or generated column', table_name || '.' || column_name FROM
-    duckdb_columns()
-    WHERE NOT internal AND column_default IS NOT NULL
-    UNION ALL SELECT 'comment of the database', comment FROM duckdb_databases()
+CATALOG = f"""
+    SELECT 'schema' AS kind, schema_name AS name, comment AS text FROM duckdb_schemas()
+    WHERE database_name = current_database()
+    UNION ALL
+    SELECT 'table', {SQL_NAME.format("table_name")}, concat_ws(' ', sql, comment)
+    FROM duckdb_tables() WHERE NOT internal
+    UNION ALL
+    SELECT 'view', {SQL_NAME.format("view_name")}, concat_ws(' ', sql, comment)
+    FROM duckdb_views() WHERE NOT internal
+    UNION ALL
+    SELECT 'macro', {SQL_NAME.format("function_name")},
+        concat_ws(' ', parameters::VARCHAR, macro_definition, comment)
+    FROM duckdb_functions() WHERE NOT internal
+    UNION ALL
+    SELECT 'column', {SQL_NAME.format("table_name")} || '.' || column_name,
+        concat_ws(' ', column_index, data_type, column_default, comment)
+    FROM duckdb_columns() WHERE NOT internal
+    UNION ALL SELECT 'sequence', sequence_name, sql FROM duckdb_sequences()
+    UNION ALL SELECT 'index', index_name, sql FROM duckdb_indexes()
+    UNION ALL SELECT 'type', type_name, logical_type FROM duckdb_types() WHERE NOT internal
+    UNION ALL
+    SELECT 'comment of the database', comment, '' FROM duckdb_databases()
     WHERE database_name = current_database() AND comment IS NOT NULL
     ORDER BY ALL
-"""
-COMMENTS = """
-    SELECT table_name, comment FROM duckdb_tables() WHERE NOT internal
-    UNION ALL SELECT view_name, comment FROM duckdb_views() WHERE NOT internal
-    UNION ALL SELECT table_name || '.' || column_name, comment FROM duckdb_columns() WHERE NOT
-    internal
-    UNION ALL SELECT DISTINCT function_name, comment FROM duckdb_functions() WHERE NOT internal
-"""
-CONSTRAINTS = """
-    SELECT table_name, constraint_type, constraint_column_names, referenced_table,
-    referenced_column_names
-    FROM duckdb_constraints() ORDER BY ALL
 """
 QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
@@ -167,26 +181,17 @@ def hash_definitions(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return {name: hash_sql(sql) for name, sql in connection.execute(DEFINITIONS).fetchall()}
 
 
-def list_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[str, str]]]:
-    """Return name and type of every column, by table, view and table macro."""
-    columns: dict[str, list[tuple[str, str]]] = {}
-    for table, name, kind in connection.execute(COLUMNS).fetchall():
-        columns.setdefault(table, []).append((name, kind))
-    for (macro,) in connection.execute(MACROS).fetchall():
-        rows = connection.execute(f"DESCRIBE FROM {quote_identifier(macro)}()").fetchall()
-        columns[macro] = [(name, kind) for name, kind, *_ in rows]
-    return columns
+def list_macros(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the names of the views that have parameters."""
+    return {name for kind, name in list_catalog(connection) if kind == "macro"}
 
 
-def list_constraints(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
-    """Return, by table, type, columns, referenced table and referenced columns of each constraint,
-    sorted.
+def list_catalog(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], str | None]:
+    """Return all that a DuckDB file holds beside rows, by kind and name: definitions, keys, types
+    and comments.
     """
-    constraints: dict[str, list[tuple[Any, ...]]] = {}
-    for table, kind, columns, target, keys in connection.execute(CONSTRAINTS).fetchall():
-        entry = (kind, tuple(columns or ()), target or "", tuple(keys or ()))
-        constraints.setdefault(table, []).append(entry)
-    return {table: sorted(entries) for table, entries in constraints.items()}
+    rows = connection.execute(CATALOG).fetchall()
+    return {(kind, name): text for kind, name, text in rows}
 
 
 def read_storage_version(connection: duckdb.DuckDBPyConnection) -> str | None:
@@ -204,6 +209,11 @@ def read_storage_version(connection: duckdb.DuckDBPyConnection) -> str | None:
 def quote_identifier(name: str) -> str:
     """Return a name as SQL writes it, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def quote_sql_name(name: str) -> str:
+    """Return a relation's name, which may have a schema in front, as a statement writes it."""
+    return ".".join(map(quote_identifier, name.split(".", 1)))
 
 
 def hash_sql(sql: str) -> str:
@@ -267,7 +277,8 @@ def _compare_checksums(folder: Path) -> Iterator[Problem]:
             CHECKSUMS,
             "is not as publish writes it: one line a file, sorted, two blanks after the sha256",
         )
-    paths = {path.name: path for path in folder.iterdir() if path.name != CHECKSUMS}
+    paths = list_files(folder)
+    del paths[CHECKSUMS]
     for name in sorted(REQUIRED - digests.keys()):
         yield Problem(name, f"is not listed in {CHECKSUMS}")
     for name, digest in digests.items():
@@ -315,9 +326,9 @@ def replace_release(out: Path, wait_s: float) -> Iterator[Path]:
                 f"holds {foreign[0]}, which does not belong to the release there", place=str(out)
             )
         try:
-            new.mkdir()
+            (new / DETAIL).mkdir(parents=True)
             yield new
-            for path in (*new.iterdir(), new):
+            for path in (*list_files(new).values(), new / DETAIL, new):
                 sync_to_disk(path)
             if out.exists():
                 os.replace(out, work / "old")
@@ -353,7 +364,7 @@ def _assert_release(out: Path) -> set[str]:
     It is safe while another process publishes there.
     """
     try:
-        names = {path.name for path in out.iterdir()}
+        names = {*list_files(out)}
     except FileNotFoundError:
         return set()
     except NotADirectoryError as error:

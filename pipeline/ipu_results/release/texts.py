@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import platform
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -22,7 +22,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
-import msgspec
 import pyarrow as pa
 
 from ipu_results.check.rules import RULES
@@ -35,14 +34,20 @@ from ipu_results.ground.files import (
     hash_file,
     read_version,
 )
-from ipu_results.ground.text import escape_markdown, format_code, format_json, format_markdown_table
+from ipu_results.ground.text import (
+    escape_markdown,
+    escape_unprintable,
+    format_code,
+    format_json,
+    format_markdown_table,
+)
 from ipu_results.release import files
-from ipu_results.release.descriptors import format_croissant, format_package
+from ipu_results.release.descriptors import FILE_TABLES, format_croissant, format_package
 from ipu_results.release.diff import KNOWN_TABLES
 from ipu_results.release.files import CITATION, RELEASE, Problem, read_json
 from ipu_results.schema import TABLES, VIEWS, Table, View, dictionary_rows
-from ipu_results.schema.frames import arrow_schema
-from ipu_results.store.files import DATABASE, get_parquet_name
+from ipu_results.schema.frames import PANDAS_METADATA, arrow_schema, file_schema
+from ipu_results.store.files import BUILD_ID, DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.query import STORAGE_VERSION, write_duckdb
 from ipu_results.store.tables import count_formulas, write_csv
 
@@ -66,7 +71,10 @@ RELEASE_STATS = {
     "licences": (
         "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id"
     ),
-    "columns": "SELECT table_name, column_name, type, unit, description FROM columns",
+    "columns": (
+        "SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name,"
+        " type, unit, description FROM columns"
+    ),
 }
 
 ReleaseStats = dict[str, list[tuple[Any, ...]]]
@@ -318,8 +326,6 @@ def _format_relation(
     yield format_markdown_table(("column", "type", "unit", "what it holds"), body)
 
 
-EXPECTED_MACRO = "macro_of_this_code"
-ENVIRONMENT_VALUE = re.compile(r"[\w.+-]+")
 SIGN_HINT = "only a signature of SHA256SUMS shows that no one else rewrote the whole release"
 
 
@@ -333,7 +339,7 @@ def list_unchecked(folder: Path, release: Mapping[str, Any]) -> list[str]:
         version = stated.get("version") or "an earlier version"
         lines.append(
             f"not checked: {version} of ipu-results or changed code made this release,"
-            f" {here['version']} is here, so the bytes of text files were not compared"
+            f" {here['version']} is here, so texts, descriptors and definitions were not compared"
         )
     if is_own and not _has_own_texts(release):
         lines.append(
@@ -345,8 +351,8 @@ def list_unchecked(folder: Path, release: Mapping[str, Any]) -> list[str]:
             " here"
         )
         lines.append(
-            f"not checked: {versions}, so the SQL of views and their files were compared with"
-            f" {RELEASE} alone"
+            f"not checked: {versions}, so the definitions in {DATABASE} and the files of views were"
+            " not compared"
         )
     if (folder / files.SIGNATURE).exists():
         lines.append(f"not checked: {files.SIGNATURE}; check it with: ssh-keygen -Y verify")
@@ -379,22 +385,6 @@ def _read_duckdb_version(folder: Path) -> Any:
     return read_json(folder / files.ENVIRONMENT).get("packages", {}).get("duckdb")
 
 
-def check_environment(folder: Path) -> Iterator[Problem]:
-    """Yield whether environment.json has another form than `publish` writes.
-
-    Its values cannot be checked.
-    """
-    data = (folder / files.ENVIRONMENT).read_bytes()
-    stated, expected = msgspec.json.decode(data), msgspec.json.decode(format_environment())
-    values = [value for name, value in stated.items() if name != "packages"] + list(
-        stated["packages"].values()
-    )
-    is_canonical = data == f"{format_json(stated)}\n".encode()
-    are_texts = all(value is None or ENVIRONMENT_VALUE.fullmatch(value) for value in values)
-    if list(stated) != list(expected) or not is_canonical or not are_texts:
-        yield Problem(files.ENVIRONMENT, "is not as publish writes it")
-
-
 def check_texts(
     folder: Path,
     release: Mapping[str, Any],
@@ -411,59 +401,55 @@ def check_texts(
     for name, rows in tables.items():
         buffer = io.BytesIO()
         write_csv(rows, buffer)
-        if (folder / f"{name}.csv").read_bytes() != buffer.getbuffer():
-            yield Problem(f"{name}.csv", "is not as publish writes it for these rows")
+        if (folder / get_csv_name(name)).read_bytes() != buffer.getbuffer():
+            yield Problem(get_csv_name(name), "is not as publish writes it for these rows")
 
 
-def check_definitions(
-    folder: Path,
-    release: Mapping[str, Any],
-    dictionary: pa.Table,
-    connection: duckdb.DuckDBPyConnection,
-) -> Iterator[Problem]:
-    """Yield each view, macro and row of the data dictionary that is not that of this code."""
-    relations: list[Table | View] = [*TABLES, *VIEWS]
-    if dictionary.to_pylist() != [
-        row for relation in relations for row in dictionary_rows(relation)
-    ]:
-        yield Problem(files.DICTIONARY_TABLE, "the data dictionary is not that of this code")
-    expected = _hash_own_definitions() if has_own_duckdb(folder) else release["views"]
-    for name in sorted(expected.keys() | release["views"].keys()):
-        if expected.get(name) != release["views"].get(name):
-            yield Problem(RELEASE, f"definition of {name} is not that of this code")
-    for view in VIEWS:
-        if view.parameters and not _has_same_defaults(
-            connection, view.name, view.sql, view.parameters
-        ):
-            yield Problem(DATABASE, f"defaults of {view.name} are not those of this code")
+def check_catalog(connection: duckdb.DuckDBPyConnection) -> Iterator[Problem]:
+    """Yield what the DuckDB file defines otherwise than this code, with the same DuckDB."""
+    stated, expected = files.list_catalog(connection), _list_own_catalog()
+    for kind, name in sorted(stated.keys() | expected.keys()):
+        if stated.get((kind, name), "") != expected.get((kind, name), ""):
+            what = escape_unprintable(f"{kind} {name}")
+            yield Problem(DATABASE, f"{what} is not as publish writes it")
     version = files.read_storage_version(connection)
     if version is not None and not version.startswith(STORAGE_VERSION):
         yield Problem(DATABASE, f"needs DuckDB {version}, not {STORAGE_VERSION}")
 
 
-def _hash_own_definitions() -> dict[str, str]:
-    """Return the digests of the views and macros that this code writes, as its DuckDB stores them
-    in a file.
-    """
+def _list_own_catalog() -> dict[tuple[str, str], str | None]:
+    """Return the definitions that this code writes, as its DuckDB stores them in a file."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / DATABASE
-        write_duckdb(path, {table.name: arrow_schema(table).empty_table() for table in TABLES})
-        return files.read_definitions(path)
+        write_duckdb(path, {table.sql_name: arrow_schema(table).empty_table() for table in TABLES})
+        with files.open_database(path) as connection:
+            return files.list_catalog(connection)
 
 
-def _has_same_defaults(
-    connection: duckdb.DuckDBPyConnection, name: str, sql: str, parameters: Any
-) -> bool:
-    """Return whether a macro gives the same rows without arguments: DuckDB does not show its
-    defaults.
+def check_schemas(tables: Mapping[str, pa.Table]) -> Iterator[Problem]:
+    """Yield each table whose Parquet file has other columns, texts or units than this code
+    defines, and a data dictionary of others.
     """
-    defaults = ", ".join(f"{parameter} := {default}" for parameter, default in parameters)
-    connection.execute(f"CREATE TEMP MACRO {EXPECTED_MACRO}({defaults}) AS TABLE {sql}")
-    try:
-        rows, expected = (
-            Counter(connection.execute(f"FROM {macro}()").fetchall())
-            for macro in (name, f"temp.{EXPECTED_MACRO}")
-        )
-    finally:
-        connection.execute(f"DROP MACRO TABLE temp.{EXPECTED_MACRO}")
-    return rows == expected
+    for table in FILE_TABLES:
+        if table.sql_name not in tables:
+            yield Problem(RELEASE, f"does not list {table.sql_name}")
+            continue
+        schema, expected = tables[table.sql_name].schema, file_schema(table)
+        stated = {key: text for key, text in schema.metadata.items() if key != BUILD_ID.encode()}
+        same_metadata = without_versions(stated) == without_versions(expected.metadata)
+        if not same_metadata or not schema.equals(expected.with_metadata(schema.metadata), True):
+            path = get_parquet_name(table.sql_name)
+            yield Problem(path, "columns or their descriptions are not those of this code")
+    relations: list[Table | View] = [*TABLES, *VIEWS]
+    described = [row for relation in relations for row in dictionary_rows(relation)]
+    if tables[files.DICTIONARY_TABLE].to_pylist() != described:
+        yield Problem(files.DICTIONARY_TABLE, "the data dictionary is not that of this code")
+
+
+def without_versions(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return the metadata of a Parquet file without the versions of the packages that wrote it."""
+    texts = {key.decode(): text.decode(errors="replace") for key, text in metadata.items()}
+    pandas = json.loads(texts.pop(PANDAS_METADATA.decode(), "{}"))
+    for name in ("pandas_version", "creator"):
+        pandas.pop(name, None)
+    return {**texts, "pandas": pandas}

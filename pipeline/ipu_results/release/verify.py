@@ -1,21 +1,18 @@
-"""Verify a release: every byte, rows in three formats, files of views, schemas, descriptors, and
-what this code writes.
+"""Verify a release: every byte, rows in three formats, files of views, and what this code writes.
 
 Files are opened only if all checksums are right, so that no reader meets a damaged file. What this
-code wrote is written again and its bytes are compared (`texts`), if nothing else is wrong. All else
-is checked in releases of other code, too. The table `columns` has every description and unit, and
-datapackage.json the keys and the required columns: Parquet and DuckDB must agree with both.
+code wrote is written again and compared (`texts`), if nothing else is wrong. In a release of other
+code that is left out, and `list_limitations` says so.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -23,116 +20,55 @@ import pyarrow as pa
 from ipu_results.errors import UnreadableReleaseError
 from ipu_results.ground.text import escape_unprintable
 from ipu_results.release import files
-from ipu_results.release.descriptors import (
-    check_croissant,
-    check_package,
-    read_required,
-    read_table_schema,
-)
-from ipu_results.release.diff import read_columns
 from ipu_results.release.files import (
     BUILD_TABLE,
     CHECKSUMS,
     CITATION,
     CROISSANT,
-    DICTIONARY_TABLE,
-    ENVIRONMENT,
     PACKAGE,
     RELEASE,
     SIGNATURE,
     Problem,
     quote_identifier,
+    quote_sql_name,
     read_json,
 )
 from ipu_results.release.texts import (
-    check_definitions,
-    check_environment,
+    check_catalog,
+    check_schemas,
     check_texts,
     has_own_duckdb,
     is_own_code,
     list_unchecked,
 )
 from ipu_results.release.version import check_record
-from ipu_results.schema import FILE_VIEWS, SQL, Column, Table, format_description
-from ipu_results.schema.frames import PANDAS_METADATA, file_schema
-from ipu_results.store.files import BUILD_ID, DATABASE, digest_rows, get_parquet_name
+from ipu_results.schema import FILE_VIEWS
+from ipu_results.store.files import (
+    BUILD_ID,
+    DATABASE,
+    digest_rows,
+    get_csv_name,
+    get_parquet_name,
+)
 from ipu_results.store.query import read_parquet, read_view
 from ipu_results.store.tables import put_telling_rows_first, read_csv
 
 CITATION_LINE = re.compile(r"(?m)^(version|date-released): (.*)$")
 DATE_LENGTH = len("2026-01-31")
-DESCRIPTION, PANDAS = "description", PANDAS_METADATA.decode()
-TABLE_METADATA = {DESCRIPTION, PANDAS, BUILD_ID}
-KINDS: dict[str, Any] = {name: kind for kind, name in SQL.items()}
-# As Arrow calls them: of these, what pandas reads decides whether a null stays one. Of others it
-# differs by version.
-NULLABLE_TYPES = ("int64", "bool")
 
 Record = Mapping[str, Any]
 
 
-class Relation(NamedTuple):
-    """A table, view or macro in the table `columns`, and its columns as (name, type, unit,
-    description).
-    """
-
-    kind: str
-    description: str
-    columns: list[tuple[str, str, str | None, str]]
-
-
 @dataclass(frozen=True, slots=True)
 class ReleaseContents:
-    """What a release holds: its descriptors, the rows of Parquet by table and view, and the open
+    """What a release holds: release.json, the rows of Parquet by table and view, and the open
     DuckDB file.
     """
 
     folder: Path
     release: Record
-    package: Record
-    croissant: Record
     tables: Mapping[str, pa.Table]
     connection: duckdb.DuckDBPyConnection
-
-    def read_dictionary(self) -> dict[str, Relation]:
-        """Return the relations that the table `columns` describes."""
-        rows = self.tables[DICTIONARY_TABLE].to_pylist()
-        relations = {
-            it["table_name"]: Relation(it["type"], it["description"], [])
-            for it in rows
-            if not it["column_name"]
-        }
-        for row in rows:
-            if row["column_name"] and row["table_name"] in relations:
-                column = (row["column_name"], row["type"], row["unit"], row["description"])
-                relations[row["table_name"]].columns.append(column)
-        return relations
-
-    def define_tables(self) -> dict[str, Table]:
-        """Return each table as its Parquet file defines the columns, and the DuckDB file the keys."""
-        constraints = files.list_constraints(self.connection)
-        tables = {}
-        for name, rows in self.tables.items():
-            keys = [
-                columns for kind, columns, *_ in constraints.get(name, ()) if kind == "PRIMARY KEY"
-            ]
-            links = {
-                columns[0]: f"{target}.{target_columns[0]}"
-                for kind, columns, target, target_columns in constraints.get(name, ())
-                if kind == "FOREIGN KEY"
-            }
-            columns = tuple(
-                Column(
-                    column,
-                    KINDS.get(it.type, it.type),
-                    it.description or "",
-                    it.unit,
-                    references=links.get(column),
-                )
-                for column, it in read_columns(rows.schema).items()
-            )
-            tables[name] = Table(name, "", columns, *keys or [()])
-        return tables
 
 
 def verify_release(folder: Path, progress: files.Progress = lambda *_: None) -> list[Problem]:
@@ -155,14 +91,13 @@ def list_limitations(folder: Path) -> list[str]:
 def list_build_differences(
     rows: Iterable[Record], tables: Mapping[str, Record], build_id: str
 ) -> list[str]:
-    """Return the tables for which the table `build` states another row count, digest or build id."""
-    stated = {
-        row["table_name"]: (row["row_count"], row["rows_sha256"], row["build_id"]) for row in rows
-    }
+    """Return the tables for which the table `build` states another row count or build id."""
+    stated = {row["table_name"]: (row["row_count"], row["build_id"]) for row in rows}
     expected = {
-        name: (table["rows"], table["rows_sha256"], build_id) for name, table in tables.items()
+        name.rpartition(".")[2]: (table["rows"], build_id)
+        for name, table in tables.items()
+        if name != BUILD_TABLE
     }
-    expected.pop(BUILD_TABLE, None)
     return _list_differences(stated, expected)
 
 
@@ -175,68 +110,60 @@ def _list_differences(mapping: Mapping[str, Any], other: Mapping[str, Any]) -> l
 
 def _check_contents(folder: Path, progress: files.Progress) -> Iterator[Problem]:
     """Check everything behind the bytes; each part is reported even if another cannot be read."""
-    release, package, croissant = (
-        read_json(folder / name) for name in (RELEASE, PACKAGE, CROISSANT)
-    )
+    release = read_json(folder / RELEASE)
     if release["format"] != files.FORMAT:
         raise UnreadableReleaseError(
             f"has format {release['format']}, only {files.FORMAT} is supported"
         )
     counts = _get_counts(release)
-    problems = [
-        *_check_versions(folder, release, package, croissant),
-        *_check_names(folder, counts.keys()),
-    ]
+    problems = [*_check_versions(folder, release), *_check_names(folder, counts.keys())]
     names = [
         name
         for name in counts
-        if all((folder / file).exists() for file in files.list_table_files([name]))
+        if files.IS_NAME.fullmatch(name)
+        and all((folder / file).exists() for file in files.list_table_files([name]))
     ]
     tables = {name: read_parquet(folder / get_parquet_name(name)) for name in names}
     with files.open_database(folder / DATABASE) as connection:
-        contents = ReleaseContents(folder, release, package, croissant, tables, connection)
+        contents = ReleaseContents(folder, release, tables, connection)
         checks: Sequence[tuple[str, Callable[[ReleaseContents], Iterator[Problem]]]] = (
-            (RELEASE, lambda it: _name(RELEASE, check_record(it.release))),
-            (ENVIRONMENT, lambda it: check_environment(it.folder)),
+            (RELEASE, _check_record),
             *((name, partial(_check_rows, name=name)) for name in tables),
             (RELEASE, _check_view_files),
             (BUILD_TABLE, _check_build),
-            (DICTIONARY_TABLE, _check_dictionary),
-            (DICTIONARY_TABLE, _check_schemas),
-            (DICTIONARY_TABLE, _check_catalog),
-            (
-                PACKAGE,
-                lambda it: _name(PACKAGE, check_package(it.package, it.define_tables(), it.folder)),
-            ),
-            (
-                CROISSANT,
-                lambda it: _name(
-                    CROISSANT, check_croissant(it.croissant, it.define_tables(), it.folder)
-                ),
-            ),
+            (DATABASE, _check_definitions),
         )
         for place, check in checks:
             progress("verify", "views" if check is _check_view_files else place)
             problems += files.collect(place, check(contents))
         if not problems and is_own_code(release):
             progress("verify", "texts and definitions")
-            dictionary = tables[DICTIONARY_TABLE]
-            problems += files.collect(
-                DATABASE, check_definitions(folder, release, dictionary, connection)
-            )
+            problems += files.collect(RELEASE, check_schemas(tables))
             problems += files.collect(RELEASE, check_texts(folder, release, tables, connection))
+            if has_own_duckdb(folder):
+                problems += files.collect(DATABASE, check_catalog(connection))
     yield from problems
+
+
+def _check_record(contents: ReleaseContents) -> Iterator[Problem]:
+    return (Problem(RELEASE, message) for message in check_record(contents.release))
+
+
+def _check_definitions(contents: ReleaseContents) -> Iterator[Problem]:
+    """Check the views of the DuckDB file against release.json."""
+    stated = files.hash_definitions(contents.connection)
+    for name in _list_differences(stated, contents.release["views"]):
+        yield Problem(DATABASE, f"definition of {name} differs from {RELEASE}")
 
 
 def _get_counts(release: Record) -> Mapping[str, Record]:
     """Return row count and digest by table and view file."""
-    return {**release["tables"], **release.get("view_files", {})}
+    return {**release["tables"], **release["view_files"]}
 
 
-def _check_versions(
-    folder: Path, release: Record, package: Record, croissant: Record
-) -> Iterator[Problem]:
+def _check_versions(folder: Path, release: Record) -> Iterator[Problem]:
     """Check version and date in every file that states them."""
+    package, croissant = (read_json(folder / name) for name in (PACKAGE, CROISSANT))
     citation = dict(CITATION_LINE.findall((folder / CITATION).read_text(encoding="utf-8")))
     expected = release["version"], release["published_on"]
     for name, *stated in (
@@ -251,7 +178,7 @@ def _check_versions(
 
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
     """Yield missing files of tables, and files that are neither those of a table nor known texts."""
-    expected, names = files.list_table_files(tables), {path.name for path in folder.iterdir()}
+    expected, names = files.list_table_files(tables), {*files.list_files(folder)}
     present = {name for name in names if Path(name).suffix in files.SUFFIXES}
     yield from (Problem(name, "is missing") for name in sorted(expected - present))
     for name in sorted(present - expected):
@@ -266,22 +193,18 @@ def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
         contents.tables[name],
         contents.release,
         get_parquet_name(name),
-        f"{name}.csv",
+        get_csv_name(name),
     )
     stated = _get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
     if (rows.num_rows, digest_rows(rows)) != (stated["rows"], stated["rows_sha256"]):
         yield Problem(parquet, f"rows differ from {RELEASE}")
-    printed = read_csv(
-        contents.folder / csv, rows.schema
-    )  # of earlier releases in the order of Parquet
-    if not _have_same_rows(put_telling_rows_first(rows), printed) and not _have_same_rows(
-        rows, printed
-    ):
+    printed = read_csv(contents.folder / csv, rows.schema)
+    if not _have_same_rows(put_telling_rows_first(rows), printed):
         yield Problem(csv, f"rows differ from {parquet}")
     if name in release["tables"] and not _have_same_rows(
-        rows, _select(contents, name, quote_identifier(name))
+        rows, _select(contents, name, quote_sql_name(name))
     ):
         yield Problem(DATABASE, f"rows of {name} differ from {parquet}")
 
@@ -300,14 +223,14 @@ def _check_view_files(contents: ReleaseContents) -> Iterator[Problem]:
     """
     if not has_own_duckdb(contents.folder):
         return
-    own = {view.name: view for view in FILE_VIEWS} if is_own_code(contents.release) else {}
-    relations = contents.read_dictionary()
-    for name in sorted(contents.release.get("view_files", {}).keys() & contents.tables.keys()):
+    own = {view.sql_name: view for view in FILE_VIEWS} if is_own_code(contents.release) else {}
+    macros = files.list_macros(contents.connection)
+    for name in sorted(contents.release["view_files"].keys() & contents.tables.keys()):
         rows = contents.tables[name]
         if name in own:
             is_same = _have_same_rows(rows, read_view(contents.connection, own[name]))
         else:
-            source = quote_identifier(name) + ("()" if relations[name].kind == "macro" else "")
+            source = quote_sql_name(name) + ("()" if name in macros else "")
             is_same = digest_rows(rows) == digest_rows(
                 _select(contents, name, source).cast(rows.schema)
             )
@@ -329,121 +252,8 @@ def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
 def _check_build(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
     rows, release = contents.tables[BUILD_TABLE].to_pylist(), contents.release
-    for name in list_build_differences(rows, _get_counts(release), release["build_id"]):
+    for name in list_build_differences(rows, release["tables"], release["build_id"]):
         yield Problem(
             get_parquet_name(BUILD_TABLE),
-            f"row count, digest or build id of {name} differs from {RELEASE}",
+            f"row count or build id of {name} differs from {RELEASE}",
         )
-
-
-def _check_dictionary(contents: ReleaseContents) -> Iterator[Problem]:
-    """Check the table `columns` against release.json, the Parquet files and the DuckDB file."""
-    relations, release = contents.read_dictionary(), contents.release
-    kinds = {
-        name: "table" if relation.kind == "table" else "view"
-        for name, relation in relations.items()
-    }
-    listed = dict.fromkeys(release["tables"], "table") | dict.fromkeys(release["views"], "view")
-    for name in _list_differences(kinds, listed):
-        message = (
-            f"lists {name} as {kinds.get(name, 'missing')}, {RELEASE} as"
-            f" {listed.get(name, 'missing')}"
-        )
-        yield Problem(get_parquet_name(DICTIONARY_TABLE), message)
-    for name, rows in contents.tables.items():
-        stated = [(column, it.type, it.unit) for column, it in read_columns(rows.schema).items()]
-        if name not in relations or stated != [column[:3] for column in relations[name].columns]:
-            yield Problem(get_parquet_name(name), "columns differ from the data dictionary")
-    for name in _list_differences(files.hash_definitions(contents.connection), release["views"]):
-        yield Problem(DATABASE, f"definition of {name} differs from {RELEASE}")
-    typed = {
-        name: [column[:2] for column in relation.columns] for name, relation in relations.items()
-    }
-    for name in _list_differences(files.list_columns(contents.connection), typed):
-        yield Problem(DATABASE, f"columns of {name} differ from the data dictionary")
-
-
-def _check_schemas(contents: ReleaseContents) -> Iterator[Problem]:
-    """Yield what the Parquet files state wrongly about their tables and columns."""
-    relations = contents.read_dictionary()
-    for name, rows in contents.tables.items():
-        relation, required = relations[name], read_required(contents.package, f"{name}.csv")
-        columns = (
-            Column(column, KINDS[kind], text, unit, required=column in required)
-            for column, kind, unit, text in relation.columns
-        )
-        expected = file_schema(Table(name, relation.description, tuple(columns), ()))
-        yield from _name(get_parquet_name(name), _compare_schemas(rows.schema, expected))
-
-
-def _compare_schemas(schema: pa.Schema, expected: pa.Schema) -> Iterator[str]:
-    for field in expected:
-        stated = schema.field(field.name)
-        if stated.metadata != field.metadata:
-            yield f"metadata of {field.name} differ from the data dictionary"
-        if stated.nullable is not field.nullable:
-            yield f"nullability of {field.name} differs from {PACKAGE}"
-    names = {key.decode() for key in schema.metadata or {}}
-    if names != TABLE_METADATA:
-        others = ", ".join(sorted(names ^ TABLE_METADATA))
-        yield f"has other metadata than {', '.join(sorted(TABLE_METADATA))}: {others}"
-    if (schema.metadata or {}).get(DESCRIPTION.encode()) != expected.metadata[DESCRIPTION.encode()]:
-        yield "description of the table differs from the data dictionary"
-    if _read_pandas_types(schema) != _read_pandas_types(expected):
-        yield "metadata for pandas differ from the columns"
-
-
-def _read_pandas_types(schema: pa.Schema) -> tuple[Any, list[tuple[Any, ...]]]:
-    """Return what the metadata tell pandas of the index and of each column."""
-    stated = json.loads((schema.metadata or {}).get(PANDAS_METADATA, b"{}"))
-    columns = []
-    for it in stated.get("columns", ()):
-        numpy_type = it["numpy_type"] if it["pandas_type"] in NULLABLE_TYPES else ""
-        columns.append((it["name"], it["field_name"], it["pandas_type"], numpy_type))
-    return stated.get("index_columns"), columns
-
-
-def _check_catalog(contents: ReleaseContents) -> Iterator[Problem]:
-    """Yield what the DuckDB file has beyond its tables and views, and constraints and comments that
-    are wrong.
-    """
-    for kind, name in contents.connection.execute(files.EXTRAS).fetchall():
-        yield Problem(
-            DATABASE, f"has the {kind} {escape_unprintable(name)}, which publish does not write"
-        )
-    comments = dict(contents.connection.execute(files.COMMENTS).fetchall())
-    for relation, (kind, description, columns) in contents.read_dictionary().items():
-        expected = {relation: description}
-        if kind != "macro":  # columns of macros have no comments, those of views no unit
-            for name, _, unit, text in columns:
-                expected[f"{relation}.{name}"] = format_description(
-                    text, unit if kind == "table" else None
-                )
-        for name, text in expected.items():
-            if comments.get(name) != text:
-                yield Problem(DATABASE, f"comment of {name} differs from the data dictionary")
-    constraints = files.list_constraints(contents.connection)
-    for name in contents.release["tables"]:
-        if constraints.pop(name, []) != _list_constraints(contents.package, name):
-            yield Problem(DATABASE, f"keys or required columns of {name} differ from {PACKAGE}")
-    for name in sorted(constraints):
-        yield Problem(DATABASE, f"has constraints of {name}, which {RELEASE} does not list")
-
-
-def _list_constraints(package: Record, table: str) -> list[tuple[Any, ...]]:
-    """Return the constraints that datapackage.json states, as `files.list_constraints` does."""
-    schema = read_table_schema(package, f"{table}.csv")
-    constraints: list[tuple[Any, ...]] = [("PRIMARY KEY", tuple(schema["primaryKey"]), "", ())]
-    constraints += [
-        ("NOT NULL", (name,), "", ()) for name in read_required(package, f"{table}.csv")
-    ]
-    for link in schema.get("foreignKeys", ()):
-        target = link["reference"]
-        constraints.append(
-            ("FOREIGN KEY", tuple(link["fields"]), target["resource"], tuple(target["fields"]))
-        )
-    return sorted(constraints)
-
-
-def _name(path: str, messages: Iterable[str]) -> Iterator[Problem]:
-    return (Problem(path, message) for message in messages)

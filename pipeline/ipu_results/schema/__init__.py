@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,10 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
 }
 
 
-READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
+MAIN = "main"
+DETAIL = "detail"
+"""The schemas of DuckDB: one for the relations to begin with, one for all others."""
+READ = re.compile(rf"\b(?:FROM|JOIN)\s+((?:{DETAIL}\.)?\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,11 @@ class Column:
         return bool(self.derived_from or self.derived_with)
 
 
+def qualify(schema: str, name: str) -> str:
+    """Return the name of a relation as SQL writes it: without the main schema."""
+    return name if schema == MAIN else f"{schema}.{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """One published table.
@@ -71,6 +79,12 @@ class Table:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     label: tuple[str, ...] = ()
+    schema: str = MAIN
+
+    @property
+    def sql_name(self) -> str:
+        """The table as a statement names it, and as its files are found."""
+        return qualify(self.schema, self.name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,6 +124,12 @@ class View:
     parameters: tuple[tuple[str, str], ...] = ()
     order: tuple[str, ...] = ()
     no_files: str | None = None
+    schema: str = MAIN
+
+    @property
+    def sql_name(self) -> str:
+        """The view as a statement names it, and as its files are found."""
+        return qualify(self.schema, self.name)
 
     @property
     def sql(self) -> str:
@@ -118,11 +138,14 @@ class View:
 
     @property
     def source(self) -> str:
-        """The view as a FROM clause names it."""
-        return f"{self.name}()" if self.parameters else self.name
+        """The view as a FROM clause names it, called where it is a macro."""
+        return f"{self.sql_name}()" if self.parameters else self.sql_name
 
     def list_read(self) -> list[str]:
-        """Return the names that its statement reads from: tables, views and its own subqueries."""
+        """Return the names that its statement reads from: tables, views and its own subqueries.
+
+        They are as the statement writes them.
+        """
         return READ.findall(self.sql)
 
     @property
@@ -141,7 +164,7 @@ class View:
     def file_table(self) -> Table:
         """The view's files as a table: any column may be null, and none refers to another table."""
         columns = tuple(replace(column, required=False, references=None) for column in self.columns)
-        return Table(self.name, self.description, columns, ())
+        return Table(self.name, self.description, columns, (), schema=self.schema)
 
 
 def load_column(entry: Mapping[str, Any]) -> Column:
@@ -167,13 +190,20 @@ def load_column(entry: Mapping[str, Any]) -> Column:
     return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
 
 
-def load_table(name: str) -> Table:
-    """Load `schema/tables/<name>.toml`."""
+def load_table(sql_name: str) -> Table:
+    """Load `schema/tables/<name>.toml` for a name such as `results` or `detail.facts`."""
+    schema, name = _split_name(sql_name)
     entry = _load(SCHEMA / "tables" / f"{name}.toml")
     columns = tuple(_qualify_inputs(load_column(column), name) for column in entry["columns"])
-    return Table(
-        name, entry["description"], columns, tuple(entry["key"]), tuple(entry.get("label", ()))
-    )
+    key = tuple(entry["key"])
+    label = tuple(entry.get("label", ()))
+    return Table(name, entry["description"], columns, key, label, schema)
+
+
+def _split_name(sql_name: str) -> tuple[str, str]:
+    """Return schema and name of a relation as `schema/order.toml` lists it."""
+    schema, _, name = sql_name.rpartition(".")
+    return schema or MAIN, name
 
 
 def _qualify_inputs(column: Column, table: str) -> Column:
@@ -187,16 +217,24 @@ def _qualify_inputs(column: Column, table: str) -> Column:
     return replace(column, derived_from=inputs[0], derived_with=inputs[1])
 
 
-def load_view(name: str, known: Mapping[str, Column]) -> View:
-    """Load `schema/views/<name>.toml`.
+def load_view(sql_name: str, known: Mapping[str, Column]) -> View:
+    """Load `schema/views/<name>.toml` for a name such as `latest` or `detail.record`.
 
     A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note`
     on the description), or an entry of its own; `table.*` stands for all columns of a table.
     """
+    schema, name = _split_name(sql_name)
     entry = _load(SCHEMA / "views" / f"{name}.toml")
     columns = tuple(column for named in entry["columns"] for column in _view_columns(named, known))
-    parameters, order = tuple(entry.get("parameters", {}).items()), tuple(entry.get("order", ()))
-    return View(name, entry["description"], columns, parameters, order, entry.get("no_files"))
+    return View(
+        name,
+        entry["description"],
+        columns,
+        parameters=tuple(entry.get("parameters", {}).items()),
+        order=tuple(entry.get("order", ())),
+        no_files=entry.get("no_files"),
+        schema=schema,
+    )
 
 
 def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
@@ -225,13 +263,14 @@ def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...]]:
     views = []
     for name in order["views"]:
         view = load_view(name, known)
-        known |= {f"{name}.{column.name}": column for column in view.columns}
+        known |= {f"{view.name}.{column.name}": column for column in view.columns}
         views.append(view)
     return tables, tuple(views)
 
 
 TABLES, VIEWS = _load_all()
 FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
+"""The views of which a release has files."""
 
 
 @cache
@@ -271,7 +310,11 @@ def _load_rules() -> dict[str, str]:
 
 
 def sql_table(table: Table) -> list[str]:
-    """Return the DuckDB statements that create the table with its keys and comments."""
+    """Return the DuckDB statements that create the table with its keys and comments.
+
+    DuckDB has no foreign keys from one schema to another: those of detail tables are in
+    datapackage.json alone, and the gates hold them.
+    """
     lines = [
         f"{column.name} {SQL[column.kind]}{' NOT NULL' if column.required else ''}"
         for column in table.columns
@@ -280,31 +323,44 @@ def sql_table(table: Table) -> list[str]:
     lines += [
         f"FOREIGN KEY ({column.name}) REFERENCES {target} ({key})"
         for column in table.columns
-        if column.references
+        if column.references and table.schema == MAIN
         for target, key in [column.references.split(".")]
     ]
-    comments = [f"COMMENT ON TABLE {table.name} IS {quote(table.description)}"]
+    comments = [f"COMMENT ON TABLE {table.sql_name} IS {quote(table.description)}"]
     comments += [
-        f"COMMENT ON COLUMN {table.name}.{column.name} IS {quote(describe_column(column))}"
+        f"COMMENT ON COLUMN {table.sql_name}.{column.name} IS {quote(describe_column(column))}"
         for column in table.columns
     ]
-    return [f"CREATE TABLE {table.name} (\n  " + ",\n  ".join(lines) + "\n)", *comments]
+    return [f"CREATE TABLE {table.sql_name} (\n  " + ",\n  ".join(lines) + "\n)", *comments]
 
 
 def sql_view(view: View) -> list[str]:
-    """Return the DuckDB statements that create the view or macro with its comments."""
+    """Return the DuckDB statements that create the view or macro with its comments.
+
+    In a file that is attached, DuckDB looks up names without a schema in the schema of the view: a
+    view in another one than main names main relations with theirs.
+    """
+    sql = view.sql if view.schema == MAIN else _read_main().sub(rf"\1{MAIN}.\2", view.sql)
     if view.parameters:
         parameters = ", ".join(f"{name} := {default}" for name, default in view.parameters)
         return [
-            f"CREATE MACRO {view.name}({parameters}) AS TABLE {view.sql}",
-            f"COMMENT ON MACRO TABLE {view.name} IS {quote(view.description)}",
+            f"CREATE MACRO {view.sql_name}({parameters}) AS TABLE {sql}",
+            f"COMMENT ON MACRO TABLE {view.sql_name} IS {quote(view.description)}",
         ]
-    comments = [f"COMMENT ON VIEW {view.name} IS {quote(view.description)}"]
+    comments = [f"COMMENT ON VIEW {view.sql_name} IS {quote(view.description)}"]
     comments += [
-        f"COMMENT ON COLUMN {view.name}.{column.name} IS {quote(column.description)}"
+        f"COMMENT ON COLUMN {view.sql_name}.{column.name} IS {quote(column.description)}"
         for column in view.columns
     ]
-    return [f"CREATE VIEW {view.name} AS {view.sql}", *comments]
+    return [f"CREATE VIEW {view.sql_name} AS {sql}", *comments]
+
+
+@cache
+def _read_main() -> re.Pattern[str]:
+    """Return a pattern of what a statement reads from the main schema."""
+    relations: list[Table | View] = [*TABLES, *VIEWS]
+    names = "|".join(relation.name for relation in relations if relation.schema == MAIN)
+    return re.compile(rf"\b((?:FROM|JOIN)\s+)({names})\b")
 
 
 def quote(text: str) -> str:
@@ -326,29 +382,32 @@ def dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
     """Return the relation's rows of the table `columns`: one for itself, then one for each of its
     columns.
     """
-    kind = "table" if isinstance(relation, Table) else "macro" if relation.parameters else "view"
-    return [
-        _dictionary_row(relation.name, "", kind, None, relation.description, ()),
-        *_column_rows(relation.name, relation.columns),
+    place = {"table_name": relation.name, "schema_name": relation.schema}
+    rows: list[dict[str, str | None]] = [
+        {
+            **place,
+            "column_name": "",
+            "type": _name_kind(relation),
+            "unit": None,
+            "description": relation.description,
+            "derived_from": None,
+        }
     ]
-
-
-def _column_rows(relation: str, columns: Iterable[Column]) -> Iterable[dict[str, str | None]]:
-    for column in columns:
+    for column in relation.columns:
         inputs = (*column.derived_from, *column.derived_with)
-        yield _dictionary_row(
-            relation, column.name, SQL[column.kind], column.unit, column.description, inputs
-        )
+        row = {
+            **place,
+            "column_name": column.name,
+            "type": SQL[column.kind],
+            "unit": column.unit,
+            "description": column.description,
+            "derived_from": ", ".join(inputs) or None,
+        }
+        rows.append(row)
+    return rows
 
 
-def _dictionary_row(
-    relation: str, column: str, kind: str, unit: str | None, text: str, inputs: Sequence[str]
-) -> dict[str, str | None]:
-    return {
-        "table_name": relation,
-        "column_name": column,
-        "type": kind,
-        "unit": unit,
-        "description": text,
-        "derived_from": ", ".join(inputs) or None,
-    }
+def _name_kind(relation: Table | View) -> str:
+    if isinstance(relation, Table):
+        return "table"
+    return "macro" if relation.parameters else "view"

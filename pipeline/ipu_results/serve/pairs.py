@@ -113,9 +113,9 @@ def _suggest_step(record: Record, code: str, first: Row, second: Row, figure: st
     ids = ", ".join(quote(row["result_id"]) for row in (first, second))
     where = f"ipu_result_id IN ({ids}) AND gpu_result_id IN ({ids})"
     with record.connection.cursor() as cursor:
-        listed = run_query(cursor, f"FROM energy_ipu_gpu WHERE {where}").num_rows
+        listed = run_query(cursor, f"FROM detail.energy_ipu_gpu WHERE {where}").num_rows
     return (
-        f"ask sql: FROM energy_ipu_gpu WHERE {where}, for the energy and scope of each side"
+        f"ask sql: FROM detail.energy_ipu_gpu WHERE {where}, for the energy and scope of each side"
         if listed
         else ""
     )

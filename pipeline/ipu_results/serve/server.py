@@ -105,8 +105,8 @@ def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
     parts: dict[str, Any] = {
         "networks": sorted({row["network"] for row in record.rows}),
         "machines": sorted(machines),
-        "tables": {published.name: published.description for published in TABLES},
-        "views": {view.name: view.description for view in VIEWS},
+        "tables": {published.sql_name: published.description for published in TABLES},
+        "views": {view.sql_name: view.description for view in VIEWS},
         "refusal_codes": CODES,
         "rules": WORDS["instructions"],
     }

@@ -28,7 +28,7 @@ from ipu_results.site.data import (
     format_script,
 )
 from ipu_results.site.start import build_start
-from ipu_results.store.files import get_parquet_name
+from ipu_results.store.files import get_csv_name, get_parquet_name
 from ipu_results.store.query import open_warehouse, read_parquet
 from ipu_results.store.tables import write_csv
 
@@ -74,19 +74,18 @@ def build_downloads(release: Path) -> list[OfferedFile]:
     """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
     files = []
     for table in TABLES:
-        content = (file := release / get_parquet_name(table.name)).read_bytes()
-        rows = read_parquet(file, data=content)
+        parquet, csv = get_parquet_name(table.sql_name), get_csv_name(table.sql_name)
+        content = (release / parquet).read_bytes()
+        rows = read_parquet(release / parquet, data=content)
         buffer = BytesIO()
         write_csv(rows, buffer)
-        for kind, text in (("parquet", content), ("csv", buffer.getvalue())):
-            path = (
-                f"data/{kind}/{table.name}.{kind}"
-                if kind == "parquet" or len(text) <= MAX_CSV
-                else ""
-            )
-            files.append(
-                OfferedFile(table.name, kind, path, text, rows.num_rows, table.description)
-            )
+        text = buffer.getvalue()
+        csv_path = f"data/csv/{csv}" if len(text) <= MAX_CSV else ""
+        about = (rows.num_rows, table.description)
+        files.append(
+            OfferedFile(table.sql_name, "parquet", f"data/parquet/{parquet}", content, *about)
+        )
+        files.append(OfferedFile(table.sql_name, "csv", csv_path, text, *about))
     total = sum(each.rows for each in files if each.kind == "csv")
     for kind in ("parquet", "csv"):
         archive = BytesIO()
@@ -94,7 +93,9 @@ def build_downloads(release: Path) -> list[OfferedFile]:
             for each in files:
                 if each.kind == kind:
                     packed.writestr(
-                        ZipInfo(f"ipu-results/{each.name}.{kind}"), each.content, ZIP_DEFLATED
+                        ZipInfo(f"ipu-results/{each.name.replace('.', '/')}.{kind}"),
+                        each.content,
+                        ZIP_DEFLATED,
                     )
         files.append(
             OfferedFile("", kind, f"data/ipu-results-{kind}.zip", archive.getvalue(), total)

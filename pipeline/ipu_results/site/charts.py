@@ -24,8 +24,9 @@ from ipu_results.errors import TooFewRowsError
 from ipu_results.ground.charts import PALETTE, apply_theme, make_data, to_vega_lite
 from ipu_results.ground.sql import run_query
 from ipu_results.networks import IMAGES
+from ipu_results.schema import VIEWS
 
-CALL = {"per_dollar": "per_dollar()"}  # macros, by the name of the analysis' view
+SOURCES = {view.name: view.source for view in VIEWS}  # as a FROM clause names a view
 
 
 def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
@@ -77,7 +78,7 @@ def _build(
         "shows": specification["title"].get("subtitle", []),
         "figures": list(answer.figures),
         "caveats": list(answer.caveats),
-        "views": [CALL.get(view, view) for view in views],
+        "views": [SOURCES[view] for view in views],
         "numbers": list_numbers(specification),
         "specification": specification,
     }

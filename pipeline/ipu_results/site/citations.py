@@ -29,7 +29,7 @@ FLAGS = (
     "SELECT * FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id, rule, column_name"
 )
 CONFIGURATIONS = """
-    FROM configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table,
+    FROM detail.configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table,
     result_row
 """
 ENTRIES = """

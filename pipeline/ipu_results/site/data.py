@@ -64,7 +64,7 @@ EXAMPLES = {
     ),
     "The best throughput within 10 ms, by network and machine": (
         "SELECT network, work, origin, platform, throughput, latency_ms, batch_size\nFROM"
-        " latency_bounded\nWHERE bound_ms = 10 ORDER BY network, throughput DESC"
+        " detail.latency_bounded\nWHERE bound_ms = 10 ORDER BY network, throughput DESC"
     ),
     "What a dollar buys at a price that you were quoted": (
         "SELECT network, ipu_platform, measure, round(performance_ratio, 3) AS performance,\n   "
@@ -77,7 +77,7 @@ EXAMPLES = {
 def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect file names, view statements, the data dictionary and the examples."""
     return {
-        "files": {table.name: get_parquet_name(table.name) for table in TABLES},
+        "files": {table.sql_name: get_parquet_name(table.sql_name) for table in TABLES},
         "views": [sql_view(view)[0] for view in VIEWS],
         "columns": run_query(connection, "FROM columns ORDER BY ALL").to_pylist(),
         "examples": [{"title": title, "sql": text} for title, text in EXAMPLES.items()],
@@ -269,7 +269,7 @@ CONTRADICTIONS = """
 """
 USES = """
     SELECT DISTINCT i.claim_id, coalesce(e.result_id, i.key) AS result_id
-    FROM recomputation_inputs AS i
+    FROM detail.recomputation_inputs AS i
     LEFT JOIN mlperf_entries AS e ON i.table_name = 'mlperf_entries' AND i.key = e.round || '/' ||
     e.path
     WHERE i.claim_id <> '' AND (i.table_name = 'results' OR e.result_id IS NOT NULL)

@@ -155,7 +155,7 @@ PAIRS = """
         p.errors > 0 OR coalesce(p.ipu_above_rating, false) OR coalesce(p.gpu_above_rating, false)
         AS wrong,
         NOT wrong AND (p.ipu_rated_w IS NULL OR p.gpu_rated_w IS NULL) AS unchecked
-    FROM energy_ipu_gpu p
+    FROM detail.energy_ipu_gpu p
     JOIN energy_per_item i ON i.result_id = p.ipu_result_id
     JOIN energy_per_item g ON g.result_id = p.gpu_result_id
     ORDER BY p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform,
@@ -238,7 +238,7 @@ REPLICATED = """
         first_result_id, second_result_id
 """
 SUMMARY = """
-    FROM replication_summary ORDER BY machines = 'IPU' DESC, parties DESC, vendor_part <> 'all',
+    FROM detail.replication_summary ORDER BY machines = 'IPU' DESC, parties DESC, vendor_part <> 'all',
     vendor_part
 """
 
@@ -272,7 +272,7 @@ def build_replication_pages(
         )
 
 
-CEILINGS = "FROM ceilings ORDER BY chip, component, operation, publisher"
+CEILINGS = "FROM detail.ceilings ORDER BY chip, component, operation, publisher"
 SHARES = """
     SELECT s.*, r.item FROM peak_shares s JOIN (SELECT result_id, item FROM results) r USING
     (result_id)

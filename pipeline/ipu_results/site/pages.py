@@ -59,7 +59,7 @@ def build_pages(
         )
     base_url = f"{base_url.rstrip('/')}/" if base_url else ""
     history = read_records(records)
-    tables = [get_parquet_name(table.name) for table in TABLES]
+    tables = [get_parquet_name(table.sql_name) for table in TABLES]
     pictures = {chart["name"]: _sign(chart, start) for chart in charts}
     drawn = {name: render_specification(picture, ".svg") for name, picture in pictures.items()}
     by_name = {

@@ -17,7 +17,7 @@ from ipu_results.site.charts import skip_without_rows
 from ipu_results.site.data import PAGE
 
 COUNTS = """
-    SELECT (SELECT count(*) FROM record) AS results, (SELECT count(*) FROM documents) AS documents,
+    SELECT (SELECT count(*) FROM detail.record) AS results, (SELECT count(*) FROM documents) AS documents,
         (SELECT count(*) FROM claims) AS claims, (SELECT count(*) FROM flags WHERE severity =
         'error') AS errors,
         (SELECT CAST(max(greatest(published_on, retrieved_on)) AS VARCHAR) FROM documents) AS
@@ -130,11 +130,11 @@ FINDINGS = (
         """
         SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS noise,
         sum(tested_pairs)::BIGINT AS pairs
-        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'
+        FROM detail.mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'
         """,
         """
         SELECT 'v' || round AS label, 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS value
-        FROM mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes' GROUP BY round ORDER BY
+        FROM detail.mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes' GROUP BY round ORDER BY
         round
         """,
         " %",
@@ -151,12 +151,12 @@ FINDINGS = (
         f"""
         SELECT count(*) AS rows, min(throughput * latency_ms / 1000 / batch_size) AS low,
             max(throughput * latency_ms / 1000 / batch_size) AS high
-        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
+        FROM detail.record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
         """,
         f"""
         SELECT model || ', batch ' || batch_size AS label, throughput * latency_ms / 1000 /
         batch_size AS value
-        FROM record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}' ORDER
+        FROM detail.record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}' ORDER
         BY value
         """,
         " of a batch",

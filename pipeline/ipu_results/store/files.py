@@ -103,14 +103,17 @@ STAGING = ".staging"
 COMMIT = "commit.json"
 
 
-def get_parquet_name(table: str) -> str:
-    """Return the name of the Parquet file of a table or view."""
-    return f"{table}.parquet"
+def get_parquet_name(sql_name: str) -> str:
+    """Return the path of a table's Parquet file within a warehouse or release.
+
+    `results` is in `results.parquet`, and `detail.facts` in `detail/facts.parquet`.
+    """
+    return f"{sql_name.replace('.', '/')}.parquet"
 
 
-def get_csv_name(view: str) -> str:
-    """Return the name of the CSV file of a view."""
-    return f"{view}.csv"
+def get_csv_name(sql_name: str) -> str:
+    """Return the path of a table's CSV file within a release."""
+    return f"{sql_name.replace('.', '/')}.csv"
 
 
 MARK = b"crc32"

@@ -1,7 +1,6 @@
 """Open the warehouse for reading: the DuckDB file if it is built, else the committed Parquet files.
 
 The DuckDB file is written here, too: tables with keys, in a release with comments, and the views.
-Views that get files of their own are evaluated.
 """
 
 from __future__ import annotations
@@ -27,63 +26,18 @@ from ipu_results.ground.sql import (
     attach_tables,
     create_table,
     get_first_line,
-    open_schema,
 )
-from ipu_results.schema import TABLES, VIEWS, View, sql_table, sql_view
+from ipu_results.schema import DETAIL, TABLES, VIEWS, View, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_damaged, is_pending
 
 
-def evaluate_views(engine: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, pa.Table]]:
-    """Yield name and rows of each view that is written to files, in the order of the schema, with
-    encoded texts.
-
-    The engine holds the published tables; no view reads `build`. Raises WarehouseError, naming the
-    view, if one cannot be evaluated.
-    """
-    read = {name for view in VIEWS for name in view.list_read()}
-    with open_schema(engine, "views", ATTACHED) as connection:
-        for view in VIEWS:
-            try:
-                if view.parameters:
-                    connection.execute(sql_view(view)[0])
-                elif (
-                    view.name in read
-                ):  # its rows are stored, so that later views need not evaluate it again
-                    connection.execute(f"CREATE TABLE {view.name} AS {view.sql}")
-                else:
-                    connection.execute(f"CREATE VIEW {view.name} AS {view.sql}")
-                if view.no_files is None:
-                    yield view.name, _read_encoded(connection, view)
-            except (duckdb.Error, pa.ArrowException) as error:
-                raise WarehouseError(
-                    f"cannot be evaluated: {get_first_line(error)}", place=view.name
-                ) from error
-
-
 def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
-    """Return the rows of a view as its files hold them, in their order."""
+    """Return the rows of a view as the files of a release hold them, in their order."""
     from ipu_results.schema.frames import (  # noqa: PLC0415 (querying alone needs no pandas)
         file_schema,
     )
 
     return connection.sql(view.rows_sql).to_arrow_table().cast(file_schema(view.file_table))
-
-
-MAX_BATCH = 2**14  # rows of a view that are in memory before their texts are encoded
-
-
-def _read_encoded(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
-    """Return the rows of a view as `read_view` does, with encoded texts: a quarter of the memory."""
-    from ipu_results.schema.frames import (  # noqa: PLC0415 (querying alone needs no pandas)
-        encode_texts,
-        file_schema,
-        join_encoded,
-    )
-
-    schema = file_schema(view.file_table)
-    batches = connection.sql(view.rows_sql).to_arrow_reader(MAX_BATCH)
-    pieces = (encode_texts(pa.Table.from_batches([batch]).cast(schema)) for batch in batches)
-    return join_encoded([encode_texts(schema.empty_table()), *pieces])
 
 
 STORAGE_VERSION = "v1.2.0"
@@ -117,11 +71,13 @@ def create_database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = False) -> None:
-    """Create the published tables and views in the attached file.
+    """Create the published tables and views in the attached file, in their schemas.
 
     Comments are for those who get a release: they take twice as long as all else here, and
     `columns` has them too.
     """
+    with _begin_writing(engine) as connection:
+        connection.execute(f"CREATE SCHEMA {DETAIL}")
     for create, *comments in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
         with _begin_writing(
             engine
@@ -130,12 +86,15 @@ def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = Fal
 
 
 def insert_tables(engine: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Insert rows into the attached file, all or none, table by table: what others refer to first."""
+    """Insert rows into the attached file, all or none, table by table: what others refer to first.
+
+    `tables` has them by the name that statements use.
+    """
     with _begin_writing(engine) as connection:
         for table in TABLES:
-            if table.name in tables:
-                connection.register("incoming", tables[table.name])
-                connection.execute(f"INSERT INTO {table.name} BY NAME SELECT * FROM incoming")
+            if table.sql_name in tables:
+                connection.register("incoming", tables[table.sql_name])
+                connection.execute(f"INSERT INTO {table.sql_name} BY NAME SELECT * FROM incoming")
                 connection.unregister("incoming")
 
 
@@ -253,7 +212,7 @@ def read_build_id(warehouse: Path) -> str:
 
     Raises WarehouseError if one is missing or they differ.
     """
-    paths = [warehouse / get_parquet_name(table.name) for table in TABLES]
+    paths = [warehouse / get_parquet_name(table.sql_name) for table in TABLES]
     if not any(path.exists() for path in paths):
         raise WarehouseError(
             "contains no dataset; build it with: ipu-results ingest", place=str(warehouse)
@@ -303,13 +262,14 @@ def _load_parquet(
     with connection.cursor() as loading:  # where no progress bar gets into the answer on stdout
         names = _list_relations(loading, statement)
         loading.begin()  # one transaction for all: each of its own takes as long as the statement
-        loading.execute(f"CREATE SCHEMA {STORED}")
-        for table in (table for table in TABLES if table.name in names):
+        for schema in (STORED, DETAIL):
+            loading.execute(f"CREATE SCHEMA {schema}")
+        for table in (table for table in TABLES if table.sql_name in names):
             texts = [column.name for column in table.columns if column.kind == "text"]
-            rows = read_parquet(warehouse / get_parquet_name(table.name), None, texts)
+            rows = read_parquet(warehouse / get_parquet_name(table.sql_name), None, texts)
             create_table(loading, f"{STORED}.{table.name}", rows)
-            loading.execute(f"CREATE VIEW {table.name} AS FROM {STORED}.{table.name}")
-        for view in (view for view in VIEWS if view.name in names):
+            loading.execute(f"CREATE VIEW {table.sql_name} AS FROM {STORED}.{table.name}")
+        for view in (view for view in VIEWS if view.sql_name in names):
             loading.execute(
                 sql_view(view)[0]
             )  # the comments after it are for those who get the DuckDB file
@@ -321,8 +281,8 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     """Return the relations that a statement reads with what these read, or all where it may look at
     others.
     """
-    views = {view.name: view.sql for view in VIEWS}
-    known = {table.name for table in TABLES} | views.keys()
+    views = {view.sql_name: view.sql for view in VIEWS}
+    known = {table.sql_name for table in TABLES} | views.keys()
     read = {"build"}  # its id is compared with that of the files
     statements = [statement]
     try:
@@ -330,7 +290,10 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
             statements
             # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
         ):
-            names = connection.get_table_names(USING.sub("ON true", statements.pop())) - read
+            listed = connection.get_table_names(
+                USING.sub("ON true", statements.pop()), qualified=True
+            )
+            names = {name.partition(" AS ")[0] for name in listed} - read
             read |= names
             statements += [views[name] for name in names & views.keys()]
     except (duckdb.Error, TypeError):  # the latter for a text in another encoding

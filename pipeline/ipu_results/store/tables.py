@@ -1,7 +1,6 @@
-"""Write the checked frames and the views as Parquet, CSV and DuckDB files, published together or
-not at all.
+"""Write the checked frames as Parquet and DuckDB files, published together or not at all.
 
-CSV is written so that a spreadsheet can open it safely.
+A release has CSV, too, which is written so that a spreadsheet can open it safely.
 """
 
 from __future__ import annotations
@@ -22,19 +21,18 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from ipu_results.errors import WarehouseError
+from ipu_results.ground.sql import ATTACHED
 from ipu_results.ground.text import FORMULA, mark_formula, unmark_formula
-from ipu_results.schema import table
+from ipu_results.schema import DETAIL, TABLES, table
 from ipu_results.schema.frames import build_frame, decode_schema, to_arrow
 from ipu_results.store.files import (
     BUILD_ID,
     DATABASE,
     add_checksum,
-    digest_rows,
-    get_csv_name,
     get_parquet_name,
     join_fields,
 )
-from ipu_results.store.query import create_database, define_database, evaluate_views, insert_tables
+from ipu_results.store.query import create_database, define_database, insert_tables
 from ipu_results.store.transaction import stage_files
 
 MAX_BLOCK = 2**31 - 1  # bytes; pyarrow reads no row that is longer than a block
@@ -157,9 +155,7 @@ def _map_formulas(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
 
 
 BUILD_TABLE = "build"
-FILE_THREADS = (
-    3  # one evaluates views and waits for the others, which write files without Python's lock
-)
+FILE_THREADS = 2  # they write Parquet without Python's lock, while another one fills the database
 
 
 class WarehouseWriter:
@@ -167,16 +163,14 @@ class WarehouseWriter:
 
     The caller holds the lock.
 
-    The DuckDB file is the database that the stages share. Threads fill it, evaluate the views and
-    write files meanwhile: all this needs little Python. A build that ends before `finish` leaves
-    the old one.
+    The DuckDB file is the database that the stages share. Threads fill it and write Parquet files
+    meanwhile: all this needs little Python. A build that ends before `finish` leaves the old one.
     """
 
     def __init__(self, warehouse: Path) -> None:
         self._warehouse = warehouse
         self._stack = ExitStack()
         self._files: dict[str, Future[TableFile]] = {}
-        self._views: dict[str, Future[TableFile]] = {}
 
     def __enter__(self) -> WarehouseWriter:
         return self
@@ -203,48 +197,30 @@ class WarehouseWriter:
     def add(self, frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:
         """Begin to write tables that are complete, after those that they refer to."""
         tables = build_arrow_tables(frames)
-        before, self._filled = (
-            self._filled,
-            self._pool.submit(lambda: insert_tables(self._engine, tables)),
-        )
+        before = self._filled
+        self._filled = self._pool.submit(insert_tables, self._engine, tables)
         with self._name_errors():
             before.result()
-        self._files |= {
-            name: self._workers.submit(TableFile, rows) for name, rows in tables.items()
-        }
-
-    def start_views(self) -> None:
-        """Begin to evaluate the views: every table that one of them reads was added."""
-        self._evaluated = self._workers.submit(self._evaluate)
-
-    def _evaluate(self) -> None:
-        for name, rows in evaluate_views(self.engine):
-            for written in [*self._views.values()][:-1]:  # or the rows of many views wait in memory
-                written.result()
-            self._views[name] = self._workers.submit(self._write_view, name, rows)
-            pa.default_memory_pool().release_unused()  # or glibc keeps what DuckDB has freed
-
-    def _write_view(self, name: str, rows: pa.Table) -> TableFile:
-        write_csv(rows, self._staging / get_csv_name(name))
-        return TableFile(rows)
+        for sql_name, rows in tables.items():
+            self._files[sql_name] = self._workers.submit(TableFile, rows)
 
     def finish(self, frames: Mapping[str, pd.DataFrame | pa.Table], inputs_digest: str) -> str:
         """Write everything, put it in place of the old build and return the id of this one.
 
-        Raises WarehouseError if the disk is full, the folder is not writable or a view cannot be
-        evaluated.
+        Raises WarehouseError if the disk is full or the folder is not writable.
         """
         with self._name_errors():
             self.add(frames)
-            self._evaluated.result()
-            files, views = (
-                {name: file.result() for name, file in some.items()}
-                for some in (self._files, self._views)
-            )
-            build = write_build(files, views, inputs_digest, self._staging)
+            files = {sql_name: file.result() for sql_name, file in self._files.items()}
+            build_id = hash_build(self.engine, inputs_digest)
+            build = describe_build(files, build_id)
+            files[BUILD_TABLE] = TableFile(build)
+            (self._staging / DETAIL).mkdir()
+            for sql_name, file in files.items():
+                file.write(build_id, self._staging / get_parquet_name(sql_name))
             insert_tables(self.engine, {BUILD_TABLE: build})
             self._stack.close()
-        return str(build["build_id"][0])
+        return build_id
 
     @contextmanager
     def _name_errors(self) -> Iterator[None]:
@@ -256,19 +232,21 @@ class WarehouseWriter:
 
 
 def build_arrow_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> dict[str, pa.Table]:
-    """Return tables as Arrow. Raises GateError if a value would have to change."""
-    return {name: to_arrow(table(name), frame) for name, frame in frames.items()}
+    """Return tables as Arrow, by the name that statements use.
+
+    Raises GateError if a value would have to change.
+    """
+    return {table(name).sql_name: to_arrow(table(name), frame) for name, frame in frames.items()}
 
 
 class TableFile:
-    """The rows of a table or view as a Parquet file that lacks only the id of its build; digest and
-    number of the rows.
+    """The rows of a table or view as a Parquet file that lacks only the id of its build.
 
     The same bytes for the same rows within one environment.
     """
 
     def __init__(self, rows: pa.Table) -> None:
-        self.rows, self.digest = rows.num_rows, digest_rows(rows)
+        self.rows = rows.num_rows
         self._data = pa.BufferOutputStream()
         self._schema = decode_schema(rows.schema)
         self._writer = pq.ParquetWriter(
@@ -293,30 +271,27 @@ class TableFile:
         path.write_bytes(add_checksum(self._data.getvalue()))
 
 
-def write_build(
-    tables: Mapping[str, TableFile],
-    views: Mapping[str, TableFile],
-    inputs_digest: str,
-    folder: Path,
-) -> pa.Table:
-    """Write the Parquet files of a build, and return its table `build`, which is among them.
+def hash_build(engine: duckdb.DuckDBPyConnection, inputs_digest: str) -> str:
+    """Return the id of a build: a digest of its inputs and of the rows of its tables, in any order.
 
-    The build id follows from the inputs and the tables, so it covers the views too.
+    It tells two builds apart, also where only the code changed between them. The digests of rows
+    that a release states are those of `digest_rows`, which takes ten times as long.
     """
-    contents = "\n".join(
-        [inputs_digest, *(f"{name} {tables[name].digest}" for name in sorted(tables))]
-    )
-    build_id = hashlib.sha256(contents.encode()).hexdigest()
-    records: list[dict[str, Any]] = [
-        {
-            "table_name": name,
-            "row_count": file.rows,
-            "rows_sha256": file.digest,
-            "build_id": build_id,
-        }
-        for name, file in sorted({**tables, **views}.items())
-    ]
-    build = to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))
-    for name, file in {**tables, BUILD_TABLE: TableFile(build), **views}.items():
-        file.write(build_id, folder / get_parquet_name(name))
-    return build
+    lines = [inputs_digest]
+    for each in TABLES:
+        if each.name != BUILD_TABLE:
+            columns = ", ".join(each.names)
+            statement = f"SELECT bit_xor(hash({columns})) FROM {ATTACHED}.{each.sql_name}"
+            [(rows_hash,)] = engine.execute(statement).fetchall()
+            lines.append(f"{each.name} {rows_hash}")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def describe_build(files: Mapping[str, TableFile], build_id: str) -> pa.Table:
+    """Return the table `build`: the other tables with their number of rows and the id."""
+    records: list[dict[str, Any]] = []
+    for each in sorted(TABLES, key=lambda published: published.name):
+        if each.name != BUILD_TABLE:
+            rows = files[each.sql_name].rows
+            records.append({"table_name": each.name, "row_count": rows, "build_id": build_id})
+    return to_arrow(table(BUILD_TABLE), build_frame(table(BUILD_TABLE), records))

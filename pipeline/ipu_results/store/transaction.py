@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -21,6 +22,9 @@ from filelock import FileLock, Timeout
 from ipu_results.errors import WarehouseError
 from ipu_results.ground.files import DamagedCommitWarning, open_regular_file, sync_to_disk
 from ipu_results.store.files import COMMIT, LOCK, STAGING
+
+FILE_NAME = re.compile(r"(?:\w+/)?\w[\w.-]*", re.ASCII)
+"""A file of a build: at the top, or in one folder."""
 
 
 @contextmanager
@@ -96,8 +100,10 @@ def recover(target: Path) -> None:
         else:
             for name in names:
                 if (staging / name).exists():
+                    (target / name).parent.mkdir(exist_ok=True)
                     os.replace(staging / name, target / name)
-            sync_to_disk(target)
+            for folder in {(target / name).parent for name in names}:
+                sync_to_disk(folder)
     if staging.is_dir() and not staging.is_symlink():
         shutil.rmtree(staging)
     else:
@@ -107,30 +113,32 @@ def recover(target: Path) -> None:
 def _read_commit(staging: Path) -> list[str]:
     """Return the names in a commit file.
 
-    Raises ValueError unless it lists plain names of regular files.
+    Raises ValueError unless it lists plain names of regular files, of which some are in a folder.
     """
     with open_regular_file(staging / COMMIT) as file:
         names = json.loads(file.read().decode("utf-8"))
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ValueError("it is not a list of file names")
     for name in names:
-        if (
-            name in {"", ".", "..", COMMIT, LOCK, STAGING}
-            or "\0" in name
-            or Path(name).name != name
-        ):
+        if not FILE_NAME.fullmatch(name) or name == COMMIT:
             raise ValueError(f"{name!r} is not the name of a file of a build")
         path = staging / name
-        if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        if path.parent.is_symlink() or path.is_symlink():
+            raise ValueError(f"{name!r} is not a regular file")
+        if os.path.lexists(path) and not path.is_file():
             raise ValueError(f"{name!r} is not a regular file")
     return names
 
 
 def _commit(staging: Path) -> None:
     """Bring every file to disk, then name them in a commit file that appears whole."""
-    names = sorted(path.name for path in staging.iterdir())
+    names = sorted(
+        path.relative_to(staging).as_posix() for path in staging.rglob("*") if path.is_file()
+    )
     for name in names:
         sync_to_disk(staging / name)
+    for folder in {(staging / name).parent for name in names}:
+        sync_to_disk(folder)
     draft = staging / f"{COMMIT}.part"
     draft.write_text(json.dumps(names), encoding="utf-8")
     sync_to_disk(draft)

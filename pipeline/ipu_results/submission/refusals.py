@@ -393,7 +393,7 @@ NAMED = ("model", "platform", "chip", "framework", "precision")
 def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of a comparison, and every chip and framework that the record names."""
     words = load_known_words(connection)
-    rows = run_query(connection, "SELECT DISTINCT chip, framework FROM record").to_pylist()
+    rows = run_query(connection, "SELECT DISTINCT chip, framework FROM detail.record").to_pylist()
     chips, frameworks = (
         {normalise_name(row[name]): str(row[name]) for row in rows if row[name]}
         for name in ("chip", "framework")

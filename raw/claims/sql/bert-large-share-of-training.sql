@@ -11,7 +11,7 @@ taken AS (
     UNION ALL
     SELECT 2, 'reference at batch ' || global_batch_size || ', MLPerf v' || round, rcp_mean,
         'mlperf_rcp:' || round || '/' || benchmark || '/' || global_batch_size
-    FROM mlperf_rcp
+    FROM detail.mlperf_rcp
     WHERE round = '1.0' AND benchmark = 'bert' AND global_batch_size = 3072
 )
 SELECT

@@ -8,8 +8,8 @@ SELECT
     ) AS arithmetic,
     ['facts:' || one.fact_id, 'facts:' || four.fact_id, 'facts:' || cost.fact_id] AS inputs,
     NULL::VARCHAR AS relation
-FROM facts AS one
-JOIN facts AS four ON four.fact_id = 'gcore-xeon-price-2023-table'
-JOIN facts AS cost ON cost.fact_id = 'gcore-xeon-batch-cost-2023'
+FROM detail.facts AS one
+JOIN detail.facts AS four ON four.fact_id = 'gcore-xeon-price-2023-table'
+JOIN detail.facts AS cost ON cost.fact_id = 'gcore-xeon-batch-cost-2023'
 JOIN microbenchmarks AS m ON m.document_id = 'independent-childs-gillespie' AND m.value = 42.5455
 WHERE one.fact_id = 'gcore-xeon-price-2023-note'

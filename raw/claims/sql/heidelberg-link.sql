@@ -5,6 +5,6 @@ SELECT
     printf('%g %s', value, unit) AS arithmetic,
     ['facts:' || fact_id] AS inputs,
     NULL::VARCHAR AS relation
-FROM facts
+FROM detail.facts
 WHERE subject = 'GC200' AND fact_id LIKE 'heidelberg-%' AND property LIKE 'bandwidth%chips'
 ORDER BY fact_id

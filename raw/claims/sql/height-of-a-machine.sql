@@ -9,6 +9,6 @@ SELECT
     END AS arithmetic,
     CASE WHEN f.unit = 'mm' THEN ['facts:' || f.fact_id, 'facts:' || u.fact_id] ELSE ['facts:' || f.fact_id] END AS inputs
 FROM claim AS c
-JOIN facts AS f ON f.property = 'height' AND starts_with(c.subject, f.subject)
-JOIN facts AS u ON u.fact_id = 'rack-unit'
+JOIN detail.facts AS f ON f.property = 'height' AND starts_with(c.subject, f.subject)
+JOIN detail.facts AS u ON u.fact_id = 'rack-unit'
 ORDER BY f.fact_id

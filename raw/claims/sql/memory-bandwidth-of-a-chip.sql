@@ -7,7 +7,7 @@ SELECT
     ['facts:' || f.fact_id, 'platforms:' || p.platform] AS inputs
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
-JOIN facts AS f ON f.subject = p.chip AND f.property = 'memory bandwidth'
+JOIN detail.facts AS f ON f.subject = p.chip AND f.property = 'memory bandwidth'
 UNION ALL
 SELECT
     m.value, m.publisher || ', theoretical limit of ' || m.operation || ', ' || m.shape, printf('%g %s', m.value, m.unit),

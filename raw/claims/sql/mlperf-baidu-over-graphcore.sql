@@ -15,7 +15,7 @@ JOIN mlperf_entries AS b ON b.submitter = 'Baidu' AND b.accelerator ILIKE '%IPU%
 JOIN mlperf_entries AS g
     ON g.submitter = 'Graphcore' AND g.round = b.round AND g.benchmark = b.benchmark AND g.division = b.division
     AND g.accelerators = b.accelerators AND g.framework LIKE 'PopART%'
-LEFT JOIN mlperf_pair_tests AS t
+LEFT JOIN detail.mlperf_pair_tests AS t
     ON (t.round, t.path, t.other_round, t.other_path) = (b.round, b.path, g.round, g.path)
     OR (t.round, t.path, t.other_round, t.other_path) = (g.round, g.path, b.round, b.path)
 WHERE b.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)

@@ -18,7 +18,7 @@ pairs AS (
     JOIN entries AS b
         ON b.model = n.model AND b.division = n.division AND b.accelerators = n.accelerators
         AND b.framework_name = n.framework_name
-    LEFT JOIN mlperf_pair_tests AS t
+    LEFT JOIN detail.mlperf_pair_tests AS t
         ON (t.round, t.path, t.other_round, t.other_path) = (b.round, b.path, n.round, n.path)
         OR (t.round, t.path, t.other_round, t.other_path) = (n.round, n.path, b.round, b.path)
     WHERE n.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)

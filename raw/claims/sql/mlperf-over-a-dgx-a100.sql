@@ -12,7 +12,7 @@ WITH pairs AS (
     JOIN mlperf_entries AS g
         ON g.submitter = 'NVIDIA' AND g.division = 'closed' AND g.accelerators = 8 AND g.nodes = 1
         AND g.round = i.round AND g.benchmark = i.benchmark AND g.accelerator LIKE '%A100%'
-    LEFT JOIN mlperf_pair_tests AS t
+    LEFT JOIN detail.mlperf_pair_tests AS t
         ON (t.round, t.path, t.other_round, t.other_path) = (i.round, i.path, g.round, g.path)
         OR (t.round, t.path, t.other_round, t.other_path) = (g.round, g.path, i.round, i.path)
     WHERE i.round = regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)

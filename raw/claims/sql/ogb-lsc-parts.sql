@@ -6,7 +6,7 @@ SELECT
     list('facts:' || fact_id ORDER BY fact_id) AS inputs
 FROM (
     SELECT fact_id, split_part(subject, ', ', 2) AS part
-    FROM facts
+    FROM detail.facts
     WHERE document_id = 'ogb-lsc-2022-results' AND property = 'rank'
 )
 HAVING count(*) > 0

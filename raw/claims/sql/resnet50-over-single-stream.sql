@@ -12,6 +12,6 @@ FROM (
         AND platform = 'IPU-M2000' AND model = 'ResNet-50 v1.5'
     QUALIFY latency_ms = min(latency_ms) OVER (PARTITION BY framework)
 ) AS i
-CROSS JOIN facts AS f
+CROSS JOIN detail.facts AS f
 WHERE f.document_id = 'mlperf-inference-v0.7-resnet50-single-stream' AND f.property = 'mean latency'
 ORDER BY i.framework, f.fact_id, i.result_id

@@ -5,5 +5,5 @@ SELECT
     printf('%g s', f.value) AS arithmetic,
     ['facts:' || f.fact_id] AS inputs
 FROM claim AS c
-JOIN facts AS f ON f.fact_id = CASE c.unit WHEN 'ms' THEN 'nielsen-instantaneous' ELSE 'nielsen-uninterrupted' END
+JOIN detail.facts AS f ON f.fact_id = CASE c.unit WHEN 'ms' THEN 'nielsen-instantaneous' ELSE 'nielsen-uninterrupted' END
 ORDER BY f.fact_id

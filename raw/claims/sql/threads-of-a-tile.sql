@@ -6,5 +6,5 @@ SELECT
     ['facts:' || f.fact_id, 'platforms:' || p.platform] AS inputs
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
-JOIN facts AS f ON f.subject = p.chip AND f.property = 'worker threads of a tile'
+JOIN detail.facts AS f ON f.subject = p.chip AND f.property = 'worker threads of a tile'
 ORDER BY f.fact_id

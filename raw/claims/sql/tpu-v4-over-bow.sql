@@ -1,6 +1,6 @@
 -- Minutes of Graphcore's entries on the IPU Bow, MLPerf Training 2.0, over those of Google's last entry with as many TPU v4 in a
 -- round that is comparable by the official list. Both in the closed division.
-WITH spans AS (SELECT * FROM mlperf_comparability),
+WITH spans AS (SELECT * FROM detail.mlperf_comparability),
 bow AS (
     SELECT e.*
     FROM claim AS c
