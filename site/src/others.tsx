@@ -24,9 +24,7 @@ export function Others({ data, row, id }: { data: Dataset; row: number; id: stri
               ))}
             </ul>
             {replications.expected[id] && (
-              <p>
-                A third party is expected to measure {replications.expected[id]} <code>ipu-results expect {id}</code> has the pairs.
-              </p>
+              <p>A third party is expected to measure {replications.expected[id]}</p>
             )}
             {repeats.length > 0 && (
               <p>

@@ -263,21 +263,23 @@ function listDifferences({ row, not_compared }: Match, run: Run, known: Known): 
 }
 
 const WARNED = ["implausible", "doubtful"];
-const FIELDS: Record<string, string> = { "latency-ms": "Latency", "latency-basis": "The latency times", "sequence-length": "Tokens a sequence", chips: "Chips", precision: "Precision" };
+const FIELDS: Record<string, string> = { latency_ms: "Latency", latency_basis: "The latency times", sequence_length: "Tokens a sequence" };
 
-/** Names the fields of the form in the place of the command's options. */
-const nameFields = (text: string) => text.replace(/--([a-z-]+)/g, (option, name: string) => (FIELDS[name] ? `“${FIELDS[name]}”` : option));
+/** Names the fields of the form in the place of columns. */
+const nameFields = (text: string) => text.replace(/\b[a-z]+_[a-z_]+\b/g, (name) => (FIELDS[name] ? `“${FIELDS[name]}”` : name));
 
+/** How the command takes each column, in its order. */
 const OPTIONS: Record<keyof Run, string> = {
-  network: "model", platform: "platform", chip: "chip", chips: "chips", batch_size: "batch-size", throughput: "throughput", latency_ms: "latency-ms", task: "task",
-  precision: "precision", framework: "framework", latency_basis: "latency-basis", sequence_length: "sequence-length", phase: "phase",
+  network: "--model ", platform: "--platform ", chip: "--set chip=", chips: "--set chips=", batch_size: "--batch-size ", throughput: "--throughput ",
+  latency_ms: "--latency-ms ", task: "--set task=", precision: "--precision ", framework: "--set framework=", latency_basis: "--set latency_basis=",
+  sequence_length: "--set sequence_length=", phase: "--set phase=",
 };
 
 function formatCommand(run: Run): string {
   const quote = (value: string) => (/^[\w./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
   const parts = Object.entries(OPTIONS).flatMap(([name, option]) => {
     const value = run[name as keyof Run];
-    return value === null ? [] : [`--${option} ${quote(String(value))}`];
+    return value === null ? [] : [`${option}${quote(String(value))}`];
   });
   return `ipu-results compare ${parts.join(" ")}`;
 }

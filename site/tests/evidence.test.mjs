@@ -129,7 +129,7 @@ test("a run is compared by keyboard alone, with ratio, source, refusals and the 
     await page.keyboard.press("Escape");
     await page.getByText(/training may not be compared with inference/).waitFor();
     const command = await page.locator("pre").textContent();
-    assert.match(command, /^\s*ipu-results compare --model 'ResNet-50 v1\.5' --platform IPU-M2000 --batch-size 4 --throughput 7800 --task inference\s*$/);
+    assert.match(command, /^\s*ipu-results compare --model 'ResNet-50 v1\.5' --platform IPU-M2000 --batch-size 4 --throughput 7800 --set task=inference\s*$/);
     await page.getByLabel("Throughput").fill("fast");
     await page.getByRole("button", { name: "Compare", exact: true }).click();
     await page.getByText("throughput fast is not a number above 0").waitFor();

@@ -224,7 +224,7 @@ RUN = {"network": "resnet50", "batch_size": 16}
             {**RUN, "chip": "H200", "chips": 1, "precision": "fp16", "latency_ms": 0.0018},
             "in seconds",
         ),
-        ({**RUN, "machine": "H200", "throughput": 9000}, "chip H200 chips N"),
+        ({**RUN, "machine": "H200", "throughput": 9000}, "chip 'H200' and chips"),
         ({**RUN, "machine": "c2", "platform": "ipu-m2000", "throughput": 9000}, "name two things"),
         ({**RUN, "mlperf_round": "banana", "throughput": 9000}, "is unknown"),
     ],

@@ -418,7 +418,7 @@ def remark_on_variant(ours: Measurement, rows: Sequence[Row]) -> Measurement:
     near = find_nearest_words(ours.variant, known) or known[:MAX_VARIANTS]
     remark = (
         f"variant {ours.variant!r}: no row of {ours.network} has it; the nearest: {', '.join(near)}"
-        " (--variant)"
+        " (variant)"
     )
     return replace(ours, remarks=(*ours.remarks, remark))
 

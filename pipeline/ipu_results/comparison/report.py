@@ -20,6 +20,7 @@ from ipu_results.comparison.comparable import (
     get_interval,
     get_latency_basis,
 )
+from ipu_results.comparison.expect import Expectation
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
 from ipu_results.errors import ComparisonError
@@ -262,7 +263,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
             *refused,
         ]
         if expected := comparison.expected.get(match.row["result_id"]):
-            lines.append(f"expected of a third party: {expected.summary}")
+            lines += _describe_expectation(expected)
         if match.row["attribution"]:
             lines.append(f"cite as: {match.row['attribution']}")
         several = [own.group for own in comparison.matches].count(match.group) > 1
@@ -301,6 +302,18 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         yield "assumed", list(comparison.measurement.remarks)
     if comparison.measurement.benchmark == RUN["mlperf"]:
         yield MLPERF_NOTE, []
+
+
+def _describe_expectation(expected: Expectation | str) -> list[str]:
+    if isinstance(expected, str):
+        return [f"expected of a third party: not known: {expected}"]
+    lines = [f"expected of a third party: {expected.summary}"]
+    for own in expected.coverage:
+        lines.append(
+            f"such intervals at {own.nominal:.0%}, made without a pair's {own.left_out}, contained"
+            f" {own.covered} of {own.pairs}"
+        )
+    return lines
 
 
 def _format_article(comparison: Comparison) -> str:

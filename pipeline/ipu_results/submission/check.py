@@ -222,7 +222,7 @@ def check_files(
     flags += list_suspects(bundle)
     remarks = (remark for _, own, _ in compared if own for remark in own.measurement.remarks)
     flags += dict.fromkeys(
-        text.removesuffix(" (--variant)") for text in remarks if text.startswith("variant ")
+        text.removesuffix(" (variant)") for text in remarks if text.startswith("variant ")
     )
     flags += [
         f"{own.measurement.label}: {own.verdict}"
