@@ -80,12 +80,8 @@ def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
         f' src=x>{CLEAR}"\n',
         "utf-8",
     )
-    page = run_cli("compare", file, "--format", "html", "--warehouse", warehouse).stdout
-    assert "<script" not in page
-    assert "<img" not in page
-    assert "&lt;img src=x&gt;" in page
     text = run_cli("compare", file, "--warehouse", warehouse).stdout
-    assert CLEAR not in text + page
+    assert CLEAR not in text
     (record,) = json.loads(
         run_cli("compare", file, "--format", "json", "--warehouse", warehouse).stdout
     )
@@ -132,9 +128,23 @@ def test_set_states_any_column_and_names_the_nearest_to_an_unknown_one(warehouse
     stated = {**RESNET, "throughput": 7800, "latency_ms": 1.66, "latency_basis": "per-batch"}
     expected = [own.to_record() for own in compare(warehouse=warehouse, **stated)]
     done = run_cli(
-        *("compare", "--model", "resnet50", "--platform", "ipu-m2000", "--batch-size", 4),
-        *("--throughput", 7800, "--latency-ms", 1.66, "--set", "latency_basis=per-batch"),
-        *("--format", "json", "--warehouse", warehouse),
+        "compare",
+        "--model",
+        "resnet50",
+        "--platform",
+        "ipu-m2000",
+        "--batch-size",
+        4,
+        "--throughput",
+        7800,
+        "--latency-ms",
+        1.66,
+        "--set",
+        "latency_basis=per-batch",
+        "--format",
+        "json",
+        "--warehouse",
+        warehouse,
     )
     assert json.loads(done.stdout) == expected
     for name in ("latency_bases", "warehouse", "source"):  # the last two are names of parameters

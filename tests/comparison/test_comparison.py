@@ -79,7 +79,7 @@ def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
         match.row["throughput"],
         match.row["platform"],
         match.row["batch_size"],
-    ) == (*("vendor", 7152.0), *("IPU-M2000", 4))
+    ) == ("vendor", 7152.0, "IPU-M2000", 4)
     assert match.ratio.ratio == 7800 / 7152  # printed: 7,152 items/sec
     assert comparison.status == "plausible"
     assert comparison.verdict.startswith(

@@ -31,8 +31,16 @@ TEXTS = {
     "qwant-c2-report-2020-02-28": "qwant-c2-report-arxiv-2002.11670.txt",
 }
 CONDITIONS = (
-    *("claim", "subject", "baseline", "model", "unit"),
-    *("sdk_version", "precision", "batch", "framework", "dataset"),
+    "claim",
+    "subject",
+    "baseline",
+    "model",
+    "unit",
+    "sdk_version",
+    "precision",
+    "batch",
+    "framework",
+    "dataset",
 )
 MAX_COPIED = 7  # words in a row that may also be in the source
 NAMES = re.compile(  # names with digits, which are not numbers
@@ -41,34 +49,30 @@ NAMES = re.compile(  # names with digits, which are not numbers
     re.VERBOSE | re.IGNORECASE,
 )
 WORDS = (
-    *(
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "dozen",
-    ),
-    *(
-        "hundred",
-        "thousand",
-        "thousands",
-        "million",
-        "half",
-        "quarter",
-        "single",
-        "both",
-        "dual",
-        "twice",
-        "orders",
-    ),
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "dozen",
+    "hundred",
+    "thousand",
+    "thousands",
+    "million",
+    "half",
+    "quarter",
+    "single",
+    "both",
+    "dual",
+    "twice",
+    "orders",
 )
 TOKEN = re.compile(  # figures with an attached unit, and number words
     rf"""(?:\d{{1,3}}(?:,\d{{3}})+(?!\d) | \d+(?:\.\d+)*(?:-\d+)?) (?:(?:x|U|GB|st|%)(?![a-z0-9]))?
@@ -134,38 +138,6 @@ def find_problems(document: str, text: str, known: Mapping[str, Row]) -> list[st
 @pytest.mark.parametrize("document", PROSE)
 def test_every_number_has_a_claim_or_a_reason(document: str) -> None:
     assert not find_problems(document, read_text(document), read_claims())
-
-
-@pytest.mark.parametrize("document", PROSE)
-def test_dropped_or_changed_claim_is_reported(document: str) -> None:
-    known, rows, text = read_claims(), read_rows(CLAIMS / f"{document}.csv"), read_text(document)
-    figures = {row["claim_id"]: get_numbers(row, ["figure"]) for row in rows}
-    assert sum(map(bool, figures.values())) > 15
-    unique = 0
-    for row in rows:
-        name, figure = row["claim_id"], figures[row["claim_id"]]
-        if figure:
-            rest = {claim_id: claim for claim_id, claim in known.items() if claim_id != name}
-            assert any(
-                f"belongs to {name}," in problem for problem in find_problems(document, text, rest)
-            ), name
-        if (
-            figure
-            and [*figures.values()].count(figure) == 1
-            and not figure & get_numbers(row, CONDITIONS)
-        ):
-            changed = {**known, name: {**row, "figure": "0.123"}}
-            assert any(
-                f"is not in {name}" in problem for problem in find_problems(document, text, changed)
-            ), name
-            unique += 1
-    assert unique > 8
-
-
-def test_additional_number_in_the_text_is_reported() -> None:
-    text = read_text(PROSE[0])
-    assert "2.6x more" in text
-    assert find_problems(PROSE[0], text.replace("2.6x more", "2.6x and 9.9x more"), read_claims())
 
 
 @pytest.mark.parametrize("document", TEXTS)

@@ -250,12 +250,10 @@ def test_rows_beyond_the_limit_are_left_out_and_counted_as_more(
 def test_every_code_is_reached_by_a_test() -> None:
     reached = {entry["code"] for entry in TRAPS} | {code for *_, code in (*REFUSED, *HOSTILE)}
     assert set(CODES) - reached == {
-        *(
-            "too-long",
-            "rebuilt",
-            "submitted-not-requested",
-            "different-power-scopes",
-        )  # in tests of their own
+        "too-long",
+        "rebuilt",
+        "submitted-not-requested",
+        "different-power-scopes",  # in tests of their own
     }
 
 

@@ -174,16 +174,3 @@ def test_a_brief_comparison_has_the_nearest_row_and_the_whole_on_request(
         check["outcome"] for check in whole["plausibility"]
     )
     assert brief["plausibility"] == []
-
-
-def test_a_variant_that_no_row_has_is_remarked_on(record: Record, worker: SqlWorker) -> None:
-    run = {
-        "network": "resnet50",
-        "machine": "ipu-m2000",
-        "batch_size": 4,
-        "throughput": 7800,
-        "variant": "banana",
-    }
-    assert "variant 'banana': no row of ResNet-50 v1.5 has it" in str(
-        answer(record, worker, "compare_run", run)
-    )

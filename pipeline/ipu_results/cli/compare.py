@@ -78,7 +78,7 @@ def _parse_columns(
     help="Compare with rows of this machine alone, such as '1x A100-40GB'.",
 )
 @plot_option("Draw your figures and the nearest rows, .svg or .png.")
-@format_option("text", "json", "html")
+@format_option("text", "json")
 @click.option("--strict", is_flag=True, help="Exit 1 if a figure is implausible or doubtful.")
 @warehouse_option
 def compare(
@@ -106,7 +106,7 @@ def compare(
       ipu-results compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800
       ipu-results compare my-run.toml --against "1x A100-40GB"
       ipu-results compare my-runs.csv --format json --plot my-runs.svg
-      ipu-results compare raw/runs/20261121-141051-emulator-c2-0912 --format html > run.html
+      ipu-results compare raw/runs/20261121-141051-emulator-c2-0912
       ipu-results compare --model bert-large --platform bow-2000 --batch-size 8 --latency-ms 1.94
         --set sequence_length=128 --set latency_basis=per-batch --set latency_scope=host
     """

@@ -103,15 +103,13 @@ COMPARED_COLUMNS = tuple(
                 for rule in (*RULES, *FIGURE_RULES)
                 if rule.kind not in ("another", "factor")
             ),
-            *(
-                "network",
-                "division",
-                "mlperf_round",
-                "comparable_rounds",
-                "latency_kind",
-                "origin",
-                "minutes",
-            ),
+            "network",
+            "division",
+            "mlperf_round",
+            "comparable_rounds",
+            "latency_kind",
+            "origin",
+            "minutes",
         ]
     )
 )

@@ -34,18 +34,21 @@ COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")
 BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
-    *(
-        "model",
-        "platform",
-        "framework",
-        "precision",
-        "item",
-        "task",
-        "phase",
-        "latency_kind",
-        "latency_basis",
-    ),
-    *("latency_scope", "power_scope", "benchmark", "division", "mlperf_round", "origin"),
+    "model",
+    "platform",
+    "framework",
+    "precision",
+    "item",
+    "task",
+    "phase",
+    "latency_kind",
+    "latency_basis",
+    "latency_scope",
+    "power_scope",
+    "benchmark",
+    "division",
+    "mlperf_round",
+    "origin",
 )
 TEXTS, EXTREMES = (
     ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id"),

@@ -10,21 +10,30 @@ from typing import Any
 from ipu_results.ground.text import to_json_value
 
 IMPLIED = (  # conditions that `what` and the citation say, too
-    *("network", "variant", "task", "platform", "chips", "batch_size", "framework", "sdk_version"),
-    *("effective_precision", "submitter", "publisher", "published_on"),
+    "network",
+    "variant",
+    "task",
+    "platform",
+    "chips",
+    "batch_size",
+    "framework",
+    "sdk_version",
+    "effective_precision",
+    "submitter",
+    "publisher",
+    "published_on",
 )
 BRIEF_CLAIM = (
-    *(
-        "claim_id",
-        "claim",
-        "figure",
-        "verdict",
-        "recomputed",
-        "gap_percent",
-        "gap_kind",
-        "not_recomputable",
-    ),
-    *("document_id", "place"),
+    "claim_id",
+    "claim",
+    "figure",
+    "verdict",
+    "recomputed",
+    "gap_percent",
+    "gap_kind",
+    "not_recomputable",
+    "document_id",
+    "place",
 )
 CLAIM_COLUMNS = (
     *BRIEF_CLAIM,

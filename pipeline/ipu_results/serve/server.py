@@ -196,18 +196,18 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     row = record.sources.get(result_id) or record.get_row(result_id)
     results, citation = record.load([row["result_id"]], ())
     columns = (
-        *(
-            "column_name",
-            "header",
-            "raw_text",
-            "value",
-            "unit",
-            "factor",
-            "document_id",
-            "title",
-            "source_url",
-        ),
-        *("source_locator", "locator", "locator_in"),
+        "column_name",
+        "header",
+        "raw_text",
+        "value",
+        "unit",
+        "factor",
+        "document_id",
+        "title",
+        "source_url",
+        "source_locator",
+        "locator",
+        "locator_in",
     )
     where = f"result_id = {quote(row['result_id'])} ORDER BY cell_number LIMIT {MAX_CELLS}"
     with record.connection.cursor() as cursor:
