@@ -1,5 +1,5 @@
-"""Leave parties, rounds and chips out, and count how often `expect` contains the pairs that it did
-not see.
+"""Leave parties, rounds and chips out, and count how often the intervals of what a third party
+measures contain the pairs that they were made without.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ipu_results.errors import IpuResultsError
 
 if TYPE_CHECKING:
     from ipu_results.api import claims, connect, load, provenance
-    from ipu_results.comparison import compare, expect
+    from ipu_results.comparison import compare
     from ipu_results.emulator import Emulator
     from ipu_results.mlperf import score_mlperf
     from ipu_results.serve import cite
@@ -32,7 +32,6 @@ __all__ = [
     "claims",
     "compare",
     "connect",
-    "expect",
     "load",
     "provenance",
     "score_mlperf",
@@ -41,7 +40,7 @@ __all__ = [
 _MODULES = {  # module and extra of each name
     **dict.fromkeys(("claims", "connect", "load", "provenance"), ("ipu_results.api", None)),
     "cite": ("ipu_results.serve", None),
-    **dict.fromkeys(("compare", "expect"), ("ipu_results.comparison", None)),
+    "compare": ("ipu_results.comparison", None),
     "Emulator": ("ipu_results.emulator", "emulator"),
     "score_mlperf": ("ipu_results.mlperf", "ingest"),
 }

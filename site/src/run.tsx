@@ -260,7 +260,7 @@ function listDifferences({ row, not_compared }: Match, run: Run, known: Known): 
 }
 
 const WARNED = ["implausible", "doubtful"];
-const FIELDS: Record<string, string> = { "latency-ms": "Latency", "latency-basis": "The latency times", "sequence-length": "Tokens a sequence", chips: "Chips", precision: "Precision" };
+const FIELDS: Record<string, string> = { latency_ms: "Latency", latency_basis: "The latency times", sequence_length: "Tokens a sequence" };
 
-/** Names the fields of the form in the place of the command's options. */
-const nameFields = (text: string) => text.replace(/--([a-z-]+)/g, (option, name: string) => (FIELDS[name] ? `“${FIELDS[name]}”` : option));
+/** Names the fields of the form in the place of columns. */
+const nameFields = (text: string) => text.replace(/\b[a-z]+_[a-z_]+\b/g, (name) => (FIELDS[name] ? `“${FIELDS[name]}”` : name));

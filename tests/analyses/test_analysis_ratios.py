@@ -182,7 +182,8 @@ TENSORFLOW2, MLPERF_VENDOR, POD64 = (
 )
 OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
     "generations": (
-        *(BOW, CLASSIC),
+        BOW,
+        CLASSIC,
         [
             TENSORFLOW2,
             {"chip_count": 64},
@@ -192,16 +193,20 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
         ],
     ),
     "detail.sdk_effect": (
-        *(OLD, NEW),
+        OLD,
+        NEW,
         [
-            *(TENSORFLOW2, MLPERF_VENDOR, POD64),
+            TENSORFLOW2,
+            MLPERF_VENDOR,
+            POD64,
             {"compiler": "XLA"},
             {"compute_precision": "TF32"},
             {"sdk_version": "3.9"},
         ],
     ),
     "detail.framework_effect": (
-        *(POPART, PYTORCH),
+        POPART,
+        PYTORCH,
         [
             MLPERF_VENDOR,
             POD64,
@@ -269,7 +274,8 @@ def flag(result_id: int) -> list[Row]:
         (
             "SELECT oldest_throughput, document_id FROM detail.sdk_effect ORDER BY position",
             [OLD, {**OLD, "document_id": "page-2", "throughput": 90.0}, NEW],
-            *([], [(90.0, "page-2"), (90.0, "page-2")]),
+            [],
+            [(90.0, "page-2"), (90.0, "page-2")],
         ),
         (PAIRS, [PYTORCH, POPART], [], [("PyTorch", "PopART", 0.9, True, 0)]),
         (

@@ -11,7 +11,6 @@ import altair
 import pandas as pd
 import pytest
 from ipu_results.analyses import Frames, resnext101
-from ipu_results.analyses.resnext101 import C2_TO_M2000
 
 from tests.analyses.analysis_support import changed, flag_result, load
 from tests.conftest import Query
@@ -158,12 +157,6 @@ def test_flagged_rows_are_not_drawn(frames: Frames) -> None:
     assert len(select_points(flagged)) == len(select_points(frames)) - 1
 
 
-def test_summary(frames: Frames) -> None:
-    summary = resnext101.summarise(frames)
-    assert "Published are 47 rows of ResNeXt101-32x4d and 4 rows of ResNeXt101-32x8d" in summary
-    assert "17,176 images/s on IPU-M2000 (Graphcore, 32x4d, 4 chips, batch 64, 11.16 ms)" in summary
-
-
 def test_network_is_that_of_the_result_not_of_the_framework(warehouse: Path) -> None:
     swap = (
         "UPDATE results SET network = CASE network WHEN 'ResNeXt101-32x4d' THEN 'ResNeXt101-32x8d' "
@@ -182,16 +175,3 @@ def test_flagged_row_is_not_the_best(warehouse: Path) -> None:
             f"SELECT m2000_throughput_per_chip FROM detail.c2_to_m2000 WHERE {BEST}"
         ) == [(13693 / 4,)]
         assert database.query("SELECT count(*) FROM detail.c2_to_m2000 WHERE errors > 0") == [(1,)]
-
-
-def test_summary_and_chart_of_the_step(warehouse: Path) -> None:
-    frames = load(warehouse, C2_TO_M2000)
-    summary = C2_TO_M2000.summarise(frames)
-    assert "1.52 at 1 (1,121 against 737 images/s)" in summary
-    assert "Best against best, the ratio is 3.40" in summary
-    assert "1.36 ms stand for 1.0 batches in flight, and the IPU-M2000's 2.66 ms for 3.0" in summary
-    left, _ = C2_TO_M2000.build_chart(altair, frames).to_dict()["hconcat"]
-    assert sorted((point["machine"], point["micro_batch"]) for point in left["data"]["values"]) == [
-        *(("C2", size) for size in (1, 2, 3, 4, 5, 6)),
-        *(("IPU-M2000", size) for size in (1, 2, 4, 8, 16)),
-    ]

@@ -64,14 +64,6 @@ def test_severity_of_the_flag_is_the_highest_of_its_contradictions(query: Query)
     assert query("SELECT count(DISTINCT severity) FROM detail.contradicted") == [(3,)]
 
 
-def test_no_row_above_the_rating_is_without_an_error_flag(query: Query) -> None:
-    """Half a chip has no rating, and draws no more than the whole chip is rated for."""
-    above = "energy_per_item WHERE above_rating"
-    assert query(f"SELECT count(*) > 40, count(*) FILTER (errors = 0) FROM {above}") == [(True, 0)]
-    die = "FROM results JOIN flags USING (result_id) WHERE rule = 'R29' AND chip = 'MI250 GCD'"
-    assert query(f"SELECT count(*) > 0, bool_and(efficiency IS NOT NULL) {die}") == [(True, True)]
-
-
 def test_no_first_epoch_is_in_a_view_that_ranks_training(query: Query) -> None:
     first = "regexp_matches(conditions, '(?i)1st epoch|epoch 1 of|step 0')"
     assert query(f"SELECT count(*) FROM training WHERE {first}") == [(0,)]
@@ -81,27 +73,6 @@ def test_no_first_epoch_is_in_a_view_that_ranks_training(query: Query) -> None:
         " throughput IS NOT NULL"
     )
     assert query(kept) == [(True, 0)]
-
-
-def test_fp32_of_the_c600_that_its_publisher_corrected_has_an_error_flag(query: Query) -> None:
-    rows = "results WHERE document_id = 'bytemlperf-c600' AND compute_precision = 'FP32'"
-    assert query(f"SELECT count(*) > 0, count(*) FILTER (errors = 0) FROM {rows}") == [(True, 0)]
-
-
-def test_curve_that_does_not_grow_with_the_chips_has_a_flag(query: Query) -> None:
-    pairs = """
-        WITH best AS (
-            SELECT chip_count, max(throughput) AS best,
-                bool_and(result_id IN (SELECT result_id FROM flags WHERE rule = 'R37')) AS flagged
-            FROM results
-            WHERE document_id = 'independent-caraml-2024' AND chip = 'GC200' AND network LIKE
-            'ResNet%'
-            GROUP BY chip_count
-        )
-        SELECT chip_count, flagged FROM best b
-        WHERE EXISTS (FROM best o WHERE o.chip_count <= b.chip_count / 2 AND b.best < 1.1 * o.best)
-    """
-    assert query(pairs) == [(4, True)]
 
 
 def change(**values: Any) -> Any:

@@ -60,12 +60,6 @@ def test_curve_ends_where_anything_but_the_batch_changes() -> None:
         assert find(rule, change(falls, "bow_inference 5", framework="PyTorch")) == []
 
 
-def test_throughput_that_falls_with_the_batch() -> None:
-    places = ["warn pod_inference 41 throughput", "warn pod_inference 42 throughput"]
-    assert find_brief("R03", pick(real.EFFICIENTNET_B0)) == places
-    assert find("R03", pick(real.FASTSPEECH, real.BERT_LARGE, real.RESNEXT)) == []
-
-
 @pytest.mark.parametrize(
     ("rows", "flags"),
     [
@@ -102,22 +96,6 @@ def test_median_of_others_leaves_out_each_value_itself() -> None:
     )
 
 
-def test_jump_of_the_pipeline_depth() -> None:
-    assert find_brief("R05", pick(real.RESNEXT)) == ["warn pod_inference 35 latency_ms"]
-    assert find("R05", pick(real.BERT_LARGE, real.EFFICIENTNET_B0, "pod_inference 32-34")) == []
-
-
-def test_newer_machine_that_is_slower() -> None:
-    data = pick(*real.RESNET_256)
-    assert find_brief("R06", data) == [
-        "warn bow_inference 12 latency_ms",
-        "warn bow_inference 12 throughput",
-    ]
-    assert find_brief("R07", data) == ["info bow_inference 12 throughput"]
-    for rule in ("R06", "R07"):
-        assert find(rule, pick(real.YOLO_BOW, real.YOLO_POD)) == []
-
-
 @pytest.mark.parametrize(
     "texts",
     [{"batch_size": "128"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PopART"}],
@@ -144,12 +122,6 @@ def test_unknown_batches_are_not_the_same_batch() -> None:
     )
     data = change(data, "pod_training 1", platform="IPU-M2000")
     assert find("R06", data) == find("R07", data) == []
-
-
-def test_throughput_per_chip_that_grows_with_the_machine() -> None:
-    assert find_brief("R08", pick(real.DINO, real.VIT)) == ["warn bow_training 55 throughput"]
-    curves = pick(real.FASTSPEECH, real.BERT_LARGE, real.RESNEXT, real.EFFICIENTNET_B0)
-    assert find("R08", curves) == []
 
 
 def test_framework_that_is_far_ahead_of_another() -> None:

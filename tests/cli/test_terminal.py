@@ -21,13 +21,11 @@ def test_command_alone_prints_its_help_as_lines() -> None:
     alone, shown = run_cli(), run_cli("--help")
     assert (alone.returncode, alone.stderr) == (2, shown.stdout)
     assert [line for line in shown.stdout.splitlines() if re.fullmatch(r"\S[^:]*:", line)][1:] == [
-        *(
-            "Use the dataset:",
-            "Predict and measure:",
-            "Hand figures in:",
-            "Make the dataset:",
-            "Release it:",
-        )
+        "Use the dataset:",
+        "Predict and measure:",
+        "Hand figures in:",
+        "Make the dataset:",
+        "Release it:",
     ]
 
 

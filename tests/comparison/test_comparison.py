@@ -38,6 +38,11 @@ BERT_FP8 = {
 }
 
 
+def set_columns(**columns: Any) -> list[str]:
+    """Return the options of `compare` that state these columns."""
+    return [part for name, value in columns.items() for part in ("--set", f"{name}={value}")]
+
+
 @cache
 def load_record(warehouse: Path) -> tuple[KnownWords, dict[str, list[Row]]]:
     """Load the words of the record, and the rows of each network as `compare` selects them, once."""
@@ -74,7 +79,7 @@ def test_ratio_is_that_of_the_nearest_printed_row(warehouse: Path) -> None:
         match.row["throughput"],
         match.row["platform"],
         match.row["batch_size"],
-    ) == (*("vendor", 7152.0), *("IPU-M2000", 4))
+    ) == ("vendor", 7152.0, "IPU-M2000", 4)
     assert match.ratio.ratio == 7800 / 7152  # printed: 7,152 items/sec
     assert comparison.status == "plausible"
     assert comparison.verdict.startswith(
@@ -163,7 +168,7 @@ def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse:
     [
         (
             {"model": "resnet50", "minutes": 20},
-            "state --benchmark mlperf-training, --division and --round",
+            "state benchmark mlperf-training, division and mlperf_round",
         ),
         (
             {"model": "resnet50", "task": "training", "throughput": 20000},
@@ -230,44 +235,23 @@ def test_mlperf_scores_are_compared_within_division_and_comparable_rounds(
         == ()
     )
     for unknown in ("99", "banana"):  # MLCommons says nothing of it
-        with pytest.raises(ComparisonError, match=r"is unknown.*--round"):
+        with pytest.raises(ComparisonError, match=r"mlperf_round .* is unknown"):
             compare_one(warehouse, **figures, division="closed", mlperf_round=unknown, minutes=21.0)
-    done = run_cli(
-        *(
-            "compare",
-            "--model",
-            "resnet50",
-            "--task",
-            "training",
-            "--benchmark",
-            "mlperf-training",
-            "--minutes",
-            21,
-        ),
-        *(
-            "--division",
-            "closed",
-            "--round",
-            "2.0",
-            "--platform",
-            "bow pod16",
-            "--warehouse",
-            warehouse,
-        ),
-    )
+    scored = set_columns(**figures, division="closed", mlperf_round="2.0", minutes=21)
+    done = run_cli("compare", *scored, "--warehouse", warehouse)
     assert "Unverified results have not been through an MLPerf® review" in done.stdout
     assert "cite as: MLPerf Training v2.0 closed resnet, Graphcore" in done.stdout
 
 
 def test_minutes_without_a_benchmark_say_what_to_state(warehouse: Path) -> None:
     own = compare_one(warehouse, model="resnet50", platform="Bow Pod16", minutes=18)
-    step = "minutes are MLPerf scores: state --benchmark mlperf-training, --division and --round"
+    step = "minutes are MLPerf scores: state benchmark mlperf-training, division and mlperf_round"
     assert (own.refusals[0].reason, own.refusals[0].reason.code) == (step, "mlperf-with-other")
     assert step in own.verdict
     own = compare_one(
         warehouse, model="resnet50", platform="Bow Pod16", minutes=18, benchmark="mlperf-training"
     )
-    assert "(--division, --round)" in own.verdict
+    assert "(division, mlperf_round)" in own.verdict
 
 
 def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, query: Query) -> None:
@@ -285,7 +269,7 @@ def test_operations_are_those_of_the_table_operation_counts(warehouse: Path, que
         compare_one(warehouse, **BERT_FP8, **stated).checks[1]
         for stated in ({}, {"sequence_length": 100}, {"sequence_length": 384, "packed": True})
     ]
-    assert "state --sequence-length, counted are 128, 256, 384" in checks[0].message
+    assert "state sequence_length, counted are 128, 256, 384" in checks[0].message
     assert "(SL100), which are counted for SL128, SL256, SL384 only" in checks[1].message
     assert "in packed sequences, whose lengths are not known" in checks[2].message
 
@@ -294,11 +278,11 @@ def test_packed_rows_of_the_same_set_up_are_named(warehouse: Path) -> None:
     own = compare_one(warehouse, **BERT_FP8, sequence_length=384)
     assert own.status == "other-conditions"
     assert own.verdict.endswith(
-        "1 row of packed sequences has this machine, batch size and precision: state --packed if"
+        "1 row of packed sequences has this machine, batch size and precision: state packed if"
         " yours are packed"
     )
     assert (
-        "--packed"
+        "state packed"
         not in compare_one(warehouse, **BERT_FP8, sequence_length=384, packed=False).verdict
     )
     assert (
@@ -329,19 +313,8 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
     far = compare_one(warehouse, model="resnet50", platform="c2", batch_size=100_000, throughput=5)
     assert (far.status, far.matches) == ("no-comparable-row", ())
     assert "the batch sizes differ by more than a factor of 2" in far.verdict
-    done = run_cli(
-        *(
-            "compare",
-            "--model",
-            "resnet50",
-            "--batch-size",
-            100_000,
-            "--throughput",
-            5,
-            "--warehouse",
-            warehouse,
-        )
-    )
+    stated = set_columns(model="resnet50", batch_size=100_000, throughput=5)
+    done = run_cli("compare", *stated, "--warehouse", warehouse)
     assert done.returncode == 0
     assert "no comparable row" in done.stdout
 

@@ -1,10 +1,9 @@
-"""What a third party is expected to measure: conformal ranks, what differs by work, refusals, the
-command.
+"""What a third party is expected to measure: conformal ranks, what differs by work, refusals, and
+what `compare` says of it.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from random import Random
@@ -12,12 +11,17 @@ from typing import Any
 
 import pytest
 from ipu_results.comparison import compare
-from ipu_results.comparison.expect import COVERAGES, DeviationModel, expect, measure_coverage
+from ipu_results.comparison.expect import (
+    COVERAGES,
+    DeviationModel,
+    Expectation,
+    expect_rows,
+    measure_coverage,
+)
 from ipu_results.comparison.report import format_comparisons
-from ipu_results.errors import ComparisonError
+from ipu_results.store.query import open_warehouse
 
 from benchmarks.expect import bound_share
-from tests.conftest import Query, run_cli
 
 
 def make_pairs(*deviations: float, work: str = "A", party: str = "P") -> list[dict[str, Any]]:
@@ -101,36 +105,28 @@ def test_party_has_no_say_in_the_interval_that_it_is_judged_by() -> None:
     assert covered == [False] * 6  # three pairs at two coverages
 
 
-def test_a_lower_rate_is_a_longer_time(warehouse: Path, query: Query) -> None:
+def expect_one(warehouse: Path, where: str) -> Expectation | str:
+    """Return what is expected of the one figure of a maker that fits."""
+    with open_warehouse(warehouse) as connection:
+        [answer] = expect_rows(connection, where).values()
+    return answer
+
+
+def test_a_lower_rate_is_a_longer_time(warehouse: Path) -> None:
     """The middle of all ratios is below 1: others are slower, so more of a time's interval is above
     the figure.
     """
-    [(result_id, minutes)] = query("""
-        SELECT result_id, e.minutes FROM mlperf_entries e
-        JOIN results r USING (result_id)
-        WHERE round = '2.0' AND r.network LIKE 'RetinaNet%' AND company = 'NVIDIA' AND accelerators
-        = 8
-    """)
-    [answer] = expect(result_id, warehouse=warehouse)
-    assert (answer.figure, answer.unit) == (minutes, "minutes")
+    answer = expect_one(
+        warehouse,
+        "network LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chips = 8",
+    )
+    assert isinstance(answer, Expectation)
+    assert answer.unit == "minutes"
     narrow, wide = answer.intervals
-    assert wide.low < narrow.low < minutes < narrow.high < wide.high
-    assert narrow.high / minutes > minutes / narrow.low
+    assert wide.low < narrow.low < answer.figure < narrow.high < wide.high
+    assert narrow.high / answer.figure > answer.figure / narrow.low
     assert {pair["network"] for pair in answer.nearest[:3]} == {"RetinaNet-ResNeXt50"}
     assert all(own.pairs > 150 for own in answer.coverage)
-
-
-def test_throughput_of_a_maker_has_an_interval_where_others_measured_alike(warehouse: Path) -> None:
-    for answer in expect(
-        model="resnet50", platform="bow-pod16", task="training", warehouse=warehouse
-    ):
-        assert answer.unit == "images/s"  # as compare prints it
-        assert [own.nominal for own in answer.intervals] == [0.8]  # ten pairs
-        assert ("too wide" in answer.summary) == (
-            answer.intervals[0].high > 10 * answer.intervals[0].low
-        )
-        assert answer.intervals[0].low < answer.figure < answer.intervals[0].high
-        assert any("too few for 95%" in remark for remark in answer.remarks)
 
 
 def test_comparison_with_a_figure_of_a_maker_has_its_interval(warehouse: Path) -> None:
@@ -142,55 +138,47 @@ def test_comparison_with_a_figure_of_a_maker_has_its_interval(warehouse: Path) -
         warehouse=warehouse,
     )
     [(result_id, expected)] = own.expected.items()
-    assert expected == expect(result_id, warehouse=warehouse)[0]
-    assert f"expected of a third party: {expected.summary}" in format_comparisons([own], "text")
-    assert (
-        own.to_record()["expected"][result_id]["intervals"][0]["low"] == expected.intervals[0].low
-    )
+    assert expected == expect_one(warehouse, f"result_id = '{result_id}'")
+    assert isinstance(expected, Expectation)
+    assert expected.unit == "images/s"
+    [interval] = expected.intervals  # of ten pairs
+    assert interval.nominal == 0.8
+    assert interval.low < expected.figure < interval.high
+    assert ("too wide" in expected.summary) == (interval.high > 10 * interval.low)
+    text = format_comparisons([own], "text")
+    assert f"expected of a third party: {expected.summary}" in text
+    assert "10 pairs are too few for 95%." in expected.summary
+    assert "such intervals at 80%, made without a pair's party, contained" in text
+    record = own.to_record()["expected"][result_id]
+    assert record["intervals"][0]["low"] == interval.low
+    assert {"coverage", "nearest", "remarks"} <= set(record)
 
 
-def test_figure_without_a_pair_of_its_kind_is_refused(warehouse: Path, query: Query) -> None:
-    [(result_id,)] = query(
-        "SELECT result_id FROM inference WHERE publisher = 'Graphcore' ORDER BY 1 LIMIT 1"
-    )
-    with pytest.raises(
-        ComparisonError, match="no pair of a maker and a third party for inference on IPUs"
-    ):
-        expect(result_id, warehouse=warehouse)
-    [(result_id, company)] = query("""
-        SELECT result_id, company FROM mlperf_entries
-        WHERE company = 'Dell' AND minutes IS NOT NULL ORDER BY 1 LIMIT 1
-    """)
-    with pytest.raises(ComparisonError, match=f"{company} is not the maker"):
-        expect(result_id, warehouse=warehouse)
-    with pytest.raises(ComparisonError, match="no figure of a maker fits"):
-        expect("nothing", warehouse=warehouse)
-    with pytest.raises(ComparisonError, match="name a figure"):
-        expect(warehouse=warehouse)
-
-
-def test_command_prints_intervals_or_one_line(warehouse: Path) -> None:
-    done = run_cli(
-        "expect", "--model", "retinanet", "--round", "2.0", "--chips", 8, "--warehouse", warehouse
-    )
-    assert done.returncode == 0
-    assert "80%" in done.stdout
-    assert "rests on" in done.stdout
-    done = run_cli(
-        "expect",
-        "--model",
-        "retinanet",
-        "--round",
-        "2.0",
-        "--format",
-        "json",
-        "--warehouse",
+def test_summary_has_both_intervals_where_the_pairs_are_enough(warehouse: Path) -> None:
+    answer = expect_one(
         warehouse,
+        "network LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chips = 8",
     )
-    assert {"intervals", "coverage", "nearest"} <= set(json.loads(done.stdout)[0])
-    done = run_cli("expect", "--model", "resnet", "--warehouse", warehouse)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert run_cli("expect").returncode == 2
+    assert isinstance(answer, Expectation)
+    assert "minutes (80%), " in answer.summary
+    assert "minutes (95%), from 199 pairs of 20 third parties. " in answer.summary
+
+
+def test_comparison_says_why_nothing_is_known_of_a_third_party(warehouse: Path) -> None:
+    [own] = compare(
+        model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800, warehouse=warehouse
+    )
+    [(result_id, reason)] = own.expected.items()
+    assert isinstance(reason, str)
+    assert "no pair of a maker and a third party for inference on IPUs" in reason
+    assert f"expected of a third party: not known: {reason}" in format_comparisons([own], "text")
+    assert own.to_record()["expected"] == {result_id: reason}
+    reason = expect_one(
+        warehouse,
+        "result_id = (SELECT min(result_id) FROM mlperf_entries"
+        " WHERE company = 'Dell' AND minutes IS NOT NULL)",
+    )
+    assert "Dell is not the maker" in str(reason)
 
 
 def test_binomial_interval_is_wilsons() -> None:

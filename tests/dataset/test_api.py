@@ -20,7 +20,7 @@ from ipu_results.schema.frames import frame_dtypes
 from tests.conftest import ROOT, Query
 
 NAMES = [
-    *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect", "expect"),
+    *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect"),
     *("load", "provenance", "score_mlperf"),
 ]
 

@@ -63,10 +63,9 @@ CALLS = (
         "plausible",
     ),
     Call("compare runs/{RUN} --plot run.svg", "plausib", PLOTS),
-    Call("expect --model llama2_70b_lora --round 5.1", "rests on"),
     Call("cite {ID} --format bibtex", "@misc"),
     Call(
-        "table \"SELECT result_id, batch_size, latency_ms FROM inference WHERE platform = 'C2'\"",
+        "query --cite \"SELECT result_id, latency_ms FROM inference WHERE platform = 'C2'\"",
         "Qwant",
     ),
     Call("mlperf rounds/training_results_v2.0 --format csv", "ACME"),

@@ -18,6 +18,7 @@ from ipu_results.emulator.codelets import compute_mac_rate
 from ipu_results.emulator.split import ConvolutionShape
 from ipu_results.emulator.target import Fit, load_calibration, load_target
 from ipu_results.errors import TooFewRowsError, WarehouseError
+from ipu_results.store.files import get_parquet_name
 
 from benchmarks.emulator import freezing
 from benchmarks.emulator.__main__ import main, refuse_changes

@@ -38,7 +38,6 @@ from tests.conftest import (
 
 FILE = "graphcore/public-configurations.csv"
 ID = "graphcore-public-configurations"
-FACTS = RAW.parent.parent / "shared" / "facts" / "public_configs.csv"
 ROWS = {
     "bow_inference": 37,
     "bow_training": 64,
@@ -68,13 +67,13 @@ def test_figure_leads_to_the_command_behind_it(query: Query) -> None:
     )
     assert query(sql) == [
         (
-            *(
-                "v3.1.0",
-                "speech/fastspeech2/tensorflow2/benchmarks.yml",
-                "tf2_fastspeech2_fp16_infer_gen_pod4",
-                4,
-            ),
-            *("generated", "per item of one instance: 1 / throughput of that instance", "exact"),
+            "v3.1.0",
+            "speech/fastspeech2/tensorflow2/benchmarks.yml",
+            "tf2_fastspeech2_fp16_infer_gen_pod4",
+            4,
+            "generated",
+            "per item of one instance: 1 / throughput of that instance",
+            "exact",
         )
     ]
 
@@ -116,41 +115,6 @@ def test_table_holds_the_committed_texts(query: Query) -> None:
     stored = {tuple("" if value is None else str(value) for value in row) for row in rows}
     assert stored == {tuple(line[name] for name in names) for line in read_lines()}
     assert len(stored) == 246
-
-
-@pytest.mark.skipif(not FACTS.exists(), reason="the facts are not on this machine")
-def test_the_figures_are_those_of_the_facts() -> None:
-    names = (
-        "tag",
-        "path",
-        "benchmark",
-        "micro_batch_size",
-        "replicas",
-        "gradient_accumulation",
-        "instances",
-    )
-    names = (
-        *names,
-        "global_batch_from_config",
-        "batch_agrees",
-        "data_fed",
-        "dataset_agrees",
-        "match_confidence",
-    )
-    names = (*names, "precision_flags")
-    words = {"yes": "True", "no": "False", "unknown": ""}
-    with FACTS.open(encoding="utf-8", newline="") as file:
-        for fact, line in zip(csv.DictReader(file), read_lines(), strict=True):
-            assert (line["result_table"], line["result_row"]) == (fact["table"], fact["row"])
-            fact |= {name: words[fact[name]] for name in ("batch_agrees", "dataset_agrees")}
-            assert [line[name] for name in names] == [fact[name] for name in names]
-
-
-def test_images_of_8_bits_are_named(query: Query) -> None:
-    counts = "SELECT framework, task, count(*) FROM results JOIN detail.configurations c USING (result_id)"
-    assert query(
-        f"{counts} WHERE c.precision_flags LIKE '%; 8-bit input' GROUP BY ALL ORDER BY ALL"
-    ) == [("PyTorch", "inference", 34), ("TensorFlow1", "inference", 25)]
 
 
 def test_micro_batch_comes_only_from_exact_matches_with_the_printed_batch(query: Query) -> None:
@@ -243,29 +207,6 @@ def test_latencies_of_tensorrt_are_of_a_batch_on_the_device(query: Query) -> Non
         f"SELECT DISTINCT latency_scope FROM results WHERE document_id = '{PAGE_ID}' AND"
         " latency_basis = 'per-batch'"
     ) == [("host",)]
-
-
-def test_rules_use_the_configurations(query: Query) -> None:
-    counts = (
-        "SELECT rule, c.match_confidence, count(*) FROM flags JOIN detail.configurations c USING"
-        " (result_id)"
-    )
-    assert query(f"{counts} WHERE rule IN ('R13', 'R15') GROUP BY ALL ORDER BY ALL") == [
-        *(("R13", "likely", 22), ("R15", "exact", 42), ("R15", "likely", 11))
-    ]
-    assert query("SELECT DISTINCT severity, suggested FROM flags WHERE rule = 'R13'") == [
-        ("info", None)
-    ]
-    rows = query(
-        "SELECT model, batch_size FROM flags JOIN results USING (result_id) WHERE rule = 'R13'"
-    )
-    assert {("CLIP", 795), ("DINO", 3200), ("Yolo v4", 4), ("GPT2", 4)} <= set(rows)
-    right = {"Swin-Large (224)", "EfficientNet-B0", ("ResNet-50 v1.5", 360)}
-    assert right.isdisjoint({model for model, _ in rows} | set(rows))
-    facts = "SELECT count(*), count(*) FILTER (message LIKE '%, as the script of %') FROM flags"
-    assert query(f"{facts} JOIN detail.configurations USING (result_id) WHERE rule = 'R01'") == [
-        (6, 6)
-    ]
 
 
 # wrong links

@@ -318,16 +318,6 @@ def test_contradictions_name_known_claims(query: Query) -> None:
     assert fewer_samples == pytest.approx(1 / 3, abs=0.03)
 
 
-def test_every_recomputation_in_the_folder_is_attached() -> None:
-    folder = RAW / "claims"
-    attached = {
-        name
-        for path in folder.glob("*.toml")
-        for name in re.findall(r'"sql/([\w.-]+)\.sql"', path.read_text())
-    }
-    assert {path.stem for path in (folder / "sql").glob("*.sql")} == attached
-
-
 # a changed figure changes the verdict
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from ipu_results.errors import CatalogueError, DamagedDocumentError
 from ipu_results.ground.sql import open_engine
 from ipu_results.recompute.run import Recomputer, open_recomputer
@@ -272,9 +270,3 @@ def test_claim_that_needs_a_quarantined_row_is_a_finding(tmp_path: Path) -> None
     assert query_rows(tmp_path / "warehouse", reason) == [
         ("Its recomputation found no row in this build",)
     ]
-
-
-@given(sql=st.text(max_size=40))
-def test_any_text_as_sql_is_refused_and_the_file_named(sql: str, recomputer: Recomputer) -> None:
-    with pytest.raises(DamagedDocumentError, match=r"^some-document: some\.sql: "):
-        recomputer.run(sql, "one", "some-document", "some")

@@ -72,23 +72,6 @@ def test_relation_holds_within_its_bounds(
         }
 
 
-@pytest.mark.parametrize(
-    ("relation", "values"),
-    [
-        ("eq", {16.4: "falls-short", 16.6: "agrees", 17.4: "agrees", 17.6: "exceeds"}),
-        ("rounded-or-cut", {16.4: "falls-short", 17.5: "agrees", 18.1: "exceeds"}),
-        ("more-than", {16.9: "falls-short", 17.1: "reaches"}),
-    ],
-)
-def test_later_sdk_without_a_margin_is_above_or_below(
-    relation: str, values: dict[float, str]
-) -> None:
-    assert {
-        value: judge_value("later-sdk", relation, value, 17.0, 0.5 * (relation != "more-than"))
-        for value in values
-    } == values
-
-
 @given(
     st.sampled_from(BOUNDED),
     FIGURES,
@@ -136,18 +119,6 @@ def test_figure_of_a_later_sdk_counts_against_a_claim_above_as_below(
         == outcome
     )
     assert judge_value("own", relation, value, 100.0, 0.0005, sdk_margins=(0.06, 0.11)) == "differs"
-
-
-@given(
-    st.sampled_from(["eq", "rounded-or-cut"]), st.floats(0, 3), st.sampled_from(["own", "internal"])
-)
-def test_overshoot_and_shortfall_of_one_size_have_one_outcome(
-    relation: str, distance: float, basis: str
-) -> None:
-    above, below = (
-        judge_value(basis, relation, 16.0 + sign * distance, 16.0, 0.25) for sign in (1, -1)
-    )
-    assert above == below
 
 
 @pytest.mark.parametrize(

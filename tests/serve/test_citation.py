@@ -19,12 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ipu_results import cite
 from ipu_results.errors import QueryError, WarehouseError
-from ipu_results.serve import format_cited_table
-from ipu_results.serve.cite import FORMATS, REPOSITORY, escape_html, escape_latex, escape_url
-from ipu_results.serve.facts import FIGURES, LEGEND, MAX_IDS, load_results, make_label
+from ipu_results.serve.cite import FORMATS, REPOSITORY, escape_latex, escape_url
+from ipu_results.serve.facts import LEGEND, MAX_IDS, load_results
 from ipu_results.store.query import open_warehouse
 
-from tests.conftest import ROOT, Query, run_cli
+from tests.conftest import ROOT, Done, Query, run_cli
 
 ATTACK = r'}\input{/etc/passwd}%$^~#&_[2]*{"<script>alert(1)</script>"|`x`' + "\x1b[2J\n\u202e"
 UNESCAPED = re.compile(r"(?<!\\)[&%$#_^~]")
@@ -181,7 +180,7 @@ def test_flag_of_the_row_is_disclosed(query: Query, warehouse: Path) -> None:
     assert f"Quality rule {rule} of ipu-results flags an error" in cite(name, warehouse=warehouse)
 
 
-def test_microbenchmark_is_cited_and_tabled_as_printed(query: Query, warehouse: Path) -> None:
+def test_microbenchmark_is_cited_as_printed(query: Query, warehouse: Path) -> None:
     """Citadel, table 3.1: 15.26 TB/s, which the dataset also holds as 15,260 GB/s."""
     where = "document_id = 'independent-citadel-2019' AND value = 15.26 AND unit = 'TB/s'"
     [(name,)] = query(f"SELECT microbenchmark_id FROM microbenchmarks WHERE {where}")
@@ -192,9 +191,7 @@ def test_microbenchmark_is_cited_and_tabled_as_printed(query: Query, warehouse: 
         in text
     )
     sql = f"SELECT microbenchmark_id AS result_id, device, value FROM microbenchmarks WHERE {where}"
-    assert format_cited_table(sql, "markdown", warehouse).startswith(
-        "| device | value (TB/s) |\n| --- | --- |\n| GC2<sup>a</sup> | 15.26 |\n"
-    )
+    assert "15.26  [1]\n\n[1] " in query_cited(warehouse, sql).stdout
 
 
 def test_unknown_id_and_format_are_one_line(warehouse: Path, printed: str) -> None:
@@ -237,31 +234,21 @@ def test_results_of_one_source_share_a_footnote_and_an_entry(query: Query, wareh
 
 @pytest.mark.slow
 def test_hostile_text_ends_no_row_command_or_entry(hostile: Path, printed: str) -> None:
-    sql = (
-        "SELECT result_id, variant, throughput, latency_ms FROM results WHERE result_id ="
-        f" '{printed}'"
-    )
-    tex, html, table = (
-        format_cited_table(sql, output, hostile) for output in ("latex", "html", "markdown")
-    )
+    sql = f"SELECT result_id, variant, throughput FROM results WHERE result_id = '{printed}'"
+    table = query_cited(hostile, sql).stdout
     latex, bibtex, markdown = (
         cite(printed, format=name, warehouse=hostile) for name in ("latex", "bibtex", "markdown")
     )
-    assert next(line for line in tex.splitlines() if "passwd" in line).count(" & ") == 2
-    assert "textbackslash{}input" in tex
-    for text in (tex, latex, bibtex):
+    assert "textbackslash{}input" in latex
+    for text in (latex, bibtex):
         assert text.count("{") == text.count("}")
         assert r"\input" not in text
     assert len(re.findall(r"(?m)^@misc\{", bibtex)) == len(re.findall(r"(?m)^\}$", bibtex)) == 2
-    assert all(
-        "<script" not in page and "&lt;script&gt;" in page for page in (html, table, markdown)
-    )
-    assert not any(
-        sign in text
-        for sign in "\x1b\u202e"
-        for text in (tex, html, table, latex, bibtex, markdown)
-    )
-    assert len(re.findall(r"(?<!\\)\|", table.splitlines()[2])) == 4
+    assert "<script" not in markdown
+    assert "&lt;script&gt;" in markdown
+    for text in (table, latex, bibtex, markdown):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
     assert json.loads(cite(printed, format="csl-json", warehouse=hostile))[1]["title"] == ATTACK
 
 
@@ -274,7 +261,6 @@ def test_escaped_text_is_inert(text: str) -> None:
     assert "\\" not in re.sub(commands, "", tex)
     assert not tex.startswith(("[", "*"))
     assert "\n" not in tex
-    assert not re.search(r"[<>\"]", escape_html(text))
     assert escape_url(text) == "" or re.fullmatch(r"https?://[!-~]*", escape_url(text))
     assert {
         escape_url(url) for url in ("javascript:alert(1)", "file:///etc/passwd", " https://x")
@@ -282,135 +268,91 @@ def test_escaped_text_is_inert(text: str) -> None:
     assert escape_url('https://x/a b{c}\\"<') == "https://x/a%20b%7Bc%7D%5C%22%3C"
 
 
-QUERY = """
-    SELECT result_id, model, platform, batch_size, throughput, latency_ms, throughput / chips AS
-    per_chip
-    FROM results WHERE network = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2',
-    'IPU-M2000')
-        AND task = 'inference' ORDER BY throughput DESC
-"""
-
-
-def test_table_prints_figures_as_the_source_does(warehouse: Path) -> None:
-    lines = format_cited_table(QUERY, "markdown", warehouse).splitlines()
-    header, _, vendor, paper, emulator, _, *notes = lines
-    assert header == "| model | platform | batch size (item) | throughput | latency | per chip† |"
-    assert (
-        vendor == "| ResNeXt101<sup>a</sup> | IPU-M2000 | 8 | 6,435 items/sec | 3.71 ms | 1608.75 |"
-    )
-    assert "| 2409.79 images/second | 3.32 milliseconds per batch |" in paper
-    assert "2354.9054446591335 items/s (emulated, not measured)" in emulator
-    assert [note[:9] for note in notes if note] == [
-        "<sup>a</s",
-        "<sup>b</s",
-        "<sup>c</s",
-        "<sup>†</s",
-    ]
-    assert "https://arxiv.org/abs/2002.11670, retrieved 2026-11-21" in lines[8]
-
-
-def test_unit_that_all_rows_share_is_in_the_header(warehouse: Path) -> None:
-    columns = "result_id, batch_size, throughput, latency_ms"
-    sql = f"SELECT {columns} FROM results WHERE publisher = 'Qwant' ORDER BY batch_size"
-    text = format_cited_table(sql, "latex", warehouse)
-    assert (
-        r"batch size (item) & throughput (images/second) & latency (milliseconds per batch) \\"
-        in text
-    )
-    assert r"2\textsuperscript{a} & 1474.16 & 1.36 \\" in text
-    assert text.count(r"\textsuperscript{a} ") == 1 + 6  # six rows, one note
-    assert "dagger" not in text
-
-
-def test_computed_value_is_never_shown_as_printed(warehouse: Path) -> None:
-    sql = (
-        "SELECT result_id, 2 * throughput AS throughput FROM results WHERE publisher = 'Qwant' AND"
-        " batch_size = 2"
-    )
-    text = format_cited_table(sql, "markdown", warehouse)
-    assert "| throughput (item/s)† |" in text
-    assert "| 2948.32<sup>a</sup> |" in text
-    assert "not printed by the source" in text
-
-
 PAIR = """
     SELECT {ids}, first_publisher, first_figure, second_publisher, second_figure, ratio
     FROM replications WHERE first_publisher = 'Graphcore' AND first_figure = 4311
 """
+MIXED = "MLCommons does not allow comparing them"
 
 
-def test_each_figure_of_a_pair_is_cited_by_its_own_source(warehouse: Path) -> None:
+def query_cited(warehouse: Path, sql: str, output: str = "table") -> Done:
+    return run_cli("query", "--cite", sql, "--format", output, "--warehouse", warehouse)
+
+
+def test_cited_rows_have_a_footnote_per_source(warehouse: Path) -> None:
+    where = (
+        "network = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2', 'IPU-M2000')"
+        " AND task = 'inference'"
+    )
+    sql = f"SELECT result_id, platform, throughput FROM results WHERE {where} ORDER BY 3 DESC"
+    rows, *notes = query_cited(warehouse, sql).stdout.split("\n\n")
+    sources = [line.rsplit("  ", 1)[1] for line in rows.splitlines()]
+    assert sources[0] == "source"
+    assert sources[2:] == ["[1]", "[2]", "[3] emulated, not measured"]
+    assert [note[:3] for note in notes[:3]] == ["[1]", "[2]", "[3]"]
+    assert "https://arxiv.org/abs/2002.11670, retrieved 2026-11-21" in notes[1]
+    assert "Emulated by ipu-results, not measured, calibration c2-" in notes[2]
+    assert "Values are those of the query" in notes[3]
+
+
+def test_cited_csv_and_json_have_the_footnote_in_each_row(warehouse: Path) -> None:
+    sql = "SELECT result_id, throughput FROM results WHERE publisher = 'Qwant' ORDER BY 2"
+    plain = json.loads(run_cli("query", sql, "--format", "json", "--warehouse", warehouse).stdout)
+    cited = json.loads(query_cited(warehouse, sql, "json").stdout)
+    assert [{**row, "source": None} for row in plain] == [{**row, "source": None} for row in cited]
+    [source] = {row["source"] for row in cited}
+    assert source.startswith("Qwant, ")
+    assert query_cited(warehouse, sql, "csv").stdout.count(source) == 6
+
+
+def test_pair_is_cited_by_the_sources_of_both_sides(warehouse: Path) -> None:
     sql = PAIR.format(ids="first_result_id, second_result_id")
-    header, _, row, *notes = format_cited_table(sql, "markdown", warehouse).splitlines()
-    assert (
-        "first figure (items/sec) | second publisher | second figure (img/sec) | ratio† |" in header
-    )
-    assert "| Graphcore<sup>a</sup> | 4,311<sup>a</sup> |" in row
-    assert "| 4,200<sup>b</sup> |" in row
-    assert [note for note in notes if note.startswith("<sup>a</sup> Graphcore, ")]
-    assert [note for note in notes if note.startswith("<sup>b</sup> Texas A")]
+    rows, first, second, _ = query_cited(warehouse, sql).stdout.split("\n\n")
+    assert rows.endswith("[1] [2]")
+    assert first.startswith("[1] Graphcore, ")
+    assert second.startswith("[2] Texas A")
     for ids in ("first_result_id AS result_id", "first_result_id", "second_result_id"):
-        with pytest.raises(QueryError, match="so that each figure is cited by its own source"):
-            format_cited_table(PAIR.format(ids=ids), "markdown", warehouse)
+        done = query_cited(warehouse, PAIR.format(ids=ids))
+        assert "so that each figure is cited by its own source" in done.stderr
     alone = "SELECT ipu_result_id AS result_id, energy_ratio FROM detail.energy_ipu_gpu LIMIT 1"
-    with pytest.raises(
-        QueryError, match="select ipu_result_id and gpu_result_id under those names"
-    ):
-        format_cited_table(alone, "markdown", warehouse)
+    done = query_cited(warehouse, alone)
+    assert "select ipu_result_id and gpu_result_id under those names" in done.stderr
 
 
-def test_table_of_energy_discloses_the_flags_of_both_sides(warehouse: Path) -> None:
-    columns = (
-        "ipu_result_id, gpu_result_id, ipu_energy_per_item_j, gpu_energy_per_item_j, energy_ratio"
-    )
+def test_cited_rows_disclose_the_flags_of_both_sides(warehouse: Path) -> None:
     where = "contains(gpu_error_rules, 'R29') AND ipu_error_rules IS NULL"
-    for output in ("latex", "markdown", "html"):
-        text = format_cited_table(
-            f"SELECT {columns} FROM detail.energy_ipu_gpu WHERE {where}", output, warehouse
-        )
-        assert "Quality rule R29" in text
-        assert "ipu energy per item (J)" in text.replace(r"\_", "_").replace("†", "")
+    sql = f"SELECT ipu_result_id, gpu_result_id, energy_ratio FROM detail.energy_ipu_gpu WHERE {where}"
+    for output in ("table", "csv"):
+        assert "Quality rule R29" in query_cited(warehouse, sql, output).stdout
 
 
-def test_header_has_a_plain_label_and_the_unit_of_what_is_computed(warehouse: Path) -> None:
-    sql = (
-        "SELECT result_id, throughput_per_chip, run_energy_j FROM results WHERE run_energy_j IS NOT"
-        " NULL LIMIT 2"
-    )
-    header = format_cited_table(sql, "markdown", warehouse).splitlines()[0]
-    assert header == "| throughput per chip (item/s)† | run energy (Wh) |"
-    assert not any(
-        "_" in make_label(name) or make_label(name).endswith((" ms", " s", " w", " j"))
-        for name in FIGURES
-    )
-
-
-def test_table_of_mlperf_scores_marks_each_and_warns_of_a_mixture(
+def test_cited_mlperf_scores_are_marked_and_a_mixture_is_warned_of(
     warehouse: Path, official: str, printed: str
 ) -> None:
     where = f"result_id IN ('{official}', '{printed}')"
-    sql = f"SELECT result_id, model, minutes, throughput FROM results WHERE {where} ORDER BY 3"
-    text = format_cited_table(sql, "html", warehouse)
-    assert "<td>19.6351556 (unverified)</td><td></td>" in text
-    assert "<th>minutes (min)</th><th>throughput (items/sec)</th>" in text
-    assert "MLPerf®" in text
-    assert LEGEND in text
-    assert "MLCommons does not allow comparing them" in text
+    sql = f"SELECT result_id, minutes, throughput FROM results WHERE {where} ORDER BY 2"
+    done = query_cited(warehouse, sql)
+    assert "[1] unverified\n" in done.stdout
+    assert LEGEND in done.stdout
+    assert MIXED in done.stdout
+    done = query_cited(warehouse, sql, "json")
+    assert json.loads(done.stdout)[0]["source"].endswith(" unverified")
+    assert MIXED in done.stderr
 
 
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
         ("SELECT model FROM results", "must select result_id"),
-        ("SELECT result_id FROM results LIMIT 1", "selects result_id alone"),
-        ("SELECT result_id, model FROM results", "a table has 1 to 500"),
+        ("SELECT result_id, model FROM results", "1 to 500 can be cited"),
         ("SELECT NULL AS result_id, 1 AS one", "cannot be cited"),
         ("SELECT 'x' AS result_id, 1 AS one", "unknown result 'x'"),
+        ("SELECT 'x' AS result_id, 1 AS source", "two columns are called source"),
         ("DROP TABLE results", "read-only"),
     ],
 )
-def test_query_that_makes_no_table_is_one_line(sql: str, message: str, warehouse: Path) -> None:
-    done = run_cli("table", sql, "--warehouse", warehouse)
+def test_query_that_cannot_be_cited_is_one_line(sql: str, message: str, warehouse: Path) -> None:
+    done = query_cited(warehouse, sql)
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
     assert done.stderr.count("\n") == 1

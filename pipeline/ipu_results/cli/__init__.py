@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ipu_results.cli.common import Group
-from ipu_results.cli.compare import cite, compare, expect, table
+from ipu_results.cli.compare import cite, compare
 from ipu_results.cli.dataset import analyse, claims, mcp, query
 from ipu_results.cli.emulator import predict
 from ipu_results.cli.ingest import add, extract, ingest, mlperf
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 SECTIONS = {
-    "Use the dataset": (query, analyse, claims, compare, expect, cite, table, mcp),
+    "Use the dataset": (query, analyse, claims, compare, cite, mcp),
     "Predict and measure": (predict, sweep),
     "Hand figures in": (submit, check_submission),
     "Make the dataset": (ingest, add, extract, mlperf),

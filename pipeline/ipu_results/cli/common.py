@@ -317,22 +317,6 @@ def show_step(step: str = "", text: str = "") -> Iterator[Callable[[str, str], N
 
 @contextmanager
 def show_progress(unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many units are done and the time left on a terminal, and nothing if stderr is not a
-    terminal.
-    """
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(unit, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    """Show how many units are done on a terminal, and nothing if stderr is not a terminal."""
+    with show_step(unit) as update:
+        yield lambda done, total: update(unit, f"{done:,} of {total:,}")

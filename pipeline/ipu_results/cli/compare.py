@@ -1,4 +1,4 @@
-"""The commands that compare figures with the record, cite results, and make a table with footnotes."""
+"""The commands that compare a run with the record, and cite results."""
 
 from __future__ import annotations
 
@@ -31,42 +31,26 @@ def cite(result_id: tuple[str, ...], output: str, warehouse: Path) -> None:
     click.echo(run(result_id, format=output, warehouse=warehouse))
 
 
-@click.command(cls=Command)
-@click.argument("sql", metavar="QUERY")
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(("latex", "markdown", "html")),
-    default="markdown",
-    show_default=True,
-)
-@warehouse_option
-def table(sql: str, output: str, warehouse: Path) -> None:
-    """Print the rows of a QUERY as a publishable table with one footnote per source.
-
-    QUERY is one read-only SQL statement that selects `result_id`, which is not printed. A query of
-    pairs selects the id of each side, such as ipu_result_id and gpu_result_id. Figures are exactly
-    as printed by the source, with its unit. What the query computes is marked. MLPerf figures are
-    marked as unverified and emulated ones as emulated.
-
-    \b
-    Example:
-      ipu-results table --format latex "SELECT result_id, model, batch_size, throughput, latency_ms FROM inference
-        WHERE platform = 'C2' AND publisher = 'Qwant' ORDER BY batch_size"
-    """
-    from ipu_results.serve import format_cited_table
-
-    click.echo(format_cited_table(sql, output, warehouse))
-
-
 FINDINGS = ("implausible", "doubtful")
-BASES = ("per-batch", "several-in-flight", "per-item")
-NUMBERS = click.FLOAT
+
+
+def _parse_columns(
+    _: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    columns: dict[str, str] = {}
+    for text in values:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise click.BadParameter(f"{text!r} is not COLUMN=VALUE", param=param)
+        if name in columns:
+            raise click.BadParameter(f"{name} is set twice", param=param)
+        columns[name] = value
+    return columns
 
 
 @click.command(cls=Command)
 @click.argument(
-    "source", required=False, type=click.Path(exists=True, path_type=Path), metavar="[RUN|FILE.csv]"
+    "source", required=False, type=click.Path(exists=True, path_type=Path), metavar="[FILE]"
 )
 @click.option("--model", metavar="NAME", help="Network, such as resnet50.")
 @click.option(
@@ -74,92 +58,32 @@ NUMBERS = click.FLOAT
     metavar="NAME",
     help="Machine, such as ipu-m2000. Leave it out for one that is unknown here.",
 )
+@click.option("--batch-size", type=int, metavar="N", help="Items per batch over the whole machine.")
+@click.option(
+    "--throughput", type=float, metavar="X", help="Items per second of the whole machine."
+)
+@click.option("--latency-ms", type=float, metavar="X", help="Milliseconds per batch.")
+@click.option("--precision", metavar="NAME", help="Such as 16.16, fp16, fp32, mixed.")
+@click.option(
+    "--set",
+    "columns",
+    multiple=True,
+    callback=_parse_columns,
+    metavar="COLUMN=VALUE",
+    help="State any other column of a run, such as latency_basis=per-batch. Repeatable.",
+)
 @click.option(
     "--against",
     metavar="NAME",
     help="Compare with rows of this machine alone, such as '1x A100-40GB'.",
 )
-@click.option(
-    "--chip",
-    metavar="NAME",
-    help="Chip of a machine that is unknown here, such as H200; with --chips.",
-)
-@click.option("--batch-size", type=int, metavar="N", help="Items per batch over the whole machine.")
-@click.option(
-    "--throughput", type=NUMBERS, metavar="X", help="Items per second of the whole machine."
-)
-@click.option("--latency-ms", type=NUMBERS, metavar="X", help="Milliseconds per batch.")
-@click.option(
-    "--latency-max-ms",
-    type=NUMBERS,
-    metavar="X",
-    help="Longest of the timed latencies: shows a missing warm-up.",
-)
-@click.option(
-    "--latency-basis",
-    type=click.Choice(BASES),
-    help="What the latency times.  [default: not stated]",
-)
-@click.option(
-    "--latency-scope",
-    type=click.Choice(("host", "device")),
-    help="With copies to the chip, or without.",
-)
-@click.option(
-    "--latency-kind",
-    type=click.Choice(("amortised", "isolated")),
-    help="Period between batches, or one alone.",
-)
-@click.option("--precision", metavar="NAME", help="Such as 16.16, fp16, fp32, mixed.")
-@click.option("--framework", metavar="NAME", help="Such as PyTorch.")
-@click.option("--sdk-version", metavar="V", help="Such as 3.3.")
-@click.option(
-    "--chips",
-    type=int,
-    metavar="N",
-    help="Processors that took part.  [default: all of the platform]",
-)
-@click.option("--power-w", type=NUMBERS, metavar="W", help="Power drawn.")
-@click.option(
-    "--power-scope",
-    metavar="NAME",
-    help="What the power covers: device (chip), board (card), package, machine, wall, declared.",
-)
-@click.option("--efficiency", type=NUMBERS, metavar="X", help="Items per second per watt.")
-@click.option(
-    "--task",
-    type=click.Choice(("inference", "training")),
-    help="[default: inference, or training with --minutes]",
-)
-@click.option("--item", metavar="NAME", help="What one item is.  [default: that of the network]")
-@click.option("--phase", metavar="NAME", help="Phase of training, such as 'pre-training phase 1'.")
-@click.option("--sequence-length", type=int, metavar="N", help="Tokens a sequence.")
-@click.option(
-    "--packed/--not-packed",
-    default=None,
-    help="Whether several sequences share a row of the batch.",
-)
-@click.option(
-    "--sparsity",
-    type=NUMBERS,
-    metavar="X",
-    help="Share of weights left out as zero.  [default: dense]",
-)
-@click.option("--variant", metavar="NAME", help="Variant as a source prints it.")
-@click.option("--dataset", metavar="NAME", help="Data that was used.")
-@click.option("--origin", type=click.Choice(("measured", "emulated")), help="[default: measured]")
-@click.option(
-    "--benchmark", metavar="NAME", help="mlperf-training, for a run under the rules of MLPerf."
-)
-@click.option("--division", metavar="NAME", help="MLPerf division: closed or open.")
-@click.option("--round", "mlperf_round", metavar="V", help="MLPerf round, such as 2.0.")
-@click.option("--minutes", type=NUMBERS, metavar="X", help="MLPerf score.")
 @plot_option("Draw your figures and the nearest rows, .svg or .png.")
-@format_option("text", "json", "html")
+@format_option("text", "json")
 @click.option("--strict", is_flag=True, help="Exit 1 if a figure is implausible or doubtful.")
 @warehouse_option
 def compare(
     source: Path | None,
+    columns: dict[str, str],
     against: str | None,
     warehouse: Path,
     output: str,
@@ -169,28 +93,39 @@ def compare(
 ) -> None:
     """Compare a run with the record: whether it is plausible, and which published figure is nearest.
 
-    A run folder of `sweep`, a CSV file with columns of the table `results`, or figures as options.
-    You get the nearest row of each kind (published by the maker or by others, official, measured or
-    emulated here), the ratio, what differs, Little's law, the peak of the chips, the power rating,
-    and a verdict in one line. Figures that may not be compared are refused with the reason. "No
-    comparable row" is an answer, too. Nothing is uploaded or appended.
+    FILE is a TOML file of one run, such as `latency_ms = 1.94`, a CSV file with a run a row, or a
+    run folder of `sweep`. Its keys are columns of the table `results`. Without FILE, state the run
+    by options. You get the nearest row of each kind (published by the maker or by others, official,
+    measured or emulated here), the ratio, what differs, what a third party is expected to measure,
+    Little's law, the peak of the chips, the power rating, and a verdict in one line. Figures that
+    may not be compared are refused with the reason. "No comparable row" is an answer, too. Nothing
+    is uploaded or appended.
 
     \b
     Examples:
       ipu-results compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800
-      ipu-results compare raw/runs/20261121-141051-emulator-c2-0912 --format html > run.html
+      ipu-results compare my-run.toml --against "1x A100-40GB"
       ipu-results compare my-runs.csv --format json --plot my-runs.svg
-      ipu-results compare --model bert-large --sequence-length 128 --platform bow-2000 --batch-size 8
-        --precision fp16 --latency-ms 1.94 --latency-basis per-batch --latency-scope host --against "1x A100-40GB"
+      ipu-results compare raw/runs/20261121-141051-emulator-c2-0912
+      ipu-results compare --model bert-large --platform bow-2000 --batch-size 8 --latency-ms 1.94
+        --set sequence_length=128 --set latency_basis=per-batch --set latency_scope=host
     """
-    stated = {name: value for name, value in figures.items() if value is not None}
+    stated = dict(columns)
+    for name, value in figures.items():
+        if value is None:
+            continue
+        if name in stated:
+            raise click.UsageError(f"{name} is stated twice: by an option and by --set")
+        stated[name] = value
     if (source is None) == (not stated):
         raise click.UsageError(
-            "state a run folder or a CSV file, or figures as options such as --throughput"
+            "state a FILE, or the figures of a run by options such as --throughput and --set"
         )
     from ipu_results.comparison import compare as run
+    from ipu_results.comparison.measurement import check_columns
     from ipu_results.comparison.report import format_comparisons
 
+    check_columns(columns)
     comparisons = run(source, against=against, warehouse=warehouse, **stated)
     if plot is not None:
         from ipu_results.comparison.report import draw_comparisons
@@ -200,45 +135,3 @@ def compare(
     click.echo(format_comparisons(comparisons, output))
     if strict and any(comparison.status in FINDINGS for comparison in comparisons):
         raise click.exceptions.Exit(1)
-
-
-@click.command(cls=Command)
-@click.argument("result_id", required=False, metavar="[ID]")
-@click.option("--model", metavar="NAME", help="Network, such as resnet50.")
-@click.option("--platform", metavar="NAME", help="Machine, such as bow-pod16.")
-@click.option("--task", type=click.Choice(("inference", "training")), help="[default: both]")
-@click.option("--chips", type=int, metavar="N", help="Processors that took part.")
-@click.option("--batch-size", type=int, metavar="N", help="Items per batch over the whole machine.")
-@click.option("--precision", metavar="NAME", help="Such as 16.16.")
-@click.option("--round", "mlperf_round", metavar="V", help="MLPerf round, such as 5.1.")
-@format_option("text", "json")
-@warehouse_option
-def expect(result_id: str | None, output: str, warehouse: Path, **conditions: Any) -> None:
-    """Say what a third party will measure where a maker printed a figure.
-
-    ID is the `result_id` of a maker's figure, or name it by conditions: one answer for each figure
-    that fits. You get intervals at 80 and 95 %, the pairs of the record that they rest on, and how
-    often such intervals contained pairs that they were not made from. Where the record has no pair
-    of that kind, such as inference on IPUs, the answer is a refusal with the reason, and exit 1.
-
-    \b
-    Examples:
-      ipu-results expect --model llama2_70b_lora --round 5.1
-      ipu-results expect --model resnet50 --platform bow-pod16 --task training --format json
-    """
-    if (result_id is None) == all(value is None for value in conditions.values()):
-        raise click.UsageError(
-            "name one figure by its ID, or figures by conditions such as --model and --platform"
-        )
-    import json
-
-    from ipu_results.comparison.expect import expect as run
-    from ipu_results.comparison.expect import format_expectations
-
-    answers = run(result_id, warehouse=warehouse, **conditions)
-    records = [answer.to_record() for answer in answers]
-    click.echo(
-        format_expectations(answers)
-        if output == "text"
-        else json.dumps(records, ensure_ascii=False, indent=1)
-    )

@@ -7,7 +7,9 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,33 +20,51 @@ from ipu_results.cli import common
 @click.argument("sql")
 @common.warehouse_option
 @common.format_option("table", "record", "csv", "json")
-def query(sql: str, warehouse: Path, output: str) -> None:
+@click.option(
+    "--cite", "is_cited", is_flag=True, help="Add the source of each row, one footnote per source."
+)
+def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
     """Run one read-only SQL statement over the warehouse.
 
     It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns`
     describes every table, view and column. `--format record` prints one line per value; a table
-    that is wider than the terminal is printed in the same way.
+    that is wider than the terminal is printed in the same way. With `--cite` the statement selects
+    `result_id`, or of pairs the id of each side, and each row names its source. The footnotes have
+    what must be disclosed; `csv` and `json` have them in the column `source`.
 
     \b
     Examples:
       ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND errors = 0 LIMIT 1" --format record
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
         WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
+      ipu-results query --cite "SELECT result_id, batch_size, throughput FROM results WHERE publisher = 'Qwant'"
     """
     from ipu_results.ground.sql import run_query
     from ipu_results.ground.text import format_records
     from ipu_results.store.query import open_warehouse
 
-    with open_warehouse(warehouse, sql) as connection:
-        result = run_query(connection, sql)
-    columns = [column.to_pylist() for column in result.columns]
-    rows = list(zip(*columns, strict=True))
-    text = format_records(output, result.column_names, rows)
+    is_for_people = output in ("table", "record")
+    names: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    notes: Sequence[str] = ()
+    if is_cited:
+        from ipu_results.serve import cite_rows
+
+        cited = cite_rows(sql, warehouse, in_cells=not is_for_people)
+        names, rows, notes = cited.columns, cited.rows, cited.notes
+    else:
+        with open_warehouse(warehouse, sql) as connection:
+            result = run_query(connection, sql)
+        names = result.column_names
+        rows = list(zip(*(column.to_pylist() for column in result.columns), strict=True))
+    text = format_records(output, names, rows)
     if output == "table" and common.is_wider_than_terminal(text):
-        text = format_records("record", result.column_names, rows)
+        text = format_records("record", names, rows)
     click.echo(text)
-    if output in ("table", "record"):
-        click.echo(f"{result.num_rows} {'row' if result.num_rows == 1 else 'rows'}", err=True)
+    for note in notes:
+        common.echo_text(f"\n{note}", err=not is_for_people)
+    if is_for_people:
+        click.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}", err=True)
 
 
 def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:

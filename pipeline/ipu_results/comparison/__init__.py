@@ -2,7 +2,7 @@
 what is refused.
 """
 
-from ipu_results.comparison.expect import Expectation, expect
+from ipu_results.comparison.expect import Expectation
 from ipu_results.comparison.measurement import Measurement
 from ipu_results.comparison.plausibility import Check
 from ipu_results.comparison.ratio import Ratio
@@ -17,5 +17,4 @@ __all__ = [
     "Ratio",
     "Refusal",
     "compare",
-    "expect",
 ]

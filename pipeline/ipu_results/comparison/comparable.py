@@ -78,15 +78,13 @@ COMPARED_COLUMNS = tuple(
                 for rule in (*RULES, *FIGURE_RULES)
                 if rule.kind not in ("another", "factor")
             ),
-            *(
-                "network",
-                "division",
-                "mlperf_round",
-                "comparable_rounds",
-                "latency_kind",
-                "origin",
-                "minutes",
-            ),
+            "network",
+            "division",
+            "mlperf_round",
+            "comparable_rounds",
+            "latency_kind",
+            "origin",
+            "minutes",
         ]
     )
 )
@@ -393,7 +391,7 @@ def remark_on_variant(ours: Measurement, rows: Sequence[Row]) -> Measurement:
     near = find_nearest_words(ours.variant, known) or known[:MAX_VARIANTS]
     remark = (
         f"variant {ours.variant!r}: no row of {ours.network} has it; the nearest: {', '.join(near)}"
-        " (--variant)"
+        " (variant)"
     )
     return replace(ours, remarks=(*ours.remarks, remark))
 

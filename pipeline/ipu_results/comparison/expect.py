@@ -5,7 +5,7 @@ A pair is a counted row of `replications` of a maker and somebody else. Its devi
 logarithm of the ratio of the two rates. The interval is the median deviation, and around it the
 quantile of Vovk, Gammerman and Shafer (2005) of the absolute deviations, each divided by what is
 usual for its work and figure according to the other parties. `docs/explanation/expect.md` has it
-for a buyer.
+for a buyer. `compare` states the interval with each figure of a maker that it names.
 """
 
 from __future__ import annotations
@@ -14,18 +14,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 
-from ipu_results.comparison.words import load_known_words
-from ipu_results.errors import ComparisonError
-from ipu_results.ground.files import DATASET
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import fill_rules, quote
-from ipu_results.store.query import open_warehouse
+from ipu_results.schema import fill_rules
 
 COVERAGES = (0.8, 0.95)
 GROUPS = ("network", "first_result_id")
@@ -106,7 +101,6 @@ class Expectation:
     """
 
     result_id: str
-    description: str
     figure: float
     unit: str
     intervals: Sequence[ExpectedInterval]
@@ -118,11 +112,15 @@ class Expectation:
 
     @property
     def summary(self) -> str:
-        """The narrowest interval in one line, with what limits it most."""
-        own = self.intervals[0]
-        ends = f"{_round(own.low)} to {_round(own.high)} {self.unit}"
-        use = ": too wide to tell anything" if own.high > WIDE * own.low else ""
-        return f"{ends} ({own.nominal:.0%}, from {self.pairs} pairs){use}. {self.remarks[0]}"
+        """The intervals in one line, with what they rest on and what limits them."""
+        narrowest = self.intervals[0]
+        ends = [
+            f"{_round(own.low)} to {_round(own.high)} {self.unit} ({own.nominal:.0%})"
+            for own in self.intervals
+        ]
+        use = ", too wide to tell anything" if narrowest.high > WIDE * narrowest.low else ""
+        rests_on = f"from {self.pairs} pairs of {self.parties} third parties"
+        return f"{', '.join(ends)}, {rests_on}{use}. {' '.join(self.remarks)}"
 
     def to_record(self) -> dict[str, Any]:
         """Return everything as values of JSON."""
@@ -208,38 +206,6 @@ def measure_coverage(
                     yield nominal, pair, off <= arm, math.exp(2 * arm)
 
 
-def expect(
-    result_id: str | None = None, *, warehouse: str | Path | None = None, **conditions: Any
-) -> list[Expectation]:
-    """Say what a third party will measure of a maker's figure, named by its id or by conditions.
-
-    Conditions are columns: `model`, `platform`, `task`, `chips`, `batch_size`, `precision`,
-    `mlperf_round`. Raises ComparisonError where no figure fits, and where the record has no pair of
-    that kind, with the reason.
-    """
-    with open_warehouse(DATASET if warehouse is None else Path(warehouse)) as connection:
-        if result_id is not None:
-            where = [f"result_id = {quote(result_id)}"]
-        else:
-            words = load_known_words(connection)
-            where = [
-                _write_condition(words, name, value)
-                for name, value in conditions.items()
-                if value is not None
-            ]
-        if not where:
-            raise ComparisonError("name a figure: its result_id, or a model and a platform")
-        answers = expect_rows(connection, " AND ".join(where))
-    if not answers:
-        raise ComparisonError(
-            f"no figure of a maker fits: {', '.join(where)}; look for one with: ipu-results query"
-        )
-    expectations = [answer for answer in answers.values() if isinstance(answer, Expectation)]
-    if not expectations:
-        raise ComparisonError(": ".join(map(str, next(iter(answers.items())))))
-    return expectations
-
-
 def expect_rows(
     connection: duckdb.DuckDBPyConnection, where: str = "true"
 ) -> dict[str, Expectation | str]:
@@ -254,18 +220,6 @@ def expect_rows(
     get_coverages = cache(lambda kind: _measure_coverages(kinds[kind]))
     get_model = cache(lambda kind, new: DeviationModel(kinds[kind], new))
     return {row["result_id"]: _expect_row(row, kinds, get_coverages, get_model) for row in rows}
-
-
-def _write_condition(words: Any, name: str, value: Any) -> str:
-    column = {"model": "network"}.get(name, name)
-    if name in words.fields:
-        known = words.find(name, str(value))
-        if known is None:
-            raise ComparisonError(words.describe_unknown(name, str(value)))
-        if name == "model":
-            return f"network IN ({', '.join(map(quote, words.networks.get(known, (known,))))})"
-        value = known
-    return f"{column} = {quote(value) if isinstance(value, str) else value}"
 
 
 def _expect_row(
@@ -323,7 +277,6 @@ def _expect_row(
         remarks.append(f"No pair is of {row['network']}: the interval is that of an unknown work.")
     return Expectation(
         row["result_id"],
-        _describe(row),
         figure,
         "minutes" if is_time else f"{row['item']}s/s",
         intervals,
@@ -369,54 +322,5 @@ def _list_nearest(row: Row, pairs: Sequence[Row]) -> list[Row]:
     ]
 
 
-def _describe(row: Row) -> str:
-    round_ = (
-        f"MLPerf Training v{row['mlperf_round']} {row['test']}" if row["mlperf_round"] else None
-    )
-    batch = None if row["batch_size"] is None else f"batch {row['batch_size']:,}"
-    who = row["company"] or row["publisher"]
-    parts = (
-        row["network"],
-        row["task"],
-        row["platform"],
-        batch,
-        row["precision"],
-        round_,
-        f"by {who}",
-    )
-    return ", ".join(part for part in parts if part)
-
-
-def format_expectations(expectations: Sequence[Expectation]) -> str:
-    """Return the lines that the command prints."""
-    return "\n\n".join(map(_format, expectations))
-
-
 def _round(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-
-
-def _format(expectation: Expectation) -> str:
-    lines = [
-        f"{expectation.description}: {expectation.figure:,.6g} {expectation.unit}"
-        f" ({expectation.result_id})"
-    ]
-    lines += [
-        f"  {own.nominal:4.0%}  {_round(own.low)} to {_round(own.high)}"
-        for own in expectation.intervals
-    ]
-    lines.append(
-        f"  rests on {expectation.pairs} pairs of {expectation.parties} third parties; nearest:"
-    )
-    lines += [
-        f"    {pair['party']}: {pair['network']}, {pair['chips']} × {pair['chip']},"
-        f" {pair['round']}: {_round(pair['second_figure'])} against {_round(pair['first_figure'])},"
-        f" ratio of rates {pair['ratio']:.3f}"
-        for pair in expectation.nearest
-    ]
-    lines += [
-        f"  made without a pair's {own.left_out}, intervals at {own.nominal:.0%} contained"
-        f" {own.covered} of {own.pairs}"
-        for own in expectation.coverage
-    ]
-    return "\n".join([*lines, *(f"  {remark}" for remark in expectation.remarks)])

@@ -10,9 +10,8 @@ import io
 import json
 import math
 import re
-import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 from ipu_results.comparison.words import KnownWords
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.ground.files import load_schema_file, open_regular_file
-from ipu_results.ground.text import describe_unknown_columns
+from ipu_results.ground.text import describe_unknown_columns, parse_toml
 from ipu_results.link.platforms import parse_machine
 from ipu_results.schema.accelerators import find_accelerator
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -30,24 +29,26 @@ FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
 INPUT_SIZE, SEQUENCE_LENGTH = (
     re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length")
 )
-OPTIONS = {"mlperf_round": "--round"}  # of a field whose option has another name
 PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
 COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")
 BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
-    *(
-        "model",
-        "platform",
-        "framework",
-        "precision",
-        "item",
-        "task",
-        "phase",
-        "latency_kind",
-        "latency_basis",
-    ),
-    *("latency_scope", "power_scope", "benchmark", "division", "mlperf_round", "origin"),
+    "model",
+    "platform",
+    "framework",
+    "precision",
+    "item",
+    "task",
+    "phase",
+    "latency_kind",
+    "latency_basis",
+    "latency_scope",
+    "power_scope",
+    "benchmark",
+    "division",
+    "mlperf_round",
+    "origin",
 )
 TEXTS, EXTREMES = (
     ("variant", "dataset", "sdk_version", "chip", "suspect", "run_id"),
@@ -159,7 +160,7 @@ def build_measurement(
             problems.append(f"{name} is stated twice")
         fields[name] = _parse(name, value, words, local, problems)
     if "model" not in fields:
-        problems.append("no model; state which network ran, with --model")
+        problems.append("no model; state which network ran, with model")
     if not any(name in fields for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
     if "minutes" in fields and fields.get("task") == "inference":
@@ -218,15 +219,18 @@ def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list
         if flag is None:
             problems.append(f"packed {value!r} is neither true nor false")
         return flag
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        problems.append(f"{name} {value!r} is not a text")
+        return None
     text = str(value).strip()
     if name not in WORDS:
         return text
     known = words.find(name, text)
     if known is None and not (local and name in ("model", "platform", "framework", "precision")):
-        step = f"state one with {OPTIONS.get(name) or '--' + name.replace('_', '-')}"
+        problem = words.describe_unknown(name, text)
         if name == "platform" and find_accelerator(text):
-            step += f", or another machine with this chip: --chip {shlex.quote(text)} --chips N"
-        problems.append(f"{words.describe_unknown(name, text)}; {step}")
+            problem += f"; for another machine with this chip state chip {text!r} and chips"
+        problems.append(problem)
     return known or text
 
 
@@ -296,13 +300,15 @@ SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
 
 
 def read_source(path: Path, words: KnownWords) -> list[Measurement]:
-    """Read the measurements of a run folder or a CSV file.
+    """Read the measurements of a run folder, a CSV file with a run a row, or a TOML file of one run.
 
     Raises ComparisonError for what cannot be read, and DamagedRunError for a folder whose points
     are not those of its sidecar.
     """
     if path.is_dir():
         return _read_run(path, words)
+    if path.suffix.lower() == ".toml":
+        return [build_measurement(_read_toml(path), words, label=path.name)]
     return [
         build_measurement(values, words, label=label)
         for label, values in _read_rows(path, _read(path), FIELDS)
@@ -385,6 +391,23 @@ def _read(path: Path) -> bytes:
     if len(data) > MAX_BYTES:
         raise ComparisonError(f"is larger than {MAX_BYTES // 1_000_000} MB", place=str(path))
     return data
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    """Return the columns that a TOML file states at its top, such as `latency_ms = 1.9`."""
+    try:
+        values = parse_toml(_read(path).decode("utf-8-sig"))
+    except ValueError as error:
+        raise ComparisonError(f"is not TOML in UTF-8: {error}", place=str(path)) from error
+    check_columns(values, str(path))
+    return values
+
+
+def check_columns(names: Iterable[str], place: str | None = None) -> None:
+    """Raise ComparisonError for names that no column of a run has, each with the nearest known."""
+    known = sorted({*FIELDS, *ALIASES})
+    if unknown := [name for name in names if name not in known]:
+        raise ComparisonError(describe_unknown_columns(unknown, known), place=place)
 
 
 def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str, str]]]:

@@ -418,7 +418,7 @@ def _judge_power(
     chip.
     """
     if power > limit * factor:
-        unit = "is it in milliwatts? State --power-w in watts"
+        unit = "is it in milliwatts? State power_w in watts"
         hint = (
             f"; {unit}"
             if power > limit * THOUSAND / 10
@@ -429,7 +429,7 @@ def _judge_power(
         return Check(
             name,
             "doubtful",
-            f"{text}; is it in kilowatts? State --power-w in watts",
+            f"{text}; is it in kilowatts? State power_w in watts",
             power,
             chip_w * MIN_DRAW,
         )

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from html import escape
-from pathlib import Path
-from string import Template
 from typing import Any
 
 from ipu_results.comparison.comparable import (
@@ -20,6 +17,7 @@ from ipu_results.comparison.comparable import (
     get_interval,
     get_latency_basis,
 )
+from ipu_results.comparison.expect import Expectation
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
 from ipu_results.errors import ComparisonError
@@ -141,21 +139,22 @@ def _build_panel(alt: Any, comparison: Comparison, figure: str) -> Any:
     )
 
 
-TEMPLATE = Path(__file__).with_name("page.html")
 COLUMNS = (
-    *(
-        "nearest row",
-        "ours / theirs",
-        "from",
-        "to",
-        "figure",
-        "theirs",
-        "unit",
-        "per chip",
-        "machine",
-        "batch",
-    ),
-    *("precision", "framework", "document", "result_id", "distance"),
+    "nearest row",
+    "ours / theirs",
+    "from",
+    "to",
+    "figure",
+    "theirs",
+    "unit",
+    "per chip",
+    "machine",
+    "batch",
+    "precision",
+    "framework",
+    "document",
+    "result_id",
+    "distance",
 )
 INTERVAL_NOTE = "from, to: the ratio of the far ends of the stated intervals or bands of both sides"
 MLPERF_NOTE = (
@@ -169,12 +168,9 @@ Cells = list[str]
 
 
 def format_comparisons(comparisons: Sequence[Comparison], output: str) -> str:
-    """Format comparisons as `text`, `json` or `html`."""
+    """Format comparisons as `text` or `json`."""
     if output == "json":
         return format_json([comparison.to_record() for comparison in comparisons])
-    if output == "html":
-        body = "\n".join(map(_format_article, comparisons))
-        return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(body=body)
     return "\n\n".join("\n".join(_list_lines(comparison)) for comparison in comparisons)
 
 
@@ -262,7 +258,7 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
             *refused,
         ]
         if expected := comparison.expected.get(match.row["result_id"]):
-            lines.append(f"expected of a third party: {expected.summary}")
+            lines += _describe_expectation(expected)
         if match.row["attribution"]:
             lines.append(f"cite as: {match.row['attribution']}")
         several = [own.group for own in comparison.matches].count(match.group) > 1
@@ -303,23 +299,13 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
         yield MLPERF_NOTE, []
 
 
-def _format_article(comparison: Comparison) -> str:
-    parts = [
-        f"<h2>{_escape(describe_measurement(comparison.measurement))}</h2>",
-        f'<p class="{comparison.status}">{_escape(comparison.verdict)}</p>',
-    ]
-    if comparison.matches:
-        table, shown = _build_table(comparison)
-        head = "".join(f"<th>{_escape(name)}</th>" for name in shown)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in line)}</tr>" for line in table
+def _describe_expectation(expected: Expectation | str) -> list[str]:
+    if isinstance(expected, str):
+        return [f"expected of a third party: not known: {expected}"]
+    lines = [f"expected of a third party: {expected.summary}"]
+    for own in expected.coverage:
+        lines.append(
+            f"such intervals at {own.nominal:.0%}, made without a pair's {own.left_out}, contained"
+            f" {own.covered} of {own.pairs}"
         )
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
-    for title, lines in _list_sections(comparison):
-        items = "".join(f"<li>{_escape(line)}</li>" for line in lines)
-        parts.append(f"<h3>{_escape(title)}</h3>" + (f"<ul>{items}</ul>" if lines else ""))
-    return f"<article>{''.join(parts)}</article>"
-
-
-def _escape(text: str) -> str:
-    return escape(escape_unprintable(text))
+    return lines

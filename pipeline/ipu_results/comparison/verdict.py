@@ -29,7 +29,12 @@ from ipu_results.comparison.comparable import (
     sort_by_distance,
 )
 from ipu_results.comparison.expect import Expectation, expect_rows
-from ipu_results.comparison.measurement import FIELDS, Measurement, build_measurement, read_source
+from ipu_results.comparison.measurement import (
+    Measurement,
+    build_measurement,
+    check_columns,
+    read_source,
+)
 from ipu_results.comparison.mistakes import LIMITS, doubt_other_machine, doubt_share, name_mistake
 from ipu_results.comparison.plausibility import (
     TEXTS,
@@ -54,46 +59,38 @@ ROW_NAMES: Mapping[str, str] = RUN["rows"]
 GROUPS = tuple(GROUP_NAMES)
 UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
 ROW_COLUMNS = (
-    *(
-        "result_id",
-        "origin",
-        "relationship",
-        "publisher",
-        "document_id",
-        "table_name",
-        "row_number",
-        "published_on",
-    ),
-    *(
-        "network",
-        "variant",
-        "task",
-        "phase",
-        "platform",
-        "chip",
-        "chips",
-        "framework",
-        "sdk_version",
-    ),
-    *(
-        "effective_precision",
-        "batch_size",
-        "throughput",
-        "item",
-        "latency_ms",
-        "latency_basis",
-        "latency_kind",
-    ),
-    *(
-        "minutes",
-        "efficiency",
-        "power_w",
-        "power_scope",
-        "calibration_id",
-        "run_id",
-        "errors",
-        "warnings",
-    ),
+    "result_id",
+    "origin",
+    "relationship",
+    "publisher",
+    "document_id",
+    "table_name",
+    "row_number",
+    "published_on",
+    "network",
+    "variant",
+    "task",
+    "phase",
+    "platform",
+    "chip",
+    "chips",
+    "framework",
+    "sdk_version",
+    "effective_precision",
+    "batch_size",
+    "throughput",
+    "item",
+    "latency_ms",
+    "latency_basis",
+    "latency_kind",
+    "minutes",
+    "efficiency",
+    "power_w",
+    "power_scope",
+    "calibration_id",
+    "run_id",
+    "errors",
+    "warnings",
 )
 
 Status = Literal[
@@ -144,7 +141,7 @@ class Comparison:
     `peers` are the measured rows of its machine, batch and precision.
 
     `expected` has, by `result_id` of a matched figure of a maker, what a third party will measure
-    of it.
+    of it, or a text that says why the record cannot tell.
     """
 
     measurement: Measurement
@@ -154,7 +151,7 @@ class Comparison:
     refusals: tuple[Refusal, ...] = ()
     checks: tuple[Check, ...] = ()
     peers: Mapping[str, Any] = field(default_factory=dict)
-    expected: Mapping[str, Expectation] = field(default_factory=dict)
+    expected: Mapping[str, Expectation | str] = field(default_factory=dict)
 
     def to_record(self) -> dict[str, Any]:
         """Return everything as values that JSON has."""
@@ -311,8 +308,8 @@ def compare(
     warehouse: str | Path | None = None,
     **figures: Any,
 ) -> list[Comparison]:
-    """Compare figures with the record: a run folder, a CSV file, or figures as keywords, one
-    comparison per row.
+    """Compare figures with the record: a run folder, a TOML or CSV file, or figures as keywords,
+    one comparison per run.
 
     `compare(model="resnet50", platform="ipu-m2000", batch_size=4, throughput=7800)`. Keywords are
     columns of `results`: text ones such as `framework`, `precision` and `latency_basis`, and the
@@ -351,24 +348,22 @@ def compare(
 def _add_expectations(
     connection: duckdb.DuckDBPyConnection, comparisons: Sequence[Comparison]
 ) -> list[Comparison]:
-    """Add what a third party will measure of each matched figure of a maker, as far as the record
-    can tell.
-    """
-    ids = [{match.row["result_id"] for match in own.matches} for own in comparisons]
-    if not (matched := sorted(set().union(*ids))):
+    """Add what a third party will measure of each matched figure of a maker, or why nobody knows."""
+    ids = sorted({match.row["result_id"] for own in comparisons for match in own.matches})
+    if not ids:
         return list(comparisons)
-    answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, matched))})")
-    known = {key: answer for key, answer in answers.items() if isinstance(answer, Expectation)}
-    kept = [{key: known[key] for key in known if key in own} for own in ids]
-    return [
-        replace(own, expected=expected) for own, expected in zip(comparisons, kept, strict=True)
-    ]
+    answers = expect_rows(connection, f"result_id IN ({', '.join(map(quote, ids))})")
+    completed = []
+    for own in comparisons:
+        matched = [match.row["result_id"] for match in own.matches]
+        expected = {key: answers[key] for key in matched if key in answers}
+        completed.append(replace(own, expected=expected))
+    return completed
 
 
 def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
     """Check the keywords of `compare`. Raises ComparisonError as `compare` does."""
-    if unknown := sorted(set(figures) - FIELDS):
-        raise ComparisonError(f"unknown figures or columns: {', '.join(unknown)}")
+    check_columns(figures)
     return build_measurement(figures, words, label="your figures")
 
 

@@ -28,7 +28,7 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "psutil": "runner",
     "pynvml": "nvidia",
     "requests": "ingest",
-    "rich": "ingest runner",
+    "rich": "runner",
     "tinycss2": "ingest",
     "vl_convert": "plots",
 }

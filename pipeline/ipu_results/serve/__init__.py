@@ -14,9 +14,9 @@ from typing import Any
 
 from ipu_results.errors import IpuResultsError
 from ipu_results.serve.cite import cite
-from ipu_results.serve.table import format_cited_table
+from ipu_results.serve.footnotes import cite_rows
 
-__all__ = ["CODES", "NEXT_STEPS", "RefusalError", "cite", "format_cited_table"]
+__all__ = ["CODES", "NEXT_STEPS", "RefusalError", "cite", "cite_rows"]
 
 WORDS: Mapping[str, Any] = tomllib.loads(
     Path(__file__).with_name("tools.toml").read_text(encoding="utf-8")

@@ -1,6 +1,4 @@
-"""What a brief answer leaves out of a row, a claim or a comparison, and how texts name units and
-arguments.
-"""
+"""What a brief answer leaves out of a row, a claim or a comparison, and how texts name units."""
 
 from __future__ import annotations
 
@@ -12,21 +10,30 @@ from typing import Any
 from ipu_results.ground.text import to_json_value
 
 IMPLIED = (  # conditions that `what` and the citation say, too
-    *("network", "variant", "task", "platform", "chips", "batch_size", "framework", "sdk_version"),
-    *("effective_precision", "submitter", "publisher", "published_on"),
+    "network",
+    "variant",
+    "task",
+    "platform",
+    "chips",
+    "batch_size",
+    "framework",
+    "sdk_version",
+    "effective_precision",
+    "submitter",
+    "publisher",
+    "published_on",
 )
 BRIEF_CLAIM = (
-    *(
-        "claim_id",
-        "claim",
-        "figure",
-        "verdict",
-        "recomputed",
-        "gap_percent",
-        "gap_kind",
-        "not_recomputable",
-    ),
-    *("document_id", "place"),
+    "claim_id",
+    "claim",
+    "figure",
+    "verdict",
+    "recomputed",
+    "gap_percent",
+    "gap_kind",
+    "not_recomputable",
+    "document_id",
+    "place",
 )
 CLAIM_COLUMNS = (
     *BRIEF_CLAIM,
@@ -41,13 +48,7 @@ CLAIM_COLUMNS = (
 )
 MAX_BRIEF = 3  # rows, claims or pairs of a brief answer, unless a limit is stated
 MAX_RECOMPUTED = 2  # of a brief claim: the lowest and the highest
-OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 RATE = re.compile(r"^(\w+)/s")
-ARGUMENTS = {
-    "round": "mlperf_round",
-    "model": "network",
-    "platform": "machine",
-}  # of options that have other names
 
 
 def drop_empty(value: Any) -> Any:
@@ -187,16 +188,3 @@ def describe_claim(row: Mapping[str, Any], *, is_brief: bool) -> dict[str, Any]:
 def write_unit(unit: str | None) -> str:
     """Write the unit of a rate as a reader does: images/s, which is image/s in the data."""
     return RATE.sub(r"\1s/s", unit or "")
-
-
-def name_arguments(value: Any) -> Any:
-    """Write the options of the command that texts name, such as --latency-ms, as arguments of the
-    tools.
-    """
-    if isinstance(value, str):
-        return OPTION.sub(
-            lambda match: ARGUMENTS.get(match[1]) or match[1].replace("-", "_"), value
-        )
-    if isinstance(value, Mapping):
-        return {name: name_arguments(own) for name, own in value.items()}
-    return [name_arguments(own) for own in value] if isinstance(value, (list, tuple)) else value

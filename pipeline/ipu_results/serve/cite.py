@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -143,11 +142,6 @@ def escape_url(url: str) -> str:
 def escape_markdown_line(text: str) -> str:
     """Return text on one line that Markdown shows unchanged."""
     return escape_markdown(escape_line(text))
-
-
-def escape_html(text: str) -> str:
-    """Return text that HTML shows unchanged, in content and in quoted attributes."""
-    return html.escape(escape_line(text))
 
 
 def make_key(text: str) -> str:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import cache
 from typing import Any
 
 import duckdb
@@ -17,7 +16,7 @@ import duckdb
 from ipu_results.errors import QueryError
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import trim_noise
-from ipu_results.schema import TABLES, VIEWS, Table, View, quote, table
+from ipu_results.schema import quote, table
 
 AUTHOR = "The ipu-results authors"
 MLPERF = "mlperf-training"
@@ -56,22 +55,13 @@ STATED = ", result not verified by MLCommons Association"  # at the end of the c
 UNMARKED = re.compile(r"\bMLPerf\b(?! ?®)")
 
 
-@cache
-def load_units() -> Mapping[str, str | None]:
-    """Load the unit of each column by name, None where columns of that name differ in it."""
-    units: dict[str, set[str | None]] = {}
-    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
-    for relation in relations:
-        for column in relation.columns:
-            units.setdefault(column.name, set()).add(column.unit)
-    return {name: next(iter(own)) if len(own) == 1 else None for name, own in units.items()}
-
-
 def make_label(name: str) -> str:
-    """Make the label of a column: its name in words, without the unit that the name ends in."""
-    unit = (load_units().get(name) or "").casefold()
+    """Make the label of a column of figures: its name in words, without the unit that it ends in."""
+    units = {column.name: column.unit or "" for column in table("results").columns}
     words = name.split("_")
-    return LABELS.get(name, " ".join(words[:-1] if len(words) > 1 and words[-1] == unit else words))
+    if words[-1] == units.get(name, "").casefold():
+        words = words[:-1]
+    return LABELS.get(name, " ".join(words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,17 +330,18 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
 MAX_NEAREST = 5
 MAX_VALUES = 10
 VARYING = (
-    *(
-        "relationship",
-        "division",
-        "mlperf_round",
-        "phase",
-        "sequence_length",
-        "packed",
-        "batch_size",
-        "framework",
-    ),
-    *("sdk_version", "variant", "chip", "chips"),
+    "relationship",
+    "division",
+    "mlperf_round",
+    "phase",
+    "sequence_length",
+    "packed",
+    "batch_size",
+    "framework",
+    "sdk_version",
+    "variant",
+    "chip",
+    "chips",
 )
 GENERIC = frozenset({"item", "sample"})  # of any network
 MIN_DIGITS = 2  # of a claimed time that may have another unit: one digit fits some row by chance

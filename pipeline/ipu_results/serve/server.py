@@ -62,7 +62,6 @@ from ipu_results.serve.brief import (
     MAX_BRIEF,
     describe_claim,
     drop_empty,
-    name_arguments,
     shorten_cell,
     shorten_pair,
 )
@@ -197,18 +196,18 @@ def provenance(record: Record, result_id: Word) -> dict[str, Any]:
     row = record.sources.get(result_id) or record.get_row(result_id)
     results, citation = record.load([row["result_id"]], ())
     columns = (
-        *(
-            "column_name",
-            "header",
-            "raw_text",
-            "value",
-            "unit",
-            "factor",
-            "document_id",
-            "title",
-            "source_url",
-        ),
-        *("source_locator", "locator", "locator_in"),
+        "column_name",
+        "header",
+        "raw_text",
+        "value",
+        "unit",
+        "factor",
+        "document_id",
+        "title",
+        "source_url",
+        "source_locator",
+        "locator",
+        "locator_in",
     )
     where = f"result_id = {quote(row['result_id'])} ORDER BY cell_number LIMIT {MAX_CELLS}"
     with record.connection.cursor() as cursor:
@@ -488,11 +487,11 @@ def answer(
             else "wrong-input"
         )
         own = error if isinstance(error, RefusalError) else RefusalError(code, str(error))
-        reason, next_step = name_arguments(own.reason), name_arguments(own.next_step)
-        return {"status": "refused", "code": own.code, "reason": reason, "next_step": next_step}
+        refused = {"code": own.code, "reason": own.reason, "next_step": own.next_step}
+        return {"status": "refused", **refused}
     if source_record.is_brief and name not in ("overview", "sql"):  # where null is a value
         kept = WORDS["returns"][name]
         result = {
             key: own for key, value in result.items() if (own := drop_empty(value)) or key in kept
         }
-    return {"status": "answered", **(name_arguments(result) if name == "compare_run" else result)}
+    return {"status": "answered", **result}

@@ -62,17 +62,12 @@ SPELLINGS = {
 
 
 class SqlWorker:
-    """A process that runs one statement at a time, started for the first.
-
-    Where one has to be ended, a spare one is started at once, so that the next statement need not
-    wait for it.
-    """
+    """A process that runs one statement at a time, started for the first, and again after its end."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
-        self._spare: subprocess.Popen[str] | None = None
         self._running: threading.Event | None = None
 
     def run(
@@ -85,23 +80,16 @@ class SqlWorker:
         own = cancelled or threading.Event()
         with self._lock:
             self._running = own
-            late = threading.Timer(SECONDS + LATE_S, self._start_spare)
             try:
                 process = None if own.is_set() else self._start()
                 if process is None or own.is_set():  # cancelled before there was a process to end
                     raise RefusalError("too-long", "cancelled")
-                late.start()
                 answer = self._send(process, {"sql": sql, "max_rows": max_rows, "seconds": SECONDS})
                 if answer.get("reason", "").startswith(DEFECT):  # which may have ended the database
                     process.kill()
                     process.wait()
             finally:
                 self._running = None
-                late.cancel()
-                if late.ident is not None:
-                    late.join()
-                if self._process is not None and self._process.poll() is not None:
-                    self._start_spare()
         if "code" in answer:
             reason = (
                 f"stopped after {SECONDS:g} s" if answer["code"] == "too-long" else answer["reason"]
@@ -112,42 +100,38 @@ class SqlWorker:
     def cancel(self, cancelled: threading.Event) -> None:
         """Give up the statement of this event: end the process if it runs, else do not start it."""
         cancelled.set()
-        if self._running is cancelled and self._process is not None:
-            self._process.kill()
+        if self._running is cancelled:
+            self.kill()
 
     def stop(self) -> None:
-        """End the processes and close their pipes."""
+        """End the process and close its pipes."""
         self.kill()
         with self._lock:
-            self.kill()
-            for process in filter(None, (self._process, self._spare)):
-                process.communicate()  # closes the pipes
-            self._process = self._spare = None
+            self._close()
 
     def kill(self) -> None:
-        """End the processes, and with them a statement that runs."""
-        for process in filter(None, (self._process, self._spare)):
-            process.kill()
+        """End the process, and with it a statement that runs."""
+        if self._process is not None:
+            self._process.kill()
+
+    def _close(self) -> None:
+        self.kill()
+        if self._process is not None:
+            self._process.communicate()  # closes the pipes
+        self._process = None
 
     def _start(self) -> subprocess.Popen[str]:
         if self._process is not None and self._process.poll() is not None:
-            self._process.communicate()
-            self._process = None
+            self._close()
         if self._process is None:
-            self._start_spare()
-            self._process, self._spare = self._spare, None
-            assert self._process
+            command = [sys.executable, "-m", "ipu_results.serve.sql", str(self._record.folder)]
+            command.append(self._record.version.build_id)
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
             if "code" in (answer := self._read(self._process)):
                 raise RefusalError(answer["code"], answer["reason"])
         return self._process
-
-    def _start_spare(self) -> None:
-        if self._spare is None:
-            command = [sys.executable, "-m", "ipu_results.serve.sql", str(self._record.folder)]
-            command.append(self._record.version.build_id)
-            self._spare = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
 
     def _send(self, process: subprocess.Popen[str], request: Mapping[str, Any]) -> dict[str, Any]:
         assert process.stdin
@@ -280,8 +264,6 @@ MAX_MEMORY = (
     3 * 2**30
 )  # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
 GRACE_S = 2.0  # between the interrupt and the end of the process
-# between the interrupt and the start of another process: almost every statement ends at once
-LATE_S = 0.3
 MAX_ANSWER = 400_000  # characters
 
 

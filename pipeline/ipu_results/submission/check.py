@@ -240,7 +240,7 @@ def _list_doubts(compared: Sequence[ComparedRow]) -> Iterator[str]:
     )
     for text in remarks:
         if text.startswith("variant "):
-            yield text.removesuffix(" (--variant)")
+            yield text.removesuffix(" (variant)")
     for comparison in comparisons:
         if comparison.status == "doubtful":
             yield f"{comparison.measurement.label}: {comparison.verdict}"

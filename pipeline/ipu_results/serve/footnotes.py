@@ -1,0 +1,124 @@
+"""Cite the rows of a query: which source each row is from, with one footnote per source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ipu_results.errors import QueryError
+from ipu_results.ground.sql import run_query
+from ipu_results.schema import TABLES, VIEWS, Table, View, table
+from ipu_results.serve.cite import format_footnote, group_by_source, read_dataset_version
+from ipu_results.serve.facts import MLPERF, load_results
+from ipu_results.store.query import open_warehouse, read_build_id, read_one_build
+
+RESULT_ID = "result_id"
+SOURCE = "source"  # the column that is added
+MAX_ROWS = 500
+MIXED = (
+    "Rows of MLPerf® results are listed for information: MLCommons does not allow comparing them"
+    " with other results."
+)
+
+
+AS_PRINTED = "Values are those of the query; ipu-results cite ID prints figures as the source does."
+
+
+@dataclass(frozen=True, slots=True)
+class CitedRows:
+    """The rows of a query with a last column that names their sources, and the notes to print
+    below.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    notes: Sequence[str]
+
+
+def cite_rows(sql: str, warehouse: Path, *, in_cells: bool) -> CitedRows:
+    """Run one read-only query, and name the source of each row in a column more.
+
+    The column has the number of a footnote. With `in_cells` it has the text of the footnote, for
+    formats that have no room below the rows.
+
+    The query selects `result_id`, or of pairs the id of each side, such as `ipu_result_id` and
+    `gpu_result_id`. Raises QueryError without an id, with one side's alone, for a row without a
+    result, and for too many rows.
+    """
+    return read_one_build(warehouse, lambda folder: _cite_rows(folder, sql, in_cells))
+
+
+def _cite_rows(folder: Path, sql: str, in_cells: bool) -> CitedRows:
+    with open_warehouse(folder) as connection:
+        answer = run_query(connection, sql)
+        records = answer.to_pylist()
+        ids = _find_ids(sql, answer.column_names, len(records))
+        named = [[record[name] for name in ids] for record in records]
+        if not all(isinstance(own, str) for row in named for own in row):
+            raise QueryError(
+                f"{' and '.join(ids)} is null in some row: a row without a result cannot be cited"
+            )
+        loaded = load_results(connection, [own for row in named for own in row])
+        version = read_dataset_version(folder, read_build_id(folder))
+    results = {result.result_id: result for result in loaded}
+    notes = {
+        name: format_footnote(own, version, places=False)
+        for name, own in group_by_source(loaded).items()
+    }
+    numbers = {name: f"[{number}]" for number, name in enumerate(notes, 1)}
+    rows = []
+    for record, row in zip(records, named, strict=True):
+        sources = []
+        for own in row:
+            result = results[own]
+            name = result.source.document_id
+            mark = notes[name] if in_cells else numbers[name]
+            # The words that must stand at each figure: emulated, or unverified.
+            sources.append(f"{mark} {result.status}" if result.status else mark)
+        rows.append([*record.values(), " ".join(dict.fromkeys(sources))])
+    below = [] if in_cells else [f"{numbers[name]} {note}" for name, note in notes.items()]
+    scores = sum(result.row["benchmark"] == MLPERF for result in loaded)
+    if 0 < scores < len(loaded):
+        below.append(MIXED)
+    return CitedRows([*answer.column_names, SOURCE], rows, [*below, AS_PRINTED])
+
+
+def _find_ids(sql: str, names: Sequence[str], count: int) -> list[str]:
+    """Return the columns that lead to results. Raises QueryError where rows cannot be cited."""
+    ids = [name for name in names if is_id(name)]
+    if not ids:
+        raise QueryError("the query must select result_id: each row is cited by it")
+    if SOURCE in names:
+        raise QueryError(f"two columns are called {SOURCE}; rename that of the query with AS")
+    if not 0 < count <= MAX_ROWS:
+        raise QueryError(f"the query returns {count} rows; 1 to {MAX_ROWS} can be cited")
+    _check_sides(sql, names, ids)
+    return ids
+
+
+def is_id(name: str) -> bool:
+    """Return whether a column leads to a result: `result_id`, or that of one side of a pair."""
+    return name == RESULT_ID or name.endswith(f"_{RESULT_ID}")
+
+
+def _check_sides(sql: str, names: Sequence[str], ids: Sequence[str]) -> None:
+    """Check that a query of a view of pairs selects the id of each side: a figure is cited by its
+    own source.
+    """
+    words = set(re.findall(r"\w+", sql.casefold()))
+    is_renamed = re.search(rf'\w_{RESULT_ID}"?\s+(as\s+)?"?{RESULT_ID}\b', sql, re.IGNORECASE)
+    known = {column.name for column in table("results").columns}
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    for view in relations:
+        sides = [column.name for column in view.columns if is_id(column.name)]
+        own = {column.name for column in view.columns} - known
+        missing = [name for name in sides if name not in ids]
+        if len(sides) > 1 and view.name in words and missing and (is_renamed or own & set(names)):
+            raise QueryError(
+                f"{view.name} has figures of {' and '.join(sides)}: select {' and '.join(missing)}"
+                f" under {'that name' if len(missing) == 1 else 'those names'}, so that each figure"
+                " is cited by its own source"
+            )
