@@ -96,6 +96,23 @@ def test_median_of_others_leaves_out_each_value_itself() -> None:
     )
 
 
+def test_newer_machine_that_is_slower() -> None:
+    data = pick(*real.RESNET_256)
+    assert find_brief("R06", data) == [
+        "warn bow_inference 12 latency_ms",
+        "warn bow_inference 12 throughput",
+    ]
+    assert find_brief("R07", data) == ["info bow_inference 12 throughput"]
+    for rule in ("R06", "R07"):
+        assert find(rule, pick(real.YOLO_BOW, real.YOLO_POD)) == []
+
+
+def test_throughput_per_chip_that_grows_with_the_machine() -> None:
+    assert find_brief("R08", pick(real.DINO, real.VIT)) == ["warn bow_training 55 throughput"]
+    curves = pick(real.FASTSPEECH, real.BERT_LARGE, real.RESNEXT, real.EFFICIENTNET_B0)
+    assert find("R08", curves) == []
+
+
 @pytest.mark.parametrize(
     "texts",
     [{"batch_size": "128"}, {"batch_size": ""}, {"precision": "16.32"}, {"framework": "PopART"}],
@@ -122,15 +139,6 @@ def test_unknown_batches_are_not_the_same_batch() -> None:
     )
     data = change(data, "pod_training 1", platform="IPU-M2000")
     assert find("R06", data) == find("R07", data) == []
-
-
-def test_framework_that_is_far_ahead_of_another() -> None:
-    data = pick(
-        "pod_inference 12-18", "pod_inference 21-35", real.EFFICIENTNET_B0, "pod_inference 38-61"
-    )
-    assert find_brief("R26", data) == [
-        f"info pod_inference {row} throughput" for row in (38, 39, 40)
-    ]
 
 
 @pytest.mark.parametrize(
