@@ -74,12 +74,15 @@ EXAMPLES = {
 }
 
 
+DICTIONARY = "FROM columns ORDER BY schema_name DESC, table_name, column_name"  # main ones first
+
+
 def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect file names, view statements, the data dictionary and the examples."""
     return {
         "files": {table.sql_name: get_parquet_name(table.sql_name) for table in TABLES},
         "views": [sql_view(view)[0] for view in VIEWS],
-        "columns": run_query(connection, "FROM columns ORDER BY ALL").to_pylist(),
+        "columns": run_query(connection, DICTIONARY).to_pylist(),
         "examples": [{"title": title, "sql": text} for title, text in EXAMPLES.items()],
     }
 
