@@ -24,10 +24,9 @@ def run(options: Options) -> Report:
     """Measure both over a copy of the committed files, and count the files that they write."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for path in (ROOT / "warehouse").iterdir():
-            if path.is_file() and path.name != DATABASE:
-                shutil.copyfile(path, folder / path.name)
-        before = sorted(folder.iterdir())
+        ignored = shutil.ignore_patterns(DATABASE, ".*")
+        shutil.copytree(ROOT / "warehouse", folder, ignore=ignored, dirs_exist_ok=True)
+        before = set(folder.rglob("*"))
         load = f"import ipu_results; ipu_results.load('inference', warehouse={name!r})"
         commands = {
             QUERY: [*find_program(), "query", SQL, "--warehouse", name],
@@ -35,7 +34,7 @@ def run(options: Options) -> Report:
             VERSION: [*find_program(), "--version"],
         }
         costs = measure_processes(commands, options)
-        written = len(set(folder.iterdir()) - set(before))
+        written = len(set(folder.rglob("*")) - before)
     return Report(
         "open",
         "answer from the Parquet files alone",

@@ -17,15 +17,16 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.release.files import DEFINITIONS, hash_sql
 from ipu_results.schema import FILE_VIEWS, TABLES
-from ipu_results.store.files import DATABASE
+from ipu_results.store.files import DATABASE, get_csv_name, get_parquet_name
 
 from tests.release.release_support import link_release, read_record, replace_file
 
 pytestmark = pytest.mark.slow  # a whole release, in every reader
 
-NAMES = [table.name for table in TABLES]
-CALLS = {view.name: f"{view.name}()" for view in FILE_VIEWS if view.parameters}
-FILES = [*NAMES, *(view.name for view in FILE_VIEWS)]
+CALLS = {view.sql_name: f"{view.sql_name}()" for view in FILE_VIEWS if view.parameters}
+NAMES = [relation.sql_name for relation in (*TABLES, *FILE_VIEWS)]
+PARQUET = {name: get_parquet_name(name) for name in NAMES}
+CSV = {name: get_csv_name(name) for name in NAMES}
 GUESSED_ROWS = 100  # that polars guesses types from
 FIGURES = ("throughput", "latency_ms", "power_w", "time_to_train_s")
 
@@ -42,7 +43,7 @@ def expected(release: Path) -> Totals:
             name: (
                 connection.execute(f"SELECT count(*) FROM {CALLS.get(name, name)}").fetchall()[0][0]
             )
-            for name in FILES
+            for name in NAMES
         }
         sums = {
             name: connection.execute(f"SELECT sum({name}) FROM results").fetchall()[0][0]
@@ -75,18 +76,17 @@ def run_reader(code: str, folder: Path, *args: str) -> list[Any]:
 
 READ_TOTALS = """
 import duckdb, json, sys
-folder, calls, figures, definitions = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3].split(),
-sys.argv[4]
+folder, figures, definitions = sys.argv[1], sys.argv[2].split(), sys.argv[3]
 c = duckdb.connect()
 c.execute("SET enable_progress_bar = false")
 c.execute(f"ATTACH '{folder}/ipu_results.duckdb' AS ipu (READ_ONLY)")
 c.execute("USE ipu")
 print(json.dumps(duckdb.__version__))
-for source in ('{1}', "'{0}/{2}.parquet'", "'{0}/{2}.csv'"):
-    read = lambda name: source.format(folder, calls.get(name, name), name)
-    rows = {name: c.execute(f"FROM {read(name)}").fetchall() for name in calls}
-    sums = {name: c.execute(f"SELECT sum({name}) FROM {read('results')}").fetchall()[0][0] for name
-    in figures}
+for sources in map(json.loads, sys.argv[4:]):
+    rows = {name: c.execute(f"FROM {source}").fetchall() for name, source in sources.items()}
+    sums = {}
+    for name in figures:
+        sums[name] = c.execute(f"SELECT sum({name}) FROM {sources['results']}").fetchall()[0][0]
     print(json.dumps([{name: len(found) for name, found in rows.items()}, sums]))
 print(json.dumps(c.execute(definitions).fetchall()))
 """
@@ -97,8 +97,10 @@ def test_oldest_and_newest_duckdb_read_every_relation_and_file(
     version: str, release: Path, old_duckdb: Path, expected: Totals
 ) -> None:
     folder = old_duckdb if version == "1.2.2" else Path()
-    calls = {name: CALLS.get(name, name) for name in FILES}
-    args = (str(release), json.dumps(calls), " ".join(FIGURES), DEFINITIONS)
+    sources = [{name: CALLS.get(name, name) for name in NAMES}]
+    for files in (PARQUET, CSV):
+        sources.append({name: f"'{release / file}'" for name, file in files.items()})
+    args = (str(release), " ".join(FIGURES), DEFINITIONS, *map(json.dumps, sources))
     used, *totals, definitions = run_reader(READ_TOTALS, folder, *args)
     assert used == version
     for total in totals:
@@ -113,7 +115,8 @@ def test_pandas_and_polars_read_the_same_rows(
     library: str, suffix: str, release: Path, expected: Totals
 ) -> None:
     read = getattr(pytest.importorskip(library), f"read_{suffix}")
-    frames = {name: read(release / f"{name}.{suffix}") for name in FILES}
+    files = PARQUET if suffix == "parquet" else CSV
+    frames = {name: read(release / file) for name, file in files.items()}
     figures = {
         name: frames["results"][name].to_list() for name in FIGURES
     }  # texts in polars where 100 cells are empty
@@ -121,13 +124,11 @@ def test_pandas_and_polars_read_the_same_rows(
     assert_same({name: len(frame) for name, frame in frames.items()}, sums, expected)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", NAMES)
 def test_polars_defaults_read_the_figures_of_every_csv(name: str, release: Path) -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
-    rows, guessed = (
-        polars.read_parquet(release / f"{name}.parquet"),
-        polars.read_csv(release / f"{name}.csv"),
-    )
+    rows = polars.read_parquet(release / PARQUET[name])
+    guessed = polars.read_csv(release / CSV[name])
     for column in rows:
         if column.dtype.is_numeric() and column[:GUESSED_ROWS].null_count() < min(
             GUESSED_ROWS, rows.height
@@ -157,7 +158,7 @@ def test_frictionless_accepts_every_file_of_data(
     assert is_valid, errors
     assert tasks == {
         **dict.fromkeys(expected[0], "table"),
-        **{f"{name}.parquet": "file" for name in expected[0]},
+        **{file.replace("/", "."): "file" for file in PARQUET.values()},
         DATABASE: "file",
     }
 
@@ -203,7 +204,7 @@ dataset = mlcroissant.Dataset(sys.argv[1])
 issues = dataset.metadata.ctx.issues
 print(json.dumps([[*issues.errors, *issues.warnings], [it.id for it in dataset.metadata.record_sets]]))
 print(json.dumps({name: [record[f"{name}/{column}"] for record in dataset.records(name)]
-    for name, column in (item.split(".") for item in sys.argv[2:])}, default=bytes.decode))
+    for name, column in (item.rsplit(".", 1) for item in sys.argv[2:])}, default=bytes.decode))
 """
 
 
@@ -211,7 +212,7 @@ def test_mlcroissant_accepts_the_description_and_reads_record_sets_in_any_order(
     release: Path, other_readers: Path, expected: Totals
 ) -> None:
     read = [
-        "run_points.result_id",
+        "detail.run_points.result_id",
         "models.model",
         "results.throughput",
         "inference.throughput",
@@ -222,43 +223,44 @@ def test_mlcroissant_accepts_the_description_and_reads_record_sets_in_any_order(
         [issues, names], records = run_reader(READ_RECORDS, other_readers, path, *order)
         assert issues == []
         assert names == list(expected[0])
-        for name, column in (item.split(".") for item in read):
-            rows = pq.read_table(release / f"{name}.parquet").column(column).to_pylist()
+        for name, column in (item.rsplit(".", 1) for item in read):
+            rows = pq.read_table(release / PARQUET[name]).column(column).to_pylist()
             assert [None if pd.isna(value) else value for value in records[name]] == rows, name
 
 
 COUNT_IN_SQLITE = """
 import json, subprocess, sys
 import sqlite_utils
-folder, database, *names = sys.argv[1:]
-for name in names:
-    file = f"{folder}/{name}.csv"
+database, files = sys.argv[1], json.loads(sys.argv[2])
+for name, file in files.items():
     command = [sys.executable, "-m", "sqlite_utils", "insert", database, name, file, "--csv", "--silent"]
     subprocess.run(command, check=True)
 tables = sqlite_utils.Database(database)
-print(json.dumps({name: tables[name].count for name in names}))
+print(json.dumps({name: tables[name].count for name in files}))
 """
 
 
 def test_sqlite_utils_inserts_every_csv(
     release: Path, other_readers: Path, expected: Totals, tmp_path: Path
 ) -> None:
-    names = [name for name, rows in expected[0].items() if rows]
-    [counts] = run_reader(
-        COUNT_IN_SQLITE, other_readers, str(release), str(tmp_path / "all.db"), *names
-    )
-    assert counts == {name: expected[0][name] for name in names}
+    files = {name: str(release / CSV[name]) for name, rows in expected[0].items() if rows}
+    database = str(tmp_path / "all.db")
+    [counts] = run_reader(COUNT_IN_SQLITE, other_readers, database, json.dumps(files))
+    assert counts == {name: expected[0][name] for name in files}
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed")
 def test_r_reads_every_csv(release: Path, expected: Totals) -> None:
-    code = "for (name in commandArgs(TRUE)) cat(name, nrow(read.csv(paste0(name, '.csv'))), '\\n')"
+    code = "for (file in commandArgs(TRUE)) cat(nrow(read.csv(file)), '\\n')"
     done = subprocess.run(
-        ["Rscript", "-e", code, *FILES], capture_output=True, text=True, cwd=release, check=True
+        ["Rscript", "-e", code, *CSV.values()],
+        capture_output=True,
+        text=True,
+        cwd=release,
+        check=True,
     )
-    assert {name: int(rows) for name, rows in map(str.split, done.stdout.splitlines())} == expected[
-        0
-    ]
+    counts = map(int, done.stdout.split())
+    assert dict(zip(CSV, counts, strict=True)) == expected[0]
 
 
 def test_commands_of_the_card_load_the_release(
