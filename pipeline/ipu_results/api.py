@@ -18,7 +18,7 @@ from ipu_results.errors import QueryError
 from ipu_results.ground.files import DATASET, read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words
-from ipu_results.schema import TABLES, VIEWS, Table, View, quote
+from ipu_results.schema import DETAIL, TABLES, VIEWS, Table, View, quote
 from ipu_results.store.files import BUILD_ID, get_parquet_name
 from ipu_results.store.query import (
     check_build_id,
@@ -48,7 +48,7 @@ def load(
 ) -> pd.DataFrame:
     """Load a table or view of the dataset.
 
-    `table` is its name alone, also of one in the schema `detail`. A filter is a column with the
+    `table` is its name; one in the schema `detail` needs no prefix. A filter is a column with the
     value, or the list of values, that its rows must have; `None` means null:
     `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table `columns`.
     `df.attrs` holds the name of the table, the version of the dataset and the id of its build.
@@ -59,6 +59,7 @@ def load(
     `warehouse` holds no dataset.
     """
     folder = DATASET if warehouse is None else Path(warehouse)
+    table = table.removeprefix(f"{DETAIL}.")
     relations: dict[str, Table | View] = {published.name: published for published in TABLES}
     relations |= {view.name: view for view in VIEWS}
     if table not in relations:

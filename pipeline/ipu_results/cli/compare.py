@@ -119,7 +119,7 @@ def compare(
         stated[name] = value
     if (source is None) == (not stated):
         raise click.UsageError(
-            "state a FILE, or the figures of a run by options such as --throughput and --set"
+            "state either a FILE or the figures of a run, by options such as --throughput and --set"
         )
     from ipu_results.comparison import compare as run
     from ipu_results.comparison.measurement import check_columns

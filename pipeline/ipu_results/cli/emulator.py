@@ -197,7 +197,7 @@ def predict(
       ipu-results predict --target m2000 --sweep tiles=1000,1472 --sweep clock=1.33e9,1.85e9 --out designs.csv
       ipu-results predict --target m2000 --batch-sizes 4 --model resnet50 --trace trace.json
       ipu-results predict --compare before.json after.json
-      ipu-results predict --target m2000 --training --model resnet50 --set micro_batch=16 --set accumulation=8
+      ipu-results predict --target m2000 --training --model resnet50 --set micro_batch=8 --set accumulation=8
       ipu-results predict --target bow-2000 --training --model bert-large-pretraining --set micro_batch=8 \\
         --set layers_per_ipu=3,7,7,7 --set head=first --set recompute=layer --set replicas=4 --set offchip=on
     """
