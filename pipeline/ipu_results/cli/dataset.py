@@ -150,17 +150,17 @@ WIDTH = 100  # of a summary, as of the help
 
 
 def _parse_settings(
-    _: click.Context, param: click.Parameter, values: tuple[str, ...]
+    context: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, float]:
     settings = {}
-    for text in values:
-        name, _equals, figure = text.partition("=")
+    for name, text in common.parse_settings(context, param, values).items():
         try:
-            settings[name] = float(figure)
+            settings[name] = float(text)
         except ValueError as error:
-            raise click.BadParameter(f"{text!r} is not NAME=NUMBER", param=param) from error
+            message = f"{name}={text} is not {param.metavar}"
+            raise click.BadParameter(message, param=param) from error
         if not 0 < settings[name] < float("inf"):
-            raise click.BadParameter(f"{text!r} is not a number above 0", param=param)
+            raise click.BadParameter(f"{name}={text} is not a number above 0", param=param)
     return settings
 
 

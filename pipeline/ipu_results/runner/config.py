@@ -14,7 +14,7 @@ from typing import Any
 
 from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
 from ipu_results.errors import BackendError, RunnerError, SweepConfigError
-from ipu_results.ground.text import find_nearest_words
+from ipu_results.ground.text import find_nearest_words, split_settings
 from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
@@ -468,21 +468,25 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 
     Raises SweepConfigError, which names the keys that exist.
     """
+    keys = [*(known for known in SETTINGS if known != "options"), f"{OPTION_PREFIX}NAME"]
+    form = f"KEY=VALUE with a key of {', '.join(keys)}"
+    try:
+        pairs = split_settings(texts, form)
+    except ValueError as error:
+        raise SweepConfigError(f"--set {error}") from error
     settings: dict[str, Any] = {}
     options: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
+    for key, value in pairs.items():
         option = key.removeprefix(OPTION_PREFIX)
         is_option = option not in ("", key)
         name = "options" if is_option else key
-        if not equals or name not in SETTINGS or (name == "options" and not is_option):
-            keys = [*(known for known in SETTINGS if known != "options"), f"{OPTION_PREFIX}NAME"]
-            raise SweepConfigError(f"--set {text} is not KEY=VALUE with a key of {', '.join(keys)}")
+        if name not in SETTINGS or (name == "options" and not is_option):
+            raise SweepConfigError(f"--set {key}={value} is not {form}")
         parse, expected = SETTINGS[name]
         try:
             parsed = parse(value)
-        except (ValueError, KeyError) as error:
-            raise SweepConfigError(f"--set {text}: expected {expected}") from error
+        except (ValueError, KeyError, RecursionError) as error:
+            raise SweepConfigError(f"--set {key}={value}: expected {expected}") from error
         if is_option:
             options[option] = parsed
         else:
