@@ -128,12 +128,11 @@ def claims(
     if output == "json":
         click.echo(format_json([page.format_record(claim) for claim in selected]))
     elif output == "csv":
-        records = [page.format_record(claim) for claim in selected]
-        texts = [
-            [json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()]
-            for r in records
-        ]
-        click.echo(format_records(output, page.RECORD_COLUMNS, texts))
+        cells = []
+        for claim in selected:
+            record = page.format_record(claim)
+            cells.append([_format_cell(value) for value in record.values()])
+        click.echo(format_records(output, page.RECORD_COLUMNS, cells))
     elif claim_id:
         common.echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
@@ -144,6 +143,11 @@ def claims(
         )
         click.echo(format_records(output, (*printed, "recomputed", "gap"), brief))
         click.echo(f"{len(selected)} claims", err=True)
+
+
+def _format_cell(value: Any) -> Any:
+    """Return a list as JSON, any other value as it is."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 
 WIDTH = 100  # of a summary, as of the help
