@@ -35,7 +35,7 @@ from ipu_results.emulator.schedule import estimate_copy, schedule
 from ipu_results.emulator.settings import load_target_file, select_protocol
 from ipu_results.emulator.split import ConvolutionShape, plan_split
 from ipu_results.emulator.target import load_target
-from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
+from ipu_results.emulator.training import TrainingSetup, extend_target, predict_training
 
 from benchmarks.emulator import training
 from benchmarks.emulator.accuracy import load_validation
@@ -389,7 +389,7 @@ def _setup_resnet(micro: int, replicas: int, accumulation: int) -> TrainingSetup
 
 
 def _score_setup(name: str, network: str, setup: TrainingSetup, rate: float, row: str) -> Score:
-    target = load_training_target("m2000")
+    target = extend_target(load_target("m2000"))
     step = predict_training(load_sized_network(network, 1024), target, setup).step_s
     seconds = setup.micro_batch * setup.replicas * setup.accumulation / rate
     return Score(name, network.removesuffix("-split"), row, "ms", seconds * MS, step * MS)

@@ -10,8 +10,8 @@ from statistics import median
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.target import load_target
 from ipu_results.emulator.training import (
+    extend_target,
     load_training_constants,
-    load_training_target,
     predict_training,
 )
 from ipu_results.store.query import open_warehouse
@@ -202,7 +202,7 @@ def _measure(rows: Sequence[TrainingRow], change: tuple[str, float, float]) -> f
     name, _, value = change
     errors = []
     for row in rows:
-        target = load_training_target(row.target).with_constants({name: value})
+        target = extend_target(load_target(row.target)).with_constants({name: value})
         prediction = predict_training(row.network, target, row.setup)
         errors.append(prediction.step_s / row.seconds - 1)
     return summarise_errors(errors).median

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from ipu_results.emulator.codelets import compute_peak
 from ipu_results.emulator.prediction import MS
 from ipu_results.emulator.settings import Protocol
 from ipu_results.emulator.split import DIMENSIONS, ConvolutionShape, SplitPlan
 from ipu_results.emulator.target import Calibration, Target, load_calibration, load_target
-from ipu_results.emulator.training import TrainingPrediction, load_training_target, predict_training
+from ipu_results.emulator.training import TrainingPrediction, extend_target, predict_training
 from ipu_results.ground.physics import TRAINING_PASSES
 
 from benchmarks.emulator import scoring
@@ -295,13 +294,13 @@ def score_training(
 
 
 def _score(row: TrainingRow, superstep: float | None) -> TrainingScore:
-    target = load_training_target(row.target)
+    target = extend_target(load_target(row.target))
     prediction = predict_training(row.network, target, row.setup)
     setup = row.setup
     macs = (
         TRAINING_PASSES * row.network(setup.micro_batch).macs * setup.replicas * setup.accumulation
     )
-    baselines = {scoring.ROOFLINE: macs / (prediction.chips * compute_peak(target))}
+    baselines = {scoring.ROOFLINE: macs / (prediction.chips * scoring.compute_peak(target))}
     if superstep is not None:
         slower = target.with_constants({"superstep.cycles": superstep})
         baselines[scoring.GRID] = predict_training(row.network, slower, setup, plan_on_grid).step_s

@@ -21,7 +21,6 @@ from ipu_results.schema.frames import arrow_schema, frame_dtypes, to_arrow
 from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"
-SUBMITTED = "submitted"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
 STATEMENT = f"schema/derived/{RESULTS}.sql"
 VOCABULARY_COLUMNS = {

@@ -26,7 +26,7 @@ IpuResultsError
       A document could not be downloaded.
   WorkerLostError
       A worker process was killed. Nothing was written.
-  ClusterError
+  WorkerError
       A worker of an executor failed or does not see the data. Nothing was written.
   ModelError
       A neural network cannot be read as a graph of operators.
@@ -129,7 +129,7 @@ class WorkerLostError(IpuResultsError):
     pass
 
 
-class ClusterError(IpuResultsError):
+class WorkerError(IpuResultsError):
     pass
 
 

@@ -112,7 +112,7 @@ def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> Non
     [
         ([], "state either a FILE or the figures of a run"),
         ([EMULATED_RUN, "--throughput", 3], "state either a FILE or the figures of a run"),
-        (["--set", "chips"], "'chips' is not COLUMN=VALUE"),
+        (["--set", "chips"], "chips is not COLUMN=VALUE"),
         (["--set", "chips=1", "--set", "chips=2"], "chips is set twice"),
         (["--throughput", 3, "--set", "throughput=4"], "throughput is stated twice"),
         (["--throughput", "7,800"], "'7,800' is not a valid float"),

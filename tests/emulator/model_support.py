@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -9,6 +10,7 @@ import onnx
 import onnx.parser
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.operators import Operator
+from ipu_results.networks.builder import DATA_INPUTS
 from onnx import numpy_helper
 
 
@@ -43,3 +45,32 @@ def image(
 
 def operators(source: onnx.ModelProto, batch: int = 2) -> list[Operator]:
     return list(read_program(source, batch).operators)
+
+
+def count_parameters(model: onnx.ModelProto) -> int:
+    """Count trainable values: weights, biases, and scale and shift of norms, with data or by shape
+    alone.
+    """
+    data = {
+        name
+        for entry in model.metadata_props
+        if entry.key == DATA_INPUTS
+        for name in entry.value.split()
+    }
+    shapes = {
+        value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim]
+        for value in model.graph.input
+    }
+    floats = (
+        tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT
+    )
+    shapes |= {tensor.name: list(tensor.dims) for tensor in floats}
+    running = {
+        name
+        for node in model.graph.node
+        if node.op_type == "BatchNormalization"
+        for name in node.input[3:5]
+    }
+    return sum(
+        math.prod(shape) for name, shape in shapes.items() if shape and name not in data | running
+    )

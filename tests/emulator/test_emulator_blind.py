@@ -6,7 +6,6 @@ import tomllib
 
 import pytest
 from ipu_results.emulator.frontend import read_program
-from ipu_results.networks import count_parameters
 
 from benchmarks.emulator.blind.predictions import (
     CONVOLUTIONS,
@@ -18,6 +17,7 @@ from benchmarks.emulator.blind.predictions import (
 from benchmarks.emulator.blind.scoring import format_scores, read_figures, score_convolutions
 from benchmarks.emulator.blind.yolov4 import build_yolov4
 from benchmarks.emulator.page import read_parts
+from tests.emulator.model_support import count_parameters
 
 FROZEN = {  # the figures that come later score these files as they stand
     CONVOLUTIONS: "00c8c728c9a5194e58e825b7e3f8d7dbe081b973a0ff8c6db77101b08e9a827a",

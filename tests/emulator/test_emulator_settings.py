@@ -5,6 +5,7 @@ is refused.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,10 @@ def test_settings_that_do_not_fit_together_are_refused() -> None:
         apply(replicas=5)
     with pytest.raises(UnrecognisedModelError, match="prefetch: c2 has no memory to prefetch into"):
         apply("c2", prefetch=True)
-    with pytest.raises(UnrecognisedModelError, match="clock: is not KEY=VALUE"):
+    with pytest.raises(UnrecognisedModelError, match="clock is not KEY=VALUE"):
         parse_pairs(("clock",))
+    with pytest.raises(UnrecognisedModelError, match=r"^clock is set twice$"):
+        parse_pairs(("clock=1e9", " clock = 2e9"))
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -103,6 +106,7 @@ def test_machine_of_a_file_extends_a_known_one(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("= 1", "is not TOML"),
+        pytest.param(f"a = {'[' * 5000}", "is not TOML: it is nested too deeply", id="nested"),
         ('extends = "tpu"', "`extends` must be one of c2, m2000, bow-2000"),
         ("", "`extends` must be one of"),
         ('extends = "c2"\nchips = 0', "`chips` must be 1 to 1024"),
@@ -129,6 +133,12 @@ def test_wrong_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
     with pytest.raises(UnrecognisedModelError) as caught:
         load_target_file(path)
     assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(path := tmp_path / "machine.toml")
+    with pytest.raises(UnrecognisedModelError, match="cannot be read: it is a named pipe"):
+        load_target_file(path)
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from ipu_results.emulator.pipeline import (
 )
 from ipu_results.emulator.schedule import GradientProduct, derive_gradients
 from ipu_results.emulator.settings import select_protocol
-from ipu_results.emulator.training import TrainingSetup, load_training_target, predict_training
+from ipu_results.emulator.target import load_target
+from ipu_results.emulator.training import TrainingSetup, extend_target, predict_training
 from ipu_results.emulator.training_keys import KEYS, build_setup
 from ipu_results.errors import InconsistentModelError
 from ipu_results.store.query import open_warehouse
@@ -36,7 +37,7 @@ from tests.conftest import run_cli
 
 GRADIENTS = 64e6  # bytes of a chip
 LINK, MACHINES, GATEWAY, START = 64e9, 48e9, 25e9, 2e-6  # bytes per second, seconds
-M2000 = load_training_target("m2000")
+M2000 = extend_target(load_target("m2000"))
 UNEVEN = M2000.with_constants(
     {"link.machine": MACHINES}
 )  # those of the M2000 are equal, and hide a mixture

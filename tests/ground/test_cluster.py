@@ -16,7 +16,7 @@ from ipu_results.emulator.network import load_network
 from ipu_results.emulator.settings import select_protocol
 from ipu_results.emulator.sweep import Sweep, parse_sweeps, run_sweep
 from ipu_results.emulator.target import load_target
-from ipu_results.errors import ClusterError
+from ipu_results.errors import WorkerError
 from ipu_results.ground.parallel import run_tasks
 from ipu_results.mlperf.round import EntryTask
 from ipu_results.mlperf.tree import LocalTree
@@ -38,7 +38,7 @@ def test_a_dask_cluster_gives_what_this_process_gives(tmp_path: Path) -> None:
         executor = client.get_executor(pure=False)
         scores = ipu_results.score_mlperf(round_, executor=executor)
         run_sweep(sweep, tmp_path / "cluster.csv", executor)
-        with pytest.raises(ClusterError, match=r"^x: failed in a worker: ValueError: invalid"):
+        with pytest.raises(WorkerError, match=r"^x: failed in a worker: ValueError: invalid"):
             list(run_tasks(int, ["x"], executor))
     expected = ipu_results.score_mlperf(round_)
     pd.testing.assert_frame_equal(scores, expected)
@@ -58,5 +58,5 @@ def test_a_worker_that_does_not_see_the_folder_is_an_error(tmp_path: Path) -> No
             return super().submit(read_elsewhere, function, *args, **kwargs)
 
     message = r"absent/v2.0/\w+/results/\w+/\w+: is not seen by a worker on "
-    with Elsewhere(1) as executor, pytest.raises(ClusterError, match=message):
+    with Elsewhere(1) as executor, pytest.raises(WorkerError, match=message):
         ipu_results.score_mlperf(round_, executor=executor)

@@ -13,7 +13,7 @@ from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
-from ipu_results.errors import ClusterError, InconsistentModelError, WorkerLostError
+from ipu_results.errors import InconsistentModelError, WorkerError, WorkerLostError
 from ipu_results.ground import parallel
 from ipu_results.ground.parallel import choose_workers, open_processes, run_tasks
 
@@ -69,7 +69,7 @@ def test_a_failure_in_a_worker_names_the_task() -> None:
     with ThreadPoolExecutor(1) as threads:
         tasks = run_tasks(square, [1, -1], threads, "number {}".format)
         message = r"^number -1: failed in a worker: ValueError: is negative$"
-        with pytest.raises(ClusterError, match=message):
+        with pytest.raises(WorkerError, match=message):
             list(tasks)
 
 
@@ -96,7 +96,7 @@ def test_a_killed_process_is_an_error() -> None:
 def test_an_error_ends_the_processes(tmp_path: Path) -> None:
     before = set(active_children())
     tasks = [tmp_path / "finished", None]
-    with pytest.raises(ClusterError, match="no path"), open_processes(2) as executor:
+    with pytest.raises(WorkerError, match="no path"), open_processes(2) as executor:
         list(run_tasks(finish_later, tasks, executor))
     assert set(active_children()) == before
     assert not (tmp_path / "finished").exists()

@@ -11,9 +11,12 @@ import onnxruntime
 import pytest
 from ipu_results.emulator.frontend import read_program
 from ipu_results.emulator.operators import Convolution, Elementwise, Gemm, Reduction, SlidingWindow
+from ipu_results.emulator.target import DEFAULT_NETWORK
 from ipu_results.errors import UnrecognisedModelError
-from ipu_results.networks import DEFAULT, NAMES, build, count_parameters
+from ipu_results.networks import NAMES, build
 from onnx import TensorProto, numpy_helper
+
+from tests.emulator.model_support import count_parameters
 
 Array = npt.NDArray[np.float32]
 
@@ -92,7 +95,7 @@ def test_bert_products_by_hand(name: str, layers: int, hidden: int) -> None:
 
 
 def test_first_and_last_layers_of_resnext() -> None:
-    operators = read_program(build(DEFAULT), 4).operators
+    operators = read_program(build(DEFAULT_NETWORK), 4).operators
     one_by_one = {"in_height": 56, "in_width": 56, "kernel_height": 1, "kernel_width": 1}
     pads = {"pad_top": 1, "pad_left": 1, "pad_bottom": 1, "pad_right": 1}
     stem_pads = dict.fromkeys(pads, 3)
@@ -190,7 +193,7 @@ def test_weights_are_he_scaled_and_fill_every_parameter() -> None:
 
 @pytest.mark.slow
 def test_every_activation_of_resnext_is_within_fp16() -> None:
-    model = onnx.shape_inference.infer_shapes(build(DEFAULT, weights=True, batch=1))
+    model = onnx.shape_inference.infer_shapes(build(DEFAULT_NETWORK, weights=True, batch=1))
     model.graph.output.extend(model.graph.value_info)
     largest = [float(np.abs(values).max()) for values in run(model, image=draw_image(224))]
     assert min(largest) > 1e-3
@@ -234,7 +237,7 @@ def test_bert_runs() -> None:
 
 @pytest.mark.parametrize("batch", [None, 3])
 def test_batch_is_a_symbol_or_a_number(batch: int | None) -> None:
-    axis = build(DEFAULT, batch=batch).graph.input[0].type.tensor_type.shape.dim[0]
+    axis = build(DEFAULT_NETWORK, batch=batch).graph.input[0].type.tensor_type.shape.dim[0]
     assert (axis.dim_param, axis.dim_value) == (("batch", 0) if batch is None else ("", 3))
 
 

@@ -122,6 +122,7 @@ def test_settings_are_typed_fields_of_the_configuration() -> None:
         ("options=1", "is not KEY=VALUE with a key of"),
         ("options.=1", "is not KEY=VALUE with a key of"),
         ("options.noise=loud", "expected a JSON value"),
+        pytest.param(f"options.x={'[' * 100_000}", "expected a JSON value", id="nested"),
         ("sessions=0", "expected a whole number from 1"),
         ("rounds=1.5", "expected a whole number from 1"),
         ("overlap=no", "expected true or false"),
@@ -132,6 +133,11 @@ def test_settings_are_typed_fields_of_the_configuration() -> None:
 def test_unusable_setting_is_named_with_what_is_expected(text: str, message: str) -> None:
     with pytest.raises(SweepConfigError, match=f"^--set {re.escape(text)}.*{message}"):
         parse_settings([text])
+
+
+def test_setting_given_twice_is_refused() -> None:
+    with pytest.raises(SweepConfigError, match=r"^--set options\.x is set twice$"):
+        parse_settings(["options.x=1", "options.x=2"])
 
 
 def test_task_survives_the_journal_and_publishes_no_path() -> None:

@@ -246,6 +246,7 @@ def test_refused_figures_are_not_written(tmp_path: Path, warehouse: Path) -> Non
         ("submit", __file__, *WHO, "--set", "modell=resnet50"),
         ("submit", __file__, *WHO, "--set", "model="),
         ("submit", __file__, *WHO, "--set", "value=1"),
+        ("submit", __file__, *WHO, "--set", "model=bert", "--set", "model=resnet50"),
     ],
 )
 def test_wrong_usage_exits_with_two(arguments: tuple[str, ...]) -> None:

@@ -76,10 +76,17 @@ def _add_joined(
 ) -> str:
     """Join two branches of a cross-stage block: their own batch-norm, activation and convolution."""
     y = graph.add_node("Concat", f"{name}.cat", *parts, axis=1)
-    y = graph.add_norm(f"{name}.cat.norm", y, channels[0], NORM)
+    y = _add_norm(graph, f"{name}.cat.norm", y, channels[0])
     return _add_layer(
         graph, f"{name}.join", graph.add_node("Mish", f"{name}.cat.mish", y), channels
     )
+
+
+def _add_norm(graph: GraphBuilder, name: str, x: str, channels: int) -> str:
+    """Add a batch-norm of its own, which is not folded, with parameters by shape alone."""
+    roles = ("scale", "shift", "mean", "variance")
+    parameters = [graph.add_filled(f"{name}.{role}", (channels,), 1.0) for role in roles]
+    return graph.add_node("BatchNormalization", name, x, *parameters, epsilon=NORM.epsilon)
 
 
 def _add_residuals(

@@ -19,7 +19,7 @@ import click
 from ipu_results.errors import IpuResultsError
 from ipu_results.ground import explain_missing, format_install
 from ipu_results.ground.files import DATASET, DamagedCommitWarning
-from ipu_results.ground.text import escape_line, escape_unprintable
+from ipu_results.ground.text import escape_line, escape_unprintable, split_settings
 
 MAX_LINE = 400
 IMAGES = (".svg", ".png")
@@ -251,6 +251,16 @@ def _parse_batch_sizes(
     if not all(0 < size <= LARGEST_BATCH for size in sizes):
         raise click.BadParameter(f"a batch size is from 1 to {LARGEST_BATCH:,}", param=param)
     return sizes
+
+
+def parse_settings(
+    _: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """Split the values of a repeatable option, whose metavar is their form."""
+    try:
+        return split_settings(values, str(param.metavar))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=param) from error
 
 
 def batch_sizes_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

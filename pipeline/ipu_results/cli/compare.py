@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from ipu_results.cli.common import Command, format_option, plot_option, warehouse_option
+from ipu_results.cli.common import (
+    Command,
+    format_option,
+    parse_settings,
+    plot_option,
+    warehouse_option,
+)
 
 
 @click.command(cls=Command)
@@ -34,20 +40,6 @@ def cite(result_id: tuple[str, ...], output: str, warehouse: Path) -> None:
 FINDINGS = ("implausible", "doubtful")
 
 
-def _parse_columns(
-    _: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
-    columns: dict[str, str] = {}
-    for text in values:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not (name and equals and value):
-            raise click.BadParameter(f"{text!r} is not COLUMN=VALUE", param=param)
-        if name in columns:
-            raise click.BadParameter(f"{name} is set twice", param=param)
-        columns[name] = value
-    return columns
-
-
 @click.command(cls=Command)
 @click.argument(
     "source", required=False, type=click.Path(exists=True, path_type=Path), metavar="[FILE]"
@@ -68,7 +60,7 @@ def _parse_columns(
     "--set",
     "columns",
     multiple=True,
-    callback=_parse_columns,
+    callback=parse_settings,
     metavar="COLUMN=VALUE",
     help="State any other column of a run, such as latency_basis=per-batch. Repeatable.",
 )

@@ -128,12 +128,11 @@ def claims(
     if output == "json":
         click.echo(format_json([page.format_record(claim) for claim in selected]))
     elif output == "csv":
-        records = [page.format_record(claim) for claim in selected]
-        texts = [
-            [json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in r.values()]
-            for r in records
-        ]
-        click.echo(format_records(output, page.RECORD_COLUMNS, texts))
+        cells = []
+        for claim in selected:
+            record = page.format_record(claim)
+            cells.append([_format_cell(value) for value in record.values()])
+        click.echo(format_records(output, page.RECORD_COLUMNS, cells))
     elif claim_id:
         common.echo_text("\n\n".join("\n".join(page.format_claim(claim)) for claim in selected))
     else:
@@ -146,21 +145,26 @@ def claims(
         click.echo(f"{len(selected)} claims", err=True)
 
 
+def _format_cell(value: Any) -> Any:
+    """Return a list as JSON, any other value as it is."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
+
 WIDTH = 100  # of a summary, as of the help
 
 
 def _parse_settings(
-    _: click.Context, param: click.Parameter, values: tuple[str, ...]
+    context: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, float]:
     settings = {}
-    for text in values:
-        name, _equals, figure = text.partition("=")
+    for name, text in common.parse_settings(context, param, values).items():
         try:
-            settings[name] = float(figure)
+            settings[name] = float(text)
         except ValueError as error:
-            raise click.BadParameter(f"{text!r} is not NAME=NUMBER", param=param) from error
+            message = f"{name}={text} is not {param.metavar}"
+            raise click.BadParameter(message, param=param) from error
         if not 0 < settings[name] < float("inf"):
-            raise click.BadParameter(f"{text!r} is not a number above 0", param=param)
+            raise click.BadParameter(f"{name}={text} is not a number above 0", param=param)
     return settings
 
 

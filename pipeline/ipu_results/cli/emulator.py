@@ -15,7 +15,7 @@ from ipu_results.cli.common import (
     report_findings,
     show_progress,
 )
-from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, TARGETS
+from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, DEFAULT_NETWORK, TARGETS
 from ipu_results.ground.text import escape_unprintable, format_json
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class TargetName(click.ParamType[str]):
 )
 @click.option(
     "--model",
-    default="resnext101-32x4d",
+    default=DEFAULT_NETWORK,
     show_default=True,
     metavar="FILE",
     help="ONNX file or built-in network.",
@@ -230,7 +230,9 @@ def predict(
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:
-        if out is None or out.suffix.lower() not in (".csv", ".parquet") or layers or trace or plot:
+        from ipu_results.emulator.sweep import SUFFIXES
+
+        if out is None or out.suffix.lower() not in SUFFIXES or layers or trace or plot:
             raise click.UsageError(
                 "--sweep needs --out FILE.csv or FILE.parquet, and no --layers, --trace or --plot."
             )

@@ -162,18 +162,15 @@ def diff(old: Path, new: Path, output: str, limit: int) -> None:
 
 
 def _parse_stated(
-    _: click.Context, param: click.Parameter, value: tuple[str, ...]
+    context: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
     from ipu_results.submission.prepare import SETTABLE
 
-    stated = {}
-    for text in value:
-        name, _sign, own = text.partition("=")
-        if not own or name not in SETTABLE:
-            raise click.BadParameter(
-                f"{text!r} is not NAME=TEXT; the names are {', '.join(SETTABLE)}", param=param
-            )
-        stated[name] = own
+    stated = common.parse_settings(context, param, values)
+    for name in stated:
+        if name not in SETTABLE:
+            message = f"{name!r} cannot be set; the names are {', '.join(SETTABLE)}"
+            raise click.BadParameter(message, param=param)
     return stated
 
 

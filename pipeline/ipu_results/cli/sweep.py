@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ipu_results.cli import common
-from ipu_results.emulator.target import TARGETS
+from ipu_results.emulator.target import DEFAULT_NETWORK, TARGETS
 from ipu_results.errors import IpuResultsError, SweepConfigError
 from ipu_results.ground import format_install
 from ipu_results.ground.files import DATASET
@@ -103,7 +103,7 @@ WITH_RESUME = frozenset({"resume", "out", "warehouse", "ingest", "output", "stri
 )
 @click.option(
     "--model",
-    default="resnext101-32x4d",
+    default=DEFAULT_NETWORK,
     show_default=True,
     metavar="FILE",
     help="ONNX file or built-in.",

@@ -32,11 +32,6 @@ def compute_mac_rate(target: Target) -> float:
     return target["conv.units"] * target["conv.in_channels"] / target["amp1.worker_more"]
 
 
-def compute_peak(target: Target) -> float:
-    """Return multiply-accumulates of one chip per second."""
-    return compute_mac_rate(target) * target.tiles * target["clock"]
-
-
 def estimate_coefficient_load(target: Target) -> float:
     """Estimate the cycles to load the weights of a pass."""
     return 32 * target["conv.units"] / target["conv.load_bytes"]

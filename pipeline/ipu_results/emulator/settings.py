@@ -8,7 +8,6 @@ configuration states them. Named protocols are common settings.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -19,6 +18,9 @@ from typing import Any
 from ipu_results.emulator.operators import Program
 from ipu_results.emulator.target import TARGETS, Constant, Fit, Target, load_target, read_toml
 from ipu_results.errors import InconsistentModelError, UnrecognisedModelError
+from ipu_results.ground.files import open_regular_file
+from ipu_results.ground.limits import MAX_TOML_CHARACTERS
+from ipu_results.ground.text import parse_toml, split_settings
 
 BYTE_BITS = 8
 
@@ -247,17 +249,11 @@ def apply_settings(
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """Read KEY=VALUE texts.
-
-    The last of equal keys counts. Raises UnrecognisedModelError for a text without `=`.
-    """
-    settings = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not (separator and key.strip() and value.strip()):
-            raise UnrecognisedModelError("is not KEY=VALUE, for example clock=1.5e9", document=pair)
-        settings[key.strip()] = value.strip()
-    return settings
+    """Read KEY=VALUE texts. Raises UnrecognisedModelError as `split_settings` does ValueError."""
+    try:
+        return split_settings(pairs, "KEY=VALUE, for example clock=1.5e9")
+    except ValueError as error:
+        raise UnrecognisedModelError(str(error)) from error
 
 
 def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
@@ -274,12 +270,13 @@ def _explain_unknown(key: str, target: Target, others: Iterable[str]) -> str:
 def read_file(path: Path) -> dict[str, Any]:
     """Read the TOML file of a machine. Raises UnrecognisedModelError naming the file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with open_regular_file(path) as file:
+            return parse_toml(file.read(4 * MAX_TOML_CHARACTERS + 1).decode())
     except OSError as error:
         raise UnrecognisedModelError(
             f"cannot be read: {error.strerror or error}", document=str(path)
         ) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:
         raise UnrecognisedModelError(f"is not TOML: {error}", document=str(path)) from error
 
 

@@ -94,6 +94,7 @@ PLATFORMS = {
     "c600": "C600",
 }  # in the record
 TARGETS = tuple(FILES)
+DEFAULT_NETWORK = "resnext101-32x4d"
 DEFAULT_BATCH_SIZES: dict[
     str, tuple[int, ...]
 ] = {  # totals over all chips: the paper's on C2, the page's elsewhere

@@ -41,7 +41,6 @@ from ipu_results.emulator.target import (
     Target,
     load_band,
     load_calibration,
-    load_target,
     parse_constant,
     read_toml,
 )
@@ -194,11 +193,6 @@ def extend_target(target: Target) -> Target:
         (name, constant) for name, constant in load_training_constants() if name not in target
     )
     return replace(target, constants=(*target.constants, *new))
-
-
-def load_training_target(name: str) -> Target:
-    """Load a machine with the constants of training."""
-    return extend_target(load_target(name))
 
 
 def predict_training(

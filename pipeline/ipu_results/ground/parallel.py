@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from typing import TypeVar
 
-from ipu_results.errors import ClusterError, IpuResultsError, WorkerLostError
+from ipu_results.errors import IpuResultsError, WorkerError, WorkerLostError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -32,7 +32,7 @@ def run_tasks(
     the generator cancels what has not begun.
 
     Raises IpuResultsErrors of `function`, WorkerLostError where a worker was killed, and
-    ClusterError for anything else that went wrong in a worker.
+    WorkerError for anything else that went wrong in a worker.
     """
     if executor is None:
         yield from map(function, tasks)
@@ -62,7 +62,7 @@ def _take_result(future: Future[R], name: str) -> R:
         raise WorkerLostError(message, place=f"{name} or later") from error
     except Exception as error:
         message = f"failed in a worker: {type(error).__name__}: {error}"
-        raise ClusterError(message, place=name) from error
+        raise WorkerError(message, place=name) from error
 
 
 @contextmanager

@@ -318,6 +318,23 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise ValueError("it is nested too deeply") from error
 
 
+def split_settings(texts: Iterable[str], form: str) -> dict[str, str]:
+    """Split texts such as `clock=1.5e9` at the first `=`.
+
+    Raises ValueError for a text without name or value, which is not of this form, and for a name
+    that is set twice.
+    """
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, _, value = (part.strip() for part in text.partition("="))
+        if not (name and value):
+            raise ValueError(f"{text} is not {form}")
+        if name in settings:
+            raise ValueError(f"{name} is set twice")
+        settings[name] = value
+    return settings
+
+
 def to_json_value(value: Any) -> Any:
     """Convert a value for JSON: dates to ISO text, bytes to hex, decimals to numbers, NaN and
     infinity to null.

@@ -102,10 +102,14 @@ def score_path(
     contents = read_archive(path, digests=digests, progress=progress)
     rules, name = load_rules(), round_ or PurePosixPath(path).name
     inventory = take_inventory(contents.listing(), rules, name, missing)
+
+    def read_whole(member: str) -> Iterator[bytes]:
+        yield contents.small_file(member) or b""
+
     scored = []
     for entry in inventory.entries:
         logs = {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs}
-        powers = _read_powers(entry, lambda path: iter((contents.small_file(path) or b"",)))
+        powers = _read_powers(entry, read_whole)
         scored.append(_score(entry, logs, powers, contents.small_file, rules))
     return _collect(inventory, scored)
 
@@ -162,7 +166,7 @@ def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
 def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     """Read the logs of one entry in another process.
 
-    Raises ClusterError on a machine without the data, to which every log would seem to be missing.
+    Raises WorkerError on a machine without the data, to which every log would seem to be missing.
     """
     task.tree.check_visible(task.entry.full_path)
     return read_entry(task)
@@ -170,6 +174,8 @@ def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
 
 def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
     """Read the power of each log of an entry that has power logs, none for another entry."""
+    if not entry.power:
+        return {}
 
     def read_folder(folder: str) -> RunPower:
         files = (
@@ -179,7 +185,7 @@ def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powe
             (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
         )
 
-    return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs} if entry.power else {}
+    return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs}
 
 
 def _collect(inventory: RoundInventory, entries: Sequence[ScoredEntry]) -> ScoredRound:

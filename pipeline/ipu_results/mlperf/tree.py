@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from io import FileIO
 from pathlib import Path
 
-from ipu_results.errors import ClusterError, DocumentTooLargeError, UnrecognisedDocumentError
+from ipu_results.errors import DocumentTooLargeError, UnrecognisedDocumentError, WorkerError
 from ipu_results.ground.files import join_path
 from ipu_results.ground.limits import MAX_SMALL
 from ipu_results.mlperf.entries import POWER_FOLDER, FileFinding, parse_round
@@ -58,10 +58,10 @@ class LocalTree:
         return walk(self.root, partial(_list_names, self.root, findings), findings)
 
     def check_visible(self, folder: str) -> None:
-        """Raise ClusterError on a machine that does not see a folder that was listed."""
+        """Raise WorkerError on a machine that does not see a folder that was listed."""
         path = os.path.join(self.root, folder)
         if not os.path.isdir(path):
-            raise ClusterError(f"is not seen by a worker on {socket.gethostname()}", document=path)
+            raise WorkerError(f"is not seen by a worker on {socket.gethostname()}", document=path)
 
     def chunks(self, path: str) -> Iterator[bytes]:
         with closing(_open(self.root, path)) as file:

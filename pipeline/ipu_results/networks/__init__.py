@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
-
 import onnx
 
 from ipu_results.errors import UnrecognisedModelError
-from ipu_results.networks.builder import DATA_INPUTS, GraphBuilder, WeightGenerator
+from ipu_results.networks.builder import GraphBuilder, WeightGenerator
 from ipu_results.networks.text import TEXTS
 from ipu_results.networks.vision import IMAGES
 
 __all__ = [
     "ALL_NAMES",
-    "DEFAULT",
     "IMAGES",
     "NAMES",
     "SEQUENCE",
     "TEXTS",
     "build",
-    "count_parameters",
 ]
 
-DEFAULT = "resnext101-32x4d"
 ALL_NAMES = (*IMAGES, *TEXTS)
 # For predictions of training alone: no rule and no inference row is about them.
 TRAINING_NAMES = (
@@ -66,32 +61,3 @@ def build(
         message = f"a sequence has 1 to {network.longest} tokens, not {sequence}"
         raise UnrecognisedModelError(message, document=name)
     return network.build(graph, name, sequence)
-
-
-def count_parameters(model: onnx.ModelProto) -> int:
-    """Count trainable values: weights, biases, and scale and shift of norms, with data or by shape
-    alone.
-    """
-    data = {
-        name
-        for entry in model.metadata_props
-        if entry.key == DATA_INPUTS
-        for name in entry.value.split()
-    }
-    shapes = {
-        value.name: [axis.dim_value for axis in value.type.tensor_type.shape.dim]
-        for value in model.graph.input
-    }
-    floats = (
-        tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT
-    )
-    shapes |= {tensor.name: list(tensor.dims) for tensor in floats}
-    running = {
-        name
-        for node in model.graph.node
-        if node.op_type == "BatchNormalization"
-        for name in node.input[3:5]
-    }
-    return sum(
-        math.prod(shape) for name, shape in shapes.items() if shape and name not in data | running
-    )

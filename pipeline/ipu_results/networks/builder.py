@@ -152,11 +152,6 @@ class GraphBuilder:
             return y
         return self._add_norm(f"{name}.norm", y, shape[:1], norm, shift, mean)
 
-    def add_norm(self, name: str, x: str, channels: int, norm: BatchNorm) -> str:
-        """Add a batch-norm of its own, which is not folded."""
-        shift, mean = (self._draw((channels,), SPREAD) for _ in range(2))
-        return self._add_norm(name, x, (channels,), norm, shift, mean)
-
     def add_dense(
         self, name: str, x: str, channels: tuple[int, int], *, gain: float = LINEAR
     ) -> str:

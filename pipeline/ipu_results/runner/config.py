@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ipu_results.emulator.target import DEFAULT_BATCH_SIZES
+from ipu_results.emulator.target import DEFAULT_BATCH_SIZES, DEFAULT_NETWORK
 from ipu_results.errors import BackendError, RunnerError, SweepConfigError
-from ipu_results.ground.text import find_nearest_words
+from ipu_results.ground.text import find_nearest_words, split_settings
 from ipu_results.runner.backends import NAMES, Device, Kind, load_backend
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
@@ -253,7 +253,7 @@ class SweepConfig:
     device: str | None = None
     target: str = "c2"
     batch_sizes: tuple[int, ...] | None = None
-    model: str = "resnext101-32x4d"
+    model: str = DEFAULT_NETWORK
     network: str | None = None
     sequence_length: int | None = None
     precision: str | None = None
@@ -287,20 +287,19 @@ class SweepTask:
 
     def describe(self) -> str:
         """Return three lines that say what runs where."""
-        device, plan = self.device, self.plan
+        device = self.device
+        plan = self.plan
+        config = self.config
         rounds = (
             f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s"
             " are measured"
         )
         if plan.least_rounds == plan.most_rounds:
             rounds = f"{plan.least_rounds} {'round' if plan.least_rounds == 1 else 'rounds'}"
-        precision = self.config.precision or "the precision of the backend"
+        precision = config.precision or "the precision of the backend"
         sizes = ", ".join(map(str, plan.batch_sizes))
-        length = (
-            f", sequences of {config.sequence_length} tokens"
-            if (config := self.config).sequence_length
-            else ""
-        )
+        tokens = config.sequence_length
+        length = f", sequences of {tokens} tokens" if tokens else ""
         return (
             f"{device.backend} {device.name} ({device.description}): {self.reason}\n"
             f"  {config.network or config.model}{length} in {precision}, {plan.sessions} sessions\n"
@@ -468,21 +467,25 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 
     Raises SweepConfigError, which names the keys that exist.
     """
+    keys = [*(known for known in SETTINGS if known != "options"), f"{OPTION_PREFIX}NAME"]
+    form = f"KEY=VALUE with a key of {', '.join(keys)}"
+    try:
+        pairs = split_settings(texts, form)
+    except ValueError as error:
+        raise SweepConfigError(f"--set {error}") from error
     settings: dict[str, Any] = {}
     options: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
+    for key, value in pairs.items():
         option = key.removeprefix(OPTION_PREFIX)
         is_option = option not in ("", key)
         name = "options" if is_option else key
-        if not equals or name not in SETTINGS or (name == "options" and not is_option):
-            keys = [*(known for known in SETTINGS if known != "options"), f"{OPTION_PREFIX}NAME"]
-            raise SweepConfigError(f"--set {text} is not KEY=VALUE with a key of {', '.join(keys)}")
+        if name not in SETTINGS or (name == "options" and not is_option):
+            raise SweepConfigError(f"--set {key}={value} is not {form}")
         parse, expected = SETTINGS[name]
         try:
             parsed = parse(value)
-        except (ValueError, KeyError) as error:
-            raise SweepConfigError(f"--set {text}: expected {expected}") from error
+        except (ValueError, KeyError, RecursionError) as error:
+            raise SweepConfigError(f"--set {key}={value}: expected {expected}") from error
         if is_option:
             options[option] = parsed
         else:

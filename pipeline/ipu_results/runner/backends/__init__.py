@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 NAMES = ("popart", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
-KINDS = ("ipu", "gpu", "cpu", "emulated", "simulated")
 Kind = Literal[
     "amortised", "isolated"
 ]  # of a block: batches in a stream, or nothing else in flight
