@@ -97,7 +97,7 @@ def test_load_finds_a_detail_table_and_query_says_how_it_is_named(
     warehouse: Path, without_database: tuple[Path, Any]
 ) -> None:
     for folder in (warehouse, without_database[0]):
-        facts = ipu_results.load("facts", warehouse=folder)
+        facts = ipu_results.load("detail.facts", warehouse=folder)
         with open_warehouse(folder) as connection:
             assert run_query(connection, "FROM detail.facts").num_rows == len(facts) > 0
             for name in ("facts", "sdk_effect"):
