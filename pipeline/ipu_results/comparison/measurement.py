@@ -160,7 +160,7 @@ def build_measurement(
             problems.append(f"{name} is stated twice")
         fields[name] = _parse(name, value, words, local, problems)
     if "model" not in fields:
-        problems.append("no model; state which network ran, with model")
+        problems.append("no model; state model, such as resnet50")
     if not any(name in fields for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
     if "minutes" in fields and fields.get("task") == "inference":
