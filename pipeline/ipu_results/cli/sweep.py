@@ -1,5 +1,4 @@
-"""The commands that measure, or emulate, the inference sweep on this machine, and that merge runs
-of many machines.
+"""The command that measures, or emulates, the inference sweep on this machine.
 
 Stderr shows a progress bar on a terminal, else a line for each stage and round.
 """
