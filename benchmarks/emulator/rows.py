@@ -182,10 +182,8 @@ def _check_count(
 def _parse_inference_row(
     selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]
 ) -> PublishedRow:
-    batch, figure = (
-        record["batch_size"],
-        record["latency_ms" if selector.time == "latency" else "throughput"],
-    )
+    batch = record["batch_size"]
+    figure = record["latency_ms" if selector.time == "latency" else "throughput"]
     if not batch or not figure:
         message = f"row {record['result_id']} lacks its batch size or its {selector.time}"
         raise WarehouseError(message, place=str(selector))

@@ -353,17 +353,13 @@ def score_caraml() -> Iterator[Score]:
             or "table" not in line["place"]
         ):
             continue
-        batch, micro, rate = (
-            int(line["batch_size"]),
-            int(line["micro_batch_size"]),
-            parse_number(line["value"]),
-        )
+        batch = int(line["batch_size"])
+        micro = int(line["micro_batch_size"])
+        rate = parse_number(line["value"])
         if line["model"] == "ResNet-50":
-            setup, network, name = (
-                _setup_resnet(micro, 1, batch // micro),
-                "resnet50",
-                "caraml resnet50",
-            )
+            setup = _setup_resnet(micro, 1, batch // micro)
+            network = "resnet50"
+            name = "caraml resnet50"
         else:
             layers = (0, 4, 4, 4)
             setup = TrainingSetup(
@@ -427,10 +423,8 @@ def score_c600() -> Iterator[Score]:
                 "conditions"
             ]:
                 continue
-            batch, fp8 = (
-                int(line["batch_size"]),
-                (" fp8" if line["precision"].lower() == "fp8" else ""),
-            )
+            batch = int(line["batch_size"])
+            fp8 = " fp8" if line["precision"].lower() == "fp8" else ""
             # A single item is bound by the host's calls; PopRT computes in fp32 where its table
             # says so.
             single = batch < 2 and set_ == "c600"
@@ -501,10 +495,8 @@ def score_yolov4() -> Iterator[Score]:
     }
     for (figure, key), measured in times.items():
         file, iterations, batch, size, precision = key
-        machine, path = (
-            load_machine(YOLOV4, precision),
-            select_protocol("poptorch-call", load_target("m2000")),
-        )
+        machine = load_machine(YOLOV4, precision)
+        path = select_protocol("poptorch-call", load_target("m2000"))
         # The host calls once for all iterations. Images are sent as 8 bits in both precisions:
         # `uint_io` of config.py.
         calls = {name: getattr(path, name) / int(iterations) for name in ("per_call", "after_call")}
@@ -605,10 +597,8 @@ def format_interval(flags: Sequence[bool]) -> str:
     if not (count := len(flags)):
         return ""
     share, z = mean(flags), 1.96
-    middle, half = (
-        share + z * z / (2 * count),
-        z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2),
-    )
+    middle = share + z * z / (2 * count)
+    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
     low, high = ((middle + sign * half) / (1 + z * z / count) for sign in (-1, 1))
     return f"{100 * share:.0f} ({100 * low:.0f} to {100 * high:.0f})"
 

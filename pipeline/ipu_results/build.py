@@ -170,10 +170,8 @@ def ingest(
 
         checked = check_documents(documents, load, vocabulary, writer.add)
         progress("check", "claims")
-        summaries, words = (
-            _summarise(checked, seconds),
-            describe_unknown_words(checked.words, vocabulary),
-        )
+        summaries = _summarise(checked, seconds)
+        words = describe_unknown_words(checked.words, vocabulary)
         names, quarantine = {*checked.frames, CELLS}, checked.frames["quarantine"]
         checked = replace(checked, frames={}, cells=None)  # what comes next reads the engine
         register = read_register(config.raw)

@@ -38,11 +38,9 @@ def summarise(frames: Frames) -> str:
     """Describe what a bound costs, what a looser one gains, remarks, lowest latencies, and which
     rows are excluded.
     """
-    bounded, points, lowest = (
-        frames["latency_bounded"],
-        frames["latency_front"],
-        frames["latency_lowest"],
-    )
+    bounded = frames["latency_bounded"]
+    points = frames["latency_front"]
+    lowest = frames["latency_lowest"]
     published = bounded[bounded["relationship"] == "vendor"]
     groups = points[points["relationship"] == "vendor"].fillna({"work": ""}).groupby(GROUP).ngroups
     counts = [f"{len(rows)} within {bound:g} ms" for bound, rows in published.groupby("bound_ms")]

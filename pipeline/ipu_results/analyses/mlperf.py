@@ -181,13 +181,8 @@ def _draw_round(
     alt: Any, points: list[Record], name: str, benchmark: str, ends: list[float]
 ) -> Any:
     own = [point for point in points if (point["round"], point["benchmark"]) == (name, benchmark)]
-    names, colors = (
-        [*KINDS.values(), "other"],
-        [
-            *PALETTE.assign(list(KINDS.values())),
-            PALETTE.ink["muted"],
-        ],
-    )
+    names = [*KINDS.values(), "other"]
+    colors = [*PALETTE.assign(list(KINDS.values())), PALETTE.ink["muted"]]
     shapes = ("diamond", "triangle-down", "circle", "triangle-up", "square", "cross")
     channels = make_channels(alt, "kind", "Accelerator", names, colors, shapes)
     x = make_log_axis(
@@ -262,10 +257,8 @@ def summarise_trends(frames: Frames) -> str:
     """Describe first and last round of each block: minutes on eight accelerators, then samples per
     accelerator.
     """
-    minutes, rates = (
-        _list_curves(frames, "same-size", MINUTES),
-        _list_curves(frames, "all-sizes", RATE),
-    )
+    minutes = _list_curves(frames, "same-size", MINUTES)
+    rates = _list_curves(frames, "all-sizes", RATE)
     growths = [curve[-1][f"best_{RATE}"] / curve[0][f"best_{RATE}"] for curve in rates]
     return join_paragraphs(
         [_describe_falls(minutes)],
@@ -320,10 +313,8 @@ def draw_trends(alt: Any, frames: Frames) -> Any:
     """Draw best and median over the rounds, a panel for minutes and one for samples per accelerator
     and minute.
     """
-    minutes, rates = (
-        _list_curves(frames, "same-size", MINUTES),
-        _list_curves(frames, "all-sizes", RATE),
-    )
+    minutes = _list_curves(frames, "same-size", MINUTES)
+    rates = _list_curves(frames, "all-sizes", RATE)
     names = sorted({curve[0]["comparable_model"] for curve in [*minutes, *rates]})
     rounds = sorted({row["round"] for curve in [*minutes, *rates] for row in curve}, key=round_key)
     x = alt.X(

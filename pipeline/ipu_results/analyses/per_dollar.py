@@ -229,10 +229,8 @@ def _draw_panel(alt: Any, rows: list[Record], prices: list[float], title: str) -
         if RATIOS[0] <= tie["price"] / price <= RATIOS[-1]
     ]
     channels = make_channels(alt, "name", "Pair", names, PALETTE.series, SHAPES)
-    x, y = (
-        "Price of the IPU machine, USD (log scale)",
-        "Ratio of performance per dollar (log scale)",
-    )
+    x = "Price of the IPU machine, USD (log scale)"
+    y = "Ratio of performance per dollar (log scale)"
     ends, ratio_ends = [prices[0], prices[-1]], [RATIOS[0], RATIOS[-1]]
     axes = {
         "x": make_log_axis(

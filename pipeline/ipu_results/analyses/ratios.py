@@ -278,18 +278,8 @@ def draw_framework(alt: Any, frames: Frames) -> Any:
         ["different", "pair", "model", "variant", "platform", "batch_size", "result_id"]
     )
     records = FRAMEWORK_POINTS.make(rows, ", SDK {sdk_version}, batch {batch_size:,}", "different")
-    label, ticks = (
-        "Throughput over that of the other framework, log scale",
-        [
-            0.6,
-            0.7,
-            0.8,
-            0.9,
-            1,
-            1.2,
-            1.5,
-        ],
-    )
+    label = "Throughput over that of the other framework, log scale"
+    ticks = [0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5]
     x = make_log_axis(alt, "X", "ratio", label, ticks, padding=12)
     title = make_title(
         alt,

@@ -337,10 +337,8 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
                 f"is not the file that {SIDECAR} describes", place=str(folder / POINTS)
             )
     known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
-    lines, environment = (
-        _read_rows(folder / POINTS, data, known),
-        _read_environment(folder / RECORD),
-    )
+    lines = _read_rows(folder / POINTS, data, known)
+    environment = _read_environment(folder / RECORD)
     machine = parse_machine(folder.resolve().name, environment) if environment else None
     if machine is not None:
         for _, values in lines:

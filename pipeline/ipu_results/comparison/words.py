@@ -46,10 +46,8 @@ class KnownWords:
 
     def describe_unknown(self, field: str, word: str) -> str:
         """Describe an unknown word and the known ones that are nearest to it."""
-        names, near = (
-            sorted(set(self.fields[field].values())),
-            find_nearest_words(word, self.fields[field]),
-        )
+        names = sorted(set(self.fields[field].values()))
+        near = find_nearest_words(word, self.fields[field])
         more = ", …" if len(names) > MAX_LISTED else ""
         known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
         return (

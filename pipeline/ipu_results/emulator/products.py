@@ -234,10 +234,8 @@ def lower_gemm(typed: TypedNode) -> list[Operator]:
     n = right.shape[0 if typed.attributes.get("transB") else 1]
     if left.constant and not right.constant:
         m, n = n, m
-    constant, computed = (
-        left.constant or right.constant,
-        not all(tensor.constant for tensor in bias),
-    )
+    constant = left.constant or right.constant
+    computed = not all(tensor.constant for tensor in bias)
     product = Gemm(typed.name, 1, m, k, n, constant, bool(bias) and not computed)
     return (
         [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]

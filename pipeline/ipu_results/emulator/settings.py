@@ -234,10 +234,8 @@ def apply_settings(
     changed = ", ".join(
         filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items())))
     )
-    machine, path = (
-        replace(target.with_constants(constants), settings=changed),
-        replace(protocol, **paths),
-    )
+    machine = replace(target.with_constants(constants), settings=changed)
+    path = replace(protocol, **paths)
     if path.prefetch and "host.prefetch" not in machine:
         raise UnrecognisedModelError(
             f"{machine.name} has no memory to prefetch into", document=PREFETCH
@@ -297,11 +295,9 @@ def load_target_file(path: Path) -> Target:
     if data.get("extends") not in TARGETS:
         raise refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
     base = load_target(data["extends"])
-    name, chip, chips = (
-        data.get("name", path.stem),
-        data.get("chip", base.chip),
-        data.get("chips", base.chips),
-    )
+    name = data.get("name", path.stem)
+    chip = data.get("chip", base.chip)
+    chips = data.get("chips", base.chips)
     if not (isinstance(name, str) and name.isprintable() and name and isinstance(chip, str)):
         raise refuse("`name`", "and `chip` must be text", document)
     if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:

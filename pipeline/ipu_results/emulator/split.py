@@ -165,11 +165,9 @@ def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candi
 
 def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: bool) -> Candidate:
     width, units = int(target["conv.in_channels"]) // height, int(target["conv.units"])
-    ins, outs, taps = (
-        ceil_div(shape.ins, width),
-        ceil_div(shape.outs, units),
-        ceil_div(shape.kernel_rows, height),
-    )
+    ins = ceil_div(shape.ins, width)
+    outs = ceil_div(shape.outs, units)
+    taps = ceil_div(shape.kernel_rows, height)
     channels = {"ins": ins, "outs": outs, "groups": shape.groups, "taps": taps}
     parts, shares = _build_grid(target, every, **_get_field(shape), **channels)
     r, c, b, i, o, g, t = shares.values()

@@ -219,10 +219,8 @@ def predict_training(
     rounds = pipeline.count_rounds(stages, setup.accumulation)
     slowest = sum_slowest(loads)
     fed = step.feed_seconds
-    parameters, tensors = (
-        max(load.parameters for load in loads),
-        max(load.tensors for load in loads),
-    )
+    parameters = max(load.parameters for load in loads)
+    tensors = max(load.tensors for load in loads)
     reduced = pipeline.estimate_all_reduce(
         parameters * machine["element.bytes"], setup.replicas, chips, machine
     )

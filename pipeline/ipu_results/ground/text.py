@@ -244,10 +244,8 @@ def find_nearest_words(
     Of a mapping the values are the words, and its keys are other spellings. So `h200` finds `NVIDIA
     H200-SXM5-141GB` and not `GH200`. Among words that are equally near the shortest come first.
     """
-    parts, words = (
-        split_parts(word[:MAX_NAME]),
-        list(dict.fromkeys(known.values() if isinstance(known, Mapping) else known)),
-    )
+    parts = split_parts(word[:MAX_NAME])
+    words = list(dict.fromkeys(known.values() if isinstance(known, Mapping) else known))
     ranks = {other: _rank_parts(parts, split_parts(other)) for other in words} if parts else {}
     near = [other for other in words if ranks.get(other) is not None]
     if near:

@@ -141,10 +141,8 @@ def link_configurations(
                 raise _damaged(row, message)
             cells, source = list(cited.get(position, ())), row.values["document_id"]
             micro, basis = row.values["micro_batch_size"], configurations.get_basis(row)
-            match, known = (
-                row.values["match_confidence"],
-                micros.get(position, own.get("micro_batch_size")),
-            )
+            match = row.values["match_confidence"]
+            known = micros.get(position, own.get("micro_batch_size"))
             if (
                 match == "exact"
                 and row.values["batch_agrees"]

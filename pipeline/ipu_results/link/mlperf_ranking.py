@@ -276,10 +276,8 @@ def _test_families(
     is_tested = (np.maximum(first, second) < len(rows)) & ~shares
     tested = compare_pairs(runs, first[is_tested], second[is_tested])
     p, corrected, wrong_order = (np.full(len(first), np.nan) for _ in range(3))
-    p[is_tested], wrong_order[is_tested] = (
-        _round_digits(tested.p),
-        _round_digits(tested.wrong_order),
-    )
+    p[is_tested] = _round_digits(tested.p)
+    wrong_order[is_tested] = _round_digits(tested.wrong_order)
     ends = np.cumsum([len(of_family[0]) for of_family in triangles])
     own_pairs = np.split(np.arange(len(first)), ends)[:-1]
     for own in (pairs[is_tested[pairs]] for pairs in own_pairs):

@@ -74,10 +74,8 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
-    status, printed_division = (
-        _parse_text(fields.get("status")),
-        _parse_text(fields.get("division")),
-    )
+    status = _parse_text(fields.get("status"))
+    printed_division = _parse_text(fields.get("division"))
     division = rules.divisions.get((printed_division or "").lower())
     availability = rules.availabilities.get((status or "").lower())
     per_node = _parse_whole(fields.get("accelerators_per_node"))

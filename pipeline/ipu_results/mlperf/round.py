@@ -355,10 +355,8 @@ def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
 
     types = arrow_schema(table(name))
     schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
-    rows, out = (
-        pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema),
-        BytesIO(),
-    )
+    rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
+    out = BytesIO()
     pq.write_table(rows, out, compression="zstd")
     return out.getvalue()
 

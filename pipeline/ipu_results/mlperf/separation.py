@@ -76,10 +76,8 @@ def _test_shape(
     deals = _make_deals(a, b) if len(close) else np.empty(0)
     for start in range(0, len(close), CHUNK):
         at = close[start : start + CHUNK]
-        differences, observed = (
-            _multiply(pooled[at] * np.sign(gap[at])[:, None], deals),
-            np.abs(gap[at]),
-        )
+        differences = _multiply(pooled[at] * np.sign(gap[at])[:, None], deals)
+        observed = np.abs(gap[at])
         is_extreme[at] = differences.max(axis=1) <= observed * (1 + TOLERANCE)
         reached = np.abs(differences, out=differences) >= (observed * (1 - TOLERANCE))[:, None]
         counts[at] = np.count_nonzero(reached, axis=1)

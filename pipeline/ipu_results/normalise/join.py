@@ -236,10 +236,8 @@ def join_rows(
             parts.append(kept)
             places.append(np.array(kept.table.numbers, int)[kept.rows] + (number << 32))
         rejected += sorted(refused, key=attrgetter("row_number"))
-    parts, places = (
-        [part for part in parts if len(part.rows)],
-        [rows for rows in places if len(rows)],
-    )
+    parts = [part for part in parts if len(part.rows)]
+    places = [rows for rows in places if len(rows)]
     if not parts:
         return Results(setup_cells=setup.cells), rejected
     order = np.argsort(np.concatenate(places), kind="stable")

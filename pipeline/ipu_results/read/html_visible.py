@@ -202,10 +202,8 @@ class _Cascade:
         seen = self.colours.get(parent, BLACK_ON_WHITE)
         if colours != ("", ""):
             painted = _paint(seen, *colours)
-            seen, doubt = (
-                painted or seen,
-                (doubt if painted else doubt or f"the colour {' '.join(colours).strip()!r}"),
-            )
+            seen = painted or seen
+            doubt = doubt if painted else doubt or f"the colour {' '.join(colours).strip()!r}"
         if seen != BLACK_ON_WHITE:
             self.colours[own] = seen
             if seen not in self.contrasts:

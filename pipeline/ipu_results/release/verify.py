@@ -189,12 +189,10 @@ def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
 
 def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     """Check the rows of a table in Parquet, CSV and DuckDB against their count and digest."""
-    rows, release, parquet, csv = (
-        contents.tables[name],
-        contents.release,
-        get_parquet_name(name),
-        get_csv_name(name),
-    )
+    rows = contents.tables[name]
+    release = contents.release
+    parquet = get_parquet_name(name)
+    csv = get_csv_name(name)
     stated = _get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")

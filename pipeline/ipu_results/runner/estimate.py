@@ -77,10 +77,8 @@ class Block:
         Sessions that were never at work together share no time: then it is from the first start to
         the last end.
         """
-        starts, ends = (
-            [session[0][0] for session in self.stamps],
-            [session[-1][-1] for session in self.stamps],
-        )
+        starts = [session[0][0] for session in self.stamps]
+        ends = [session[-1][-1] for session in self.stamps]
         start, end = max(starts), min(ends)
         if end <= start:
             start, end = min(starts), max(ends)

@@ -116,10 +116,8 @@ def prepare_model(
                 "takes images: the setting sequence_length is for text models", document=source
             )
         image = _find_image_input(inputs, source)
-        name, shape = (
-            image.name,
-            tuple(axis.dim_value for axis in image.type.tensor_type.shape.dim[1:]),
-        )
+        name = image.name
+        shape = tuple(axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])
         feeds = {name: np.zeros((2, *shape), dtype=np.float32)}
     own = _detect_precision(model)
     target = own if precision in (None, "bf16") else str(precision)

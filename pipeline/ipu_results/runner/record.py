@@ -327,10 +327,8 @@ def _list_doubts(ready: Mapping[str, Any]) -> list[str]:
 def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
     """Return every file of the finished run by name, sidecars last."""
     table_name = SEQUENCES_TABLE if run.opened["model"].get("sequence_length") else POINTS_TABLE
-    table_text, columns = (
-        io.StringIO(),
-        load_vocabulary().header_of(POINTS_READER, table_name).names,
-    )
+    table_text = io.StringIO()
+    columns = load_vocabulary().header_of(POINTS_READER, table_name).names
     writer = csv.DictWriter(table_text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(points)

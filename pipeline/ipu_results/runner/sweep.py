@@ -160,10 +160,8 @@ class _Sweep:
                     self._exclude(batch, error)
             if not self.batch_s:
                 raise BackendError(self.journal.select("excluded")[0]["reason"], place=device.name)
-            done, number = (
-                {Visit(block.round, block.batch_size, block.kind) for block in self.blocks},
-                0,
-            )
+            done = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}
+            number = 0
             while self.plan.needs_round(self.spent_s, number):
                 for visit in self.plan.list_visits(number):
                     if visit not in done and visit.batch_size in self.batch_s:

@@ -110,10 +110,8 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
         for sql in (HEADLINES, RECOMPUTATIONS, USES, CONTRADICTIONS, DOCUMENTS, LABELS)
     )
     values, used = group_rows(recomputed, "claim_id"), group_rows(uses, "claim_id")
-    documents, labels = (
-        {row["document_id"]: row for row in rows},
-        {row["result_id"]: row["label"] for row in names},
-    )
+    documents = {row["document_id"]: row for row in rows}
+    labels = {row["result_id"]: row["label"] for row in names}
     for claim in claims:
         key, claim["outcome"] = claim["claim_id"], describe_verdict(claim)
         lines = [f"Claimed: {claim['figure']}", f"Verdict: {claim['outcome']}"]
@@ -293,10 +291,8 @@ def build_peak_pages(
         row["work"] = ", ".join(filter(None, (row["network"], row["variant"], row["task"])))
     chips = []
     for chip, rows in _group_sorted(shares, "chip"):
-        path, own = (
-            f"peak/{format_slug(chip)}.html",
-            [row for row in ceilings if row["chip"] == chip],
-        )
+        path = f"peak/{format_slug(chip)}.html"
+        own = [row for row in ceilings if row["chip"] == chip]
         yield build_page("chip.html", path, evidence=evidence, chip=chip, rows=rows, ceilings=own)
         clean = (
             row

@@ -84,10 +84,8 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     for row in _list_rows(rows):
         peak, source = sheets[row.bound].get(row.device, np.nan), "the peak"
         if np.isnan(peak):
-            peak, source = (
-                own.get((row.document_id, row.device, row.bound), np.nan),
-                "the printed theoretical peak",
-            )
+            peak = own.get((row.document_id, row.device, row.bound), np.nan)
+            source = "the printed theoretical peak"
         if row.canonical_value > peak * row.device_count:
             message = (
                 f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.device_count} ×"

@@ -166,11 +166,9 @@ def _deviate_from_neighbours(points: pd.DataFrame) -> pd.Series:
     """Return by how much odd points are off the straight line, in logarithms, between the points
     next to them.
     """
-    curve, size, figure = (
-        points["curve"].to_numpy(),
-        np.log(points["at"].to_numpy()),
-        points["log"].to_numpy(),
-    )
+    curve = points["curve"].to_numpy()
+    size = np.log(points["at"].to_numpy())
+    figure = points["log"].to_numpy()
     before, after = (_shift(size, curve, by) for by in (1, -1))
     share = (size - before) / (after - before)
     off = figure - (_shift(figure, curve, 1) * (1 - share) + _shift(figure, curve, -1) * share)
