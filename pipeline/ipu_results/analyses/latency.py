@@ -152,7 +152,8 @@ def _describe_gain(published: pd.DataFrame) -> str:
         rows.sort_values("bound_ms") for _, rows in published.fillna({"work": ""}).groupby(GROUP)
     ]
     widest = max(groups, key=lambda rows: rows["throughput"].iloc[-1] / rows["throughput"].iloc[0])
-    first, last = widest.iloc[0], widest.iloc[-1]
+    first = widest.iloc[0]
+    last = widest.iloc[-1]
     return (
         f"A looser latency bound raises throughput the furthest for {first['network']} on"
         f" {first['platform']}: from {first['throughput']:,.0f} {first['item']}s/s within"

@@ -115,7 +115,8 @@ def _describe_node(rows: Sequence[Record]) -> str:
 
 
 def _format_interval(row: Record, prefix: str) -> str:
-    low, high = row[f"{prefix}minutes_low"], row[f"{prefix}minutes_high"]
+    low = row[f"{prefix}minutes_low"]
+    high = row[f"{prefix}minutes_high"]
     interval = "" if low is None else f" [{low:.2f}, {high:.2f}]"
     return f"{row[f'{prefix}minutes']:.2f}{interval}"
 
@@ -150,7 +151,8 @@ def _list_points(frames: Frames) -> list[Record]:
     points = {}
     for row in make_records(frames["mlperf_ipu"], IPU_ORDER):
         for prefix in ("ipu_", ""):
-            path, size = row[f"{prefix}path"], row[f"{prefix}accelerators"]
+            path = row[f"{prefix}path"]
+            size = row[f"{prefix}accelerators"]
             if (
                 row["division"] == DIVISION
                 and path is not None

@@ -354,7 +354,8 @@ def summarise_step(frames: Frames) -> str:
     largest = max(
         row["c2_micro_batch_size"] for row in rows if row["c2_micro_batch_size"] is not None
     )
-    ratios, first = [row["ratio"] for row in equal], equal[0]
+    ratios = [row["ratio"] for row in equal]
+    first = equal[0]
     return join_paragraphs(
         [
             f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to"

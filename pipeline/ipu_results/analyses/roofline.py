@@ -167,7 +167,8 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
     """Make the ends of each ceiling: flat at a peak, rising with the intensity below the memory
     bandwidth.
     """
-    shares, ceilings = frames["peak_shares"], frames["ceilings"]
+    shares = frames["peak_shares"]
+    ceilings = frames["ceilings"]
     of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("component")[
         "measured"
     ]

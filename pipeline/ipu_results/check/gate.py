@@ -175,7 +175,8 @@ def _collect(table: Table, cases: pd.DataFrame) -> list[GateFailure]:
     ].itertuples(index=False):
         if pd.isna(index):
             raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
-        row, reason = int(index), _get_reason(str(column), str(check))
+        row = int(index)
+        reason = _get_reason(str(column), str(check))
         failures.setdefault(
             (row, reason),
             GateFailure(row, reason, _format_message(table, str(column), reason, value)),

@@ -201,7 +201,8 @@ def format_option(
 
 
 def wait_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    text, at_least_none = f"Seconds to wait while another process {what}.", click.FloatRange(min=0)
+    text = f"Seconds to wait while another process {what}."
+    at_least_none = click.FloatRange(min=0)
     return click.option("--wait", type=at_least_none, default=60.0, show_default=True, help=text)
 
 
@@ -279,7 +280,9 @@ class StatusLine(threading.Thread):
 
     def __init__(self, text: str) -> None:
         super().__init__(daemon=True)
-        self.text, self._began, self._end = text, time.monotonic(), threading.Event()
+        self.text = text
+        self._began = time.monotonic()
+        self._end = threading.Event()
 
     def run(self) -> None:
         while not self._end.wait(REFRESH_S):

@@ -41,7 +41,8 @@ class SweepLines(Progress):
     """
 
     def __init__(self, bar: Any = None) -> None:
-        self._bar, self._round = bar, -1
+        self._bar = bar
+        self._round = -1
         self._task = bar.add_task("", total=None, left="") if bar else None
 
     def stage(self, what: str) -> None:

@@ -101,7 +101,8 @@ class Obstacle(str):
 
     def __new__(cls, reason: str, code: str = "other", *, has_next_step: bool = False) -> Obstacle:
         obstacle = super().__new__(cls, reason)
-        obstacle.code, obstacle.has_next_step = code, has_next_step
+        obstacle.code = code
+        obstacle.has_next_step = has_next_step
         return obstacle
 
 
@@ -193,7 +194,8 @@ def is_comparable_round(mlperf_round: str, span: Any) -> bool:
 
 def _find_batch_obstacle(rule: ColumnRule, ours: Measurement, row: Row) -> Obstacle | None:
     """Return why the batch sizes of two inference rows are too far apart."""
-    own, theirs = ours.batch_size, row["batch_size"]
+    own = ours.batch_size
+    theirs = row["batch_size"]
     if ours.task != "inference" or (own is None and theirs is None):
         return None
     if own is None:
@@ -245,7 +247,8 @@ def get_interval(figure: str, values: Mapping[str, Any]) -> tuple[float, float] 
 
     The interval of an amortised latency is that of the throughput, too: batch size over latency.
     """
-    low, high = values.get(f"{figure}_low"), values.get(f"{figure}_high")
+    low = values.get(f"{figure}_low")
+    high = values.get(f"{figure}_high")
     if (
         figure == "throughput"
         and values.get("latency_kind") == "amortised"
@@ -315,7 +318,8 @@ def pair_conditions(
     for name in CONDITIONS:
         if name not in ours or name not in theirs:
             continue
-        own, other = ours[name] or None, theirs[name] or None
+        own = ours[name] or None
+        other = theirs[name] or None
         # what one side states alone says nothing of another framework's versions
         if (
             name == "sdk_version"

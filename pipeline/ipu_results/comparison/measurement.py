@@ -199,7 +199,8 @@ def build_measurement(
 
 def _check_interval(fields: Mapping[str, Any], label: str) -> None:
     """Raise ComparisonError for an interval with one end, or that its latency is outside of."""
-    low, high = fields.get("latency_ms_low"), fields.get("latency_ms_high")
+    low = fields.get("latency_ms_low")
+    high = fields.get("latency_ms_high")
     if low is None and high is None:
         return
     if low is None or high is None:
@@ -348,7 +349,8 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
 
 
 def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
-    (lines, _), run_id = read_run(folder), folder.resolve().name
+    lines, _ = read_run(folder)
+    run_id = folder.resolve().name
     measurements = []
     for label, values in lines:
         setup = {name: values[name] for name in SETUP if values.get(name)}

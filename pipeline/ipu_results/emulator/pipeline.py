@@ -89,7 +89,8 @@ def count_activations(
     under way. While it goes back, the results of one layer at a time exist, or of the whole stage,
     on top. The last stage, and all without recomputation, keep every result.
     """
-    kept, again = 0, [0]
+    kept = 0
+    again = [0]
     for stage in mine:
         # micro-batches between their forward and their backward pass
         under_way = (
@@ -214,7 +215,8 @@ def cut_evenly(program: ops.Program, chips: int) -> tuple[Stage, ...]:
         each.macs if isinstance(each, ops.Convolution | ops.Gemm) else 0
         for each in program.operators
     ]
-    done, total = list(accumulate(macs)), sum(macs)
+    done = list(accumulate(macs))
+    total = sum(macs)
     if chips > sum(1 for count in macs if count):
         message = f"{chips} stages are more than its {sum(1 for count in macs if count)} products"
         raise InconsistentModelError(message, document=program.name)

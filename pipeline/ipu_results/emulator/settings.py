@@ -302,7 +302,8 @@ def load_target_file(path: Path) -> Target:
         raise refuse("`name`", "and `chip` must be text", document)
     if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:
         raise refuse("`chips`", f"must be 1 to {MAX_CHIPS}", document)
-    known, new = dict(base.constants), data.get("constants", {})
+    known = dict(base.constants)
+    new = data.get("constants", {})
     if not isinstance(new, dict):
         raise refuse("`constants`", "must be a table", document)
     for key, entry in new.items():

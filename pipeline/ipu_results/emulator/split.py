@@ -141,7 +141,8 @@ def _build_grid(target: Target, every: bool, **sizes: int) -> tuple[Grid, Grid]:
     """Combine the parts of all dimensions, as far as there is a tile for each, and return the parts
     and the shares.
     """
-    tiles, parts = np.ones(1), Grid()
+    tiles = np.ones(1)
+    parts = Grid()
     for dimension, size in sizes.items():
         added = _list_parts(dimension, size, target.tiles, every)
         product = tiles[:, None] * added[None, :]
@@ -153,8 +154,10 @@ def _build_grid(target: Target, every: bool, **sizes: int) -> tuple[Grid, Grid]:
 
 def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candidate:
     field = shape.batch * shape.rows * shape.columns
-    width, units = int(target["conv.in_channels"]), int(target["conv.units"])
-    ins, outs = ceil_div(shape.ins, width), ceil_div(shape.outs, units)
+    width = int(target["conv.in_channels"])
+    units = int(target["conv.units"])
+    ins = ceil_div(shape.ins, width)
+    outs = ceil_div(shape.outs, units)
     parts, shares = _build_grid(target, every, rows=field, ins=ins, outs=outs, groups=shape.groups)
     n, i, o, g = shares.values()
     compute = codelets.estimate_amp_1x1(target, n, g, i, o)
@@ -164,7 +167,8 @@ def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candi
 
 
 def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: bool) -> Candidate:
-    width, units = int(target["conv.in_channels"]) // height, int(target["conv.units"])
+    width = int(target["conv.in_channels"]) // height
+    units = int(target["conv.units"])
     ins = ceil_div(shape.ins, width)
     outs = ceil_div(shape.outs, units)
     taps = ceil_div(shape.kernel_rows, height)
@@ -194,8 +198,10 @@ def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: b
 def _plan_slic(
     shape: ConvolutionShape, target: Target, channels: int, at_once: int, every: bool
 ) -> Candidate:
-    ins, outs = ceil_div(shape.ins, channels), ceil_div(shape.outs, channels)
-    groups, across = ceil_div(shape.groups, at_once), ceil_div(shape.kernel_columns, SLIC_WIDTH)
+    ins = ceil_div(shape.ins, channels)
+    outs = ceil_div(shape.outs, channels)
+    groups = ceil_div(shape.groups, at_once)
+    across = ceil_div(shape.kernel_columns, SLIC_WIDTH)
     parts, shares = _build_grid(
         target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups
     )
@@ -264,7 +270,8 @@ def _choose(
     for name in REDUCED & parts.keys():
         depth *= parts[name]
     reduce, stages, received = codelets.estimate_reduction(target, depth, partials)
-    speed, paired = target["exchange.bytes"], target["exchange.pair_bytes"]
+    speed = target["exchange.bytes"]
+    paired = target["exchange.pair_bytes"]
     even = parts["outs"] % 2 == 0 if "outs" in parts else False
     exchange = (
         inputs / np.where(even, paired, speed)

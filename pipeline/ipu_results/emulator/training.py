@@ -208,7 +208,8 @@ def predict_training(
     planner: Planner = plan_split,
 ) -> TrainingPrediction:
     """Predict a step. Raises InconsistentModelError for a setup that does not fit the network."""
-    machine, program = extend_target(target), programs(setup.micro_batch)
+    machine = extend_target(target)
+    program = programs(setup.micro_batch)
     stages = setup.cut(program)
     chips = pipeline.count_chips(stages)
     if len(setup.proportions) not in (0, 1, chips):
@@ -345,8 +346,10 @@ class _Step:
 
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
-        setup, stages = self.setup, self.stages
-        target, mine = self._adapt_target(chip), [stage for stage in stages if stage.chip == chip]
+        setup = self.setup
+        stages = self.stages
+        target = self._adapt_target(chip)
+        mine = [stage for stage in stages if stage.chip == chip]
         steps = schedule(self.program, target, self.planner).steps
         forward = [steps[stage.start : stage.stop] for stage in mine]
         gradients = [
@@ -364,7 +367,8 @@ class _Step:
         counts = [
             count for stage in mine for count in self.parameters[stage.start : stage.stop] if count
         ]
-        parameters, tensors = sum(counts), len(counts)
+        parameters = sum(counts)
+        tensors = len(counts)
         supersteps = tensors * target["superstep.cycles"]
         adding = (
             _count_vectors(parameters, target) * target["accumulate.cycles"] + supersteps

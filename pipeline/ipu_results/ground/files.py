@@ -70,7 +70,8 @@ def hash_file(path: Path) -> str:
 
 def is_inside(path: Path, folder: str) -> bool:
     """Return whether a path lies in a folder or is that folder, links resolved."""
-    target, root = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    target = Path(os.path.realpath(path))
+    root = Path(os.path.realpath(folder))
     return target == root or root in target.parents
 
 

@@ -274,7 +274,8 @@ def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
     """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has
     all; None if not.
     """
-    text, whole = "".join(parts), "".join(other)
+    text = "".join(parts)
+    whole = "".join(other)
     if text == whole:
         return 0
     ends = {0, *accumulate(map(len, other))}

@@ -139,8 +139,10 @@ def link_configurations(
             }
             if message := _find_disagreement(row.values, own):
                 raise _damaged(row, message)
-            cells, source = list(cited.get(position, ())), row.values["document_id"]
-            micro, basis = row.values["micro_batch_size"], configurations.get_basis(row)
+            cells = list(cited.get(position, ()))
+            source = row.values["document_id"]
+            micro = row.values["micro_batch_size"]
+            basis = configurations.get_basis(row)
             match = row.values["match_confidence"]
             known = micros.get(position, own.get("micro_batch_size"))
             if (
@@ -236,7 +238,8 @@ def _find_disagreement(values: Record, result: Record) -> str | None:
     """Compute again whether the batch agrees with the printed one, and compare with what the row
     says.
     """
-    total, printed = values["global_batch_from_config"], result.get("batch_size")
+    total = values["global_batch_from_config"]
+    printed = result.get("batch_size")
     agrees = None if total is None or printed is None else total == printed
     if agrees is values["batch_agrees"]:
         return None
@@ -271,7 +274,8 @@ def build_run_frames(
             raise CatalogueError(
                 f"the run {unpaired[0]} has no {missing} document", document=document
             )
-    runs, accepted = [], []
+    runs = []
+    accepted = []
     for run_id in sorted(records):
         own = sorted(
             _list_accepted(run_id, points[run_id], results), key=lambda point: point["batch_size"]

@@ -299,12 +299,14 @@ def _test_speeds(pairs: PairTests, sizes: Sequence[Size | None], runs: RunsByEnt
     enough = [
         size is not None and len(own) >= MIN_RUNS for size, own in zip(sizes, speeds, strict=True)
     ]
-    is_known, known = np.array(enough, dtype=bool), list(compress(speeds, enough))
+    is_known = np.array(enough, dtype=bool)
+    known = list(compress(speeds, enough))
     arrays = make_runs(known, known, [(0, 0)] * len(known), [0.0] * len(known))
     rows = np.where(is_known, np.cumsum(is_known) - 1, -1)
     numbers = {size: number for number, size in enumerate(dict.fromkeys(sizes))}
     size = np.array([numbers[size] for size in sizes], dtype=np.int64)
-    first, second = rows[pairs.first], rows[pairs.second]
+    first = rows[pairs.first]
+    second = rows[pairs.second]
     is_tested = (size[pairs.first] == size[pairs.second]) & (first >= 0) & (second >= 0)
     p = np.full(len(first), np.nan)
     p[is_tested] = _round_digits(compare_pairs(arrays, first[is_tested], second[is_tested]).p)

@@ -94,7 +94,8 @@ class CappedStream:
         """Read `rest` to its end, which shows whether it is complete and whether it is mere
         padding.
         """
-        self.header_start, self.is_ending = None, True
+        self.header_start = None
+        self.is_ending = True
         while data := rest.read(BLOCK):
             self.has_more |= bool(data.strip(b"\0"))
 

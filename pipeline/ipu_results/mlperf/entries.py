@@ -301,7 +301,8 @@ def _locate(path: str) -> _Location | None:
     """Find the submitter in a path; None outside the known layout and for a path that may lead out
     of the root.
     """
-    parts, is_folder = path.rstrip("/").split("/"), path.endswith("/")
+    parts = path.rstrip("/").split("/")
+    is_folder = path.endswith("/")
     if UNSAFE_PARTS & set(parts):
         return None
     for part, depth in FOLDER_DEPTHS if is_folder else FILE_DEPTHS:

@@ -100,7 +100,8 @@ def score_path(
             tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
         )
     contents = read_archive(path, digests=digests, progress=progress)
-    rules, name = load_rules(), round_ or PurePosixPath(path).name
+    rules = load_rules()
+    name = round_ or PurePosixPath(path).name
     inventory = take_inventory(contents.listing(), rules, name, missing)
     scored = []
     for entry in inventory.entries:
@@ -264,7 +265,9 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
 
     Minutes are unrounded; per-run figures are as logged, without the scaling factor.
     """
-    entry, system, columns = scored.entry, scored.system, COLUMNS["mlperf_entries"]
+    entry = scored.entry
+    system = scored.system
+    columns = COLUMNS["mlperf_entries"]
     named_alike = asdict(system) | {
         name: getattr(scored, name) for name in columns if hasattr(scored, name)
     }
@@ -327,10 +330,12 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
         format_records,
     )
 
-    columns, cite = COLUMNS[name], ""
+    columns = COLUMNS[name]
+    cite = ""
     if kind == "table":
         columns = MAIN_COLUMNS if name == "mlperf_entries" else columns
-        records, cite = _map_texts(records, escape_unprintable), f"\n{CITE}"
+        records = _map_texts(records, escape_unprintable)
+        cite = f"\n{CITE}"
     text = format_records(
         kind, columns, ([record[column] for column in columns] for record in records)
     )

@@ -125,7 +125,8 @@ _resolve_folder = lru_cache(maxsize=64)(
 
 
 def _is_within(root: str, full: str) -> bool:
-    inner, outer = os.path.realpath(full), os.path.realpath(root)
+    inner = os.path.realpath(full)
+    outer = os.path.realpath(root)
     return os.path.commonpath([inner, outer]) == outer
 
 

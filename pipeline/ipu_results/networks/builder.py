@@ -74,7 +74,8 @@ class GraphBuilder:
         self, weights: WeightGenerator | None, *, batch: int | None = None, folded: bool = False
     ) -> None:
         self.batch: Dimension = BATCH if batch is None else batch
-        self._weights, self._folded = weights, folded
+        self._weights = weights
+        self._folded = folded
         self._nodes: list[onnx.NodeProto] = []
         self._data: list[onnx.ValueInfoProto] = []
         self._shapes: list[onnx.ValueInfoProto] = []

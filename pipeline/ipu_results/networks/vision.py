@@ -55,7 +55,8 @@ class ResNet:
     ) -> str:
         inside = self.groups * self.width * channels[1] // PLANES[0]
         outside = EXPANSION * channels[1]
-        norm, window = BatchNorm(), {"stride": stride, "groups": self.groups}
+        norm = BatchNorm()
+        window = {"stride": stride, "groups": self.groups}
         y = graph.add_convolution(f"{name}.reduce", x, (channels[0], inside), norm=norm)
         y = graph.add_node("Relu", f"{name}.reduce.relu", y)
         y = graph.add_convolution(f"{name}.conv", y, (inside, inside), 3, **window, norm=norm)
@@ -119,7 +120,8 @@ class EfficientNet:
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         norm = BatchNorm(self.epsilon)
-        stem, last = self._scale_channels(STEM), self._scale_channels(STAGES[-1].out_channels)
+        stem = self._scale_channels(STEM)
+        last = self._scale_channels(STAGES[-1].out_channels)
         x = graph.add_input("image", (3, self.resolution, self.resolution))
         x = graph.add_convolution("stem", x, (3, stem), 3, stride=2, gain=LINEAR, norm=norm)
         x = _add_swish(graph, "stem.swish", x)
@@ -144,14 +146,18 @@ class EfficientNet:
         channels: tuple[int, int],
         stride: int,
     ) -> str:
-        norm, y, gain = BatchNorm(self.epsilon), x, LINEAR
+        norm = BatchNorm(self.epsilon)
+        y = x
+        gain = LINEAR
         inside = channels[0] * (stage.expand if stage.expand == 1 else self.expand or stage.expand)
         if stage.expand != 1:
             y = graph.add_convolution(
                 f"{name}.expand", x, (channels[0], inside), gain=LINEAR, norm=norm
             )
-            y, gain = _add_swish(graph, f"{name}.expand.swish", y), SWISH
-        kernel, window = stage.kernel, {"stride": stride, "groups": inside // self.group}
+            y = _add_swish(graph, f"{name}.expand.swish", y)
+            gain = SWISH
+        kernel = stage.kernel
+        window = {"stride": stride, "groups": inside // self.group}
         y = graph.add_convolution(
             f"{name}.depthwise", y, (inside, inside), kernel, **window, gain=gain, norm=norm
         )
@@ -249,7 +255,8 @@ class UNet:
         channels = 1
         kept: list[str] = []
         for level, filters in enumerate(FILTERS):
-            x, size = _add_pair(graph, f"encoder{level}", x, (channels, filters)), size - 4
+            x = _add_pair(graph, f"encoder{level}", x, (channels, filters))
+            size -= 4
             channels = filters
             if level < len(CROPS):
                 start = (size - CROPS[level]) // 2
@@ -264,7 +271,8 @@ class UNet:
             # channels, spread out.
             y = _add_biased_convolution(graph, f"decoder{level}.up", x, (channels, 4 * filters), 1)
             y = graph.add_node("DepthToSpace", f"decoder{level}.spread", y, blocksize=2)
-            y, size = graph.add_node("Relu", f"decoder{level}.up.relu", y), 2 * size
+            y = graph.add_node("Relu", f"decoder{level}.up.relu", y)
+            size = 2 * size
             y = graph.add_node("Concat", f"decoder{level}.concat", y, kept.pop(), axis=1)
             x = _add_pair(graph, f"decoder{level}", y, (2 * filters, filters))
             size -= 4

@@ -301,7 +301,8 @@ def _merge(
     ]
     if not joined or not merged.find_nulls().any():
         return merged
-    codes, is_null = merged.codes.copy(), column.find_nulls()
+    codes = merged.codes.copy()
+    is_null = column.find_nulls()
     for number, others in joined:
         if is_null[first[number]]:
             codes[number] = next(
@@ -385,7 +386,8 @@ def _group_rows(
     for row, row_id in enumerate(ids):
         groups[row_id].append(row)
     for group in groups.values():
-        accepted, duplicates = group[:1], []
+        accepted = group[:1]
+        duplicates = []
         for row in group[1:]:
             if any(_is_copy(rows, parts, other, row) for other in accepted):
                 duplicates.append(row)

@@ -159,7 +159,8 @@ def parse_quality(text: str, mark: DecimalMark = DecimalMark.POINT) -> tuple[Dec
         raise UnreadableCellError(
             "unreadable-figure", f"{text!r} is not a figure with the name of a metric"
         )
-    value, metric = parse_number(match.group(1), mark), match.group(2)
+    value = parse_number(match.group(1), mark)
+    metric = match.group(2)
     if NOT_A_METRIC.match(metric) or SECOND_FIGURE.search(BRACKETED_WORDS.sub("", metric)):
         raise UnreadableCellError(
             "unreadable-figure", f"{text!r} is not one figure: {metric!r} is not a metric"

@@ -243,7 +243,8 @@ def _count_opened_tables(text: str) -> int:
     depth = dict.fromkeys(("html", "body", "table"), 0)
     ended = False
     for match in PAGE_TAG.finditer(COMMENT.sub("", text)):
-        closing, name = bool(match[1]), match[2].lower()
+        closing = bool(match[1])
+        name = match[2].lower()
         depth[name] += -1 if closing else 1
         ended |= closing and name != "table"
         opened += not closing and name == "table"
@@ -350,7 +351,8 @@ def _collect_blocks(
                     last = tables = tables + len(node.find_all("table"))
                     continue
                 if len([*islice(node.stripped_strings, 2)]) > 1:
-                    last, table = tables, f"table {tables}"
+                    last = tables
+                    table = f"table {tables}"
             nodes += [(child, table) for child in reversed(node.contents)]
     return blocks
 

@@ -316,7 +316,8 @@ def _read_plain_row(row: HtmlRow, states: States) -> RawRow | None:
 def _make_row(
     cells: list[CellText], wide: tuple[range, ...] = (), problem: str | None = None
 ) -> RawRow:
-    texts, marks = tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells)
+    texts = tuple(cell.text for cell in cells)
+    marks = tuple(cell.mark for cell in cells)
     unread: list[Unread] = []
     for column, cell in enumerate(cells):
         if cell.embedded and (embedded := find_unread(cell)):

@@ -184,7 +184,8 @@ class _Cascade:
 
     def visit(self, node: Tag) -> None:
         """Set the state of an element; that around it has one already."""
-        own, parent = id(node), id(node.parent)
+        own = id(node)
+        parent = id(node.parent)
         self.depths[own] = depth = self.depths.get(parent, 0) + 1
         if inside := node.name == "table" or parent in self.tables:
             self.tables.add(own)

@@ -253,7 +253,8 @@ def _read_one_cell_a_line(block: Block, assembler: Assembler) -> None:
 def _align_rows(block: Block, columns: Sequence[str], assembler: Assembler) -> None:
     """Add the table of a block that starts with its header, one cell a line."""
     width = len(columns)
-    header, body = block[:width], block[width:]
+    header = block[:width]
+    body = block[width:]
     fields = [find_headers(columns, assembler.headers)[0].field_of(name) for name in columns]
     grid = [(header[0][0], _make_row(columns, [place for place, _ in header]))]
     for span in align([clean_cell(line) for _, line in body], fields):

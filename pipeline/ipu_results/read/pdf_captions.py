@@ -246,7 +246,8 @@ def _is_continued(
         return False
     # Lines above the names that are printed again belong to the header.
     while over and before and _are_alike(over[-1:], before[-1:], shift):
-        over, before = over[:-1], before[:-1]
+        over = over[:-1]
+        before = before[:-1]
     last = first.rows[-1]
     between = [*strips[last.strip][last.place + 1 :], *before]
     if last.strip < columns:

@@ -132,9 +132,11 @@ def get_filters(stream: PDFStream) -> list[bytes]:
 
 def measure_stream(stream: PackedStream) -> int:
     """Return the largest size that a stream has on its way through its filters."""
-    packed, largest = stream.packed, len(stream.packed)
+    packed = stream.packed
+    largest = len(stream.packed)
     for number, name in enumerate(stream.filters, 1):
-        kept, size = io.BytesIO(), 0
+        kept = io.BytesIO()
+        size = 0
         for piece in _unpack(name, packed):
             size += len(piece)
             if size > stream.limit:
@@ -233,7 +235,8 @@ def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Draw
                 drawn = forms[id(form)]
                 if drawn is None:
                     raise DocumentTooLargeError("has a form that draws itself")
-                size, count = size + drawn[0], count + drawn[1] + 1
+                size += drawn[0]
+                count += drawn[1] + 1
                 if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
                     return size, count
     return size, count

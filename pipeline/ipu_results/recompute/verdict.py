@@ -98,10 +98,9 @@ def judge_value(
     if near:
         return LAST_DIGIT
     slow_down, speed_up = sdk_margins
-    low, high = (
-        value / (1 + speed_up),
-        value / (1 - slow_down),
-    )  # what the claim's SDK may have given
+    # what the claim's SDK may have given
+    low = value / (1 + speed_up)
+    high = value / (1 - slow_down)
     if low <= claimed + tolerance and high >= claimed - tolerance:
         return WITHIN_SDK_SPREAD
     return EXCEEDS if value > claimed else FALLS_SHORT

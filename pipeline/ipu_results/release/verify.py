@@ -178,7 +178,8 @@ def _check_versions(folder: Path, release: Record) -> Iterator[Problem]:
 
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
     """Yield missing files of tables, and files that are neither those of a table nor known texts."""
-    expected, names = files.list_table_files(tables), {*files.list_files(folder)}
+    expected = files.list_table_files(tables)
+    names = {*files.list_files(folder)}
     present = {name for name in names if Path(name).suffix in files.SUFFIXES}
     yield from (Problem(name, "is missing") for name in sorted(expected - present))
     for name in sorted(present - expected):
@@ -249,7 +250,8 @@ def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
 
 def _check_build(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
-    rows, release = contents.tables[BUILD_TABLE].to_pylist(), contents.release
+    rows = contents.tables[BUILD_TABLE].to_pylist()
+    release = contents.release
     for name in list_build_differences(rows, release["tables"], release["build_id"]):
         yield Problem(
             get_parquet_name(BUILD_TABLE),

@@ -287,7 +287,8 @@ class SweepTask:
 
     def describe(self) -> str:
         """Return three lines that say what runs where."""
-        device, plan = self.device, self.plan
+        device = self.device
+        plan = self.plan
         rounds = (
             f"{plan.least_rounds} rounds however long they take, and more until {plan.budget_s:g} s"
             " are measured"
@@ -423,7 +424,8 @@ def count_cores() -> int:
         read_cpu_quota,
     )
 
-    usable, quota = count_usable_cores() or 1, read_cpu_quota()
+    usable = count_usable_cores() or 1
+    quota = read_cpu_quota()
     return max(1, min(usable, int(quota) if quota else usable))
 
 

@@ -79,9 +79,11 @@ class Block:
         """
         starts = [session[0][0] for session in self.stamps]
         ends = [session[-1][-1] for session in self.stamps]
-        start, end = max(starts), min(ends)
+        start = max(starts)
+        end = min(ends)
         if end <= start:
-            start, end = min(starts), max(ends)
+            start = min(starts)
+            end = max(ends)
         micro = self.batch_size / self.sessions * self.batches_per_step
         # each iteration counts from the end of the one before, so that a session's time has no gaps
         spans = [
@@ -209,8 +211,10 @@ def estimate(
     _check_blocks(blocks)
     amortised = [block for block in blocks if block.kind == "amortised"]
     isolated = [block for block in blocks if block.kind == "isolated"]
-    rounds, size = group_by_round(amortised), blocks[0].batch_size
-    throughput, (low, high, confidence) = median(rounds), compute_interval(rounds)
+    rounds = group_by_round(amortised)
+    size = blocks[0].batch_size
+    throughput = median(rounds)
+    low, high, confidence = compute_interval(rounds)
     causes = find_disturbances(blocks, limits, best_probe_ms)
     preprocess, infer, retrieve = (
         _median_stage_ms(amortised, *ends) for ends in pairwise((START, *STAGES))
@@ -265,7 +269,8 @@ def compute_interval(rounds: Sequence[float]) -> tuple[float | None, float | Non
     Fewer than six rounds span less than 95 %: then it is their minimum and maximum with the
     confidence that these have.
     """
-    count, ranked = len(rounds), sorted(rounds)
+    count = len(rounds)
+    ranked = sorted(rounds)
     if count < 2:
         return None, None, None
     if count < FEWEST:
@@ -342,7 +347,8 @@ def _check_blocks(blocks: Sequence[Block]) -> None:
 
 
 def _suspect_rounds(rounds: Sequence[float], limits: SuspicionLimits) -> list[str]:
-    reasons, count = [], len(rounds)
+    reasons = []
+    count = len(rounds)
     if count < limits.rounds:
         reasons.append(f"only {count} round{'s' if count > 1 else ''}")
     low, high, _ = compute_interval(rounds)
@@ -409,7 +415,8 @@ def compute_binomial_cdf(count: int, chance: float) -> np.ndarray:
     successes = np.arange(1, count + 1)
     ratios = (count - successes + 1) / successes * (chance / (1 - chance))
     mode = int((count + 1) * chance)
-    below, above = np.cumprod(1 / ratios[:mode][::-1])[::-1], np.cumprod(ratios[mode:])
+    below = np.cumprod(1 / ratios[:mode][::-1])[::-1]
+    above = np.cumprod(ratios[mode:])
     weights = np.concatenate((below, [1.0], above))
     odds: np.ndarray = np.cumsum(weights) / np.sum(weights)
     return odds

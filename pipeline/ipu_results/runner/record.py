@@ -264,8 +264,12 @@ def build_points(run: RunData) -> list[Point]:
 def _build_point(
     run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: Sequence[Block]
 ) -> Point:
-    facts, opened, device, plan = run.opened["facts"], run.opened, run.task.device, run.task.plan
-    power, length = opened["power"], opened["model"].get("sequence_length")
+    facts = run.opened["facts"]
+    opened = run.opened
+    device = run.task.device
+    plan = run.task.plan
+    power = opened["power"]
+    length = opened["model"].get("sequence_length")
     unread = next((block.power_reason for block in blocks if block.power_reason), None)
     point: Point = {
         "batch_size": ready["batch_size"],

@@ -117,7 +117,10 @@ def make_run_id(task: SweepTask, now: datetime) -> str:
 
 class _Sweep:
     def __init__(self, task: SweepTask, journal: Journal, progress: Progress) -> None:
-        self.task, self.plan, self.journal, self.progress = task, task.plan, journal, progress
+        self.task = task
+        self.plan = task.plan
+        self.journal = journal
+        self.progress = progress
         self.blocks = [msgspec.convert(step["block"], Block) for step in journal.select("block")]
         self.batch_s: dict[int, float] = {}  # those of the batch sizes that are measured
 
@@ -130,7 +133,8 @@ class _Sweep:
         os.environ.setdefault(
             "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
         )  # sessions, meters and names must count alike
-        task, device = self.task, self.task.device
+        task = self.task
+        device = self.task.device
         with ExitStack() as stack:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ipu-results-")))
             concurrent = stack.enter_context(announce_sweep(self.journal.run_id))
@@ -170,7 +174,8 @@ class _Sweep:
         return self._publish()
 
     def _open_sessions(self, workload: Workload | None) -> SessionPool:
-        task, sessions = self.task, self.plan.sessions
+        task = self.task
+        sessions = self.plan.sessions
         specs = [
             SessionSpec(
                 device=task.device.name,
@@ -243,10 +248,12 @@ class _Sweep:
             0, 0, batch, "amortised", _format_now(), pool.run_stream(0.0, 1)
         ).latencies_ms[0]
         runs, settled = self._warm_up(pool, batch)
-        first, runs = first / pool.batches_per_step, runs * pool.batches_per_step
+        first = first / pool.batches_per_step
+        runs = runs * pool.batches_per_step
         if any(step["batch_size"] == batch for step in self.journal.select("ready")):
             return
-        cosine, top1 = (None, None)
+        cosine = None
+        top1 = None
         if (
             workload
             and (reference := workload.select_reference(batch, self.plan.sessions)) is not None
@@ -321,7 +328,8 @@ class _Sweep:
             f"interrupted; resumed before block {step['block']} at {step['at']}"
             for step in select("resumed")
         ]
-        opened, ready = select("opened")[0], select("ready")
+        opened = select("opened")[0]
+        ready = select("ready")
         run = RunData(
             self.journal.run_id, self.task, opened, ready, self.blocks, _format_now(), tuple(events)
         )
@@ -346,7 +354,8 @@ def _list_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
     """Describe what is not as it was when a resumed sweep began."""
     changes = []
     for part in SAME:
-        was, is_ = before[part], now[part]
+        was = before[part]
+        is_ = now[part]
         for name in sorted(was.keys() | is_.keys()):
             if name not in LOOSE and was.get(name) != is_.get(name):
                 changes.append(f"{part} {name} was {was.get(name)}, is {is_.get(name)}")

@@ -139,7 +139,8 @@ def run_batches(
     Stamps are start, loaded, pre-processed, inferred and retrieved, in ns of the session's clock.
     At the last one the outputs are back on the host.
     """
-    clock, run = session.clock, session.run
+    clock = session.clock
+    run = session.run
     stamps: list[tuple[int, ...]] = []
     append = stamps.append  # this loop is what is measured: no look-up, no branch more than needed
     while True:

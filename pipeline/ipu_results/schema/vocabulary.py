@@ -157,7 +157,8 @@ class Vocabulary:
         """Return the factor from a unit that a user states to that of a column, and the item that
         it names.
         """
-        own, text = table("results").column(column).unit, text.strip()
+        own = table("results").column(column).unit
+        text = text.strip()
         if own is None:
             return Fraction(1), None  # a quality has the unit of its metric
         amount, _, item = text.partition("/") if own == "J" else (text, "", "")
@@ -202,8 +203,10 @@ class Vocabulary:
 @cache
 def load_vocabulary() -> Vocabulary:
     """Load the vocabulary once."""
-    platforms, units = _load("platforms"), _load("units")
-    precisions, headers = _load("precisions"), _load("table_headers")
+    platforms = _load("platforms")
+    units = _load("units")
+    precisions = _load("precisions")
+    headers = _load("table_headers")
     operations = _load("operation_counts")["network"]
     counts = tuple(
         {**entry, "variant": variant} for entry in operations for variant in entry["variants"]

@@ -108,7 +108,8 @@ def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
 
     Of what differs, a brief comparison has what both sides state; of checks, those that failed.
     """
-    nearest, refused = answer["nearest"][:1], answer["not_compared"]
+    nearest = answer["nearest"][:1]
+    refused = answer["not_compared"]
     figures = answer["results"][0]["figures"] if nearest else {}
     return {
         **{name: value for name, value in answer.items() if name != "figures_compared"},

@@ -74,7 +74,8 @@ def compare_two(
 
     Raises RefusalError with the reason where they may not be compared.
     """
-    first, second = record.get_row(first_result_id), record.get_row(second_result_id)
+    first = record.get_row(first_result_id)
+    second = record.get_row(second_result_id)
     if (
         first["result_id"] in (second["result_id"], second["same_as"])
         or second["result_id"] == first["same_as"]

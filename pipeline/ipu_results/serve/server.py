@@ -371,7 +371,8 @@ def build_schema(name: str) -> dict[str, Any]:
         elif key not in OWN:
             kinds[key] = Required[kind] if parameters[key].default is Parameter.empty else kind
     if name != "overview":
-        kinds["detail"], words = Detail, {"detail": WORDS["detail"], **words}
+        kinds["detail"] = Detail
+        words = {"detail": WORDS["detail"], **words}
     return {
         "type": "object",
         "properties": {key: _build_argument(kind, words.get(key)) for key, kind in kinds.items()},

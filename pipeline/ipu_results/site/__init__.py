@@ -74,7 +74,8 @@ def build_downloads(release: Path) -> list[OfferedFile]:
     """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
     files = []
     for table in TABLES:
-        parquet, csv = get_parquet_name(table.sql_name), get_csv_name(table.sql_name)
+        parquet = get_parquet_name(table.sql_name)
+        csv = get_csv_name(table.sql_name)
         content = (release / parquet).read_bytes()
         rows = read_parquet(release / parquet, data=content)
         buffer = BytesIO()

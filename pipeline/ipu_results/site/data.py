@@ -346,7 +346,8 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what `ipu-results compare` knows besides the rows and the rules of
     schema/comparison.toml.
     """
-    words, precisions = load_known_words(connection), list_precisions(connection)
+    words = load_known_words(connection)
+    precisions = list_precisions(connection)
     accelerators = sorted(own.chip for own in load_accelerators())
     used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
     chips = {

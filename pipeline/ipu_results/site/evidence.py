@@ -109,11 +109,13 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
         run_query(connection, sql).to_pylist()
         for sql in (HEADLINES, RECOMPUTATIONS, USES, CONTRADICTIONS, DOCUMENTS, LABELS)
     )
-    values, used = group_rows(recomputed, "claim_id"), group_rows(uses, "claim_id")
+    values = group_rows(recomputed, "claim_id")
+    used = group_rows(uses, "claim_id")
     documents = {row["document_id"]: row for row in rows}
     labels = {row["result_id"]: row["label"] for row in names}
     for claim in claims:
-        key, claim["outcome"] = claim["claim_id"], describe_verdict(claim)
+        key = claim["claim_id"]
+        claim["outcome"] = describe_verdict(claim)
         lines = [f"Claimed: {claim['figure']}", f"Verdict: {claim['outcome']}"]
         for value in values[key][:1]:
             lines.append(
@@ -139,7 +141,8 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
 
 def describe_verdict(claim: Mapping[str, Any]) -> str:
     """Describe verdict and gap: `contradicted, gap -83 %, beyond the spread`."""
-    gap, kind = claim["gap_percent"], claim["gap_kind"]
+    gap = claim["gap_percent"]
+    kind = claim["gap_kind"]
     size = (
         []
         if gap is None or kind == "none"

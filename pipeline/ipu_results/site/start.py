@@ -173,7 +173,8 @@ def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[st
     """
     [counts] = run_query(connection, COUNTS).to_pylist()
     record = read_release(release)
-    newest, build_id = counts.pop("newest_document"), counts.pop("build_id")
+    newest = counts.pop("newest_document")
+    build_id = counts.pop("build_id")
     return {
         "build": {
             "version": record.get("version"),

@@ -171,7 +171,8 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
     if sidecar.reader not in INGESTED:
         return f"reader {sidecar.reader!r} is not one of {', '.join(INGESTED)}"
     for name in ("document_id", "kind", "url"):
-        column, value = table("documents").column(name), getattr(sidecar, name)
+        column = table("documents").column(name)
+        value = getattr(sidecar, name)
         if column.choices and value not in column.choices:
             return f"{name} {value!r} is not one of {', '.join(column.choices)}"
         if column.pattern and value is not None and not re.fullmatch(column.pattern, value):

@@ -222,7 +222,8 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
         data.cells.loc[times, ["result_id", "raw_text", "value", "unit", "factor"]], on="result_id"
     )
     rows = rows.merge(scores, on=["mlperf_id", "model"], how="left")
-    unknown, known = rows[rows["minutes"].isna()], rows[rows["minutes"].notna()]
+    unknown = rows[rows["minutes"].isna()]
+    known = rows[rows["minutes"].notna()]
     known = known.assign(official=known["minutes"] * SECONDS_PER_MINUTE / known["factor"])
     known = known.assign(
         rounded=[

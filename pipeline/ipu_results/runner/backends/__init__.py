@@ -242,7 +242,8 @@ class LibrarySession(Session):
     def __init__(
         self, place: str, inputs: InputShapes, infer: Callable[[dict[str, Any]], Any]
     ) -> None:
-        self._place, self._inputs = place, inputs
+        self._place = place
+        self._inputs = inputs
         self._infer: Callable[[dict[str, Any]], Any] | None = infer
         self._checked: list[tuple[Any, ...]] = []
         self.dtype = next((dtype for dtype, _ in inputs.values() if dtype in FLOATS), "float32")

@@ -200,7 +200,8 @@ def _create(
 
     settings = _build_settings(spec, provider)
     if profile is not None:
-        settings.enable_profiling, settings.profile_file_prefix = True, str(profile)
+        settings.enable_profiling = True
+        settings.profile_file_prefix = str(profile)
     providers = [(provider.name, dict(options))]
     try:
         session = onnxruntime.InferenceSession(
@@ -224,7 +225,8 @@ def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
 
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = FATAL
-    settings.intra_op_num_threads, settings.inter_op_num_threads = spec.threads or 0, 1
+    settings.intra_op_num_threads = spec.threads or 0
+    settings.inter_op_num_threads = 1
     settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     if spec.sessions > 1:  # one process must not spin while another measures
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
