@@ -79,9 +79,8 @@ def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
     )
     publishing = []
     for _ in range(runs):
-        shutil.rmtree(
-            release, ignore_errors=True
-        )  # with a previous release, `publish` would also compare
+        # with a previous release, `publish` would also compare
+        shutil.rmtree(release, ignore_errors=True)
         publishing.append(_measure_seconds(lambda: publish(request)))
     _write_changed(release, changed)
     yield _measure_sizes(release)

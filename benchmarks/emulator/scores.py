@@ -60,14 +60,8 @@ from benchmarks.processes import ROOT
 INDEPENDENT = ROOT / "raw" / "independent"
 VERTEX, SIGLIP = "tessellate-peak-flops.csv", "ipu-stack-siglip.csv"
 TILES, BOW_CLOCK, MACS_OF_ROW = 1472, 1.85e9, 16 * 16
-RESNET_CUTS = (
-    "stage1.0",
-    "stage1.2",
-    "stage2.0",
-    "stage2.2",
-    "stage3.0",
-    "stage3.3",
-)  # as the vendor's configuration
+# as the vendor's configuration
+RESNET_CUTS = ("stage1.0", "stage1.2", "stage2.0", "stage2.2", "stage3.0", "stage3.3")
 TAMU_BATCH = 1920  # of a step, assumed: that of the vendor's configurations for 4 and 16 chips
 ROWS = Path(__file__).parent / "validation.csv"
 FP8 = Path(__file__).parent / "c600-fp8.toml"
@@ -520,9 +514,8 @@ def score_yolov4() -> Iterator[Score]:
 
 
 CONTRADICTED = 1.5
-AFTER_CALL_FILE = (  # whose throughputs less latencies give `after_call` and `after_byte`
-    "imgX_b1_fp16.csv"
-)
+# whose throughputs less latencies give `after_call` and `after_byte`
+AFTER_CALL_FILE = "imgX_b1_fp16.csv"
 
 
 def _read_yolov4(size: int, batch: int) -> Program:

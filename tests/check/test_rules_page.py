@@ -136,9 +136,8 @@ def test_single_row_is_compared_with_nothing(row: str) -> None:
 def test_only_published_rows_are_checked() -> None:
     data = load_dataset()
     emulated = data.results.assign(origin="emulated")
-    assert set(find_flags(replace(data, results=emulated))["rule"]) >= {
-        "R34"
-    }  # of the microbenchmarks alone
+    # of the microbenchmarks alone
+    assert set(find_flags(replace(data, results=emulated))["rule"]) >= {"R34"}
     data = replace(data, results=emulated, microbenchmarks=data.microbenchmarks[:0])
     assert [rule.id for rule in RULES if len(data.compute_once(rule.find))] == []
     assert find_flags(data).empty

@@ -140,9 +140,8 @@ def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
         for match in comparison.matches:
             differs = {own.what: (own.ours, own.theirs) for own in match.differences}
             assert differs["figures"] == ("emulated, not measured", "measured")
-        assert not any(
-            match.group == "emulated" for match in comparison.matches
-        )  # its own rows do not count
+        # its own rows do not count
+        assert not any(match.group == "emulated" for match in comparison.matches)
 
 
 def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
@@ -398,9 +397,8 @@ def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fit
     slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
     assert (slip.status, slip.checks[0].outcome) == ("doubtful", "doubtful")
     assert "994 batches in flight" in slip.verdict
-    unstated = compare_one(
-        warehouse, **RESNET, throughput=7800, latency_ms=0.52
-    )  # perhaps of one batch, theirs of several
+    # perhaps of one batch, theirs of several
+    unstated = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=0.52)
     assert unstated.status == "plausible"
 
 
@@ -500,9 +498,8 @@ def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(
                 )
             ]
             assert values
-            names = (
-                load_vocabulary().precision_names if column == "compute_precision" else {}
-            )  # its spellings are one
+            # its spellings are one
+            names = load_vocabulary().precision_names if column == "compute_precision" else {}
             assert [
                 (words.find(field, value), submitted.find(field, value)) for value in values
             ] == [(names.get(normalise_name(value), value),) * 2 for value in values]

@@ -276,9 +276,8 @@ REFUSED = [  # each in a row of its own: old text, new text, reason, what the me
 def test_refused_row_is_quarantined_for_its_reason_and_no_other(page: Path) -> None:
     for old, new, *_ in REFUSED:
         edit(page, PAGE, old, new)
-    line = next(
-        line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line
-    )  # the table's last
+    # the table's last
+    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)
     edit(page, PAGE, line, f"{line}\n{line}")
     line = next(
         line for line in (page / PAGE).read_text().splitlines() if "<td>31,617</td>" in line

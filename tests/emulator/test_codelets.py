@@ -167,13 +167,11 @@ def test_elementwise_operators_spread_evenly(kind: str, cycles: int, supersteps:
 
 
 def test_pools_and_rearrangements() -> None:
-    pool = SlidingWindow(
-        "p", "max pool", 1216 * 24, 9
-    )  # 24 results a tile: 6 vectors, one a worker
+    # 24 results a tile: 6 vectors, one a worker
+    pool = SlidingWindow("p", "max pool", 1216 * 24, 9)
     assert cost(MK1, pool) == (6 * 1 * 2 * 9, 1)
-    mean = Reduction(
-        "g", "global pool", 1216 * 49, 1216
-    )  # 49 a tile: 13 vectors, 3 for the slowest worker
+    # 49 a tile: 13 vectors, 3 for the slowest worker
+    mean = Reduction("g", "global pool", 1216 * 49, 1216)
     assert cost(MK1, mean) == (6 * 3 * 2, 2)
     assert cost(MK1, Rearrangement("t", "transpose", 1216 * 10)) == (10 * 2 / 4, 1)
 

@@ -82,9 +82,8 @@ def _mask_today(text: str) -> str:
     ):  # midnight, time zones
         text = re.sub(rf"{day:%Y%m%d}-\d{{6}}-[\w-]+?-[0-9a-f]{{4}}\b", "<run>", text)
         text = re.sub(rf"{day:%Y-%m-%d}(T[\d:.]+Z?)?", "<today>", text)
-    return re.sub(
-        r"(?<![\w.])(?<!c2-)(?<!2000-)[0-9a-f]{12}\b", "<id>", text
-    )  # of a bundle, by its day; not of a calibration
+    # of a bundle, by its day; not of a calibration
+    return re.sub(r"(?<![\w.])(?<!c2-)(?<!2000-)[0-9a-f]{12}\b", "<id>", text)
 
 
 def _round(text: str, digits: int) -> str:

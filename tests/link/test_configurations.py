@@ -176,9 +176,8 @@ def test_latency_basis_of_the_printed_latencies(query: Query) -> None:
     ) == [(0,)]
     without = "SELECT DISTINCT model FROM results JOIN detail.configurations USING (result_id)"
     assert query(f"{without} WHERE latency_definition LIKE 'none%'") == [("UNet (Medical)",)]
-    depth = (  # the figures agree with the basis of the configuration
-        "throughput * latency_ms / 1000 / batch_size"
-    )
+    # the figures agree with the basis of the configuration
+    depth = "throughput * latency_ms / 1000 / batch_size"
     for basis, low, high in (("several-in-flight", 1.7, 5.2), ("per-item", 0.06, 1.05)):
         bounds = (
             f"SELECT min({depth}) > {low}, max({depth}) < {high} FROM results WHERE document_id ="

@@ -148,9 +148,8 @@ def test_ratio_per_dollar_is_that_of_official_minutes_and_printed_prices(
 
 
 def test_figures_of_another_sdk_are_never_the_claims_own(query: Query) -> None:
-    release = (  # is in the baseline of each value of the page
-        "regexp_extract(r.baseline, 'SDK (2[0-9.]+)', 1)"
-    )
+    # is in the baseline of each value of the page
+    release = "regexp_extract(r.baseline, 'SDK (2[0-9.]+)', 1)"
     wrong = (
         f"c.basis <> 'later-sdk' AND {release} <> '' AND {release} IS DISTINCT FROM c.sdk_version"
     )
@@ -373,9 +372,8 @@ def test_another_claimed_figure_or_recomputation_changes_the_verdict(
     change_row(raw, CHARTS, "sdk14-resnext101-training-throughput", value="2.5")
     verdicts = get_verdicts(raw, frames)
     assert verdicts["sdk14-mcmc-speedup-17"] == "not-supported"
-    assert (
-        verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"
-    )  # 2.77, within the speed-up
+    # 2.77, within the speed-up
+    assert verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"
     sql = (
         "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, ['platforms:C2'] AS"
         " inputs"

@@ -292,9 +292,8 @@ class FakePowercap:
             "energy_uj": energy_uj % self.span,
         }.items():
             (path / ".new").write_text(f"{value}\n", encoding="ascii")
-            os.replace(
-                path / ".new", path / file
-            )  # a thread may be reading: it never meets an empty file
+            # a thread may be reading: it never meets an empty file
+            os.replace(path / ".new", path / file)
 
 
 @pytest.fixture

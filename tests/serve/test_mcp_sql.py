@@ -135,9 +135,8 @@ def test_statement_that_is_not_utf8_is_refused_and_no_character_is_replaced(
     record: Record, worker: SqlWorker
 ) -> None:
     assert refuse(record, worker, "sql", statement="SELECT '\ud800'") == "wrong-sql"
-    typed = "SELECT 'é' AS own".encode().decode(
-        "ascii", "surrogateescape"
-    )  # as Python reads it in the C locale
+    # as Python reads it in the C locale
+    typed = "SELECT 'é' AS own".encode().decode("ascii", "surrogateescape")
     assert run_query(record.connection, typed).to_pylist() == [{"own": "é"}]
 
 
@@ -201,10 +200,8 @@ def test_no_answer_names_a_path_of_the_machine_and_damage_is_named(
         ("sql", {"statement": "SELECT sum(length(raw_text)) AS n FROM cells"}),
     ):
         actual = answer(record, worker, tool, arguments)
-        assert actual["status"] == "refused" or (tool, has_database) == (
-            "claims",
-            False,
-        )  # these rows are in memory
+        # these rows are in memory
+        assert actual["status"] == "refused" or (tool, has_database) == ("claims", False)
         assert actual.get("code", "rebuilt") == "rebuilt"
         texts.append(json.dumps(actual))
     worker.stop()

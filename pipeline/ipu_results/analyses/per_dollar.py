@@ -27,11 +27,8 @@ from ipu_results.ground.charts import PALETTE, list_log_ticks, make_data
 
 MLPERF, THROUGHPUT = "mlperf time to train", "training throughput"
 ORDER = ["measure", "round", "ipu_platform", "network", "ipu_framework", "ipu_result_id"]
-BELOW, ABOVE, STEPS = (
-    4.0,
-    1.5,
-    24,
-)  # prices drawn: from a fraction of the lowest tie to a multiple of the highest
+# prices drawn: from a fraction of the lowest tie to a multiple of the highest
+BELOW, ABOVE, STEPS = 4.0, 1.5, 24
 RATIOS = (0.25, 0.5, 1, 2, 4, 8)
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 

@@ -160,9 +160,8 @@ def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
     if frame.empty:
         return []
     try:
-        pandera_schema(table).validate(
-            frame, lazy=True, inplace=True
-        )  # nothing is coerced: a copy is not needed
+        # nothing is coerced: a copy is not needed
+        pandera_schema(table).validate(frame, lazy=True, inplace=True)
     except SchemaErrors as errors:
         return _collect(table, errors.failure_cases)
     return []

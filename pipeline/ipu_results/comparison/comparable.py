@@ -33,10 +33,8 @@ SETUPS: Mapping[str, Row] = RUN["setups"]
 MAX_VARIANTS = 3  # that a remark names
 EMULATED = "emulated, not measured"
 ORIGINS = {"emulated": EMULATED}  # all others are measured, by whoever
-BITS = {
-    "16.16": "fp16",
-    "32.32": "fp32",
-}  # of Graphcore's pages, where nothing else is said of the precision
+# of Graphcore's pages, where nothing else is said of the precision
+BITS = {"16.16": "fp16", "32.32": "fp32"}
 SELECT = f"""
     SELECT
         r.*, nullif(regexp_extract(r.variant, '{INPUT_SIZE.pattern}'), '') AS input_size,
@@ -45,9 +43,8 @@ SELECT = f"""
     LEFT JOIN platforms p USING (platform)
     LEFT JOIN mlperf_entries e USING (result_id)
 """
-ORDER = (  # of the sources: equally near rows keep it
-    "r.document_id, r.table_name, r.row_number, r.result_id"
-)
+# of the sources: equally near rows keep it
+ORDER = "r.document_id, r.table_name, r.row_number, r.result_id"
 
 
 @dataclass(frozen=True, slots=True)

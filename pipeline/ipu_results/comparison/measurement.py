@@ -291,10 +291,8 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
 
 
 POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
-READER, TABLE = (
-    "sweep-points",
-    "sweep_points",
-)  # of a run folder, in schema/vocabulary/table_headers.toml
+# of a run folder, in schema/vocabulary/table_headers.toml
+READER, TABLE = "sweep-points", "sweep_points"
 MAX_BYTES = 10_000_000
 MAX_ROWS = 1000
 SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")

@@ -28,11 +28,8 @@ from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 TEXTS: Mapping[str, str] = COMPARISON["run"]["texts"]
-MACHINE_BITS = {
-    "fp16": "FP16",
-    "fp32": "32.32",
-    "int8": "INT8",
-}  # words of the emulator and the runner
+# words of the emulator and the runner
+MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}
 DIGITS = 4  # of a figure that is computed here
 COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
 OF_16_BITS = ("fp16", "bf16")
@@ -42,9 +39,8 @@ THOUSAND = 1000.0
 # of a whole machine over the rating of its chips: hosts, network and supplies; a convention
 MAX_DRAW = 4.0
 MAX_TAIL = 20.0  # of the longest latency over the mean or median of a warm machine; a convention
-MIN_DRAW = (
-    1 / 30
-)  # of the rating of one chip; no row of the record without an error flag draws so little
+# of the rating of one chip; no row of the record without an error flag draws so little
+MIN_DRAW = 1 / 30
 
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
 

@@ -371,9 +371,8 @@ def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
 
 def build_from_row(row: Row) -> Measurement:
     """Return a row of the record as a measurement."""
-    names = {field.name for field in fields(Measurement)} & set(row) - {
-        "remarks"
-    }  # of a row: their number
+    # of a row: their number
+    names = {field.name for field in fields(Measurement)} & set(row) - {"remarks"}
     values = {name: row[name] for name in names if row[name] is not None}
     return Measurement(
         **{**values, "label": row["result_id"], "precision": row["effective_precision"]}

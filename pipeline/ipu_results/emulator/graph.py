@@ -442,9 +442,8 @@ def _run_reference(
     node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
 ) -> list[npt.NDArray[np.generic]]:
     """Return the outputs, or none where onnx cannot compute them."""
-    from onnx.reference import (  # noqa: PLC0415 (slow to import, and seldom needed)
-        ReferenceEvaluator,
-    )
+    # slow to import, and seldom needed
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
 
     sources = [helper.make_value_info(name, tensor.proto) for name, tensor in inputs.items()]
     results = [helper.make_value_info(name, types[name]) for name in node.outputs]

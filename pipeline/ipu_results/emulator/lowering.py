@@ -227,9 +227,8 @@ X = "X"
 TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
 CUBIC = 0.044715  # of the GELU by tanh, which GPT-2 uses
 COMMUTATIVE = frozenset({"Add", "Mul"})
-Pattern = (
-    str | float | tuple[Any, ...]
-)  # X, a constant, or a kind of node and the patterns of its inputs
+# X, a constant, or a kind of node and the patterns of its inputs
+Pattern = str | float | tuple[Any, ...]
 RAISED: tuple[Pattern, ...] = (
     ("Add", ("Erf", ("Div", X, sqrt(2))), 1.0),
     ("Add", ("Erf", ("Mul", X, 1 / sqrt(2))), 1.0),

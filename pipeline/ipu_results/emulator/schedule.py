@@ -235,12 +235,10 @@ def to_convolution_shape(operator: ops.Convolution | ops.Gemm) -> ConvolutionSha
 
 
 Role = Literal["data", "weights"]
-ADDITIONS = frozenset(
-    {"add", "sub"}
-)  # the gradient of a sum is that of its result: nothing is computed
-JOINS = frozenset(
-    {"split", "slice"}
-)  # parts of one tensor, whose gradients are joined and not added
+# the gradient of a sum is that of its result: nothing is computed
+ADDITIONS = frozenset({"add", "sub"})
+# parts of one tensor, whose gradients are joined and not added
+JOINS = frozenset({"split", "slice"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +255,8 @@ class GradientProduct:
     macs: int
     shapes: tuple[ConvolutionShape, ...]
     turned: int
-    copied: tuple[
-        tuple[int, int], ...
-    ] = ()  # rows, and their length, that are laid out again: see estimate_copy
+    # rows, and their length, that are laid out again: see estimate_copy
+    copied: tuple[tuple[int, int], ...] = ()
 
 
 # Vector code over the elements of an Elementwise costs the constant `gradient.<kind>`.

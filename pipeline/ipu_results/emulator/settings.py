@@ -170,13 +170,8 @@ def count_fed(replicas: int, instances: int | None, target: Target) -> float:
 
 
 Value = str | int | float | bool
-COUNTS = (
-    "input_bits",
-    "instances",
-    "replicas",
-    "io_tiles",
-    "threads",
-)  # of the host path; io_tiles may be none
+# of the host path; io_tiles may be none
+COUNTS = ("input_bits", "instances", "replicas", "io_tiles", "threads")
 SWITCHES: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False}
 PREFETCH = "prefetch"
 WHOLE_UNITS = (
@@ -190,13 +185,8 @@ WHOLE_UNITS = (
     "process",
     "superstep",
 )
-MAY_BE_ZERO = (
-    "cycle",
-    "superstep",
-    "worker cycle",
-    "W",
-    "J/MAC",
-)  # a time or an energy; anything else divides
+# a time or an energy; anything else divides
+MAY_BE_ZERO = ("cycle", "superstep", "worker cycle", "W", "J/MAC")
 MAX_TILES, MAX_CHIPS, MAX_COUNT = 10_000, 1024, 100_000
 SPAN = 1000  # times less or more than the machine has: beyond that a value is a mistake
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants", "training")

@@ -97,9 +97,8 @@ def _iterate_candidates(
     if shape.kernel_rows == shape.kernel_columns == 1:
         yield _plan_amp_1x1(shape, target, every)
         return
-    has_slic = (
-        "slic.start" in target and target["element.bytes"] == FP16_BYTES
-    )  # SLIC has fp16 inputs alone
+    # SLIC has fp16 inputs alone
+    has_slic = "slic.start" in target and target["element.bytes"] == FP16_BYTES
     # Kernel rows taken as channels where a group has few; the Mk1 planner overrates their padding
     # and takes one row.
     for height in (1, 2, 4) if has_slic else (1,):

@@ -425,9 +425,8 @@ class _Step:
         even = (held + activations * target["element.bytes"]) / target.tiles
         code = target["memory.superstep"] * sum(step.supersteps for step in steps)
         temporary = max((step.temporary for step in steps), default=0.0)
-        in_parts = min(
-            temporary, SERIAL_PROPORTION * target["sram"]
-        )  # where products are computed in parts
+        # where products are computed in parts
+        in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])
         return even + in_parts + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
 
 

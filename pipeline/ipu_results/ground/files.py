@@ -42,9 +42,8 @@ def open_regular_file(path: Path, *, follow_links: bool = True) -> BufferedReade
     Raises OSError, also for a named pipe, a socket, a device or a folder, and for a link if links
     are not followed.
     """
-    _assert_regular(
-        os.stat(path, follow_symlinks=follow_links)
-    )  # opening some devices has an effect
+    # opening some devices has an effect
+    _assert_regular(os.stat(path, follow_symlinks=follow_links))
     descriptor = os.open(path, os.O_RDONLY | NON_BLOCKING | (0 if follow_links else NO_FOLLOW))
     try:
         _assert_regular(os.fstat(descriptor))  # the path may be another file by now

@@ -36,9 +36,8 @@ LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
 # One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make
 # small tables slower.
 ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
-ATTACHED = (  # the database of the published tables; the schemas of the stages are in `memory`
-    "warehouse"
-)
+# the database of the published tables; the schemas of the stages are in `memory`
+ATTACHED = "warehouse"
 
 
 class WriteRefusedError(QueryError):
@@ -138,9 +137,8 @@ def fetch_rows(
     try:
         rows = connection.execute(_parse_statement(sql)).fetchall()
     except duckdb.Error as error:
-        connection.execute(
-            f"ROLLBACK; {READING}"
-        )  # an error ends the transaction, and the hints need one
+        # an error ends the transaction, and the hints need one
+        connection.execute(f"ROLLBACK; {READING}")
         raise QueryError(_explain(connection, error)) from error
     columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
     _check_names([name for name, _ in columns])
@@ -182,9 +180,8 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
 
 def _parse_statement(sql: str) -> duckdb.Statement:
     try:
-        sql = sql.encode(
-            errors="surrogateescape"
-        ).decode()  # UTF-8 typed in another locale has its bytes as surrogates
+        # UTF-8 typed in another locale has its bytes as surrogates
+        sql = sql.encode(errors="surrogateescape").decode()
     except UnicodeError as error:
         raise QueryError("the statement is not valid UTF-8: type it again in UTF-8") from error
     statements = duckdb.extract_statements(sql)

@@ -23,9 +23,8 @@ from tabulate import tabulate
 
 from ipu_results.ground.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
 
-FORMULA = re.compile(
-    r"'*[=+\-@\t\r]"
-)  # how a text begins that a spreadsheet takes for a formula, marked or not
+# how a text begins that a spreadsheet takes for a formula, marked or not
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # A figure alone, or a sign alone: a spreadsheet has nothing to compute.
 FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
 FORMULA_MARK = "'"
@@ -168,9 +167,8 @@ def escape_line(text: str) -> str:
     return escape_unprintable(" ".join(text.split()))
 
 
-FOREIGN = re.compile(
-    r"[^\W\x00-\x7fµμ]"
-)  # letters and digits besides ASCII; μ of units looks like no letter
+# letters and digits besides ASCII; μ of units looks like no letter
+FOREIGN = re.compile(r"[^\W\x00-\x7fµμ]")
 LETTERS = re.compile(r"[^\W\d_]+")
 SMALL_CAPITAL = re.compile("LATIN LETTER SMALL CAPITAL ([A-Z])")
 

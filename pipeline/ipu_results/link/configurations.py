@@ -61,11 +61,8 @@ Key = tuple[str, str, int]
 NEAR = ("exact", "likely")  # a weak match says nothing of what a latency times
 NAMED = ("repository", "tag", "path", "benchmark", "match_confidence")
 UNNAMED = ("result_document", "result_table", "result_row", "note", "document_id")
-READ = (
-    "batch_size",
-    "micro_batch_size",
-    "latency_ms",
-)  # columns of a result that decide what is added
+# columns of a result that decide what is added
+READ = ("batch_size", "micro_batch_size", "latency_ms")
 # Factors of a global batch; a configuration may leave out those that are 1.
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 

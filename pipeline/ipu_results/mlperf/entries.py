@@ -154,9 +154,8 @@ class FileFinding:
     message: str
 
     def __str__(self) -> str:
-        from ipu_results.ground.text import (  # noqa: PLC0415  (a worker must not load tabulate)
-            escape_unprintable,
-        )
+        # a worker must not load tabulate
+        from ipu_results.ground.text import escape_unprintable  # noqa: PLC0415
 
         return escape_unprintable(f"{self.path}: {self.message}")
 

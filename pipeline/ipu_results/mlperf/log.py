@@ -59,18 +59,10 @@ PLANNED_STEPS = "opt_learning_rate_training_steps"
 NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
 BENCHMARK = "submission_benchmark"
-KEYS = {
-    *TIME_KEYS,
-    *EVALUATION_KEYS,
-    *NUMBER_KEYS,
-    "global_batch_size",
-    "seed",
-    BENCHMARK,
-}  # the others are not read
-SECONDS_FROM, SECONDS_TO = (
-    1e9,
-    1e11,
-)  # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
+# the others are not read
+KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed", BENCHMARK}
+# 2001 to 5138 in seconds; in milliseconds the first three years of the clock
+SECONDS_FROM, SECONDS_TO = 1e9, 1e11
 
 
 class LineTooLongError(ValueError):

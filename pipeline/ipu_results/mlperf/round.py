@@ -211,9 +211,8 @@ def _score(
         return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
-        scored = score_entry(
-            entry, logs, system, b"", rules, powers
-        )  # no bytes hold no factor: it has no score
+        # no bytes hold no factor: it has no score
+        scored = score_entry(entry, logs, system, b"", rules, powers)
         return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))
 
 
@@ -254,10 +253,8 @@ COLUMNS = {
         *"no_speed_reason findings".split(),
     ),
 }
-GENERATED = {
-    "mlperf_entries": ("findings", "attribution"),
-    "mlperf_runs": (),
-}  # columns that follow from others and are not in derived files
+# columns that follow from others and are not in derived files
+GENERATED = {"mlperf_entries": ("findings", "attribution"), "mlperf_runs": ()}
 
 
 def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
@@ -325,10 +322,8 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     """
     if kind == "parquet":
         return _format_parquet(name, records)
-    from ipu_results.ground.text import (  # noqa: PLC0415  (loads tabulate)
-        escape_unprintable,
-        format_records,
-    )
+    # loads tabulate
+    from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415
 
     columns = COLUMNS[name]
     cite = ""

@@ -73,9 +73,8 @@ def _test_shape(
     apart = (left[:, -1] < right[:, 0]) | (right[:, -1] < left[:, 0])
     counts = np.zeros(len(gap))
     is_extreme = np.ones(len(gap), dtype=bool)
-    close = np.flatnonzero(
-        ~apart | is_complete
-    )  # where all runs of one are faster, hardly a random deal is as far off
+    # where all runs of one are faster, hardly a random deal is as far off
+    close = np.flatnonzero(~apart | is_complete)
     deals = _make_deals(a, b) if len(close) else np.empty(0)
     for start in range(0, len(close), CHUNK):
         at = close[start : start + CHUNK]
@@ -130,9 +129,8 @@ def make_values(
 def _multiply(left: Numbers, right: Numbers) -> Numbers:
     """Return the product of two matrices, as many rows at a time as make a small one."""
     rows = max(1, SMALL_PRODUCT // max(1, right.size))
-    parts = (
-        np.resize(left, (-(-len(left) // rows), rows, left.shape[1])) @ right
-    )  # repeats rows to fill the last part
+    # repeats rows to fill the last part
+    parts = np.resize(left, (-(-len(left) // rows), rows, left.shape[1])) @ right
     product: Numbers = parts.reshape(-1, right.shape[1])[: len(left)]
     return product
 

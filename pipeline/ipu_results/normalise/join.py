@@ -224,9 +224,8 @@ def join_rows(
 ) -> tuple[Results, list[RejectedRow]]:
     """Group the rows by identity; rows of one identity with different figures are all rejected."""
     parts: list[Fragments] = []
-    places: list[
-        Integers
-    ] = []  # of each row in the document: number of its table, and its number in that
+    # of each row in the document: number of its table, and its number in that
+    places: list[Integers] = []
     rejected: list[RejectedRow] = []
     for number, (converted, unreadable) in enumerate(outcomes):
         refused = [*unreadable]

@@ -183,9 +183,8 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
             if node is not None and node.attrs.get("lang")
         }
         language = next(iter(sorted(languages, key=prints_decimal_points)), "")
-        styles = [
-            node.get_text() for node in soup.find_all("style")
-        ]  # they may print a text near a table
+        # they may print a text near a table
+        styles = [node.get_text() for node in soup.find_all("style")]
         printed = " ".join(
             node
             for node in soup.descendants
@@ -206,9 +205,8 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
                         place if number == 1 else f"{place}, part {number}", names
                     )
     finally:
-        soup.clear(
-            decompose=True
-        )  # its nodes refer to each other: else only the cycle collector would free them
+        # its nodes refer to each other: else only the cycle collector would free them
+        soup.clear(decompose=True)
     return replace(refuse_scaled_tables(assembler.finish(), near), language=language)
 
 

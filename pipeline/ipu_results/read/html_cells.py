@@ -44,9 +44,8 @@ DOUBTS = (EMBEDDED["rt"], SHIFTED_MARK, GLUED_MARK)
 IN_ANY_COLUMN = (COLOURED, MAY_ALTER)
 """What makes another text of a name, too."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
-WRITES = re.compile(
-    r"document\.|innerHTML|textContent"
-)  # a script in a cell that may change its text
+# a script in a cell that may change its text
+WRITES = re.compile(r"document\.|innerHTML|textContent")
 CDATA = "[CDATA["
 
 # Marks the border of an element inside of a cell, until it is known whether two digits meet there

@@ -33,9 +33,8 @@ from ipu_results.schema.vocabulary import (
 MIN_MISFITS_OF_A_SHIFTED_ROW = (
     3  # fewer cells of the wrong shape are misprints in a row of its own lines
 )
-MODULUS = (
-    2**61 - 1
-)  # numbers of cuts are compared modulo this prime: they grow exponentially with the cells
+# numbers of cuts are compared modulo this prime: they grow exponentially with the cells
+MODULUS = 2**61 - 1
 RULE = re.compile(r"[|\s:+-]+")
 DELIMITERS = ("|", "\t")
 

@@ -197,9 +197,8 @@ def join_continued(
     first `columns` strips are columns of pages.
     """
     groups: list[list[int]] = []
-    ends: dict[
-        tuple[tuple[TableHeader, ...], int], list[int]
-    ] = {}  # the last table of each header, by its last page
+    # the last table of each header, by its last page
+    ends: dict[tuple[tuple[TableHeader, ...], int], list[int]] = {}
     for number in sorted(
         range(len(tables)), key=lambda number: (tables[number].header.page, number)
     ):

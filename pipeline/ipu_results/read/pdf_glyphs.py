@@ -56,9 +56,8 @@ STRIKE_WIDTH = 0.25  # it does so over at least this length, in ems
 # all in ems.
 MARK_WIDTH, MARK_HEIGHT, MARK_RISE, MARK_GAP = 1.2, 1.1, (0.05, 0.75), 0.75
 STRIKES = ("StrikeOut",)
-DRAWINGS = (
-    "FreeText Stamp Ink Line Square Circle Polygon PolyLine Caret Redact".split()
-)  # annotations over the page
+# annotations over the page
+DRAWINGS = "FreeText Stamp Ink Line Square Circle Polygon PolyLine Caret Redact".split()
 THIN = 0.25  # a filled shape of at most this height, in ems, is a line
 MAX_DEPTH = 20  # forms of a page are nested at most this deep
 UNMAPPED = re.compile(r"\(cid:\d+\)")  # what pdfminer writes for a glyph without a character
@@ -302,9 +301,8 @@ def find_hidden(page: Any, glyphs: Sequence[Glyph]) -> Array:
     ):
         pdfium.FPDFPageObj_SetIsActive(text, False)
     without = page.render(scale=scale, prefer_bgrx=True).to_numpy()
-    contrast = np.maximum(with_text, without) - np.minimum(
-        with_text, without
-    )  # the difference of unsigned bytes
+    # the difference of unsigned bytes
+    contrast = np.maximum(with_text, without) - np.minimum(with_text, without)
     ink = (contrast[:, :, :3] >= MIN_CONTRAST).any(axis=2)
     rows, columns = ink.shape
     x0, x1, size, baseline = np.array(
@@ -324,9 +322,8 @@ def find_hidden(page: Any, glyphs: Sequence[Glyph]) -> Array:
     last = np.clip(last, 0, columns)
     upper = np.clip(upper, 0, rows)
     lower = np.clip(lower, 0, rows)
-    before = np.zeros(
-        (rows + 1, columns + 1), dtype=np.int32
-    )  # how many pixels above and to the left have ink
+    # how many pixels above and to the left have ink
+    before = np.zeros((rows + 1, columns + 1), dtype=np.int32)
     np.cumsum(np.cumsum(ink, axis=0, dtype=np.int32), axis=1, out=before[1:, 1:])
     inked = before[lower, last] - before[upper, last] - before[lower, first] + before[upper, first]
     is_digit = np.array([glyph.text.isdigit() for glyph in glyphs], dtype=bool)

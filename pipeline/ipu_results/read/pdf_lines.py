@@ -26,10 +26,8 @@ RAISED_MARK = 0.2
 SHIFTED_OVERLAP = 0.3
 BASELINE_SLACK = 0.05  # baselines of one word differ by at most this, in ems
 SIZE_SLACK = 0.03  # sizes of one figure differ by at most this share
-GUTTER_ZONE = (
-    0.4,
-    0.6,
-)  # where the gutter of a page in two columns may be, as shares of the page width
+# where the gutter of a page in two columns may be, as shares of the page width
+GUTTER_ZONE = (0.4, 0.6)
 GUTTER_STEPS = 200  # places across the page width at which a gutter is searched
 LONG_LINE = 0.25  # a line of prose is at least this share of the page wide
 GUTTER_CROSSINGS = 0.25  # share of the long lines (titles, wide captions) that may cross a gutter
@@ -47,9 +45,8 @@ MIN_UNDER_NAME = 0.5
 MIN_UNDER_ONE = 0.5
 # A reference in brackets, such as (a): no figure, and a part of the label before it.
 MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
-UNIT_WORD = re.compile(
-    r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}"
-)  # a unit that is printed apart from its figure
+# a unit that is printed apart from its figure
+UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")
 UNIT_GAP = 2.0  # it is at most this far away from it, in ems
 SHIFTED = "raised or lowered text is next to it: a mark or a part of the figure"
 

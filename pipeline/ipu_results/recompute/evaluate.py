@@ -48,9 +48,8 @@ PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
 CONDITIONS = ("precision", "batch", "framework", "dataset")
 NONE_COUNTS = "No recomputed value counts: "
 NEEDED = ". Needed: a figure under the conditions of the claim"
-STATED = frozenset(
-    {"claims", "platforms", "models"}
-)  # what documents state; other tables hold measurements and facts
+# what documents state; other tables hold measurements and facts
+STATED = frozenset({"claims", "platforms", "models"})
 
 
 class JudgedValue(NamedTuple):

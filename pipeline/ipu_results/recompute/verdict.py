@@ -45,11 +45,8 @@ NOT_RECOMPUTABLE, SWAPPED_BASELINE, DEPENDS_ON_READING = (
     "swapped-baseline",
     "depends-on-reading",
 )
-CONFIRMED = {
-    "own": "confirmed",
-    "internal": "confirmed-internally",
-    "circular": "circular",
-}  # by the evidence
+# by the evidence
+CONFIRMED = {"own": "confirmed", "internal": "confirmed-internally", "circular": "circular"}
 HOLDING = frozenset({*CONFIRMED.values(), "last-digit-differs", "reached-by-later-sdk"})
 NO_ROW = "Its recomputation found no row in this build"
 GAP_KINDS = ("none", "last-digit", "within-run-to-run-spread", "beyond")

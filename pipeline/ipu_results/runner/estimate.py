@@ -15,9 +15,8 @@ import numpy as np
 from ipu_results.errors import RunnerError
 from ipu_results.runner.backends import Kind
 
-Stamps = tuple[
-    int, int, int, int, int
-]  # start, loaded, pre-processed, inferred, retrieved: ns of one clock
+# start, loaded, pre-processed, inferred, retrieved: ns of one clock
+Stamps = tuple[int, int, int, int, int]
 
 NS = 1e9
 MS = 1e6  # nanoseconds
@@ -106,9 +105,8 @@ class Block:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        columns = {
-            column.name: getattr(self, column.name) for column in fields(self)
-        }  # asdict copies every stamp
+        # asdict copies every stamp
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
         if self.batches_per_step == 1:
             del columns["batches_per_step"]
         return columns
@@ -125,9 +123,8 @@ CONFIDENCE = 0.95  # of the interval of the median over rounds; order statistics
 FEWEST = 6  # rounds for that: 1 − 2 · 0.5⁶ = 0.969, while five have 0.9375
 DRIFT_ROUNDS = 4  # rounds that are needed to compare the first half of them with the second
 TAIL_CONFIDENCE = 0.99  # LoadGen's, in loadgen/results.cc: early stopping with a tolerance of 0
-START, _LOADED, *STAGES = range(
-    5
-)  # of an iteration's stamps; the stages end pre-processed, inferred, retrieved
+# of an iteration's stamps; the stages end pre-processed, inferred, retrieved
+START, _LOADED, *STAGES = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +220,8 @@ def estimate(
     probes = [probe for block in blocks for probe in block.probe_ms or ()]
     watts = [block.power_w for block in amortised if block.power_w is not None]
     others = sum(block.others > 0 for block in blocks)
-    shared = (
-        [f"another sweep ran beside {others} of {len(blocks)} blocks"] if others else []
-    )  # kept: of points.csv
+    # kept: of points.csv
+    shared = [f"another sweep ran beside {others} of {len(blocks)} blocks"] if others else []
     return Estimate(
         throughput=throughput,
         latency_ms=1e3 * size / throughput,
@@ -275,9 +271,8 @@ def compute_interval(rounds: Sequence[float]) -> tuple[float | None, float | Non
         return None, None, None
     if count < FEWEST:
         return ranked[0], ranked[-1], 1 - 2 * 0.5**count
-    low = _find_rank(
-        count, 0.5, (1 - CONFIDENCE) / 2
-    )  # as many rounds are below the median as tosses of a coin
+    # as many rounds are below the median as tosses of a coin
+    low = _find_rank(count, 0.5, (1 - CONFIDENCE) / 2)
     return ranked[low], ranked[-1 - low], CONFIDENCE
 
 

@@ -228,9 +228,8 @@ def normalise_images(pixels: Sequence[Pixels], dtype: str = "float32") -> Array:
     batch = np.empty((len(pixels), channels, height, width), dtype)
     for image, planes in zip(pixels, batch):  # noqa: B905 (Python 3.8)
         for channel in range(channels):
-            np.take(
-                tables[channel], image[:, :, channel], out=planes[channel], mode="clip"
-            )  # "raise" costs a copy
+            # "raise" costs a copy
+            np.take(tables[channel], image[:, :, channel], out=planes[channel], mode="clip")
     return batch
 
 

@@ -47,11 +47,8 @@ INTEGERS: dict[int, str] = {
     TensorProto.BOOL: "bool",
 }
 MASKS: dict[int, str] = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}  # of floats
-ROLES = {
-    "mask": "mask",
-    "position": "positions",
-    "type|segment": "types",
-}  # by a part of the name; else tokens
+# by a part of the name; else tokens
+ROLES = {"mask": "mask", "position": "positions", "type|segment": "types"}
 RESHAPING = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 MAX_SEQUENCE = 65_536  # tokens
 STATE_IT = "state how many tokens a sequence has, with the setting sequence_length"

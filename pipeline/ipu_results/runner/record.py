@@ -173,16 +173,13 @@ def list_unfinished(out: Path) -> list[str]:
 
 
 READER, POINTS_READER = "sweep-record", "sweep-points"
-POINTS_TABLE, SEQUENCES_TABLE = (
-    "sweep_points",
-    "sweep_sequence_points",
-)  # the latter with the variant of a text model
+# the latter with the variant of a text model
+POINTS_TABLE, SEQUENCES_TABLE = "sweep_points", "sweep_sequence_points"
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
 ITEM, TEXT_ITEM = "image", "sequence"
 LICENCE = "CC-BY-4.0"
-NOTE = (  # kept: text of sidecars
-    "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."
-)
+# kept: text of sidecars
+NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."
 COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
 MIN_COSINE = 0.99
 UNSETTLED = "did not settle in {runs} warm-up runs"

@@ -37,13 +37,8 @@ from ipu_results.runner.workload import Workload, compare_outputs, prepare_workl
 SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
 MAX_WARM_SETS = 8
 VERSIONS = ("ipu-results", "numpy", "onnx", "onnxruntime", "openvino", "pillow", "psutil")
-SAME = (
-    "environment",
-    "versions",
-    "model",
-    "images",
-    "facts",
-)  # what a resumed sweep must share with its beginning
+# what a resumed sweep must share with its beginning
+SAME = ("environment", "versions", "model", "images", "facts")
 LOOSE = ("load_average", "load_s", "compile_s")  # what may differ even so
 
 
@@ -130,9 +125,8 @@ class _Sweep:
         return sum(block.window.end - block.window.start for block in self.blocks) / NS
 
     def run(self) -> SweepResult:
-        os.environ.setdefault(
-            "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
-        )  # sessions, meters and names must count alike
+        # sessions, meters and names must count alike
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
         task = self.task
         device = self.task.device
         with ExitStack() as stack:

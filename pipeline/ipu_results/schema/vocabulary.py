@@ -30,14 +30,12 @@ NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
 
 Entry = Mapping[str, Any]
 
-PRINTED_IN = {
-    "minutes": "time_to_train_s"
-}  # a derived column and the printed one that it is made of
+# a derived column and the printed one that it is made of
+PRINTED_IN = {"minutes": "time_to_train_s"}
 ITEMS = {"img": "image", "seq": "sequence"}
 GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
-MEGA = re.compile(
-    r"M(?i:[jw]|s(?:ecs?)?\b)"
-)  # of joules, watts and seconds: no unit of the vocabulary is in mega
+# of joules, watts and seconds: no unit of the vocabulary is in mega
+MEGA = re.compile(r"M(?i:[jw]|s(?:ecs?)?\b)")
 
 
 def name_item(text: str) -> str:

@@ -143,10 +143,8 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
 def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
     """Return why a figure of two rows may not be compared; None where it may."""
     ours, theirs = map(build_from_row, (first, second))
-    obstacles = [
-        find_obstacle(ours, second),
-        find_obstacle(theirs, first),
-    ]  # each looks at the flags of one row only
+    # each looks at the flags of one row only
+    obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]
     flagged = (
         obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged"
     )
@@ -226,9 +224,8 @@ def _format_figure(row: Row, figure: str, value: float) -> str:
 
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
-    distinct: dict[
-        tuple[Any, ...], Row
-    ] = {}  # by what the comparison needs of a row: fewer pairs to check
+    # by what the comparison needs of a row: fewer pairs to check
+    distinct: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         chips = row["chips"] if basis == SAME else basis == PER_CHIP and row["chips"] is None
         distinct[(*(row[name] for name in COMPARED_COLUMNS), chips)] = row
@@ -321,9 +318,8 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
     shown = [
         (obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code
     ][:MAX_REASONS]
-    remarks = [
-        remark for remark in ours.remarks if remark.startswith("variant ")
-    ]  # one that no row has
+    # one that no row has
+    remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]
     described = "; ".join([*(f"{count} rows: {obstacle}" for obstacle, count in shown), *remarks])
     raise RefusalError(code, f"no row may be compared: {described}")
 

@@ -322,9 +322,8 @@ TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "expect": expect,
     "sql": sql,
 }
-OWN = frozenset(
-    {"record", "worker", "cancelled", "return"}
-)  # of the server, and no arguments of a call
+# of the server, and no arguments of a call
+OWN = frozenset({"record", "worker", "cancelled", "return"})
 
 
 NAME = "ipu-results"
@@ -339,9 +338,8 @@ def serve(warehouse: Path) -> None:
     def end(*_: Any) -> None:
         worker.kill()
         os.write(sys.stderr.fileno(), b"error: interrupted\n")
-        os._exit(
-            1
-        )  # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+        # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+        os._exit(1)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)

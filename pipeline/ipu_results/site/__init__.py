@@ -126,9 +126,8 @@ def build_site(
         data["start"] = build_start(connection, release)
         data["citations"] = build_citations(connection, release)
         if pages:
-            from ipu_results.site.pages import (  # noqa: PLC0415 - needs Jinja2, which comes with the charts
-                build_pages,
-            )
+            # needs Jinja2, which comes with the charts
+            from ipu_results.site.pages import build_pages  # noqa: PLC0415
 
             texts = build_pages(
                 connection, data["charts"], data["start"], base_url, downloads=downloads

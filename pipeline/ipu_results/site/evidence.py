@@ -302,9 +302,8 @@ def build_peak_pages(
             for row in rows
             if not row["errors"] and not row["precision_doubtful"] and row["datasheet_share"]
         )
-        chips.append(
-            (chip, path, rows, next(clean, None))
-        )  # rows are ordered by share, so the first is the highest
+        # rows are ordered by share, so the first is the highest
+        chips.append((chip, path, rows, next(clean, None)))
     shown = [chart for chart in charts if chart["name"] == "roofline"]
     yield build_page(
         "peak.html",

@@ -200,9 +200,8 @@ RUN_ID = table("runs").column("run_id").pattern or ""  # names the folder of a f
 RUN_ATTACHMENTS = frozenset({"blocks.jsonl", "stamps.parquet"})
 RUN_FILES = RUN_ATTACHMENTS | {"record.json", "record.json.toml", "points.csv", "points.csv.toml"}
 PART = ".part"  # ends the folder name of a bundle that is being written
-REGISTER = (  # lists the public documents that are known to exist; it is not a sidecar
-    "register.toml"
-)
+# lists the public documents that are known to exist; it is not a sidecar
+REGISTER = "register.toml"
 BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})

@@ -158,9 +158,8 @@ def _depths(data: Dataset) -> pd.DataFrame:
     variants = (
         rows.groupby(["setup", "setup_variant"], sort=False)["in_flight"].median().reset_index()
     )
-    median = find_median_of_others(
-        variants["in_flight"], variants["setup"]
-    )  # each variant is counted once
+    # each variant is counted once
+    median = find_median_of_others(variants["in_flight"], variants["setup"])
     usual = rows["setup_variant"].map(median.set_axis(variants["setup_variant"]))
     rows = rows.assign(items=rows["in_flight"] * rows["batch_size"], usual=usual)
     return rows.assign(unlike=_contradict(rows["in_flight"], rows["usual"]))

@@ -253,9 +253,8 @@ def flag_unlike_its_conditions(data: Dataset) -> pd.DataFrame:
         if not alone.any():
             continue
         rows = data.published.loc[at, ["result_id", column]].assign(group=group, count=size - 1)
-        alike = rows.loc[own == size - 1, ["group", column]].drop_duplicates(
-            "group"
-        )  # all others have one value
+        # all others have one value
+        alike = rows.loc[own == size - 1, ["group", column]].drop_duplicates("group")
         rows = (
             rows[alone]
             .merge(alike.rename(columns={column: "usual"}), on="group")
@@ -345,9 +344,8 @@ def flag_other_document(data: Dataset) -> pd.DataFrame:
     rows = rows[rows["group"].duplicated(keep=False)]
     own = rows.groupby(["group", "document_id"])["throughput"]
     rows = rows.assign(least=own.transform("min"), most=own.transform("max"))
-    group = rows.groupby(
-        "group"
-    )  # a document that agrees with one of two figures differs from none
+    # a document that agrees with one of two figures differs from none
+    group = rows.groupby("group")
     rows = rows.assign(low=group["most"].transform("min"), high=group["least"].transform("max"))
     rows = rows.assign(ratio=rows["high"] / rows["low"])[rows["high"] > ELSEWHERE * rows["low"]]
     template = (

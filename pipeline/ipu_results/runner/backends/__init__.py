@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 NAMES = ("popart", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 KINDS = ("ipu", "gpu", "cpu", "emulated", "simulated")
-Kind = Literal[
-    "amortised", "isolated"
-]  # of a block: batches in a stream, or nothing else in flight
+# of a block: batches in a stream, or nothing else in flight
+Kind = Literal["amortised", "isolated"]
 NAP_NS = 1_000_000  # the last part of a wait is spent without sleeping, which would overshoot
 
 FLOATS = ("float32", "float16")

@@ -39,11 +39,8 @@ API = (
 DTYPES = {"fp16": "float16", "fp32": "float32"}
 TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
-MODEL_OPTIONS = {
-    "numIPUs": 1,
-    "tilesPerIPU": 1216,
-    "ipuVersion": "ipu1",
-}  # by default newer SDKs give it 4 tiles
+# by default newer SDKs give it 4 tiles
+MODEL_OPTIONS = {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "ipu1"}
 BATCHES_PER_STEP = 16  # of a stream; one alone is a step of its own
 PROPORTION = 0.3  # of memory for a convolution, as the paper's program had it
 PROPORTION_AT = {5: 0.26}  # by micro-batch, likewise
