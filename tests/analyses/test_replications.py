@@ -280,10 +280,8 @@ def test_set_up_that_explains_is_shown_and_not_counted() -> None:
     ("facts", "part"),
     [
         ([("paper", "none stated")], "none stated"),
-        (
-            [("paper", "machine"), ("paper", "author"), ("page", "code")],
-            "author, machine",
-        ),  # `page` is the vendor's
+        # `page` is the vendor's
+        ([("paper", "machine"), ("paper", "author"), ("page", "code")], "author, machine"),
         ([("paper: Lab", "code"), ("paper: Other lab", "author")], "code"),
     ],
 )

@@ -364,12 +364,8 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
             "impossible",
             7_800_000 * GMACS * 2 / 1000,
         ),
-        (
-            {"throughput": 7800, "power_w": 100},
-            "power rating",
-            "ok",
-            100,
-        ),  # of four GC200, rated 300 W each
+        # of four GC200, rated 300 W each
+        ({"throughput": 7800, "power_w": 100}, "power rating", "ok", 100),
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
         ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
     ],

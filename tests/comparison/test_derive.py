@@ -78,7 +78,8 @@ COMMITTED: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
         [(0,)],
     ),
     (
-        (  # whose batches are of packs, as printed
+        # whose batches are of packs, as printed
+        (
             "SELECT count(*), count(*) FILTER (result_id IN (SELECT result_id FROM flags WHERE rule"
             " = 'R27')) FROM results WHERE packed AND network <> 'SchNet'"
         ),

@@ -241,7 +241,8 @@ def test_same_documents_give_the_same_bytes_anywhere(warehouse: Path, tmp_path: 
 
 # rows that are not accepted
 
-REFUSED = [  # each in a row of its own: old text, new text, reason, what the message must quote
+# each in a row of its own: old text, new text, reason, what the message must quote
+REFUSED = [
     (
         "<td>Bow Pod64</td><td>SDK 3.0</td>",
         "<td>Bow Pod65</td><td>SDK 3.0</td>",

@@ -68,10 +68,8 @@ HOSTILE = (
     ("SELECT getenv('HOME')", "wrong-sql"),
     ("SELEKT 1", "wrong-sql"),
     ("SELECT 1 AS a, 2 AS a", "wrong-sql"),
-    (
-        'SELECT "<"(batch_size, [throughput]) FROM results',
-        "wrong-sql",
-    ),  # an INTERNAL Error, which ends the database
+    # an INTERNAL Error, which ends the database
+    ('SELECT "<"(batch_size, [throughput]) FROM results', "wrong-sql"),
     ("SELECT repeat('x', 1000) FROM range(1000)", "too-large"),
     ("SELECT length(repeat('x', 2000000000))", "too-large"),
 )

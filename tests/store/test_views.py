@@ -22,7 +22,8 @@ from tests.conftest import Query
 
 IDS = ("result_id", "row_number")
 WITHOUT_DATABASE = shutil.ignore_patterns("*.duckdb")
-SETTINGS = (  # numbers that say what was run or compared; every other number is a figure
+# numbers that say what was run or compared; every other number is a figure
+SETTINGS = (
     *(
         "bound_ms",
         "chip_count",

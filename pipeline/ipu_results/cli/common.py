@@ -136,9 +136,8 @@ def _print_warnings() -> Iterator[None]:
 def _format_error(error: Exception, extra: str | None) -> str:
     if isinstance(error, ModuleNotFoundError):
         error = explain_missing(error, extra)
-    if isinstance(
-        error, UnicodeEncodeError
-    ):  # Python keeps the bytes of a name that is not UTF-8 as surrogates
+    # Python keeps the bytes of a name that is not UTF-8 as surrogates
+    if isinstance(error, UnicodeEncodeError):
         return escape_unprintable(
             f"{str(error.object)[:MAX_LINE]}: is not UTF-8; rename the file or folder"
         )

@@ -374,9 +374,8 @@ def is_same_set_up(ours: Measurement, row: Row) -> bool:
     same = (
         ours.platform is not None and ours.platform == row["platform"] and has_same_chips(ours, row)
     )
-    if (
-        ours.benchmark is not None
-    ):  # the rules of the benchmark leave batch and precision to the submitter
+    # the rules of the benchmark leave batch and precision to the submitter
+    if ours.benchmark is not None:
         return same
     return same and ours.batch_size == row["batch_size"] and len(precisions) <= 1
 

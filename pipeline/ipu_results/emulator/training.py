@@ -461,9 +461,8 @@ def _count_crossing(
     ContiguateIpuCopies does.
     """
     near = [other for other in stages if other.chip == stage.chip]
-    if (
-        not stage.start or near[0] is not stage
-    ):  # the head on the first chip: what that chip has not is sent to it
+    # the head on the first chip: what that chip has not is sent to it
+    if not stage.start or near[0] is not stage:
         far = (
             at
             for at in pipeline.list_inputs(program, stage)

@@ -122,9 +122,8 @@ def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(
-            duckdb.FatalException
-        ):  # a statement that meets a defect of DuckDB ends the database
+        # a statement that meets a defect of DuckDB ends the database
+        with suppress(duckdb.FatalException):
             connection.execute("ROLLBACK")
 
 
@@ -202,9 +201,8 @@ def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
     if isinstance(error, duckdb.InternalException):
         return f"{DEFECT}: write it in another way ({message})"
     name = re.search(r"Table with name (\w+) does not exist", message)
-    if (
-        name and connection.execute(IS_MACRO, [name[1]]).fetchone()
-    ):  # a view with parameters is a table macro
+    # a view with parameters is a table macro
+    if name and connection.execute(IS_MACRO, [name[1]]).fetchone():
         return f"{name[1]} has parameters: write FROM {name[1]}()"
     if name and (schema := connection.execute(OTHER_SCHEMAS, [name[1]]).fetchone()):
         return f"{name[1]} is in the schema {schema[0]}: write FROM {schema[0]}.{name[1]}"

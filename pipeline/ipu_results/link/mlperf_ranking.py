@@ -382,9 +382,8 @@ def resolve_rankings(entries: Iterable[Record], evidence: RunEvidence) -> list[d
     unscored: Counter[tuple[Any, ...]] = Counter()
     for entry in entries:
         sizes[get_key(entry)] = size = get_size(entry)
-        if entry["minutes"] is not None or entry.get(
-            "logs_missing"
-        ):  # with all its logs it has no official score
+        # with all its logs it has no official score
+        if entry["minutes"] is not None or entry.get("logs_missing"):
             counts = unscored if entry["minutes"] is None else scored
             counts.update((*(entry[name] for name in FAMILY), of_size) for of_size in {None, size})
     rankings: list[tuple[tuple[Any, ...], list[int]]] = []

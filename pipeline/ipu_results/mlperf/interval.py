@@ -255,9 +255,8 @@ def compute_t_quantile(coverage: float, df: int) -> float:
     tail = 1 - coverage
     df = min(df, MAX_DF)
     t = NormalDist().inv_cdf(1 - tail / 2)
-    for _ in range(
-        MAX_STEPS
-    ):  # Newton from below: the distribution function is concave for t > 0, so no overshoot
+    # Newton from below: the distribution function is concave for t > 0, so no overshoot
+    for _ in range(MAX_STEPS):
         step = (float(compute_two_sided_p(np.float64(t), df)) - tail) / (
             2 * _compute_density(t, df)
         )

@@ -86,9 +86,8 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     too_long = (
         len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS
     )
-    if (
-        too_long and Decimal(repr(float(value))) != value
-    ):  # all digits of a double, as logs print them, are exact
+    # all digits of a double, as logs print them, are exact
+    if too_long and Decimal(repr(float(value))) != value:
         raise UnreadableCellError(
             "unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits"
         )

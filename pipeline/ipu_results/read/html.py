@@ -161,9 +161,8 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     assembler = Assembler(headers)
     try:
         tables = _collect_tables(soup)
-        if (
-            len(tables) < opened
-        ):  # an element left open, such as a style or a text area, swallows what follows
+        # an element left open, such as a style or a text area, swallows what follows
+        if len(tables) < opened:
             hidden = opened - len(tables)
             raise DamagedDocumentError(
                 f"hides {hidden} of its {opened} tables in an element that is left open"

@@ -241,9 +241,8 @@ def expand_rows(rows: Iterable[HtmlRow], states: States) -> Iterator[RawRow]:
     section: Tag | None = None
     for row in rows:
         is_hidden = bool(states) and states.get(id(row.owner), 0) & UNSEEN
-        if is_hidden and not any(
-            read_cell(cell, states).text for cell in row.cells
-        ):  # no part of it is visible
+        # no part of it is visible
+        if is_hidden and not any(read_cell(cell, states).text for cell in row.cells):
             cells = [read_cell(cell, States()) for cell in row.cells]
             yield RawRow(
                 tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells), hidden=True

@@ -164,9 +164,8 @@ def read_page_text(text: str, headers: Sequence[TableHeader]) -> ParsedDocument:
         if any(delimiter in line for _, line in block for delimiter in DELIMITERS):
             _read_delimited(block, assembler)
         _read_one_cell_a_line(block, assembler)
-        if (
-            before == assembler.count
-        ):  # rows that an empty line or a lost header has cut off from their table
+        # rows that an empty line or a lost header has cut off from their table
+        if before == assembler.count:
             lines = [clean_cell(line) for _, line in block]
             split = [
                 clean_cell(cell) for _, line in block for cell in split_line(line, is_fenced(line))
@@ -194,10 +193,8 @@ def _read_delimited(block: Block, assembler: Assembler) -> None:
     """Add the tables of lines that pipes or tabs divide into cells."""
     lines = [(place, line) for place, line in block if not RULE.fullmatch(line)]
     names = [[clean_cell(cell) for cell in split_line(line, is_fenced(line))] for _, line in lines]
-    for recognise in (
-        find_headers,
-        explain_mismatch,
-    ):  # a known header anywhere comes before one that is nearly known
+    # a known header anywhere comes before one that is nearly known
+    for recognise in (find_headers, explain_mismatch):
         start = next(
             (i for i, columns in enumerate(names) if recognise(columns, assembler.headers)), None
         )

@@ -20,9 +20,8 @@ AGREES, LAST_DIGIT, WITHIN_SPREAD, WITHIN_SDK_SPREAD, REACHES, EXCEEDS, DIFFERS,
 OWN, INTERNAL, LATER_SDK = BASES = ("own", "internal", "later-sdk")
 HOLDS: dict[str, Callable[[float, float, float], bool]] = {
     "eq": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
-    "rounded-or-cut": (
-        lambda value, claimed, tolerance: abs(value - claimed) <= tolerance
-    ),  # cut digits: last-digit
+    # cut digits: last-digit
+    "rounded-or-cut": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
     "more-than": lambda value, claimed, _: value > claimed,
     "less-than": lambda value, claimed, _: value < claimed,
     "just-over": lambda value, claimed, tolerance: claimed <= value < claimed + tolerance,

@@ -215,7 +215,8 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
         (TEMPLATES / "card.md")
         .read_text(encoding="utf-8")
         .format(
-            configurations="".join(  # of `datasets.load_dataset`, which needs rows
+            # of `datasets.load_dataset`, which needs rows
+            configurations="".join(
                 f"- config_name: {name}\n{DEFAULT.get(name, '')}  data_files:"
                 f" {get_parquet_name(name)}\n"
                 for name in filter(rows.get, rows)

@@ -390,10 +390,8 @@ def _is_alive(path: Path) -> bool:
     )
     try:
         lock.acquire()
-    except (
-        Timeout,
-        PermissionError,
-    ):  # another user's file may belong to a living sweep, so it counts
+    except (Timeout, PermissionError):
+        # another user's file may belong to a living sweep, so it counts
         return True
     except OSError:
         return False

@@ -232,9 +232,8 @@ class _Sweep:
         """Compile and warm up one batch size, and compare its outputs with fp32."""
         self.progress.stage(f"warming up batch {batch}")
         compile_s, predicted = pool.prepare(batch, "amortised")
-        if (
-            pool.batches_per_step > 1
-        ):  # a batch alone is another program: one that does not fit must show here
+        # a batch alone is another program: one that does not fit must show here
+        if pool.batches_per_step > 1:
             alone_s, _ = pool.prepare(batch, "isolated")
             pool.prepare(batch, "amortised")
             compile_s += alone_s

@@ -438,9 +438,8 @@ def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float
     """Judge a stated value, which times `factor` has the unit of the recorded figure."""
     recorded = Fraction(repr(figure)) / factor
     gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
-    if (
-        Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure
-    ):  # as the record converts it
+    # as the record converts it
+    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure:
         return "exact", gap
     digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
     rounded = (Decimal(recorded.numerator) / Decimal(recorded.denominator)).quantize(

@@ -272,11 +272,8 @@ def main() -> None:
     # Ctrl-C reaches the server, which ends this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    os.environ[
-        "HOME"
-    ] = (  # settings and errors of DuckDB name paths, and none of them is to be one of the machine
-        "."
-    )
+    # settings and errors of DuckDB name paths, and none of them is to be one of the machine
+    os.environ["HOME"] = "."
     try:
         os.chdir(sys.argv[1])
         connection = connect_warehouse(Path(), LIMITS)

@@ -108,9 +108,8 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def read_entry(path: Path, place: str) -> dict[str, Any]:
     """Return the content of a sidecar. Raises CatalogueError that names its place."""
-    if any(
-        "\ud800" <= character <= "\udfff" for character in place
-    ):  # a byte that the file system cannot decode
+    # a byte that the file system cannot decode
+    if any("\ud800" <= character <= "\udfff" for character in place):
         raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
         with open_regular_file(path) as file:

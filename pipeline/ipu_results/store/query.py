@@ -282,13 +282,10 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     read = {"build"}  # its id is compared with that of the files
     statements = [statement]
     try:
-        while (
-            statements
+        while statements:
+            sql = USING.sub("ON true", statements.pop())
             # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
-        ):
-            listed = connection.get_table_names(
-                USING.sub("ON true", statements.pop()), qualified=True
-            )
+            listed = connection.get_table_names(sql, qualified=True)
             names = {name.partition(" AS ")[0] for name in listed} - read
             read |= names
             statements += [views[name] for name in names & views.keys()]

@@ -191,9 +191,8 @@ def check_description(submission: Submission) -> Iterator[Fault]:
     if submission.origin != MEASURED:
         message = f"origin is {submission.origin[:40]!r}: only measured figures are accepted"
         yield Fault("emulated", message, DESCRIPTION)
-    if (
-        not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1)
-    ):  # another time zone
+    # another time zone
+    if not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1):
         message = f"{submission.submitted_on} is not a day on which it can have been handed in"
         yield Fault("schema", message, f"{DESCRIPTION}, submitted_on")
     if submission.licence not in LICENCES:

@@ -39,11 +39,8 @@ INSTEAD = "in place of onnxruntime and never together with it, for they share on
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {
     **{"tensor(float)": "float32", "tensor(float16)": "float16"},
-    **{
-        "tensor(int64)": "int64",
-        "tensor(int32)": "int32",
-        "tensor(bool)": "bool",
-    },  # of a text model
+    # of a text model
+    **{"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"},
 }
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
