@@ -103,9 +103,12 @@ def test_same_machine_batch_and_precision_outweigh_everything_else(
     other.
     """
     for platform, batch, throughput in query("""
-        SELECT platform, batch_size, throughput FROM results
-        WHERE network = 'ResNet-50 v1.5' AND task = 'inference' AND platform LIKE '%2000' AND errors
-        = 0
+        SELECT platform, batch_size, throughput
+        FROM results
+        WHERE network = 'ResNet-50 v1.5'
+            AND task = 'inference'
+            AND platform LIKE '%2000'
+            AND errors = 0
     """):
         figures = {"framework": "DGL", "sdk_version": "0", "variant": "?", "precision": "16.16"}
         own = compare_one(
@@ -401,14 +404,20 @@ def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fit
 def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     page = (ROOT / "docs" / "how-to" / "compare-my-run.md").read_text(encoding="utf-8")
     ((widest,),) = query("""
-        SELECT max(spread) FROM (
-            SELECT max(throughput) / min(throughput) AS spread FROM results
-            WHERE origin = 'published' AND benchmark IS NULL AND errors = 0 AND suspect IS NULL
-                AND throughput IS NOT NULL AND batch_size IS NOT NULL AND platform IS NOT NULL
+        SELECT max(spread)
+        FROM (
+            SELECT max(throughput) / min(throughput) AS spread
+            FROM results
+            WHERE origin = 'published'
+                AND benchmark IS NULL
+                AND errors = 0
+                AND suspect IS NULL
+                AND throughput IS NOT NULL
+                AND batch_size IS NOT NULL
+                AND platform IS NOT NULL
             GROUP BY
                 publisher, task, network, phase, sequence_length, packed, variant, platform, chips,
-                batch_size,
-                effective_precision
+                batch_size, effective_precision
         )
     """)
     assert f"differ by up to {widest:.2f} " in page

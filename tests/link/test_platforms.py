@@ -27,21 +27,27 @@ def test_every_machine_has_its_facts_or_the_reason_why_not(query: Query) -> None
     }
     for column, title in reasons.items():
         silent = f"""
-            SELECT p.platform FROM platforms p JOIN results r USING (platform) JOIN mlperf_entries e
-            USING (result_id)
-            WHERE p.{column} IS NULL AND NOT contains(p.source, '{title} differs') GROUP BY 1
-            HAVING min(e.accelerators) > 0 AND bool_and(e.nodes IS NOT NULL AND e.accelerator IS NOT
-            NULL)
+            SELECT p.platform
+            FROM platforms p
+            JOIN results r USING (platform)
+            JOIN mlperf_entries e USING (result_id)
+            WHERE p.{column} IS NULL AND NOT contains(p.source, '{title} differs')
+            GROUP BY 1
+            HAVING min(e.accelerators) > 0
+                AND bool_and(e.nodes IS NOT NULL AND e.accelerator IS NOT NULL)
         """
         assert query(silent) == [], column
 
 
 def test_facts_are_those_of_every_description(query: Query) -> None:
     differing = """
-        SELECT platform FROM platforms p JOIN results r USING (platform) JOIN mlperf_entries e USING
-        (result_id)
-        WHERE p.chip_count <> e.accelerators OR p.nodes <> e.nodes OR p.host_processor <>
-        e.host_processor
+        SELECT platform
+        FROM platforms p
+        JOIN results r USING (platform)
+        JOIN mlperf_entries e USING (result_id)
+        WHERE p.chip_count <> e.accelerators
+            OR p.nodes <> e.nodes
+            OR p.host_processor <> e.host_processor
             OR p.host_processors_per_node <> e.host_processors_per_node
     """
     assert query(differing) == []

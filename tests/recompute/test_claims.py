@@ -207,25 +207,32 @@ def test_tolerance_is_half_a_unit_of_the_last_printed_digit(query: Query) -> Non
 
 def test_latency_with_several_batches_in_flight_judges_no_claim(query: Query) -> None:
     judged = """
-        SELECT r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts,
-        count(*)
-        FROM claims JOIN recomputations p USING (claim_id)
+        SELECT
+            r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts,
+            count(*)
+        FROM claims
+        JOIN recomputations p USING (claim_id)
         JOIN detail.recomputation_inputs i ON i.claim_id = p.claim_id AND i.position = p.position
         JOIN results r ON i.table_name = 'results' AND r.result_id = i.key AND r.chip = 'GC200'
-        WHERE claims.metric = 'latency' GROUP BY ALL HAVING several"""
+        WHERE claims.metric = 'latency'
+        GROUP BY ALL
+        HAVING several"""
     assert {counts for _, counts, _ in query(judged)} == {False}
 
 
 def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> None:
     """The values that count are the evidence. A sentence and its chart have both in common."""
     grouped = """
-        SELECT count(*), max(len(claims)), max(len(verdicts)) FROM (
-            SELECT value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS
-            claims
+        SELECT count(*), max(len(claims)), max(len(verdicts))
+        FROM (
+            SELECT
+                value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS claims
             FROM (
-                SELECT c.claim_id, c.value, c.unit, c.verdict,
+                SELECT
+                    c.claim_id, c.value, c.unit, c.verdict,
                     list(r.value ORDER BY r.value) FILTER (r.not_counted IS NULL) AS counted
-                FROM claims AS c JOIN recomputations AS r USING (claim_id)
+                FROM claims AS c
+                JOIN recomputations AS r USING (claim_id)
                 GROUP BY ALL
             )
             GROUP BY value, unit, counted
@@ -236,8 +243,9 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
     assert (most_claims > 1, most_verdicts) == (True, 1)
     pairs = """
         SELECT a.claim_id, a.verdict AS verdict, b.verdict AS verdict_of_chart
-        FROM detail.claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id
-        = i.taken_from
+        FROM detail.claim_conditions AS i
+        JOIN claims AS a USING (claim_id)
+        JOIN claims AS b ON b.claim_id = i.taken_from
         WHERE a.value = b.value AND a.unit = b.unit
     """
     twins = query(pairs)
@@ -291,10 +299,11 @@ def test_figures_of_the_arithmetic_are_those_of_the_inputs(query: Query) -> None
     """Every recomputed quotient of two results has the figures of the results that it names."""
     rows = query("""
         SELECT r.claim_id, r.arithmetic, list(coalesce(s.throughput, -1) ORDER BY s.throughput DESC)
-        FROM recomputations AS r JOIN detail.recomputation_inputs AS i USING (claim_id, position)
+        FROM recomputations AS r
+        JOIN detail.recomputation_inputs AS i USING (claim_id, position)
         JOIN results AS s ON i.table_name = 'results' AND s.result_id = i.key
-        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+') AND r.claim_id LIKE
-        '%-training-%'
+        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+')
+            AND r.claim_id LIKE '%-training-%'
         GROUP BY ALL
     """)
     assert len(rows) > 30

@@ -44,12 +44,16 @@ def test_verdicts_are_two_sided_and_name_their_evidence(wrong: str, query: Query
 
 def test_circular_claims_are_those_without_a_measurement(query: Query) -> None:
     stated = """
-        SELECT c.claim_id, bool_and(i.table_name IN ('claims', 'platforms', 'models')) AND
-            bool_or(i.table_name = 'claims') AS circular, any_value(c.verdict) AS verdict
-        FROM claims c JOIN recomputations r USING (claim_id) JOIN detail.recomputation_inputs i USING
-        (claim_id, position)
-        WHERE r.not_counted IS NULL AND c.verdict IN ('confirmed', 'confirmed-internally',
-        'circular')
+        SELECT
+            c.claim_id,
+            bool_and(i.table_name IN ('claims', 'platforms', 'models'))
+                AND bool_or(i.table_name = 'claims') AS circular,
+            any_value(c.verdict) AS verdict
+        FROM claims c
+        JOIN recomputations r USING (claim_id)
+        JOIN detail.recomputation_inputs i USING (claim_id, position)
+        WHERE r.not_counted IS NULL
+            AND c.verdict IN ('confirmed', 'confirmed-internally', 'circular')
         GROUP BY c.claim_id, position
     """
     wrong = (

@@ -90,10 +90,17 @@ def test_sql_reads_the_record_and_nothing_else(
 
 OPEN = "SELECT avg(throughput) FROM results WHERE network = 'ResNet-50 v1.5'"
 HELD = """
-    SELECT network, avg(throughput) FROM results WHERE task = 'training' AND chips = 16 AND item =
-    'image'
-    AND phase IS NULL AND sequence_length IS NULL AND sparsity IS NULL AND batch_size = 2560
-    AND origin = 'published' GROUP BY network
+    SELECT network, avg(throughput)
+    FROM results
+    WHERE task = 'training'
+        AND chips = 16
+        AND item = 'image'
+        AND phase IS NULL
+        AND sequence_length IS NULL
+        AND sparsity IS NULL
+        AND batch_size = 2560
+        AND origin = 'published'
+    GROUP BY network
 """
 
 

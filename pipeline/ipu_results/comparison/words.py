@@ -18,9 +18,12 @@ MAX_LISTED, COMMA = 12, ", "
 # The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds
 # name.
 ROUNDS = """
-    SELECT round AS mlperf_round FROM mlperf_entries
-    UNION SELECT unnest(string_split(comparable_rounds, '-')) FROM mlperf_entries ORDER BY
-    mlperf_round
+    SELECT round AS mlperf_round
+    FROM mlperf_entries
+    UNION
+    SELECT unnest(string_split(comparable_rounds, '-'))
+    FROM mlperf_entries
+    ORDER BY mlperf_round
 """
 
 

@@ -27,13 +27,15 @@ FIGURES = (*(column.name for column in table("results").columns if column.figure
 # table say of it.
 MICROBENCHMARKS = """
     SELECT
-        m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model, operation AS
-        network,
-        concat_ws(', ', metric, statistic, shape, conditions) AS variant, 'microbenchmark' AS task,
-        device AS platform,
-        device_count AS chips, precision AS effective_precision, NULL::VARCHAR AS suspect,
-        (SELECT count(*) FROM flags f WHERE f.result_id = m.microbenchmark_id AND severity =
-        'error') AS errors
+        m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model,
+        operation AS network, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
+        'microbenchmark' AS task, device AS platform, device_count AS chips,
+        precision AS effective_precision, NULL::VARCHAR AS suspect,
+        (
+            SELECT count(*)
+            FROM flags f
+            WHERE f.result_id = m.microbenchmark_id AND severity = 'error'
+        ) AS errors
     FROM microbenchmarks m
 """
 CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"

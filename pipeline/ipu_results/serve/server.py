@@ -84,8 +84,9 @@ SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_CELLS = 60
 MAX_STATEMENT = 20_000  # characters
 CLAIMS = """
-    SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING
-    (document_id)
+    SELECT c.*, d.publisher, d.title, d.url, d.published_on
+    FROM claims c
+    JOIN documents d USING (document_id)
     ORDER BY document_id, claim_id
 """
 
