@@ -128,8 +128,8 @@ def test_row_of_another_test_is_not_the_base(warehouse: Path) -> None:
         for number, other in enumerate(others)
     ]
     sql = (
-        f"SELECT max(speed_up) FROM scaling WHERE {RESNET} AND platform = 'IPU-POD64' AND variant"
-        " IS NULL"
+        "SELECT max(speed_up) FROM scaling"
+        f" WHERE {RESNET} AND platform = 'IPU-POD64' AND variant IS NULL"
     )
     with changed(warehouse, *copies) as database:
         assert database.query(sql) == [(pytest.approx(108566 / 30690),)]

@@ -143,8 +143,8 @@ def test_unit_of_gpt_is_a_sequence_and_its_energy_that_of_an_epoch(query: Query)
         (1, 300, pytest.approx(15.68 * 3600 / (64 / 64.99), rel=1e-3), "R29, R35", "sequence")
     ]
     added = query(
-        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own FROM"
-        " contradictions WHERE contradiction_id = 'caraml-gpt-unit') WHERE contains(own ->>"
-        " 'baseline', 'add to')"
+        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own"
+        " FROM contradictions WHERE contradiction_id = 'caraml-gpt-unit')"
+        " WHERE contains(own ->> 'baseline', 'add to')"
     )
     assert [150 < watts < 180 for (watts,) in added] == [True] * 5

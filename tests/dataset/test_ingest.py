@@ -197,8 +197,8 @@ def test_every_figure_of_results_is_a_cell_times_its_factor(query: Query) -> Non
         join = f"results r JOIN cells c ON r.result_id = c.result_id AND c.column_name = '{column}'"
         [(stored,)] = query(f"SELECT count({column}) FROM results")
         cited = (
-            f"SELECT count(DISTINCT r.result_id) FROM {join} WHERE c.value IS NOT NULL AND"
-            f" r.{column} IS NOT NULL"
+            f"SELECT count(DISTINCT r.result_id) FROM {join}"
+            f" WHERE c.value IS NOT NULL AND r.{column} IS NOT NULL"
         )
         assert query(cited) == [(stored,)] > [(0,)]
         apart = f"c.value IS NOT NULL AND abs(r.{column} - c.value * c.factor) > 1e-9 * r.{column}"

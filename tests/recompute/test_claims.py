@@ -135,8 +135,8 @@ def test_ratio_per_dollar_is_that_of_official_minutes_and_printed_prices(
     claim_id: str, benchmark: str, query: Query
 ) -> None:
     entries = (
-        "FROM mlperf_entries WHERE round = '1.0' AND division = 'closed' AND benchmark ="
-        f" '{benchmark}'"
+        "FROM mlperf_entries"
+        f" WHERE round = '1.0' AND division = 'closed' AND benchmark = '{benchmark}'"
     )
     [(gpu,)] = query(f"SELECT minutes {entries} AND submitter = 'NVIDIA' AND accelerators = 8")
     [(ipu,)] = query(f"SELECT minutes {entries} AND submitter = 'Graphcore' AND accelerators = 16")
@@ -155,8 +155,8 @@ def test_figures_of_another_sdk_are_never_the_claims_own(query: Query) -> None:
     )
     assert (
         query(
-            "SELECT DISTINCT claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE"
-            f" {wrong}"
+            "SELECT DISTINCT claim_id FROM claims c JOIN recomputations r USING (claim_id)"
+            f" WHERE {wrong}"
         )
         == []
     )
@@ -165,8 +165,8 @@ def test_figures_of_another_sdk_are_never_the_claims_own(query: Query) -> None:
 
 def test_json_of_claims_and_table_of_recomputations_hold_the_same(query: Query) -> None:
     rows = (
-        "SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{}' ORDER BY"
-        " position"
+        "SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{}'"
+        " ORDER BY position"
     )
     for claim_id, recomputed in query("SELECT claim_id, recomputed FROM claims"):
         assert [tuple(value.values()) for value in json.loads(recomputed)] == query(

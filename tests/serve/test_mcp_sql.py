@@ -34,8 +34,8 @@ from tests.serve.test_mcp import REFUSED, TRAPS, refuse
     [
         "SELECT ipu_result_id, gpu_result_id FROM detail.energy_ipu_gpu LIMIT 1",
         (
-            "SELECT first_result_id, second_result_id FROM replications WHERE measure ="
-            " 'microbenchmark' LIMIT 1"
+            "SELECT first_result_id, second_result_id FROM replications"
+            " WHERE measure = 'microbenchmark' LIMIT 1"
         ),
         "SELECT list(microbenchmark_id) AS ids FROM (FROM microbenchmarks ORDER BY ALL LIMIT 2)",
     ],

@@ -140,8 +140,8 @@ def without_database(
         ("SELECT count(*) FROM results", 3723),
         (
             (
-                "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a JOIN measurements USING"
-                " (result_id)"
+                "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a"
+                " JOIN measurements USING (result_id)"
             ),
             None,
         ),

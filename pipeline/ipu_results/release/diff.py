@@ -406,8 +406,8 @@ class TableDiffQuery:
         tables = [f"{self.old.sql} old", f"{self.new.sql} new"]
         left, right = tables if side == "old" else reversed(tables)
         sql = (
-            f"SELECT {columns} FROM {left} ANTI JOIN {right} ON {self._on} ORDER BY"
-            f" {self._order(side)} LIMIT {limit}"
+            f"SELECT {columns} FROM {left} ANTI JOIN {right} ON {self._on}"
+            f" ORDER BY {self._order(side)} LIMIT {limit}"
         )
         return [
             dict(zip(names, row, strict=True)) for row in self.connection.execute(sql).fetchall()

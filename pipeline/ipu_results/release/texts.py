@@ -63,8 +63,8 @@ RELEASE_STATS = {
     "documents": "SELECT count(*) FROM documents",
     "source_rows": "SELECT status, count(*) FROM source_rows GROUP BY ALL ORDER BY ALL",
     "flags": (
-        "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL ORDER"
-        " BY ALL"
+        "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL"
+        " ORDER BY ALL"
     ),
     "quarantine": "SELECT reason, count(*) FROM quarantine GROUP BY ALL ORDER BY ALL",
     "verdicts": "SELECT verdict, count(*) FROM claims GROUP BY ALL ORDER BY 2 DESC, 1",
@@ -72,8 +72,8 @@ RELEASE_STATS = {
         "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id"
     ),
     "columns": (
-        "SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name,"
-        " type, unit, description FROM columns"
+        "SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name),"
+        " column_name, type, unit, description FROM columns"
     ),
 }
 

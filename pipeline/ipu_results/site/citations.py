@@ -41,8 +41,8 @@ ENTRIES = """
     ORDER BY round, path
 """
 LOGS = (
-    "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs ORDER BY round,"
-    " path, file"
+    "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs"
+    " ORDER BY round, path, file"
 )
 
 

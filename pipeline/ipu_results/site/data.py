@@ -168,8 +168,8 @@ ORDER = f"""
         published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 PRICES = (
-    "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY"
-    " platform"
+    "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL"
+    " ORDER BY platform"
 )
 # With the kind of processor, so that a search for "GPU" finds it.
 RESULTS = fill_rules(f"""
