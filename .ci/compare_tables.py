@@ -192,9 +192,8 @@ def compare_table(old: pa.Table, new: pa.Table, key: list[str]) -> tuple[int, Co
     if old.column_names != new.column_names:
         changed["(columns)"] = len(set(old.column_names) ^ set(new.column_names)) or 1
     left, right = ({**(part.schema.metadata or {})} for part in (old, new))
-    for entry in (left.keys() | right.keys()) - {
-        b"pandas"
-    }:  # pandas states its version, and the types again
+    # pandas states its version, and the types again
+    for entry in (left.keys() | right.keys()) - {b"pandas"}:
         changed[f"({entry.decode()})"] += left.get(entry) != right.get(entry)
     old, new, rows = match_rows(old, new, key)
     shared = [column for column in old.column_names if column in new.column_names]

@@ -53,9 +53,8 @@ def find_imports(name: str, trees: Mapping[str, ast.Module]) -> Iterator[str]:
             continue
         for target in targets:
             root, _, inside = target.partition(".")
-            while (
-                inside and inside not in trees
-            ):  # a name in a module: the longest part that is a module
+            # a name in a module: the longest part that is a module
+            while inside and inside not in trees:
                 inside = inside.rpartition(".")[0]
             if root == PACKAGE:
                 yield inside or "__init__"

@@ -61,10 +61,8 @@ def generate_rows(
 
 def _draw_configuration(random: Random, number: int, platform: str) -> tuple[Cells, str, float]:
     """Return the cells before the batch, the one after it, and items per second and chip."""
-    model, variant = (
-        random.choice(list(MODELS)),
-        f"SL{random.choice(LENGTHS)}, configuration {number}",
-    )
+    model = random.choice(list(MODELS))
+    variant = f"SL{random.choice(LENGTHS)}, configuration {number}"
     sdk = random.choices(SDKS, (0.95, 0.05))[0]
     dataset = "" if random.random() < BLANK_SHARE else random.choice(DATASETS)
     head = (model, variant, platform, sdk, random.choice(FRAMEWORKS), dataset)

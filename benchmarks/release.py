@@ -79,9 +79,8 @@ def measure(rows: int, runs: int, folder: str) -> Iterator[Step]:
     )
     publishing = []
     for _ in range(runs):
-        shutil.rmtree(
-            release, ignore_errors=True
-        )  # with a previous release, `publish` would also compare
+        # with a previous release, `publish` would also compare
+        shutil.rmtree(release, ignore_errors=True)
         publishing.append(_measure_seconds(lambda: publish(request)))
     _write_changed(release, changed)
     yield _measure_sizes(release)
@@ -176,8 +175,8 @@ def _write_changed(release: Path, target: Path) -> None:
     with duckdb.connect() as connection:
         throughput = f"if(row_number % {SHARE} = 1, throughput + 1, throughput) AS throughput"
         query = (
-            f"SELECT * REPLACE ({throughput}) FROM read_parquet('{source}') WHERE row_number %"
-            f" {SHARE} <> 2"
+            f"SELECT * REPLACE ({throughput}) FROM read_parquet('{source}')"
+            f" WHERE row_number % {SHARE} <> 2"
         )
         changed = connection.sql(query).to_arrow_table().cast(pq.read_schema(source))
     pq.write_table(changed, target / source.name, compression="zstd", write_page_checksum=True)

@@ -18,14 +18,13 @@ from benchmarks.generate import (
 
 RESULTS = table("results")
 PICKS = f"""
-    SELECT i, hash(i) AS h, {{models}}[1 + pick(i, 1, {len(MODELS)})] AS model,
-        {{speeds}}[1 + pick(i, 1, {len(MODELS)})] AS speed, pick(i, 2, 2) = 0 AS bow, 1 + pick(i, 3,
-        3) AS size,
-        CAST(2 ** pick(i, 4, 5) AS BIGINT) AS step, pick(i, 5, 4) < 3 AS inference, pick(i, 6, 1000)
-        AS noise,
-        {{lengths}}[1 + pick(i, 7, 3)] AS length, pick(i, 8, 1000000) AS h8, pick(i, 9, 1000000) AS
-        h9,
-        pick(i, 10, 1000000) AS h10
+    SELECT
+        i, hash(i) AS h, {{models}}[1 + pick(i, 1, {len(MODELS)})] AS model,
+        {{speeds}}[1 + pick(i, 1, {len(MODELS)})] AS speed, pick(i, 2, 2) = 0 AS bow,
+        1 + pick(i, 3, 3) AS size, CAST(2 ** pick(i, 4, 5) AS BIGINT) AS step,
+        pick(i, 5, 4) < 3 AS inference, pick(i, 6, 1000) AS noise,
+        {{lengths}}[1 + pick(i, 7, 3)] AS length, pick(i, 8, 1000000) AS h8,
+        pick(i, 9, 1000000) AS h9, pick(i, 10, 1000000) AS h10
     FROM range({{rows}}) AS numbers(i)"""
 FIGURES = """
     SELECT *, round(speed * {chips}[size] ** 0.9 * step ** 0.55 * (0.8 + 0.4 * noise / 1000)

@@ -123,9 +123,8 @@ def find_error(raw: Path) -> str:
 
 def load_once(document: Document) -> LoadedDocument:
     sidecar = document.path.with_name(f"{document.path.name}.toml")
-    key = (
-        sidecar.read_bytes() + document.read_bytes()
-    )  # the sidecar has the digests of the attachments
+    # the sidecar has the digests of the attachments
+    key = sidecar.read_bytes() + document.read_bytes()
     if key not in LOADED:
         LOADED[key] = load_document(document, load_vocabulary())
     return LOADED[key]

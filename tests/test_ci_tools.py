@@ -127,9 +127,8 @@ def test_each_difference_of_tables_and_views_is_reported(
 
 
 def test_reworded_columns_differ_unless_they_are_permitted(repository: Path) -> None:
-    message = ROWS.set_column(
-        2, "message", pa.array(["x", "new", "z"])
-    )  # of the row that `known` leaves out
+    # of the row that `known` leaves out
+    message = ROWS.set_column(2, "message", pa.array(["x", "new", "z"]))
     base, _ = commit_rows(repository, ROWS), commit_rows(repository, message)
     strict = run_tool("compare_tables.py", repository, base)
     permissive = run_tool("compare_tables.py", repository, base, "--allow-reworded")

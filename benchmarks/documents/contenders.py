@@ -67,9 +67,8 @@ def _matches(grid: Grid, table: Table) -> bool:
 
 def _equals(text: str, cell: Cell) -> bool:
     if cell.metric == UNREADABLE:
-        return text == clean(
-            cell.printed
-        )  # the text as printed lets the user see that it is not a figure
+        # the text as printed lets the user see that it is not a figure
+        return text == clean(cell.printed)
     if cell.value is None:
         return text == clean(cell.text) or (text in ("", "nan") and not cell.text)
     if re.search("[a-z]", cell.text) and not cell.metric:

@@ -36,9 +36,8 @@ def build_page(construct: str, seed: int) -> tuple[bytes, list[Table]]:
     tables = draw_tables(
         random, paper=False, rows=random.randint(1, MAX_ROWS), units_in_captions=False
     )
-    changes_all = (
-        not entry.get("seen") and entry["cell"] == "{0}"
-    )  # by a rule or a text for all of the figures
+    # by a rule or a text for all of the figures
+    changes_all = not entry.get("seen") and entry["cell"] == "{0}"
     for number, table in enumerate(tables):
         rows = [list(row) for row in table.rows]
         for row in rows:

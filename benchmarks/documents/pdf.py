@@ -222,9 +222,8 @@ def _spell_runs(cell: Cell) -> Iterator[Run]:
 def _set_layout(name: str) -> Callable[[Draft, Random], bytes]:
     def build(draft: Draft, _: Random) -> bytes:
         layout = LAYOUTS[name]
-        if (
-            layout.header == "joined" and draft.tables[0].header.joins
-        ):  # a row is hidden with all that it says
+        # a row is hidden with all that it says
+        if layout.header == "joined" and draft.tables[0].header.joins:
             hidden = frozenset().union(*(table.hidden_rows for table in draft.tables))
             draft.tables = [replace(table, hidden_rows=hidden) for table in draft.tables]
         tables = [

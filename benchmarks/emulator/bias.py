@@ -17,11 +17,8 @@ from benchmarks.emulator.scores import Score, format_interval, group_sets, tabul
 from benchmarks.report import ReportTable
 
 REASONS = Path(__file__).parent / "bias.toml"
-LOW, HIGH, CHANCE = (
-    0.4,
-    0.6,
-    0.05,
-)  # within these shares, a set has two sides; from this p on, chance may be why
+# within these shares, a set has two sides; from this p on, chance may be why
+LOW, HIGH, CHANCE = 0.4, 0.6, 0.05
 HEADER = ("set", "too fast %", "p, rows", "networks", "rows of the reason", "others", "reason")
 
 

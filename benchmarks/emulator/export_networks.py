@@ -159,9 +159,8 @@ def main(arguments: list[str]) -> int:
         print(f"{unknown[0]} is not a network: choose from {', '.join(NAMES)}", file=sys.stderr)
         return 2
     warnings.simplefilter("ignore")
-    torch.backends.mha.set_fastpath_enabled(
-        False
-    )  # the legacy exporter does not know the fused attention
+    # the legacy exporter does not know the fused attention
+    torch.backends.mha.set_fastpath_enabled(False)
     logging.disable(logging.WARNING)
     # Exporters print, some of them from C++: what they write to stdout is discarded.
     records = os.fdopen(os.dup(sys.stdout.fileno()), "w")

@@ -39,14 +39,15 @@ DOUBTFUL_BATCH = "R24"
 EIGHT_BIT = "8-bit input"  # in `precision_flags` of a configuration
 IO_TILES = re.compile(r"\b(\d+) I/O tiles")  # in its `note`
 SQL = f"""
-    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform,
-    r.framework,
-        r.batch_size, r.throughput, r.latency_ms, c.benchmark, c.tag, c.instances, c.replicas,
-        c.precision_flags,
-        c.note, r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS
-        doubtful
-    FROM results r LEFT JOIN detail.configurations c USING (result_id)
-    WHERE r.task = 'inference' AND r.origin = 'published' ORDER BY r.table_name, r.row_number
+    SELECT
+        r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform,
+        r.framework, r.batch_size, r.throughput, r.latency_ms, c.benchmark, c.tag, c.instances,
+        c.replicas, c.precision_flags, c.note,
+        r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS doubtful
+    FROM results r
+    LEFT JOIN detail.configurations c USING (result_id)
+    WHERE r.task = 'inference' AND r.origin = 'published'
+    ORDER BY r.table_name, r.row_number
 """
 
 
@@ -182,10 +183,8 @@ def _check_count(
 def _parse_inference_row(
     selector: RowSelector, record: Mapping[str, Any], siblings: Sequence[Mapping[str, Any]]
 ) -> PublishedRow:
-    batch, figure = (
-        record["batch_size"],
-        record["latency_ms" if selector.time == "latency" else "throughput"],
-    )
+    batch = record["batch_size"]
+    figure = record["latency_ms" if selector.time == "latency" else "throughput"]
     if not batch or not figure:
         message = f"row {record['result_id']} lacks its batch size or its {selector.time}"
         raise WarehouseError(message, place=str(selector))
@@ -271,12 +270,13 @@ RECOMPUTE: dict[str | None, Recompute | None] = {
     "checkpoint": "stage",
 }
 TRAINING_SQL = """
-    SELECT r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant,
-    r.sequence_length, r.platform,
-        r.framework, r.batch_size, r.throughput, c.micro_batch_size, c.replicas,
-        c.gradient_accumulation, c.instances,
-        c.layers_per_ipu, c.recompute, c.available_memory_proportion, c.optimizer_state_offchip
-    FROM results r JOIN detail.configurations c USING (result_id)
+    SELECT
+        r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant,
+        r.sequence_length, r.platform, r.framework, r.batch_size, r.throughput, c.micro_batch_size,
+        c.replicas, c.gradient_accumulation, c.instances, c.layers_per_ipu, c.recompute,
+        c.available_memory_proportion, c.optimizer_state_offchip
+    FROM results r
+    JOIN detail.configurations c USING (result_id)
     WHERE r.task = 'training' AND r.origin = 'published' AND r.throughput IS NOT NULL
     ORDER BY r.table_name, r.row_number
 """

@@ -60,14 +60,8 @@ from benchmarks.processes import ROOT
 INDEPENDENT = ROOT / "raw" / "independent"
 VERTEX, SIGLIP = "tessellate-peak-flops.csv", "ipu-stack-siglip.csv"
 TILES, BOW_CLOCK, MACS_OF_ROW = 1472, 1.85e9, 16 * 16
-RESNET_CUTS = (
-    "stage1.0",
-    "stage1.2",
-    "stage2.0",
-    "stage2.2",
-    "stage3.0",
-    "stage3.3",
-)  # as the vendor's configuration
+# as the vendor's configuration
+RESNET_CUTS = ("stage1.0", "stage1.2", "stage2.0", "stage2.2", "stage3.0", "stage3.3")
 TAMU_BATCH = 1920  # of a step, assumed: that of the vendor's configurations for 4 and 16 chips
 ROWS = Path(__file__).parent / "validation.csv"
 FP8 = Path(__file__).parent / "c600-fp8.toml"
@@ -353,17 +347,13 @@ def score_caraml() -> Iterator[Score]:
             or "table" not in line["place"]
         ):
             continue
-        batch, micro, rate = (
-            int(line["batch_size"]),
-            int(line["micro_batch_size"]),
-            parse_number(line["value"]),
-        )
+        batch = int(line["batch_size"])
+        micro = int(line["micro_batch_size"])
+        rate = parse_number(line["value"])
         if line["model"] == "ResNet-50":
-            setup, network, name = (
-                _setup_resnet(micro, 1, batch // micro),
-                "resnet50",
-                "caraml resnet50",
-            )
+            setup = _setup_resnet(micro, 1, batch // micro)
+            network = "resnet50"
+            name = "caraml resnet50"
         else:
             layers = (0, 4, 4, 4)
             setup = TrainingSetup(
@@ -427,10 +417,8 @@ def score_c600() -> Iterator[Score]:
                 "conditions"
             ]:
                 continue
-            batch, fp8 = (
-                int(line["batch_size"]),
-                (" fp8" if line["precision"].lower() == "fp8" else ""),
-            )
+            batch = int(line["batch_size"])
+            fp8 = " fp8" if line["precision"].lower() == "fp8" else ""
             # A single item is bound by the host's calls; PopRT computes in fp32 where its table
             # says so.
             single = batch < 2 and set_ == "c600"
@@ -501,10 +489,8 @@ def score_yolov4() -> Iterator[Score]:
     }
     for (figure, key), measured in times.items():
         file, iterations, batch, size, precision = key
-        machine, path = (
-            load_machine(YOLOV4, precision),
-            select_protocol("poptorch-call", load_target("m2000")),
-        )
+        machine = load_machine(YOLOV4, precision)
+        path = select_protocol("poptorch-call", load_target("m2000"))
         # The host calls once for all iterations. Images are sent as 8 bits in both precisions:
         # `uint_io` of config.py.
         calls = {name: getattr(path, name) / int(iterations) for name in ("per_call", "after_call")}
@@ -528,9 +514,8 @@ def score_yolov4() -> Iterator[Score]:
 
 
 CONTRADICTED = 1.5
-AFTER_CALL_FILE = (  # whose throughputs less latencies give `after_call` and `after_byte`
-    "imgX_b1_fp16.csv"
-)
+# whose throughputs less latencies give `after_call` and `after_byte`
+AFTER_CALL_FILE = "imgX_b1_fp16.csv"
 
 
 def _read_yolov4(size: int, batch: int) -> Program:
@@ -605,10 +590,8 @@ def format_interval(flags: Sequence[bool]) -> str:
     if not (count := len(flags)):
         return ""
     share, z = mean(flags), 1.96
-    middle, half = (
-        share + z * z / (2 * count),
-        z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2),
-    )
+    middle = share + z * z / (2 * count)
+    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
     low, high = ((middle + sign * half) / (1 + z * z / count) for sign in (-1, 1))
     return f"{100 * share:.0f} ({100 * low:.0f} to {100 * high:.0f})"
 

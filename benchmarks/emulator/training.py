@@ -35,11 +35,8 @@ from benchmarks.report import ReportTable
 
 PAGE = ROOT / "docs" / "explanation" / "emulator-training.md"
 SENSITIVITY = "sensitivity"
-MORE = (
-    "superstep.cycles",
-    "host.prefetch",
-    "host.process",
-)  # assumed of the machine, and read by a training step
+# assumed of the machine, and read by a training step
+MORE = ("superstep.cycles", "host.prefetch", "host.process")
 NAMES = {
     "train": "one machine and pods of up to 64 chips",
     "train-host-fed": "the same, images from PyTorch's data loader",

@@ -255,10 +255,8 @@ def _settings_to_json(protocol: Protocol, target: Target) -> dict[str, Any]:
     }
 
 
-MEDIAN_LIMIT, MAX_LIMIT = (
-    0.12,
-    0.30,
-)  # the design's aim for one machine and pods of up to 64 chips, set `train`
+# the design's aim for one machine and pods of up to 64 chips, set `train`
+MEDIAN_LIMIT, MAX_LIMIT = 0.12, 0.30
 AIMED = "train"
 
 

@@ -35,19 +35,10 @@ from benchmarks.report import Options, Report, ReportTable, ReportTarget, SkipBe
 SEED = 15
 JUDGED = (5, 10, 40)  # runs of an entry for which single shapes have a target
 ENDS = 5  # shapes at each end that the report names
-RUNS = {
-    3: (1, 12),
-    5: (1, 8),
-    10: (1, 5),
-    40: (4, 3),
-}  # runs of an entry: (dropped at each end, comparable entries)
-OFFSETS = (
-    -0.03,
-    -0.01,
-    0.0,
-    0.01,
-    0.03,
-)  # mean samples to convergence, over those of the reference
+# runs of an entry: (dropped at each end, comparable entries)
+RUNS = {3: (1, 12), 5: (1, 8), 10: (1, 5), 40: (4, 3)}
+# mean samples to convergence, over those of the reference
+OFFSETS = (-0.03, -0.01, 0.0, 0.01, 0.03)
 ENTRIES, QUICK_ENTRIES = 2400, 48
 TRUTH, QUICK_TRUTH = 60_000, 2_000
 EFFECT = 3.0  # of the pairs that differ, in standard errors of the difference

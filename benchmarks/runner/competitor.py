@@ -32,10 +32,8 @@ def compute_share(spells: Sequence[Spell], start: int, end: int) -> float:
 
 def compute_block_share(block: Block, spells: Sequence[Spell]) -> float:
     """Return the share of the time from a block's first start to its last end, over all sessions."""
-    starts, ends = (
-        (session[0][0] for session in block.stamps),
-        (session[-1][-1] for session in block.stamps),
-    )
+    starts = (session[0][0] for session in block.stamps)
+    ends = (session[-1][-1] for session in block.stamps)
     return compute_share(spells, min(starts), max(ends))
 
 

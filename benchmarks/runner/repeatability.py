@@ -115,14 +115,10 @@ def _tabulate_rows(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]])
 def _tabulate_blocks(results: Sequence[tuple[Scenario, Sequence[SimulatedSweep]]]) -> ReportTable:
     rows: list[tuple[Value, ...]] = []
     for scenario, sweeps in results:
-        blocks, disturbed = (
-            sum(sweep.row.blocks for sweep in sweeps),
-            sum(sweep.truly_disturbed for sweep in sweeps),
-        )
-        caught, accused = (
-            sum(sweep.caught for sweep in sweeps),
-            sum(sweep.accused for sweep in sweeps),
-        )
+        blocks = sum(sweep.row.blocks for sweep in sweeps)
+        disturbed = sum(sweep.truly_disturbed for sweep in sweeps)
+        caught = sum(sweep.caught for sweep in sweeps)
+        accused = sum(sweep.accused for sweep in sweeps)
         caught_share = 100 * caught / disturbed if disturbed else None
         accused_share = 100 * accused / (blocks - disturbed) if disturbed < blocks else None
         rows.append((scenario.name, blocks, 100 * disturbed / blocks, caught_share, accused_share))

@@ -48,9 +48,8 @@ _MODULES = {  # module and extra of each name
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from ipu_results.ground.files import (  # noqa: PLC0415 (importlib.metadata takes 20 ms)
-            read_version,
-        )
+        # importlib.metadata takes 20 ms
+        from ipu_results.ground.files import read_version  # noqa: PLC0415
 
         return read_version()
     if name not in _MODULES:

@@ -233,7 +233,8 @@ def draft_source(config: AddConfig) -> SourceDraft:
     """
     vocabulary = load_vocabulary()
     kind, parsed = recognise(config, vocabulary)
-    sidecar, tables = _get_sidecar(config), _count_rows(parsed)
+    sidecar = _get_sidecar(config)
+    tables = _count_rows(parsed)
     data = read_limited(config.file, config.file.name, MAX_BYTES)
     entry: dict[str, Any] = {
         "document_id": _make_document_id(config),

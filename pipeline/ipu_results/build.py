@@ -170,11 +170,10 @@ def ingest(
 
         checked = check_documents(documents, load, vocabulary, writer.add)
         progress("check", "claims")
-        summaries, words = (
-            _summarise(checked, seconds),
-            describe_unknown_words(checked.words, vocabulary),
-        )
-        names, quarantine = {*checked.frames, CELLS}, checked.frames["quarantine"]
+        summaries = _summarise(checked, seconds)
+        words = describe_unknown_words(checked.words, vocabulary)
+        names = {*checked.frames, CELLS}
+        quarantine = checked.frames["quarantine"]
         checked = replace(checked, frames={}, cells=None)  # what comes next reads the engine
         register = read_register(config.raw)
         computed = {name: build_frame(table(name), rows) for name, rows in register.items()}
@@ -290,7 +289,8 @@ def gate_documents(
                 }
             )
             gated.documents += [replace(document, results=Results()) for document in accepted]
-    gated.frames, gated.cells = concat_frames(batches), join_cells(cells)
+    gated.frames = concat_frames(batches)
+    gated.cells = join_cells(cells)
     return gated
 
 
@@ -422,7 +422,8 @@ def digest_inputs(documents: Sequence[Document], register: Mapping[str, object])
 
 
 def _summarise(checked: CheckedTables, seconds: Mapping[str, float]) -> list[DocumentSummary]:
-    flags, results = checked.frames["flags"], checked.frames["results"]
+    flags = checked.frames["flags"]
+    results = checked.frames["results"]
     flagged = flags.merge(results[["result_id", "document_id"]], on="result_id")
     rows = results["document_id"].value_counts()
     flag_counts = flagged.groupby(["document_id", "severity"]).size().to_dict()

@@ -153,7 +153,8 @@ def _to_frame(rows: pa.Table, definition: Table) -> pd.DataFrame:
     Raises GateError for other columns or types than it defines.
     """
     selected = _select_derived(definition)
-    expected, actual = arrow_schema(selected), {field.name: field.type for field in rows.schema}
+    expected = arrow_schema(selected)
+    actual = {field.name: field.type for field in rows.schema}
     for field in expected:
         if actual.pop(field.name, None) != field.type:
             raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT)

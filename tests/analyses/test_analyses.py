@@ -203,8 +203,8 @@ def test_chart_draws_the_interval_of_each_mean_and_pairs_that_do_not_count_as_cr
     rows = "SELECT mean_low, mean_high, mean_ratio FROM detail.replication_summary WHERE machines = '{}' "
     rows += "ORDER BY parties DESC, vendor_part DESC"
     counts = (
-        "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications WHERE"
-        " machines = '{}'"
+        "SELECT count(*) FILTER (counts), count(*) FILTER (NOT counts) FROM replications"
+        " WHERE machines = '{}'"
     )
     for machines, panel in zip(("IPU", "other"), panels, strict=True):
         _, crosses, solid, bars, ticks = panel["layer"]
@@ -245,8 +245,8 @@ def test_roofline_draws_the_peak_of_fp8_and_leaves_out_a_width_in_doubt(query: Q
             if row["roof"].startswith("datasheet")
         }
         stated = (
-            f"SELECT DISTINCT datasheet_peak_tflops FROM peak_shares WHERE chip = '{chip}' AND"
-            " effective_precision"
+            "SELECT DISTINCT datasheet_peak_tflops FROM peak_shares"
+            f" WHERE chip = '{chip}' AND effective_precision"
         )
         assert query(f"{stated} IN ('16.16', 'mixed', 'FP16')") == [(peaks["datasheet, 16 bits"],)]
         assert query(f"{stated} ILIKE 'fp8'") == [

@@ -150,13 +150,13 @@ def test_row_below_the_best_of_its_vendor_has_a_remark(query: Query, frames: Fra
     298647 / 8 images/s.
     """
     marked = (
-        "SELECT count(*), count(remark) FROM detail.latency_front WHERE publisher = 'NVIDIA' AND framework"
-        " = 'TensorFlow1'"
+        "SELECT count(*), count(remark) FROM detail.latency_front"
+        " WHERE publisher = 'NVIDIA' AND framework = 'TensorFlow1'"
     )
     assert query(marked) == [(72, 72)]
     [(remark,)] = query(
-        "SELECT DISTINCT remark FROM detail.latency_front WHERE chip LIKE 'A100%' AND network LIKE"
-        " 'ResNet-50%'"
+        "SELECT DISTINCT remark FROM detail.latency_front"
+        " WHERE chip LIKE 'A100%' AND network LIKE 'ResNet-50%'"
     )
     assert "not NVIDIA's best" in str(remark)
     assert f"{298647 / 8:,.0f} images/s per chip" in str(remark)

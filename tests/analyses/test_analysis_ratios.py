@@ -332,12 +332,8 @@ def test_mean_excludes_another_network() -> None:
 
 
 def test_summary_compares_batches_in_flight() -> None:
-    pytorch = {
-        **POPART,
-        "task": "inference",
-        "framework": "PyTorch",
-        "latency_ms": 1920.0,
-    }  # three batches in flight
+    # three batches in flight
+    pytorch = {**POPART, "task": "inference", "framework": "PyTorch", "latency_ms": 1920.0}
     rows = []
     for variant, depth in (("a", 2), ("b", 5), ("c", 5)):
         other = {

@@ -25,9 +25,8 @@ POD16 = (
 
 CURVE = f"FROM scaling WHERE {RESNET} AND sdk_version ="
 GROWTH = "SELECT DISTINCT batch_growth, batch_ratio FROM scaling WHERE measure = 'throughput' AND"
-SPEED_UP_2_0 = (
-    19.635155555555556 / 2.672083333333333
-)  # ResNet-50 of v2.0 on 16 and 256 IPUs, in minutes
+# ResNet-50 of v2.0 on 16 and 256 IPUs, in minutes
+SPEED_UP_2_0 = 19.635155555555556 / 2.672083333333333
 FACTS = {
     f"SELECT platform, speed_up, efficiency {CURVE} '2.4.0' ORDER BY 2": [
         ("IPU-POD16", 1.0, 1.0),
@@ -129,8 +128,8 @@ def test_row_of_another_test_is_not_the_base(warehouse: Path) -> None:
         for number, other in enumerate(others)
     ]
     sql = (
-        f"SELECT max(speed_up) FROM scaling WHERE {RESNET} AND platform = 'IPU-POD64' AND variant"
-        " IS NULL"
+        "SELECT max(speed_up) FROM scaling"
+        f" WHERE {RESNET} AND platform = 'IPU-POD64' AND variant IS NULL"
     )
     with changed(warehouse, *copies) as database:
         assert database.query(sql) == [(pytest.approx(108566 / 30690),)]

@@ -124,8 +124,8 @@ def test_figures_of_the_record(query: Query, sql: str, rows: list[tuple[object, 
 
 def test_official_entries_are_next_to_those_of_the_maker(query: Query) -> None:
     makers = (
-        "SELECT DISTINCT first_publisher FROM replications WHERE machines = 'other' AND measure"
-        " LIKE 'mlperf%'"
+        "SELECT DISTINCT first_publisher FROM replications"
+        " WHERE machines = 'other' AND measure LIKE 'mlperf%'"
     )
     assert query(f"{makers} ORDER BY ALL") == [("AMD",), ("Intel-HabanaLabs",), ("NVIDIA",)]
     others = "SELECT DISTINCT second_publisher FROM replications WHERE measure LIKE 'mlperf%'"
@@ -142,8 +142,8 @@ def test_official_entries_are_next_to_those_of_the_maker(query: Query) -> None:
 )  # 9 works and 182: a table of quantiles, and an expansion
 def test_summary_is_the_mean_over_works(query: Query, machines: str) -> None:
     ratios = query(
-        "SELECT first_publisher, second_publisher, measure, network, test, chip, chips, ratio FROM"
-        " replications WHERE counts AND parties = 'vendor and independent' AND machines = '"
+        "SELECT first_publisher, second_publisher, measure, network, test, chip, chips, ratio"
+        " FROM replications WHERE counts AND parties = 'vendor and independent' AND machines = '"
         + machines
         + "'"
     )
@@ -185,8 +185,8 @@ def test_shares_of_the_peak(query: Query) -> None:
     """
     row = "chip = 'GC2' AND batch_size = 12"
     ((throughput, achieved, datasheet, measured),) = query(
-        "SELECT throughput_per_chip, achieved_tflops, datasheet_share, measured_share FROM"
-        f" peak_shares WHERE {row}"
+        "SELECT throughput_per_chip, achieved_tflops, datasheet_share, measured_share"
+        f" FROM peak_shares WHERE {row}"
     )
     assert achieved == pytest.approx(throughput * 2 * 7969996800 / 1e12)
     assert (datasheet, measured) == (
@@ -280,10 +280,8 @@ def test_set_up_that_explains_is_shown_and_not_counted() -> None:
     ("facts", "part"),
     [
         ([("paper", "none stated")], "none stated"),
-        (
-            [("paper", "machine"), ("paper", "author"), ("page", "code")],
-            "author, machine",
-        ),  # `page` is the vendor's
+        # `page` is the vendor's
+        ([("paper", "machine"), ("paper", "author"), ("page", "code")], "author, machine"),
         ([("paper: Lab", "code"), ("paper: Other lab", "author")], "code"),
     ],
 )

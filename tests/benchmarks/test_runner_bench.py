@@ -117,9 +117,8 @@ def test_competitor_reports_its_spells_and_is_not_our_process() -> None:
 
 
 def test_naive_mean_counts_every_iteration_of_every_session() -> None:
-    mean = average_loop(
-        (stamped(5, 5 + MS, 5 + 4 * MS), stamped(7, 7 + 2 * MS, 7 + 6 * MS))
-    )  # 1, 3, 2 and 4 ms
+    # 1, 3, 2 and 4 ms
+    mean = average_loop((stamped(5, 5 + MS, 5 + 4 * MS), stamped(7, 7 + 2 * MS, 7 + 6 * MS)))
     assert mean.mean_ms == 2.5
     assert mean.error_ms == pytest.approx(1.96 * math.sqrt(5 / 3) / 2)
     assert LoopMean(2.5, 0.5).contains(3.0)

@@ -163,9 +163,8 @@ def replace_basis(data: Any, basis: str) -> Any:
 
 def test_cell_of_another_document_is_not_a_printed_one() -> None:
     data = pick(real.FASTSPEECH)
-    own = (
-        data.cells["document_id"] == data.results["document_id"][0]
-    )  # the others: micro-batch and latency basis
+    # the others: micro-batch and latency basis
+    own = data.cells["document_id"] == data.results["document_id"][0]
     assert (len(data.printed_cells), len(data.cells)) == (own.sum(), own.sum() + 8)
     pd.testing.assert_frame_equal(
         find_flags(replace(data, cells=data.cells[own])), find_flags(data)

@@ -20,8 +20,8 @@ INPUTS = "detail.recomputation_inputs i JOIN results r ON r.result_id = i.key WH
 
 def test_every_result_that_a_contradiction_rests_on_has_its_flag(query: Query) -> None:
     flag = (
-        "FROM flags f WHERE f.result_id = i.key AND f.rule = 'R35' AND contains(f.message,"
-        " i.contradiction_id)"
+        "FROM flags f"
+        " WHERE f.result_id = i.key AND f.rule = 'R35' AND contains(f.message, i.contradiction_id)"
     )
     assert query(
         f"SELECT count(DISTINCT key) > 100, count(*) FILTER (NOT EXISTS ({flag})) FROM {INPUTS}"
@@ -45,8 +45,8 @@ def test_every_contradiction_of_independent_figures_names_figures_or_facts(query
 
 def test_every_condition_finds_rows(query: Query) -> None:
     conditions = (
-        "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition FROM"
-        " detail.contradicted"
+        "SELECT DISTINCT contradiction_id, rows_of, column_name, severity, condition"
+        " FROM detail.contradicted"
     )
     texts = [
         file.read_text(encoding="utf-8") for file in (RAW / "claims").glob("*contradicted.csv")
@@ -69,8 +69,8 @@ def test_no_first_epoch_is_in_a_view_that_ranks_training(query: Query) -> None:
     assert query(f"SELECT count(*) FROM training WHERE {first}") == [(0,)]
     flagged = "result_id IN (SELECT result_id FROM flags WHERE rule = 'R36')"
     kept = (
-        f"SELECT count(*) > 0, count(*) FILTER (NOT {flagged}) FROM results WHERE {first} AND"
-        " throughput IS NOT NULL"
+        f"SELECT count(*) > 0, count(*) FILTER (NOT {flagged}) FROM results"
+        f" WHERE {first} AND throughput IS NOT NULL"
     )
     assert query(kept) == [(True, 0)]
 

@@ -48,13 +48,13 @@ def test_unusual_but_correct_cells_are_not_flagged(
     query: Query, column: str, model: str, text: str
 ) -> None:
     cells = (
-        "FROM cells c JOIN results r USING (result_id) WHERE (column_name, raw_text) ="
-        f" ('{column}', '{text}')"
+        "FROM cells c JOIN results r USING (result_id)"
+        f" WHERE (column_name, raw_text) = ('{column}', '{text}')"
     )
     assert query(f"SELECT count(*) > 0 {cells} AND model = '{model}'") == [(True,)]
     flagged = (
-        f"SELECT severity FROM flags WHERE column_name = '{column}' AND result_id IN (SELECT"
-        f" r.result_id {cells}"
+        "SELECT severity FROM flags"
+        f" WHERE column_name = '{column}' AND result_id IN (SELECT r.result_id {cells}"
     )
     assert {severity for (severity,) in query(f"{flagged} AND model = '{model}')")} <= {"info"}
 
@@ -73,30 +73,32 @@ AUDITED = {
         "AND match_confidence <> 'exact' AND (severity <> 'info' OR suggested IS NOT NULL)"
     ),
     "R02 on a row with R01": (
-        "SELECT count(*) FROM flags f JOIN flags o USING (result_id) WHERE f.rule = 'R02' AND"
-        " o.rule = 'R01'"
+        "SELECT count(*) FROM flags f JOIN flags o USING (result_id)"
+        " WHERE f.rule = 'R02' AND o.rule = 'R01'"
     ),
     "R05 on the latency of an item": (
-        "SELECT count(*) FROM flags JOIN results USING (result_id) WHERE rule = 'R05' AND"
-        " latency_basis = 'per-item'"
+        "SELECT count(*) FROM flags JOIN results USING (result_id)"
+        " WHERE rule = 'R05' AND latency_basis = 'per-item'"
     ),
     "R16 twice for one name": (
-        "SELECT count(*) FROM (SELECT message FROM flags WHERE rule = 'R16' GROUP BY ALL HAVING"
-        " count(*) > 1)"
+        "SELECT count(*) FROM (SELECT message FROM flags WHERE rule = 'R16' GROUP BY ALL"
+        " HAVING count(*) > 1)"
     ),
     "one batch timed with more in flight, without a flag": (
-        "SELECT count(*) FROM results r WHERE latency_basis = 'per-batch' AND batches_in_flight >="
-        " 1.4 AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R25')"
+        "SELECT count(*) FROM results r"
+        " WHERE latency_basis = 'per-batch' AND batches_in_flight >= 1.4"
+        " AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R25')"
     ),
     "a packed batch without a flag": (
         "SELECT count(*) FROM results r WHERE variant ILIKE '%packed%' AND batch_size IS NOT NULL "
         "AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R27')"
     ),
     "EfficientNet-B0 that heads the analysis of latency far ahead of TensorFlow, without a flag": (
-        "SELECT count(*) FROM detail.latency_bounded r JOIN results t USING (table_name, model, platform,"
-        " batch_size) WHERE r.model = 'EfficientNet-B0' AND r.platform = 'IPU-M2000' AND"
-        " t.framework = 'TensorFlow1' AND r.throughput > 1.4 * t.throughput AND NOT EXISTS (FROM"
-        " flags f WHERE f.result_id = r.result_id AND rule = 'R26')"
+        "SELECT count(*) FROM detail.latency_bounded r"
+        " JOIN results t USING (table_name, model, platform, batch_size)"
+        " WHERE r.model = 'EfficientNet-B0' AND r.platform = 'IPU-M2000'"
+        " AND t.framework = 'TensorFlow1' AND r.throughput > 1.4 * t.throughput"
+        " AND NOT EXISTS (FROM flags f WHERE f.result_id = r.result_id AND rule = 'R26')"
     ),
 }
 
@@ -136,9 +138,8 @@ def test_single_row_is_compared_with_nothing(row: str) -> None:
 def test_only_published_rows_are_checked() -> None:
     data = load_dataset()
     emulated = data.results.assign(origin="emulated")
-    assert set(find_flags(replace(data, results=emulated))["rule"]) >= {
-        "R34"
-    }  # of the microbenchmarks alone
+    # of the microbenchmarks alone
+    assert set(find_flags(replace(data, results=emulated))["rule"]) >= {"R34"}
     data = replace(data, results=emulated, microbenchmarks=data.microbenchmarks[:0])
     assert [rule.id for rule in RULES if len(data.compute_once(rule.find))] == []
     assert find_flags(data).empty

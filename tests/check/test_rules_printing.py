@@ -32,9 +32,8 @@ def test_blank_cell() -> None:
         "warn pod_time_to_result 1 batch_size",
         "info pod_time_to_result 1 variant",
     ]
-    assert (
-        find("R09", replace(data, printed_tables=frozenset())) == []
-    )  # a transcription of ours prints no header
+    # a transcription of ours prints no header
+    assert find("R09", replace(data, printed_tables=frozenset())) == []
     assert find("R09", pick(real.GPT2, OGB, real.MLPERF)) == []
 
 
@@ -48,9 +47,8 @@ def test_unit_that_is_not_the_columns() -> None:
 
 def test_slash_is_not_a_rate() -> None:
     assert find("R10", pick(real.EFFICIENTDET, real.GPT2, MCMC)) == []  # `TF2 w/Keras`
-    assert [flag[0] for flag in find("R10", pick(real.CLIP))] == [
-        "warn"
-    ]  # `language/vision`, and no source names the item
+    # `language/vision`, and no source names the item
+    assert [flag[0] for flag in find("R10", pick(real.CLIP))] == ["warn"]
 
 
 def test_platform_that_contradicts_its_section() -> None:

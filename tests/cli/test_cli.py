@@ -133,8 +133,8 @@ def query_json(warehouse: Path, sql: str) -> Any:
 
 def test_query_prints_a_table_csv_and_json(warehouse: Path) -> None:
     sql = (
-        "SELECT model, throughput, variant FROM results WHERE table_name = 'ogb_lsc' ORDER BY"
-        " row_number"
+        "SELECT model, throughput, variant FROM results WHERE table_name = 'ogb_lsc'"
+        " ORDER BY row_number"
     )
     table = run_cli("query", "--warehouse", warehouse, sql)
     assert [line.split() for line in table.stdout.splitlines()[2:]] == [
@@ -171,8 +171,8 @@ def test_json_keeps_types_and_writes_what_it_cannot_hold_as_null_or_text(warehou
 
 def test_query_prints_records(warehouse: Path) -> None:
     sql = (
-        "SELECT model, variant, 'a\nb' AS note FROM results WHERE table_name = 'ogb_lsc' ORDER BY"
-        " row_number"
+        "SELECT model, variant, 'a\nb' AS note FROM results WHERE table_name = 'ogb_lsc'"
+        " ORDER BY row_number"
     )
     done = run_cli("query", "--warehouse", warehouse, "--format", "record", sql)
     assert done.stdout.split("\n\n") == [
@@ -302,8 +302,8 @@ def test_query_refuses_to_write_and_to_leave_the_warehouse(
 
 def test_query_reads_the_committed_parquet_files(warehouse: Path, parquet_only: Path) -> None:
     sql = (
-        "SELECT rule, count(*) AS n FROM flags JOIN inference USING (result_id) GROUP BY 1 ORDER"
-        " BY 1"
+        "SELECT rule, count(*) AS n FROM flags JOIN inference USING (result_id) GROUP BY 1"
+        " ORDER BY 1"
     )
     assert query_rows(parquet_only, sql) == query_rows(warehouse, sql) != []
     assert len(read_files(parquet_only)) == len(TABLES)

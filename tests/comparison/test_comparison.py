@@ -103,9 +103,12 @@ def test_same_machine_batch_and_precision_outweigh_everything_else(
     other.
     """
     for platform, batch, throughput in query("""
-        SELECT platform, batch_size, throughput FROM results
-        WHERE network = 'ResNet-50 v1.5' AND task = 'inference' AND platform LIKE '%2000' AND errors
-        = 0
+        SELECT platform, batch_size, throughput
+        FROM results
+        WHERE network = 'ResNet-50 v1.5'
+            AND task = 'inference'
+            AND platform LIKE '%2000'
+            AND errors = 0
     """):
         figures = {"framework": "DGL", "sdk_version": "0", "variant": "?", "precision": "16.16"}
         own = compare_one(
@@ -140,9 +143,8 @@ def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
         for match in comparison.matches:
             differs = {own.what: (own.ours, own.theirs) for own in match.differences}
             assert differs["figures"] == ("emulated, not measured", "measured")
-        assert not any(
-            match.group == "emulated" for match in comparison.matches
-        )  # its own rows do not count
+        # its own rows do not count
+        assert not any(match.group == "emulated" for match in comparison.matches)
 
 
 def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
@@ -365,12 +367,8 @@ def test_no_comparable_row_is_an_answer(warehouse: Path) -> None:
             "impossible",
             7_800_000 * GMACS * 2 / 1000,
         ),
-        (
-            {"throughput": 7800, "power_w": 100},
-            "power rating",
-            "ok",
-            100,
-        ),  # of four GC200, rated 300 W each
+        # of four GC200, rated 300 W each
+        ({"throughput": 7800, "power_w": 100}, "power rating", "ok", 100),
         ({"throughput": 800, "power_w": 301, "platform": "C2"}, "power rating", "doubtful", 301),
         ({"throughput": 800, "power_w": 100, "efficiency": 80}, "efficiency", "impossible", 0.1),
     ],
@@ -398,23 +396,28 @@ def test_a_latency_far_from_the_nearest_row_is_doubtful_where_the_throughput_fit
     slip = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=510)
     assert (slip.status, slip.checks[0].outcome) == ("doubtful", "doubtful")
     assert "994 batches in flight" in slip.verdict
-    unstated = compare_one(
-        warehouse, **RESNET, throughput=7800, latency_ms=0.52
-    )  # perhaps of one batch, theirs of several
+    # perhaps of one batch, theirs of several
+    unstated = compare_one(warehouse, **RESNET, throughput=7800, latency_ms=0.52)
     assert unstated.status == "plausible"
 
 
 def test_the_docs_state_how_far_rows_of_one_set_up_differ(query: Query) -> None:
     page = (ROOT / "docs" / "how-to" / "compare-my-run.md").read_text(encoding="utf-8")
     ((widest,),) = query("""
-        SELECT max(spread) FROM (
-            SELECT max(throughput) / min(throughput) AS spread FROM results
-            WHERE origin = 'published' AND benchmark IS NULL AND errors = 0 AND suspect IS NULL
-                AND throughput IS NOT NULL AND batch_size IS NOT NULL AND platform IS NOT NULL
+        SELECT max(spread)
+        FROM (
+            SELECT max(throughput) / min(throughput) AS spread
+            FROM results
+            WHERE origin = 'published'
+                AND benchmark IS NULL
+                AND errors = 0
+                AND suspect IS NULL
+                AND throughput IS NOT NULL
+                AND batch_size IS NOT NULL
+                AND platform IS NOT NULL
             GROUP BY
                 publisher, task, network, phase, sequence_length, packed, variant, platform, chips,
-                batch_size,
-                effective_precision
+                batch_size, effective_precision
         )
     """)
     assert f"differ by up to {widest:.2f} " in page
@@ -500,9 +503,8 @@ def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(
                 )
             ]
             assert values
-            names = (
-                load_vocabulary().precision_names if column == "compute_precision" else {}
-            )  # its spellings are one
+            # its spellings are one
+            names = load_vocabulary().precision_names if column == "compute_precision" else {}
             assert [
                 (words.find(field, value), submitted.find(field, value)) for value in values
             ] == [(names.get(normalise_name(value), value),) * 2 for value in values]

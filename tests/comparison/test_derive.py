@@ -72,15 +72,16 @@ COMMITTED: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
     ("SELECT count(*) FROM results WHERE network IS NULL", [(0,)]),
     (
         (
-            "SELECT count(*) FROM results WHERE phase IS NULL AND task = 'training' AND variant"
-            " ILIKE '%p%-t%aining%'"
+            "SELECT count(*) FROM results"
+            " WHERE phase IS NULL AND task = 'training' AND variant ILIKE '%p%-t%aining%'"
         ),
         [(0,)],
     ),
     (
-        (  # whose batches are of packs, as printed
-            "SELECT count(*), count(*) FILTER (result_id IN (SELECT result_id FROM flags WHERE rule"
-            " = 'R27')) FROM results WHERE packed AND network <> 'SchNet'"
+        # whose batches are of packs, as printed
+        (
+            "SELECT count(*), count(*) FILTER (result_id IN (SELECT result_id FROM flags"
+            " WHERE rule = 'R27')) FROM results WHERE packed AND network <> 'SchNet'"
         ),
         [(36, 36)],
     ),
@@ -90,8 +91,9 @@ COMMITTED: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
     ),
     (
         (
-            f"SELECT count(*) {ENTRY} r.submitter <> e.submitter OR r.minutes <> e.minutes OR"
-            " r.relationship <> 'official' OR r.chips IS DISTINCT FROM nullif(e.accelerators, 0)"
+            f"SELECT count(*) {ENTRY} r.submitter <> e.submitter OR r.minutes <> e.minutes"
+            " OR r.relationship <> 'official'"
+            " OR r.chips IS DISTINCT FROM nullif(e.accelerators, 0)"
         ),
         [(0,)],
     ),
@@ -132,8 +134,8 @@ COMMITTED: tuple[tuple[str, list[tuple[Any, ...]]], ...] = (
     *(
         (
             (
-                f"SELECT count(DISTINCT compiler), count(*) > count(compiler) FROM {view} WHERE"
-                " publisher = 'NVIDIA'"
+                f"SELECT count(DISTINCT compiler), count(*) > count(compiler) FROM {view}"
+                " WHERE publisher = 'NVIDIA'"
             ),
             [(1, True)],
         )

@@ -182,7 +182,6 @@ def test_comparison_says_why_nothing_is_known_of_a_third_party(warehouse: Path) 
 
 
 def test_binomial_interval_is_wilsons() -> None:
-    assert bound_share(8, 10) == pytest.approx(
-        (0.4902, 0.9433), abs=1e-4
-    )  # Wilson (1927), z = 1.96
+    # Wilson (1927), z = 1.96
+    assert bound_share(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     assert bound_share(0, 5)[0] == pytest.approx(0)

@@ -14,15 +14,19 @@ CARAML = "independent-caraml-2024"
 
 def test_figures_and_relationship_of_each_paper(query: Query) -> None:
     rows = query("""
-        SELECT document_id, count(DISTINCT s.row_number), list(DISTINCT status), list(DISTINCT
-        d.relationship)
+        SELECT
+            document_id, count(DISTINCT s.row_number), list(DISTINCT status),
+            list(DISTINCT d.relationship)
         FROM source_rows s
         JOIN (
-            SELECT result_id, relationship FROM results
+            SELECT result_id, relationship
+            FROM results
             UNION ALL
-            SELECT microbenchmark_id, relationship FROM microbenchmarks
+            SELECT microbenchmark_id, relationship
+            FROM microbenchmarks
         ) d USING (result_id)
-        GROUP BY document_id ORDER BY document_id
+        GROUP BY document_id
+        ORDER BY document_id
     """)
     counts = {
         "independent-bristol-stencils-2021": 16,
@@ -42,9 +46,10 @@ def test_unit_of_the_gpt_table_is_that_of_its_code(query: Query) -> None:
     tokens.
     """
     cells = query(f"""
-        SELECT column_name, raw_text, unit, source_locator FROM cells
-        WHERE document_id = '{CARAML}' AND raw_text IN ('64.99', '15.68', '4.08') ORDER BY
-        cell_number
+        SELECT column_name, raw_text, unit, source_locator
+        FROM cells
+        WHERE document_id = '{CARAML}' AND raw_text IN ('64.99', '15.68', '4.08')
+        ORDER BY cell_number
     """)
     assert cells == [
         ("throughput", "64.99", "sequences/s", "page 8, table II, row 1, column Tokens/Time"),
@@ -84,9 +89,11 @@ def test_energy_and_efficiency_agree_within_the_printed_digits(
 
 def test_scaling_of_one_chip_to_many_is_that_of_the_paper(query: Query) -> None:
     hits = query("""
-        SELECT chip_count, platform, throughput, time_to_result_s FROM results
-        WHERE document_id = 'independent-tamu-aces-2022' AND framework = 'TensorFlow1' AND
-        micro_batch_size = 20
+        SELECT chip_count, platform, throughput, time_to_result_s
+        FROM results
+        WHERE document_id = 'independent-tamu-aces-2022'
+            AND framework = 'TensorFlow1'
+            AND micro_batch_size = 20
         ORDER BY chip_count
     """)
     assert hits == [
@@ -101,11 +108,13 @@ def test_scaling_of_one_chip_to_many_is_that_of_the_paper(query: Query) -> None:
 
 def test_measured_peaks_and_memory_bandwidths_are_microbenchmarks(query: Query) -> None:
     hits = query("""
-        SELECT device, precision, canonical_value, canonical_unit, place FROM microbenchmarks
-        WHERE document_id IN ('independent-heidelberg-matmul-2023',
-        'independent-bristol-stencils-2021')
-            AND metric IN ('arithmetic throughput', 'bandwidth') AND device IN ('GC200', 'A30',
-            'GC2')
+        SELECT device, precision, canonical_value, canonical_unit, place
+        FROM microbenchmarks
+        WHERE document_id IN (
+                'independent-heidelberg-matmul-2023', 'independent-bristol-stencils-2021'
+            )
+            AND metric IN ('arithmetic throughput', 'bandwidth')
+            AND device IN ('GC200', 'A30', 'GC2')
         ORDER BY document_id, row_number
     """)
     assert [row[:4] for row in hits] == [
@@ -134,8 +143,8 @@ def test_unit_of_gpt_is_a_sequence_and_its_energy_that_of_an_epoch(query: Query)
         (1, 300, pytest.approx(15.68 * 3600 / (64 / 64.99), rel=1e-3), "R29, R35", "sequence")
     ]
     added = query(
-        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own FROM"
-        " contradictions WHERE contradiction_id = 'caraml-gpt-unit') WHERE contains(own ->>"
-        " 'baseline', 'add to')"
+        "SELECT (own ->> 'value')::DOUBLE FROM (SELECT unnest(recomputed::JSON[]) AS own"
+        " FROM contradictions WHERE contradiction_id = 'caraml-gpt-unit')"
+        " WHERE contains(own ->> 'baseline', 'add to')"
     )
     assert [150 < watts < 180 for (watts,) in added] == [True] * 5

@@ -197,8 +197,8 @@ def test_every_figure_of_results_is_a_cell_times_its_factor(query: Query) -> Non
         join = f"results r JOIN cells c ON r.result_id = c.result_id AND c.column_name = '{column}'"
         [(stored,)] = query(f"SELECT count({column}) FROM results")
         cited = (
-            f"SELECT count(DISTINCT r.result_id) FROM {join} WHERE c.value IS NOT NULL AND"
-            f" r.{column} IS NOT NULL"
+            f"SELECT count(DISTINCT r.result_id) FROM {join}"
+            f" WHERE c.value IS NOT NULL AND r.{column} IS NOT NULL"
         )
         assert query(cited) == [(stored,)] > [(0,)]
         apart = f"c.value IS NOT NULL AND abs(r.{column} - c.value * c.factor) > 1e-9 * r.{column}"
@@ -241,7 +241,8 @@ def test_same_documents_give_the_same_bytes_anywhere(warehouse: Path, tmp_path: 
 
 # rows that are not accepted
 
-REFUSED = [  # each in a row of its own: old text, new text, reason, what the message must quote
+# each in a row of its own: old text, new text, reason, what the message must quote
+REFUSED = [
     (
         "<td>Bow Pod64</td><td>SDK 3.0</td>",
         "<td>Bow Pod65</td><td>SDK 3.0</td>",
@@ -276,9 +277,8 @@ REFUSED = [  # each in a row of its own: old text, new text, reason, what the me
 def test_refused_row_is_quarantined_for_its_reason_and_no_other(page: Path) -> None:
     for old, new, *_ in REFUSED:
         edit(page, PAGE, old, new)
-    line = next(
-        line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line
-    )  # the table's last
+    # the table's last
+    line = next(line for line in (page / PAGE).read_text().splitlines() if "<td>5,201</td>" in line)
     edit(page, PAGE, line, f"{line}\n{line}")
     line = next(
         line for line in (page / PAGE).read_text().splitlines() if "<td>31,617</td>" in line

@@ -46,8 +46,8 @@ def test_every_line_becomes_a_figure(query: Query, name: str, rows: int) -> None
     )
     assert len(lines) == rows
     read = query(
-        f"SELECT raw_text, source_locator FROM cells WHERE document_id = '{document}' AND header ="
-        " 'value' ORDER BY ALL"
+        "SELECT raw_text, source_locator FROM cells"
+        f" WHERE document_id = '{document}' AND header = 'value' ORDER BY ALL"
     )
     assert read == sorted((line["value"], line["place"]) for line in lines)
     assert query(f"SELECT count(*) FROM quarantine WHERE document_id = '{document}'") == [(0,)]

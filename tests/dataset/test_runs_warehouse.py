@@ -154,8 +154,8 @@ def test_every_cell_of_points_csv_is_in_results_or_run_points(
 def test_every_cell_is_cited_with_its_figure_and_place(local: Query) -> None:
     columns = "column_name, raw_text, value, unit, factor, locator"
     cells = local(
-        f"SELECT {columns} FROM cells JOIN results USING (result_id) WHERE {MINE} ORDER BY"
-        " cell_number, 6"
+        f"SELECT {columns} FROM cells JOIN results USING (result_id) WHERE {MINE}"
+        " ORDER BY cell_number, 6"
     )
     assert len(cells) == 3 * len(POINT_COLUMNS)
     assert cells[3 * POINT_COLUMNS.index("throughput")] == (
@@ -247,16 +247,16 @@ def test_no_source_row_is_lost_and_two_runs_alike_are_two_runs(runs: Path) -> No
         *((1, 1, 0), (2, 2, 2)) * 2,
     ]
     status = (
-        "SELECT table_name, status, count(*), count(result_id) FROM source_rows GROUP BY ALL ORDER"
-        " BY 1"
+        "SELECT table_name, status, count(*), count(result_id) FROM source_rows GROUP BY ALL"
+        " ORDER BY 1"
     )
     assert select(runs, status)[:2] == [
         ("runs", "accepted", 3, 0),
         ("sweep_points", "accepted", 7, 7),
     ]
     alike = (
-        "SELECT count(DISTINCT run_id), count(DISTINCT result_id), count(DISTINCT throughput) FROM"
-        " results"
+        "SELECT count(DISTINCT run_id), count(DISTINCT result_id), count(DISTINCT throughput)"
+        " FROM results"
     )
     assert select(runs, f"{alike} WHERE origin = 'emulated'") == [(2, 4, 2)]
 

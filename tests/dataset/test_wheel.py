@@ -248,9 +248,8 @@ def test_every_command_runs_with_the_extra_that_its_help_names(
             failed.append(
                 (call.line, needs, done.returncode, done.stdout[-300:], done.stderr[-500:])
             )
-        for missing in needs[
-            -1:
-        ]:  # without its last extra a command names that one, or does with what is there
+        # without its last extra a command names that one, or does with what is there
+        for missing in needs[-1:]:
             lacking = run_installed(environments[",".join(needs[:-1])], folder, call.line, **words)
             if (
                 "is not installed" in lacking.stderr

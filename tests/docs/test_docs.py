@@ -99,60 +99,79 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     "A further {} figures are microbenchmarks": "SELECT count(*) FROM microbenchmarks",
     "Of {} public documents that a search of {} found, {} are in the record": (
         """
-        SELECT count(*), (SELECT max(searched_on) FROM detail.register_searches), count(*) FILTER
-        (documents IS NOT NULL)
+        SELECT
+            count(*), (SELECT max(searched_on) FROM detail.register_searches),
+            count(*) FILTER (documents IS NOT NULL)
         FROM detail.register"""
     ),
     "{} published by vendors and others, {} from official MLPerf logs, {} measured here and {} emulated": (
         """
-        SELECT count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
-               count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated') FROM
-               results"""
+        SELECT
+            count(*) FILTER (origin = 'published'), count(*) FILTER (origin = 'official'),
+            count(*) FILTER (origin = 'measured'), count(*) FILTER (origin = 'emulated')
+        FROM results"""
     ),
     "{} times without XLA, {} with it: one IPU row, two A100 rows": (
         """
-        SELECT round(min(value), 2), round(max(value), 2) FROM recomputations
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL HAVING
-        count(*) = 2"""
+        SELECT round(min(value), 2), round(max(value), 2)
+        FROM recomputations
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL
+        HAVING count(*) = 2"""
     ),
     "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023 a median of {} ({} pairs, {} to {})": (
         """
         WITH late AS (
-            SELECT throughput_ratio FROM detail.generations_naive n JOIN results r ON r.result_id =
-            bow_result_id
-            WHERE same_test AND same_framework AND same_precision AND same_batch AND n.chip_count =
-            16
+            SELECT throughput_ratio
+            FROM detail.generations_naive n
+            JOIN results r ON r.result_id = bow_result_id
+            WHERE same_test
+                AND same_framework
+                AND same_precision
+                AND same_batch
+                AND n.chip_count = 16
                 AND r.document_id = 'graphcore-performance-2023-07-04'
         )
-        SELECT round(geomean(g.throughput_ratio), 2), count(*), count(DISTINCT g.model),
+        SELECT
+            round(geomean(g.throughput_ratio), 2), count(*), count(DISTINCT g.model),
             round(any_value(g.clock_ratio), 2),
             (SELECT round(median(n.throughput_ratio), 2) FROM late n), (SELECT count(*) FROM late),
             (SELECT round(min(n.throughput_ratio), 2) FROM late n),
             (SELECT round(max(n.throughput_ratio), 1) FROM late n)
-        FROM generations g JOIN results r ON r.result_id = g.bow_result_id
-        WHERE g.chip_count = 16 HAVING bool_and(r.document_id = 'graphcore-performance-2022-03')"""
+        FROM generations g
+        JOIN results r ON r.result_id = g.bow_result_id
+        WHERE g.chip_count = 16
+        HAVING bool_and(r.document_id = 'graphcore-performance-2022-03')"""
     ),
     "{:.0f} % per chip with a fixed global batch (median of {} networks; of {} tests {:.0f} %), {:.0f} % with a grown one (ResNet-50 alone)": (
         """
         WITH tests AS (
-            SELECT batch_growth, model, efficiency FROM scaling
+            SELECT batch_growth, model, efficiency
+            FROM scaling
             WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
-        ), networks AS (SELECT batch_growth, model, median(efficiency) AS efficiency FROM tests
-        GROUP BY ALL)
-        SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed'), count(*) FILTER
-        (batch_growth = 'fixed'),
-               (SELECT count(*) FROM tests WHERE batch_growth = 'fixed'),
-               (SELECT 100 * median(t.efficiency) FROM tests t WHERE batch_growth = 'fixed'),
-               100 * median(efficiency) FILTER (batch_growth = 'grown')
-        FROM networks HAVING bool_and(model = 'ResNet-50 v1.5') FILTER (batch_growth = 'grown')"""
+        ), networks AS (
+            SELECT batch_growth, model, median(efficiency) AS efficiency FROM tests GROUP BY ALL
+        )
+        SELECT
+            100 * median(efficiency) FILTER (batch_growth = 'fixed'),
+            count(*) FILTER (batch_growth = 'fixed'),
+            (SELECT count(*) FROM tests WHERE batch_growth = 'fixed'),
+            (SELECT 100 * median(t.efficiency) FROM tests t WHERE batch_growth = 'fixed'),
+            100 * median(efficiency) FILTER (batch_growth = 'grown')
+        FROM networks
+        HAVING bool_and(model = 'ResNet-50 v1.5') FILTER (batch_growth = 'grown')"""
     ),
     "{} for {:.4f} minutes, {} for {:.4f}": (
         """
-        WITH wrong AS (SELECT p.time_to_train_s / 60 AS printed, e.minutes FROM results p JOIN flags
-        f USING (result_id)
-                       JOIN mlperf_entries e USING (mlperf_id) WHERE f.rule = 'R12')
-        SELECT max(printed), max(minutes), min(printed), min(minutes) FROM wrong HAVING count(*) =
-        2"""
+        WITH wrong AS (
+            SELECT p.time_to_train_s / 60 AS printed, e.minutes
+            FROM results p
+            JOIN flags f USING (result_id)
+            JOIN mlperf_entries e USING (mlperf_id)
+            WHERE f.rule = 'R12'
+        )
+        SELECT max(printed), max(minutes), min(printed), min(minutes)
+        FROM wrong
+        HAVING count(*) = 2"""
     ),
     "{:.0f} % of {:,} pairs, and {:.0f} % of all pairs, v0.7 to v5.1; wrong order with a probability of {:.0f} %": (
         """
@@ -163,39 +182,43 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     ),
     "{} of {} pairs, {} of {} works of {} networks, all run with the vendor's code and {} with its authors and cloud; lowest ratio {}, disputed": (
         """
-        SELECT any_value(s.within_5_percent), any_value(s.counted),
-        any_value(s.works_within_5_percent),
-            any_value(s.works), count(DISTINCT r.network),
+        SELECT
+            any_value(s.within_5_percent), any_value(s.counted),
+            any_value(s.works_within_5_percent), any_value(s.works), count(DISTINCT r.network),
             count(*) FILTER (r.vendor_part = 'author, code, machine'), round(min(r.ratio), 2)
-        FROM replications r JOIN detail.replication_summary s USING (machines, parties)
-        WHERE r.counts AND (machines, parties, s.vendor_part) = ('IPU', 'vendor and independent',
-        'all')
+        FROM replications r
+        JOIN detail.replication_summary s USING (machines, parties)
+        WHERE r.counts
+            AND (machines, parties, s.vendor_part) = ('IPU', 'vendor and independent', 'all')
         HAVING bool_and(r.vendor_part LIKE '%code%')
     """
     ),
     "each counted once for a party ({} distinct works, of {} networks)": (
         """
         SELECT count(DISTINCT (network, chip, chips)), count(DISTINCT network)
-        FROM replications WHERE counts AND machines = 'IPU' AND parties =
-        'vendor and independent'"""
+        FROM replications
+        WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'"""
     ),
     "In {} of the {} the second party states no batch size, and in {} no precision": (
         """
-        SELECT count(*) FILTER (unstated LIKE '%batch%'), count(*), count(*) FILTER (unstated LIKE
-        '%precision%')
-        FROM replications WHERE counts AND machines = 'IPU' AND parties =
-        'vendor and independent'"""
+        SELECT
+            count(*) FILTER (unstated LIKE '%batch%'), count(*),
+            count(*) FILTER (unstated LIKE '%precision%')
+        FROM replications
+        WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'"""
     ),
     "The PyTorch row has one in flight, and gives {} times the throughput and {} times the speed in latency of the A100 with XLA": (
         """
         WITH pytorch AS (
             FROM recomputations
-            WHERE claim_id LIKE 'sdk14-resnext101-inference-%' AND baseline LIKE
-            '%mixed + XLA%PyTorch%'
+            WHERE claim_id LIKE 'sdk14-resnext101-inference-%'
+                AND baseline LIKE '%mixed + XLA%PyTorch%'
         )
-        SELECT round(max(value) FILTER (claim_id LIKE '%throughput'), 2),
+        SELECT
+            round(max(value) FILTER (claim_id LIKE '%throughput'), 2),
             round(max(value) FILTER (claim_id LIKE '%latency'), 2)
-        FROM pytorch HAVING count(*) = 2"""
+        FROM pytorch
+        HAVING count(*) = 2"""
     ),
     "{} times on BERT, {} on ResNet-50, on 64 chips": (
         """
@@ -205,34 +228,40 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     ),
     "Six latencies on the vendor's page are too short for the batch in their row (throughput × latency is less than one batch) | {} to {} of a batch": (
         """
-        SELECT round(min(throughput * latency_ms / 1000 / batch_size), 3),
-               round(max(throughput * latency_ms / 1000 / batch_size), 2)
-        FROM results JOIN flags USING (result_id) 
-        WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04' HAVING count(*) =
-        6"""
+        SELECT
+            round(min(throughput * latency_ms / 1000 / batch_size), 3),
+            round(max(throughput * latency_ms / 1000 / batch_size), 2)
+        FROM results
+        JOIN flags USING (result_id)
+        WHERE rule = 'R01' AND document_id = 'graphcore-performance-2023-07-04'
+        HAVING count(*) = 6"""
     ),
     "Of {} claims that Graphcore and others made, {} are confirmed by figures outside their document, {} at least in part by the same document or another claim, and {} only by arithmetic over claims. {} rest on another baseline than they name, {} depend on it, {} on how their words are read, and {} are not supported. {} are contradicted, {} cannot be recomputed, {} have only figures of a later SDK that reach or exceed them, and {} differ in the last digit": (
         """
         WITH counts AS (SELECT verdict, count(*) AS claims FROM claims GROUP BY ALL)
-        SELECT sum(claims)::INT, max(claims) FILTER (verdict = 'confirmed'),
-            max(claims) FILTER (verdict = 'confirmed-internally'), max(claims) FILTER (verdict =
-            'circular'),
-            max(claims) FILTER (verdict = 'swapped-baseline'), max(claims) FILTER (verdict =
-            'depends-on-baseline'),
-            max(claims) FILTER (verdict = 'depends-on-reading'), max(claims) FILTER (verdict =
-            'not-supported'),
-            max(claims) FILTER (verdict = 'contradicted'), max(claims) FILTER (verdict =
-            'not-recomputable'),
-            (sum(claims) FILTER (verdict IN ('reached-by-later-sdk',
-            'exceeded-by-later-sdk')))::INT,
+        SELECT
+            sum(claims)::INT, max(claims) FILTER (verdict = 'confirmed'),
+            max(claims) FILTER (verdict = 'confirmed-internally'),
+            max(claims) FILTER (verdict = 'circular'),
+            max(claims) FILTER (verdict = 'swapped-baseline'),
+            max(claims) FILTER (verdict = 'depends-on-baseline'),
+            max(claims) FILTER (verdict = 'depends-on-reading'),
+            max(claims) FILTER (verdict = 'not-supported'),
+            max(claims) FILTER (verdict = 'contradicted'),
+            max(claims) FILTER (verdict = 'not-recomputable'),
+            (sum(claims) FILTER (
+                verdict IN ('reached-by-later-sdk', 'exceeded-by-later-sdk')
+            ))::INT,
             max(claims) FILTER (verdict = 'last-digit-differs')
         FROM counts"""
     ),
     "Of the {} claims of performance, {} are confirmed by figures outside their document, all of them MLPerf minutes: none of the {} of throughput, latency or other times is": (
         """
-        SELECT count(*), count(*) FILTER (verdict = 'confirmed'), count(*) FILTER (metric <>
-        'MLPerf time to train')
-        FROM claims WHERE kind = 'performance'
+        SELECT
+            count(*), count(*) FILTER (verdict = 'confirmed'),
+            count(*) FILTER (metric <> 'MLPerf time to train')
+        FROM claims
+        WHERE kind = 'performance'
         HAVING bool_and(metric = 'MLPerf time to train') FILTER (verdict = 'confirmed')"""
     ),
     "There are {} flags, {} of them errors": (

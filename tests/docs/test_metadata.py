@@ -100,7 +100,8 @@ def test_citation_deposit_and_code_description_state_the_version_of_the_project(
     check_page(ROOT / "codemeta.json", format_json(describe_software()) + "\n")
 
 
-READERS = (  # package, list of pins, what it reads
+# package, list of pins, what it reads
+READERS = (
     ("duckdb", "requirements.lock", "every table and view of the DuckDB file, Parquet and CSV"),
     (
         "duckdb",

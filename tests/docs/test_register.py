@@ -18,8 +18,8 @@ def test_every_document_of_others_is_in_the_register(query: Query) -> None:
 def test_entries_in_the_record_and_only_they_name_documents(query: Query) -> None:
     assert (
         query(
-            "SELECT register_id FROM detail.register WHERE (status = 'in the record') <> (documents IS NOT"
-            " NULL)"
+            "SELECT register_id FROM detail.register"
+            " WHERE (status = 'in the record') <> (documents IS NOT NULL)"
         )
         == []
     )

@@ -43,7 +43,8 @@ def test_amp_1x1_on_mk2_keeps_the_state_of_the_workers(
     ).tolist() == [expected]
 
 
-ROWS = [  # field rows and columns of a tile, cycles of the pieces of the slowest worker
+# field rows and columns of a tile, cycles of the pieces of the slowest worker
+ROWS = [
     (2, 6, 34),
     (1, 5, 30),
     (3, 6, 35),
@@ -88,13 +89,8 @@ def estimate_slic(
     [
         (12, 8, 1, 2 * (11 + 15 + 3), 2 * (10 + 15 + 3)),  # 16 elements a worker: two whole rows
         (12, 8, 2, 2 * (11 + 15 + 10), 2 * (10 + 15 + 10)),
-        (
-            9,
-            4,
-            1,
-            11 + 13 + 4 + 11 + 13 + 2,
-            10 + 17 + 4 + 10 + 17 + 2,
-        ),  # 6 elements: a row of 4 and a part of 2
+        # 6 elements: a row of 4 and a part of 2
+        (9, 4, 1, 11 + 13 + 4 + 11 + 13 + 2, 10 + 17 + 4 + 10 + 17 + 2),
         (3, 2, 1, 11 + 13, 10 + 13),  # one element a worker
         (6, 2, 2, 11 + 15, 10 + 15),
     ],
@@ -167,13 +163,11 @@ def test_elementwise_operators_spread_evenly(kind: str, cycles: int, supersteps:
 
 
 def test_pools_and_rearrangements() -> None:
-    pool = SlidingWindow(
-        "p", "max pool", 1216 * 24, 9
-    )  # 24 results a tile: 6 vectors, one a worker
+    # 24 results a tile: 6 vectors, one a worker
+    pool = SlidingWindow("p", "max pool", 1216 * 24, 9)
     assert cost(MK1, pool) == (6 * 1 * 2 * 9, 1)
-    mean = Reduction(
-        "g", "global pool", 1216 * 49, 1216
-    )  # 49 a tile: 13 vectors, 3 for the slowest worker
+    # 49 a tile: 13 vectors, 3 for the slowest worker
+    mean = Reduction("g", "global pool", 1216 * 49, 1216)
     assert cost(MK1, mean) == (6 * 3 * 2, 2)
     assert cost(MK1, Rearrangement("t", "transpose", 1216 * 10)) == (10 * 2 / 4, 1)
 

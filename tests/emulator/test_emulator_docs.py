@@ -42,9 +42,8 @@ def test_a_line_of_the_sensitivity_is_recomputed() -> None:
         [moved] = [[float(cell) for cell in line[4:]] for line in cells if line[:4] == constant]
         points = zip(SETS, change.means, strict=True)
         expected = [PERCENT * (mean - load_validation().score(set_).mean) for set_, mean in points]
-        assert moved == pytest.approx(
-            expected, abs=0.006
-        )  # 0 may have another sign on another processor
+        # 0 may have another sign on another processor
+        assert moved == pytest.approx(expected, abs=0.006)
 
 
 def test_ranges_are_as_stated_or_half_less_and_half_more() -> None:

@@ -38,9 +38,8 @@ from tests.conftest import run_cli
 GRADIENTS = 64e6  # bytes of a chip
 LINK, MACHINES, GATEWAY, START = 64e9, 48e9, 25e9, 2e-6  # bytes per second, seconds
 M2000 = extend_target(load_target("m2000"))
-UNEVEN = M2000.with_constants(
-    {"link.machine": MACHINES}
-)  # those of the M2000 are equal, and hide a mixture
+# those of the M2000 are equal, and hide a mixture
+UNEVEN = M2000.with_constants({"link.machine": MACHINES})
 CHAIN = tuple(Stage(at, at + 1, at) for at in range(4))
 
 

@@ -125,9 +125,10 @@ def test_every_covered_row_of_the_page_is_in_a_set() -> None:
     ids = {row.result_id for row in load_rows() if row.set != "calibration"}
     with duckdb.connect() as connection:
         covered = connection.execute(
-            "SELECT result_id FROM read_parquet(?) WHERE task = 'inference' AND list_contains(?,"
-            " model) AND platform IN ('IPU-M2000', 'Bow-2000') AND document_id ="
-            " 'graphcore-performance-2023-07-04'",
+            "SELECT result_id FROM read_parquet(?)"
+            " WHERE task = 'inference' AND list_contains(?, model)"
+            " AND platform IN ('IPU-M2000', 'Bow-2000')"
+            " AND document_id = 'graphcore-performance-2023-07-04'",
             [str(RESULTS), [*COVERED]],
         ).fetchall()
     assert ids == {result_id for (result_id,) in covered}

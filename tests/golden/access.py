@@ -52,9 +52,8 @@ def run_cli(*args: str) -> str:
         done.stdout,
         *(["--- stderr", done.stderr] if done.stderr else []),
     ]
-    if done.exception and not isinstance(
-        done.exception, SystemExit
-    ):  # with --debug, for a traceback
+    # with --debug, for a traceback
+    if done.exception and not isinstance(done.exception, SystemExit):
         parts.append(f"{type(done.exception).__name__}: {done.exception}")
     return "\n".join(part.rstrip("\n") for part in parts)
 

@@ -77,14 +77,12 @@ class Masks:
 
 
 def _mask_today(text: str) -> str:
-    for day in (
-        datetime.now(UTC) + timedelta(days=own) for own in (0, -1, 1)
-    ):  # midnight, time zones
+    # midnight, time zones
+    for day in (datetime.now(UTC) + timedelta(days=own) for own in (0, -1, 1)):
         text = re.sub(rf"{day:%Y%m%d}-\d{{6}}-[\w-]+?-[0-9a-f]{{4}}\b", "<run>", text)
         text = re.sub(rf"{day:%Y-%m-%d}(T[\d:.]+Z?)?", "<today>", text)
-    return re.sub(
-        r"(?<![\w.])(?<!c2-)(?<!2000-)[0-9a-f]{12}\b", "<id>", text
-    )  # of a bundle, by its day; not of a calibration
+    # of a bundle, by its day; not of a calibration
+    return re.sub(r"(?<![\w.])(?<!c2-)(?<!2000-)[0-9a-f]{12}\b", "<id>", text)
 
 
 def _round(text: str, digits: int) -> str:
@@ -116,9 +114,8 @@ def read_rows(path: Path) -> str:
     that id.
     """
     table = pq.read_table(path)
-    if (
-        path.name == "stamps.parquet"
-    ):  # times in nanoseconds, of which only form and number are the same everywhere
+    # times in nanoseconds, of which only form and number are the same everywhere
+    if path.name == "stamps.parquet":
         return f"{table.schema.names}\n{table.num_rows}"
     kept = table.drop_columns([name for name in ("build_id",) if name in table.column_names])
     lines = (repr(tuple(row.values())) for row in kept.to_pylist())

@@ -12,11 +12,8 @@ from typing import Any
 
 DATA = Path(__file__).resolve().parent / "data"
 MAX_TEXT = 2_000  # characters that are kept whole
-MAX_LINE, HEAD, BLOCKS = (
-    160,
-    4,
-    24,
-)  # of a longer text: cut lines, first lines, digests of equal parts
+# of a longer text: cut lines, first lines, digests of equal parts
+MAX_LINE, HEAD, BLOCKS = 160, 4, 24
 MAX_SHOWN = 12  # items that a failure describes
 Texts = Mapping[str, str]
 

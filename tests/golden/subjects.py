@@ -66,9 +66,8 @@ def workspace(warehouse: Path) -> Iterator[Path]:
             for own in (source, f"{source}.toml"):
                 (folder / "few" / own).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(ROOT / "raw" / own, folder / "few" / own)
-        os.environ.update(
-            SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")}
-        )  # of concurrent sweeps
+        # of concurrent sweeps
+        os.environ.update(SETTINGS | {"IPU_RESULTS_LOCKS": str(folder / "locks")})
         os.chdir(folder)
         try:
             yield folder

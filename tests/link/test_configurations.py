@@ -62,8 +62,8 @@ def test_figure_leads_to_the_command_behind_it(query: Query) -> None:
         " c.match_confidence"
     )
     sql = (
-        f"SELECT {columns} FROM results JOIN detail.configurations c USING (result_id) WHERE throughput ="
-        " 4354"
+        f"SELECT {columns} FROM results JOIN detail.configurations c USING (result_id)"
+        " WHERE throughput = 4354"
     )
     assert query(sql) == [
         (
@@ -86,8 +86,8 @@ def test_every_row_of_six_tables_has_a_line_and_235_a_configuration(query: Query
         (326, 326, 315)
     ]
     without = (
-        "SELECT result_table, list(result_row ORDER BY result_row) FROM detail.configurations WHERE path"
-        " IS NULL"
+        "SELECT result_table, list(result_row ORDER BY result_row) FROM detail.configurations"
+        " WHERE path IS NULL"
     )
     assert query(f"{without} GROUP BY 1 ORDER BY 1") == [
         ("mlperf_v2_training", [5, 6, 7, 8, 9, 10, 11]),
@@ -124,8 +124,8 @@ def test_micro_batch_comes_only_from_exact_matches_with_the_printed_batch(query:
         (0,)
     ]
     assert query(
-        f"SELECT count(*) {rows} AND r.micro_batch_size IS DISTINCT FROM c.micro_batch_size AND"
-        f" {sure}"
+        f"SELECT count(*) {rows} AND r.micro_batch_size IS DISTINCT FROM c.micro_batch_size"
+        f" AND {sure}"
     ) == [(0,)]
     product = "r.micro_batch_size * c.replicas * coalesce(c.gradient_accumulation, 1)"
     counts = f"count(r.micro_batch_size), count(*) FILTER ({product} <> r.batch_size)"
@@ -155,8 +155,8 @@ def test_cells_lead_to_the_line_of_the_configuration(query: Query) -> None:
 
 def test_latency_basis_of_the_printed_latencies(query: Query) -> None:
     bases = (
-        f"SELECT latency_basis, count(*) FROM results WHERE document_id = '{PAGE_ID}' AND"
-        " latency_ms IS NOT NULL"
+        "SELECT latency_basis, count(*) FROM results"
+        f" WHERE document_id = '{PAGE_ID}' AND latency_ms IS NOT NULL"
     )
     assert query(f"{bases} GROUP BY 1 ORDER BY 1") == [
         ("per-batch", 46),
@@ -164,8 +164,8 @@ def test_latency_basis_of_the_printed_latencies(query: Query) -> None:
         ("several-in-flight", 49),
     ]
     models = (
-        "SELECT DISTINCT regexp_replace(model, '-D.$', '') FROM results WHERE document_id ="
-        f" '{PAGE_ID}'"
+        "SELECT DISTINCT regexp_replace(model, '-D.$', '') FROM results"
+        f" WHERE document_id = '{PAGE_ID}'"
     )
     assert query(f"{models} AND latency_basis = 'per-item' ORDER BY 1") == [
         ("EfficientDet",),
@@ -176,13 +176,12 @@ def test_latency_basis_of_the_printed_latencies(query: Query) -> None:
     ) == [(0,)]
     without = "SELECT DISTINCT model FROM results JOIN detail.configurations USING (result_id)"
     assert query(f"{without} WHERE latency_definition LIKE 'none%'") == [("UNet (Medical)",)]
-    depth = (  # the figures agree with the basis of the configuration
-        "throughput * latency_ms / 1000 / batch_size"
-    )
+    # the figures agree with the basis of the configuration
+    depth = "throughput * latency_ms / 1000 / batch_size"
     for basis, low, high in (("several-in-flight", 1.7, 5.2), ("per-item", 0.06, 1.05)):
         bounds = (
-            f"SELECT min({depth}) > {low}, max({depth}) < {high} FROM results WHERE document_id ="
-            f" '{PAGE_ID}'"
+            f"SELECT min({depth}) > {low}, max({depth}) < {high} FROM results"
+            f" WHERE document_id = '{PAGE_ID}'"
         )
         assert query(f"{bounds} AND latency_basis = '{basis}'") == [(True, True)]
 
@@ -197,15 +196,15 @@ def test_latencies_of_tensorrt_are_of_a_batch_on_the_device(query: Query) -> Non
     )
     assert query(bases)[-1:] == [("TensorRT", "per-batch", "device", 80)]
     own = (
-        "SELECT c.benchmark, batch_size, sequence_length, model FROM detail.configurations c JOIN results"
-        " USING (result_id)"
+        "SELECT c.benchmark, batch_size, sequence_length, model FROM detail.configurations c"
+        " JOIN results USING (result_id)"
     )
     for benchmark, batch, length, model in query(f"{own} WHERE repository = 'NVIDIA/TensorRT'"):
         assert benchmark.startswith(model.removeprefix("BERT-").lower())
         assert benchmark.endswith(f" {length}, batch {batch}")
     assert query(
-        f"SELECT DISTINCT latency_scope FROM results WHERE document_id = '{PAGE_ID}' AND"
-        " latency_basis = 'per-batch'"
+        "SELECT DISTINCT latency_scope FROM results"
+        f" WHERE document_id = '{PAGE_ID}' AND latency_basis = 'per-batch'"
     ) == [("host",)]
 
 

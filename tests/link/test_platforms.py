@@ -27,21 +27,27 @@ def test_every_machine_has_its_facts_or_the_reason_why_not(query: Query) -> None
     }
     for column, title in reasons.items():
         silent = f"""
-            SELECT p.platform FROM platforms p JOIN results r USING (platform) JOIN mlperf_entries e
-            USING (result_id)
-            WHERE p.{column} IS NULL AND NOT contains(p.source, '{title} differs') GROUP BY 1
-            HAVING min(e.accelerators) > 0 AND bool_and(e.nodes IS NOT NULL AND e.accelerator IS NOT
-            NULL)
+            SELECT p.platform
+            FROM platforms p
+            JOIN results r USING (platform)
+            JOIN mlperf_entries e USING (result_id)
+            WHERE p.{column} IS NULL AND NOT contains(p.source, '{title} differs')
+            GROUP BY 1
+            HAVING min(e.accelerators) > 0
+                AND bool_and(e.nodes IS NOT NULL AND e.accelerator IS NOT NULL)
         """
         assert query(silent) == [], column
 
 
 def test_facts_are_those_of_every_description(query: Query) -> None:
     differing = """
-        SELECT platform FROM platforms p JOIN results r USING (platform) JOIN mlperf_entries e USING
-        (result_id)
-        WHERE p.chip_count <> e.accelerators OR p.nodes <> e.nodes OR p.host_processor <>
-        e.host_processor
+        SELECT platform
+        FROM platforms p
+        JOIN results r USING (platform)
+        JOIN mlperf_entries e USING (result_id)
+        WHERE p.chip_count <> e.accelerators
+            OR p.nodes <> e.nodes
+            OR p.host_processor <> e.host_processor
             OR p.host_processors_per_node <> e.host_processors_per_node
     """
     assert query(differing) == []
@@ -51,8 +57,8 @@ def test_facts_are_those_of_every_description(query: Query) -> None:
     assert (chip, count) == ("NVIDIA H100-SXM5-80GB", None)
     assert "chip count differs: 8, 64, 72 and 1 more" in source
     [row] = query(
-        "SELECT nodes, host_processor, host_processors_per_node FROM platforms WHERE platform ="
-        " 'Bow Pod256'"
+        "SELECT nodes, host_processor, host_processors_per_node FROM platforms"
+        " WHERE platform = 'Bow Pod256'"
     )
     assert row == (4, "AMD EPYC 7742", None)  # the descriptions say 2 and 8
 
@@ -96,13 +102,13 @@ def test_own_machine_is_named_as_virtual_cpus_and_keeps_its_ids(query: Query) ->
         ("2 virtual CPUs (AMD EPYC host)", None),
     ]
     [row] = query(
-        "SELECT chip, form, host_processor, virtual_cpus FROM platforms WHERE virtual_cpus IS NOT"
-        " NULL"
+        "SELECT chip, form, host_processor, virtual_cpus FROM platforms"
+        " WHERE virtual_cpus IS NOT NULL"
     )
     assert row == (None, "virtual machine", "AMD EPYC", 2)
     printed = (
-        "SELECT DISTINCT raw_text FROM cells JOIN results USING (result_id) WHERE origin ="
-        " 'measured'"
+        "SELECT DISTINCT raw_text FROM cells JOIN results USING (result_id)"
+        " WHERE origin = 'measured'"
     )
     assert query(f"{printed} AND column_name = 'platform' ORDER BY ALL") == [
         ("AMD EPYC",),

@@ -169,7 +169,8 @@ def test_several_batch_sizes_are_a_finding(other: object) -> None:
             (Evaluation(None, {"BBOX": 0.38}, "epochs", 13.0),),
         ),
         ([stop(), evaluation(11, epoch_num=2)], ()),
-        (  # of a stored model: written before the end and timed after it
+        # of a stored model: written before the end and timed after it
+        (
             [evaluation(11, 0.5, epoch_num=2), evaluation(5, 0.4, epoch_num=1)],
             (Evaluation(None, 0.4, "epochs", 1.0), Evaluation(None, 0.5, "epochs", 2.0)),
         ),
@@ -181,10 +182,8 @@ def test_several_batch_sizes_are_a_finding(other: object) -> None:
             [evaluation(5, epoch_num=1, train_samples_since_beginning=99)],
             (Evaluation(None, 0.76, "samples", 99.0),),
         ),
-        (
-            [stop(), evaluation(10, epoch_num=4)],
-            (Evaluation(None, 0.76, "epochs", 4.0),),
-        ),  # written after the end
+        # written after the end
+        ([stop(), evaluation(10, epoch_num=4)], (Evaluation(None, 0.76, "epochs", 4.0),)),
         ([evaluation(5, epoch_num="1")], ()),
         ([evaluation(5, epoch_num=10**400)], ()),
         ([line("eval_accuracy", 5, 0.7, "none")], ()),

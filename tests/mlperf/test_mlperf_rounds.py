@@ -72,7 +72,8 @@ def seen(value: object, at: float = 9, **metadata: object) -> bytes:
             planned(13_700) + size(3_507_200) + seen(0.7141, epoch_num=11_718),
             ("steps", 2_999_808, None, None),
         ),
-        (  # six evaluations; what is called train_samples is the length of the schedule
+        # six evaluations; what is called train_samples is the length of the schedule
+        (
             *("bert", "0.7", 440),
             planned(8103) + size(3_565_320) + seen(0.7121, epoch_num=6),
             ("evaluations", None, None, None),

@@ -135,8 +135,8 @@ def test_ranking_has_the_ranks_that_the_intervals_allow() -> None:
 
 def test_ranking_of_one_size_has_entries_of_that_size() -> None:
     rows = make_database().query(
-        "SELECT ranking, rank, path, round(gap_percent, 1) FROM mlperf_ranking WHERE scope ="
-        " 'same-size' ORDER BY ALL"
+        "SELECT ranking, rank, path, round(gap_percent, 1) FROM mlperf_ranking"
+        " WHERE scope = 'same-size' ORDER BY ALL"
     )
     assert rows == [
         ("2.0/bert/closed/same-size/16", 1, "Graphcore/a", None),
@@ -172,8 +172,8 @@ def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
         (16, 3, 10.0, 14.0, 160.0),
     ]
     rates = (
-        "SELECT best_samples_per_accelerator_minute FROM detail.mlperf_trends WHERE accelerators = 16 AND"
-        " scope = 'same-size'"
+        "SELECT best_samples_per_accelerator_minute FROM detail.mlperf_trends"
+        " WHERE accelerators = 16 AND scope = 'same-size'"
     )
     assert make_database().query(rates) == [(1.0,)]
 
@@ -270,8 +270,8 @@ def test_published_ranks_are_within_the_bounds(query: Query) -> None:
     """By the public table, IPU-POD64 is 9th of 21 and 9th of 36."""
     rows = query(
         "SELECT benchmark, 9 BETWEEN rank AND rank_at_most, entries + unscored FROM mlperf_ranking"
-        " WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes' AND path LIKE"
-        " '%ipu-pod64%' ORDER BY 1"
+        " WHERE round = '1.0' AND division = 'closed' AND scope = 'all-sizes'"
+        " AND path LIKE '%ipu-pod64%' ORDER BY 1"
     )
     assert rows == [("bert", True, 21), ("resnet", True, 36)]
 
@@ -280,8 +280,8 @@ def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
     entries = (("Intel/a", 10.0, 0, None), ("Intel/b", 10.1, 0, None), ("Intel/c", 10.2, 0, None))
     database = make_database(entries, a={"nodes": 4}, b={"nodes": 1}, c={"nodes": 1})
     ranks = (
-        "SELECT ranking, nodes, rank, path FROM mlperf_ranking WHERE scope = 'same-size' ORDER"
-        " BY ALL"
+        "SELECT ranking, nodes, rank, path FROM mlperf_ranking WHERE scope = 'same-size'"
+        " ORDER BY ALL"
     )
     assert database.query(ranks) == [
         ("2.0/bert/closed/same-size/1-nodes", 1, 1, "Intel/b"),
@@ -292,8 +292,8 @@ def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
         ("Intel/b", "Intel/c")
     ]
     trends = (
-        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM detail.mlperf_trends WHERE"
-        " scope = 'same-size'"
+        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM detail.mlperf_trends"
+        " WHERE scope = 'same-size'"
     )
     assert database.query(f"{trends} ORDER BY 1") == [(1, 2, 10.1, None), (4, 1, 10.0, None)]
 

@@ -180,8 +180,8 @@ def test_every_public_round(query: Query) -> None:
 
 def test_entries_with_shared_logs_are_those_of_the_pairs(query: Query) -> None:
     in_pairs = (
-        "SELECT round, path FROM detail.mlperf_shared_logs UNION SELECT other_round, other_path FROM"
-        " detail.mlperf_shared_logs"
+        "SELECT round, path FROM detail.mlperf_shared_logs UNION SELECT other_round, other_path"
+        " FROM detail.mlperf_shared_logs"
     )
     assert query(f"SELECT count(*) FROM ({in_pairs})") == query(
         "SELECT count(*) FROM mlperf_entries WHERE shared_logs > 0"
@@ -227,8 +227,8 @@ def test_an_entry_and_its_result_column_by_column(query: Query) -> None:
         " chip chip_count sdk_version framework batch_size throughput run_id"
     )
     sql = (
-        f"SELECT {columns.replace(' ', ', ')}, round(time_to_train_s / 60, 6) FROM results WHERE"
-        " origin = 'official' "
+        f"SELECT {columns.replace(' ', ', ')}, round(time_to_train_s / 60, 6) FROM results"
+        " WHERE origin = 'official' "
     )
     assert query(f"{sql} AND mlperf_id = '2.0-2047'") == [
         (
@@ -261,8 +261,8 @@ def test_an_entry_and_its_result_column_by_column(query: Query) -> None:
 @pytest.mark.parametrize("round_", ["1.0", "2.0"])
 def test_scores_of_graphcore(query: Query, round_: str) -> None:
     scores = query(
-        f"SELECT path, minutes FROM mlperf_entries WHERE round = '{round_}' AND submitter ="
-        " 'Graphcore'"
+        "SELECT path, minutes FROM mlperf_entries"
+        f" WHERE round = '{round_}' AND submitter = 'Graphcore'"
     )
     assert dict(scores) == pytest.approx(graphcore_scores(round_), abs=6e-7)
 
@@ -284,8 +284,8 @@ def test_every_published_row_has_its_official_entry(query: Query) -> None:
 def test_rule_12_fires_on_two_of_the_eleven(query: Query) -> None:
     columns = "r.mlperf_id, f.severity, f.column_name, f.message, f.suggested"
     assert query(
-        f"SELECT {columns} FROM flags f JOIN results r USING (result_id) WHERE rule = 'R12' ORDER"
-        " BY 1"
+        f"SELECT {columns} FROM flags f JOIN results r USING (result_id) WHERE rule = 'R12'"
+        " ORDER BY 1"
     ) == [
         (
             *("2.0-2045", "info", "time_to_train_s"),
@@ -366,8 +366,8 @@ def test_rule_12_names_an_id_without_an_entry() -> None:
 
 def test_comparable_rounds_are_data(query: Query) -> None:
     ruled = (
-        "SELECT benchmark, first_round, last_round, dataset, quality_target FROM"
-        " detail.mlperf_comparability"
+        "SELECT benchmark, first_round, last_round, dataset, quality_target"
+        " FROM detail.mlperf_comparability"
     )
     assert query(f"{ruled} WHERE benchmark IN ('bert', 'resnet', 'rnnt') ORDER BY ALL") == [
         ("bert", "1.0", "5.0", "Wikipedia 2020/01/01", "0.720 Mask-LM accuracy"),
@@ -396,8 +396,8 @@ def test_minutes_per_chip_are_marked_as_derived(query: Query) -> None:
 def test_mlperf_minutes_are_in_views_of_their_own(query: Query) -> None:
     for view in ("inference", "training", "latest"):
         mixed = (
-            f"SELECT count(*) FROM {view} v JOIN results r USING (result_id) WHERE r.benchmark ="
-            " 'mlperf-training'"
+            f"SELECT count(*) FROM {view} v JOIN results r USING (result_id)"
+            " WHERE r.benchmark = 'mlperf-training'"
         )
         assert query(mixed) == [(0,)]
     for view in ("detail.mlperf_comparable", "detail.mlperf_per_chip"):

@@ -194,11 +194,8 @@ def test_unit_of_a_rate_names_the_item() -> None:
         ("latency_ms", "Ms", "'Ms'"),  # megaseconds
         ("latency_ms", "MS", "'MS'"),
         ("throughput", "ms", "'ms'"),
-        (
-            "energy_per_item_j",
-            "MJ/image",
-            "unknown unit 'MJ/image'",
-        ),  # not mJ/image, a billionth of it
+        # not mJ/image, a billionth of it
+        ("energy_per_item_j", "MJ/image", "unknown unit 'MJ/image'"),
     ],
 )
 def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, message: str) -> None:

@@ -15,9 +15,8 @@ from tests.read import fuzz
 from tests.read.fuzz import CORPUS, READERS, main, run_reader
 from tests.read.fuzz_seeds import SEEDS, make_seeds
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*fork:DeprecationWarning"
-)  # pytest-xdist has threads
+# pytest-xdist has threads
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 FILES = [
     (path.parent.name, path.name)
     for reader in READERS

@@ -180,10 +180,8 @@ def drop(cells: Sequence[str], place: int) -> tuple[str, ...]:
         *((columns(labels=drop(BATCHES, lost)), "labels-missing") for lost in range(5)),
         *((columns(figures=drop(LATENCY, lost)), "cells-missing") for lost in range(6)),
         *((["Batch size", "Latency", *drop(CELLS, lost)], "cells-missing") for lost in range(12)),
-        (
-            ["Batch size", *BATCHES, "", "Latency", *LATENCY[:5], "", "4"],
-            "cells-missing",
-        ),  # a page number
+        # a page number
+        (["Batch size", *BATCHES, "", "Latency", *LATENCY[:5], "", "4"], "cells-missing"),
         (["Batch size | Latency", "words"], "cells-missing"),
         (["Foo", *BATCHES, "words", "Latency", *LATENCY], "unknown-header"),
     ],

@@ -91,10 +91,8 @@ def test_lost_or_renamed_header_name_is_a_problem() -> None:
     ("data", "message"),
     [
         *((write_csv(HEADER, ROW, ROW)[:-size], "truncated") for size in (1, 3, 40)),
-        (
-            write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW),
-            "line",
-        ),  # an open quote is not one long row
+        # an open quote is not one long row
+        (write_csv(HEADER, ROW) + b'"ResNet,\n' + write_csv(ROW), "line"),
     ],
 )
 def test_truncated_file_or_open_quote_is_damage(data: bytes, message: str) -> None:

@@ -207,12 +207,8 @@ def test_layer_that_is_off_is_not_read(state: str, rows: list[Row]) -> None:
     "rows",
     [
         [("11", "111.11"), ("22", "2222.22"), ("4444", "0.00")],  # equal digits next to one another
-        [
-            ("2", "1,360"),
-            ("4", "0,920"),
-            ("6", "1.234,5"),
-            ("8", "12,5"),
-        ],  # decimal commas arrive unchanged
+        # decimal commas arrive unchanged
+        [("2", "1,360"), ("4", "0,920"), ("6", "1.234,5"), ("8", "12,5")],
     ],
 )
 def test_digits_and_marks_are_kept(rows: list[Row]) -> None:

@@ -73,9 +73,8 @@ def test_stream_that_unpacks_to_too_much_is_refused(name: str) -> None:
 
 
 def test_phrases_are_measured() -> None:
-    phrases = memoryview(
-        bytes.fromhex("800B6050220C0C8501")
-    )  # the example of PDF 32000-1, 7.4.4: ten bytes
+    # the example of PDF 32000-1, 7.4.4: ten bytes
+    phrases = memoryview(bytes.fromhex("800B6050220C0C8501"))
     for part, size in ((phrases, 10), (memoryview(b"\xff" * 9), 9)):
         assert measure_stream(PackedStream(part, [b"LZWDecode"], 100)) == size
     with pytest.raises(DocumentTooLargeError):

@@ -36,9 +36,8 @@ CONTRADICTIONS = "contradictions.csv"
 CONDITIONS = "conditions.csv"
 update_checksums = runpy.run_path(str(RAW / "claims" / "update_checksums.py"))["update_checksums"]
 
-OPENED: list[
-    Any
-] = []  # the tables of the last evaluation and their engine, which the next one is likely to need
+# the tables of the last evaluation and their engine, which the next one is likely to need
+OPENED: list[Any] = []
 
 Row = dict[str, str]
 Frames = Mapping[str, pd.DataFrame]

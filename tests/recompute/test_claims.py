@@ -135,8 +135,8 @@ def test_ratio_per_dollar_is_that_of_official_minutes_and_printed_prices(
     claim_id: str, benchmark: str, query: Query
 ) -> None:
     entries = (
-        "FROM mlperf_entries WHERE round = '1.0' AND division = 'closed' AND benchmark ="
-        f" '{benchmark}'"
+        "FROM mlperf_entries"
+        f" WHERE round = '1.0' AND division = 'closed' AND benchmark = '{benchmark}'"
     )
     [(gpu,)] = query(f"SELECT minutes {entries} AND submitter = 'NVIDIA' AND accelerators = 8")
     [(ipu,)] = query(f"SELECT minutes {entries} AND submitter = 'Graphcore' AND accelerators = 16")
@@ -148,16 +148,15 @@ def test_ratio_per_dollar_is_that_of_official_minutes_and_printed_prices(
 
 
 def test_figures_of_another_sdk_are_never_the_claims_own(query: Query) -> None:
-    release = (  # is in the baseline of each value of the page
-        "regexp_extract(r.baseline, 'SDK (2[0-9.]+)', 1)"
-    )
+    # is in the baseline of each value of the page
+    release = "regexp_extract(r.baseline, 'SDK (2[0-9.]+)', 1)"
     wrong = (
         f"c.basis <> 'later-sdk' AND {release} <> '' AND {release} IS DISTINCT FROM c.sdk_version"
     )
     assert (
         query(
-            "SELECT DISTINCT claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE"
-            f" {wrong}"
+            "SELECT DISTINCT claim_id FROM claims c JOIN recomputations r USING (claim_id)"
+            f" WHERE {wrong}"
         )
         == []
     )
@@ -166,8 +165,8 @@ def test_figures_of_another_sdk_are_never_the_claims_own(query: Query) -> None:
 
 def test_json_of_claims_and_table_of_recomputations_hold_the_same(query: Query) -> None:
     rows = (
-        "SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{}' ORDER BY"
-        " position"
+        "SELECT value, baseline, arithmetic FROM recomputations WHERE claim_id = '{}'"
+        " ORDER BY position"
     )
     for claim_id, recomputed in query("SELECT claim_id, recomputed FROM claims"):
         assert [tuple(value.values()) for value in json.loads(recomputed)] == query(
@@ -208,25 +207,32 @@ def test_tolerance_is_half_a_unit_of_the_last_printed_digit(query: Query) -> Non
 
 def test_latency_with_several_batches_in_flight_judges_no_claim(query: Query) -> None:
     judged = """
-        SELECT r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts,
-        count(*)
-        FROM claims JOIN recomputations p USING (claim_id)
+        SELECT
+            r.latency_basis = 'several-in-flight' AS several, p.not_counted IS NULL AS counts,
+            count(*)
+        FROM claims
+        JOIN recomputations p USING (claim_id)
         JOIN detail.recomputation_inputs i ON i.claim_id = p.claim_id AND i.position = p.position
         JOIN results r ON i.table_name = 'results' AND r.result_id = i.key AND r.chip = 'GC200'
-        WHERE claims.metric = 'latency' GROUP BY ALL HAVING several"""
+        WHERE claims.metric = 'latency'
+        GROUP BY ALL
+        HAVING several"""
     assert {counts for _, counts, _ in query(judged)} == {False}
 
 
 def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> None:
     """The values that count are the evidence. A sentence and its chart have both in common."""
     grouped = """
-        SELECT count(*), max(len(claims)), max(len(verdicts)) FROM (
-            SELECT value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS
-            claims
+        SELECT count(*), max(len(claims)), max(len(verdicts))
+        FROM (
+            SELECT
+                value, unit, counted, list(DISTINCT verdict) AS verdicts, list(claim_id) AS claims
             FROM (
-                SELECT c.claim_id, c.value, c.unit, c.verdict,
+                SELECT
+                    c.claim_id, c.value, c.unit, c.verdict,
                     list(r.value ORDER BY r.value) FILTER (r.not_counted IS NULL) AS counted
-                FROM claims AS c JOIN recomputations AS r USING (claim_id)
+                FROM claims AS c
+                JOIN recomputations AS r USING (claim_id)
                 GROUP BY ALL
             )
             GROUP BY value, unit, counted
@@ -237,8 +243,9 @@ def test_claims_of_one_figure_and_evidence_have_one_verdict(query: Query) -> Non
     assert (most_claims > 1, most_verdicts) == (True, 1)
     pairs = """
         SELECT a.claim_id, a.verdict AS verdict, b.verdict AS verdict_of_chart
-        FROM detail.claim_conditions AS i JOIN claims AS a USING (claim_id) JOIN claims AS b ON b.claim_id
-        = i.taken_from
+        FROM detail.claim_conditions AS i
+        JOIN claims AS a USING (claim_id)
+        JOIN claims AS b ON b.claim_id = i.taken_from
         WHERE a.value = b.value AND a.unit = b.unit
     """
     twins = query(pairs)
@@ -292,10 +299,11 @@ def test_figures_of_the_arithmetic_are_those_of_the_inputs(query: Query) -> None
     """Every recomputed quotient of two results has the figures of the results that it names."""
     rows = query("""
         SELECT r.claim_id, r.arithmetic, list(coalesce(s.throughput, -1) ORDER BY s.throughput DESC)
-        FROM recomputations AS r JOIN detail.recomputation_inputs AS i USING (claim_id, position)
+        FROM recomputations AS r
+        JOIN detail.recomputation_inputs AS i USING (claim_id, position)
         JOIN results AS s ON i.table_name = 'results' AND s.result_id = i.key
-        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+') AND r.claim_id LIKE
-        '%-training-%'
+        WHERE regexp_full_match(r.arithmetic, '[\\d.]+ / [\\d.]+ = [\\d.]+')
+            AND r.claim_id LIKE '%-training-%'
         GROUP BY ALL
     """)
     assert len(rows) > 30
@@ -373,9 +381,8 @@ def test_another_claimed_figure_or_recomputation_changes_the_verdict(
     change_row(raw, CHARTS, "sdk14-resnext101-training-throughput", value="2.5")
     verdicts = get_verdicts(raw, frames)
     assert verdicts["sdk14-mcmc-speedup-17"] == "not-supported"
-    assert (
-        verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"
-    )  # 2.77, within the speed-up
+    # 2.77, within the speed-up
+    assert verdicts["sdk14-resnext101-training-throughput"] == "reached-by-later-sdk"
     sql = (
         "SELECT 27.0::DOUBLE AS value, 'b' AS baseline, 'a' AS arithmetic, ['platforms:C2'] AS"
         " inputs"

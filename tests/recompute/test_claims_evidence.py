@@ -11,8 +11,8 @@ def test_note_of_a_document_names_what_was_read(query: Query) -> None:
     """Of all, what was read; where something was not, what."""
     notes = "SELECT note FROM documents WHERE document_id IN (SELECT ledger_id FROM claims)"
     assert query(
-        "SELECT count(*) > 10, bool_and(regexp_matches(note, 'Read: |text that was read')) FROM"
-        f" ({notes})"
+        "SELECT count(*) > 10, bool_and(regexp_matches(note, 'Read: |text that was read'))"
+        f" FROM ({notes})"
     ) == [(True, True)]
 
 
@@ -35,8 +35,8 @@ def test_note_of_a_document_names_what_was_read(query: Query) -> None:
 def test_verdicts_are_two_sided_and_name_their_evidence(wrong: str, query: Query) -> None:
     assert (
         query(
-            "SELECT DISTINCT c.claim_id FROM claims c JOIN recomputations r USING (claim_id) WHERE"
-            f" {wrong}"
+            "SELECT DISTINCT c.claim_id FROM claims c JOIN recomputations r USING (claim_id)"
+            f" WHERE {wrong}"
         )
         == []
     )
@@ -44,17 +44,21 @@ def test_verdicts_are_two_sided_and_name_their_evidence(wrong: str, query: Query
 
 def test_circular_claims_are_those_without_a_measurement(query: Query) -> None:
     stated = """
-        SELECT c.claim_id, bool_and(i.table_name IN ('claims', 'platforms', 'models')) AND
-            bool_or(i.table_name = 'claims') AS circular, any_value(c.verdict) AS verdict
-        FROM claims c JOIN recomputations r USING (claim_id) JOIN detail.recomputation_inputs i USING
-        (claim_id, position)
-        WHERE r.not_counted IS NULL AND c.verdict IN ('confirmed', 'confirmed-internally',
-        'circular')
+        SELECT
+            c.claim_id,
+            bool_and(i.table_name IN ('claims', 'platforms', 'models'))
+                AND bool_or(i.table_name = 'claims') AS circular,
+            any_value(c.verdict) AS verdict
+        FROM claims c
+        JOIN recomputations r USING (claim_id)
+        JOIN detail.recomputation_inputs i USING (claim_id, position)
+        WHERE r.not_counted IS NULL
+            AND c.verdict IN ('confirmed', 'confirmed-internally', 'circular')
         GROUP BY c.claim_id, position
     """
     wrong = (
-        f"SELECT claim_id FROM ({stated}) GROUP BY 1 HAVING bool_or(circular) <>"
-        " (any_value(verdict) = 'circular')"
+        f"SELECT claim_id FROM ({stated}) GROUP BY 1"
+        " HAVING bool_or(circular) <> (any_value(verdict) = 'circular')"
     )
     assert query(wrong) == []
     assert query("SELECT count(*) > 5 FROM claims WHERE verdict = 'circular'") == [(True,)]

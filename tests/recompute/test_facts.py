@@ -44,8 +44,8 @@ def test_invalid_fact_stops_the_build(tmp_path: Path, old: str, new: str, messag
 
 def test_fact_has_its_source_and_its_place(query: Query) -> None:
     [row] = query(
-        "SELECT value, unit, path, left(revision, 7), locator FROM detail.facts WHERE fact_id ="
-        " 'gc2-threads-per-tile'"
+        "SELECT value, unit, path, left(revision, 7), locator FROM detail.facts"
+        " WHERE fact_id = 'gc2-threads-per-tile'"
     )
     assert row == (
         6.0,
@@ -127,8 +127,8 @@ def test_mlperf_bert_is_a_small_share_of_a_whole_pre_training(query: Query) -> N
     """
     tokens = 7038 * 65536 * 128 + 1564 * 32768 * 512
     shares = (
-        "SELECT value, outcome FROM recomputations WHERE claim_id ="
-        " 'mlperf2021-bert-share-of-training'"
+        "SELECT value, outcome FROM recomputations"
+        " WHERE claim_id = 'mlperf2021-bert-share-of-training'"
     )
     [first, *others] = query(f"{shares} ORDER BY position")
     assert first == (pytest.approx(100 * 2714134.625 * 512 / tokens, rel=1e-9), "differs")

@@ -40,10 +40,8 @@ from tests.release.release_support import (
     read_record,
 )
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.usefixtures("without_verification"),
-]  # whole releases are made
+# whole releases are made
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_verification")]
 
 
 def get_next_version(old: Path, new: Path) -> str:

@@ -117,9 +117,8 @@ def test_pandas_and_polars_read_the_same_rows(
     read = getattr(pytest.importorskip(library), f"read_{suffix}")
     files = PARQUET if suffix == "parquet" else CSV
     frames = {name: read(release / file) for name, file in files.items()}
-    figures = {
-        name: frames["results"][name].to_list() for name in FIGURES
-    }  # texts in polars where 100 cells are empty
+    # texts in polars where 100 cells are empty
+    figures = {name: frames["results"][name].to_list() for name in FIGURES}
     sums = {name: sum(float(it) for it in own if not pd.isna(it)) for name, own in figures.items()}
     assert_same({name: len(frame) for name, frame in frames.items()}, sums, expected)
 

@@ -42,11 +42,8 @@ def build_tiny_model(
 
     With two inputs it is not a classifier.
     """
-    from ipu_results.networks.builder import (  # noqa: PLC0415 (slow)
-        BatchNorm,
-        GraphBuilder,
-        WeightGenerator,
-    )
+    # slow
+    from ipu_results.networks.builder import BatchNorm, GraphBuilder, WeightGenerator  # noqa: PLC0415
 
     graph = GraphBuilder(WeightGenerator(seed), batch=batch)
     x, *more = [graph.add_input(name, (3, side, side)) for name in ("image", "other")[:inputs]]

@@ -49,9 +49,8 @@ def test_damaged_history_of_probes_counts_as_absent(tmp_path: Path, damage: str)
     assert load_best_probe(tmp_path) is None
     save_best_probe(5.0, tmp_path)
     assert load_best_probe(tmp_path) == 5.0
-    save_best_probe(
-        5.0, tmp_path / environment.HISTORY
-    )  # a file in place of the folder stops no sweep
+    # a file in place of the folder stops no sweep
+    save_best_probe(5.0, tmp_path / environment.HISTORY)
     assert load_best_probe(tmp_path / environment.HISTORY) is None
 
 

@@ -87,11 +87,8 @@ def test_arm_is_named_by_implementer_and_part() -> None:
             {"a/b/cpu.max": "400000 100000", "a/cpu.max": "150000 100000", "cpu.max": "max 100000"},
             1.5,
         ),
-        (
-            "0::/../../kubepods/pod1",
-            {"cpu.max": "250000 100000"},
-            2.5,
-        ),  # a path that only the host has
+        # a path that only the host has
+        ("0::/../../kubepods/pod1", {"cpu.max": "250000 100000"}, 2.5),
         *(
             ("0::/", {"cpu.max": limit}, None)
             for limit in ("max 100000", "100000 0", "100000", "", "-1 100000", "x y")
@@ -112,11 +109,8 @@ def test_smallest_quota_of_the_control_groups_counts(
     [
         (".dockerenv", "", "docker: marker file"),
         ("run/.containerenv", "", "podman: marker file"),
-        (
-            "run/systemd/container",
-            "systemd-nspawn\n",
-            "systemd-nspawn: told by systemd",
-        ),  # kept: text of record.json
+        # kept: text of record.json
+        ("run/systemd/container", "systemd-nspawn\n", "systemd-nspawn: told by systemd"),
         ("run/systemd/container", "\n", None),
         ("proc/1/cgroup", "0::/system.slice/docker-4f00.scope\n", "docker: control group"),
         ("proc/1/cgroup", "4:cpu:/kubepods/burstable/pod9\n", "kubepods: control group"),

@@ -220,12 +220,8 @@ LOOSE = SuspicionLimits(disturbed=1.1)
             0,
         ),
         (rounds(100, 106, 106), replace(LOOSE, rounds=3), [], 0),  # too few for two halves
-        (
-            rounds(100, 100, 100, 150, 150, 100, 100),
-            replace(LOOSE, width=1),
-            [],
-            2,
-        ),  # the middle is in neither half
+        # the middle is in neither half
+        (rounds(100, 100, 100, 150, 150, 100, 100), replace(LOOSE, width=1), [], 2),
         ([*quiet(8, probe_ms=(5.0, 5.1)), block(100, 8, probe_ms=(5.0, 7.9))], None, [], 1),
         (
             [
@@ -249,12 +245,8 @@ LOOSE = SuspicionLimits(disturbed=1.1)
             ["6 of 6 blocks disturbed: up to 9 % stolen by the hypervisor"],
             6,
         ),
-        (
-            [*quiet(5), block(100, 5, others=2)],
-            None,
-            ["another sweep ran beside 1 of 6 blocks"],
-            1,
-        ),  # kept: text
+        # kept: text
+        ([*quiet(5), block(100, 5, others=2)], None, ["another sweep ran beside 1 of 6 blocks"], 1),
     ],
     ids=[
         "width",

@@ -74,9 +74,8 @@ def test_every_prefix_loads_its_whole_lines_and_can_be_continued(tmp_path: Path)
     data = path.read_bytes()
     assert [json.loads(line) for line in data.decode("ascii").splitlines()] == STEPS
     for length in range(len(data) + 1):
-        path.write_bytes(
-            data[:length] + bytes(length % 9)
-        )  # zeros as a file system leaves them after a power cut
+        # zeros as a file system leaves them after a power cut
+        path.write_bytes(data[:length] + bytes(length % 9))
         whole = STEPS[: data[:length].count(b"\n")]
         assert load_steps(tmp_path) == whole
         journal = Journal(tmp_path, RUN_ID)

@@ -292,9 +292,8 @@ class FakePowercap:
             "energy_uj": energy_uj % self.span,
         }.items():
             (path / ".new").write_text(f"{value}\n", encoding="ascii")
-            os.replace(
-                path / ".new", path / file
-            )  # a thread may be reading: it never meets an empty file
+            # a thread may be reading: it never meets an empty file
+            os.replace(path / ".new", path / file)
 
 
 @pytest.fixture
@@ -325,11 +324,8 @@ def test_whole_packages_add_up_over_wrap_arounds(powercap: FakePowercap) -> None
         powercap.write(part, name, 999_999)
     assert meter.stop() == pytest.approx((0.6 + 0.2) / 2)
     meter.start()
-    for total in (
-        2_300_000,
-        3_100_000,
-        3_900_000,
-    ):  # readings in between keep count of each wrap-around
+    # readings in between keep count of each wrap-around
+    for total in (2_300_000, 3_100_000, 3_900_000):
         powercap.write("intel-rapl:0", "package-0", total)
         meter.read()
     assert meter.stop() == pytest.approx(2.4 / 10)

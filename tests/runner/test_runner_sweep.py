@@ -264,8 +264,8 @@ def test_measured_and_emulated_runs_are_ingested_and_simulated_ones_refused(
     ingest(IngestConfig(raw=raw, warehouse=tmp_path / "warehouse"))
     with open_warehouse(tmp_path / "warehouse") as connection:
         sql = (
-            "SELECT run_id, batch_size, throughput, origin FROM detail.local_runs ORDER BY run_id,"
-            " batch_size"
+            "SELECT run_id, batch_size, throughput, origin FROM detail.local_runs"
+            " ORDER BY run_id, batch_size"
         )
         rows = [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
         refused = run_query(connection, "SELECT DISTINCT document_id FROM quarantine").to_pylist()

@@ -53,8 +53,8 @@ def test_fastest_c2_row_is_the_published_one(query: Query) -> None:
 def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
     """What the views are silent about is in `unanswered`, and nothing that they answer is."""
     vendor = (
-        "FROM measurements r JOIN platforms p USING (platform) WHERE r.origin = 'published' AND"
-        " benchmark IS NULL "
+        "FROM measurements r JOIN platforms p USING (platform)"
+        " WHERE r.origin = 'published' AND benchmark IS NULL "
     )
     vendor += (
         "AND r.throughput IS NOT NULL AND relationship = 'vendor' AND p.family IN ('Mk1',"
@@ -67,9 +67,10 @@ def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
     assert query(f"SELECT count(*) FROM ({named} INTERSECT {answered})") == [(0,)]
     assert query("SELECT count(*) > 10 FROM unanswered WHERE reason = 'one SDK only'") == [(True,)]
     several = (
-        "SELECT task, network, platform FROM results r JOIN unanswered u USING (task, network,"
-        " platform) WHERE view_name = 'sdk_effect' AND reason = 'one SDK only' AND relationship ="
-        " 'vendor' AND same_as IS NULL AND throughput IS NOT NULL GROUP BY ALL HAVING"
-        " count(DISTINCT sdk_version) <> 1"
+        "SELECT task, network, platform FROM results r"
+        " JOIN unanswered u USING (task, network, platform)"
+        " WHERE view_name = 'sdk_effect' AND reason = 'one SDK only' AND relationship = 'vendor'"
+        " AND same_as IS NULL AND throughput IS NOT NULL GROUP BY ALL"
+        " HAVING count(DISTINCT sdk_version) <> 1"
     )
     assert query(several) == []

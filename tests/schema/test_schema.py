@@ -323,10 +323,11 @@ def test_every_figure_has_a_provenance_and_only_local_runs_have_no_source_addres
 
 def test_provenance_of_a_comparator_has_the_address_of_its_own_repository(query: Query) -> None:
     rows = query(
-        "SELECT p.url, count(*) FROM provenance p JOIN cells c ON c.result_id = p.result_id AND"
-        " c.column_name = 'repo' AND split_part(c.locator, ',', 1) = split_part(p.locator, ',', 1)"
-        " WHERE p.url = 'https://github.com/' || c.raw_text AND starts_with(p.source_url, p.url ||"
-        " '/blob/') GROUP BY 1"
+        "SELECT p.url, count(*) FROM provenance p"
+        " JOIN cells c ON c.result_id = p.result_id AND c.column_name = 'repo'"
+        " AND split_part(c.locator, ',', 1) = split_part(p.locator, ',', 1)"
+        " WHERE p.url = 'https://github.com/' || c.raw_text"
+        " AND starts_with(p.source_url, p.url || '/blob/') GROUP BY 1"
     )
     assert sorted(rows) == [
         ("https://github.com/NVIDIA/DeepLearningExamples", 446),

@@ -306,7 +306,8 @@ REFUSED = (
         "different-chip-counts",
     ),
     ("find", {"network": "EfficientDet-D0", "machine": "Bow-2000", **HIGHEST}, "flagged"),
-    (  # images of forty sizes
+    # images of forty sizes
+    (
         "find",
         {
             "network": "YOLOv4-P5",

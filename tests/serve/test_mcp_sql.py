@@ -34,8 +34,8 @@ from tests.serve.test_mcp import REFUSED, TRAPS, refuse
     [
         "SELECT ipu_result_id, gpu_result_id FROM detail.energy_ipu_gpu LIMIT 1",
         (
-            "SELECT first_result_id, second_result_id FROM replications WHERE measure ="
-            " 'microbenchmark' LIMIT 1"
+            "SELECT first_result_id, second_result_id FROM replications"
+            " WHERE measure = 'microbenchmark' LIMIT 1"
         ),
         "SELECT list(microbenchmark_id) AS ids FROM (FROM microbenchmarks ORDER BY ALL LIMIT 2)",
     ],
@@ -68,10 +68,8 @@ HOSTILE = (
     ("SELECT getenv('HOME')", "wrong-sql"),
     ("SELEKT 1", "wrong-sql"),
     ("SELECT 1 AS a, 2 AS a", "wrong-sql"),
-    (
-        'SELECT "<"(batch_size, [throughput]) FROM results',
-        "wrong-sql",
-    ),  # an INTERNAL Error, which ends the database
+    # an INTERNAL Error, which ends the database
+    ('SELECT "<"(batch_size, [throughput]) FROM results', "wrong-sql"),
     ("SELECT repeat('x', 1000) FROM range(1000)", "too-large"),
     ("SELECT length(repeat('x', 2000000000))", "too-large"),
 )
@@ -92,10 +90,17 @@ def test_sql_reads_the_record_and_nothing_else(
 
 OPEN = "SELECT avg(throughput) FROM results WHERE network = 'ResNet-50 v1.5'"
 HELD = """
-    SELECT network, avg(throughput) FROM results WHERE task = 'training' AND chips = 16 AND item =
-    'image'
-    AND phase IS NULL AND sequence_length IS NULL AND sparsity IS NULL AND batch_size = 2560
-    AND origin = 'published' GROUP BY network
+    SELECT network, avg(throughput)
+    FROM results
+    WHERE task = 'training'
+        AND chips = 16
+        AND item = 'image'
+        AND phase IS NULL
+        AND sequence_length IS NULL
+        AND sparsity IS NULL
+        AND batch_size = 2560
+        AND origin = 'published'
+    GROUP BY network
 """
 
 
@@ -135,9 +140,8 @@ def test_statement_that_is_not_utf8_is_refused_and_no_character_is_replaced(
     record: Record, worker: SqlWorker
 ) -> None:
     assert refuse(record, worker, "sql", statement="SELECT '\ud800'") == "wrong-sql"
-    typed = "SELECT 'é' AS own".encode().decode(
-        "ascii", "surrogateescape"
-    )  # as Python reads it in the C locale
+    # as Python reads it in the C locale
+    typed = "SELECT 'é' AS own".encode().decode("ascii", "surrogateescape")
     assert run_query(record.connection, typed).to_pylist() == [{"own": "é"}]
 
 
@@ -201,10 +205,8 @@ def test_no_answer_names_a_path_of_the_machine_and_damage_is_named(
         ("sql", {"statement": "SELECT sum(length(raw_text)) AS n FROM cells"}),
     ):
         actual = answer(record, worker, tool, arguments)
-        assert actual["status"] == "refused" or (tool, has_database) == (
-            "claims",
-            False,
-        )  # these rows are in memory
+        # these rows are in memory
+        assert actual["status"] == "refused" or (tool, has_database) == ("claims", False)
         assert actual.get("code", "rebuilt") == "rebuilt"
         texts.append(json.dumps(actual))
     worker.stop()

@@ -130,7 +130,7 @@ def test_texts_name_arguments_of_the_tools(record: Record, worker: SqlWorker) ->
     texts = [json.dumps(answer(record, worker, "compare_run", call)) for call in calls]
     assert not [text for text in texts if "--" in text]
     assert "State latency_ms in milliseconds" in texts[0]
-    assert "state which network ran, with model" in texts[-1]
+    assert "no model; state model, such as resnet50" in texts[-1]
 
 
 def test_a_claimed_rate_has_the_unit_of_the_other_tools(record: Record, worker: SqlWorker) -> None:

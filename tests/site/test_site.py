@@ -162,11 +162,8 @@ def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> No
         values = decode(frame, name)
         assert [values[row] for row in rows] == table[name].to_pylist(), name
     assert decode(frame, "document_id")[0] == "graphcore-performance-2023-07-04"
-    assert decode(frame, "row_number")[:3] == [
-        1,
-        2,
-        3,
-    ]  # as printed, the vendor's newest page first
+    # as printed, the vendor's newest page first
+    assert decode(frame, "row_number")[:3] == [1, 2, 3]
 
 
 def test_flags_are_those_of_their_rows(

@@ -118,8 +118,8 @@ def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     machine.
     """
     sql = (
-        "SELECT r.*, p.family FROM results r LEFT JOIN platforms p USING (platform) ORDER BY"
-        " r.result_id"
+        "SELECT r.*, p.family FROM results r LEFT JOIN platforms p USING (platform)"
+        " ORDER BY r.result_id"
     )
     words = {True: "true", False: "false"}
     return [

@@ -22,7 +22,8 @@ from tests.conftest import Query
 
 IDS = ("result_id", "row_number")
 WITHOUT_DATABASE = shutil.ignore_patterns("*.duckdb")
-SETTINGS = (  # numbers that say what was run or compared; every other number is a figure
+# numbers that say what was run or compared; every other number is a figure
+SETTINGS = (
     *(
         "bound_ms",
         "chip_count",
@@ -139,8 +140,8 @@ def without_database(
         ("SELECT count(*) FROM results", 3723),
         (
             (
-                "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a JOIN measurements USING"
-                " (result_id)"
+                "WITH a AS (FROM detail.latency_bounded) SELECT count(*) FROM a"
+                " JOIN measurements USING (result_id)"
             ),
             None,
         ),

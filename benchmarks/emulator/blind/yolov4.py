@@ -11,13 +11,8 @@ NORM = BatchNorm()
 OPSET, IR = 18, 8  # the first with Mish
 CLASSES, ANCHORS = 80, 4
 FIELDS = 5 + CLASSES  # box, objectness and classes of an anchor
-BACKBONE = (
-    (64, 1),
-    (128, 3),
-    (256, 15),
-    (512, 15),
-    (1024, 7),
-)  # channels and residual blocks of each stage
+# channels and residual blocks of each stage
+BACKBONE = ((64, 1), (128, 3), (256, 15), (512, 15), (1024, 7))
 POOLS = (5, 9, 13)
 DETECTIONS = (300, 6)  # what non-maximum suppression returns of an image: boxes, score and class
 

@@ -38,11 +38,9 @@ def summarise(frames: Frames) -> str:
     """Describe what a bound costs, what a looser one gains, remarks, lowest latencies, and which
     rows are excluded.
     """
-    bounded, points, lowest = (
-        frames["latency_bounded"],
-        frames["latency_front"],
-        frames["latency_lowest"],
-    )
+    bounded = frames["latency_bounded"]
+    points = frames["latency_front"]
+    lowest = frames["latency_lowest"]
     published = bounded[bounded["relationship"] == "vendor"]
     groups = points[points["relationship"] == "vendor"].fillna({"work": ""}).groupby(GROUP).ngroups
     counts = [f"{len(rows)} within {bound:g} ms" for bound, rows in published.groupby("bound_ms")]
@@ -154,7 +152,8 @@ def _describe_gain(published: pd.DataFrame) -> str:
         rows.sort_values("bound_ms") for _, rows in published.fillna({"work": ""}).groupby(GROUP)
     ]
     widest = max(groups, key=lambda rows: rows["throughput"].iloc[-1] / rows["throughput"].iloc[0])
-    first, last = widest.iloc[0], widest.iloc[-1]
+    first = widest.iloc[0]
+    last = widest.iloc[-1]
     return (
         f"A looser latency bound raises throughput the furthest for {first['network']} on"
         f" {first['platform']}: from {first['throughput']:,.0f} {first['item']}s/s within"

@@ -115,7 +115,8 @@ def _describe_node(rows: Sequence[Record]) -> str:
 
 
 def _format_interval(row: Record, prefix: str) -> str:
-    low, high = row[f"{prefix}minutes_low"], row[f"{prefix}minutes_high"]
+    low = row[f"{prefix}minutes_low"]
+    high = row[f"{prefix}minutes_high"]
     interval = "" if low is None else f" [{low:.2f}, {high:.2f}]"
     return f"{row[f'{prefix}minutes']:.2f}{interval}"
 
@@ -150,7 +151,8 @@ def _list_points(frames: Frames) -> list[Record]:
     points = {}
     for row in make_records(frames["mlperf_ipu"], IPU_ORDER):
         for prefix in ("ipu_", ""):
-            path, size = row[f"{prefix}path"], row[f"{prefix}accelerators"]
+            path = row[f"{prefix}path"]
+            size = row[f"{prefix}accelerators"]
             if (
                 row["division"] == DIVISION
                 and path is not None
@@ -181,13 +183,8 @@ def _draw_round(
     alt: Any, points: list[Record], name: str, benchmark: str, ends: list[float]
 ) -> Any:
     own = [point for point in points if (point["round"], point["benchmark"]) == (name, benchmark)]
-    names, colors = (
-        [*KINDS.values(), "other"],
-        [
-            *PALETTE.assign(list(KINDS.values())),
-            PALETTE.ink["muted"],
-        ],
-    )
+    names = [*KINDS.values(), "other"]
+    colors = [*PALETTE.assign(list(KINDS.values())), PALETTE.ink["muted"]]
     shapes = ("diamond", "triangle-down", "circle", "triangle-up", "square", "cross")
     channels = make_channels(alt, "kind", "Accelerator", names, colors, shapes)
     x = make_log_axis(
@@ -262,10 +259,8 @@ def summarise_trends(frames: Frames) -> str:
     """Describe first and last round of each block: minutes on eight accelerators, then samples per
     accelerator.
     """
-    minutes, rates = (
-        _list_curves(frames, "same-size", MINUTES),
-        _list_curves(frames, "all-sizes", RATE),
-    )
+    minutes = _list_curves(frames, "same-size", MINUTES)
+    rates = _list_curves(frames, "all-sizes", RATE)
     growths = [curve[-1][f"best_{RATE}"] / curve[0][f"best_{RATE}"] for curve in rates]
     return join_paragraphs(
         [_describe_falls(minutes)],
@@ -320,10 +315,8 @@ def draw_trends(alt: Any, frames: Frames) -> Any:
     """Draw best and median over the rounds, a panel for minutes and one for samples per accelerator
     and minute.
     """
-    minutes, rates = (
-        _list_curves(frames, "same-size", MINUTES),
-        _list_curves(frames, "all-sizes", RATE),
-    )
+    minutes = _list_curves(frames, "same-size", MINUTES)
+    rates = _list_curves(frames, "all-sizes", RATE)
     names = sorted({curve[0]["comparable_model"] for curve in [*minutes, *rates]})
     rounds = sorted({row["round"] for curve in [*minutes, *rates] for row in curve}, key=round_key)
     x = alt.X(

@@ -27,11 +27,8 @@ from ipu_results.ground.charts import PALETTE, list_log_ticks, make_data
 
 MLPERF, THROUGHPUT = "mlperf time to train", "training throughput"
 ORDER = ["measure", "round", "ipu_platform", "network", "ipu_framework", "ipu_result_id"]
-BELOW, ABOVE, STEPS = (
-    4.0,
-    1.5,
-    24,
-)  # prices drawn: from a fraction of the lowest tie to a multiple of the highest
+# prices drawn: from a fraction of the lowest tie to a multiple of the highest
+BELOW, ABOVE, STEPS = 4.0, 1.5, 24
 RATIOS = (0.25, 0.5, 1, 2, 4, 8)
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
@@ -64,7 +61,8 @@ def summarise(frames: Frames) -> str:
     """Describe the priced pairs, the ties, other entries and rows, whose the prices are, and the
     cited entries.
     """
-    entries, rates = _select(frames, MLPERF), _select(frames, THROUGHPUT)
+    entries = _select(frames, MLPERF)
+    rates = _select(frames, THROUGHPUT)
     return join_paragraphs(
         [_describe_finding(entries)],
         [*_describe_priced(entries), _describe_unpriced(entries)],
@@ -190,9 +188,11 @@ def _cite(entries: list[Record]) -> str:
 
 def build_chart(alt: Any, frames: Frames) -> Any:
     """Draw performance per dollar over the price of the IPU machine, one panel per measure."""
-    entries, rates = _select(frames, MLPERF), _select(frames, THROUGHPUT)
+    entries = _select(frames, MLPERF)
+    rates = _select(frames, THROUGHPUT)
     ties = [row["break_even_ipu_price_usd"] for row in [*entries, *rates]]
-    low, high = min(ties) / BELOW, max(ties) * ABOVE
+    low = min(ties) / BELOW
+    high = max(ties) * ABOVE
     prices = [float(f"{low * (high / low) ** (step / STEPS):.5g}") for step in range(STEPS + 1)]
     panels = [
         _draw_panel(alt, entries, prices, "MLPerf Training time to train, closed, unverified"),
@@ -229,11 +229,10 @@ def _draw_panel(alt: Any, rows: list[Record], prices: list[float], title: str) -
         if RATIOS[0] <= tie["price"] / price <= RATIOS[-1]
     ]
     channels = make_channels(alt, "name", "Pair", names, PALETTE.series, SHAPES)
-    x, y = (
-        "Price of the IPU machine, USD (log scale)",
-        "Ratio of performance per dollar (log scale)",
-    )
-    ends, ratio_ends = [prices[0], prices[-1]], [RATIOS[0], RATIOS[-1]]
+    x = "Price of the IPU machine, USD (log scale)"
+    y = "Ratio of performance per dollar (log scale)"
+    ends = [prices[0], prices[-1]]
+    ratio_ends = [RATIOS[0], RATIOS[-1]]
     axes = {
         "x": make_log_axis(
             alt, "X", "price", x, list_log_ticks(ends[0], ends[1]), "$,.0f", domain=ends

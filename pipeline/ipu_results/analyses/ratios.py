@@ -192,7 +192,8 @@ FRAMEWORK_POINTS = RatioPoints(
 def summarise_framework(frames: Frames) -> str:
     """Describe the mean ratio of each two frameworks, what else differs, and what the pairs cover."""
     clean = select_clean(frames["framework_effect"])
-    same, other = clean[clean["same_network"]], clean[~clean["same_network"]]
+    same = clean[clean["same_network"]]
+    other = clean[~clean["same_network"]]
     means = [
         f"{_describe_ratio(rows)} for {framework} over {base} in {task}"
         for (task, framework, base), rows in same.groupby(["task", "framework", "base_framework"])
@@ -278,18 +279,8 @@ def draw_framework(alt: Any, frames: Frames) -> Any:
         ["different", "pair", "model", "variant", "platform", "batch_size", "result_id"]
     )
     records = FRAMEWORK_POINTS.make(rows, ", SDK {sdk_version}, batch {batch_size:,}", "different")
-    label, ticks = (
-        "Throughput over that of the other framework, log scale",
-        [
-            0.6,
-            0.7,
-            0.8,
-            0.9,
-            1,
-            1.2,
-            1.5,
-        ],
-    )
+    label = "Throughput over that of the other framework, log scale"
+    ticks = [0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5]
     x = make_log_axis(alt, "X", "ratio", label, ticks, padding=12)
     title = make_title(
         alt,
@@ -321,8 +312,10 @@ GENERATION_POINTS = RatioPoints(
 
 def summarise_generations(frames: Frames) -> str:
     """Describe the means of the matched pairs and of the naive join, and what is excluded."""
-    pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
-    ratios, all_ratios = pairs["throughput_ratio"], naive["throughput_ratio"]
+    pairs = frames["generations"]
+    naive = select_clean(frames["generations_naive"])
+    ratios = pairs["throughput_ratio"]
+    all_ratios = naive["throughput_ratio"]
     by_chips = [
         f"{compute_mean(rows['throughput_ratio']):.2f} on {chips}"
         for chips, rows in naive.groupby("chip_count")
@@ -415,12 +408,14 @@ def _describe_inference(naive: pd.DataFrame) -> str:
 
 def draw_generations(alt: Any, frames: Frames) -> Any:
     """Draw each matched pair, and the means of matched rows and of the naive join."""
-    pairs, naive = frames["generations"], select_clean(frames["generations_naive"])
+    pairs = frames["generations"]
+    naive = select_clean(frames["generations_naive"])
     clock = pairs["clock_ratio"].max()
     records = GENERATION_POINTS.make(
         pairs.sort_values(["chip_count", "throughput_ratio", "bow_result_id"])
     )
-    scale, axis = alt.Scale(zero=False, nice=True), alt.Axis(format=".2f", tickCount=6)
+    scale = alt.Scale(zero=False, nice=True)
+    axis = alt.Axis(format=".2f", tickCount=6)
     x = alt.X(
         "ratio:Q", title="Throughput of Bow over Classic, matched rows", scale=scale, axis=axis
     )

@@ -162,7 +162,8 @@ def _draw_panel(alt: Any, frames: Frames, machines: str) -> Any:
     x = make_log_axis(alt, "X", "ratio", TITLE, TICKS)
     y = make_label_axis(alt, [*means, *points], "Work", 520)
     channels = make_channels(alt, "parties", "Parties", [VENDOR, INDEPENDENT], PALETTE.series)
-    color, shape = channels["color"], channels["shape"]
+    color = channels["color"]
+    shape = channels["shape"]
     fields = (
         "parties",
         "test",

@@ -348,15 +348,14 @@ def _select_step(frames: Frames, **values: str) -> list[Record]:
 
 def summarise_step(frames: Frames) -> str:
     """Describe the ratios at equal micro-batch and of the best rows, and what the rows cannot show."""
-    equal, best, rows = (
-        _select_step(frames, pairing=EQUAL),
-        _select_step(frames, pairing=BEST),
-        _select_step(frames),
-    )
+    equal = _select_step(frames, pairing=EQUAL)
+    best = _select_step(frames, pairing=BEST)
+    rows = _select_step(frames)
     largest = max(
         row["c2_micro_batch_size"] for row in rows if row["c2_micro_batch_size"] is not None
     )
-    ratios, first = [row["ratio"] for row in equal], equal[0]
+    ratios = [row["ratio"] for row in equal]
+    first = equal[0]
     return join_paragraphs(
         [
             f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to"

@@ -39,10 +39,8 @@ SMALL_PANEL = {"width": 280, "height": 270}
 X_ENDS, Y_ENDS = (1.0, 1000.0), (1.0, 1000.0)
 TICKS = (1, 10, 100, 1000)
 DATASHEET, DATASHEET_FP8, MEASURED = "datasheet, 16 bits", "datasheet, FP8", "measured"
-PRECISIONS = {
-    DATASHEET: ("16.16", "mixed", "FP16"),
-    DATASHEET_FP8: ("FP8",),
-}  # of which a datasheet states one peak
+# of which a datasheet states one peak
+PRECISIONS = {DATASHEET: ("16.16", "mixed", "FP16"), DATASHEET_FP8: ("FP8",)}
 DASHES = {DATASHEET: [1, 0], DATASHEET_FP8: [7, 2], MEASURED: [4, 3]}
 MATRIX, MEMORY = "matrix product at 16 bits", "local memory"
 
@@ -167,7 +165,8 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
     """Make the ends of each ceiling: flat at a peak, rising with the intensity below the memory
     bandwidth.
     """
-    shares, ceilings = frames["peak_shares"], frames["ceilings"]
+    shares = frames["peak_shares"]
+    ceilings = frames["ceilings"]
     of_chip = ceilings[(ceilings["chip"] == chip) & ceilings["is_ceiling"]].set_index("component")[
         "measured"
     ]

@@ -69,10 +69,12 @@ class Fates(NamedTuple):
 
 def list_fates(document: NormalisedDocument) -> Fates:
     """List every source row that is not in a columnar table."""
-    results, fates = document.results, Fates([], [], [], [], [])
+    results = document.results
+    fates = Fates([], [], [], [], [])
     for number, part in enumerate(results.parts):
         own = results.sources.take(results.sources.part == number)
-        rows, table_ = part.rows[own.place].tolist(), part.table
+        rows = part.rows[own.place].tolist()
+        table_ = part.table
         fates.add(
             [table_.name] * len(rows),
             [table_.numbers[row] for row in rows],
@@ -130,10 +132,12 @@ def check_conservation(parsed: ParsedDocument, document: NormalisedDocument) -> 
     Raises ConservationError.
     """
     document_id = document.document.document_id
-    read, fates = Counter(list_source_keys(parsed)), list_fates(document)
+    read = Counter(list_source_keys(parsed))
+    fates = list_fates(document)
     actual = Counter(zip(fates.table_name, fates.row_number, strict=True))
     if read != actual:
-        lost, added = sorted((read - actual).elements()), sorted((actual - read).elements())
+        lost = sorted((read - actual).elements())
+        added = sorted((actual - read).elements())
         raise ConservationError(
             f"source rows lost {lost[:3]}, without source {added[:3]}", document=document_id
         )
@@ -188,7 +192,8 @@ def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd
     quarantine = []
     columns: dict[str, list[Any]] = {name: [] for name in ("document_id", *Fates._fields)}
     for document in documents:
-        document_id, fates = document.document.document_id, list_fates(document)
+        document_id = document.document.document_id
+        fates = list_fates(document)
         for row in document.rejected:
             raw = json.dumps(row.raw, ensure_ascii=False)
             place = (document_id, row.table_name, row.row_number, row.locator)
@@ -244,7 +249,8 @@ class CellColumns:
         self.owner = np.repeat(np.arange(len(results)), sizes)
         self.number = np.arange(count) - starts[self.owner] + 1
         self.entry, *codes = (np.zeros(count, np.int32) for _ in range(5))
-        self.base, self.end = codes[:2], codes[2:]
+        self.base = codes[:2]
+        self.end = codes[2:]
         self.marks: dict[int, str] = {}
         self.elsewhere: dict[int, str] = {}  # cells of other documents
         for number, part in enumerate(results.parts):
@@ -259,7 +265,8 @@ class CellColumns:
                 self.elsewhere[int(place + offset)] = document_id
 
     def _add_cell(self, places: Any, cell: Cell) -> None:
-        self.entry[places], self.base[0][places] = len(self.entries), len(self.bases[0])
+        self.entry[places] = len(self.entries)
+        self.base[0][places] = len(self.bases[0])
         self.entries.append((*cell[:-2],))
         self.bases[0].append(cell.locator)
 
@@ -288,7 +295,8 @@ class CellColumns:
                 (field, header, text, *cell[1:]) if isinstance(cell, CellValues) else NO_ENTRY
                 for text, cell in zip(texts.distinct, part.converted[column], strict=True)
             ]
-            self.base[0][at], self.end[0][at] = first + rows, len(self.ends[0])
+            self.base[0][at] = first + rows
+            self.end[0][at] = len(self.ends[0])
             self.ends[0].append(f", column {column + 1} ({header})")
             self.base[1][at] = bases
             if PLACE not in part.fields:

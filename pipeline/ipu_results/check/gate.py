@@ -160,9 +160,8 @@ def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
     if frame.empty:
         return []
     try:
-        pandera_schema(table).validate(
-            frame, lazy=True, inplace=True
-        )  # nothing is coerced: a copy is not needed
+        # nothing is coerced: a copy is not needed
+        pandera_schema(table).validate(frame, lazy=True, inplace=True)
     except SchemaErrors as errors:
         return _collect(table, errors.failure_cases)
     return []
@@ -175,7 +174,8 @@ def _collect(table: Table, cases: pd.DataFrame) -> list[GateFailure]:
     ].itertuples(index=False):
         if pd.isna(index):
             raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
-        row, reason = int(index), _get_reason(str(column), str(check))
+        row = int(index)
+        reason = _get_reason(str(column), str(check))
         failures.setdefault(
             (row, reason),
             GateFailure(row, reason, _format_message(table, str(column), reason, value)),

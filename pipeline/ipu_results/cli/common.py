@@ -136,9 +136,8 @@ def _print_warnings() -> Iterator[None]:
 def _format_error(error: Exception, extra: str | None) -> str:
     if isinstance(error, ModuleNotFoundError):
         error = explain_missing(error, extra)
-    if isinstance(
-        error, UnicodeEncodeError
-    ):  # Python keeps the bytes of a name that is not UTF-8 as surrogates
+    # Python keeps the bytes of a name that is not UTF-8 as surrogates
+    if isinstance(error, UnicodeEncodeError):
         return escape_unprintable(
             f"{str(error.object)[:MAX_LINE]}: is not UTF-8; rename the file or folder"
         )
@@ -201,7 +200,8 @@ def format_option(
 
 
 def wait_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    text, at_least_none = f"Seconds to wait while another process {what}.", click.FloatRange(min=0)
+    text = f"Seconds to wait while another process {what}."
+    at_least_none = click.FloatRange(min=0)
     return click.option("--wait", type=at_least_none, default=60.0, show_default=True, help=text)
 
 
@@ -289,7 +289,9 @@ class StatusLine(threading.Thread):
 
     def __init__(self, text: str) -> None:
         super().__init__(daemon=True)
-        self.text, self._began, self._end = text, time.monotonic(), threading.Event()
+        self.text = text
+        self._began = time.monotonic()
+        self._end = threading.Event()
 
     def run(self) -> None:
         while not self._end.wait(REFRESH_S):

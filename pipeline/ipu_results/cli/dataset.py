@@ -51,7 +51,9 @@ def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
         from ipu_results.serve import cite_rows
 
         cited = cite_rows(sql, warehouse, in_cells=not is_for_people)
-        names, rows, notes = cited.columns, cited.rows, cited.notes
+        names = cited.columns
+        rows = cited.rows
+        notes = cited.notes
     else:
         with open_warehouse(warehouse, sql) as connection:
             result = run_query(connection, sql)

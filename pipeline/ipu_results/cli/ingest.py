@@ -62,9 +62,8 @@ def ingest(raw: Path, warehouse: Path, wait: float, strict: bool) -> None:
         from ipu_results.build import IngestConfig
         from ipu_results.build import ingest as run
 
-    pa.set_memory_pool(
-        pa.system_memory_pool()
-    )  # Arrow's own allocator keeps 90 MB of what it freed
+    # Arrow's own allocator keeps 90 MB of what it freed
+    pa.set_memory_pool(pa.system_memory_pool())
     with exempt_from_collection(), common.show_step() as progress:
         summary = run(IngestConfig(raw, warehouse, wait), progress)
     click.echo(_format_summary(summary))

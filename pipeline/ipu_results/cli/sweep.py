@@ -1,5 +1,4 @@
-"""The commands that measure, or emulate, the inference sweep on this machine, and that merge runs
-of many machines.
+"""The command that measures, or emulates, the inference sweep on this machine.
 
 Stderr shows a progress bar on a terminal, else a line for each stage and round.
 """
@@ -42,7 +41,8 @@ class SweepLines(Progress):
     """
 
     def __init__(self, bar: Any = None) -> None:
-        self._bar, self._round = bar, -1
+        self._bar = bar
+        self._round = -1
         self._task = bar.add_task("", total=None, left="") if bar else None
 
     def stage(self, what: str) -> None:

@@ -33,10 +33,8 @@ SETUPS: Mapping[str, Row] = RUN["setups"]
 MAX_VARIANTS = 3  # that a remark names
 EMULATED = "emulated, not measured"
 ORIGINS = {"emulated": EMULATED}  # all others are measured, by whoever
-BITS = {
-    "16.16": "fp16",
-    "32.32": "fp32",
-}  # of Graphcore's pages, where nothing else is said of the precision
+# of Graphcore's pages, where nothing else is said of the precision
+BITS = {"16.16": "fp16", "32.32": "fp32"}
 SELECT = f"""
     SELECT
         r.*, nullif(regexp_extract(r.variant, '{INPUT_SIZE.pattern}'), '') AS input_size,
@@ -45,9 +43,8 @@ SELECT = f"""
     LEFT JOIN platforms p USING (platform)
     LEFT JOIN mlperf_entries e USING (result_id)
 """
-ORDER = (  # of the sources: equally near rows keep it
-    "r.document_id, r.table_name, r.row_number, r.result_id"
-)
+# of the sources: equally near rows keep it
+ORDER = "r.document_id, r.table_name, r.row_number, r.result_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,8 @@ class Obstacle(str):
 
     def __new__(cls, reason: str, code: str = "other", *, has_next_step: bool = False) -> Obstacle:
         obstacle = super().__new__(cls, reason)
-        obstacle.code, obstacle.has_next_step = code, has_next_step
+        obstacle.code = code
+        obstacle.has_next_step = has_next_step
         return obstacle
 
 
@@ -193,7 +191,8 @@ def is_comparable_round(mlperf_round: str, span: Any) -> bool:
 
 def _find_batch_obstacle(rule: ColumnRule, ours: Measurement, row: Row) -> Obstacle | None:
     """Return why the batch sizes of two inference rows are too far apart."""
-    own, theirs = ours.batch_size, row["batch_size"]
+    own = ours.batch_size
+    theirs = row["batch_size"]
     if ours.task != "inference" or (own is None and theirs is None):
         return None
     if own is None:
@@ -245,7 +244,8 @@ def get_interval(figure: str, values: Mapping[str, Any]) -> tuple[float, float] 
 
     The interval of an amortised latency is that of the throughput, too: batch size over latency.
     """
-    low, high = values.get(f"{figure}_low"), values.get(f"{figure}_high")
+    low = values.get(f"{figure}_low")
+    high = values.get(f"{figure}_high")
     if (
         figure == "throughput"
         and values.get("latency_kind") == "amortised"
@@ -315,7 +315,8 @@ def pair_conditions(
     for name in CONDITIONS:
         if name not in ours or name not in theirs:
             continue
-        own, other = ours[name] or None, theirs[name] or None
+        own = ours[name] or None
+        other = theirs[name] or None
         # what one side states alone says nothing of another framework's versions
         if (
             name == "sdk_version"
@@ -373,9 +374,8 @@ def is_same_set_up(ours: Measurement, row: Row) -> bool:
     same = (
         ours.platform is not None and ours.platform == row["platform"] and has_same_chips(ours, row)
     )
-    if (
-        ours.benchmark is not None
-    ):  # the rules of the benchmark leave batch and precision to the submitter
+    # the rules of the benchmark leave batch and precision to the submitter
+    if ours.benchmark is not None:
         return same
     return same and ours.batch_size == row["batch_size"] and len(precisions) <= 1
 

@@ -35,11 +35,10 @@ TIME = "mlperf time to train"
 PAIRS = """
     SELECT
         r.machines, r.measure, r.task, coalesce(r.network, r.test) AS network, r.chip, r.chips,
-        r.ratio,
-        coalesce(a.company, r.first_publisher) AS maker, coalesce(b.company, r.second_publisher) AS
-        party,
-        coalesce(a.round, r.first_document_id) AS round,
-        r.first_figure, r.second_figure, r.vendor_part, r.first_result_id, r.second_result_id
+        r.ratio, coalesce(a.company, r.first_publisher) AS maker,
+        coalesce(b.company, r.second_publisher) AS party,
+        coalesce(a.round, r.first_document_id) AS round, r.first_figure, r.second_figure,
+        r.vendor_part, r.first_result_id, r.second_result_id
     FROM replications r
     LEFT JOIN mlperf_entries a ON a.result_id = r.first_result_id
     LEFT JOIN mlperf_entries b ON b.result_id = r.second_result_id
@@ -49,15 +48,15 @@ PAIRS = """
 FIGURES = fill_rules("""
     SELECT
         r.result_id, r.relationship, r.publisher, r.network, r.task, r.platform, r.chip, r.chips,
-        r.batch_size,
-        r.precision, r.errors, r.item, r.mlperf_round, r.published_on, r.throughput, e.minutes,
-        e.company, e.benchmark AS test,
-        r.result_id AS first_result_id, coalesce(e.round, r.document_id) AS round,
+        r.batch_size, r.precision, r.errors, r.item, r.mlperf_round, r.published_on, r.throughput,
+        e.minutes, e.company, e.benchmark AS test, r.result_id AS first_result_id,
+        coalesce(e.round, r.document_id) AS round,
         CASE WHEN p.family IN ({ipu_families}) THEN 'graphcore' ELSE lower(p.family) END AS family
     FROM detail.record r
     LEFT JOIN mlperf_entries e USING (result_id)
-    LEFT JOIN (SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip) p ON p.chip =
-    r.chip
+    LEFT JOIN (
+        SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip
+    ) p ON p.chip = r.chip
     WHERE r.relationship IN ('vendor', 'official') AND r.origin <> 'emulated'
 """)
 ALIKE = {

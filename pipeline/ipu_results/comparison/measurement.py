@@ -160,7 +160,7 @@ def build_measurement(
             problems.append(f"{name} is stated twice")
         fields[name] = _parse(name, value, words, local, problems)
     if "model" not in fields:
-        problems.append("no model; state which network ran, with model")
+        problems.append("no model; state model, such as resnet50")
     if not any(name in fields for name in FIGURES):
         problems.append(f"no figure; state at least one of {', '.join(FIGURES)}")
     if "minutes" in fields and fields.get("task") == "inference":
@@ -199,7 +199,8 @@ def build_measurement(
 
 def _check_interval(fields: Mapping[str, Any], label: str) -> None:
     """Raise ComparisonError for an interval with one end, or that its latency is outside of."""
-    low, high = fields.get("latency_ms_low"), fields.get("latency_ms_high")
+    low = fields.get("latency_ms_low")
+    high = fields.get("latency_ms_high")
     if low is None and high is None:
         return
     if low is None or high is None:
@@ -290,10 +291,8 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
 
 
 POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
-READER, TABLE = (
-    "sweep-points",
-    "sweep_points",
-)  # of a run folder, in schema/vocabulary/table_headers.toml
+# of a run folder, in schema/vocabulary/table_headers.toml
+READER, TABLE = "sweep-points", "sweep_points"
 MAX_BYTES = 10_000_000
 MAX_ROWS = 1000
 SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
@@ -337,10 +336,8 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
                 f"is not the file that {SIDECAR} describes", place=str(folder / POINTS)
             )
     known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
-    lines, environment = (
-        _read_rows(folder / POINTS, data, known),
-        _read_environment(folder / RECORD),
-    )
+    lines = _read_rows(folder / POINTS, data, known)
+    environment = _read_environment(folder / RECORD)
     machine = parse_machine(folder.resolve().name, environment) if environment else None
     if machine is not None:
         for _, values in lines:
@@ -350,7 +347,8 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
 
 
 def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
-    (lines, _), run_id = read_run(folder), folder.resolve().name
+    lines, _ = read_run(folder)
+    run_id = folder.resolve().name
     measurements = []
     for label, values in lines:
         setup = {name: values[name] for name in SETUP if values.get(name)}

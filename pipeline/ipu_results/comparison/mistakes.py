@@ -109,7 +109,8 @@ def doubt_other_machine(ours: Measurement, figure: str, ratio: float, row: Row) 
     theirs = get_peak(find_limits(row["chip"]), row["effective_precision"])
     if not (peak and theirs):
         return ""
-    is_rate, faster = figure == "throughput", peak / theirs
+    is_rate = figure == "throughput"
+    faster = peak / theirs
     speed = (ratio if is_rate else 1 / ratio) * row["chips"] / ours.chips
     same = (
         ours.platform is not None
@@ -120,7 +121,8 @@ def doubt_other_machine(ours: Measurement, figure: str, ratio: float, row: Row) 
         precisions = {"ours": ours.precision, "theirs": row["effective_precision"]}
         return str(TEXTS["precision_peak"].format(faster=f"{faster:.0%}", **precisions))
     margin = 1 if is_rate else LIMITS.latency_margin
-    low, expected = min(1.0, faster) / LIMITS.far_below / margin, faster**0.5
+    low = min(1.0, faster) / LIMITS.far_below / margin
+    expected = faster**0.5
     if speed >= low:
         return ""
     named = name_mistake(

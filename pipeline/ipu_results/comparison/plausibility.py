@@ -28,11 +28,8 @@ from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 TEXTS: Mapping[str, str] = COMPARISON["run"]["texts"]
-MACHINE_BITS = {
-    "fp16": "FP16",
-    "fp32": "32.32",
-    "int8": "INT8",
-}  # words of the emulator and the runner
+# words of the emulator and the runner
+MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}
 DIGITS = 4  # of a figure that is computed here
 COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
 OF_16_BITS = ("fp16", "bf16")
@@ -42,9 +39,8 @@ THOUSAND = 1000.0
 # of a whole machine over the rating of its chips: hosts, network and supplies; a convention
 MAX_DRAW = 4.0
 MAX_TAIL = 20.0  # of the longest latency over the mean or median of a warm machine; a convention
-MIN_DRAW = (
-    1 / 30
-)  # of the rating of one chip; no row of the record without an error flag draws so little
+# of the rating of one chip; no row of the record without an error flag draws so little
+MIN_DRAW = 1 / 30
 
 Outcome = Literal["ok", "impossible", "doubtful", "not checked"]
 
@@ -86,7 +82,8 @@ def find_limits(chip: str | None, machine: Mapping[str, Any] = {}) -> Limits:
     """Return the limits of a machine, which may be new here: those that are stated of its chip,
     then sourced ones.
     """
-    vocabulary, chip = load_vocabulary(), chip or machine.get("chip")
+    vocabulary = load_vocabulary()
+    chip = chip or machine.get("chip")
     facts = {
         **_load_chips().get(chip or "", {}),
         **{name: value for name, value in machine.items() if value is not None},
@@ -138,7 +135,8 @@ def check_plausibility(ours: Measurement, machine: Mapping[str, Any]) -> list[Ch
 
 
 def _check_little(ours: Measurement) -> Check:
-    name, is_of_item = "Little's law", ours.latency_basis == physics.PER_ITEM
+    name = "Little's law"
+    is_of_item = ours.latency_basis == physics.PER_ITEM
     batch = 1 if is_of_item else ours.batch_size
     if not (ours.throughput and ours.latency_ms and batch):
         missing = [
@@ -196,7 +194,8 @@ def _name_repairs(
 def _check_peak(ours: Measurement, limits: Limits) -> Check:
     """Compare the work of a throughput with the peak."""
     macs, uncounted = _find_macs(ours)
-    gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
+    gmacs = (macs or 0) / physics.GIGA
+    passes = physics.count_passes(ours.task)
     work = physics.compute_tflops(ours.throughput or 0.0, gmacs, passes)
     arithmetic = (
         f"{ours.throughput or 0:.12g} × {format_plain(gmacs, DIGITS)} GMAC ×"
@@ -219,7 +218,8 @@ def _check_latency(ours: Measurement, limits: Limits) -> Check:
     assert ours.latency_ms
     macs, uncounted = _find_macs(ours)
     batch = 1 if ours.latency_basis == physics.PER_ITEM else ours.batch_size
-    gmacs, passes = (macs or 0) / physics.GIGA, physics.count_passes(ours.task)
+    gmacs = (macs or 0) / physics.GIGA
+    passes = physics.count_passes(ours.task)
     work = physics.compute_latency_tflops(batch or 0, ours.latency_ms, gmacs, passes)
     arithmetic = (
         f"batch {batch} × {format_plain(gmacs, DIGITS)} GMAC × {FLOP_PER_MAC * passes} /"
@@ -255,8 +255,10 @@ def _compare_with_peak(
     missing: list[str],
     figure: str,
 ) -> Check:
-    chips, highest = ours.chips or 0, max(limits.peaks.values(), default=None)
-    top, shown = (highest or 0) * chips, format_plain(work, DIGITS)
+    chips = ours.chips or 0
+    highest = max(limits.peaks.values(), default=None)
+    top = (highest or 0) * chips
+    shown = format_plain(work, DIGITS)
     any_peak = TEXTS["any_precision"].format(chips=chips, chip=ours.chip)
     if ours.precision is None and top and work > top:
         hint = _ask_about_peak(ours, limits, work, top, figure)
@@ -301,7 +303,8 @@ def _ask_about_peak(
     ours: Measurement, limits: Limits, work: float, limit: float, figure: str
 ) -> str:
     """Return the questions that explain work above a limit, "" where nothing does."""
-    chips, questions = ours.chips or 1, []
+    chips = ours.chips or 1
+    questions = []
     faster = [name for name, peak in limits.peaks.items() if peak * chips >= work]
     if faster and ours.precision is not None:
         name = min(faster, key=lambda name: limits.peaks[name])
@@ -359,7 +362,8 @@ def _check_power(ours: Measurement, limits: Limits) -> Iterator[Check]:
     """Compare the power with the rating of the machine or of its chips, and the figures of power
     with each other.
     """
-    name, power = "power rating", ours.power_w
+    name = "power rating"
+    power = ours.power_w
     if power is None and ours.throughput and ours.efficiency:
         power = physics.compute_power_w(ours.throughput, ours.efficiency)
     of_chips = limits.chip_w * ours.chips if limits.chip_w and ours.chips else None

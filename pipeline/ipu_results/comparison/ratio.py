@@ -24,7 +24,8 @@ class Ratio:
 
 def compute_ratio(figure: str, ours: Measurement, row: Row) -> Ratio:
     """Return the ratio of a figure that both have."""
-    own, theirs = getattr(ours, figure), row[figure]
+    own = getattr(ours, figure)
+    theirs = row[figure]
     low, high = get_interval(figure, asdict(ours)) or (own, own)
     their_low, their_high = get_interval(figure, row) or (theirs, theirs)
     if low == high and their_low == their_high:

@@ -115,11 +115,13 @@ def _build_row(
 
 
 def _build_panel(alt: Any, comparison: Comparison, figure: str) -> Any:
-    rows, ours = build_rows(comparison, figure), comparison.measurement
+    rows = build_rows(comparison, figure)
+    ours = comparison.measurement
     unit = get_unit(figure, {"item": ours.item})
     y = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=LABEL_WIDTH))
     data = make_data(alt, rows)
-    color, shape = PALETTE.ink["mark"], ORIGIN_SHAPES["published"]
+    color = PALETTE.ink["mark"]
+    shape = ORIGIN_SHAPES["published"]
     base = alt.Chart(data)
     bars = base.mark_rule(color=color).encode(y=y, x=alt.X("low:Q"), x2="high:Q")
     ends = [end for row in rows for end in (row["low"], row["high"])]
@@ -216,7 +218,8 @@ def _build_table(comparison: Comparison) -> tuple[list[Cells], list[str]]:
 
 
 def _build_cells(match: Match, number: int) -> Cells:
-    ratio, row = match.ratios[number], match.row
+    ratio = match.ratios[number]
+    row = match.row
     per_chip = match.ratio_per_chip if ratio.figure == "throughput" else None
     ratios = [
         "" if value is None else format_plain(value)

@@ -196,7 +196,8 @@ def judge(
     for outcome in ("impossible", "doubtful"):
         if failed := [check for check in checks if check.outcome == outcome]:
             worse: Status = "implausible" if outcome == "impossible" else "doubtful"
-            status, text = worse, f"{failed[0].name}: {failed[0].message}"
+            status = worse
+            text = f"{failed[0].name}: {failed[0].message}"
             break
     notes = [f"; your run is marked as suspect: {ours.suspect}"] if ours.suspect else []
     label = "emulated, not measured: " if ours.origin == "emulated" else ""
@@ -237,7 +238,8 @@ def _judge_by_rows(
     if matches:
         return "no-comparable-row", f"{describe_match(matches[0])}: {TEXTS['no_other']}"
     if refusals:
-        count, largest = sum(refusal.rows for refusal in refusals), refusals[0]
+        count = sum(refusal.rows for refusal in refusals)
+        largest = refusals[0]
         rows = f"{count} row{'' if count == 1 else 's'}"
         what = {"network": ours.network, "most": largest.rows, "reason": largest.reason}
         return "no-comparable-row", TEXTS["refused"].format(rows=rows, **what)
@@ -369,9 +371,8 @@ def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
 
 def build_from_row(row: Row) -> Measurement:
     """Return a row of the record as a measurement."""
-    names = {field.name for field in fields(Measurement)} & set(row) - {
-        "remarks"
-    }  # of a row: their number
+    # of a row: their number
+    names = {field.name for field in fields(Measurement)} & set(row) - {"remarks"}
     values = {name: row[name] for name in names if row[name] is not None}
     return Measurement(
         **{**values, "label": row["result_id"], "precision": row["effective_precision"]}
@@ -402,7 +403,8 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
     peers = _describe_peers(ours, comparable)
     status, verdict = judge(ours, matches, refusals, checks)
     if status not in SETTLED and (doubt := doubt_share(ours, machine, find_best_share(ours, rows))):
-        status, verdict = "doubtful", f"doubtful: {doubt}"
+        status = "doubtful"
+        verdict = f"doubtful: {doubt}"
     verdict += _describe_packed(ours, rows, matches)
     return Comparison(ours, status, verdict, matches, refusals, checks, peers)
 

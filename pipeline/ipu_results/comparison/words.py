@@ -18,9 +18,12 @@ MAX_LISTED, COMMA = 12, ", "
 # The rounds of MLPerf Training that the record has, and those that its lists of comparable rounds
 # name.
 ROUNDS = """
-    SELECT round AS mlperf_round FROM mlperf_entries
-    UNION SELECT unnest(string_split(comparable_rounds, '-')) FROM mlperf_entries ORDER BY
-    mlperf_round
+    SELECT round AS mlperf_round
+    FROM mlperf_entries
+    UNION
+    SELECT unnest(string_split(comparable_rounds, '-'))
+    FROM mlperf_entries
+    ORDER BY mlperf_round
 """
 
 
@@ -46,10 +49,8 @@ class KnownWords:
 
     def describe_unknown(self, field: str, word: str) -> str:
         """Describe an unknown word and the known ones that are nearest to it."""
-        names, near = (
-            sorted(set(self.fields[field].values())),
-            find_nearest_words(word, self.fields[field]),
-        )
+        names = sorted(set(self.fields[field].values()))
+        near = find_nearest_words(word, self.fields[field])
         more = ", …" if len(names) > MAX_LISTED else ""
         known = f"near to no known one; known are {', '.join(names[:MAX_LISTED])}{more}"
         return (

@@ -200,7 +200,8 @@ def estimate_reduction(target: Target, depth: Array, partials: Array) -> tuple[A
     """Estimate the addition of `depth` sets of `partials` elements a tile: cycles, stages and
     received elements.
     """
-    cycles, received = np.zeros_like(partials), np.zeros_like(partials)
+    cycles = np.zeros_like(partials)
+    received = np.zeros_like(partials)
     many = np.where(depth < target["reduce.two_stages"], 2, 3)
     stages = np.where(depth <= 1, 0, np.where(depth < target["reduce.one_stage"], 1, many))
     for count in (1, 2, 3):

@@ -147,7 +147,8 @@ def read_program(model: onnx.ModelProto, batch: int | None = None) -> Program:
 
 
 def _read_program(model: onnx.ModelProto, batch: int | None) -> Program:
-    nodes, opset = reader.sort_nodes(model.graph), reader.read_opset(model)
+    nodes = reader.sort_nodes(model.graph)
+    opset = reader.read_opset(model)
     inputs = select_data_inputs(model)
     tensors = reader.collect_initial_tensors(model.graph, _size_inputs(inputs, batch))
     for node in nodes:
@@ -232,7 +233,10 @@ class _Assembly:
         tensors: reader.TensorInfos,
         inputs: Sequence[onnx.ValueInfoProto],
     ) -> None:
-        self._graph, self._nodes, self._tensors, self._inputs = graph, nodes, tensors, inputs
+        self._graph = graph
+        self._nodes = nodes
+        self._tensors = tensors
+        self._inputs = inputs
         self._origin = {value.name: -1 - number for number, value in enumerate(inputs)}
         self._operators: list[Operator] = []
         self._sources: list[tuple[int, ...]] = []
@@ -252,7 +256,8 @@ class _Assembly:
         # A fused activation stands where its last node does; its other nodes vanish.
         for node in active:
             if node.name in fused:
-                last, source = node.outputs[0], fused[node.name].source
+                last = node.outputs[0]
+                source = fused[node.name].source
                 operator = Elementwise(
                     node.name, fused[node.name].kind, self._tensors[last].elements
                 )
@@ -296,7 +301,8 @@ class _Assembly:
 
         The last of several reads the others, which read the inputs.
         """
-        first, at = len(self._operators), len(self._operators) + len(operators) - 1
+        first = len(self._operators)
+        at = len(self._operators) + len(operators) - 1
         origins = {name: self._origin.get(name) for name in inputs}
         read = tuple(dict.fromkeys(source for source in origins.values() if source is not None))
         self._operators += operators

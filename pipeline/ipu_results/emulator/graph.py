@@ -118,7 +118,8 @@ def sort_nodes(graph: onnx.GraphProto) -> tuple[Node, ...]:
         sorter.prepare()
     except CycleError as error:
         raise _describe_cycle([needed[number].name for number in error.args[1][1:]]) from error
-    order, ready = [], sorted(sorter.get_ready())  # a sorted list is a heap
+    order = []
+    ready = sorted(sorter.get_ready())  # a sorted list is a heap
     while ready:
         number = heapq.heappop(ready)
         order.append(needed[number])
@@ -132,9 +133,11 @@ def _name_nodes(protos: Iterable[onnx.NodeProto]) -> Iterator[Node]:
     taken: set[str] = set()
     for number, proto in enumerate(protos):
         base = proto.name or next(iter(proto.output), "") or f"node{number}"
-        name, copy = base, 2
+        name = base
+        copy = 2
         while name in taken:
-            name, copy = f"{base}#{copy}", copy + 1
+            name = f"{base}#{copy}"
+            copy += 1
         taken.add(name)
         inputs, outputs = (tuple(filter(None, names)) for names in (proto.input, proto.output))
         node = Node(name, proto.op_type, proto, inputs, outputs)
@@ -263,7 +266,8 @@ def collect_initial_tensors(
     """
     tensors = {}
     for value in graph.input:
-        constant, dims = value.name not in data_inputs, value.type.tensor_type.shape.dim
+        constant = value.name not in data_inputs
+        dims = value.type.tensor_type.shape.dim
         if constant and any(not axis.HasField("dim_value") for axis in dims):
             raise UnknownShapeError(f"parameter {value.name} has a dimension without a size")
         shape = tuple(axis.dim_value for axis in dims) if constant else data_inputs[value.name]
@@ -438,9 +442,8 @@ def _run_reference(
     node: Node, inputs: TensorInfos, types: Mapping[str, onnx.TypeProto], opset: int
 ) -> list[npt.NDArray[np.generic]]:
     """Return the outputs, or none where onnx cannot compute them."""
-    from onnx.reference import (  # noqa: PLC0415 (slow to import, and seldom needed)
-        ReferenceEvaluator,
-    )
+    # slow to import, and seldom needed
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
 
     sources = [helper.make_value_info(name, tensor.proto) for name, tensor in inputs.items()]
     results = [helper.make_value_info(name, types[name]) for name in node.outputs]

@@ -60,7 +60,8 @@ def _is_training(typed: products.TypedNode) -> bool:
 
 
 def _lower_elementwise(typed: products.TypedNode) -> list[Operator]:
-    kind, elements = typed.kind, typed.outputs[0].elements
+    kind = typed.kind
+    elements = typed.outputs[0].elements
     if kind in VARIADIC and len(typed.inputs) != 2:
         # n inputs are combined in n − 1 operators, each of two.
         names = [
@@ -104,7 +105,8 @@ def _lower_local_norm(typed: products.TypedNode) -> list[Operator]:
 
 
 def _lower_resize(typed: products.TypedNode) -> list[Operator]:
-    source, result = typed.inputs[0].shape, typed.outputs[0].shape
+    source = typed.inputs[0].shape
+    result = typed.outputs[0].shape
     if source == result:
         return []
     resized = sum(before != after for before, after in zip(source, result, strict=True))
@@ -138,7 +140,8 @@ def _lower_interpolation(
 
 
 def _lower_reduction(typed: products.TypedNode) -> list[Operator]:
-    source, axes = typed.inputs[0], _read_axes(typed)
+    source = typed.inputs[0]
+    axes = _read_axes(typed)
     if not axes:
         return []
     pool = axes == SPATIAL and len(source.shape) == 4 and typed.kind in {"ReduceMean", "ReduceMax"}
@@ -150,7 +153,8 @@ def _lower_search(typed: products.TypedNode) -> list[Operator]:
     """Lower a search for the k largest elements: k passes, or those of a bitonic sort where these
     are fewer.
     """
-    source, result = typed.inputs[0], typed.outputs[0]
+    source = typed.inputs[0]
+    result = typed.outputs[0]
     passes = 1
     if typed.kind == "TopK":
         axis = typed.attributes.get("axis", -1)
@@ -164,7 +168,8 @@ def _read_axes(typed: products.TypedNode) -> tuple[int, ...]:
     """Return the reduced axes in order, none negative: an attribute until opset 13 or 18, then an
     input.
     """
-    rank, axes = len(typed.inputs[0].shape), typed.attributes.get("axes")
+    rank = len(typed.inputs[0].shape)
+    axes = typed.attributes.get("axes")
     if len(typed.inputs) > 1:
         array = typed.inputs[1].array
         if array is None:
@@ -222,9 +227,8 @@ X = "X"
 TOLERANCE = 1e-3  # relative, on a constant: fp16 files round √2 to 1.4141
 CUBIC = 0.044715  # of the GELU by tanh, which GPT-2 uses
 COMMUTATIVE = frozenset({"Add", "Mul"})
-Pattern = (
-    str | float | tuple[Any, ...]
-)  # X, a constant, or a kind of node and the patterns of its inputs
+# X, a constant, or a kind of node and the patterns of its inputs
+Pattern = str | float | tuple[Any, ...]
 RAISED: tuple[Pattern, ...] = (
     ("Add", ("Erf", ("Div", X, sqrt(2))), 1.0),
     ("Add", ("Erf", ("Mul", X, 1 / sqrt(2))), 1.0),

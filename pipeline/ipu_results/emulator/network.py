@@ -144,9 +144,8 @@ def open_session(network: Network, data_inputs: tuple[str, ...]) -> Any:
     import onnxruntime  # noqa: PLC0415 (slow to import, and only needed to run)
 
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = (
-        onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    )  # keeps every cast
+    # keeps every cast
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     data = insert_fp16_casts(_load_weights(network, data_inputs)).SerializeToString()
     try:

@@ -55,9 +55,8 @@ def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target
         if chips_each * layout.in_machine >= target.chips
         else chips_each * layout.in_machine
     )
-    of_machine = (
-        gradients * sharing / layout.in_machine
-    )  # after the scatter within the machine, on all of its chips
+    # after the scatter within the machine, on all of its chips
+    of_machine = gradients * sharing / layout.in_machine
     rings = (
         (layout.in_machine, gradients, target["link.chip"]),
         (layout.groups, of_machine, target["link.machine"]),
@@ -69,12 +68,10 @@ def estimate_all_reduce(gradients: float, replicas: int, chips_each: int, target
     )
 
 
-Recompute = Literal[
-    "layer", "stage"
-]  # what is computed again starts from the inputs of each layer, or of each stage
-IN_PLACE = frozenset(
-    {"add", "relu", "sub"}
-)  # the gradient needs no more than the result that follows
+# what is computed again starts from the inputs of each layer, or of each stage
+Recompute = Literal["layer", "stage"]
+# the gradient needs no more than the result that follows
+IN_PLACE = frozenset({"add", "relu", "sub"})
 
 
 def count_activations(
@@ -89,7 +86,8 @@ def count_activations(
     under way. While it goes back, the results of one layer at a time exist, or of the whole stage,
     on top. The last stage, and all without recomputation, keep every result.
     """
-    kept, again = 0, [0]
+    kept = 0
+    again = [0]
     for stage in mine:
         # micro-batches between their forward and their backward pass
         under_way = (
@@ -122,13 +120,11 @@ def _count_kept(operator: ops.Operator) -> int:
     return 0 if moved else operator.elements
 
 
-Head = Literal[
-    "first", "last"
-]  # the chip of what follows the last layer: a stage of its own on the first, or the last
+# the chip of what follows the last layer: a stage of its own on the first, or the last
+Head = Literal["first", "last"]
 LAYER = re.compile(r"layer(\d+)\b")  # in the names of the operators of the built-in transformers
-PART = re.compile(
-    r"layer\d+\b|stage\d+\.\d+\b"
-)  # a layer of these, or a block of the built-in convolutional networks
+# a layer of these, or a block of the built-in convolutional networks
+PART = re.compile(r"layer\d+\b|stage\d+\.\d+\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +210,8 @@ def cut_evenly(program: ops.Program, chips: int) -> tuple[Stage, ...]:
         each.macs if isinstance(each, ops.Convolution | ops.Gemm) else 0
         for each in program.operators
     ]
-    done, total = list(accumulate(macs)), sum(macs)
+    done = list(accumulate(macs))
+    total = sum(macs)
     if chips > sum(1 for count in macs if count):
         message = f"{chips} stages are more than its {sum(1 for count in macs if count)} products"
         raise InconsistentModelError(message, document=program.name)

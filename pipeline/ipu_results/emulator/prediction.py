@@ -133,7 +133,8 @@ class EmulatedFigures:
         """Say what does not fit, or return nothing."""
         if self.memory_verdict != "DOES-NOT-FIT":
             return ""
-        needed, had = self.memory_needed_bytes / KIB, self.memory_available_bytes / KIB
+        needed = self.memory_needed_bytes / KIB
+        had = self.memory_available_bytes / KIB
         text = (
             f"batch size {self.batch_size} does not fit: it needs {needed:.0f} KiB of a tile of"
             f" {self.target}"
@@ -238,7 +239,8 @@ def _predict(
         else target
     )
     plan = schedule(program, machine)
-    cycles, count = plan.cycles, plan.supersteps
+    cycles = plan.cycles
+    count = plan.supersteps
     # The fit to all rows decides the figure, the errors of rows of other networks its band.
     superstep = target["superstep.cycles"]
     device = (cycles + count * superstep) / target["clock"]
@@ -314,16 +316,20 @@ def profile_operators(
     `target` is the machine with all its tiles, `io_tiles` of which hold and compute nothing. The
     share of peak is that of the whole chip.
     """
-    clock, plan = target["clock"], prediction.schedule
+    clock = target["clock"]
+    plan = prediction.schedule
     peak = compute_mac_rate(target) * target.tiles * clock
     chips = prediction.batch_size // prediction.micro_batch_size
     code = target["memory.superstep"] * plan.code_supersteps
     holding = target.with_constants(tiles=target.tiles - io_tiles) if io_tiles else target
-    live, data = count_live_elements(program), list_data_bytes(program, plan, holding)
+    live = count_live_elements(program)
+    data = list_data_bytes(program, plan, holding)
     profiles: list[OperatorProfile] = []
-    has_power, start = "power.idle" in target, 0.0
+    has_power = "power.idle" in target
+    start = 0.0
     for step, elements, held in zip(plan.steps, live, data, strict=True):
-        compute, exchange = (step.compute + step.reduce) / clock, step.exchange / clock
+        compute = (step.compute + step.reduce) / clock
+        exchange = step.exchange / clock
         sync = step.supersteps * superstep / clock
         seconds = compute + exchange + sync
         # The idle power of the card while the operator runs, and the multiply-accumulates of all
@@ -358,7 +364,8 @@ def _to_layer_record(profile: OperatorProfile, whole: Record) -> Record:
 
     `whole` is the record of the batch.
     """
-    step, plan = profile.step, profile.step.plan
+    step = profile.step
+    plan = step.plan
     parts = (
         [f"{name} {count}" for name, count in zip(DIMENSIONS, plan.split, strict=True) if count > 1]
         if plan
@@ -397,10 +404,12 @@ def format_predictions(
     first = predictions[0]
     if profiles is None:
         rows = [prediction.to_record(model) for prediction in predictions]
-        fields, digits = first.FIELDS, first.TABLE_DIGITS
+        fields = first.FIELDS
+        digits = first.TABLE_DIGITS
     else:
         rows = [_to_layer_record(profile, first.to_record(model)) for profile in profiles]
-        fields, digits = LAYER_FIELDS, LAYER_TABLE_DIGITS
+        fields = LAYER_FIELDS
+        digits = LAYER_TABLE_DIGITS
     if output != "table":
         return (
             f"{format_records(output, fields, ([row[name] for name in fields] for row in rows))}\n"

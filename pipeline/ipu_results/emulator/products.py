@@ -80,7 +80,8 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
     source, weights = typed.inputs[:2]
     if not all(tensor.constant for tensor in typed.inputs[1:]):
         raise typed.unsupported("a convolution whose weights or bias are computed")
-    groups, (out, inside) = typed.attributes.get("group", 1), weights.shape[:2]
+    groups = typed.attributes.get("group", 1)
+    out, inside = weights.shape[:2]
     if source.shape[1] != groups * inside or out % groups:
         message = (
             f"{groups} groups of {inside} → {out} channels do not fit an input of {source.shape[1]}"
@@ -90,7 +91,8 @@ def lower_convolution(typed: TypedNode) -> list[Operator]:
         return [_fold_depth(typed, groups)]
     if len(source.shape) not in {3, 4}:
         raise typed.unsupported(f"a convolution over {len(source.shape) - 2} dimensions")
-    kernel, field = to_pair(weights.shape[2:], 1), to_pair(source.shape[2:], 1)
+    kernel = to_pair(weights.shape[2:], 1)
+    field = to_pair(source.shape[2:], 1)
     strides, dilations = (read_pair(typed, name, 1) for name in ("strides", "dilations"))
     convolution = Convolution(
         typed.name,
@@ -163,7 +165,8 @@ def _read_pads(
         max(0, (-(-size // stride) - 1) * stride + dilation * (length - 1) + 1 - size)
         for size, length, stride, dilation in zip(field, kernel, strides, dilations, strict=True)
     ]
-    before, after = [total // 2 for total in totals], [-(-total // 2) for total in totals]
+    before = [total // 2 for total in totals]
+    after = [-(-total // 2) for total in totals]
     first, second = (before, after) if mode == "SAME_UPPER" else (after, before)
     return first[0], first[1], second[0], second[1]
 
@@ -180,11 +183,13 @@ def lower_transposed_convolution(typed: TypedNode) -> list[Operator]:
         raise typed.unsupported("a convolution whose weights or bias are computed")
     if len(source.shape) not in {3, 4}:
         raise typed.unsupported(f"a transposed convolution over {len(source.shape) - 2} dimensions")
-    groups, (inside, outs) = typed.attributes.get("group", 1), weights.shape[:2]
+    groups = typed.attributes.get("group", 1)
+    inside, outs = weights.shape[:2]
     if source.shape[1] != inside or inside % groups:
         message = f"{groups} groups of {inside} channels do not fit an input of {source.shape[1]}"
         raise InconsistentModelError(message, place=typed.node.place)
-    field, strides = to_pair(source.shape[2:], 1), read_pair(typed, "strides", 1)
+    field = to_pair(source.shape[2:], 1)
+    strides = read_pair(typed, "strides", 1)
     rows, columns = (
         _count_taps(length, stride)
         for length, stride in zip(to_pair(weights.shape[2:], 1), strides, strict=True)
@@ -229,15 +234,14 @@ def _count_taps(length: int, stride: int) -> dict[int, int]:
 
 
 def lower_gemm(typed: TypedNode) -> list[Operator]:
-    (left, right), bias = typed.inputs[:2], typed.inputs[2:]
+    left, right = typed.inputs[:2]
+    bias = typed.inputs[2:]
     m, k = left.shape[::-1] if typed.attributes.get("transA") else left.shape
     n = right.shape[0 if typed.attributes.get("transB") else 1]
     if left.constant and not right.constant:
         m, n = n, m
-    constant, computed = (
-        left.constant or right.constant,
-        not all(tensor.constant for tensor in bias),
-    )
+    constant = left.constant or right.constant
+    computed = not all(tensor.constant for tensor in bias)
     product = Gemm(typed.name, 1, m, k, n, constant, bool(bias) and not computed)
     return (
         [product, Elementwise(f"{typed.name}/bias", "add", product.elements)]
@@ -254,9 +258,11 @@ def lower_matmul(typed: TypedNode) -> list[Operator]:
     left, right = typed.inputs
     a_shape = left.shape if len(left.shape) > 1 else (1, *left.shape)
     b_shape = right.shape if len(right.shape) > 1 else (*right.shape, 1)
-    (*a, m, k), (*b, _, n) = a_shape, b_shape
+    *a, m, k = a_shape
+    *b, _, n = b_shape
     if left.constant and not right.constant:
-        (m, n), (a, b) = (n, m), (b, a)
+        m, n = (n, m)
+        a, b = (b, a)
     rank = max(len(a), len(b))
     stack = prod(max(pair) for pair in zip(_pad_left(a, rank), _pad_left(b, rank), strict=True))
     groups = prod(b)
@@ -282,7 +288,9 @@ def lower_einsum(typed: TypedNode) -> list[Operator]:
         for term, tensor in zip(labels, typed.inputs, strict=True)
         for label, size in zip(term, tensor.shape, strict=True)
     }
-    left, right, kept = set(labels[0]), set(labels[1]), set(result)
+    left = set(labels[0])
+    right = set(labels[1])
+    kept = set(result)
     if (left ^ right) - kept:
         raise typed.unsupported(f"the equation {equation}, which sums over one operand,")
     constant = [tensor.constant for tensor in typed.inputs]
@@ -306,13 +314,16 @@ def lower_recurrence(typed: TypedNode) -> list[Operator]:
     batch_first = typed.attributes.get("layout", 0)
     steps, batch = (source.shape[1], source.shape[0]) if batch_first else source.shape[:2]
     directions, width, size = weights.shape
-    cell, state = read_toml("operators.toml")["cells"][typed.kind], recurrent.shape[2]
-    gates, kinds = cell["gates"], cell["kinds"].split()
+    cell = read_toml("operators.toml")["cells"][typed.kind]
+    state = recurrent.shape[2]
+    gates = cell["gates"]
+    kinds = cell["kinds"].split()
     if width != gates * state:
         raise InconsistentModelError(
             f"weights of {width} rows are not {gates} gates of {state}", place=typed.node.place
         )
-    held, name = directions * batch * state, typed.name
+    held = directions * batch * state
+    name = typed.name
     counts = (*cell["states"], *[1] * (len(kinds) - len(cell["states"])))
     passes = tuple(
         Elementwise(f"{name}/{kind}", kind, count * held)

@@ -107,7 +107,8 @@ def _cost(operator: ops.Operator, share: float, target: Target, planner: Planner
         kind = "convolution" if isinstance(operator, ops.Convolution) else "gemm"
         copied = 0.0
         if isinstance(operator, ops.Gemm) and not operator.constant:
-            left, right = operator.groups * operator.m, operator.groups * operator.k
+            left = operator.groups * operator.m
+            right = operator.groups * operator.k
             copied = estimate_copy(left, operator.k, target) + estimate_copy(
                 right, operator.n, target
             )
@@ -169,7 +170,8 @@ def estimate_copy(rows: int, row: int, target: Target) -> float:
 
 def _cost_recurrence(operator: ops.Recurrence, target: Target, planner: Planner) -> OperatorCost:
     """Cost one step, and repeat it: a step reads the state that the one before left."""
-    first, steps = _cost(operator.product, 0.0, target, planner), operator.steps
+    first = _cost(operator.product, 0.0, target, planner)
+    steps = operator.steps
     parts = (first, *(_cost(part, 0.0, target, planner) for part in operator.passes))
     return OperatorCost(
         operator.name,
@@ -233,12 +235,10 @@ def to_convolution_shape(operator: ops.Convolution | ops.Gemm) -> ConvolutionSha
 
 
 Role = Literal["data", "weights"]
-ADDITIONS = frozenset(
-    {"add", "sub"}
-)  # the gradient of a sum is that of its result: nothing is computed
-JOINS = frozenset(
-    {"split", "slice"}
-)  # parts of one tensor, whose gradients are joined and not added
+# the gradient of a sum is that of its result: nothing is computed
+ADDITIONS = frozenset({"add", "sub"})
+# parts of one tensor, whose gradients are joined and not added
+JOINS = frozenset({"split", "slice"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +255,8 @@ class GradientProduct:
     macs: int
     shapes: tuple[ConvolutionShape, ...]
     turned: int
-    copied: tuple[
-        tuple[int, int], ...
-    ] = ()  # rows, and their length, that are laid out again: see estimate_copy
+    # rows, and their length, that are laid out again: see estimate_copy
+    copied: tuple[tuple[int, int], ...] = ()
 
 
 # Vector code over the elements of an Elementwise costs the constant `gradient.<kind>`.
@@ -292,17 +291,21 @@ def derive_gradients(program: ops.Program) -> Gradients:
 
 
 def _derive(operator: ops.Operator, *, needs_data: bool, unary: bool) -> list[GradientStep]:
-    name, elements = operator.name, operator.elements
+    name = operator.name
+    elements = operator.elements
     match operator:
         case ops.Convolution():
             data = [_transpose_convolution(operator)] if needs_data else []
             return [_weigh_convolution(operator), *data, *_reduce_bias(operator)]
         case ops.Gemm(groups=groups, m=m, k=k, n=n):
             role: Role = "weights" if operator.constant else "data"
-            left, right = _multiply(groups, m, n, k), _multiply(groups, k, m, n)
+            left = _multiply(groups, m, n, k)
+            right = _multiply(groups, k, m, n)
             # Both sides of a product of activations are laid out again for each of its gradients,
             # as forward.
-            result, first, second = (groups * m, n), (groups * m, k), (groups * k, n)
+            result = (groups * m, n)
+            first = (groups * m, k)
+            second = (groups * k, n)
             copies = ((), ()) if operator.constant else ((result, second), (first, result))
             data = (
                 [GradientProduct(name, "data", operator.macs, left, groups * k * n, copies[0])]

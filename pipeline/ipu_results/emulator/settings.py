@@ -172,13 +172,8 @@ def count_fed(replicas: int, instances: int | None, target: Target) -> float:
 
 
 Value = str | int | float | bool
-COUNTS = (
-    "input_bits",
-    "instances",
-    "replicas",
-    "io_tiles",
-    "threads",
-)  # of the host path; io_tiles may be none
+# of the host path; io_tiles may be none
+COUNTS = ("input_bits", "instances", "replicas", "io_tiles", "threads")
 SWITCHES: Mapping[str, bool] = {"true": True, "on": True, "false": False, "off": False}
 PREFETCH = "prefetch"
 WHOLE_UNITS = (
@@ -192,13 +187,8 @@ WHOLE_UNITS = (
     "process",
     "superstep",
 )
-MAY_BE_ZERO = (
-    "cycle",
-    "superstep",
-    "worker cycle",
-    "W",
-    "J/MAC",
-)  # a time or an energy; anything else divides
+# a time or an energy; anything else divides
+MAY_BE_ZERO = ("cycle", "superstep", "worker cycle", "W", "J/MAC")
 MAX_TILES, MAX_CHIPS, MAX_COUNT = 10_000, 1024, 100_000
 SPAN = 1000  # times less or more than the machine has: beyond that a value is a mistake
 FILE_KEYS = ("name", "chip", "chips", "extends", "constants", "training")
@@ -236,10 +226,8 @@ def apply_settings(
     changed = ", ".join(
         filter(None, (target.settings, *(f"{key}={value}" for key, value in settings.items())))
     )
-    machine, path = (
-        replace(target.with_constants(constants), settings=changed),
-        replace(protocol, **paths),
-    )
+    machine = replace(target.with_constants(constants), settings=changed)
+    path = replace(protocol, **paths)
     if path.prefetch and "host.prefetch" not in machine:
         raise UnrecognisedModelError(
             f"{machine.name} has no memory to prefetch into", document=PREFETCH
@@ -294,16 +282,15 @@ def load_target_file(path: Path) -> Target:
     if data.get("extends") not in TARGETS:
         raise refuse("`extends`", f"must be one of {', '.join(TARGETS)}", document)
     base = load_target(data["extends"])
-    name, chip, chips = (
-        data.get("name", path.stem),
-        data.get("chip", base.chip),
-        data.get("chips", base.chips),
-    )
+    name = data.get("name", path.stem)
+    chip = data.get("chip", base.chip)
+    chips = data.get("chips", base.chips)
     if not (isinstance(name, str) and name.isprintable() and name and isinstance(chip, str)):
         raise refuse("`name`", "and `chip` must be text", document)
     if isinstance(chips, bool) or not isinstance(chips, int) or not 1 <= chips <= MAX_CHIPS:
         raise refuse("`chips`", f"must be 1 to {MAX_CHIPS}", document)
-    known, new = dict(base.constants), data.get("constants", {})
+    known = dict(base.constants)
+    new = data.get("constants", {})
     if not isinstance(new, dict):
         raise refuse("`constants`", "must be a table", document)
     for key, entry in new.items():

@@ -74,7 +74,8 @@ def _name_tracks(prediction: Prediction, model: str) -> Iterator[dict[str, Any]]
 
 
 def _trace_operator(profile: OperatorProfile) -> Iterator[dict[str, Any]]:
-    step, start = profile.step, profile.start
+    step = profile.step
+    start = profile.start
     counters = {"live activations": profile.live_bytes, "fullest tile": profile.tile_bytes}
     for name, value in counters.items():
         yield {
@@ -207,7 +208,8 @@ def compare_predictions(before: Sequence[Record], after: Sequence[Record]) -> li
     `ratio` is after ÷ before, None for text and where before is 0. A record that one side lacks is
     one row whose field is `record`. Raises InconsistentModelError where no record is in both.
     """
-    old, new = _index(before), _index(after)
+    old = _index(before)
+    new = _index(after)
     if not old.keys() & new.keys():
         raise InconsistentModelError(
             "the two predictions have no batch size and operator in common"
@@ -240,7 +242,8 @@ def _index(records: Sequence[Record]) -> dict[Key, Record]:
     """Name records by batch size, operator, and their number among equal names."""
     index: dict[Key, Record] = {}
     for record in records:
-        name, number = tuple(record.get(key) for key in KEYS), 1
+        name = tuple(record.get(key) for key in KEYS)
+        number = 1
         while (*name, number) in index:
             number += 1
         index[(*name, number)] = record

@@ -97,9 +97,8 @@ def _iterate_candidates(
     if shape.kernel_rows == shape.kernel_columns == 1:
         yield _plan_amp_1x1(shape, target, every)
         return
-    has_slic = (
-        "slic.start" in target and target["element.bytes"] == FP16_BYTES
-    )  # SLIC has fp16 inputs alone
+    # SLIC has fp16 inputs alone
+    has_slic = "slic.start" in target and target["element.bytes"] == FP16_BYTES
     # Kernel rows taken as channels where a group has few; the Mk1 planner overrates their padding
     # and takes one row.
     for height in (1, 2, 4) if has_slic else (1,):
@@ -141,7 +140,8 @@ def _build_grid(target: Target, every: bool, **sizes: int) -> tuple[Grid, Grid]:
     """Combine the parts of all dimensions, as far as there is a tile for each, and return the parts
     and the shares.
     """
-    tiles, parts = np.ones(1), Grid()
+    tiles = np.ones(1)
+    parts = Grid()
     for dimension, size in sizes.items():
         added = _list_parts(dimension, size, target.tiles, every)
         product = tiles[:, None] * added[None, :]
@@ -153,8 +153,10 @@ def _build_grid(target: Target, every: bool, **sizes: int) -> tuple[Grid, Grid]:
 
 def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candidate:
     field = shape.batch * shape.rows * shape.columns
-    width, units = int(target["conv.in_channels"]), int(target["conv.units"])
-    ins, outs = ceil_div(shape.ins, width), ceil_div(shape.outs, units)
+    width = int(target["conv.in_channels"])
+    units = int(target["conv.units"])
+    ins = ceil_div(shape.ins, width)
+    outs = ceil_div(shape.outs, units)
     parts, shares = _build_grid(target, every, rows=field, ins=ins, outs=outs, groups=shape.groups)
     n, i, o, g = shares.values()
     compute = codelets.estimate_amp_1x1(target, n, g, i, o)
@@ -164,12 +166,11 @@ def _plan_amp_1x1(shape: ConvolutionShape, target: Target, every: bool) -> Candi
 
 
 def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: bool) -> Candidate:
-    width, units = int(target["conv.in_channels"]) // height, int(target["conv.units"])
-    ins, outs, taps = (
-        ceil_div(shape.ins, width),
-        ceil_div(shape.outs, units),
-        ceil_div(shape.kernel_rows, height),
-    )
+    width = int(target["conv.in_channels"]) // height
+    units = int(target["conv.units"])
+    ins = ceil_div(shape.ins, width)
+    outs = ceil_div(shape.outs, units)
+    taps = ceil_div(shape.kernel_rows, height)
     channels = {"ins": ins, "outs": outs, "groups": shape.groups, "taps": taps}
     parts, shares = _build_grid(target, every, **_get_field(shape), **channels)
     r, c, b, i, o, g, t = shares.values()
@@ -196,8 +197,10 @@ def _plan_amp_nx1(shape: ConvolutionShape, target: Target, height: int, every: b
 def _plan_slic(
     shape: ConvolutionShape, target: Target, channels: int, at_once: int, every: bool
 ) -> Candidate:
-    ins, outs = ceil_div(shape.ins, channels), ceil_div(shape.outs, channels)
-    groups, across = ceil_div(shape.groups, at_once), ceil_div(shape.kernel_columns, SLIC_WIDTH)
+    ins = ceil_div(shape.ins, channels)
+    outs = ceil_div(shape.outs, channels)
+    groups = ceil_div(shape.groups, at_once)
+    across = ceil_div(shape.kernel_columns, SLIC_WIDTH)
     parts, shares = _build_grid(
         target, every, **_get_field(shape), ins=ins, outs=outs, groups=groups
     )
@@ -266,7 +269,8 @@ def _choose(
     for name in REDUCED & parts.keys():
         depth *= parts[name]
     reduce, stages, received = codelets.estimate_reduction(target, depth, partials)
-    speed, paired = target["exchange.bytes"], target["exchange.pair_bytes"]
+    speed = target["exchange.bytes"]
+    paired = target["exchange.pair_bytes"]
     even = parts["outs"] % 2 == 0 if "outs" in parts else False
     exchange = (
         inputs / np.where(even, paired, speed)

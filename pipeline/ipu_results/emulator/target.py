@@ -87,12 +87,8 @@ def load_band(kind: str) -> tuple[float, float]:
 
 
 FILES = {"c2": "gc2", "m2000": "gc200", "bow-2000": "bow", "c600": "c600"}
-PLATFORMS = {
-    "c2": "C2",
-    "m2000": "IPU-M2000",
-    "bow-2000": "Bow-2000",
-    "c600": "C600",
-}  # in the record
+# in the record
+PLATFORMS = {"c2": "C2", "m2000": "IPU-M2000", "bow-2000": "Bow-2000", "c600": "C600"}
 TARGETS = tuple(FILES)
 DEFAULT_NETWORK = "resnext101-32x4d"
 DEFAULT_BATCH_SIZES: dict[

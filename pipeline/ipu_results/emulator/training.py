@@ -202,7 +202,8 @@ def predict_training(
     planner: Planner = plan_split,
 ) -> TrainingPrediction:
     """Predict a step. Raises InconsistentModelError for a setup that does not fit the network."""
-    machine, program = extend_target(target), programs(setup.micro_batch)
+    machine = extend_target(target)
+    program = programs(setup.micro_batch)
     stages = setup.cut(program)
     chips = pipeline.count_chips(stages)
     if len(setup.proportions) not in (0, 1, chips):
@@ -213,10 +214,8 @@ def predict_training(
     rounds = pipeline.count_rounds(stages, setup.accumulation)
     slowest = sum_slowest(loads)
     fed = step.feed_seconds
-    parameters, tensors = (
-        max(load.parameters for load in loads),
-        max(load.tensors for load in loads),
-    )
+    parameters = max(load.parameters for load in loads)
+    tensors = max(load.tensors for load in loads)
     reduced = pipeline.estimate_all_reduce(
         parameters * machine["element.bytes"], setup.replicas, chips, machine
     )
@@ -341,8 +340,10 @@ class _Step:
 
     def load_chip(self, chip: int) -> ChipLoad:
         """Sum what the stages of one chip do."""
-        setup, stages = self.setup, self.stages
-        target, mine = self._adapt_target(chip), [stage for stage in stages if stage.chip == chip]
+        setup = self.setup
+        stages = self.stages
+        target = self._adapt_target(chip)
+        mine = [stage for stage in stages if stage.chip == chip]
         steps = schedule(self.program, target, self.planner).steps
         forward = [steps[stage.start : stage.stop] for stage in mine]
         gradients = [
@@ -360,7 +361,8 @@ class _Step:
         counts = [
             count for stage in mine for count in self.parameters[stage.start : stage.stop] if count
         ]
-        parameters, tensors = sum(counts), len(counts)
+        parameters = sum(counts)
+        tensors = len(counts)
         supersteps = tensors * target["superstep.cycles"]
         adding = (
             _count_vectors(parameters, target) * target["accumulate.cycles"] + supersteps
@@ -417,9 +419,8 @@ class _Step:
         even = (held + activations * target["element.bytes"]) / target.tiles
         code = target["memory.superstep"] * sum(step.supersteps for step in steps)
         temporary = max((step.temporary for step in steps), default=0.0)
-        in_parts = min(
-            temporary, SERIAL_PROPORTION * target["sram"]
-        )  # where products are computed in parts
+        # where products are computed in parts
+        in_parts = min(temporary, SERIAL_PROPORTION * target["sram"])
         return even + in_parts + code * (1 - CODE_BAND), even + temporary + code * (1 + CODE_BAND)
 
 
@@ -454,9 +455,8 @@ def _count_crossing(
     ContiguateIpuCopies does.
     """
     near = [other for other in stages if other.chip == stage.chip]
-    if (
-        not stage.start or near[0] is not stage
-    ):  # the head on the first chip: what that chip has not is sent to it
+    # the head on the first chip: what that chip has not is sent to it
+    if not stage.start or near[0] is not stage:
         far = (
             at
             for at in pipeline.list_inputs(program, stage)

@@ -16,12 +16,8 @@ from ipu_results.ground import import_extra
 from ipu_results.ground.files import load_schema_file
 
 SCALE = 2.0  # PNG pixels per unit of the drawing
-SHADES = (
-    0,
-    -0.5,
-    0.4,
-    -0.75,
-)  # of a machine's colour, for its series: unchanged, darker, lighter, darkest
+# of a machine's colour, for its series: unchanged, darker, lighter, darkest
+SHADES = (0, -0.5, 0.4, -0.75)
 
 # One shape and one dash per origin: a reader can distinguish them without colour.
 ORIGIN_SHAPES = {"published": "circle", "measured": "triangle-up", "emulated": "square"}

@@ -42,9 +42,8 @@ def open_regular_file(path: Path, *, follow_links: bool = True) -> BufferedReade
     Raises OSError, also for a named pipe, a socket, a device or a folder, and for a link if links
     are not followed.
     """
-    _assert_regular(
-        os.stat(path, follow_symlinks=follow_links)
-    )  # opening some devices has an effect
+    # opening some devices has an effect
+    _assert_regular(os.stat(path, follow_symlinks=follow_links))
     descriptor = os.open(path, os.O_RDONLY | NON_BLOCKING | (0 if follow_links else NO_FOLLOW))
     try:
         _assert_regular(os.fstat(descriptor))  # the path may be another file by now
@@ -70,7 +69,8 @@ def hash_file(path: Path) -> str:
 
 def is_inside(path: Path, folder: str) -> bool:
     """Return whether a path lies in a folder or is that folder, links resolved."""
-    target, root = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
+    target = Path(os.path.realpath(path))
+    root = Path(os.path.realpath(folder))
     return target == root or root in target.parents
 
 

@@ -36,9 +36,8 @@ LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
 # One thread gives sums and rows that tie in ORDER BY one order on every machine, and more make
 # small tables slower.
 ENGINE: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
-ATTACHED = (  # the database of the published tables; the schemas of the stages are in `memory`
-    "warehouse"
-)
+# the database of the published tables; the schemas of the stages are in `memory`
+ATTACHED = "warehouse"
 
 
 class WriteRefusedError(QueryError):
@@ -123,9 +122,8 @@ def begin_reading(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(
-            duckdb.FatalException
-        ):  # a statement that meets a defect of DuckDB ends the database
+        # a statement that meets a defect of DuckDB ends the database
+        with suppress(duckdb.FatalException):
             connection.execute("ROLLBACK")
 
 
@@ -138,9 +136,8 @@ def fetch_rows(
     try:
         rows = connection.execute(_parse_statement(sql)).fetchall()
     except duckdb.Error as error:
-        connection.execute(
-            f"ROLLBACK; {READING}"
-        )  # an error ends the transaction, and the hints need one
+        # an error ends the transaction, and the hints need one
+        connection.execute(f"ROLLBACK; {READING}")
         raise QueryError(_explain(connection, error)) from error
     columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
     _check_names([name for name, _ in columns])
@@ -182,9 +179,8 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
 
 def _parse_statement(sql: str) -> duckdb.Statement:
     try:
-        sql = sql.encode(
-            errors="surrogateescape"
-        ).decode()  # UTF-8 typed in another locale has its bytes as surrogates
+        # UTF-8 typed in another locale has its bytes as surrogates
+        sql = sql.encode(errors="surrogateescape").decode()
     except UnicodeError as error:
         raise QueryError("the statement is not valid UTF-8: type it again in UTF-8") from error
     statements = duckdb.extract_statements(sql)
@@ -205,9 +201,8 @@ def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
     if isinstance(error, duckdb.InternalException):
         return f"{DEFECT}: write it in another way ({message})"
     name = re.search(r"Table with name (\w+) does not exist", message)
-    if (
-        name and connection.execute(IS_MACRO, [name[1]]).fetchone()
-    ):  # a view with parameters is a table macro
+    # a view with parameters is a table macro
+    if name and connection.execute(IS_MACRO, [name[1]]).fetchone():
         return f"{name[1]} has parameters: write FROM {name[1]}()"
     if name and (schema := connection.execute(OTHER_SCHEMAS, [name[1]]).fetchone()):
         return f"{name[1]} is in the schema {schema[0]}: write FROM {schema[0]}.{name[1]}"

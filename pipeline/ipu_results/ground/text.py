@@ -23,9 +23,8 @@ from tabulate import tabulate
 
 from ipu_results.ground.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
 
-FORMULA = re.compile(
-    r"'*[=+\-@\t\r]"
-)  # how a text begins that a spreadsheet takes for a formula, marked or not
+# how a text begins that a spreadsheet takes for a formula, marked or not
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # A figure alone, or a sign alone: a spreadsheet has nothing to compute.
 FIGURE = re.compile(r"[+-]|[+-]?([0-9][0-9,]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?%?")
 FORMULA_MARK = "'"
@@ -168,9 +167,8 @@ def escape_line(text: str) -> str:
     return escape_unprintable(" ".join(text.split()))
 
 
-FOREIGN = re.compile(
-    r"[^\W\x00-\x7fµμ]"
-)  # letters and digits besides ASCII; μ of units looks like no letter
+# letters and digits besides ASCII; μ of units looks like no letter
+FOREIGN = re.compile(r"[^\W\x00-\x7fµμ]")
 LETTERS = re.compile(r"[^\W\d_]+")
 SMALL_CAPITAL = re.compile("LATIN LETTER SMALL CAPITAL ([A-Z])")
 
@@ -244,10 +242,8 @@ def find_nearest_words(
     Of a mapping the values are the words, and its keys are other spellings. So `h200` finds `NVIDIA
     H200-SXM5-141GB` and not `GH200`. Among words that are equally near the shortest come first.
     """
-    parts, words = (
-        split_parts(word[:MAX_NAME]),
-        list(dict.fromkeys(known.values() if isinstance(known, Mapping) else known)),
-    )
+    parts = split_parts(word[:MAX_NAME])
+    words = list(dict.fromkeys(known.values() if isinstance(known, Mapping) else known))
     ranks = {other: _rank_parts(parts, split_parts(other)) for other in words} if parts else {}
     near = [other for other in words if ranks.get(other) is not None]
     if near:
@@ -276,7 +272,8 @@ def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
     """Return how well a name fits: 0 the same, 1 begins with the parts, 2 has them in a row, 3 has
     all; None if not.
     """
-    text, whole = "".join(parts), "".join(other)
+    text = "".join(parts)
+    whole = "".join(other)
     if text == whole:
         return 0
     ends = {0, *accumulate(map(len, other))}

@@ -19,11 +19,8 @@ from ipu_results.link.platforms import LocalMachine, collect_machines, link_mach
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema.vocabulary import Vocabulary
 
-LINKING = (
-    "configurations",
-    "mlperf_ids",
-    "runs",
-)  # tables whose rows add to the results of other documents
+# tables whose rows add to the results of other documents
+LINKING = ("configurations", "mlperf_ids", "runs")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,8 @@ Key = tuple[str, str, int]
 NEAR = ("exact", "likely")  # a weak match says nothing of what a latency times
 NAMED = ("repository", "tag", "path", "benchmark", "match_confidence")
 UNNAMED = ("result_document", "result_table", "result_row", "note", "document_id")
-READ = (
-    "batch_size",
-    "micro_batch_size",
-    "latency_ms",
-)  # columns of a result that decide what is added
+# columns of a result that decide what is added
+READ = ("batch_size", "micro_batch_size", "latency_ms")
 # Factors of a global batch; a configuration may leave out those that are 1.
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 
@@ -139,12 +136,12 @@ def link_configurations(
             }
             if message := _find_disagreement(row.values, own):
                 raise _damaged(row, message)
-            cells, source = list(cited.get(position, ())), row.values["document_id"]
-            micro, basis = row.values["micro_batch_size"], configurations.get_basis(row)
-            match, known = (
-                row.values["match_confidence"],
-                micros.get(position, own.get("micro_batch_size")),
-            )
+            cells = list(cited.get(position, ()))
+            source = row.values["document_id"]
+            micro = row.values["micro_batch_size"]
+            basis = configurations.get_basis(row)
+            match = row.values["match_confidence"]
+            known = micros.get(position, own.get("micro_batch_size"))
             if (
                 match == "exact"
                 and row.values["batch_agrees"]
@@ -238,7 +235,8 @@ def _find_disagreement(values: Record, result: Record) -> str | None:
     """Compute again whether the batch agrees with the printed one, and compare with what the row
     says.
     """
-    total, printed = values["global_batch_from_config"], result.get("batch_size")
+    total = values["global_batch_from_config"]
+    printed = result.get("batch_size")
     agrees = None if total is None or printed is None else total == printed
     if agrees is values["batch_agrees"]:
         return None
@@ -273,7 +271,8 @@ def build_run_frames(
             raise CatalogueError(
                 f"the run {unpaired[0]} has no {missing} document", document=document
             )
-    runs, accepted = [], []
+    runs = []
+    accepted = []
     for run_id in sorted(records):
         own = sorted(
             _list_accepted(run_id, points[run_id], results), key=lambda point: point["batch_size"]

@@ -255,7 +255,8 @@ def _complete_entries(
     """Yield the document's entries with result, id, comparable rounds and attribution."""
     for row in document.passthrough:
         if row.table == "mlperf_entries":
-            entry, named = row.values, ids.get(_get_system(row.values), {})
+            entry = row.values
+            named = ids.get(_get_system(row.values), {})
             block = known.find_comparable(entry["benchmark"], entry["round"])
             cited_id = f"{named['mlperf_id']} ({named['confidence']})" if named else None
             yield {

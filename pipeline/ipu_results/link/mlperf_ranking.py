@@ -276,10 +276,8 @@ def _test_families(
     is_tested = (np.maximum(first, second) < len(rows)) & ~shares
     tested = compare_pairs(runs, first[is_tested], second[is_tested])
     p, corrected, wrong_order = (np.full(len(first), np.nan) for _ in range(3))
-    p[is_tested], wrong_order[is_tested] = (
-        _round_digits(tested.p),
-        _round_digits(tested.wrong_order),
-    )
+    p[is_tested] = _round_digits(tested.p)
+    wrong_order[is_tested] = _round_digits(tested.wrong_order)
     ends = np.cumsum([len(of_family[0]) for of_family in triangles])
     own_pairs = np.split(np.arange(len(first)), ends)[:-1]
     for own in (pairs[is_tested[pairs]] for pairs in own_pairs):
@@ -301,12 +299,14 @@ def _test_speeds(pairs: PairTests, sizes: Sequence[Size | None], runs: RunsByEnt
     enough = [
         size is not None and len(own) >= MIN_RUNS for size, own in zip(sizes, speeds, strict=True)
     ]
-    is_known, known = np.array(enough, dtype=bool), list(compress(speeds, enough))
+    is_known = np.array(enough, dtype=bool)
+    known = list(compress(speeds, enough))
     arrays = make_runs(known, known, [(0, 0)] * len(known), [0.0] * len(known))
     rows = np.where(is_known, np.cumsum(is_known) - 1, -1)
     numbers = {size: number for number, size in enumerate(dict.fromkeys(sizes))}
     size = np.array([numbers[size] for size in sizes], dtype=np.int64)
-    first, second = rows[pairs.first], rows[pairs.second]
+    first = rows[pairs.first]
+    second = rows[pairs.second]
     is_tested = (size[pairs.first] == size[pairs.second]) & (first >= 0) & (second >= 0)
     p = np.full(len(first), np.nan)
     p[is_tested] = _round_digits(compare_pairs(arrays, first[is_tested], second[is_tested]).p)
@@ -382,9 +382,8 @@ def resolve_rankings(entries: Iterable[Record], evidence: RunEvidence) -> list[d
     unscored: Counter[tuple[Any, ...]] = Counter()
     for entry in entries:
         sizes[get_key(entry)] = size = get_size(entry)
-        if entry["minutes"] is not None or entry.get(
-            "logs_missing"
-        ):  # with all its logs it has no official score
+        # with all its logs it has no official score
+        if entry["minutes"] is not None or entry.get("logs_missing"):
             counts = unscored if entry["minutes"] is None else scored
             counts.update((*(entry[name] for name in FAMILY), of_size) for of_size in {None, size})
     rankings: list[tuple[tuple[Any, ...], list[int]]] = []

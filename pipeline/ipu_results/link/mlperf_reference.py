@@ -46,7 +46,8 @@ def add_references(
     kept = _prune(rcps)
     units = {(row["round"], row["benchmark"]): row["rcp_unit"] for row in rcps}
     for entry in entries:
-        name, batch = (entry["round"], entry["benchmark"]), entry["global_batch_size"]
+        name = (entry["round"], entry["benchmark"])
+        batch = entry["global_batch_size"]
         is_late = round_key(entry["round"]) >= round_key(known.first_normalised_round)
         entry["normalised"] = is_late and entry["division"] == CLOSED
         reference = (
@@ -80,7 +81,8 @@ def _average_counts(runs: Sequence[LoggedRun], unit: str, batch: int, drop: int)
 
 
 def _report_factor(entry: dict[str, Any]) -> None:
-    factor, expected = entry["scaling_factor"], entry["expected_scaling_factor"]
+    factor = entry["scaling_factor"]
+    expected = entry["expected_scaling_factor"]
     if entry["minutes"] is not None and abs(factor / expected - 1) > TOLERANCE:
         message = f"scaling_factor is {factor:.6g}; its logs and the reference give {expected:.6g}"
         entry["findings"] = BETWEEN_FINDINGS.join(filter(None, (entry["findings"], message)))

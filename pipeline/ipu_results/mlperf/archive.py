@@ -42,9 +42,8 @@ from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, 
 from ipu_results.mlperf.log import CHUNK, Log, read_log
 from ipu_results.mlperf.tree import PARTS, Listing
 
-BLOCK = (
-    2**18
-)  # bytes read at once, which is also how far a limit may be exceeded before it is noticed
+# bytes read at once, which is also how far a limit may be exceeded before it is noticed
+BLOCK = 2**18
 MEGABYTE = 10**6
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
 LOG_DEPTH = 4  # names of a log's path from `results` on
@@ -94,7 +93,8 @@ class CappedStream:
         """Read `rest` to its end, which shows whether it is complete and whether it is mere
         padding.
         """
-        self.header_start, self.is_ending = None, True
+        self.header_start = None
+        self.is_ending = True
         while data := rest.read(BLOCK):
             self.has_more |= bool(data.strip(b"\0"))
 
@@ -154,9 +154,8 @@ def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveCont
     with file:
         contents = ArchiveContents(digests)
         try:
-            stream = CappedStream(
-                file
-            )  # referenced until the file is closed, which it would close first
+            # referenced until the file is closed, which it would close first
+            stream = CappedStream(file)
             _read_members(stream, contents, progress)
         except DocumentTooLargeError as error:
             raise DocumentTooLargeError(
@@ -194,9 +193,8 @@ def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, ta
             if member is None:
                 break
             stream.header_start = None
-            stream.check_size(
-                tar.offset
-            )  # where the member will end: a bomb is refused before it is unpacked
+            # where the member will end: a bomb is refused before it is unpacked
+            stream.check_size(tar.offset)
             yield tar, member
             # tarfile keeps every member; an archive may have a million of them.
             tar.members.clear()

@@ -74,10 +74,8 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_system(fields: Mapping[str, Any], rules: Rules) -> System:
-    status, printed_division = (
-        _parse_text(fields.get("status")),
-        _parse_text(fields.get("division")),
-    )
+    status = _parse_text(fields.get("status"))
+    printed_division = _parse_text(fields.get("division"))
     division = rules.divisions.get((printed_division or "").lower())
     availability = rules.availabilities.get((status or "").lower())
     per_node = _parse_whole(fields.get("accelerators_per_node"))
@@ -156,9 +154,8 @@ class FileFinding:
     message: str
 
     def __str__(self) -> str:
-        from ipu_results.ground.text import (  # noqa: PLC0415  (a worker must not load tabulate)
-            escape_unprintable,
-        )
+        # a worker must not load tabulate
+        from ipu_results.ground.text import escape_unprintable  # noqa: PLC0415
 
         return escape_unprintable(f"{self.path}: {self.message}")
 
@@ -303,7 +300,8 @@ def _locate(path: str) -> _Location | None:
     """Find the submitter in a path; None outside the known layout and for a path that may lead out
     of the root.
     """
-    parts, is_folder = path.rstrip("/").split("/"), path.endswith("/")
+    parts = path.rstrip("/").split("/")
+    is_folder = path.endswith("/")
     if UNSAFE_PARTS & set(parts):
         return None
     for part, depth in FOLDER_DEPTHS if is_folder else FILE_DEPTHS:

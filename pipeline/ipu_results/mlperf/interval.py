@@ -115,7 +115,9 @@ def estimate_errors(values: Numbers, runs: Runs) -> tuple[Numbers, Numbers]:
     empty, such as with two evaluations at which most runs stop, and 0 where less than two values
     are kept.
     """
-    ranks, n, kept = np.arange(values.shape[1]), runs.n, runs.n - runs.low - runs.high
+    ranks = np.arange(values.shape[1])
+    n = runs.n
+    kept = runs.n - runs.low - runs.high
     plain = np.sqrt(_sum_squares(values, n) / np.maximum(n - 1, 1) / n)
     ordered = np.sort(values, axis=1)
     ends = (
@@ -153,7 +155,8 @@ def estimate_intervals(runs: Runs, groups: Sequence[Sequence[Hashable]]) -> Inte
         for sign in (-1.0, 1.0)
     )
     # Zou and Donner (2008): each limit of a product from the distances of its factors' own limits.
-    low, high = np.maximum(1 - np.hypot(lower, speed_arm), 0), 1 + np.hypot(upper, speed_arm)
+    low = np.maximum(1 - np.hypot(lower, speed_arm), 0)
+    high = 1 + np.hypot(upper, speed_arm)
     methods = np.where(has_counts, np.where(is_pooled, GROUP, ALONE), OWN)
     return Intervals(np.round(low, DIGITS), np.round(high, DIGITS), methods.tolist())
 
@@ -176,7 +179,8 @@ def _find_convergence_arm(
     have a say.
     """
     plain, yuen = estimate_errors(counts, runs)
-    own_df, kept_df = runs.n - 1, runs.n - runs.low - runs.high - 1
+    own_df = runs.n - 1
+    kept_df = runs.n - runs.low - runs.high - 1
     pools = _pool(plain**2 * runs.n, yuen**2 * runs.n, own_df, kept_df, groups, has_counts)
     names = [next((name for name in of_entry if name in pools), None) for of_entry in groups]
     pooled = np.array(
@@ -211,7 +215,8 @@ def _pool(
                 members.setdefault(name, []).append(row)
     pools = {}
     for name, rows in members.items():
-        df, yuen_df = int(own_df[rows].sum()), int(kept_df[rows].sum())
+        df = int(own_df[rows].sum())
+        yuen_df = int(kept_df[rows].sum())
         if df >= MIN_GROUP_DF:
             yuen_variance = float(yuen[rows] @ kept_df[rows]) / max(yuen_df, 1)
             pools[name] = (float(plain[rows] @ own_df[rows]) / df, yuen_variance, df, yuen_df)
@@ -247,11 +252,11 @@ def compute_t_quantile(coverage: float, df: int) -> float:
     """Return the t that a variable with `df` degrees of freedom stays within, on both sides, with
     this probability.
     """
-    tail, df = 1 - coverage, min(df, MAX_DF)
+    tail = 1 - coverage
+    df = min(df, MAX_DF)
     t = NormalDist().inv_cdf(1 - tail / 2)
-    for _ in range(
-        MAX_STEPS
-    ):  # Newton from below: the distribution function is concave for t > 0, so no overshoot
+    # Newton from below: the distribution function is concave for t > 0, so no overshoot
+    for _ in range(MAX_STEPS):
         step = (float(compute_two_sided_p(np.float64(t), df)) - tail) / (
             2 * _compute_density(t, df)
         )
@@ -267,7 +272,8 @@ def compute_two_sided_p(t: Any, df: int) -> Any:
     Abramowitz and Stegun 26.7.3 and 26.7.4.
     """
     angle = np.arctan2(t, math.sqrt(df))
-    sine, cosine = np.sin(angle), np.cos(angle)
+    sine = np.sin(angle)
+    cosine = np.cos(angle)
     is_odd = df % 2
     term = cosine if is_odd else np.ones_like(cosine)
     total = np.zeros_like(cosine) if df == 1 else term

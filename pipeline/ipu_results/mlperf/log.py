@@ -59,18 +59,10 @@ PLANNED_STEPS = "opt_learning_rate_training_steps"
 NUMBER_KEYS = ("train_samples", PLANNED_STEPS)
 TIME_KEYS = ("run_start", "run_stop", "init_start", "init_stop")
 BENCHMARK = "submission_benchmark"
-KEYS = {
-    *TIME_KEYS,
-    *EVALUATION_KEYS,
-    *NUMBER_KEYS,
-    "global_batch_size",
-    "seed",
-    BENCHMARK,
-}  # the others are not read
-SECONDS_FROM, SECONDS_TO = (
-    1e9,
-    1e11,
-)  # 2001 to 5138 in seconds; in milliseconds the first three years of the clock
+# the others are not read
+KEYS = {*TIME_KEYS, *EVALUATION_KEYS, *NUMBER_KEYS, "global_batch_size", "seed", BENCHMARK}
+# 2001 to 5138 in seconds; in milliseconds the first three years of the clock
+SECONDS_FROM, SECONDS_TO = 1e9, 1e11
 
 
 class LineTooLongError(ValueError):
@@ -126,7 +118,8 @@ def read_log(chunks: Iterable[bytes], *, digest: bool = False) -> Log:
 
     `digest` adds the sha256 of the bytes, unless reading stopped before their end.
     """
-    reader, sha256 = _Reader(), hashlib.sha256()
+    reader = _Reader()
+    sha256 = hashlib.sha256()
 
     def hash_chunks() -> Iterator[bytes]:
         for chunk in chunks:
@@ -148,7 +141,9 @@ def split_blocks(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
 
     Raises LineTooLongError.
     """
-    rest, number, before = b"", 1, b""
+    rest = b""
+    number = 1
+    before = b""
     for chunk in chunks:
         data = rest + chunk
         # A CR at the very end may be the first half of a CR LF.
@@ -175,7 +170,8 @@ def extract_marked(block: bytes) -> list[bytes]:
 def number_marked(block: bytes, first_line: int) -> list[int]:
     """Return the line number of each marked line of a block, in the order of `extract_marked`."""
     pieces = block.split(MARK)
-    numbers, number = [], first_line + _count_lines(pieces[0])
+    numbers = []
+    number = first_line + _count_lines(pieces[0])
     for piece in pieces[1:]:
         if b"\n" in piece or b"\r" in piece:
             numbers.append(number)
@@ -368,7 +364,8 @@ def _parse_evaluation(text: bytes, time_ms: float) -> Evaluation | None:
         line = EvaluationLine(fields.get("value"), fields.get("metadata"))
     if not isinstance(line.metadata, dict):
         return None
-    metadata, metric = line.metadata, line.metadata.get("metric")
+    metadata = line.metadata
+    metric = line.metadata.get("metric")
     for name, unit in (PROGRESS if metric is None else STEPS_FIRST).items():
         if (count := _parse_number(metadata.get(name))) is not None:
             return Evaluation(

@@ -31,7 +31,8 @@ def read_power(files: Iterable[tuple[str, Iterable[bytes]]]) -> RunPower:
     """Add up the files of one run, given by name; a file that cannot be read leaves the power
     unknown.
     """
-    total, nodes = 0.0, 0
+    total = 0.0
+    nodes = 0
     for name, chunks in files:
         if not name.startswith((NODE, SWITCH)):
             continue
@@ -50,7 +51,8 @@ def measure_node(chunks: Iterable[bytes]) -> float:
     Raises ValueError where the log does not give it, OSError.
     """
     start = stop = previous = last = None
-    joules_ms, efficiency = 0.0, 1.0
+    joules_ms = 0.0
+    efficiency = 1.0
     for time_ms, key, value in sorted(_read_lines(chunks), key=lambda line: line[0]):
         if key == START:
             start = previous = time_ms

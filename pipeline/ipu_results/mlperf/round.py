@@ -100,7 +100,8 @@ def score_path(
             tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
         )
     contents = read_archive(path, digests=digests, progress=progress)
-    rules, name = load_rules(), round_ or PurePosixPath(path).name
+    rules = load_rules()
+    name = round_ or PurePosixPath(path).name
     inventory = take_inventory(contents.listing(), rules, name, missing)
 
     def read_whole(member: str) -> Iterator[bytes]:
@@ -216,9 +217,8 @@ def _score(
         return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
-        scored = score_entry(
-            entry, logs, system, b"", rules, powers
-        )  # no bytes hold no factor: it has no score
+        # no bytes hold no factor: it has no score
+        scored = score_entry(entry, logs, system, b"", rules, powers)
         return replace(scored, scaling_sha256=None, findings=(finding, *scored.findings))
 
 
@@ -259,10 +259,8 @@ COLUMNS = {
         *"no_speed_reason findings".split(),
     ),
 }
-GENERATED = {
-    "mlperf_entries": ("findings", "attribution"),
-    "mlperf_runs": (),
-}  # columns that follow from others and are not in derived files
+# columns that follow from others and are not in derived files
+GENERATED = {"mlperf_entries": ("findings", "attribution"), "mlperf_runs": ()}
 
 
 def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
@@ -270,7 +268,9 @@ def entry_record(scored: ScoredEntry, retrieved: date | None = None) -> Record:
 
     Minutes are unrounded; per-run figures are as logged, without the scaling factor.
     """
-    entry, system, columns = scored.entry, scored.system, COLUMNS["mlperf_entries"]
+    entry = scored.entry
+    system = scored.system
+    columns = COLUMNS["mlperf_entries"]
     named_alike = asdict(system) | {
         name: getattr(scored, name) for name in columns if hasattr(scored, name)
     }
@@ -328,15 +328,15 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
     """
     if kind == "parquet":
         return _format_parquet(name, records)
-    from ipu_results.ground.text import (  # noqa: PLC0415  (loads tabulate)
-        escape_unprintable,
-        format_records,
-    )
+    # loads tabulate
+    from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415
 
-    columns, cite = COLUMNS[name], ""
+    columns = COLUMNS[name]
+    cite = ""
     if kind == "table":
         columns = MAIN_COLUMNS if name == "mlperf_entries" else columns
-        records, cite = _map_texts(records, escape_unprintable), f"\n{CITE}"
+        records = _map_texts(records, escape_unprintable)
+        cite = f"\n{CITE}"
     text = format_records(
         kind, columns, ([record[column] for column in columns] for record in records)
     )
@@ -361,10 +361,8 @@ def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
 
     types = arrow_schema(table(name))
     schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
-    rows, out = (
-        pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema),
-        BytesIO(),
-    )
+    rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
+    out = BytesIO()
     pq.write_table(rows, out, compression="zstd")
     return out.getvalue()
 

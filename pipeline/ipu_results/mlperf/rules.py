@@ -219,7 +219,8 @@ def _read_benchmarks(
     targets: Iterable[Mapping[str, Any]],
     sizes: Iterable[Mapping[str, Any]],
 ) -> dict[str, Benchmark]:
-    by_target, by_size = _group_by_benchmark(targets), _group_by_benchmark(sizes)
+    by_target = _group_by_benchmark(targets)
+    by_size = _group_by_benchmark(sizes)
     benchmarks = {}
     for name, entry in entries.items():
         fields = {key: value for key, value in entry.items() if key != "spellings"}
@@ -356,7 +357,8 @@ def _convert_bert(count: float, log: Log) -> Convergence:
     """Convert a count of BERT: samples, or steps or evaluations with the samples in the last lines
     of the log.
     """
-    batch, trained = log.global_batch_size or 1, log.train_samples
+    batch = log.global_batch_size or 1
+    trained = log.train_samples
     if count >= MIN_BERT_SAMPLES:
         return Convergence("samples", samples=count)
     if (

@@ -46,13 +46,15 @@ class Separations:
 
 def compare_pairs(runs: Runs, first: Integers, second: Integers) -> Separations:
     """Test pairs of rows of `runs`, the lower official score first."""
-    p, gap = np.ones(len(first)), np.zeros(len(first))
+    p = np.ones(len(first))
+    gap = np.zeros(len(first))
     shapes, kinds = np.unique(
         np.stack([runs.n, runs.low, runs.high], axis=1), axis=0, return_inverse=True
     )
     codes = kinds.ravel()[first] * len(shapes) + kinds.ravel()[second]
     for code in np.unique(codes).tolist():
-        rows, (a, b) = np.flatnonzero(codes == code), shapes[[*divmod(code, len(shapes))]].tolist()
+        rows = np.flatnonzero(codes == code)
+        a, b = shapes[[*divmod(code, len(shapes))]].tolist()
         p[rows], gap[rows] = _test_shape(runs, first[rows], second[rows], tuple(a), tuple(b))
     return Separations(p, np.where(gap >= 0, p / 2, 1 - p / 2))
 
@@ -69,17 +71,15 @@ def _test_shape(
     total = comb(a[0] + b[0], a[0])
     is_complete = total <= MAX_DEALS
     apart = (left[:, -1] < right[:, 0]) | (right[:, -1] < left[:, 0])
-    counts, is_extreme = np.zeros(len(gap)), np.ones(len(gap), dtype=bool)
-    close = np.flatnonzero(
-        ~apart | is_complete
-    )  # where all runs of one are faster, hardly a random deal is as far off
+    counts = np.zeros(len(gap))
+    is_extreme = np.ones(len(gap), dtype=bool)
+    # where all runs of one are faster, hardly a random deal is as far off
+    close = np.flatnonzero(~apart | is_complete)
     deals = _make_deals(a, b) if len(close) else np.empty(0)
     for start in range(0, len(close), CHUNK):
         at = close[start : start + CHUNK]
-        differences, observed = (
-            _multiply(pooled[at] * np.sign(gap[at])[:, None], deals),
-            np.abs(gap[at]),
-        )
+        differences = _multiply(pooled[at] * np.sign(gap[at])[:, None], deals)
+        observed = np.abs(gap[at])
         is_extreme[at] = differences.max(axis=1) <= observed * (1 + TOLERANCE)
         reached = np.abs(differences, out=differences) >= (observed * (1 - TOLERANCE))[:, None]
         counts[at] = np.count_nonzero(reached, axis=1)
@@ -129,9 +129,8 @@ def make_values(
 def _multiply(left: Numbers, right: Numbers) -> Numbers:
     """Return the product of two matrices, as many rows at a time as make a small one."""
     rows = max(1, SMALL_PRODUCT // max(1, right.size))
-    parts = (
-        np.resize(left, (-(-len(left) // rows), rows, left.shape[1])) @ right
-    )  # repeats rows to fill the last part
+    # repeats rows to fill the last part
+    parts = np.resize(left, (-(-len(left) // rows), rows, left.shape[1])) @ right
     product: Numbers = parts.reshape(-1, right.shape[1])[: len(left)]
     return product
 

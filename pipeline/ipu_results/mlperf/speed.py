@@ -72,7 +72,8 @@ def measure_speed(log: Log, convergence: Convergence, first_epoch: int) -> Speed
     if any(after <= before for before, after in pairwise(samples for samples, _ in points)):
         reason = "the samples of its evaluations do not grow with time"
         return Speed(len(times), wait_minutes=wait, no_speed_reason=reason)
-    (first, began), (last, ended) = points[0], points[-1]
+    first, began = points[0]
+    last, ended = points[-1]
     slope = (ended - began) / (last - first)
     if not MIN_SHARE < slope * last / ended < MAX_SHARE:
         reason = "its evaluations are not spread over its training"

@@ -26,9 +26,8 @@ from ipu_results.mlperf.log import CHUNK
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 PARTS = ("results", "systems")
 
-ListNames = Callable[
-    [str, bool, str], list[str]
-]  # of a path, whether folders or else files, and their suffix
+# of a path, whether folders or else files, and their suffix
+ListNames = Callable[[str, bool, str], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +118,13 @@ def _resolve(root: str, path: str) -> str:
     return os.path.realpath(full)
 
 
-_resolve_folder = lru_cache(maxsize=64)(
-    _resolve
-)  # the logs of an entry are read one after the other
+# the logs of an entry are read one after the other
+_resolve_folder = lru_cache(maxsize=64)(_resolve)
 
 
 def _is_within(root: str, full: str) -> bool:
-    inner, outer = os.path.realpath(full), os.path.realpath(root)
+    inner = os.path.realpath(full)
+    outer = os.path.realpath(root)
     return os.path.commonpath([inner, outer]) == outer
 
 

@@ -20,11 +20,8 @@ Dimension = int | str
 OPSET, IR = 11, 6  # the latest that PopART accepts
 BATCH = "batch"
 DATA_INPUTS = "ipu-results.data-inputs"
-LINEAR, RELU, SWISH = (
-    1.0,
-    2.0,
-    2.81,
-)  # gain on the weights' variance that makes up for the activation before
+# gain on the weights' variance that makes up for the activation before
+LINEAR, RELU, SWISH = 1.0, 2.0, 2.81
 SPREAD = 0.1  # standard deviation of batch-norm shifts and means
 PER_DRAW = 4  # 16-bit values in a 64-bit draw
 SIGMA = (2**16 - 1) / math.sqrt(12)  # standard deviation of a uniform 16-bit integer
@@ -74,7 +71,8 @@ class GraphBuilder:
         self, weights: WeightGenerator | None, *, batch: int | None = None, folded: bool = False
     ) -> None:
         self.batch: Dimension = BATCH if batch is None else batch
-        self._weights, self._folded = weights, folded
+        self._weights = weights
+        self._folded = folded
         self._nodes: list[onnx.NodeProto] = []
         self._data: list[onnx.ValueInfoProto] = []
         self._shapes: list[onnx.ValueInfoProto] = []

@@ -23,9 +23,8 @@ BERT_EPSILON, PRE_NORM_EPSILON = 1e-12, 1e-6  # of layer norms: BERT's, and thos
 BERT_WORDS, BERT_POSITIONS, BERT_TYPES = 30522, 512, 2
 GPT2_WORDS, GPT2_POSITIONS = 50257, 1024
 SPAN = 2  # outputs of question answering: the scores of a first and of a last token
-MASKED = (
-    20 / 128
-)  # 20 of 128 tokens, and 56 to 58 of 384 or 76 of 512, in the public configurations
+# 20 of 128 tokens, and 56 to 58 of 384 or 76 of 512, in the public configurations
+MASKED = 20 / 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +118,8 @@ class Gpt2:
         positions = graph.add_drawn("embedding.positions.table", (sequence, self.hidden), SIGMA)
         words = graph.add_node("Gather", "embedding.words", table, tokens)
         x = graph.add_node("Add", "embedding.add", words, positions)
-        mask = graph.add_drawn(
-            "mask", (sequence, sequence), SIGMA
-        )  # additive; its values do not matter here
+        # additive; its values do not matter here
+        mask = graph.add_drawn("mask", (sequence, sequence), SIGMA)
         x = add_pre_norm_layers(graph, x, self.layers, self.hidden, mask, separate=self.separate)
         x = add_layer_norm(graph, "head.norm", x, self.hidden, PRE_NORM_EPSILON)
         return graph.build_model(

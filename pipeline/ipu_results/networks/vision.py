@@ -53,11 +53,10 @@ class ResNet:
     def _add_bottleneck(
         self, graph: GraphBuilder, name: str, x: str, channels: tuple[int, int], stride: int
     ) -> str:
-        inside, outside = (
-            self.groups * self.width * channels[1] // PLANES[0],
-            EXPANSION * channels[1],
-        )
-        norm, window = BatchNorm(), {"stride": stride, "groups": self.groups}
+        inside = self.groups * self.width * channels[1] // PLANES[0]
+        outside = EXPANSION * channels[1]
+        norm = BatchNorm()
+        window = {"stride": stride, "groups": self.groups}
         y = graph.add_convolution(f"{name}.reduce", x, (channels[0], inside), norm=norm)
         y = graph.add_node("Relu", f"{name}.reduce.relu", y)
         y = graph.add_convolution(f"{name}.conv", y, (inside, inside), 3, **window, norm=norm)
@@ -121,15 +120,14 @@ class EfficientNet:
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
         norm = BatchNorm(self.epsilon)
-        stem, last = self._scale_channels(STEM), self._scale_channels(STAGES[-1].out_channels)
+        stem = self._scale_channels(STEM)
+        last = self._scale_channels(STAGES[-1].out_channels)
         x = graph.add_input("image", (3, self.resolution, self.resolution))
         x = graph.add_convolution("stem", x, (3, stem), 3, stride=2, gain=LINEAR, norm=norm)
         x = _add_swish(graph, "stem.swish", x)
         for number, stage in enumerate(STAGES, start=1):
-            channels, out = (
-                self._scale_channels(stage.in_channels),
-                self._scale_channels(stage.out_channels),
-            )
+            channels = self._scale_channels(stage.in_channels)
+            out = self._scale_channels(stage.out_channels)
             for layer in range(math.ceil(stage.layers * self.depth)):
                 stride = stage.stride if layer == 0 else 1
                 x = self._add_block(
@@ -148,14 +146,18 @@ class EfficientNet:
         channels: tuple[int, int],
         stride: int,
     ) -> str:
-        norm, y, gain = BatchNorm(self.epsilon), x, LINEAR
+        norm = BatchNorm(self.epsilon)
+        y = x
+        gain = LINEAR
         inside = channels[0] * (stage.expand if stage.expand == 1 else self.expand or stage.expand)
         if stage.expand != 1:
             y = graph.add_convolution(
                 f"{name}.expand", x, (channels[0], inside), gain=LINEAR, norm=norm
             )
-            y, gain = _add_swish(graph, f"{name}.expand.swish", y), SWISH
-        kernel, window = stage.kernel, {"stride": stride, "groups": inside // self.group}
+            y = _add_swish(graph, f"{name}.expand.swish", y)
+            gain = SWISH
+        kernel = stage.kernel
+        window = {"stride": stride, "groups": inside // self.group}
         y = graph.add_convolution(
             f"{name}.depthwise", y, (inside, inside), kernel, **window, gain=gain, norm=norm
         )
@@ -248,14 +250,13 @@ class UNet:
     """UNet without padding, 572 × 572 to 388 × 388, after Ronneberger et al. 2015."""
 
     def build(self, graph: GraphBuilder, name: str) -> onnx.ModelProto:
-        x, size, channels = (
-            graph.add_input("image", (1, UNET_RESOLUTION, UNET_RESOLUTION)),
-            UNET_RESOLUTION,
-            1,
-        )
+        x = graph.add_input("image", (1, UNET_RESOLUTION, UNET_RESOLUTION))
+        size = UNET_RESOLUTION
+        channels = 1
         kept: list[str] = []
         for level, filters in enumerate(FILTERS):
-            x, size = _add_pair(graph, f"encoder{level}", x, (channels, filters)), size - 4
+            x = _add_pair(graph, f"encoder{level}", x, (channels, filters))
+            size -= 4
             channels = filters
             if level < len(CROPS):
                 start = (size - CROPS[level]) // 2
@@ -270,13 +271,12 @@ class UNet:
             # channels, spread out.
             y = _add_biased_convolution(graph, f"decoder{level}.up", x, (channels, 4 * filters), 1)
             y = graph.add_node("DepthToSpace", f"decoder{level}.spread", y, blocksize=2)
-            y, size = graph.add_node("Relu", f"decoder{level}.up.relu", y), 2 * size
+            y = graph.add_node("Relu", f"decoder{level}.up.relu", y)
+            size = 2 * size
             y = graph.add_node("Concat", f"decoder{level}.concat", y, kept.pop(), axis=1)
-            x, size, channels = (
-                _add_pair(graph, f"decoder{level}", y, (2 * filters, filters)),
-                size - 4,
-                filters,
-            )
+            x = _add_pair(graph, f"decoder{level}", y, (2 * filters, filters))
+            size -= 4
+            channels = filters
         x = _add_biased_convolution(graph, "classes", x, (channels, SEGMENTS), 1)
         return graph.build_model(name, x, (SEGMENTS, size, size), UNET_OPSET, UNET_IR)
 

@@ -224,9 +224,8 @@ def join_rows(
 ) -> tuple[Results, list[RejectedRow]]:
     """Group the rows by identity; rows of one identity with different figures are all rejected."""
     parts: list[Fragments] = []
-    places: list[
-        Integers
-    ] = []  # of each row in the document: number of its table, and its number in that
+    # of each row in the document: number of its table, and its number in that
+    places: list[Integers] = []
     rejected: list[RejectedRow] = []
     for number, (converted, unreadable) in enumerate(outcomes):
         refused = [*unreadable]
@@ -236,10 +235,8 @@ def join_rows(
             parts.append(kept)
             places.append(np.array(kept.table.numbers, int)[kept.rows] + (number << 32))
         rejected += sorted(refused, key=attrgetter("row_number"))
-    parts, places = (
-        [part for part in parts if len(part.rows)],
-        [rows for rows in places if len(rows)],
-    )
+    parts = [part for part in parts if len(part.rows)]
+    places = [rows for rows in places if len(rows)]
     if not parts:
         return Results(setup_cells=setup.cells), rejected
     order = np.argsort(np.concatenate(places), kind="stable")
@@ -303,7 +300,8 @@ def _merge(
     ]
     if not joined or not merged.find_nulls().any():
         return merged
-    codes, is_null = merged.codes.copy(), column.find_nulls()
+    codes = merged.codes.copy()
+    is_null = column.find_nulls()
     for number, others in joined:
         if is_null[first[number]]:
             codes[number] = next(
@@ -387,7 +385,8 @@ def _group_rows(
     for row, row_id in enumerate(ids):
         groups[row_id].append(row)
     for group in groups.values():
-        accepted, duplicates = group[:1], []
+        accepted = group[:1]
+        duplicates = []
         for row in group[1:]:
             if any(_is_copy(rows, parts, other, row) for other in accepted):
                 duplicates.append(row)

@@ -335,9 +335,8 @@ def _is_lost(value: Any) -> bool:
         if isinstance(value, CellValues)
         else (value,)
     )
-    return parts.count(None) == len(parts) or any(
-        map(ne, parts, parts)
-    )  # NaN alone is unequal to itself
+    # NaN alone is unequal to itself
+    return parts.count(None) == len(parts) or any(map(ne, parts, parts))
 
 
 def find_errors(

@@ -21,9 +21,8 @@ from ipu_results.schema.vocabulary import Vocabulary, normalise_name
 NUMBER = re.compile(r"(?:(?!0+,)[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?")
 COMMA_NUMBER = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{3})+(?=,)|[0-9]+)(?:,[0-9]+)?")
 MAX_DIGITS = 15  # that a double gives back, whatever the figure is
-DERIVED = re.compile(
-    r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
-)  # 17 significant digits and zeros
+# 17 significant digits and zeros
+DERIVED = re.compile(r"[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?")
 DOUBLE = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 DURATION = re.compile(
     r"(?=[0-9])(?:([0-9]{1,9})\s*d)?\s*(?:([0-9]{1,9})\s*h)?\s*(?:([0-9]{1,9})\s*m)?"
@@ -87,9 +86,8 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
     too_long = (
         len(text) > MAX_DIGITS and sum(character.isdecimal() for character in text) > MAX_DIGITS
     )
-    if (
-        too_long and Decimal(repr(float(value))) != value
-    ):  # all digits of a double, as logs print them, are exact
+    # all digits of a double, as logs print them, are exact
+    if too_long and Decimal(repr(float(value))) != value:
         raise UnreadableCellError(
             "unreadable-figure", f"{text!r} has more than {MAX_DIGITS} digits"
         )
@@ -159,7 +157,8 @@ def parse_quality(text: str, mark: DecimalMark = DecimalMark.POINT) -> tuple[Dec
         raise UnreadableCellError(
             "unreadable-figure", f"{text!r} is not a figure with the name of a metric"
         )
-    value, metric = parse_number(match.group(1), mark), match.group(2)
+    value = parse_number(match.group(1), mark)
+    metric = match.group(2)
     if NOT_A_METRIC.match(metric) or SECOND_FIGURE.search(BRACKETED_WORDS.sub("", metric)):
         raise UnreadableCellError(
             "unreadable-figure", f"{text!r} is not one figure: {metric!r} is not a metric"

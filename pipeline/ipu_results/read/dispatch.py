@@ -35,9 +35,8 @@ PDF_HEAD_BYTES = 1024  # in which a reader of PDFs looks for the signature
 SIGNATURES = {PDF_SIGNATURE: ("inference-paper",), MARK: ("mlperf-log",)}
 # the first bytes, in which a signature is: a saved page may have a long header before it
 SIGNATURE_BYTES = 100_000
-HTML = re.compile(
-    rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", re.I
-)  # `<table>.toml` is a name in prose
+# `<table>.toml` is a name in prose
+HTML = re.compile(rb"<(?:!doctype\s+html\b|html\b|body\b|table\b(?!>[^\s<]))", re.I)
 MIN_COLUMNS = 3  # fewer words in a row may be ordinary text
 FIGURE = re.compile(r"[\d.,\s%]+")
 
@@ -62,9 +61,8 @@ class Reader(Protocol):
 
 
 def _read_pdf(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
-    from ipu_results.read.pdf import (  # noqa: PLC0415  (pdfplumber takes longer to import than a page to read)
-        read_pdf,
-    )
+    # pdfplumber takes longer to import than a page to read
+    from ipu_results.read.pdf import read_pdf  # noqa: PLC0415
 
     return read_pdf(data, headers)
 
@@ -153,9 +151,8 @@ def find_first_rows(data: bytes, suffix: str) -> list[FirstRow]:
     `read_document` does.
     """
     if suffix == ".pdf":
-        from ipu_results.read.pdf import (  # noqa: PLC0415  (pdfplumber is slow to import)
-            find_pdf_headers,
-        )
+        # pdfplumber is slow to import
+        from ipu_results.read.pdf import find_pdf_headers  # noqa: PLC0415
 
         return find_pdf_headers(data)
     text = decode(data, find_charset(data))

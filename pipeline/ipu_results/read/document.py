@@ -334,10 +334,8 @@ class Assembler:
                 if alters
             ]
             if candidates and (row.hidden or altered):
-                broken, lost = (
-                    broken or (locator or place, [*altered, HIDDEN_HEADER][0], row.texts),
-                    True,
-                )
+                broken = broken or (locator or place, [*altered, HIDDEN_HEADER][0], row.texts)
+                lost = True
                 continue
             if candidates:
                 matched = (row.texts, candidates)

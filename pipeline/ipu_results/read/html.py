@@ -161,9 +161,8 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
     assembler = Assembler(headers)
     try:
         tables = _collect_tables(soup)
-        if (
-            len(tables) < opened
-        ):  # an element left open, such as a style or a text area, swallows what follows
+        # an element left open, such as a style or a text area, swallows what follows
+        if len(tables) < opened:
             hidden = opened - len(tables)
             raise DamagedDocumentError(
                 f"hides {hidden} of its {opened} tables in an element that is left open"
@@ -183,9 +182,8 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
             if node is not None and node.attrs.get("lang")
         }
         language = next(iter(sorted(languages, key=prints_decimal_points)), "")
-        styles = [
-            node.get_text() for node in soup.find_all("style")
-        ]  # they may print a text near a table
+        # they may print a text near a table
+        styles = [node.get_text() for node in soup.find_all("style")]
         printed = " ".join(
             node
             for node in soup.descendants
@@ -206,9 +204,8 @@ def read_html(data: bytes, headers: Sequence[TableHeader]) -> ParsedDocument:
                         place if number == 1 else f"{place}, part {number}", names
                     )
     finally:
-        soup.clear(
-            decompose=True
-        )  # its nodes refer to each other: else only the cycle collector would free them
+        # its nodes refer to each other: else only the cycle collector would free them
+        soup.clear(decompose=True)
     return replace(refuse_scaled_tables(assembler.finish(), near), language=language)
 
 
@@ -243,7 +240,8 @@ def _count_opened_tables(text: str) -> int:
     depth = dict.fromkeys(("html", "body", "table"), 0)
     ended = False
     for match in PAGE_TAG.finditer(COMMENT.sub("", text)):
-        closing, name = bool(match[1]), match[2].lower()
+        closing = bool(match[1])
+        name = match[2].lower()
         depth[name] += -1 if closing else 1
         ended |= closing and name != "table"
         opened += not closing and name == "table"
@@ -350,7 +348,8 @@ def _collect_blocks(
                     last = tables = tables + len(node.find_all("table"))
                     continue
                 if len([*islice(node.stripped_strings, 2)]) > 1:
-                    last, table = tables, f"table {tables}"
+                    last = tables
+                    table = f"table {tables}"
             nodes += [(child, table) for child in reversed(node.contents)]
     return blocks
 

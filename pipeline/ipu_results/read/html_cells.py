@@ -44,9 +44,8 @@ DOUBTS = (EMBEDDED["rt"], SHIFTED_MARK, GLUED_MARK)
 IN_ANY_COLUMN = (COLOURED, MAY_ALTER)
 """What makes another text of a name, too."""
 SILENT_INPUTS = ("hidden", "checkbox", "radio")
-WRITES = re.compile(
-    r"document\.|innerHTML|textContent"
-)  # a script in a cell that may change its text
+# a script in a cell that may change its text
+WRITES = re.compile(r"document\.|innerHTML|textContent")
 CDATA = "[CDATA["
 
 # Marks the border of an element inside of a cell, until it is known whether two digits meet there
@@ -242,9 +241,8 @@ def expand_rows(rows: Iterable[HtmlRow], states: States) -> Iterator[RawRow]:
     section: Tag | None = None
     for row in rows:
         is_hidden = bool(states) and states.get(id(row.owner), 0) & UNSEEN
-        if is_hidden and not any(
-            read_cell(cell, states).text for cell in row.cells
-        ):  # no part of it is visible
+        # no part of it is visible
+        if is_hidden and not any(read_cell(cell, states).text for cell in row.cells):
             cells = [read_cell(cell, States()) for cell in row.cells]
             yield RawRow(
                 tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells), hidden=True
@@ -316,7 +314,8 @@ def _read_plain_row(row: HtmlRow, states: States) -> RawRow | None:
 def _make_row(
     cells: list[CellText], wide: tuple[range, ...] = (), problem: str | None = None
 ) -> RawRow:
-    texts, marks = tuple(cell.text for cell in cells), tuple(cell.mark for cell in cells)
+    texts = tuple(cell.text for cell in cells)
+    marks = tuple(cell.mark for cell in cells)
     unread: list[Unread] = []
     for column, cell in enumerate(cells):
         if cell.embedded and (embedded := find_unread(cell)):

@@ -212,9 +212,8 @@ def _parse_rules(
             prelude = tinycss2.serialize(node.prelude)
             is_media, is_import = (node.lower_at_keyword == name for name in ("media", "import"))
             applies = media_applies(prelude) if is_media else None
-            if applies is False or (
-                is_import and "data:" not in prelude
-            ):  # what other files hold is not known
+            # what other files hold is not known
+            if applies is False or (is_import and "data:" not in prelude):
                 continue
             why = doubt or (
                 "" if applies else f"`@{node.lower_at_keyword} {' '.join(prelude.split())[:60]}`"

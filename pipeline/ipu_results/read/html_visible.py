@@ -184,7 +184,8 @@ class _Cascade:
 
     def visit(self, node: Tag) -> None:
         """Set the state of an element; that around it has one already."""
-        own, parent = id(node), id(node.parent)
+        own = id(node)
+        parent = id(node.parent)
         self.depths[own] = depth = self.depths.get(parent, 0) + 1
         if inside := node.name == "table" or parent in self.tables:
             self.tables.add(own)
@@ -202,10 +203,8 @@ class _Cascade:
         seen = self.colours.get(parent, BLACK_ON_WHITE)
         if colours != ("", ""):
             painted = _paint(seen, *colours)
-            seen, doubt = (
-                painted or seen,
-                (doubt if painted else doubt or f"the colour {' '.join(colours).strip()!r}"),
-            )
+            seen = painted or seen
+            doubt = doubt if painted else doubt or f"the colour {' '.join(colours).strip()!r}"
         if seen != BLACK_ON_WHITE:
             self.colours[own] = seen
             if seen not in self.contrasts:

@@ -33,9 +33,8 @@ from ipu_results.schema.vocabulary import (
 MIN_MISFITS_OF_A_SHIFTED_ROW = (
     3  # fewer cells of the wrong shape are misprints in a row of its own lines
 )
-MODULUS = (
-    2**61 - 1
-)  # numbers of cuts are compared modulo this prime: they grow exponentially with the cells
+# numbers of cuts are compared modulo this prime: they grow exponentially with the cells
+MODULUS = 2**61 - 1
 RULE = re.compile(r"[|\s:+-]+")
 DELIMITERS = ("|", "\t")
 
@@ -165,9 +164,8 @@ def read_page_text(text: str, headers: Sequence[TableHeader]) -> ParsedDocument:
         if any(delimiter in line for _, line in block for delimiter in DELIMITERS):
             _read_delimited(block, assembler)
         _read_one_cell_a_line(block, assembler)
-        if (
-            before == assembler.count
-        ):  # rows that an empty line or a lost header has cut off from their table
+        # rows that an empty line or a lost header has cut off from their table
+        if before == assembler.count:
             lines = [clean_cell(line) for _, line in block]
             split = [
                 clean_cell(cell) for _, line in block for cell in split_line(line, is_fenced(line))
@@ -195,10 +193,8 @@ def _read_delimited(block: Block, assembler: Assembler) -> None:
     """Add the tables of lines that pipes or tabs divide into cells."""
     lines = [(place, line) for place, line in block if not RULE.fullmatch(line)]
     names = [[clean_cell(cell) for cell in split_line(line, is_fenced(line))] for _, line in lines]
-    for recognise in (
-        find_headers,
-        explain_mismatch,
-    ):  # a known header anywhere comes before one that is nearly known
+    # a known header anywhere comes before one that is nearly known
+    for recognise in (find_headers, explain_mismatch):
         start = next(
             (i for i, columns in enumerate(names) if recognise(columns, assembler.headers)), None
         )
@@ -253,7 +249,8 @@ def _read_one_cell_a_line(block: Block, assembler: Assembler) -> None:
 def _align_rows(block: Block, columns: Sequence[str], assembler: Assembler) -> None:
     """Add the table of a block that starts with its header, one cell a line."""
     width = len(columns)
-    header, body = block[:width], block[width:]
+    header = block[:width]
+    body = block[width:]
     fields = [find_headers(columns, assembler.headers)[0].field_of(name) for name in columns]
     grid = [(header[0][0], _make_row(columns, [place for place, _ in header]))]
     for span in align([clean_cell(line) for _, line in body], fields):

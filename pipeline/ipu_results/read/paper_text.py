@@ -175,7 +175,8 @@ def pair_columns(labels: Sequence[Part], figures: Sequence[Part]) -> Rows | Ambi
     # The fewest parts with equal counts are paired; if these are not columns, more parts are not
     # either.
     count = min({*accumulate(map(len, labels))} & {*accumulate(map(len, figures))}, default=0)
-    first, second = _first_tokens(labels, count), _first_tokens(figures, count)
+    first = _first_tokens(labels, count)
+    second = _first_tokens(figures, count)
     # All figures of one column have a decimal point, or none has. A page number has none.
     if count and _is_ascending(first) and len(_find_shapes(second)) <= 1:
         return tuple(zip(first, second, strict=True))
@@ -185,7 +186,8 @@ def pair_columns(labels: Sequence[Part], figures: Sequence[Part]) -> Rows | Ambi
     if series and len(whole) == 1:
         lost = [Token("", token.line) for token in whole[0][len(series) :]]
         return tuple(zip([*series, *lost], whole[0], strict=True))
-    label_count, figure_count = sum(map(len, labels)), sum(map(len, whole))
+    label_count = sum(map(len, labels))
+    figure_count = sum(map(len, whole))
     reason = "cells-missing" if figure_count < label_count else "labels-missing"
     return Ambiguity(reason, f"{label_count} labels and {figure_count} figures cannot be paired")
 

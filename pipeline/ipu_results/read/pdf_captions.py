@@ -197,9 +197,8 @@ def join_continued(
     first `columns` strips are columns of pages.
     """
     groups: list[list[int]] = []
-    ends: dict[
-        tuple[tuple[TableHeader, ...], int], list[int]
-    ] = {}  # the last table of each header, by its last page
+    # the last table of each header, by its last page
+    ends: dict[tuple[tuple[TableHeader, ...], int], list[int]] = {}
     for number in sorted(
         range(len(tables)), key=lambda number: (tables[number].header.page, number)
     ):
@@ -246,7 +245,8 @@ def _is_continued(
         return False
     # Lines above the names that are printed again belong to the header.
     while over and before and _are_alike(over[-1:], before[-1:], shift):
-        over, before = over[:-1], before[:-1]
+        over = over[:-1]
+        before = before[:-1]
     last = first.rows[-1]
     between = [*strips[last.strip][last.place + 1 :], *before]
     if last.strip < columns:

@@ -56,9 +56,8 @@ STRIKE_WIDTH = 0.25  # it does so over at least this length, in ems
 # all in ems.
 MARK_WIDTH, MARK_HEIGHT, MARK_RISE, MARK_GAP = 1.2, 1.1, (0.05, 0.75), 0.75
 STRIKES = ("StrikeOut",)
-DRAWINGS = (
-    "FreeText Stamp Ink Line Square Circle Polygon PolyLine Caret Redact".split()
-)  # annotations over the page
+# annotations over the page
+DRAWINGS = "FreeText Stamp Ink Line Square Circle Polygon PolyLine Caret Redact".split()
 THIN = 0.25  # a filled shape of at most this height, in ems, is a line
 MAX_DEPTH = 20  # forms of a page are nested at most this deep
 UNMAPPED = re.compile(r"\(cid:\d+\)")  # what pdfminer writes for a glyph without a character
@@ -250,13 +249,18 @@ def find_repeats(glyphs: Sequence[Glyph]) -> tuple[Array, Array]:
     pdfplumber's `dedupe_chars` drops repeats at a fixed distance in one font only, and does not
     find other text there.
     """
-    repeats, clashes = np.zeros(len(glyphs), dtype=bool), np.zeros(len(glyphs), dtype=bool)
+    repeats = np.zeros(len(glyphs), dtype=bool)
+    clashes = np.zeros(len(glyphs), dtype=bool)
     if not glyphs:
         return repeats, clashes
     places = [(glyph.x0, glyph.x1, glyph.top, glyph.bottom, glyph.size) for glyph in glyphs]
     x0, x1, top, bottom, size = np.array(places, dtype=float).T
     order = np.argsort(x0, kind="stable")
-    x0, x1, top, bottom, size = x0[order], x1[order], top[order], bottom[order], size[order]
+    x0 = x0[order]
+    x1 = x1[order]
+    top = top[order]
+    bottom = bottom[order]
+    size = size[order]
     following = np.searchsorted(x0, x1) - np.arange(len(x0))
     reach = size.max()
     for step in range(1, min(int(following.max()), MAX_STACKED)):
@@ -297,27 +301,29 @@ def find_hidden(page: Any, glyphs: Sequence[Glyph]) -> Array:
     ):
         pdfium.FPDFPageObj_SetIsActive(text, False)
     without = page.render(scale=scale, prefer_bgrx=True).to_numpy()
-    contrast = np.maximum(with_text, without) - np.minimum(
-        with_text, without
-    )  # the difference of unsigned bytes
+    # the difference of unsigned bytes
+    contrast = np.maximum(with_text, without) - np.minimum(with_text, without)
     ink = (contrast[:, :, :3] >= MIN_CONTRAST).any(axis=2)
     rows, columns = ink.shape
     x0, x1, size, baseline = np.array(
         [(glyph.x0, glyph.x1, glyph.size, glyph.baseline) for glyph in glyphs], dtype=float
     ).reshape(-1, 4).T  # fmt: skip
-    across, down = columns / width, rows / height
+    across = columns / width
+    down = rows / height
     first, last = (
         np.rint((x0 + share * (x1 - x0) - left) * across).astype(np.int64) for share in INK_WIDTH
     )
     lower, upper = (
         np.rint((baseline - share * size - top) * down).astype(np.int64) for share in INK_RISE
     )
-    last, lower = np.maximum(last, first + 1), np.maximum(lower, upper + 1)
-    first, last = np.clip(first, 0, columns), np.clip(last, 0, columns)
-    upper, lower = np.clip(upper, 0, rows), np.clip(lower, 0, rows)
-    before = np.zeros(
-        (rows + 1, columns + 1), dtype=np.int32
-    )  # how many pixels above and to the left have ink
+    last = np.maximum(last, first + 1)
+    lower = np.maximum(lower, upper + 1)
+    first = np.clip(first, 0, columns)
+    last = np.clip(last, 0, columns)
+    upper = np.clip(upper, 0, rows)
+    lower = np.clip(lower, 0, rows)
+    # how many pixels above and to the left have ink
+    before = np.zeros((rows + 1, columns + 1), dtype=np.int32)
     np.cumsum(np.cumsum(ink, axis=0, dtype=np.int32), axis=1, out=before[1:, 1:])
     inked = before[lower, last] - before[upper, last] - before[lower, first] + before[upper, first]
     is_digit = np.array([glyph.text.isdigit() for glyph in glyphs], dtype=bool)
@@ -329,7 +335,8 @@ def find_hidden(page: Any, glyphs: Sequence[Glyph]) -> Array:
 
 def is_struck(lines: Array, x0: float, x1: float, baseline: float, size: float) -> bool:
     """Check whether a line goes through the middle of text at this place."""
-    start, end = np.maximum(lines[:, 0], x0), np.minimum(lines[:, 2], x1)
+    start = np.maximum(lines[:, 0], x0)
+    end = np.minimum(lines[:, 2], x1)
     near = (end - start >= min(STRIKE_WIDTH * size, x1 - x0)) & (lines[:, 4] <= THIN * size)
     if not near.any():
         return False

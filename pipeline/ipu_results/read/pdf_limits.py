@@ -47,9 +47,8 @@ TEXT_DECODERS = {b"ASCII85Decode": ascii85decode, b"ASCIIHexDecode": asciihexdec
 END_OF_RUNS = 128
 LZW_CLEAR = 256
 DRAW = re.compile(rb"/([^\s/<>\[\](){}%]+)(?:\s|%[^\r\n]*[\r\n])+Do\b")
-OPERATOR = re.compile(
-    rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)"
-)  # what draws text, a shape or an image
+# what draws text, a shape or an image
+OPERATOR = re.compile(rb"(?:T[jJ]|['\"]|[SsfFBb]\*?|sh|EI)(?=[\s/(\[<%]|$)")
 SMALL = 2 * MAX_PAGE_OBJECTS  # instructions of fewer bytes cannot draw too many objects
 # How many times its size a stream unpacks to at most: phrases of 258 bytes in 2 bits (RFC 1951) or
 # of 3,838 bytes in 12 bits, runs of 128 bytes in two bytes, four zeros in one.
@@ -132,9 +131,11 @@ def get_filters(stream: PDFStream) -> list[bytes]:
 
 def measure_stream(stream: PackedStream) -> int:
     """Return the largest size that a stream has on its way through its filters."""
-    packed, largest = stream.packed, len(stream.packed)
+    packed = stream.packed
+    largest = len(stream.packed)
     for number, name in enumerate(stream.filters, 1):
-        kept, size = io.BytesIO(), 0
+        kept = io.BytesIO()
+        size = 0
         for piece in _unpack(name, packed):
             size += len(piece)
             if size > stream.limit:
@@ -162,9 +163,8 @@ def _unpack(name: bytes, stream: memoryview) -> Iterator[bytes]:
                     rest = decoder.unconsumed_tail
         elif name == b"LZWDecode":
             phrases = LZWDecoder(io.BytesIO(stream))
-            phrases.feed(
-                LZW_CLEAR
-            )  # a stream that does not begin with this code is expanded by other libraries
+            # a stream that does not begin with this code is expanded by other libraries
+            phrases.feed(LZW_CLEAR)
             yield from phrases.run()
         elif name == b"RunLengthDecode":
             yield from _expand_runs(stream)
@@ -233,7 +233,8 @@ def _measure(streams: Sequence[PDFStream], resources: Any, forms: dict[int, Draw
                 drawn = forms[id(form)]
                 if drawn is None:
                     raise DocumentTooLargeError("has a form that draws itself")
-                size, count = size + drawn[0], count + drawn[1] + 1
+                size += drawn[0]
+                count += drawn[1] + 1
                 if size > MAX_DRAWN_BYTES or count > MAX_PAGE_OBJECTS:
                     return size, count
     return size, count

@@ -26,10 +26,8 @@ RAISED_MARK = 0.2
 SHIFTED_OVERLAP = 0.3
 BASELINE_SLACK = 0.05  # baselines of one word differ by at most this, in ems
 SIZE_SLACK = 0.03  # sizes of one figure differ by at most this share
-GUTTER_ZONE = (
-    0.4,
-    0.6,
-)  # where the gutter of a page in two columns may be, as shares of the page width
+# where the gutter of a page in two columns may be, as shares of the page width
+GUTTER_ZONE = (0.4, 0.6)
 GUTTER_STEPS = 200  # places across the page width at which a gutter is searched
 LONG_LINE = 0.25  # a line of prose is at least this share of the page wide
 GUTTER_CROSSINGS = 0.25  # share of the long lines (titles, wide captions) that may cross a gutter
@@ -47,9 +45,8 @@ MIN_UNDER_NAME = 0.5
 MIN_UNDER_ONE = 0.5
 # A reference in brackets, such as (a): no figure, and a part of the label before it.
 MARK = re.compile(r"[(\[][^()\[\]]{1,3}[)\]]")
-UNIT_WORD = re.compile(
-    r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}"
-)  # a unit that is printed apart from its figure
+# a unit that is printed apart from its figure
+UNIT_WORD = re.compile(r"(?=\S*[^\W\d_]|[%×°])[^\s\d()\[\]]{1,12}")
 UNIT_GAP = 2.0  # it is at most this far away from it, in ems
 SHIFTED = "raised or lowered text is next to it: a mark or a part of the figure"
 
@@ -168,7 +165,8 @@ def _group_rows(words: Sequence[Word]) -> list[list[Word]]:
     rows: list[list[Word]] = []
     for word in sorted(words, key=lambda word: (-round(word.size, 1), word.box.top)):
         for row in reversed(rows):
-            first, other = row[0].box, word.box
+            first = row[0].box
+            other = word.box
             if abs(first.middle - other.middle) < SAME_LINE * max(first.height, other.height):
                 row.append(word)
                 break
@@ -183,7 +181,8 @@ def _doubt_shifted(row: list[Word], other: list[Word]) -> None:
     part of the figure.
     """
     for (place, word), (at, following) in product(enumerate(row), enumerate(other)):
-        first, second = word.box, following.box
+        first = word.box
+        second = following.box
         gap = max(first.x0, second.x0) - min(first.x1, second.x1)
         shared = min(first.bottom, second.bottom) - max(first.top, second.top)
         if gap > CELL_GAP * max(word.size, following.size) or not HAS_DIGIT(
@@ -312,7 +311,8 @@ def make_columns(cells: Sequence[PrintedCell], headers: Sequence[TableHeader]) -
 
 def cells_in_band(line: PrintedLine, spans: Sequence[ColumnSpan]) -> tuple[PrintedCell, ...]:
     """Return the cells of a line that are below a header."""
-    left, right = spans[0][0] - BAND_PAD, spans[-1][1] + BAND_PAD
+    left = spans[0][0] - BAND_PAD
+    right = spans[-1][1] + BAND_PAD
     return tuple(cell for cell in line.cells if cell.box.x1 > left and cell.box.x0 < right)
 
 
@@ -359,7 +359,8 @@ def _join_parts(
                 last, doubt=last.doubt or "a footnote mark is between two parts of it"
             )
         else:
-            text, box = f"{last.text} {cell.text}", enclose((last.box, cell.box))
+            text = f"{last.text} {cell.text}"
+            box = enclose((last.box, cell.box))
             joined[-1] = replace(
                 last, text=text, footnotes=cell.footnotes, box=box, doubt=last.doubt or cell.doubt
             )
@@ -380,7 +381,8 @@ def _is_mark(
         or own[0] in columns.figures
     ):
         return False
-    places, after = _find_columns(cell, columns), _find_columns(following, columns)
+    places = _find_columns(cell, columns)
+    after = _find_columns(following, columns)
     return (
         bool(HAS_DIGIT(following.text))
         and set(after) <= columns.figures
@@ -413,7 +415,8 @@ def _find_columns(cell: PrintedCell, columns: Columns) -> list[int]:
     near = [column for column, span in enumerate(columns.spans) if overlaps(cell.box, span)]
     if not columns.has_text:
         return near
-    box, width = cell.box, max(cell.box.x1 - cell.box.x0, ALIGN_SLACK)
+    box = cell.box
+    width = max(cell.box.x1 - cell.box.x0, ALIGN_SLACK)
     shares = {
         i: (min(box.x1, columns.spans[i][1]) - max(box.x0, columns.spans[i][0])) / width
         for i in near

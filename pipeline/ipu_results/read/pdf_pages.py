@@ -197,7 +197,8 @@ def _read_page(page: Any, pictures: Any) -> PageWords:
             unseen.append(text)
             continue
         box = Box(page.page_number, *place)
-        size, baseline = float(letters[0]["size"]), float(letters[0]["baseline"])
+        size = float(letters[0]["size"])
+        baseline = float(letters[0]["baseline"])
         doubt = ""
         if hidden[numbers].any():
             doubt = "a part of it cannot be seen"

@@ -125,7 +125,8 @@ def _read_run(
     """Yield the rows after a line that follow one another closely, and the lines of text between
     them.
     """
-    strip, place = after[0], after[1] + 1
+    strip = after[0]
+    place = after[1] + 1
     for number, line in enumerate(strips[strip][place:], place):
         cells = cells_in_band(line, columns.spans)
         if not cells:
@@ -285,12 +286,14 @@ def _find_start_of_run(strip: Strip, place: int, earliest: int, columns: Columns
         if not all(is_figure(cell.text) for cell in cells):
             # A lone cell within one column is a header; one across several columns is prose.
             return None if len(cells) > 1 or _count_columns(cells[0], columns) <= 1 else place
-        place, below = number, box
+        place = number
+        below = box
     return place
 
 
 def _share_lines(first: PrintedRow, other: PrintedRow) -> bool:
-    above, below = first.box, other.box
+    above = first.box
+    below = other.box
     if first.is_text or other.is_text:
         return False
     if above.page != below.page or max(above.x0, below.x0) - min(above.x1, below.x1) > ALIGN_SLACK:
@@ -387,7 +390,8 @@ def _find_titles(rows: Sequence[PrintedRow], count: int) -> frozenset[int]:
     """
     titles: dict[str, list[int]] = defaultdict(list)
     for number in range(len(rows) - 1):
-        box, font = rows[number].box, _find_title_font(rows, number)
+        box = rows[number].box
+        font = _find_title_font(rows, number)
         labels = (
             cell
             for row in rows
@@ -407,7 +411,8 @@ def _find_title_font(rows: Sequence[PrintedRow], number: int) -> str:
     """Return the font of a line over the label of the row below it, and apart from the row above;
     `""` if it is not.
     """
-    line, below = rows[number], rows[number + 1]
+    line = rows[number]
+    below = rows[number + 1]
     above = rows[number - 1] if number and rows[number - 1].box.page == line.box.page else None
     if (
         not line.is_text

@@ -98,7 +98,8 @@ def _find_groups(lines: Sequence[Sequence[PrintedCell]]) -> list[PrintedCell]:
 
 
 def _is_aligned(first: Box, other: Box) -> bool:
-    left, right = abs(first.x0 - other.x0), abs(first.x1 - other.x1)
+    left = abs(first.x0 - other.x0)
+    right = abs(first.x1 - other.x1)
     return min(left, right, abs(first.x0 + first.x1 - other.x0 - other.x1) / 2) <= EDGE_SLACK
 
 
@@ -161,13 +162,15 @@ class PrintedTable:
     def parts(self) -> list[Box]:
         """A box for each stretch of the table that is in one piece."""
         parts = [enclose(cell.box for cell in self.header.cells)]
-        strip, place = self.header.strip, self.header.place
+        strip = self.header.strip
+        place = self.header.place
         for row in self.rows:
             if (row.strip, row.place) == (strip, place + 1):
                 parts[-1] = enclose((parts[-1], row.box))
             else:
                 parts.append(row.box)
-            strip, place = row.strip, row.place
+            strip = row.strip
+            place = row.place
         return parts
 
     @property
@@ -322,6 +325,7 @@ def _add_units(header: PrintedHeader, strip: Strip) -> PrintedHeader:
     for column, (cell, span) in enumerate(zip(header.cells, header.spans, strict=True)):
         units = [unit for unit in below if overlaps(unit.box, span)]
         if units:
-            text, box = f"{cell.text} {units[-1].text}", enclose((cell.box, units[-1].box))
+            text = f"{cell.text} {units[-1].text}"
+            box = enclose((cell.box, units[-1].box))
             cells[column] = replace(cell, text=text, box=box)
     return replace(header, cells=tuple(cells), place=place)

@@ -27,21 +27,18 @@ WEB_ENCODING = re.compile(
     r"cp(?:125\d|874)|iso8859-\d+|koi8-[ru]|gb(?:k|2312|18030)|big5|euc_(?:jp|kr)|shift_jis"
 )
 MAX_CONTROL_SHARE = 0.01  # of the characters of a text; binary data has far more
-CONTROL = re.compile(
-    r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]"
-)  # but tab, line and page breaks, and escape
+# but tab, line and page breaks, and escape
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 CONTROL_SAMPLE = 100_000  # characters at the start of a document that are searched for them
 METADATA_LABELS = (
     "Platform,Chips,SDK version,Framework,Model,Precision,Dataset,Images,Batch per chip".split(",")
 )
 # Fields that label a row: a row without its label is readable, one without its figure is not.
 LABEL_FIELDS = frozenset({"batch_size"})
-BLANK_FIELDS = frozenset(
-    {"variant", "dataset"}
-)  # fields that performance pages leave blank where a model has none
-LIGATURES = {
-    code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)
-}  # ff fi fl ffi ffl st
+# fields that performance pages leave blank where a model has none
+BLANK_FIELDS = frozenset({"variant", "dataset"})
+# ff fi fl ffi ffl st
+LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
 CAPTION = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*(?:[.:|–—-]|$)", re.IGNORECASE)
 CAPTION_NUMBER = re.compile(r"table\s+(?:\d+|[ivxl]+)\s*[.:]?$", re.IGNORECASE)
 TABLE_NUMBER = re.compile(r"table\s+((?:\d+|[ivxl]+)(?:[.\u2013-]\d+)*)\b", re.IGNORECASE)
@@ -64,9 +61,8 @@ SCALE = re.compile(
 FIGURES_OF_A_PAGE = re.compile(
     r"\b(?:figures?|values?|numbers?|results?|throughputs?|latenc(?:y|ies)|rates?)\b[^.;:]*$", re.I
 )
-COUNTED = re.compile(
-    r"\s+[^\W\d_]"
-)  # a noun follows: a count, as in "of 1,000 images", and not a scale
+# a noun follows: a count, as in "of 1,000 images", and not a scale
+COUNTED = re.compile(r"\s+[^\W\d_]")
 MAX_BEFORE_SCALE = 60
 POINT_LANGUAGES = frozenset("en zh ja ko th he hi bn ur ms fil ga cy x und".split())
 NOT_WORDS = re.compile(r"[\W_]+")

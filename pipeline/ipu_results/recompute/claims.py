@@ -64,7 +64,8 @@ def format_record(claim: Record) -> dict[str, Any]:
 
 def format_gap(claim: Record) -> str:
     """Return the gap of a claim, such as '-1.7 %, within-run-to-run-spread'; blank without values."""
-    kind, percent = claim["gap_kind"], claim["gap_percent"]
+    kind = claim["gap_kind"]
+    percent = claim["gap_percent"]
     if kind is None:
         return ""
     return kind if percent is None else f"{format_percent(percent)}, {kind}"
@@ -83,7 +84,8 @@ def format_range(claim: Record) -> str:
     values = [row["value"] for row in claim["values"]]
     if not values:
         return ""
-    low, high = format_value(min(values), claim), format_value(max(values), claim)
+    low = format_value(min(values), claim)
+    high = format_value(max(values), claim)
     return low if low == high else f"{low} … {high}"
 
 

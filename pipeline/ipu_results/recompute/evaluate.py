@@ -48,9 +48,8 @@ PLACEHOLDERS = {"recomputed": "[]", "verdict": NOT_RECOMPUTABLE}
 CONDITIONS = ("precision", "batch", "framework", "dataset")
 NONE_COUNTS = "No recomputed value counts: "
 NEEDED = ". Needed: a figure under the conditions of the claim"
-STATED = frozenset(
-    {"claims", "platforms", "models"}
-)  # what documents state; other tables hold measurements and facts
+# what documents state; other tables hold measurements and facts
+STATED = frozenset({"claims", "platforms", "models"})
 
 
 class JudgedValue(NamedTuple):
@@ -234,7 +233,8 @@ def _apply_conditions(
     """
     current = printed.assign(meant_baseline=printed["baseline"]).set_index("claim_id", drop=False)
     for row in conditions:
-        claim_id, source = row["claim_id"], claims.get(row["taken_from"], {})
+        claim_id = row["claim_id"]
+        source = claims.get(row["taken_from"], {})
         for name in CONDITIONS:
             if source.get(name) is not None:
                 current.at[claim_id, name] = source[name]
@@ -264,7 +264,8 @@ def _check_sql_files(rows: Sequence[Record], sql_texts: SqlTexts) -> None:
 
 def _recompute(recomputer: Recomputer, row: Record, sql_texts: SqlTexts) -> list[Recomputed]:
     """Return the values of the recomputation of a claim or contradiction, none if it has none."""
-    name, document = row["recomputation"], _get_file_id(row)
+    name = row["recomputation"]
+    document = _get_file_id(row)
     return (
         []
         if name is None
@@ -282,7 +283,8 @@ def _format_values(
 
 
 def _judge_value(claim: Record, item: Recomputed, sdk_margins: tuple[float, float]) -> JudgedValue:
-    claimed, tolerance = float(claim["value"]), float(claim["digits_tolerance"])
+    claimed = float(claim["value"])
+    tolerance = float(claim["digits_tolerance"])
     relation = item.relation or claim["relation"]
     outcome = judge_value(
         claim["basis"], relation, item.value, claimed, tolerance, item.within_spread, sdk_margins

@@ -20,9 +20,8 @@ AGREES, LAST_DIGIT, WITHIN_SPREAD, WITHIN_SDK_SPREAD, REACHES, EXCEEDS, DIFFERS,
 OWN, INTERNAL, LATER_SDK = BASES = ("own", "internal", "later-sdk")
 HOLDS: dict[str, Callable[[float, float, float], bool]] = {
     "eq": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
-    "rounded-or-cut": (
-        lambda value, claimed, tolerance: abs(value - claimed) <= tolerance
-    ),  # cut digits: last-digit
+    # cut digits: last-digit
+    "rounded-or-cut": lambda value, claimed, tolerance: abs(value - claimed) <= tolerance,
     "more-than": lambda value, claimed, _: value > claimed,
     "less-than": lambda value, claimed, _: value < claimed,
     "just-over": lambda value, claimed, tolerance: claimed <= value < claimed + tolerance,
@@ -45,11 +44,8 @@ NOT_RECOMPUTABLE, SWAPPED_BASELINE, DEPENDS_ON_READING = (
     "swapped-baseline",
     "depends-on-reading",
 )
-CONFIRMED = {
-    "own": "confirmed",
-    "internal": "confirmed-internally",
-    "circular": "circular",
-}  # by the evidence
+# by the evidence
+CONFIRMED = {"own": "confirmed", "internal": "confirmed-internally", "circular": "circular"}
 HOLDING = frozenset({*CONFIRMED.values(), "last-digit-differs", "reached-by-later-sdk"})
 NO_ROW = "Its recomputation found no row in this build"
 GAP_KINDS = ("none", "last-digit", "within-run-to-run-spread", "beyond")
@@ -98,10 +94,9 @@ def judge_value(
     if near:
         return LAST_DIGIT
     slow_down, speed_up = sdk_margins
-    low, high = (
-        value / (1 + speed_up),
-        value / (1 - slow_down),
-    )  # what the claim's SDK may have given
+    # what the claim's SDK may have given
+    low = value / (1 + speed_up)
+    high = value / (1 - slow_down)
     if low <= claimed + tolerance and high >= claimed - tolerance:
         return WITHIN_SDK_SPREAD
     return EXCEEDS if value > claimed else FALLS_SHORT

@@ -29,9 +29,8 @@ LICENCE = {
 }
 KEYWORDS = ["Graphcore", "IPU", "benchmark", "MLPerf"]
 PROFILE = "https://datapackage.org/profiles/2.0/{}.json"
-CONTEXT = (
-    Path(__file__).with_name("templates") / "croissant_context.json"
-)  # as the specification prints it
+# as the specification prints it
+CONTEXT = Path(__file__).with_name("templates") / "croissant_context.json"
 TYPES = {  # of a column, in a Data Package and in Croissant
     "text": ("string", "sc:Text"),
     "integer": ("integer", "cr:Int64"),

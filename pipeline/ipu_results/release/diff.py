@@ -129,7 +129,8 @@ def read_columns(schema: pa.Schema) -> dict[str, SnapshotColumn]:
 def _read_table(name: str, path: Path, keys: Mapping[str, tuple[str, ...]]) -> SnapshotTable:
     try:
         with open_parquet(path) as file:
-            schema, rows = file.schema_arrow, file.metadata.num_rows
+            schema = file.schema_arrow
+            rows = file.metadata.num_rows
     except WarehouseError as error:
         raise UnreadableReleaseError(error.message, place=str(path)) from error
     key = KNOWN_TABLES[name].key if name in KNOWN_TABLES else keys.get(name, ())
@@ -256,7 +257,8 @@ def diff_releases(
     """
     for folder in (old, new):
         files.finish_interrupted_publish(folder)
-    before, after = read_snapshot(old), read_snapshot(new)
+    before = read_snapshot(old)
+    after = read_snapshot(new)
     common = [name for name in before.tables if name in after.tables]
     with duckdb.connect() as connection:
         tables = []
@@ -390,7 +392,8 @@ class TableDiffQuery:
         for row in self.connection.execute(
             f"SELECT {', '.join(columns)} FROM {changed}"
         ).fetchall():
-            key, values = dict(zip(self.key, row, strict=False)), row[len(self.key) :]
+            key = dict(zip(self.key, row, strict=False))
+            values = row[len(self.key) :]
             triples = zip(names, values[::3], values[1::3], values[2::3], strict=True)
             cells += [
                 CellChange(key, name, old, new) for name, differs, old, new in triples if differs
@@ -403,8 +406,8 @@ class TableDiffQuery:
         tables = [f"{self.old.sql} old", f"{self.new.sql} new"]
         left, right = tables if side == "old" else reversed(tables)
         sql = (
-            f"SELECT {columns} FROM {left} ANTI JOIN {right} ON {self._on} ORDER BY"
-            f" {self._order(side)} LIMIT {limit}"
+            f"SELECT {columns} FROM {left} ANTI JOIN {right} ON {self._on}"
+            f" ORDER BY {self._order(side)} LIMIT {limit}"
         )
         return [
             dict(zip(names, row, strict=True)) for row in self.connection.execute(sql).fetchall()
@@ -439,7 +442,8 @@ class TableDiffQuery:
 
     def _compare(self, name: str, operator: str) -> str:
         """Compare numbers as numbers, and values of other types that differ as text."""
-        old, new = self.old.columns[name], self.new.columns[name]
+        old = self.old.columns[name]
+        new = self.new.columns[name]
         values = [f"{side}.{quote_identifier(name)}" for side in ("old", "new")]
         if old.type != new.type and not (old.is_number and new.is_number):
             values = [f"CAST({value} AS VARCHAR)" for value in values]

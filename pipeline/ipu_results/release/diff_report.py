@@ -129,7 +129,8 @@ def _list_lines(diff: ReleaseDiff) -> Iterator[str]:
     if diff.is_empty:
         yield f"no difference in {diff.same_tables} tables"
         return
-    changes, count = list_figure_changes(diff), sum(map(count_figures, list_reported_tables(diff)))
+    changes = list_figure_changes(diff)
+    count = sum(map(count_figures, list_reported_tables(diff)))
     yield f"{format_count(count, 'figure')} changed{':' if changes else ''}"
     yield from (f"  {_format_name(change)}: {_format_figure(change)}" for change in changes)
     if count > len(changes) > 0:

@@ -199,8 +199,8 @@ def read_storage_version(connection: duckdb.DuckDBPyConnection) -> str | None:
     say.
     """
     query = (
-        "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name ="
-        " current_database()"
+        "SELECT tags['storage_version'] FROM duckdb_databases()"
+        " WHERE database_name = current_database()"
     )
     ((version,),) = connection.execute(query).fetchall()
     return None if version is None else str(version)

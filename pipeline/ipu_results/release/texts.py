@@ -63,8 +63,8 @@ RELEASE_STATS = {
     "documents": "SELECT count(*) FROM documents",
     "source_rows": "SELECT status, count(*) FROM source_rows GROUP BY ALL ORDER BY ALL",
     "flags": (
-        "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL ORDER"
-        " BY ALL"
+        "SELECT rule, severity, count(*), count(DISTINCT result_id) FROM flags GROUP BY ALL"
+        " ORDER BY ALL"
     ),
     "quarantine": "SELECT reason, count(*) FROM quarantine GROUP BY ALL ORDER BY ALL",
     "verdicts": "SELECT verdict, count(*) FROM claims GROUP BY ALL ORDER BY 2 DESC, 1",
@@ -72,8 +72,8 @@ RELEASE_STATS = {
         "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id"
     ),
     "columns": (
-        "SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name), column_name,"
-        " type, unit, description FROM columns"
+        "SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name),"
+        " column_name, type, unit, description FROM columns"
     ),
 }
 
@@ -215,7 +215,8 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
         (TEMPLATES / "card.md")
         .read_text(encoding="utf-8")
         .format(
-            configurations="".join(  # of `datasets.load_dataset`, which needs rows
+            # of `datasets.load_dataset`, which needs rows
+            configurations="".join(
                 f"- config_name: {name}\n{DEFAULT.get(name, '')}  data_files:"
                 f" {get_parquet_name(name)}\n"
                 for name in filter(rows.get, rows)
@@ -331,7 +332,8 @@ SIGN_HINT = "only a signature of SHA256SUMS shows that no one else rewrote the w
 
 def list_unchecked(folder: Path, release: Mapping[str, Any]) -> list[str]:
     """Describe what a verification could not find, one line each."""
-    made_by, here = release.get("generator"), describe_generator()
+    made_by = release.get("generator")
+    here = describe_generator()
     stated = made_by if isinstance(made_by, dict) else {}
     is_own = is_own_code(release)
     lines = []
@@ -363,7 +365,8 @@ def list_unchecked(folder: Path, release: Mapping[str, Any]) -> list[str]:
 
 def is_own_code(release: Mapping[str, Any]) -> bool:
     """Return whether the code that runs made the release, as far as release.json can be believed."""
-    stated, here = release.get("generator"), describe_generator()
+    stated = release.get("generator")
+    here = describe_generator()
     return isinstance(stated, dict) and all(
         stated.get(key) == here[key] for key in ("version", "code_sha256")
     )
@@ -407,7 +410,8 @@ def check_texts(
 
 def check_catalog(connection: duckdb.DuckDBPyConnection) -> Iterator[Problem]:
     """Yield what the DuckDB file defines otherwise than this code, with the same DuckDB."""
-    stated, expected = files.list_catalog(connection), _list_own_catalog()
+    stated = files.list_catalog(connection)
+    expected = _list_own_catalog()
     for kind, name in sorted(stated.keys() | expected.keys()):
         if stated.get((kind, name), "") != expected.get((kind, name), ""):
             what = escape_unprintable(f"{kind} {name}")
@@ -434,7 +438,8 @@ def check_schemas(tables: Mapping[str, pa.Table]) -> Iterator[Problem]:
         if table.sql_name not in tables:
             yield Problem(RELEASE, f"does not list {table.sql_name}")
             continue
-        schema, expected = tables[table.sql_name].schema, file_schema(table)
+        schema = tables[table.sql_name].schema
+        expected = file_schema(table)
         stated = {key: text for key, text in schema.metadata.items() if key != BUILD_ID.encode()}
         same_metadata = without_versions(stated) == without_versions(expected.metadata)
         if not same_metadata or not schema.equals(expected.with_metadata(schema.metadata), True):

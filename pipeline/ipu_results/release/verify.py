@@ -178,7 +178,8 @@ def _check_versions(folder: Path, release: Record) -> Iterator[Problem]:
 
 def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
     """Yield missing files of tables, and files that are neither those of a table nor known texts."""
-    expected, names = files.list_table_files(tables), {*files.list_files(folder)}
+    expected = files.list_table_files(tables)
+    names = {*files.list_files(folder)}
     present = {name for name in names if Path(name).suffix in files.SUFFIXES}
     yield from (Problem(name, "is missing") for name in sorted(expected - present))
     for name in sorted(present - expected):
@@ -189,12 +190,10 @@ def _check_names(folder: Path, tables: Iterable[str]) -> Iterator[Problem]:
 
 def _check_rows(contents: ReleaseContents, name: str) -> Iterator[Problem]:
     """Check the rows of a table in Parquet, CSV and DuckDB against their count and digest."""
-    rows, release, parquet, csv = (
-        contents.tables[name],
-        contents.release,
-        get_parquet_name(name),
-        get_csv_name(name),
-    )
+    rows = contents.tables[name]
+    release = contents.release
+    parquet = get_parquet_name(name)
+    csv = get_csv_name(name)
     stated = _get_counts(release)[name]
     if (rows.schema.metadata or {}).get(BUILD_ID.encode()) != release["build_id"].encode():
         yield Problem(parquet, f"build id differs from {RELEASE}")
@@ -251,7 +250,8 @@ def _have_same_rows(table: pa.Table, other: pa.Table) -> bool:
 
 def _check_build(contents: ReleaseContents) -> Iterator[Problem]:
     """Check the table `build` against release.json."""
-    rows, release = contents.tables[BUILD_TABLE].to_pylist(), contents.release
+    rows = contents.tables[BUILD_TABLE].to_pylist()
+    release = contents.release
     for name in list_build_differences(rows, release["tables"], release["build_id"]):
         yield Problem(
             get_parquet_name(BUILD_TABLE),

@@ -183,7 +183,8 @@ def check_record(release: Mapping[str, Any]) -> Iterator[str]:
     if unknown := sorted(release.keys() ^ RECORD_KEYS):
         yield f"has other keys than publish writes: {', '.join(unknown)}"
     date.fromisoformat(release["published_on"])
-    version, previous = parse_version(release["version"]), release["previous"]
+    version = parse_version(release["version"])
+    previous = release["previous"]
     changes = [VersionChange(**change) for change in release["changes"]]
     if not re.fullmatch("[0-9a-f]{64}", release["build_id"]):
         yield "build_id is not a sha256"
@@ -400,7 +401,8 @@ def apply_corrections(
             raise ReleaseError(_explain_missing(diff, table, key))
         for at in matches:
             counts[at] += whole_tables.get(table, 1)
-    records, unused = [], []
+    records = []
+    unused = []
     for number, (correction, count) in enumerate(zip(corrections, counts, strict=True), 1):
         if message := _check_guards(correction, count, diff):
             raise CorrectionsError(message, place=f"{path}, correction {number}")

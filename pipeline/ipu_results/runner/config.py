@@ -37,9 +37,8 @@ def list_devices(name: str, python: str = sys.executable) -> Sequence[Device]:
     backend = load_backend(name)
     if not backend.TRAITS.apart:
         return backend.probe()
-    from ipu_results.runner.sessions import (  # noqa: PLC0415 (the command line starts without its libraries)
-        Subprocess,
-    )
+    # the command line starts without its libraries
+    from ipu_results.runner.sessions import Subprocess  # noqa: PLC0415
 
     try:
         transport = Subprocess(0, python)
@@ -417,12 +416,11 @@ def choose_batch_sizes(sessions: int) -> tuple[int, ...]:
 
 def count_cores() -> int:
     """Count the whole cores that this process may use, within the limits of its control groups."""
-    from ipu_results.runner.environment import (  # noqa: PLC0415 (as above)
-        count_usable_cores,
-        read_cpu_quota,
-    )
+    # as above
+    from ipu_results.runner.environment import count_usable_cores, read_cpu_quota  # noqa: PLC0415
 
-    usable, quota = count_usable_cores() or 1, read_cpu_quota()
+    usable = count_usable_cores() or 1
+    quota = read_cpu_quota()
     return max(1, min(usable, int(quota) if quota else usable))
 
 

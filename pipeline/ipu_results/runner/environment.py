@@ -194,7 +194,8 @@ def _shorten_word(word: str) -> str:
         return f"{COMMAND_OPTION}={_shorten_command(word.partition('=')[2])}"
     match = PREFIXED.fullmatch(word)
     assert match is not None
-    head, rest = match[1] or "", match[2]
+    head = match[1] or ""
+    rest = match[2]
     return head + (_shorten_word(rest) if head and "=" in rest else _last_component(rest))
 
 
@@ -313,7 +314,8 @@ def read_usage(
 ) -> Usage:
     """Read the CPU time used so far."""
     times = {name: spent for name, spent in system()._asdict().items() if name not in COUNTED_TWICE}
-    total, steal = sum(times.values()), times.get("steal")
+    total = sum(times.values())
+    steal = times.get("steal")
     idle = sum(times.get(name, 0.0) for name in WAITING)
     return Usage(total, total - idle - (steal or 0.0), steal, (own or read_own_seconds)())
 
@@ -366,7 +368,9 @@ class ConcurrentSweeps:
     """
 
     def __init__(self, folder: Path, run_id: str, reason: str | None = None) -> None:
-        self._folder, self._run_id, self.reason = folder, run_id, reason
+        self._folder = folder
+        self._run_id = run_id
+        self.reason = reason
 
     def list_others(self) -> list[str]:
         """Return the run ids of the other living sweeps, in order; remove files of dead ones where
@@ -386,10 +390,8 @@ def _is_alive(path: Path) -> bool:
     )
     try:
         lock.acquire()
-    except (
-        Timeout,
-        PermissionError,
-    ):  # another user's file may belong to a living sweep, so it counts
+    except (Timeout, PermissionError):
+        # another user's file may belong to a living sweep, so it counts
         return True
     except OSError:
         return False

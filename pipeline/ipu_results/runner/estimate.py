@@ -15,9 +15,8 @@ import numpy as np
 from ipu_results.errors import RunnerError
 from ipu_results.runner.backends import Kind
 
-Stamps = tuple[
-    int, int, int, int, int
-]  # start, loaded, pre-processed, inferred, retrieved: ns of one clock
+# start, loaded, pre-processed, inferred, retrieved: ns of one clock
+Stamps = tuple[int, int, int, int, int]
 
 NS = 1e9
 MS = 1e6  # nanoseconds
@@ -77,13 +76,13 @@ class Block:
         Sessions that were never at work together share no time: then it is from the first start to
         the last end.
         """
-        starts, ends = (
-            [session[0][0] for session in self.stamps],
-            [session[-1][-1] for session in self.stamps],
-        )
-        start, end = max(starts), min(ends)
+        starts = [session[0][0] for session in self.stamps]
+        ends = [session[-1][-1] for session in self.stamps]
+        start = max(starts)
+        end = min(ends)
         if end <= start:
-            start, end = min(starts), max(ends)
+            start = min(starts)
+            end = max(ends)
         micro = self.batch_size / self.sessions * self.batches_per_step
         # each iteration counts from the end of the one before, so that a session's time has no gaps
         spans = [
@@ -106,9 +105,8 @@ class Block:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        columns = {
-            column.name: getattr(self, column.name) for column in fields(self)
-        }  # asdict copies every stamp
+        # asdict copies every stamp
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
         if self.batches_per_step == 1:
             del columns["batches_per_step"]
         return columns
@@ -125,9 +123,8 @@ CONFIDENCE = 0.95  # of the interval of the median over rounds; order statistics
 FEWEST = 6  # rounds for that: 1 − 2 · 0.5⁶ = 0.969, while five have 0.9375
 DRIFT_ROUNDS = 4  # rounds that are needed to compare the first half of them with the second
 TAIL_CONFIDENCE = 0.99  # LoadGen's, in loadgen/results.cc: early stopping with a tolerance of 0
-START, _LOADED, *STAGES = range(
-    5
-)  # of an iteration's stamps; the stages end pre-processed, inferred, retrieved
+# of an iteration's stamps; the stages end pre-processed, inferred, retrieved
+START, _LOADED, *STAGES = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +208,10 @@ def estimate(
     _check_blocks(blocks)
     amortised = [block for block in blocks if block.kind == "amortised"]
     isolated = [block for block in blocks if block.kind == "isolated"]
-    rounds, size = group_by_round(amortised), blocks[0].batch_size
-    throughput, (low, high, confidence) = median(rounds), compute_interval(rounds)
+    rounds = group_by_round(amortised)
+    size = blocks[0].batch_size
+    throughput = median(rounds)
+    low, high, confidence = compute_interval(rounds)
     causes = find_disturbances(blocks, limits, best_probe_ms)
     preprocess, infer, retrieve = (
         _median_stage_ms(amortised, *ends) for ends in pairwise((START, *STAGES))
@@ -221,9 +220,8 @@ def estimate(
     probes = [probe for block in blocks for probe in block.probe_ms or ()]
     watts = [block.power_w for block in amortised if block.power_w is not None]
     others = sum(block.others > 0 for block in blocks)
-    shared = (
-        [f"another sweep ran beside {others} of {len(blocks)} blocks"] if others else []
-    )  # kept: of points.csv
+    # kept: of points.csv
+    shared = [f"another sweep ran beside {others} of {len(blocks)} blocks"] if others else []
     return Estimate(
         throughput=throughput,
         latency_ms=1e3 * size / throughput,
@@ -267,14 +265,14 @@ def compute_interval(rounds: Sequence[float]) -> tuple[float | None, float | Non
     Fewer than six rounds span less than 95 %: then it is their minimum and maximum with the
     confidence that these have.
     """
-    count, ranked = len(rounds), sorted(rounds)
+    count = len(rounds)
+    ranked = sorted(rounds)
     if count < 2:
         return None, None, None
     if count < FEWEST:
         return ranked[0], ranked[-1], 1 - 2 * 0.5**count
-    low = _find_rank(
-        count, 0.5, (1 - CONFIDENCE) / 2
-    )  # as many rounds are below the median as tosses of a coin
+    # as many rounds are below the median as tosses of a coin
+    low = _find_rank(count, 0.5, (1 - CONFIDENCE) / 2)
     return ranked[low], ranked[-1 - low], CONFIDENCE
 
 
@@ -344,7 +342,8 @@ def _check_blocks(blocks: Sequence[Block]) -> None:
 
 
 def _suspect_rounds(rounds: Sequence[float], limits: SuspicionLimits) -> list[str]:
-    reasons, count = [], len(rounds)
+    reasons = []
+    count = len(rounds)
     if count < limits.rounds:
         reasons.append(f"only {count} round{'s' if count > 1 else ''}")
     low, high, _ = compute_interval(rounds)
@@ -411,7 +410,8 @@ def compute_binomial_cdf(count: int, chance: float) -> np.ndarray:
     successes = np.arange(1, count + 1)
     ratios = (count - successes + 1) / successes * (chance / (1 - chance))
     mode = int((count + 1) * chance)
-    below, above = np.cumprod(1 / ratios[:mode][::-1])[::-1], np.cumprod(ratios[mode:])
+    below = np.cumprod(1 / ratios[:mode][::-1])[::-1]
+    above = np.cumprod(ratios[mode:])
     weights = np.concatenate((below, [1.0], above))
     odds: np.ndarray = np.cumsum(weights) / np.sum(weights)
     return odds

@@ -134,7 +134,8 @@ def _draw_texture(bits: np.random.PCG64, height: int, width: int) -> npt.NDArray
 @lru_cache(maxsize=None)  # noqa: UP033 (Python 3.8)
 def _build_amplitudes() -> npt.NDArray[np.float64]:
     """Return 1 / f over the half plane of frequencies, without the mean."""
-    down, along = np.fft.fftfreq(MAX_SIDE)[:, None], np.fft.rfftfreq(MAX_SIDE)[None, :]
+    down = np.fft.fftfreq(MAX_SIDE)[:, None]
+    along = np.fft.rfftfreq(MAX_SIDE)[None, :]
     frequency = np.sqrt(down * down + along * along)
     frequency[0, 0] = np.inf
     amplitudes: npt.NDArray[np.float64] = 1 / frequency
@@ -227,9 +228,8 @@ def normalise_images(pixels: Sequence[Pixels], dtype: str = "float32") -> Array:
     batch = np.empty((len(pixels), channels, height, width), dtype)
     for image, planes in zip(pixels, batch):  # noqa: B905 (Python 3.8)
         for channel in range(channels):
-            np.take(
-                tables[channel], image[:, :, channel], out=planes[channel], mode="clip"
-            )  # "raise" costs a copy
+            # "raise" costs a copy
+            np.take(tables[channel], image[:, :, channel], out=planes[channel], mode="clip")
     return batch
 
 

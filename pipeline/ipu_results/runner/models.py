@@ -47,11 +47,8 @@ INTEGERS: dict[int, str] = {
     TensorProto.BOOL: "bool",
 }
 MASKS: dict[int, str] = {TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16"}  # of floats
-ROLES = {
-    "mask": "mask",
-    "position": "positions",
-    "type|segment": "types",
-}  # by a part of the name; else tokens
+# by a part of the name; else tokens
+ROLES = {"mask": "mask", "position": "positions", "type|segment": "types"}
 RESHAPING = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 MAX_SEQUENCE = 65_536  # tokens
 STATE_IT = "state how many tokens a sequence has, with the setting sequence_length"
@@ -101,14 +98,16 @@ def prepare_model(
     model, origin, seeded = _load_source(source, sequence_length)
     inputs = _list_inputs(model)
     texts: tuple[TextInput, ...] = ()
-    length, changed = None, False
+    length = None
+    changed = False
     # a model of text takes sequences of integers in one of its inputs at least
     if any(
         value.type.tensor_type.elem_type in INTEGERS and len(_get_axes(value)) == 2
         for value in inputs
     ):
         texts, length, changed = fix_text_inputs(model, inputs, sequence_length, source)
-        name, shape = texts[0].name, (0, 0, 0)
+        name = texts[0].name
+        shape = (0, 0, 0)
         feeds = generate_sequences(texts, 2, 0)
     else:
         if sequence_length is not None:
@@ -116,10 +115,8 @@ def prepare_model(
                 "takes images: the setting sequence_length is for text models", document=source
             )
         image = _find_image_input(inputs, source)
-        name, shape = (
-            image.name,
-            tuple(axis.dim_value for axis in image.type.tensor_type.shape.dim[1:]),
-        )
+        name = image.name
+        shape = tuple(axis.dim_value for axis in image.type.tensor_type.shape.dim[1:])
         feeds = {name: np.zeros((2, *shape), dtype=np.float32)}
     own = _detect_precision(model)
     target = own if precision in (None, "bf16") else str(precision)
@@ -356,12 +353,14 @@ def fix_text_inputs(
     cannot be filled.
     """
     length = _choose_length(inputs, sequence_length, source)
-    symbols, changed = set(), False
+    symbols = set()
+    changed = False
     for value in inputs:
         for axis in _get_axes(value)[1:]:
             if not axis.HasField("dim_value"):
                 symbols.add(axis.dim_param)
-                axis.dim_value, changed = length, True
+                axis.dim_value = length
+                changed = True
     for value in model.graph.output if changed else ():
         for axis in _get_axes(value)[1:]:
             if axis.dim_param and axis.dim_param in symbols:

@@ -173,16 +173,13 @@ def list_unfinished(out: Path) -> list[str]:
 
 
 READER, POINTS_READER = "sweep-record", "sweep-points"
-POINTS_TABLE, SEQUENCES_TABLE = (
-    "sweep_points",
-    "sweep_sequence_points",
-)  # the latter with the variant of a text model
+# the latter with the variant of a text model
+POINTS_TABLE, SEQUENCES_TABLE = "sweep_points", "sweep_sequence_points"
 STAMPS = ("start_ns", "loaded_ns", "preprocessed_ns", "inferred_ns", "retrieved_ns")
 ITEM, TEXT_ITEM = "image", "sequence"
 LICENCE = "CC-BY-4.0"
-NOTE = (  # kept: text of sidecars
-    "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."
-)
+# kept: text of sidecars
+NOTE = "One sweep of this project's runner, {how}. Raw stamps and blocks lie beside it."
 COMPILED_S = 0.001  # what is ready sooner was not compiled for its batch size
 MIN_COSINE = 0.99
 UNSETTLED = "did not settle in {runs} warm-up runs"
@@ -264,8 +261,12 @@ def build_points(run: RunData) -> list[Point]:
 def _build_point(
     run: RunData, ready: Mapping[str, Any], row: Estimate, blocks: Sequence[Block]
 ) -> Point:
-    facts, opened, device, plan = run.opened["facts"], run.opened, run.task.device, run.task.plan
-    power, length = opened["power"], opened["model"].get("sequence_length")
+    facts = run.opened["facts"]
+    opened = run.opened
+    device = run.task.device
+    plan = run.task.plan
+    power = opened["power"]
+    length = opened["model"].get("sequence_length")
     unread = next((block.power_reason for block in blocks if block.power_reason), None)
     point: Point = {
         "batch_size": ready["batch_size"],
@@ -327,10 +328,8 @@ def _list_doubts(ready: Mapping[str, Any]) -> list[str]:
 def build_files(run: RunData, points: Sequence[Point]) -> dict[str, bytes]:
     """Return every file of the finished run by name, sidecars last."""
     table_name = SEQUENCES_TABLE if run.opened["model"].get("sequence_length") else POINTS_TABLE
-    table_text, columns = (
-        io.StringIO(),
-        load_vocabulary().header_of(POINTS_READER, table_name).names,
-    )
+    table_text = io.StringIO()
+    columns = load_vocabulary().header_of(POINTS_READER, table_name).names
     writer = csv.DictWriter(table_text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(points)

@@ -30,7 +30,8 @@ def format_summary(points: Sequence[Point]) -> str:
 
 def convert_interval(point: Point) -> tuple[float, float] | None:
     """Return the ends of the latency's interval or band as items per second, the lower one first."""
-    low, high = point.get("latency_ms_low"), point.get("latency_ms_high")
+    low = point.get("latency_ms_low")
+    high = point.get("latency_ms_high")
     if not (low and high):
         return None
     return compute_rate(point["batch_size"], high), compute_rate(point["batch_size"], low)

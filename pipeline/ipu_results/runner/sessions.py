@@ -47,7 +47,8 @@ class Observer:
         """Observe the block that runs in the `with`; the observed fields of a `Block` are complete
         when it ends.
         """
-        observation, before = dict[str, Any](power_reason=self.meter_reason), self._run_probe()
+        observation = dict[str, Any](power_reason=self.meter_reason)
+        before = self._run_probe()
         usage = read_usage()
         if self.meter:
             self.meter.start()
@@ -92,7 +93,8 @@ class InProcess:
     """A session in this process. A request is sent, its reply comes later."""
 
     def __init__(self) -> None:
-        self._server, self._reply = WorkerServer(), Reply()
+        self._server = WorkerServer()
+        self._reply = Reply()
 
     def send(self, method: str, **params: Any) -> None:
         self._reply = serve_request(self._server, {"method": method, "params": params})

@@ -37,13 +37,8 @@ from ipu_results.runner.workload import Workload, compare_outputs, prepare_workl
 SETTLED = 0.05  # two medians of warm-up runs that differ by less agree
 MAX_WARM_SETS = 8
 VERSIONS = ("ipu-results", "numpy", "onnx", "onnxruntime", "openvino", "pillow", "psutil")
-SAME = (
-    "environment",
-    "versions",
-    "model",
-    "images",
-    "facts",
-)  # what a resumed sweep must share with its beginning
+# what a resumed sweep must share with its beginning
+SAME = ("environment", "versions", "model", "images", "facts")
 LOOSE = ("load_average", "load_s", "compile_s")  # what may differ even so
 
 
@@ -117,7 +112,10 @@ def make_run_id(task: SweepTask, now: datetime) -> str:
 
 class _Sweep:
     def __init__(self, task: SweepTask, journal: Journal, progress: Progress) -> None:
-        self.task, self.plan, self.journal, self.progress = task, task.plan, journal, progress
+        self.task = task
+        self.plan = task.plan
+        self.journal = journal
+        self.progress = progress
         self.blocks = [msgspec.convert(step["block"], Block) for step in journal.select("block")]
         self.batch_s: dict[int, float] = {}  # those of the batch sizes that are measured
 
@@ -127,10 +125,10 @@ class _Sweep:
         return sum(block.window.end - block.window.start for block in self.blocks) / NS
 
     def run(self) -> SweepResult:
-        os.environ.setdefault(
-            "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
-        )  # sessions, meters and names must count alike
-        task, device = self.task, self.task.device
+        # sessions, meters and names must count alike
+        os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+        task = self.task
+        device = self.task.device
         with ExitStack() as stack:
             work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ipu-results-")))
             concurrent = stack.enter_context(announce_sweep(self.journal.run_id))
@@ -160,10 +158,8 @@ class _Sweep:
                     self._exclude(batch, error)
             if not self.batch_s:
                 raise BackendError(self.journal.select("excluded")[0]["reason"], place=device.name)
-            done, number = (
-                {Visit(block.round, block.batch_size, block.kind) for block in self.blocks},
-                0,
-            )
+            done = {Visit(block.round, block.batch_size, block.kind) for block in self.blocks}
+            number = 0
             while self.plan.needs_round(self.spent_s, number):
                 for visit in self.plan.list_visits(number):
                     if visit not in done and visit.batch_size in self.batch_s:
@@ -172,7 +168,8 @@ class _Sweep:
         return self._publish()
 
     def _open_sessions(self, workload: Workload | None) -> SessionPool:
-        task, sessions = self.task, self.plan.sessions
+        task = self.task
+        sessions = self.plan.sessions
         specs = [
             SessionSpec(
                 device=task.device.name,
@@ -235,9 +232,8 @@ class _Sweep:
         """Compile and warm up one batch size, and compare its outputs with fp32."""
         self.progress.stage(f"warming up batch {batch}")
         compile_s, predicted = pool.prepare(batch, "amortised")
-        if (
-            pool.batches_per_step > 1
-        ):  # a batch alone is another program: one that does not fit must show here
+        # a batch alone is another program: one that does not fit must show here
+        if pool.batches_per_step > 1:
             alone_s, _ = pool.prepare(batch, "isolated")
             pool.prepare(batch, "amortised")
             compile_s += alone_s
@@ -245,10 +241,12 @@ class _Sweep:
             0, 0, batch, "amortised", _format_now(), pool.run_stream(0.0, 1)
         ).latencies_ms[0]
         runs, settled = self._warm_up(pool, batch)
-        first, runs = first / pool.batches_per_step, runs * pool.batches_per_step
+        first = first / pool.batches_per_step
+        runs = runs * pool.batches_per_step
         if any(step["batch_size"] == batch for step in self.journal.select("ready")):
             return
-        cosine, top1 = (None, None)
+        cosine = None
+        top1 = None
         if (
             workload
             and (reference := workload.select_reference(batch, self.plan.sessions)) is not None
@@ -323,7 +321,8 @@ class _Sweep:
             f"interrupted; resumed before block {step['block']} at {step['at']}"
             for step in select("resumed")
         ]
-        opened, ready = select("opened")[0], select("ready")
+        opened = select("opened")[0]
+        ready = select("ready")
         run = RunData(
             self.journal.run_id, self.task, opened, ready, self.blocks, _format_now(), tuple(events)
         )
@@ -348,7 +347,8 @@ def _list_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str
     """Describe what is not as it was when a resumed sweep began."""
     changes = []
     for part in SAME:
-        was, is_ = before[part], now[part]
+        was = before[part]
+        is_ = now[part]
         for name in sorted(was.keys() | is_.keys()):
             if name not in LOOSE and was.get(name) != is_.get(name):
                 changes.append(f"{part} {name} was {was.get(name)}, is {is_.get(name)}")

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from ipu_results.runner.backends import Session
 
-    Feed = Callable[
-        [], tuple[Any, int, int, int]
-    ]  # a batch, and the moments when it was requested, loaded and ready
+    # a batch, and the moments when it was requested, loaded and ready
+    Feed = Callable[[], tuple[Any, int, int, int]]
 
 AHEAD = 3  # batches that are made before they are requested
 
@@ -42,9 +41,8 @@ class WorkerServer:
 
     def probe(self, backend: str) -> dict[str, Any]:
         """List the devices of a backend, seen from this process."""
-        from ipu_results.runner.backends import (  # noqa: PLC0415 (PopART is imported before all else)
-            load_backend,
-        )
+        # PopART is imported before all else
+        from ipu_results.runner.backends import load_backend  # noqa: PLC0415
 
         return {"devices": [vars(device) for device in load_backend(backend).probe()]}
 
@@ -139,7 +137,8 @@ def run_batches(
     Stamps are start, loaded, pre-processed, inferred and retrieved, in ns of the session's clock.
     At the last one the outputs are back on the host.
     """
-    clock, run = session.clock, session.run
+    clock = session.clock
+    run = session.run
     stamps: list[tuple[int, ...]] = []
     append = stamps.append  # this loop is what is measured: no look-up, no branch more than needed
     while True:

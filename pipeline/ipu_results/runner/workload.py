@@ -82,11 +82,13 @@ def prepare_workload(task: SweepTask, work: Path) -> Workload:
 
     Raises RunnerError or ModelError naming the file.
     """
-    config, length = task.config, task.config.sequence_length
+    config = task.config
+    length = task.config.sequence_length
     plain = prepare_model(config.model, None, work, None, length)
     prepare = _prepare_sequences if plain.text_inputs else _prepare_images
     arguments, first, metadata, preprocessing = prepare(task, plain, work)
-    traits, options = load_backend(task.device.backend).TRAITS, dict(config.options)
+    traits = load_backend(task.device.backend).TRAITS
+    options = dict(config.options)
     if traits.static:  # it compiles fixed shapes: a file for each
         sizes = [batch // task.plan.sessions for batch in task.plan.batch_sizes]
         options["static_models"] = {
@@ -110,13 +112,16 @@ def prepare_workload(task: SweepTask, work: Path) -> Workload:
 
 
 def _prepare_images(task: SweepTask, model: PreparedModel, work: Path) -> Inputs:
-    config, batch_sizes = task.config, task.plan.batch_sizes
+    config = task.config
+    batch_sizes = task.plan.batch_sizes
     if config.images is None:
-        folder, source = work / "images", f"generated, seed {SEED}"
+        folder = work / "images"
+        source = f"generated, seed {SEED}"
         excluded: list[str] = []
         names = generate_images(folder, max(GENERATED, *batch_sizes), SEED)
     else:
-        folder, source = Path(config.images), "folder"
+        folder = Path(config.images)
+        source = "folder"
         names, excluded = find_usable_images(folder, MAX_IMAGES, (model.height, model.width))
         if len(names) == MAX_IMAGES:
             excluded = [*excluded, f"all after {names[-1]}: {MAX_IMAGES} are taken"]
@@ -188,10 +193,13 @@ def compare_outputs(outputs: Array, reference: Array) -> tuple[float | None, flo
         return None, 0.0
     finite = np.isfinite(outputs).all(axis=1) & np.isfinite(reference).all(axis=1)
     top1 = float((finite & (outputs.argmax(axis=1) == reference.argmax(axis=1))).mean())
-    x, y = outputs.astype(np.float64), reference.astype(np.float64)
+    x = outputs.astype(np.float64)
+    y = reference.astype(np.float64)
     scales = [np.abs(rows).max(axis=1, keepdims=True) for rows in (x, y)]
     if not finite.all() or any((scale == 0).any() for scale in scales):
         return None, top1
-    x, y = x / scales[0], y / scales[1]  # so that no square overflows or vanishes
+    # so that no square overflows or vanishes
+    x = x / scales[0]
+    y = y / scales[1]
     cosines = (x * y).sum(axis=1) / (np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1))
     return float(np.clip(cosines.min(), -1, 1)), top1

@@ -181,9 +181,8 @@ def load_column(entry: Mapping[str, Any]) -> Column:
         file, _, part = values.pop("choices_of").partition(".")
         choices = load_schema_file(f"vocabulary/{file}.toml")[part]
     if "derived_from" in values or "derived_with" in values:
-        values.setdefault(
-            "change_level", "minor"
-        )  # a rule or a list of the vocabulary changes it, not a source
+        # a rule or a list of the vocabulary changes it, not a source
+        values.setdefault("change_level", "minor")
     values |= {
         name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values
     }

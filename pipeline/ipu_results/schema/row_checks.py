@@ -121,7 +121,8 @@ def match_origin_and_place(frame: pd.DataFrame) -> pd.Series[bool]:
 
 
 def contain_latency(frame: pd.DataFrame) -> pd.Series[bool]:
-    low, high = frame["latency_ms_low"], frame["latency_ms_high"]
+    low = frame["latency_ms_low"]
+    high = frame["latency_ms_high"]
     return ~((low > frame["latency_ms"]) | (high < frame["latency_ms"]))
 
 

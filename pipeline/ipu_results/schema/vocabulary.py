@@ -30,14 +30,12 @@ NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
 
 Entry = Mapping[str, Any]
 
-PRINTED_IN = {
-    "minutes": "time_to_train_s"
-}  # a derived column and the printed one that it is made of
+# a derived column and the printed one that it is made of
+PRINTED_IN = {"minutes": "time_to_train_s"}
 ITEMS = {"img": "image", "seq": "sequence"}
 GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
-MEGA = re.compile(
-    r"M(?i:[jw]|s(?:ecs?)?\b)"
-)  # of joules, watts and seconds: no unit of the vocabulary is in mega
+# of joules, watts and seconds: no unit of the vocabulary is in mega
+MEGA = re.compile(r"M(?i:[jw]|s(?:ecs?)?\b)")
 
 
 def name_item(text: str) -> str:
@@ -157,7 +155,8 @@ class Vocabulary:
         """Return the factor from a unit that a user states to that of a column, and the item that
         it names.
         """
-        own, text = table("results").column(column).unit, text.strip()
+        own = table("results").column(column).unit
+        text = text.strip()
         if own is None:
             return Fraction(1), None  # a quality has the unit of its metric
         amount, _, item = text.partition("/") if own == "J" else (text, "", "")
@@ -202,8 +201,10 @@ class Vocabulary:
 @cache
 def load_vocabulary() -> Vocabulary:
     """Load the vocabulary once."""
-    platforms, units = _load("platforms"), _load("units")
-    precisions, headers = _load("precisions"), _load("table_headers")
+    platforms = _load("platforms")
+    units = _load("units")
+    precisions = _load("precisions")
+    headers = _load("table_headers")
     operations = _load("operation_counts")["network"]
     counts = tuple(
         {**entry, "variant": variant} for entry in operations for variant in entry["variants"]

@@ -32,5 +32,7 @@ class RefusalError(IpuResultsError):
 
     def __init__(self, code: str, reason: str, next_step: str = "") -> None:
         assert code in CODES, code
-        self.code, self.reason, self.next_step = code, reason, next_step or NEXT_STEPS[code]
+        self.code = code
+        self.reason = reason
+        self.next_step = next_step or NEXT_STEPS[code]
         super().__init__(f"{code}: {reason}")

@@ -59,12 +59,8 @@ Figure = Literal[
     "quality_value",
 ]
 FIGURES: tuple[str, ...] = get_args(Figure)
-MAIN_FIGURES = (
-    "throughput",
-    "latency_ms",
-    "minutes",
-    "power_w",
-)  # named where a row does not print them
+# named where a row does not print them
+MAIN_FIGURES = ("throughput", "latency_ms", "minutes", "power_w")
 CONDITIONS = (
     "publisher",
     "submitter",
@@ -290,18 +286,11 @@ TEXTS = (
 )
 VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure of a result
 SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
-VERSIONED = (
-    "framework",
-    "dataset",
-    "sdk_version",
-)  # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
+# GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
+VERSIONED = ("framework", "dataset", "sdk_version")
 FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
-NAMED_BY = (
-    "chip",
-    "platform",
-    "publisher",
-    "submitter",
-)  # conditions of which people take one for another
+# conditions of which people take one for another
+NAMED_BY = ("chip", "platform", "publisher", "submitter")
 STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
 
 
@@ -469,9 +458,8 @@ def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
 
 def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[Row]:
     if name == "network":
-        model = _find_word(
-            record, "model", value
-        )  # means itself, else the networks of the model of that name
+        # means itself, else the networks of the model of that name
+        model = _find_word(record, "model", value)
         networks = record.words.networks.get(model, (model,))
         networks = (model,) if model in networks else networks
         return [row for row in rows if row["network"] in networks]

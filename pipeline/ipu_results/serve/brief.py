@@ -9,7 +9,8 @@ from typing import Any
 
 from ipu_results.ground.text import to_json_value
 
-IMPLIED = (  # conditions that `what` and the citation say, too
+# conditions that `what` and the citation say, too
+IMPLIED = (
     "network",
     "variant",
     "task",
@@ -74,7 +75,8 @@ def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[st
         **{name: value for name, value in described.items() if name != "how_obtained"},
         "figures": {name: {**figure, "place": None} for name, figure in figures if name in names},
         "not_printed": [name for name in described["not_printed"] if name in names],
-        "flags": [  # the citation has the message of an error
+        # the citation has the message of an error
+        "flags": [
             {**flag, "message": None} if flag["severity"] == "error" else flag
             for flag in described["flags"]
             if flag["severity"] != "info"
@@ -108,7 +110,8 @@ def shorten_comparison(answer: Mapping[str, Any]) -> dict[str, Any]:
 
     Of what differs, a brief comparison has what both sides state; of checks, those that failed.
     """
-    nearest, refused = answer["nearest"][:1], answer["not_compared"]
+    nearest = answer["nearest"][:1]
+    refused = answer["not_compared"]
     figures = answer["results"][0]["figures"] if nearest else {}
     return {
         **{name: value for name, value in answer.items() if name != "figures_compared"},

@@ -282,7 +282,8 @@ def _build_items(results: Sequence[CitedResult], version: DatasetVersion) -> lis
 
 def _build_source_item(results: Sequence[CitedResult], version: DatasetVersion) -> dict[str, Any]:
     """Build the CSL item of one source, with the address that leads nearest to all its results."""
-    source, urls = results[0].source, {result.source.url for result in results}
+    source = results[0].source
+    urls = {result.source.url for result in results}
     figures = (f"{describe_figures(result)}." for result in results)
     checked = f"Checked in: {describe_dataset(version)}."
     item: dict[str, Any] = {
@@ -308,7 +309,8 @@ def _format_day(item: Mapping[str, Any], name: str) -> str:
 
 
 def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    lines, notes = [], []
+    lines = []
+    notes = []
     for number, of_source in enumerate(group_by_source(results).values(), 1):
         for result in of_source:
             figures = (
@@ -325,7 +327,8 @@ def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) ->
 
 
 def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    lines, notes = [f"% {' & '.join(LATEX_COLUMNS)}"], []
+    lines = [f"% {' & '.join(LATEX_COLUMNS)}"]
+    notes = []
     for number, of_source in enumerate(group_by_source(results).values(), 1):
         for result in of_source:
             cells = " & ".join(map(escape_latex, list_latex_cells(result)))
@@ -363,7 +366,8 @@ def _format_entry(item: Mapping[str, Any], year: str | None = None) -> str:
 
     `year` is that of the dataset, whose address comes before its day.
     """
-    day, url = _format_day(item, "issued"), item.get("URL", "")
+    day = _format_day(item, "issued")
+    url = item.get("URL", "")
     fields = {
         "author": f"{{{escape_latex(item['author'][0]['literal'])}}}",
         "title": f"{{{escape_latex(item['title'])}}}",

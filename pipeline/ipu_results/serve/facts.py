@@ -27,22 +27,23 @@ FIGURES = (*(column.name for column in table("results").columns if column.figure
 # table say of it.
 MICROBENCHMARKS = """
     SELECT
-        m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model, operation AS
-        network,
-        concat_ws(', ', metric, statistic, shape, conditions) AS variant, 'microbenchmark' AS task,
-        device AS platform,
-        device_count AS chips, precision AS effective_precision, NULL::VARCHAR AS suspect,
-        (SELECT count(*) FROM flags f WHERE f.result_id = m.microbenchmark_id AND severity =
-        'error') AS errors
+        m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model,
+        operation AS network, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
+        'microbenchmark' AS task, device AS platform, device_count AS chips,
+        precision AS effective_precision, NULL::VARCHAR AS suspect,
+        (
+            SELECT count(*)
+            FROM flags f
+            WHERE f.result_id = m.microbenchmark_id AND severity = 'error'
+        ) AS errors
     FROM microbenchmarks m
 """
 CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"
 EMULATED_STATUS = "emulated, not measured"  # the words that must stand at each figure
 EMULATED, SUBMITTED = "emulated", "submitted"  # rows that count only where a question asks for them
 COMPUTED_DIGITS = 9
-LABELS = {
-    "quality_value": "quality"
-}  # where the name of a column without its unit makes a poor label
+# where the name of a column without its unit makes a poor label
+LABELS = {"quality_value": "quality"}
 # MLCommons also requires an ownership legend, whose wording is its own: "Attribution" in its
 # Results Messaging Guidelines, read on 2026-11-22 at commit c195f80f of mlcommons/policies. An
 # unverified result needs the word at each score, too.

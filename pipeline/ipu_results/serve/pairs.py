@@ -74,7 +74,8 @@ def compare_two(
 
     Raises RefusalError with the reason where they may not be compared.
     """
-    first, second = record.get_row(first_result_id), record.get_row(second_result_id)
+    first = record.get_row(first_result_id)
+    second = record.get_row(second_result_id)
     if (
         first["result_id"] in (second["result_id"], second["same_as"])
         or second["result_id"] == first["same_as"]
@@ -142,10 +143,8 @@ def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
 def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obstacle | None:
     """Return why a figure of two rows may not be compared; None where it may."""
     ours, theirs = map(build_from_row, (first, second))
-    obstacles = [
-        find_obstacle(ours, second),
-        find_obstacle(theirs, first),
-    ]  # each looks at the flags of one row only
+    # each looks at the flags of one row only
+    obstacles = [find_obstacle(ours, second), find_obstacle(theirs, first)]
     flagged = (
         obstacle for obstacle in obstacles if obstacle is not None and obstacle.code == "flagged"
     )
@@ -225,9 +224,8 @@ def _format_figure(row: Row, figure: str, value: float) -> str:
 
 def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
-    distinct: dict[
-        tuple[Any, ...], Row
-    ] = {}  # by what the comparison needs of a row: fewer pairs to check
+    # by what the comparison needs of a row: fewer pairs to check
+    distinct: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         chips = row["chips"] if basis == SAME else basis == PER_CHIP and row["chips"] is None
         distinct[(*(row[name] for name in COMPARED_COLUMNS), chips)] = row
@@ -320,9 +318,8 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
     shown = [
         (obstacle, count) for obstacle, count in reasons.most_common() if obstacle.code == code
     ][:MAX_REASONS]
-    remarks = [
-        remark for remark in ours.remarks if remark.startswith("variant ")
-    ]  # one that no row has
+    # one that no row has
+    remarks = [remark for remark in ours.remarks if remark.startswith("variant ")]
     described = "; ".join([*(f"{count} rows: {obstacle}" for obstacle, count in shown), *remarks])
     raise RefusalError(code, f"no row may be compared: {described}")
 
@@ -441,9 +438,8 @@ def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float
     """Judge a stated value, which times `factor` has the unit of the recorded figure."""
     recorded = Fraction(repr(figure)) / factor
     gap = float((Fraction(stated) - recorded) / recorded * 100) if recorded else math.inf
-    if (
-        Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure
-    ):  # as the record converts it
+    # as the record converts it
+    if Fraction(stated) == recorded or float(Fraction(stated) * factor) == figure:
         return "exact", gap
     digit = Decimal((0, (1,), int(stated.as_tuple().exponent)))
     rounded = (Decimal(recorded.numerator) / Decimal(recorded.denominator)).quantize(

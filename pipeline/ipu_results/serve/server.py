@@ -84,8 +84,9 @@ SQL_PARTS = {"tables": "tables_for_sql", "views": "views_for_sql"}
 MAX_CELLS = 60
 MAX_STATEMENT = 20_000  # characters
 CLAIMS = """
-    SELECT c.*, d.publisher, d.title, d.url, d.published_on FROM claims c JOIN documents d USING
-    (document_id)
+    SELECT c.*, d.publisher, d.title, d.url, d.published_on
+    FROM claims c
+    JOIN documents d USING (document_id)
     ORDER BY document_id, claim_id
 """
 
@@ -322,9 +323,8 @@ TOOLS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "expect": expect,
     "sql": sql,
 }
-OWN = frozenset(
-    {"record", "worker", "cancelled", "return"}
-)  # of the server, and no arguments of a call
+# of the server, and no arguments of a call
+OWN = frozenset({"record", "worker", "cancelled", "return"})
 
 
 NAME = "ipu-results"
@@ -339,9 +339,8 @@ def serve(warehouse: Path) -> None:
     def end(*_: Any) -> None:
         worker.kill()
         os.write(sys.stderr.fileno(), b"error: interrupted\n")
-        os._exit(
-            1
-        )  # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+        # there is nothing to clean up, and the thread that reads stdin cannot be stopped
+        os._exit(1)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
@@ -371,7 +370,8 @@ def build_schema(name: str) -> dict[str, Any]:
         elif key not in OWN:
             kinds[key] = Required[kind] if parameters[key].default is Parameter.empty else kind
     if name != "overview":
-        kinds["detail"], words = Detail, {"detail": WORDS["detail"], **words}
+        kinds["detail"] = Detail
+        words = {"detail": WORDS["detail"], **words}
     return {
         "type": "object",
         "properties": {key: _build_argument(kind, words.get(key)) for key, kind in kinds.items()},

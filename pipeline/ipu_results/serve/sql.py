@@ -34,9 +34,8 @@ from ipu_results.store.query import connect_warehouse, read_build_id
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
     from ipu_results.serve.answers import Record, Row
 
-DAMAGED = re.compile(
-    "^(IO|FATAL|Serialization) Error|^Corrupt"
-)  # of DuckDB, of a file and no statement
+# of DuckDB, of a file and no statement
+DAMAGED = re.compile("^(IO|FATAL|Serialization) Error|^Corrupt")
 SECONDS = 10.0
 MAX_ROWS, DEFAULT_ROWS = 1000, 100
 MAX_CITED = 20
@@ -260,9 +259,8 @@ def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> li
 
 
 LIMITS: Mapping[str, str | int] = {"memory_limit": "1GB", "temp_directory": ""}
-MAX_MEMORY = (
-    3 * 2**30
-)  # bytes of data of this process; DuckDB keeps below LIMITS where it counts them
+# bytes of data of this process; DuckDB keeps below LIMITS where it counts them
+MAX_MEMORY = 3 * 2**30
 GRACE_S = 2.0  # between the interrupt and the end of the process
 MAX_ANSWER = 400_000  # characters
 
@@ -271,15 +269,11 @@ def main() -> None:
     """Answer requests until stdin ends."""
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the server, which ends this process
+    # Ctrl-C reaches the server, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    os.environ[
-        "HOME"
-    ] = (  # settings and errors of DuckDB name paths, and none of them is to be one of the machine
-        "."
-    )
+    # settings and errors of DuckDB name paths, and none of them is to be one of the machine
+    os.environ["HOME"] = "."
     try:
         os.chdir(sys.argv[1])
         connection = connect_warehouse(Path(), LIMITS)

@@ -74,7 +74,8 @@ def build_downloads(release: Path) -> list[OfferedFile]:
     """Build each table as Parquet and CSV, then an archive of all tables for each of the two."""
     files = []
     for table in TABLES:
-        parquet, csv = get_parquet_name(table.sql_name), get_csv_name(table.sql_name)
+        parquet = get_parquet_name(table.sql_name)
+        csv = get_csv_name(table.sql_name)
         content = (release / parquet).read_bytes()
         rows = read_parquet(release / parquet, data=content)
         buffer = BytesIO()
@@ -125,9 +126,8 @@ def build_site(
         data["start"] = build_start(connection, release)
         data["citations"] = build_citations(connection, release)
         if pages:
-            from ipu_results.site.pages import (  # noqa: PLC0415 - needs Jinja2, which comes with the charts
-                build_pages,
-            )
+            # needs Jinja2, which comes with the charts
+            from ipu_results.site.pages import build_pages  # noqa: PLC0415
 
             texts = build_pages(
                 connection, data["charts"], data["start"], base_url, downloads=downloads

@@ -39,10 +39,8 @@ def build_charts(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     for analysis in ANALYSES:
         with skip_without_rows(f"chart {analysis.name}"):
             frames = load_frames(connection, analysis)
-            specification, answer = (
-                build_specification(analysis, frames),
-                describe_answer(analysis, frames),
-            )
+            specification = build_specification(analysis, frames)
+            answer = describe_answer(analysis, frames)
             charts.append(
                 _build(analysis.name, analysis.question, analysis.views, answer, specification)
             )

@@ -29,18 +29,20 @@ FLAGS = (
     "SELECT * FROM flags SEMI JOIN results USING (result_id) ORDER BY result_id, rule, column_name"
 )
 CONFIGURATIONS = """
-    FROM detail.configurations WHERE repository IS NOT NULL ORDER BY result_document, result_table,
-    result_row
+    FROM detail.configurations
+    WHERE repository IS NOT NULL
+    ORDER BY result_document, result_table, result_row
 """
 ENTRIES = """
-    SELECT result_id, mlperf_id, mlperf_id_confidence, round, submitter, division, system,
-    benchmark, n_runs, n_success,
-        minutes, path, attribution
-    FROM mlperf_entries ORDER BY round, path
+    SELECT
+        result_id, mlperf_id, mlperf_id_confidence, round, submitter, division, system, benchmark,
+        n_runs, n_success, minutes, path, attribution
+    FROM mlperf_entries
+    ORDER BY round, path
 """
 LOGS = (
-    "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs ORDER BY round,"
-    " path, file"
+    "SELECT round, path, file, minutes, status, counted, reason FROM mlperf_runs"
+    " ORDER BY round, path, file"
 )
 
 

@@ -29,48 +29,46 @@ from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 
 EXAMPLES = {
-    "Fastest ResNet-50 inference within 5 ms, without rows with error flags": (
-        "SELECT platform, framework, batch_size, latency_ms, throughput\nFROM inference\nWHERE"
-        " model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND errors ="
-        " 0\nORDER BY throughput DESC"
-    ),
-    "Batches in flight on the paper's card (Little's law)": (
-        "SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS"
-        " batches_in_flight\nFROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size"
-    ),
+    "Fastest ResNet-50 inference within 5 ms, without rows with error flags": """\
+SELECT platform, framework, batch_size, latency_ms, throughput
+FROM inference
+WHERE model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND errors = 0
+ORDER BY throughput DESC""",
+    "Batches in flight on the paper's card (Little's law)": """\
+SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS batches_in_flight
+FROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size""",
     "Results by origin and publisher": (
-        "SELECT origin, publisher, count(*) AS results FROM results GROUP BY ALL ORDER BY results"
-        " DESC"
+        "SELECT origin, publisher, count(*) AS results FROM results"
+        " GROUP BY ALL ORDER BY results DESC"
     ),
-    "What is flagged as wrong, and why": (
-        "SELECT rule, model, platform, column_name, message, suggested\nFROM flags JOIN results"
-        " USING (result_id)\nWHERE severity = 'error' ORDER BY ALL"
-    ),
-    "Where a figure was printed": (
-        "SELECT column_name, header, raw_text, value, unit, factor, title, locator\nFROM"
-        " provenance\nWHERE model = 'DINO' ORDER BY ALL"
-    ),
-    "Printed MLPerf minutes and the official score": (
-        "SELECT p.mlperf_id, p.model, p.platform, round(p.time_to_train_s / 60, 2) AS printed,\n   "
-        " round(e.minutes, 4) AS official\nFROM results p JOIN mlperf_entries e USING"
-        " (mlperf_id)\nWHERE p.origin = 'published' ORDER BY 1"
-    ),
+    "What is flagged as wrong, and why": """\
+SELECT rule, model, platform, column_name, message, suggested
+FROM flags JOIN results USING (result_id)
+WHERE severity = 'error' ORDER BY ALL""",
+    "Where a figure was printed": """\
+SELECT column_name, header, raw_text, value, unit, factor, title, locator
+FROM provenance
+WHERE model = 'DINO' ORDER BY ALL""",
+    "Printed MLPerf minutes and the official score": """\
+SELECT p.mlperf_id, p.model, p.platform, round(p.time_to_train_s / 60, 2) AS printed,
+    round(e.minutes, 4) AS official
+FROM results p JOIN mlperf_entries e USING (mlperf_id)
+WHERE p.origin = 'published' ORDER BY 1""",
     "Claims by verdict": (
         "SELECT verdict, count(*) AS claims FROM claims GROUP BY verdict ORDER BY claims DESC"
     ),
-    "The arithmetic of claims that the data contradict": (
-        "SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, outcome\nFROM claims"
-        " JOIN recomputations r USING (claim_id)\nWHERE verdict = 'contradicted' ORDER BY ALL"
-    ),
-    "The best throughput within 10 ms, by network and machine": (
-        "SELECT network, work, origin, platform, throughput, latency_ms, batch_size\nFROM"
-        " detail.latency_bounded\nWHERE bound_ms = 10 ORDER BY network, throughput DESC"
-    ),
-    "What a dollar buys at a price that you were quoted": (
-        "SELECT network, ipu_platform, measure, round(performance_ratio, 3) AS performance,\n   "
-        " round(per_dollar_ratio, 3) AS per_dollar, round(break_even_ipu_price_usd) AS"
-        " tie_at_usd\nFROM per_dollar(ipu_price := 120000) WHERE benchmark IS NOT NULL ORDER BY ALL"
-    ),
+    "The arithmetic of claims that the data contradict": """\
+SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, outcome
+FROM claims JOIN recomputations r USING (claim_id)
+WHERE verdict = 'contradicted' ORDER BY ALL""",
+    "The best throughput within 10 ms, by network and machine": """\
+SELECT network, work, origin, platform, throughput, latency_ms, batch_size
+FROM detail.latency_bounded
+WHERE bound_ms = 10 ORDER BY network, throughput DESC""",
+    "What a dollar buys at a price that you were quoted": """\
+SELECT network, ipu_platform, measure, round(performance_ratio, 3) AS performance,
+    round(per_dollar_ratio, 3) AS per_dollar, round(break_even_ipu_price_usd) AS tie_at_usd
+FROM per_dollar(ipu_price := 120000) WHERE benchmark IS NOT NULL ORDER BY ALL""",
 }
 
 
@@ -170,8 +168,8 @@ ORDER = f"""
         published_on DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 PRICES = (
-    "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL ORDER BY"
-    " platform"
+    "SELECT platform, list_price_usd FROM platforms WHERE list_price_usd IS NOT NULL"
+    " ORDER BY platform"
 )
 # With the kind of processor, so that a search for "GPU" finds it.
 RESULTS = fill_rules(f"""
@@ -188,11 +186,12 @@ FLAGS = (
     " ORDER BY ALL"
 )
 RANKINGS = """
-    SELECT round, benchmark, rank, submitter, system, accelerators, minutes, minutes_low,
-    minutes_high, tied_ranks,
-        if(repeats, 'shared-logs', outcome) AS outcome, unscored, result_id
-    FROM mlperf_ranking WHERE division = 'closed' AND scope = 'all-sizes' ORDER BY round, benchmark,
-    rank, path
+    SELECT
+        round, benchmark, rank, submitter, system, accelerators, minutes, minutes_low, minutes_high,
+        tied_ranks, if(repeats, 'shared-logs', outcome) AS outcome, unscored, result_id
+    FROM mlperf_ranking
+    WHERE division = 'closed' AND scope = 'all-sizes'
+    ORDER BY round, benchmark, rank, path
 """
 
 
@@ -257,24 +256,24 @@ def build_rankings(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 CLAIMS = """
-    SELECT claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task,
-    metric, kind, sdk_version,
-        precision,
-        batch, framework, dataset, place, interpretation, basis, verdict, gap_percent, gap_kind,
-        not_recomputable,
-        recomputation_sql, locator
-    FROM claims ORDER BY document_id, claim_id
+    SELECT
+        claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task, metric,
+        kind, sdk_version, precision, batch, framework, dataset, place, interpretation, basis,
+        verdict, gap_percent, gap_kind, not_recomputable, recomputation_sql, locator
+    FROM claims
+    ORDER BY document_id, claim_id
 """
 RECOMPUTATIONS = "SELECT * EXCLUDE (position) FROM recomputations ORDER BY claim_id, position"
 CONTRADICTIONS = """
-    SELECT contradiction_id, kind, claim_ids, what, resolution, recomputed FROM contradictions ORDER
-    BY contradiction_id
+    SELECT contradiction_id, kind, claim_ids, what, resolution, recomputed
+    FROM contradictions
+    ORDER BY contradiction_id
 """
 USES = """
     SELECT DISTINCT i.claim_id, coalesce(e.result_id, i.key) AS result_id
     FROM detail.recomputation_inputs AS i
-    LEFT JOIN mlperf_entries AS e ON i.table_name = 'mlperf_entries' AND i.key = e.round || '/' ||
-    e.path
+    LEFT JOIN mlperf_entries AS e ON i.table_name = 'mlperf_entries'
+        AND i.key = e.round || '/' || e.path
     WHERE i.claim_id <> '' AND (i.table_name = 'results' OR e.result_id IS NOT NULL)
     ORDER BY ALL
 """
@@ -293,11 +292,12 @@ def build_claims(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 
 REPLICATIONS = """
-    SELECT first_result_id, second_result_id, first_publisher, second_publisher, first_figure,
-    second_figure, measure,
-        ratio, counts, reason, vendor_part, differs, unstated
-    FROM replications WHERE measure <> 'microbenchmark' ORDER BY counts DESC, first_result_id,
-    second_result_id
+    SELECT
+        first_result_id, second_result_id, first_publisher, second_publisher, first_figure,
+        second_figure, measure, ratio, counts, reason, vendor_part, differs, unstated
+    FROM replications
+    WHERE measure <> 'microbenchmark'
+    ORDER BY counts DESC, first_result_id, second_result_id
 """
 
 
@@ -309,11 +309,10 @@ def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 # With the figure as printed, its line in our transcription, and its place in the source, from the
 # cell itself.
 MICROBENCHMARKS = """
-    SELECT m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic,
-    m.device_count,
-        c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit, m.sdk_version,
-        m.conditions, m.relationship,
-        m.publisher, m.document_id, m.place, c.locator
+    SELECT
+        m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic,
+        m.device_count, c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit,
+        m.sdk_version, m.conditions, m.relationship, m.publisher, m.document_id, m.place, c.locator
     FROM microbenchmarks m
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
     ORDER BY operation, device, document_id, row_number, microbenchmark_id
@@ -346,7 +345,8 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what `ipu-results compare` knows besides the rows and the rules of
     schema/comparison.toml.
     """
-    words, precisions = load_known_words(connection), list_precisions(connection)
+    words = load_known_words(connection)
+    precisions = list_precisions(connection)
     accelerators = sorted(own.chip for own in load_accelerators())
     used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
     chips = {

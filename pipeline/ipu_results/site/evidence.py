@@ -26,8 +26,9 @@ SIGNS = {"error": "✖", "warn": "!", "info": "i"}
 DOUBTS = ("error", "warn")
 PLACES = """
     SELECT result_id, column_name, coalesce(source_locator, locator) AS place, source_url
-    FROM provenance WHERE raw_text <> '' AND column_name IN ({columns}) ORDER BY result_id,
-    cell_number
+    FROM provenance
+    WHERE raw_text <> '' AND column_name IN ({columns})
+    ORDER BY result_id, cell_number
 """
 FLAGS = """
     SELECT result_id, rule, severity, message, suggested FROM flags WHERE severity IN {severities}
@@ -92,13 +93,16 @@ MAX_RESULTS = 40  # results that the page of a claim links
 # Headline claims first: recomputed ones of a factor, the largest first.
 HEADLINES = f"""
     FROM ({CLAIMS})
-    ORDER BY CASE WHEN unit = 'x' AND verdict <> 'not-recomputable' THEN -value ELSE 0 END,
-    document_id, claim_id
+    ORDER BY
+        CASE WHEN unit = 'x' AND verdict <> 'not-recomputable' THEN -value ELSE 0 END, document_id,
+        claim_id
 """
 DOCUMENTS = "SELECT document_id, title, url, publisher FROM documents"
 LABELS = """
-    SELECT result_id, concat_ws(', ', model, task, platform, framework, precision, 'batch ' ||
-    batch_size) AS label
+    SELECT
+        result_id,
+        concat_ws(', ', model, task, platform, framework, precision, 'batch ' || batch_size)
+            AS label
     FROM results
 """
 
@@ -109,13 +113,13 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
         run_query(connection, sql).to_pylist()
         for sql in (HEADLINES, RECOMPUTATIONS, USES, CONTRADICTIONS, DOCUMENTS, LABELS)
     )
-    values, used = group_rows(recomputed, "claim_id"), group_rows(uses, "claim_id")
-    documents, labels = (
-        {row["document_id"]: row for row in rows},
-        {row["result_id"]: row["label"] for row in names},
-    )
+    values = group_rows(recomputed, "claim_id")
+    used = group_rows(uses, "claim_id")
+    documents = {row["document_id"]: row for row in rows}
+    labels = {row["result_id"]: row["label"] for row in names}
     for claim in claims:
-        key, claim["outcome"] = claim["claim_id"], describe_verdict(claim)
+        key = claim["claim_id"]
+        claim["outcome"] = describe_verdict(claim)
         lines = [f"Claimed: {claim['figure']}", f"Verdict: {claim['outcome']}"]
         for value in values[key][:1]:
             lines.append(
@@ -141,7 +145,8 @@ def build_claim_pages(connection: duckdb.DuckDBPyConnection) -> Iterator[Page]:
 
 def describe_verdict(claim: Mapping[str, Any]) -> str:
     """Describe verdict and gap: `contradicted, gap -83 %, beyond the spread`."""
-    gap, kind = claim["gap_percent"], claim["gap_kind"]
+    gap = claim["gap_percent"]
+    kind = claim["gap_kind"]
     size = (
         []
         if gap is None or kind == "none"
@@ -151,20 +156,22 @@ def describe_verdict(claim: Mapping[str, Any]) -> str:
 
 
 PAIRS = """
-    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis,
-        p.errors > 0 OR coalesce(p.ipu_above_rating, false) OR coalesce(p.gpu_above_rating, false)
-        AS wrong,
+    SELECT
+        p.*, i.basis AS ipu_basis, g.basis AS gpu_basis,
+        p.errors > 0
+            OR coalesce(p.ipu_above_rating, false)
+            OR coalesce(p.gpu_above_rating, false) AS wrong,
         NOT wrong AND (p.ipu_rated_w IS NULL OR p.gpu_rated_w IS NULL) AS unchecked
     FROM detail.energy_ipu_gpu p
     JOIN energy_per_item i ON i.result_id = p.ipu_result_id
     JOIN energy_per_item g ON g.result_id = p.gpu_result_id
-    ORDER BY p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform,
-    p.ipu_result_id,
-        p.gpu_result_id
+    ORDER BY
+        p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform,
+        p.ipu_result_id, p.gpu_result_id
 """
 ENERGIES = """
-    FROM energy_per_item ORDER BY item, network, task, power_scope, publisher, platform, chips,
-    batch_size, result_id
+    FROM energy_per_item
+    ORDER BY item, network, task, power_scope, publisher, platform, chips, batch_size, result_id
 """
 SCOPES = ("device", "package", "board", "machine", "wall")  # each includes the one before
 NOT_STATED = "not stated"
@@ -232,14 +239,15 @@ FIGURES = {
 }
 REPLICATED = """
     SELECT r.*, m.canonical_unit
-    FROM replications r LEFT JOIN microbenchmarks m ON m.microbenchmark_id = r.first_result_id
-    ORDER BY counts DESC, reason, parties DESC, measure, network, test, chip, chips,
-    first_publisher, second_publisher,
-        first_result_id, second_result_id
+    FROM replications r
+    LEFT JOIN microbenchmarks m ON m.microbenchmark_id = r.first_result_id
+    ORDER BY
+        counts DESC, reason, parties DESC, measure, network, test, chip, chips, first_publisher,
+        second_publisher, first_result_id, second_result_id
 """
 SUMMARY = """
-    FROM detail.replication_summary ORDER BY machines = 'IPU' DESC, parties DESC, vendor_part <> 'all',
-    vendor_part
+    FROM detail.replication_summary
+    ORDER BY machines = 'IPU' DESC, parties DESC, vendor_part <> 'all', vendor_part
 """
 
 
@@ -274,8 +282,9 @@ def build_replication_pages(
 
 CEILINGS = "FROM detail.ceilings ORDER BY chip, component, operation, publisher"
 SHARES = """
-    SELECT s.*, r.item FROM peak_shares s JOIN (SELECT result_id, item FROM results) r USING
-    (result_id)
+    SELECT s.*, r.item
+    FROM peak_shares s
+    JOIN (SELECT result_id, item FROM results) r USING (result_id)
     ORDER BY chip, datasheet_share DESC NULLS LAST, document_id, table_name, row_number, result_id
 """
 
@@ -293,19 +302,16 @@ def build_peak_pages(
         row["work"] = ", ".join(filter(None, (row["network"], row["variant"], row["task"])))
     chips = []
     for chip, rows in _group_sorted(shares, "chip"):
-        path, own = (
-            f"peak/{format_slug(chip)}.html",
-            [row for row in ceilings if row["chip"] == chip],
-        )
+        path = f"peak/{format_slug(chip)}.html"
+        own = [row for row in ceilings if row["chip"] == chip]
         yield build_page("chip.html", path, evidence=evidence, chip=chip, rows=rows, ceilings=own)
         clean = (
             row
             for row in rows
             if not row["errors"] and not row["precision_doubtful"] and row["datasheet_share"]
         )
-        chips.append(
-            (chip, path, rows, next(clean, None))
-        )  # rows are ordered by share, so the first is the highest
+        # rows are ordered by share, so the first is the highest
+        chips.append((chip, path, rows, next(clean, None)))
     shown = [chart for chart in charts if chart["name"] == "roofline"]
     yield build_page(
         "peak.html",

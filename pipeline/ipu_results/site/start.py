@@ -17,11 +17,13 @@ from ipu_results.site.charts import skip_without_rows
 from ipu_results.site.data import PAGE
 
 COUNTS = """
-    SELECT (SELECT count(*) FROM detail.record) AS results, (SELECT count(*) FROM documents) AS documents,
-        (SELECT count(*) FROM claims) AS claims, (SELECT count(*) FROM flags WHERE severity =
-        'error') AS errors,
-        (SELECT CAST(max(greatest(published_on, retrieved_on)) AS VARCHAR) FROM documents) AS
-        newest_document,
+    SELECT
+        (SELECT count(*) FROM detail.record) AS results,
+        (SELECT count(*) FROM documents) AS documents, (SELECT count(*) FROM claims) AS claims,
+        (SELECT count(*) FROM flags WHERE severity = 'error') AS errors,
+        (
+            SELECT CAST(max(greatest(published_on, retrieved_on)) AS VARCHAR) FROM documents
+        ) AS newest_document,
         (SELECT min(build_id) FROM build) AS build_id
 """
 
@@ -57,17 +59,23 @@ FINDINGS = (
         " ResNeXt-101. Depending on which of {pairs} published pairs of results you compare, it was"
         " {low:.2f} to {high:.2f} times.",
         """
-        SELECT min(r.value) AS low, max(r.value) AS high, count(*) AS pairs, any_value(c.value) AS
-        claimed
-        FROM recomputations r JOIN claims c USING (claim_id)
+        SELECT
+            min(r.value) AS low, max(r.value) AS high, count(*) AS pairs,
+            any_value(c.value) AS claimed
+        FROM recomputations r
+        JOIN claims c USING (claim_id)
         WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL
         """,
         """
-        SELECT 'A100 ' || regexp_extract(baseline, 'TensorFlow1, ([^,]*), batch', 1) || ', IPU '
-            || regexp_extract(baseline, 'with (\\w+)', 1) AS label, value
+        SELECT
+            'A100 '
+                || regexp_extract(baseline, 'TensorFlow1, ([^,]*), batch', 1)
+                || ', IPU '
+                || regexp_extract(baseline, 'with (\\w+)', 1) AS label,
+            value
         FROM recomputations
-        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL ORDER BY
-        value
+        WHERE claim_id = 'sdk14-resnext101-inference-throughput' AND not_counted IS NULL
+        ORDER BY value
         """,
         "×",
         "#/claims/sdk14-resnext101-inference-throughput",
@@ -112,10 +120,14 @@ FINDINGS = (
         WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
         """,
         """
-        SELECT chip_count || ' chips' AS label, 100 * median(efficiency) AS value FROM scaling
-        WHERE measure = 'throughput' AND base_chip_count = 16 AND same_sdk AND batch_growth =
-        'fixed'
-        GROUP BY chip_count ORDER BY chip_count
+        SELECT chip_count || ' chips' AS label, 100 * median(efficiency) AS value
+        FROM scaling
+        WHERE measure = 'throughput'
+            AND base_chip_count = 16
+            AND same_sdk
+            AND batch_growth = 'fixed'
+        GROUP BY chip_count
+        ORDER BY chip_count
         """,
         " %",
         "#/charts/scaling",
@@ -128,14 +140,18 @@ FINDINGS = (
         "MLPerf is the industry's benchmark of AI hardware. In {noise:.0f} % of {pairs:,} pairs of"
         " neighbours in a training ranking, the runs behind the scores do not separate the two.",
         """
-        SELECT 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS noise,
-        sum(tested_pairs)::BIGINT AS pairs
-        FROM detail.mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes'
+        SELECT
+            100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS noise,
+            sum(tested_pairs)::BIGINT AS pairs
+        FROM detail.mlperf_noise
+        WHERE division = 'closed' AND scope = 'all-sizes'
         """,
         """
         SELECT 'v' || round AS label, 100 * (1 - sum(separable_pairs) / sum(tested_pairs)) AS value
-        FROM detail.mlperf_noise WHERE division = 'closed' AND scope = 'all-sizes' GROUP BY round ORDER BY
-        round
+        FROM detail.mlperf_noise
+        WHERE division = 'closed' AND scope = 'all-sizes'
+        GROUP BY round
+        ORDER BY round
         """,
         " %",
         "#/charts/mlperf_noise",
@@ -154,10 +170,13 @@ FINDINGS = (
         FROM detail.record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
         """,
         f"""
-        SELECT model || ', batch ' || batch_size AS label, throughput * latency_ms / 1000 /
-        batch_size AS value
-        FROM detail.record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}' ORDER
-        BY value
+        SELECT
+            model || ', batch ' || batch_size AS label,
+            throughput * latency_ms / 1000 / batch_size AS value
+        FROM detail.record
+        JOIN flags USING (result_id)
+        WHERE rule = 'R01' AND document_id = '{PAGE}'
+        ORDER BY value
         """,
         " of a batch",
         f"#/results?flag=R01&q={PAGE}",
@@ -173,7 +192,8 @@ def build_start(connection: duckdb.DuckDBPyConnection, release: Path) -> dict[st
     """
     [counts] = run_query(connection, COUNTS).to_pylist()
     record = read_release(release)
-    newest, build_id = counts.pop("newest_document"), counts.pop("build_id")
+    newest = counts.pop("newest_document")
+    build_id = counts.pop("build_id")
     return {
         "build": {
             "version": record.get("version"),

@@ -108,9 +108,8 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 def read_entry(path: Path, place: str) -> dict[str, Any]:
     """Return the content of a sidecar. Raises CatalogueError that names its place."""
-    if any(
-        "\ud800" <= character <= "\udfff" for character in place
-    ):  # a byte that the file system cannot decode
+    # a byte that the file system cannot decode
+    if any("\ud800" <= character <= "\udfff" for character in place):
         raise CatalogueError(NOT_UTF8, place=escape_unprintable(place))
     try:
         with open_regular_file(path) as file:
@@ -172,7 +171,8 @@ def _find_invalid(sidecar: Sidecar) -> str | None:
     if sidecar.reader not in INGESTED:
         return f"reader {sidecar.reader!r} is not one of {', '.join(INGESTED)}"
     for name in ("document_id", "kind", "url"):
-        column, value = table("documents").column(name), getattr(sidecar, name)
+        column = table("documents").column(name)
+        value = getattr(sidecar, name)
         if column.choices and value not in column.choices:
             return f"{name} {value!r} is not one of {', '.join(column.choices)}"
         if column.pattern and value is not None and not re.fullmatch(column.pattern, value):
@@ -200,9 +200,8 @@ RUN_ID = table("runs").column("run_id").pattern or ""  # names the folder of a f
 RUN_ATTACHMENTS = frozenset({"blocks.jsonl", "stamps.parquet"})
 RUN_FILES = RUN_ATTACHMENTS | {"record.json", "record.json.toml", "points.csv", "points.csv.toml"}
 PART = ".part"  # ends the folder name of a bundle that is being written
-REGISTER = (  # lists the public documents that are known to exist; it is not a sidecar
-    "register.toml"
-)
+# lists the public documents that are known to exist; it is not a sidecar
+REGISTER = "register.toml"
 BUNDLE = "submission.toml"  # describes a bundle that a user handed in; it is not a sidecar
 PDF = b"%PDF-"
 NOT_DOCUMENTS = frozenset({".toml", ".md", ".py", ".pyc", ".part"})

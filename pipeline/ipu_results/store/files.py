@@ -47,7 +47,8 @@ def _sort_by_first(table: pa.Table) -> tuple[pa.Table, list[int]]:
     texts = pa.concat_arrays(join_fields(table.select([0]), _prefix, "", NULL))
     order = pc.array_sort_indices(texts)
     if not pc.all(pc.less_equal(order[:-1], order[1:])).as_py():
-        table, texts = table.take(order), texts.take(order)
+        table = table.take(order)
+        texts = texts.take(order)
     ends = np.flatnonzero(pc.not_equal(texts[:-1], texts[1:])) + 1
     chosen = np.searchsorted(ends, np.arange(MAX_ROWS, len(texts), MAX_ROWS))
     return table, sorted({0, *ends[chosen[chosen < len(ends)]].tolist(), len(texts)})

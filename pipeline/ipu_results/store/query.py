@@ -33,9 +33,8 @@ from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_dam
 
 def read_view(connection: duckdb.DuckDBPyConnection, view: View) -> pa.Table:
     """Return the rows of a view as the files of a release hold them, in their order."""
-    from ipu_results.schema.frames import (  # noqa: PLC0415 (querying alone needs no pandas)
-        file_schema,
-    )
+    # querying alone needs no pandas
+    from ipu_results.schema.frames import file_schema  # noqa: PLC0415
 
     return connection.sql(view.rows_sql).to_arrow_table().cast(file_schema(view.file_table))
 
@@ -194,10 +193,8 @@ def finish_interrupted_build(warehouse: Path) -> None:
     """
     if not is_pending(warehouse):
         return
-    from ipu_results.store.transaction import (  # noqa: PLC0415 (querying alone needs no filelock)
-        lock_folder,
-        recover,
-    )
+    # querying alone needs no filelock
+    from ipu_results.store.transaction import lock_folder, recover  # noqa: PLC0415
 
     try:
         with lock_folder(warehouse, wait_s=10.0):
@@ -270,9 +267,8 @@ def _load_parquet(
             create_table(loading, f"{STORED}.{table.name}", rows)
             loading.execute(f"CREATE VIEW {table.sql_name} AS FROM {STORED}.{table.name}")
         for view in (view for view in VIEWS if view.sql_name in names):
-            loading.execute(
-                sql_view(view)[0]
-            )  # the comments after it are for those who get the DuckDB file
+            # the comments after it are for those who get the DuckDB file
+            loading.execute(sql_view(view)[0])
         loading.commit()
     return connection
 
@@ -286,13 +282,10 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     read = {"build"}  # its id is compared with that of the files
     statements = [statement]
     try:
-        while (
-            statements
+        while statements:
+            sql = USING.sub("ON true", statements.pop())
             # raises for NATURAL JOIN, whose columns are not there yet, as for USING, and for a macro
-        ):
-            listed = connection.get_table_names(
-                USING.sub("ON true", statements.pop()), qualified=True
-            )
+            listed = connection.get_table_names(sql, qualified=True)
             names = {name.partition(" AS ")[0] for name in listed} - read
             read |= names
             statements += [views[name] for name in names & views.keys()]

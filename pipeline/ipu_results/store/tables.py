@@ -263,9 +263,8 @@ class TableFile:
         schema = self._schema.with_metadata(
             {**self._schema.metadata, BUILD_ID.encode(): build_id.encode()}
         )
-        stored = base64.b64encode(
-            schema.serialize()
-        )  # as Arrow stores it, which does so before there is an id
+        # as Arrow stores it, which does so before there is an id
+        stored = base64.b64encode(schema.serialize())
         self._writer.add_key_value_metadata({"ARROW:schema": stored, **schema.metadata})
         self._writer.close()
         path.write_bytes(add_checksum(self._data.getvalue()))

@@ -58,9 +58,8 @@ from ipu_results.submission.refusals import (
 
 MATCH_COLUMNS = ("result_id", "document_id", "publisher", "relationship", "platform", "batch_size")
 LITTLE = "R01"  # the quality rule on less than one batch in flight
-PUBLISHERS = (  # whose figures the record has
-    "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
-)
+# whose figures the record has
+PUBLISHERS = "SELECT DISTINCT publisher FROM documents WHERE kind <> 'submission'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,9 +315,8 @@ def preview_bundle(
             rejected.reason, "unknown-word" if rejected.words else "unreadable-figure"
         )
         words = describe_unknown_words(rejected.words, vocabulary)
-        known = any(
-            text.startswith(rejected.message) for text in words
-        )  # the message and the words often agree
+        # the message and the words often agree
+        known = any(text.startswith(rejected.message) for text in words)
         message = "; ".join(words if known else [rejected.message, *words])
         faults.append(Fault(reason, message, f"{RESULTS}, {rejected.locator}"))
     refused = {rejected.locator for rejected in loaded.normalised.rejected}

@@ -92,9 +92,8 @@ HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of Unicode tha
 BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-MARKUP = re.compile(
-    r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});|\]\(\s*(?:[a-z]+:|//|www\.)", re.I
-)  # HTML, links of Markdown
+# HTML, links of Markdown
+MARKUP = re.compile(r"<\s*[a-z!/?]|&(?:#\w{1,8}|[a-z]{2,8});|\]\(\s*(?:[a-z]+:|//|www\.)", re.I)
 # combining marks on one letter: the Stream-Safe Text Format of Unicode (UAX #15) has no more
 MAX_MARKS = 30
 CODE = re.compile(r"\$\(|\$\{|\{\{|`|<%|(?:javascript|vbscript|data|file)\s*:(?!\s)", re.I)
@@ -142,9 +141,8 @@ def check_text(
             " script"
         )
         yield Fault("control-characters", message, place)
-    start = unicodedata.normalize(
-        "NFKC", kept.strip()
-    )  # a spreadsheet takes a wide sign for the sign
+    # a spreadsheet takes a wide sign for the sign
+    start = unicodedata.normalize("NFKC", kept.strip())
     if not lines and mark_formula(start) != start:
         yield Fault(
             "formula", "begins like a formula of a spreadsheet; write text or a figure", place
@@ -193,9 +191,8 @@ def check_description(submission: Submission) -> Iterator[Fault]:
     if submission.origin != MEASURED:
         message = f"origin is {submission.origin[:40]!r}: only measured figures are accepted"
         yield Fault("emulated", message, DESCRIPTION)
-    if (
-        not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1)
-    ):  # another time zone
+    # another time zone
+    if not FIRST_DAY <= submission.submitted_on <= date.today() + timedelta(days=1):
         message = f"{submission.submitted_on} is not a day on which it can have been handed in"
         yield Fault("schema", message, f"{DESCRIPTION}, submitted_on")
     if submission.licence not in LICENCES:

@@ -104,9 +104,8 @@ def find_flags(data: Dataset) -> pd.DataFrame:
     """Return the flags of all rules, sorted by rule, result and column, whatever the order of the
     rows in `data`.
     """
-    rules = (
-        RULES if len(data.published) or len(data.microbenchmarks) else ()
-    )  # each rule is about one of the two
+    # each rule is about one of the two
+    rules = RULES if len(data.published) or len(data.microbenchmarks) else ()
     flags = [frame for frame in (data.compute_once(rule.find) for rule in rules) if len(frame)]
     return (
         pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True)

@@ -112,9 +112,8 @@ def _split(rows: pd.DataFrame, *names: str) -> Iterator[tuple[Any, Any]]:
     figures = np.split(
         rows[["value", "half", "grain"]].to_numpy(dtype="float64")[order], starts[1:]
     )
-    pairs = zip(
-        rows.iloc[order[starts]].itertuples(), figures, strict=False
-    )  # of no rows, one part is left
+    # of no rows, one part is left
+    pairs = zip(rows.iloc[order[starts]].itertuples(), figures, strict=False)
     return ((own, columns.T) for own, columns in pairs if len(columns) >= MIN_FIGURES)
 
 

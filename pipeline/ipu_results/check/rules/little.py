@@ -100,7 +100,8 @@ def _readings(data: Dataset, rows: pd.DataFrame) -> list[str]:
     )
     gaps = f"{WITH_GAPS}: {{min_latency}} ms per batch"
     unsure = "at least {min_latency} ms per batch if the printed value is per item"
-    basis, traced = rows["latency_basis"].fillna("").to_list(), rows["path"].notna().to_list()
+    basis = rows["latency_basis"].fillna("").to_list()
+    traced = rows["path"].notna().to_list()
     texts = zip(
         *(fill_template(template, rows) for template in (sure, stated, gaps, unsure)), strict=True
     )
@@ -157,9 +158,8 @@ def _depths(data: Dataset) -> pd.DataFrame:
     variants = (
         rows.groupby(["setup", "setup_variant"], sort=False)["in_flight"].median().reset_index()
     )
-    median = find_median_of_others(
-        variants["in_flight"], variants["setup"]
-    )  # each variant is counted once
+    # each variant is counted once
+    median = find_median_of_others(variants["in_flight"], variants["setup"])
     usual = rows["setup_variant"].map(median.set_axis(variants["setup_variant"]))
     rows = rows.assign(items=rows["in_flight"] * rows["batch_size"], usual=usual)
     return rows.assign(unlike=_contradict(rows["in_flight"], rows["usual"]))
@@ -168,8 +168,10 @@ def _depths(data: Dataset) -> pd.DataFrame:
 def find_median_of_others(values: pd.Series, groups: pd.Series) -> pd.Series:
     """Return for each value the median of the other values of its group; NaN if there is no other."""
     ordered = pd.DataFrame({"group": groups, "value": values}).sort_values(["group", "value"])
-    value, by_group = ordered["value"].to_numpy(), ordered.groupby("group", sort=False)["value"]
-    rank, others = by_group.cumcount().to_numpy(), by_group.transform("size").to_numpy() - 1
+    value = ordered["value"].to_numpy()
+    by_group = ordered.groupby("group", sort=False)["value"]
+    rank = by_group.cumcount().to_numpy()
+    others = by_group.transform("size").to_numpy() - 1
     start = np.arange(len(ordered)) - rank
 
     def other(position: Any) -> Any:
@@ -238,9 +240,11 @@ def _by_variants(rows: pd.DataFrame, siblings: pd.DataFrame) -> pd.DataFrame:
     printed = (
         siblings[["setup", "batch_size"]].drop_duplicates().sort_values(["setup", "batch_size"])
     )
-    batches, width = printed["batch_size"].to_numpy(), printed["batch_size"].max() + 1
+    batches = printed["batch_size"].to_numpy()
+    width = printed["batch_size"].max() + 1
     keys = (printed["setup"] * width + batches).to_numpy()
-    fitting, base = rows["items"] / rows["usual"], rows["setup"] * width
+    fitting = rows["items"] / rows["usual"]
+    base = rows["setup"] * width
     low = np.searchsorted(
         keys, base + (fitting / (1 + AGREEMENT_TOLERANCE)).clip(upper=width), "right"
     )

@@ -82,12 +82,11 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     )
     rows = rows[rows["bound"].notna() & (rows["statistic"] != THEORETICAL)]
     for row in _list_rows(rows):
-        peak, source = sheets[row.bound].get(row.device, np.nan), "the peak"
+        peak = sheets[row.bound].get(row.device, np.nan)
+        source = "the peak"
         if np.isnan(peak):
-            peak, source = (
-                own.get((row.document_id, row.device, row.bound), np.nan),
-                "the printed theoretical peak",
-            )
+            peak = own.get((row.document_id, row.device, row.bound), np.nan)
+            source = "the printed theoretical peak"
         if row.canonical_value > peak * row.device_count:
             message = (
                 f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.device_count} ×"
@@ -113,12 +112,14 @@ def flag_thousandfold(data: Dataset) -> pd.DataFrame:
         *(rows[name] for name in WORK if name != "shape"), rows["statistic"], rows["base"]
     )
     order = np.lexsort((rows["size"], series))
-    rows, series = rows.iloc[order], series[order]
+    rows = rows.iloc[order]
+    series = series[order]
     first, last = (np.searchsorted(series, series, side) for side in ("left", "right"))
     here = np.arange(len(rows))
     start = np.clip(np.minimum(here - 1, last - 3), first, None)
     near = [np.where((at < last) & (at != here), at, -1) for at in (start, start + 1, start + 2)]
-    value, size = rows["canonical_value"].to_numpy(), rows["size"].to_numpy()
+    value = rows["canonical_value"].to_numpy()
+    size = rows["size"].to_numpy()
     ratios = [np.where(at >= 0, value / value[at], np.nan) for at in near]
     ratios += [ratio / (size / size[at]) for ratio, at in zip(ratios, near, strict=True)]
     is_far = (np.fmin.reduce(ratios) >= THOUSAND) | (np.fmax.reduce(ratios) <= 1 / THOUSAND)
@@ -194,7 +195,8 @@ def flag_share_against_total(data: Dataset) -> pd.DataFrame:
             if any(part not in sizes for part in row.parts):
                 continue
             number = prod(sizes[part] for part in row.parts)
-            low, high = row.low * number, row.high * number
+            low = row.low * number
+            high = row.high * number
             total = next((total for total in totals if high < total.low or total.high < low), None)
             if total is not None:
                 ratio = row.canonical_value * number / total.canonical_value
@@ -231,7 +233,8 @@ def flag_peak_against_series(data: Dataset) -> pd.DataFrame:
         own = own.assign(
             same=number_groups(*(own[key] for key in SAME_SERIES), bases), size=ends[1]
         )
-        peaks, series = own[is_peak], own[~is_peak & ends[1].notna()]
+        peaks = own[is_peak]
+        series = own[~is_peak & ends[1].notna()]
         largest = series.sort_values(
             "canonical_value", ascending=False, kind="stable"
         ).drop_duplicates("same")
@@ -264,7 +267,8 @@ def read_figures(data: Dataset) -> pd.DataFrame:
     rows = data.microbenchmarks.rename(columns={"microbenchmark_id": "result_id"})
     rows = rows.merge(cells.rename(columns={"raw_text": "raw"}), on="result_id", validate="1:1")
     half = 0.5 * 10.0 ** -count_decimals(rows["raw"]) * rows["factor"]
-    margin, value = half * (1 + 1e-9), rows["canonical_value"]
+    margin = half * (1 + 1e-9)
+    value = rows["canonical_value"]
     return rows.assign(half=half, low=value - margin, high=value + margin)[FIGURE_COLUMNS]
 
 

@@ -25,9 +25,8 @@ OF_CHIPS = ("device", "board")
 OF_MACHINE = "machine"
 # one of the two dies of a chip; no source rates one, and it draws no more than the whole chip
 DIE = " GCD"
-OF_ONE_CHIP = (  # in the conditions: the power is that of one chip, whatever their number
-    r"(?i)\bper (?:IPU|GPU|GCD)\b"
-)
+# in the conditions: the power is that of one chip, whatever their number
+OF_ONE_CHIP = r"(?i)\bper (?:IPU|GPU|GCD)\b"
 
 
 def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
@@ -222,7 +221,8 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
         data.cells.loc[times, ["result_id", "raw_text", "value", "unit", "factor"]], on="result_id"
     )
     rows = rows.merge(scores, on=["mlperf_id", "model"], how="left")
-    unknown, known = rows[rows["minutes"].isna()], rows[rows["minutes"].notna()]
+    unknown = rows[rows["minutes"].isna()]
+    known = rows[rows["minutes"].notna()]
     known = known.assign(official=known["minutes"] * SECONDS_PER_MINUTE / known["factor"])
     known = known.assign(
         rounded=[

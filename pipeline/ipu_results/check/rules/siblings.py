@@ -151,8 +151,10 @@ def _deviate_from_curves(points: pd.DataFrame) -> pd.Series:
     off = off.where(steps.groupby(same).transform("count") >= MIN_CURVES).to_numpy()
     is_odd = np.abs(off) > np.maximum(OUT_OF_LINE, spread.to_numpy())
     odd = is_odd.astype("float64")
-    after, is_odd_after = -_shift(off, curve, -1), _shift(odd, curve, -1) == 1
-    is_first, is_last = np.isnan(before), np.isnan(_shift(size, curve, -1))
+    after = -_shift(off, curve, -1)
+    is_odd_after = _shift(odd, curve, -1) == 1
+    is_first = np.isnan(before)
+    is_last = np.isnan(_shift(size, curve, -1))
     between = is_odd & is_odd_after & (np.sign(off) == np.sign(after))
     first = is_first & (np.abs(after) > AT_END) & is_odd_after & (_shift(odd, curve, -2) == 0)
     is_after_second = ~np.isnan(_shift(before, curve, 1))
@@ -166,11 +168,9 @@ def _deviate_from_neighbours(points: pd.DataFrame) -> pd.Series:
     """Return by how much odd points are off the straight line, in logarithms, between the points
     next to them.
     """
-    curve, size, figure = (
-        points["curve"].to_numpy(),
-        np.log(points["at"].to_numpy()),
-        points["log"].to_numpy(),
-    )
+    curve = points["curve"].to_numpy()
+    size = np.log(points["at"].to_numpy())
+    figure = points["log"].to_numpy()
     before, after = (_shift(size, curve, by) for by in (1, -1))
     share = (size - before) / (after - before)
     off = figure - (_shift(figure, curve, 1) * (1 - share) + _shift(figure, curve, -1) * share)
@@ -242,18 +242,19 @@ def flag_unlike_its_conditions(data: Dataset) -> pd.DataFrame:
     flags = [build_no_flags()]
     for column in UNLIKE:
         at = np.flatnonzero(named & data.published[column].notna())
-        group, value = groups[at], data.groups(column)[at]
+        group = groups[at]
+        value = data.groups(column)[at]
         _, pair, counts = np.unique(
             group * (value.max(initial=0) + 1) + value, return_inverse=True, return_counts=True
         )
-        size, own = np.bincount(group, minlength=1)[group], counts[pair]
+        size = np.bincount(group, minlength=1)[group]
+        own = counts[pair]
         alone = (own == 1) & (size > MIN_ALIKE)
         if not alone.any():
             continue
         rows = data.published.loc[at, ["result_id", column]].assign(group=group, count=size - 1)
-        alike = rows.loc[own == size - 1, ["group", column]].drop_duplicates(
-            "group"
-        )  # all others have one value
+        # all others have one value
+        alike = rows.loc[own == size - 1, ["group", column]].drop_duplicates("group")
         rows = (
             rows[alone]
             .merge(alike.rename(columns={column: "usual"}), on="group")
@@ -311,8 +312,10 @@ def _find_far(frame: pd.DataFrame, same: list[str]) -> pd.Series:
     """
     frame = frame.dropna(subset=same).sort_values([*same, "log"])
     group = frame.groupby(same, sort=False)["log"]
-    first, last = group.transform("min"), group.transform("max")
-    below, above = group.shift(), group.shift(-1)
+    first = group.transform("min")
+    last = group.transform("max")
+    below = group.shift()
+    above = group.shift(-1)
     is_many = group.transform("size") >= MIN_ROWS
     low = (
         is_many
@@ -341,9 +344,8 @@ def flag_other_document(data: Dataset) -> pd.DataFrame:
     rows = rows[rows["group"].duplicated(keep=False)]
     own = rows.groupby(["group", "document_id"])["throughput"]
     rows = rows.assign(least=own.transform("min"), most=own.transform("max"))
-    group = rows.groupby(
-        "group"
-    )  # a document that agrees with one of two figures differs from none
+    # a document that agrees with one of two figures differs from none
+    group = rows.groupby("group")
     rows = rows.assign(low=group["most"].transform("min"), high=group["least"].transform("max"))
     rows = rows.assign(ratio=rows["high"] / rows["low"])[rows["high"] > ELSEWHERE * rows["low"]]
     template = (

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 NAMES = ("popart", "onnxruntime", "openvino", "emulator")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
-Kind = Literal[
-    "amortised", "isolated"
-]  # of a block: batches in a stream, or nothing else in flight
+# of a block: batches in a stream, or nothing else in flight
+Kind = Literal["amortised", "isolated"]
 NAP_NS = 1_000_000  # the last part of a wait is spent without sleeping, which would overshoot
 
 FLOATS = ("float32", "float16")
@@ -241,7 +240,8 @@ class LibrarySession(Session):
     def __init__(
         self, place: str, inputs: InputShapes, infer: Callable[[dict[str, Any]], Any]
     ) -> None:
-        self._place, self._inputs = place, inputs
+        self._place = place
+        self._inputs = inputs
         self._infer: Callable[[dict[str, Any]], Any] | None = infer
         self._checked: list[tuple[Any, ...]] = []
         self.dtype = next((dtype for dtype, _ in inputs.values() if dtype in FLOATS), "float32")

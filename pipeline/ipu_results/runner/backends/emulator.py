@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 
 NAME = "emulator"
 TRAITS = BackendTraits(precisions=("fp16",), virtual=True, converts=True)
-PROTOCOLS = {
-    "c2": "paper",
-    "m2000": "lowest-latency",
-    "bow-2000": "lowest-latency",
-}  # nothing in flight but the batch
+# nothing in flight but the batch
+PROTOCOLS = {"c2": "paper", "m2000": "lowest-latency", "bow-2000": "lowest-latency"}
 NO_POWER = "no published row tells the power of this machine"
 
 

@@ -39,11 +39,8 @@ INSTEAD = "in place of onnxruntime and never together with it, for they share on
 TYPES = {"float": "fp32", "float16": "fp16", "bfloat16": "bf16", "uint8": "int8", "int8": "int8"}
 DTYPES = {
     **{"tensor(float)": "float32", "tensor(float16)": "float16"},
-    **{
-        "tensor(int64)": "int64",
-        "tensor(int32)": "int32",
-        "tensor(bool)": "bool",
-    },  # of a text model
+    # of a text model
+    **{"tensor(int64)": "int64", "tensor(int32)": "int32", "tensor(bool)": "bool"},
 }
 FATAL = 4  # failures are raised, so the library need not print them too
 TF32_SINCE = 8.0  # compute capability
@@ -200,7 +197,8 @@ def _create(
 
     settings = _build_settings(spec, provider)
     if profile is not None:
-        settings.enable_profiling, settings.profile_file_prefix = True, str(profile)
+        settings.enable_profiling = True
+        settings.profile_file_prefix = str(profile)
     providers = [(provider.name, dict(options))]
     try:
         session = onnxruntime.InferenceSession(
@@ -224,7 +222,8 @@ def _build_settings(spec: SessionSpec, provider: Provider) -> Any:
 
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = FATAL
-    settings.intra_op_num_threads, settings.inter_op_num_threads = spec.threads or 0, 1
+    settings.intra_op_num_threads = spec.threads or 0
+    settings.inter_op_num_threads = 1
     settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     if spec.sessions > 1:  # one process must not spin while another measures
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -39,11 +39,8 @@ API = (
 DTYPES = {"fp16": "float16", "fp32": "float32"}
 TRAITS = BackendTraits(tuple(DTYPES), converts=True, images_only=True, static=True, apart=True)
 CHIPS = {1216: "GC2"}  # by tiles; 1472 are those of GC200 and of Bow
-MODEL_OPTIONS = {
-    "numIPUs": 1,
-    "tilesPerIPU": 1216,
-    "ipuVersion": "ipu1",
-}  # by default newer SDKs give it 4 tiles
+# by default newer SDKs give it 4 tiles
+MODEL_OPTIONS = {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "ipu1"}
 BATCHES_PER_STEP = 16  # of a stream; one alone is a step of its own
 PROPORTION = 0.3  # of memory for a convolution, as the paper's program had it
 PROPORTION_AT = {5: 0.26}  # by micro-batch, likewise
@@ -65,9 +62,11 @@ MODEL_NOTE = (
 def probe() -> list[Device]:
     """List an IPU and the model of one, which is selected by name only."""
     try:
-        popart, reason = load_popart(), None
+        popart = load_popart()
+        reason = None
     except BackendError as error:
-        popart, reason = None, error.message
+        popart = None
+        reason = error.message
     ipu = Device(NAME, IPU, "ipu", "IPU", reason) if popart is None else _describe_ipu(popart)
     return [ipu, Device(NAME, MODEL, "simulated", MODEL_DESCRIPTION, reason)]
 
@@ -132,7 +131,9 @@ class PopartSession(Session):
     """
 
     def __init__(self, library: Any, device: Any, spec: SessionSpec) -> None:
-        self._library, self._device, self._spec = library, device, spec
+        self._library = library
+        self._device = device
+        self._spec = spec
         self._precision = spec.precision or "fp16"
         self.dtype = DTYPES[self._precision]
         self._programs: dict[tuple[int, int], PopartProgram] = {}
@@ -158,7 +159,8 @@ class PopartSession(Session):
                 program.session.weightsFromHost()
             self._current = program
         self.batches_per_step = steps
-        self.facts.load_s, self.facts.compile_s = program.load_s, program.compile_s
+        self.facts.load_s = program.load_s
+        self.facts.compile_s = program.compile_s
 
     def run(self, images: Any) -> Any:
         """Return the outputs of a step's batches in float32, copied: the next run overwrites
@@ -183,12 +185,14 @@ class PopartSession(Session):
     def close(self) -> None:
         self._programs.clear()
         self._current = None
-        device, self._device = self._device, None
+        device = self._device
+        self._device = None
         if device is not None:
             device.detach()
 
     def _compile(self, micro_batch: int, steps: int) -> PopartProgram:
-        popart, start = self._library, time.perf_counter()
+        popart = self._library
+        start = time.perf_counter()
         with wrap_errors(f"PopART does not accept the model of micro-batch {micro_batch}"):
             proto = self._read_model(micro_batch)
             source, target, shape = _find_ends(popart.Builder(proto), micro_batch)
@@ -198,7 +202,8 @@ class PopartSession(Session):
                 "availableMemoryProportion": str(_choose_proportion(self._spec, micro_batch))
             }
             if cache := _choose_cache(self._spec, proto, steps):
-                settings.enableEngineCaching, settings.cachePath = True, cache
+                settings.enableEngineCaching = True
+                settings.cachePath = cache
             session = popart.InferenceSession(proto, flow, self._device, userOptions=settings)
         loaded = time.perf_counter()
         with wrap_errors(f"PopART cannot compile the model for micro-batch {micro_batch}"):
@@ -239,7 +244,8 @@ class PopartSession(Session):
 
     def _build_facts(self) -> SessionFacts:
         """Return what is known before anything is compiled."""
-        spec, device = self._spec, self._device
+        spec = self._spec
+        device = self._device
         version = "unknown"
         if hasattr(self._library, "versionString"):
             version = str(self._library.versionString())
@@ -291,7 +297,8 @@ def _describe_ipu(popart: Any) -> Device:
         ipus = popart.DeviceManager().enumerateDevices()
         reason = None if ipus else NO_IPU
     except Exception as error:
-        ipus, reason = [], f"PopART cannot list the IPUs: {error}"
+        ipus = []
+        reason = f"PopART cannot list the IPUs: {error}"
     description = f"{len(ipus)} x IPU of {ipus[0].tilesPerIPU} tiles" if ipus else "IPU"
     return Device(NAME, IPU, "ipu", description, reason)
 
@@ -312,9 +319,11 @@ def _acquire_device(popart: Any, spec: SessionSpec) -> Any:
     limit = time.monotonic() + wait_s
     while True:
         try:
-            acquired, detail = acquire(1), ""
+            acquired = acquire(1)
+            detail = ""
         except Exception as error:
-            acquired, detail = None, f" ({error})"
+            acquired = None
+            detail = f" ({error})"
         if acquired is not None:
             return acquired
         if time.monotonic() >= limit:

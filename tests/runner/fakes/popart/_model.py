@@ -80,6 +80,5 @@ class Builder:
     def getTensorShape(self, id):
         values = [*self._model.graph.input, *self._model.graph.output]
         value = next(value for value in values if value.name == id)
-        return [
-            axis.dim_value for axis in value.type.tensor_type.shape.dim
-        ]  # 0 where it is symbolic
+        # 0 where it is symbolic
+        return [axis.dim_value for axis in value.type.tensor_type.shape.dim]

@@ -76,9 +76,8 @@ class InferenceSession:
 
     def prepareDevice(self, loadEngine=True):
         if self._cache:
-            graph = type(
-                self._model
-            )()  # PopART's key has the operators and not the values of weights
+            # PopART's key has the operators and not the values of weights
+            graph = type(self._model)()
             graph.CopyFrom(self._model)
             for tensor in graph.graph.initializer:
                 tensor.ClearField("raw_data")
