@@ -114,8 +114,8 @@ def leave_out_planned(tables: dict[str, pa.Table], names: Collection[str]) -> di
     if rows := kept.get(DICTIONARY):
         described = pc.binary_join_element_wise(rows["table_name"], rows["column_name"], ".")
         planned = pc.or_(
-            pc.is_in(described, pa.array(PLANNED, pa.string())),
-            pc.is_in(rows["table_name"], pa.array([*PLANNED, BUILD], pa.string())),
+            pc.is_in(described, pa.array([*PLANNED, f"{BUILD}."], pa.string())),
+            pc.is_in(rows["table_name"], pa.array(PLANNED, pa.string())),
         )
         kept[DICTIONARY] = rows.filter(pc.invert(planned))
     if rows := kept.get(BUILD):

@@ -248,6 +248,8 @@ def draft_source(config: AddConfig) -> SourceDraft:
     if sidecar.exists():
         present = read_entry(sidecar, sidecar.name)
         renewed = {"sha256", "reader", "tables", *list_placeholders(present)}
+        # A new download says where and when it was read, whatever an older sidecar says.
+        renewed |= config.entry.keys()
         entry |= {key: value for key, value in present.items() if key not in renewed}
     document = _build_unfinished(entry, config)
     words = _describe_words(document, parsed, vocabulary)

@@ -88,10 +88,11 @@ def load(
 
 def _read_rows(folder: Path, relation: Table | View, columns: list[str]) -> tuple[pa.Table, str]:
     """Return columns of a table or view and the id of its build; a view is evaluated."""
-    build_id = read_build_id(folder)
     if isinstance(relation, View):
         with open_warehouse(folder, relation.rows_sql) as connection:
+            [[build_id]] = connection.execute("SELECT DISTINCT build_id FROM build").fetchall()
             return read_view(connection, relation).select(columns), build_id
+    build_id = read_build_id(folder)
     path = folder / get_parquet_name(relation.sql_name)
     check_build_id(path, build_id)
     return read_parquet(path, columns), build_id

@@ -78,6 +78,13 @@ def test_what_cannot_be_sent_is_raised_at_once() -> None:
         list(run_tasks(lambda number: number, [1], threads))
 
 
+def test_an_executor_that_takes_no_tasks_is_an_error() -> None:
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(WorkerError, match="takes no tasks: cannot schedule new futures"):
+        list(run_tasks(square, [1], pool))
+
+
 def test_a_second_worker_starts_only_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "_count_cores", lambda: 2)
     assert [choose_workers(tasks, 500) for tasks in (0, 262, 1000, 9000)] == [1, 1, 2, 2]

@@ -59,6 +59,33 @@ def test_download_is_saved_with_its_drafted_sidecar(site: Server, tmp_path: Path
     assert "L2-new.html: exists: remove it first" in again.stderr
 
 
+def test_next_command_names_the_folder_and_a_new_download_its_address(
+    site: Server, tmp_path: Path
+) -> None:
+    raw = tmp_path / "raw of mine"
+    first, second = (
+        site.on(f"/page?version={number}", lambda own: own.send(PAGE)) for number in (1, 2)
+    )
+    done = run_cli("add", first, "--raw", raw)
+    file = raw / "downloads" / "127.0.0.1" / "page.html"
+    assert done.stdout.splitlines()[-1] == (
+        f"next: ipu-results add '{file}' --dry-run --raw '{raw}'"
+    )
+    file.unlink()
+    assert run_cli("add", second, "--raw", raw, "--force").returncode == 0
+    entry = tomllib.loads(file.with_name("page.html.toml").read_text(encoding="utf-8"))
+    assert entry["url"] == second
+
+
+def test_unexpected_error_is_raised_at_once(site: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: str) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(download_module, "_transfer", fail)
+    with pytest.raises(ZeroDivisionError):
+        download(site.on("/page", lambda own: own.send(PAGE)))
+
+
 def test_paper_is_downloaded_and_printed_and_nothing_stays(site: Server, tmp_path: Path) -> None:
     data = (RAW / PAPER).read_bytes()
     url = site.on("/pdf/2002.11670", lambda own: own.send(data, kind="application/pdf"))
@@ -77,6 +104,7 @@ def test_paper_is_downloaded_and_printed_and_nothing_stays(site: Server, tmp_pat
         ("/a/..%2Fpasswd", "text/plain", "passwd.txt"),
         ("/rows.CSV", "text/plain", "rows.csv"),
         ("/.hidden", "text/csv", "hidden.csv"),
+        ("/" + "%E8%A1%A8" * 99, "text/csv", f"{'表' * 33}.csv"),  # 100 bytes, and no half of one
     ],
 )
 def test_file_is_named_after_the_path_and_the_type(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -187,6 +188,7 @@ def add(
     if output is not None and not tables:
         raise click.UsageError("--format needs --print")
     config = AddConfig(Path(source), raw, kind, force)
+    lines: list[str] = []
     with ExitStack() as stack:
         if "://" in source:
             keep = not (dry_run or tables)
@@ -194,14 +196,17 @@ def add(
         if tables:
             _print_tables(config.file, kind, output or "csv")
         else:
-            _add(config, dry_run)
+            lines = _add(config, dry_run)
+    # A download stays whatever becomes of these lines: their reader may be gone.
+    for line in "\n".join(lines).splitlines():
+        click.echo(escape_unprintable(line))
 
 
-def _add(config: AddConfig, dry_run: bool) -> None:
-    """Draft the sidecar, or show what the file would add."""
+def _add(config: AddConfig, dry_run: bool) -> list[str]:
+    """Draft the sidecar, or find what the file would add; return what to print."""
     try:
         with common.show_step("read", config.file.name):
-            lines = _preview(config) if dry_run else _draft(config)
+            return _preview(config) if dry_run else _draft(config)
     except UnrecognisedDocumentError as error:
         from ipu_results.add import draft_headers
 
@@ -213,8 +218,6 @@ def _add(config: AddConfig, dry_run: bool) -> None:
         advice = "" if headers else "; copy its tables to a CSV file, or to lines of `a | b | c`"
         click.echo(f"error: {escape_unprintable(str(error))}{advice}", err=True)
         raise click.exceptions.Exit(1) from error
-    for line in "\n".join(lines).split("\n"):
-        click.echo(escape_unprintable(line))
 
 
 def _draft(config: AddConfig) -> list[str]:
@@ -234,7 +237,10 @@ def _draft(config: AddConfig) -> list[str]:
     )
     if not config.file.resolve().is_relative_to(config.raw.resolve()):
         lines.append(f"{config.file.name} is not in {config.raw}: move it there with its sidecar")
-    return [*lines, f"next: ipu-results add {config.file} --dry-run"]
+    command = ["ipu-results", "add", str(config.file), "--dry-run"]
+    if config.raw != Path("raw"):
+        command += ["--raw", str(config.raw)]
+    return [*lines, f"next: {shlex.join(command)}"]
 
 
 def _preview(config: AddConfig) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -50,9 +51,10 @@ def parse_sweeps(pairs: Sequence[str]) -> list[Design]:
 
 
 class Sweep:
-    """The designs of one sweep, in a fixed order.
+    """The designs of one sweep, in a fixed order, and what predicts one of them.
 
-    It is sent to workers, so it holds programs in place of the network: without its weights.
+    The predictor is sent to workers with each design: it has neither the other designs nor the
+    weights of the network.
     """
 
     def __init__(
@@ -72,35 +74,52 @@ class Sweep:
             *designs[0],
             *(name for name in Prediction.FIELDS if name not in designs[0]),
         ]
-        self._name = network.name
-        self._target = target
-        self._protocol = protocol
-        self._batch_sizes = batch_sizes
-        self._programs: dict[int, Program] = {}
+        programs: dict[int, Program] = {}
         for design in designs:
             machine, path = apply_settings(target, protocol, design)
             for batch in batch_sizes:
                 micro = select_micro_batch(batch, machine, path)
-                self._programs[micro] = network(micro)
+                if micro not in programs:
+                    programs[micro] = network(micro)
+        self.predictor = DesignPredictor(
+            network.name, target, protocol, batch_sizes, programs, self.columns
+        )
 
-    def predict_design(self, number: int) -> tuple[int, Rows]:
+
+Task = tuple[int, Design]  # a design with its number
+
+
+@dataclass(frozen=True, slots=True)
+class DesignPredictor:
+    """Predicts one design of a sweep. `programs` are those of the network by micro-batch."""
+
+    name: str
+    target: Target
+    protocol: Protocol
+    batch_sizes: Sequence[int]
+    programs: Mapping[int, Program]
+    columns: Sequence[str]
+
+    def predict_design(self, task: Task) -> tuple[int, Rows]:
         """Return the number of a design, and a row of `columns` for each batch size."""
-        design = self.designs[number]
+        number, design = task
         try:
-            machine, path = apply_settings(self._target, self._protocol, design)
-            predictions = predict(self._programs.__getitem__, machine, self._batch_sizes, path)
+            machine, path = apply_settings(self.target, self.protocol, design)
+            predictions = predict(self.programs.__getitem__, machine, self.batch_sizes, path)
         except IpuResultsError as error:
-            raise InconsistentModelError(str(error), place=self.name_design(number)) from error
+            raise InconsistentModelError(str(error), place=name_design(task)) from error
         values = {key: _read_value(text) for key, text in design.items()}
         rows = []
         for prediction in predictions:
-            record = {**prediction.to_record(self._name), **values}
+            record = {**prediction.to_record(self.name), **values}
             rows.append([record[name] for name in self.columns])
         return number, rows
 
-    def name_design(self, number: int) -> str:
-        settings = ", ".join(f"{key}={value}" for key, value in self.designs[number].items())
-        return f"design {settings}"
+
+def name_design(task: Task) -> str:
+    """Name a design by its settings, for an error."""
+    settings = ", ".join(f"{key}={value}" for key, value in task[1].items())
+    return f"design {settings}"
 
 
 def _read_value(text: str) -> str | float:
@@ -126,7 +145,8 @@ def run_sweep(
     """
     total = len(sweep.designs)
     done: dict[int, Rows] = {}
-    tasks = run_tasks(sweep.predict_design, range(total), executor, sweep.name_design)
+    designs = list(enumerate(sweep.designs))
+    tasks = run_tasks(sweep.predictor.predict_design, designs, executor, name_design)
     with closing(tasks) as results:
         for number, rows in results:
             done[number] = rows

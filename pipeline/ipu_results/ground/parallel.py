@@ -19,6 +19,8 @@ from ipu_results.errors import IpuResultsError, WorkerError, WorkerLostError
 T = TypeVar("T")
 R = TypeVar("R")
 
+KILLED = "a worker process was killed, perhaps for lack of memory; use fewer workers"
+
 
 def run_tasks(
     function: Callable[[T], R],
@@ -37,13 +39,15 @@ def run_tasks(
     if executor is None:
         yield from map(function, tasks)
         return
-    for task in tasks[:1]:
-        pickle.dumps((function, task))  # raise here what cannot be sent: within a pool it may hang
+    if tasks:
+        pickle.dumps(
+            (function, tasks[0])
+        )  # raise here what cannot be sent: within a pool it may hang
     futures: dict[Future[R], T] = {}
     try:
         with _block_interrupts():
             for task in tasks:
-                futures[executor.submit(function, task)] = task
+                futures[_submit(executor, function, task)] = task
         for future in as_completed(futures):
             # Forgotten once it is taken: thousands of results need not be in memory.
             yield _take_result(future, name(futures.pop(future)))
@@ -52,14 +56,22 @@ def run_tasks(
             future.cancel()
 
 
+def _submit(executor: Executor, function: Callable[[T], R], task: T) -> Future[R]:
+    try:
+        return executor.submit(function, task)
+    except BrokenExecutor as error:
+        raise WorkerLostError(KILLED) from error
+    except RuntimeError as error:
+        raise WorkerError(f"the executor takes no tasks: {error}") from error
+
+
 def _take_result(future: Future[R], name: str) -> R:
     try:
         return future.result()
     except IpuResultsError:
         raise
     except BrokenExecutor as error:
-        message = "a worker process was killed, perhaps for lack of memory; use fewer workers"
-        raise WorkerLostError(message, place=f"{name} or later") from error
+        raise WorkerLostError(KILLED, place=f"{name} or later") from error
     except Exception as error:
         message = f"failed in a worker: {type(error).__name__}: {error}"
         raise WorkerError(message, place=name) from error

@@ -363,7 +363,11 @@ def check_runs(raw: Path, documents: Sequence[Document]) -> None:
     for folder in sorted(path for path in folders if path.is_dir()):
         if folder.is_symlink():  # its documents would be passed over without a word
             raise DamagedRunError("is a link: copy the folder itself", document=folder.name)
-        missing = RUN_FILES - {path.name for path in folder.iterdir()}
+        try:
+            missing = RUN_FILES - {path.name for path in folder.iterdir()}
+        except OSError as error:
+            message = f"cannot be read: {error.strerror}"
+            raise DamagedRunError(message, document=folder.name) from error
         if missing:
             message = "is missing: the run is incomplete, copy its whole folder again"
             raise DamagedRunError(message, document=folder.name, place=min(missing))

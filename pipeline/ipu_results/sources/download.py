@@ -27,7 +27,7 @@ SUFFIXES = {  # of the file, by the type that the server names
 USER_AGENT = "ipu-results (the verified record of published IPU benchmark results)"
 CHUNK_BYTES = 65536
 NOT_IN_NAME = re.compile(r"[^\w.-]+")
-MAX_NAME = 100  # characters of a file name or folder name
+MAX_NAME = 100  # bytes of a file name or folder name; a file system has 255, with the suffixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,8 @@ def _run(future: Future[Download], url: str) -> None:
         future.set_exception(FetchError(f"sent nothing for {MAX_SILENCE_S:g} s", document=url))
     except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
         future.set_exception(FetchError(_find_reason(error), document=url))
+    except BaseException as error:
+        future.set_exception(error)  # else the caller would wait for the end of its time
 
 
 def _transfer(url: str) -> Download:
@@ -165,4 +167,5 @@ def _make_name(url: str, suffix: str) -> str:
 
 
 def _clean_name(text: str) -> str:
-    return NOT_IN_NAME.sub("-", text).strip("-._")[:MAX_NAME]
+    name = NOT_IN_NAME.sub("-", text).encode()[:MAX_NAME].decode(errors="ignore")
+    return name.strip("-._")

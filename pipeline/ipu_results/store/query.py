@@ -172,11 +172,13 @@ def _connect_once(
             if stored
             else _load_parquet(warehouse, limits, statement)
         )
+    except duckdb.Error as error:
+        raise _describe_failure(error, database) from error
+    try:
         builds = connection.execute("SELECT min(build_id), max(build_id) FROM build").fetchall()
     except duckdb.Error as error:
-        raise WarehouseError(
-            f"cannot be opened: {get_first_line(error)}", place=str(database)
-        ) from error
+        connection.close()
+        raise _describe_failure(error, database) from error
     if builds != [(build_id, build_id)]:
         connection.close()
         message = (
@@ -185,6 +187,10 @@ def _connect_once(
         )
         raise MixedBuildsError(message, place=str(warehouse))
     return connection
+
+
+def _describe_failure(error: duckdb.Error, database: Path) -> WarehouseError:
+    return WarehouseError(f"cannot be opened: {get_first_line(error)}", place=str(database))
 
 
 def finish_interrupted_build(warehouse: Path) -> None:
