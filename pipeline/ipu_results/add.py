@@ -5,6 +5,7 @@ would add.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from ipu_results.errors import (
     IpuResultsError,
     UnrecognisedDocumentError,
 )
-from ipu_results.ground.files import write_atomically
+from ipu_results.ground.files import is_inside, write_atomically
 from ipu_results.ground.limits import MAX_BYTES
 from ipu_results.ground.text import format_csv, format_json
 from ipu_results.normalise import normalise
@@ -201,7 +202,9 @@ def save_download(url: str, config: AddConfig, *, keep: bool) -> Iterator[AddCon
 
     document = download(url)
     file = config.raw / DOWNLOADS / document.folder / document.name
-    if file.exists():
+    if not is_inside(file.parent, str(config.raw)):
+        raise CatalogueError(f"leads out of {config.raw} by a link", place=str(file.parent))
+    if os.path.lexists(file):
         message = "exists: remove it first, or draft its sidecar again with --force and its path"
         raise CatalogueError(message, place=str(file))
     created = [folder for folder in (file.parent, *file.parent.parents) if not folder.exists()]

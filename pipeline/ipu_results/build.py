@@ -55,6 +55,7 @@ from ipu_results.sources.catalogue import (
     Document,
     check_claims_of,
     find_orphans,
+    find_unfinished_copies,
     find_unfinished_runs,
     load_catalogue,
     read_register,
@@ -458,6 +459,10 @@ def _list_findings(
         f"sweep {run_id} is unfinished: resume it with `ipu-results sweep --resume {run_id}`, or"
         " delete its folder"
         for run_id in find_unfinished_runs(raw)
+    ]
+    findings += [
+        f"not ingested: {name} is unfinished: delete it, and copy its folder again"
+        for name in find_unfinished_copies(raw)
     ]
     return findings + [
         f"not ingested: {name} has no sidecar" for name in find_orphans(raw, documents)

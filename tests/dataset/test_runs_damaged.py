@@ -94,7 +94,9 @@ def put_pipe(folder: Path) -> None:
 
 
 def link_folder(folder: Path) -> None:
-    folder.symlink_to(folder.rename(folder.parents[2] / "elsewhere"))
+    """Move the folder out of `raw`, and put a link in its place."""
+    raw = next(parent for parent in folder.parents if parent.name == "raw")
+    folder.symlink_to(folder.rename(raw.parent / "elsewhere"))
 
 
 def edit_sidecar(name: str, **changes: Any) -> Damage:
@@ -122,7 +124,7 @@ DAMAGES: list[tuple[Damage, str, str]] = [
     (remove("record.json", "record.json.toml"), RUN_ID, "record.json: is missing"),
     (remove("record.json.toml", "points.csv.toml"), RUN_ID, "points.csv.toml: is missing"),
     (remove(*RUN_FILES), RUN_ID, "blocks.jsonl: is missing"),
-    (link_folder, RUN_ID, "is a link: copy the folder itself"),
+    (link_folder, f"runs/{RUN_ID}", "is a link: copy the folder itself"),
     (
         lambda folder: folder.rename(folder.with_name("my-run")),
         "my-run: record.json.toml",

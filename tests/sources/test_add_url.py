@@ -77,6 +77,22 @@ def test_next_command_names_the_folder_and_a_new_download_its_address(
     assert entry["url"] == second
 
 
+def test_download_is_not_written_through_a_link(site: Server, tmp_path: Path) -> None:
+    url = site.on("/page", lambda own: own.send(PAGE))
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (raw / "downloads").symlink_to(tmp_path / "elsewhere")
+    done = run_cli("add", url, "--raw", raw)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "downloads/127.0.0.1: leads out of" in done.stderr
+    (raw / "downloads").unlink()
+    (raw / "downloads" / "127.0.0.1").mkdir(parents=True)
+    (raw / "downloads" / "127.0.0.1" / "page.html").symlink_to(tmp_path / "elsewhere" / "evil")
+    assert "page.html: exists" in run_cli("add", url, "--raw", raw).stderr
+    assert list_all(tmp_path / "elsewhere") == []
+
+
 def test_unexpected_error_is_raised_at_once(site: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: str) -> None:
         raise ZeroDivisionError

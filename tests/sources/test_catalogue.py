@@ -17,6 +17,7 @@ from ipu_results.sources.catalogue import (
     Document,
     check_file_type,
     find_orphans,
+    find_unfinished_copies,
     find_unfinished_runs,
     load_catalogue,
 )
@@ -260,6 +261,15 @@ def attached(put: Put) -> Path:
     return raw
 
 
+def test_linked_folder_is_refused(put: Put) -> None:
+    """No file behind the link would be found: a build would lose all of them without a word."""
+    raw = put()
+    (raw.parent / "elsewhere").mkdir()
+    (raw / "runs").symlink_to(raw.parent / "elsewhere")
+    with pytest.raises(CatalogueError, match="^runs: is a link: copy the folder itself$"):
+        load_catalogue(raw)
+
+
 def test_unfinished_run_is_skipped_as_a_whole(put: Put) -> None:
     raw = put()
     folder = raw / "runs" / "20261121-134501-x.unfinished"
@@ -269,5 +279,7 @@ def test_unfinished_run_is_skipped_as_a_whole(put: Put) -> None:
         (folder / f"{name}.toml").write_bytes(b"not a sidecar")
     assert load_single(raw).document_id == "a-page"
     assert find_unfinished_runs(raw) == ["20261121-134501-x"]
+    (raw / "runs" / "copied.part").mkdir()
+    assert find_unfinished_copies(raw) == ["runs/copied.part"]
     (raw / "a.unfinished").write_bytes(b"a file, not a folder")
     assert find_orphans(raw, load_catalogue(raw)) == ["a.unfinished"]

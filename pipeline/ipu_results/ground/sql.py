@@ -24,9 +24,12 @@ IS_MACRO = (
     "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
 )
 OTHER_SCHEMAS = """
-    SELECT schema_name FROM duckdb_views() WHERE NOT internal AND schema_name <> 'main' AND view_name = $1
-    UNION
-    SELECT schema_name FROM duckdb_tables() WHERE schema_name <> 'main' AND table_name = $1
+    SELECT schema_name FROM (
+        SELECT schema_name, view_name AS name FROM duckdb_views() WHERE NOT internal
+        UNION
+        SELECT schema_name, table_name FROM duckdb_tables()
+    )
+    WHERE name = $1 AND schema_name NOT IN ('main', 'stored')
     ORDER BY 1
 """
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {

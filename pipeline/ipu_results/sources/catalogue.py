@@ -317,6 +317,7 @@ def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
     """
     if not raw.is_dir():
         raise CatalogueError("no such folder", place=str(raw))
+    check_links(raw)
     entries = {path: read_entry(path, _format_place(path, raw)) for path in _files(raw, "*.toml")}
     selected = (path for path, entry in entries.items() if drafts or not list_placeholders(entry))
     documents = sorted(
@@ -328,6 +329,14 @@ def load_catalogue(raw: Path, *, drafts: bool = True) -> list[Document]:
     check_distinct(documents)
     check_runs(raw, documents)
     return documents
+
+
+def check_links(raw: Path) -> None:
+    """Refuse a link to a folder: its documents would be passed over without a word."""
+    for path in raw.rglob("*"):
+        if path.is_symlink() and path.is_dir():
+            message = "is a link: copy the folder itself"
+            raise CatalogueError(message, place=_format_place(path, raw))
 
 
 def check_distinct(documents: Sequence[Document]) -> None:
@@ -361,8 +370,6 @@ def check_runs(raw: Path, documents: Sequence[Document]) -> None:
     """
     folders = {path for path in raw.rglob("*") if re.fullmatch(RUN_ID, path.name)}
     for folder in sorted(path for path in folders if path.is_dir()):
-        if folder.is_symlink():  # its documents would be passed over without a word
-            raise DamagedRunError("is a link: copy the folder itself", document=folder.name)
         try:
             missing = RUN_FILES - {path.name for path in folder.iterdir()}
         except OSError as error:
@@ -407,6 +414,12 @@ def find_unfinished_runs(raw: Path) -> list[str]:
     """Return the ids of the runs under `raw` that are not finished."""
     folders = (path for path in raw.rglob(f"*{UNFINISHED}") if path.is_dir())
     return sorted(path.name.removesuffix(UNFINISHED) for path in folders)
+
+
+def find_unfinished_copies(raw: Path) -> list[str]:
+    """Return the folders under `raw` that something still writes, or never finished."""
+    folders = (path for path in raw.rglob(f"*{PART}") if path.is_dir())
+    return sorted(_format_place(path, raw) for path in folders)
 
 
 def _files(raw: Path, pattern: str) -> Iterator[Path]:
