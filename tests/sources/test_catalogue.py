@@ -266,7 +266,7 @@ def test_linked_folder_is_refused(put: Put) -> None:
     raw = put()
     (raw.parent / "elsewhere").mkdir()
     (raw / "runs").symlink_to(raw.parent / "elsewhere")
-    with pytest.raises(CatalogueError, match="^runs: is a link: copy the folder itself$"):
+    with pytest.raises(CatalogueError, match=r"^runs: is a link: copy the folder itself$"):
         load_catalogue(raw)
 
 
