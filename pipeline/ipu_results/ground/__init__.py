@@ -17,7 +17,6 @@ EXTRAS = {  # the extras that bring each package that is not needed to load and 
     "jinja2": "plots",
     "lxml": "ingest",
     "mcp": "mcp",
-    "mlcroissant": "croissant",
     "onnx": "emulator runner",
     "onnxruntime": "emulator runner",
     "openvino": "openvino",

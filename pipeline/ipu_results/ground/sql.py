@@ -23,6 +23,7 @@ INTERRUPT_EVERY_S = 0.2
 IS_MACRO = (
     "SELECT 1 FROM duckdb_functions() WHERE function_type = 'table_macro' AND function_name = ?"
 )
+# Where another schema has a relation. `stored` is not named: it holds what was read from files.
 OTHER_SCHEMAS = """
     SELECT schema_name FROM (
         SELECT schema_name, view_name AS name FROM duckdb_views() WHERE NOT internal
