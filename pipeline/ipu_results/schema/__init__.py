@@ -39,6 +39,8 @@ class Column:
     the version that a release must raise if values of existing rows changed in this column. A
     derived column names its inputs, as `table.column` or a column of its own table: it is null
     without each of `derived_from`, and uses those of `derived_with` where they are known.
+    `header` is the name of the column in our transcriptions, where it is another one. `kept_in`
+    says where the values of a column are that only few rows have: not in the table itself.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Column:
     change_level: Level = "major"
     derived_from: tuple[str, ...] = ()
     derived_with: tuple[str, ...] = ()
+    header: str | None = None
+    kept_in: str | None = None
 
     @property
     def is_derived(self) -> bool:
@@ -71,7 +75,8 @@ def qualify(schema: str, name: str) -> str:
 class Table:
     """One published table.
 
-    No two rows share the values of the `key` columns. `label` names a row to a reader.
+    No two rows share the values of the `key` columns. `label` names a row to a reader. `kept`
+    columns are filled by sources as well, and published in other places.
     """
 
     name: str
@@ -80,6 +85,7 @@ class Table:
     key: tuple[str, ...]
     label: tuple[str, ...] = ()
     schema: str = MAIN
+    kept: tuple[Column, ...] = ()
 
     @property
     def sql_name(self) -> str:
@@ -98,11 +104,14 @@ class Table:
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
 
-    def without_derived(self) -> Table:
-        """Return the table as the sources fill it."""
-        return replace(
-            self, columns=tuple(column for column in self.columns if not column.is_derived)
-        )
+    def as_filled(self) -> Table:
+        """Return the table as the sources fill it: without derived columns, with the `kept` ones."""
+        filled = tuple(column for column in self.columns if not column.is_derived)
+        return replace(self, columns=filled + self.kept, kept=())
+
+    def list_kept(self, place: str) -> tuple[Column, ...]:
+        """Return the columns whose values are published in one other place."""
+        return tuple(column for column in self.kept if column.kept_in == place)
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the values that a text column accepts."""
@@ -193,10 +202,12 @@ def load_table(sql_name: str) -> Table:
     """Load `schema/tables/<name>.toml` for a name such as `results` or `detail.facts`."""
     schema, name = _split_name(sql_name)
     entry = _load(SCHEMA / "tables" / f"{name}.toml")
-    columns = tuple(_qualify_inputs(load_column(column), name) for column in entry["columns"])
+    loaded = [_qualify_inputs(load_column(column), name) for column in entry["columns"]]
+    columns = tuple(column for column in loaded if column.kept_in is None)
+    kept = tuple(column for column in loaded if column.kept_in is not None)
     key = tuple(entry["key"])
     label = tuple(entry.get("label", ()))
-    return Table(name, entry["description"], columns, key, label, schema)
+    return Table(name, entry["description"], columns, key, label, schema, kept)
 
 
 def _split_name(sql_name: str) -> tuple[str, str]:
@@ -217,7 +228,7 @@ def _qualify_inputs(column: Column, table: str) -> Column:
 
 
 def load_view(sql_name: str, known: Mapping[str, Column]) -> View:
-    """Load `schema/views/<name>.toml` for a name such as `latest` or `detail.record`.
+    """Load `schema/views/<name>.toml` for a name such as `latest` or `detail.latency_points`.
 
     A column is `table.column` of `known`, a copy of one under another name (`like`, with a `note`
     on the description), or an entry of its own; `table.*` stands for all columns of a table.
@@ -377,25 +388,23 @@ def format_description(description: str, unit: str | None) -> str:
     return f"{description} [{unit}]" if unit else description
 
 
-def dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
-    """Return the relation's rows of the table `columns`: one for itself, then one for each of its
-    columns.
-    """
-    place = {"table_name": relation.name, "schema_name": relation.schema}
-    rows: list[dict[str, str | None]] = [
-        {
-            **place,
-            "column_name": "",
-            "type": _name_kind(relation),
-            "unit": None,
-            "description": relation.description,
-            "derived_from": None,
-        }
-    ]
+def describe_relation(relation: Table | View) -> dict[str, str]:
+    """Return the row of the table `relations` for a table or view."""
+    return {
+        "table_name": relation.name,
+        "schema_name": relation.schema,
+        "type": _name_kind(relation),
+        "description": relation.description,
+    }
+
+
+def list_dictionary_rows(relation: Table | View) -> list[dict[str, str | None]]:
+    """Return the rows of the table `columns` for a table or view: one for each of its columns."""
+    rows = []
     for column in relation.columns:
         inputs = (*column.derived_from, *column.derived_with)
         row = {
-            **place,
+            "table_name": relation.name,
             "column_name": column.name,
             "type": SQL[column.kind],
             "unit": column.unit,

@@ -1,3 +1,0 @@
-SELECT *
-FROM results
-WHERE relationship = 'submitted'
