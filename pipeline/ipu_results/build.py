@@ -30,7 +30,7 @@ from ipu_results.check.rules import (
     list_printed_tables,
 )
 from ipu_results.check.rules.dataset import CELLS_USED
-from ipu_results.derive import derive_results
+from ipu_results.derive import build_figure_frame, derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError
 from ipu_results.ground.limits import pause_garbage_collection
 from ipu_results.ground.sql import get_first_line
@@ -214,7 +214,7 @@ def check_documents(
     searched. Raises GateError if a gate cannot be trusted, ConservationError if a source row was
     lost.
     """
-    check_gate(table("results").without_derived(), GOOD, CHANGES)
+    check_gate(table("results").as_filled(), GOOD, CHANGES)
     linking = {
         doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING
     }
@@ -230,7 +230,7 @@ def check_documents(
     with pause_garbage_collection(), name_stage("check"):
         frames = gated.frames | {"documents": build_document_frame(documents)}
         frames |= build_linked_frames(gated, links, vocabulary)
-        frames |= build_vocabulary_frames(frames["results"], vocabulary)
+        frames |= build_vocabulary_frames(frames["results"], frames["mlperf_entries"], vocabulary)
         complete = {CELLS: gated.cells} | {
             name: it for name, it in frames.items() if not _waits_for_results(name)
         }
@@ -243,6 +243,7 @@ def check_documents(
             build_dataset({**frames, **cells}, documents, printed_tables, vocabulary, texts)
         )
         del cells  # the rules alone look at them
+        frames["figures"] = build_figure_frame(frames["results"])
         frames["results"] = derive_results(frames, vocabulary)
         later = {name: frame for name, frame in frames.items() if name not in complete}
         check_tables(later)
@@ -305,7 +306,7 @@ def build_linked_frames(
     results_by_row = _map_rows(gated.frames["source_rows"], gated.documents, links)
     local = results[results["run_id"].notna()]
     origins = dict(zip(local["result_id"], local["origin"], strict=True))
-    mlperf = build_mlperf_frames(gated.documents, links.mlperf_ids, results_by_row)
+    mlperf = build_mlperf_frames(gated.documents, links.mlperf_ids, results_by_row, vocabulary)
     return {
         **mlperf,
         **build_run_frames(gated.documents, results_by_row, origins),

@@ -1,5 +1,5 @@
-"""Derive the columns of `results` that follow from other columns: one SQL statement over the tables
-of the build.
+"""Derive the columns of `results` that follow from other columns, and the rows of `figures`: one SQL
+statement each over the tables of the build.
 """
 
 from __future__ import annotations
@@ -17,20 +17,52 @@ from ipu_results.errors import GateError
 from ipu_results.ground.files import SCHEMA
 from ipu_results.ground.sql import get_first_line, open_engine
 from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_rules, table
-from ipu_results.schema.frames import arrow_schema, frame_dtypes, to_arrow
+from ipu_results.schema.frames import (
+    arrow_schema,
+    build_frame_from_columns,
+    frame_dtypes,
+    to_arrow,
+)
 from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
 STATEMENT = f"schema/derived/{RESULTS}.sql"
 VOCABULARY_COLUMNS = {
-    "known_network": ("model", "variant", "platform", "framework", "network"),
-    "known_phase": ("model", "pattern", "phase"),
-    "known_dataset": ("dataset", "canonical", "packed"),
+    "known_model": ("model_printed", "variant", "platform", "framework", "model"),
+    "known_phase": ("model_printed", "pattern", "phase"),
+    "known_dataset": ("dataset_printed", "dataset", "packed"),
     "known_maker": ("chip", "maker"),
     "known_sparsity": ("pattern",),
     "known_precision": ("precision", "canonical"),
 }
+FIGURES = "figures"
+SCOPES = ("power_scope", "quality_metric", "conditions")  # they say what a figure covers
+
+
+def build_figure_frame(results: pd.DataFrame) -> pd.DataFrame:
+    """Build `figures` from what the sources fill of `results`.
+
+    Raises GateError for a statement that fails.
+    """
+    kept = [column for column in table(RESULTS).list_kept(FIGURES) if column.kind == "double"]
+    names = ["result_id", *SCOPES, *(column.name for column in kept)]
+    units = {
+        "metric": pa.array([column.name for column in kept]),
+        "unit": pa.array([column.unit for column in kept]),
+    }
+    statement = f"schema/derived/{FIGURES}.sql"
+    with open_engine() as connection:
+        connection.register("known_unit", pa.table(units))
+        connection.register(RESULTS, to_arrow(_select(table(RESULTS), names), results[names]))
+        try:
+            rows = connection.sql(
+                (SCHEMA / "derived" / f"{FIGURES}.sql").read_text("utf-8")
+            ).to_arrow_table()
+        except duckdb.Error as error:
+            raise GateError(get_first_line(error), place=statement) from error
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    return build_frame_from_columns(table(FIGURES), columns)
 
 
 def derive_results(
@@ -76,9 +108,8 @@ def collect_inputs(definition: Table) -> dict[str, list[str]]:
 
     Raises GateError for an unknown one.
     """
-    known = {published.name: set(published.names) for published in TABLES} | {
-        definition.name: set(definition.names)
-    }
+    known = {published.name: set(published.names) for published in TABLES}
+    known[definition.name] = {*definition.names, *definition.as_filled().names}
     inputs: dict[str, list[str]] = {definition.name: list(definition.key)}
     derived = {column.name for column in definition.derived}
     for column in definition.derived:
@@ -121,7 +152,7 @@ def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
     known: dict[str, list[Mapping[str, Any]]] = {
         f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()
     }
-    known["known_network"] += [asdict(identity) for identity in vocabulary.identities]
+    known["known_model"] += [asdict(identity) for identity in vocabulary.identities]
     known["known_precision"] = [
         {"precision": spelling, "canonical": name}
         for spelling, name in vocabulary.precision_names.items()

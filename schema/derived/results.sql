@@ -5,7 +5,7 @@ WITH flag_counts AS (
         result_id,
         count(*) FILTER (severity = 'error') AS errors,
         count(*) FILTER (severity = 'warn') AS warnings,
-        count(*) FILTER (severity = 'info') AS remarks
+        bool_or(rule = 'R47') AS is_suspect
     FROM flags
     GROUP BY result_id
 ),
@@ -17,17 +17,15 @@ entries AS (  -- official entries with a result
     WHERE e.result_id IS NOT NULL
 ),
 phases AS (
-    SELECT v.model, v.variant, p.phase
-    FROM (SELECT DISTINCT model, variant FROM results WHERE variant IS NOT NULL AND task = 'training') v
-    JOIN known_phase p ON regexp_matches(v.variant, p.pattern) AND coalesce(p.model, v.model) = v.model
+    SELECT v.model_printed, v.variant, p.phase
+    FROM (SELECT DISTINCT model_printed, variant FROM results WHERE variant IS NOT NULL AND task = 'training') v
+    JOIN known_phase p
+        ON regexp_matches(v.variant, p.pattern) AND coalesce(p.model_printed, v.model_printed) = v.model_printed
 ),
-networks AS (  -- `model` is here the comparable model of an official entry
-    SELECT v.model, v.variant, v.platform, v.framework, n.network
-    FROM (
-        SELECT DISTINCT coalesce(e.comparable_model, r.model) AS model, r.variant, r.platform, r.framework
-        FROM results r LEFT JOIN entries e USING (result_id)
-    ) v
-    JOIN known_network n ON n.model = v.model
+models AS (  -- printed names that stand for several networks
+    SELECT v.model_printed, v.variant, v.platform, v.framework, n.model
+    FROM (SELECT DISTINCT model_printed, variant, platform, framework FROM results) v
+    JOIN known_model n ON n.model_printed = v.model_printed
         AND (n.variant IS NULL OR regexp_matches(v.variant, n.variant))
         AND coalesce(n.platform, v.platform) = v.platform
         AND (n.framework IS NULL OR n.framework = v.framework)
@@ -36,7 +34,7 @@ quoted AS (  -- printed MLPerf times with the one official entry that they quote
     SELECT r.result_id, min(e.result_id) AS same_as
     FROM results r
     JOIN entries e ON e.mlperf_id = r.mlperf_id AND e.mlperf_id_confidence <> 'inferred'
-    JOIN results o ON o.result_id = e.result_id AND o.model = r.model
+    JOIN results o ON o.result_id = e.result_id AND o.model_printed = r.model_printed
     WHERE r.origin = 'published' AND abs(r.time_to_train_s / 60 / e.minutes - 1) <= 0.01
     GROUP BY r.result_id
     HAVING count(*) = 1
@@ -55,33 +53,28 @@ repeated AS (  -- rows that a newer version of a page prints with the same SDK a
     WHERE origin = 'published' AND benchmark IS NULL AND sdk_version IS NOT NULL
     WINDOW versions AS (
         PARTITION BY
-            publisher, task, model, variant, dataset, platform, sdk_version, framework, compiler, precision,
-            compute_precision, batch_size, throughput, latency_ms, efficiency, power_w, time_to_train_s,
+            publisher, task, model_printed, variant, dataset_printed, platform, sdk_version, framework, conditions,
+            precision_printed, batch_size, throughput, latency_ms, efficiency, power_w, time_to_train_s,
             time_to_result_s, quality_value
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     )
 )
 SELECT
     r.result_id,
-    coalesce(n.network, e.comparable_model, r.model) AS network,
+    coalesce(n.model, e.model, r.model_printed) AS model,
     p.phase,
     CAST(nullif(regexp_extract(r.variant, '{sequence_length}', 1), '') AS BIGINT) AS sequence_length,
     CASE
         WHEN regexp_matches(r.variant, '(?i)\bpacked\b') OR d.packed = 'yes' THEN TRUE
         WHEN regexp_matches(r.variant, '{sequence_length}') THEN FALSE
     END AS packed,
-    coalesce(d.canonical, r.dataset, e.dataset) AS dataset_canonical,
+    coalesce(d.dataset, r.dataset_printed, e.dataset) AS dataset,
     e.submitter,
-    coalesce(r.chip_count, nullif(e.accelerators, 0)) AS chips,
-    r.throughput / chips AS throughput_per_chip,
+    r.throughput / r.chip_count AS throughput_per_chip,
     CASE WHEN r.latency_basis IS NULL OR r.latency_basis = 'per-batch' THEN 1000 * r.batch_size / r.latency_ms END
         AS throughput_implied,
-    CASE WHEN r.time_to_train_s IS NOT NULL THEN coalesce(e.minutes, round(r.time_to_train_s / 60, 9)) END AS minutes,
     s.sparsity,
-    coalesce(r.precision, c.canonical, r.compute_precision) AS effective_precision,
-    CASE
-        WHEN r.latency_basis IS DISTINCT FROM 'per-item' THEN r.throughput * r.latency_ms / 1000 / r.batch_size
-    END AS batches_in_flight,
+    coalesce(c.canonical, r.precision_printed) AS precision,
     CASE
         WHEN r.origin = 'official' THEN 'official'
         WHEN documents.kind = 'submission' THEN 'submitted'
@@ -90,29 +83,19 @@ SELECT
         WHEN m.maker IS NOT NULL THEN 'independent'
         WHEN documents.measured_by IN (SELECT maker FROM known_maker) THEN 'vendor'
     END AS relationship,
-    CASE WHEN r.conditions IS NOT NULL THEN regexp_matches(r.conditions, '(?i)\b(1st epoch|epoch 1 of|step 0)\b') END
-        AS includes_start_up,
-    nullif(documents.measured_by, r.publisher) AS measured_by,
-    CASE WHEN r.run_energy_j IS NOT NULL THEN
-        CASE
-            WHEN regexp_matches(r.conditions, '\benergy of one hour\b') THEN 'one hour'
-            WHEN regexp_matches(r.conditions, '\benergy of one epoch, (per|of) IPU\b') THEN 'one epoch, of one chip'
-            WHEN regexp_matches(r.conditions, '\benergy of one epoch\b') THEN 'one epoch'
-            WHEN regexp_matches(r.conditions, '\benergy of the run, of GPU\b') THEN 'one run, of one chip'
-        END
-    END AS run_energy_of,
     coalesce(f.errors, 0) AS errors,
     coalesce(f.warnings, 0) AS warnings,
-    coalesce(f.remarks, 0) AS remarks,
-    coalesce(q.same_as, CASE WHEN v.newest_document <> r.document_id THEN v.newest END) AS same_as
+    coalesce(q.same_as, CASE WHEN v.newest_document <> r.document_id THEN v.newest END) AS same_as,
+    coalesce(f.errors, 0) = 0 AND f.is_suspect IS NOT TRUE AND same_as IS NULL AND r.origin <> 'emulated'
+        AND documents.kind IS DISTINCT FROM 'submission' AS usable
 FROM results r
 LEFT JOIN entries e USING (result_id)
-LEFT JOIN networks n ON n.model = coalesce(e.comparable_model, r.model) AND n.variant IS NOT DISTINCT FROM r.variant
+LEFT JOIN models n ON n.model_printed = r.model_printed AND n.variant IS NOT DISTINCT FROM r.variant
     AND n.platform = r.platform AND n.framework IS NOT DISTINCT FROM r.framework
-LEFT JOIN phases p ON p.model = r.model AND p.variant = r.variant AND r.task = 'training'
-LEFT JOIN known_dataset d ON d.dataset = coalesce(r.dataset, e.dataset)
+LEFT JOIN phases p ON p.model_printed = r.model_printed AND p.variant = r.variant AND r.task = 'training'
+LEFT JOIN known_dataset d ON d.dataset_printed = coalesce(r.dataset_printed, e.dataset)
 LEFT JOIN known_maker m ON m.chip = r.chip
-LEFT JOIN known_precision c ON c.precision = lower(regexp_replace(r.compute_precision, '[\s\-_]+', '', 'g'))
+LEFT JOIN known_precision c ON c.precision = lower(regexp_replace(r.precision_printed, '[\s\-_]+', '', 'g'))
 LEFT JOIN sparse s ON s.conditions = r.conditions
 LEFT JOIN documents ON documents.document_id = r.document_id
 LEFT JOIN flag_counts f USING (result_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from ipu_results.normalise import Cell, NormalisedDocument
 from ipu_results.normalise.fields import CellValues
 from ipu_results.normalise.rows import Fragments
 from ipu_results.read.document import ParsedDocument, SourceTable
-from ipu_results.schema import TABLES, VIEWS, dictionary_rows, table
+from ipu_results.schema import TABLES, VIEWS, describe_relation, list_dictionary_rows, table
 from ipu_results.schema.frames import (
     EncodedColumn,
     Integers,
@@ -251,7 +251,6 @@ class CellColumns:
         self.entry, *codes = (np.zeros(count, np.int32) for _ in range(5))
         self.base = codes[:2]
         self.end = codes[2:]
-        self.marks: dict[int, str] = {}
         self.elsewhere: dict[int, str] = {}  # cells of other documents
         for number, part in enumerate(results.parts):
             chosen = sources.part == number
@@ -286,13 +285,13 @@ class CellColumns:
             bases = second + rows
         else:
             bases = np.zeros(len(rows), int)
-        for column, (field, header, texts) in enumerate(
-            zip(part.fields, table_.columns, table_.texts, strict=True)
+        for column, (name, header, texts) in enumerate(
+            zip(part.columns, table_.columns, table_.texts, strict=True)
         ):
             at = places + column
             self.entry[at] = len(self.entries) + np.asarray(texts.codes)[rows]
             self.entries += [
-                (field, header, text, *cell[1:]) if isinstance(cell, CellValues) else NO_ENTRY
+                (name, header, text, *cell[1:]) if isinstance(cell, CellValues) else NO_ENTRY
                 for text, cell in zip(texts.distinct, part.converted[column], strict=True)
             ]
             self.base[0][at] = first + rows
@@ -306,16 +305,19 @@ class CellColumns:
             self._add_exceptions(table_, dict(zip(rows.tolist(), places.tolist(), strict=True)))
 
     def _add_exceptions(self, table_: SourceTable, places: Mapping[int, int]) -> None:
-        """Add footnotes, and the places of cells that are in finer places than row and column."""
-        for row, column, mark in table_.footnotes:
-            if row in places:
-                self.marks[places[row] + column] = mark
+        """Add the places of cells that are in finer places than row and column, and footnotes."""
         for row, place in places.items():
             if table_.cell_locators and (locators := table_.cell_locators[row]):
                 at = slice(place, place + len(locators))
                 self.base[0][at] = len(self.bases[0]) + np.arange(len(locators))
                 self.end[0][at] = 0
                 self.bases[0] += locators
+        for row, column, mark in table_.footnotes:
+            if row in places:
+                at = places[row] + column
+                end = f"{self.ends[0][self.end[0][at]]}, footnote {mark}"
+                self.end[0][at] = len(self.ends[0])
+                self.ends[0].append(end)
 
     def to_table(self, ids: Sequence[str]) -> pa.Table:
         """Return `cells` of this document with encoded texts; `ids` are those of its results."""
@@ -339,7 +341,6 @@ class CellColumns:
             "result_id": EncodedColumn(self.owner + 1, [None, *ids]).to_dictionary(),
             "cell_number": pa.array(self.number, pa.int64()),
             "document_id": self._get_documents().to_dictionary(),
-            "marks": self._get_marks().to_dictionary(),
             "locator": self._join_places(0),  # most differ
             "source_locator": self._join_places(1).dictionary_encode(),
         }
@@ -355,11 +356,6 @@ class CellColumns:
         codes = np.ones(len(self.entry), np.int32)
         codes[list(self.elsewhere)] = np.arange(2, len(self.elsewhere) + 2)
         return EncodedColumn(codes, [None, self.document.document_id, *self.elsewhere.values()])
-
-    def _get_marks(self) -> EncodedColumn:
-        codes = np.zeros(len(self.entry), np.int32)
-        codes[list(self.marks)] = np.arange(1, len(self.marks) + 1)
-        return EncodedColumn(codes, [None, *self.marks.values()])
 
 
 def build_cells(documents: Iterable[NormalisedDocument]) -> Iterator[pa.Table]:
@@ -382,27 +378,39 @@ def build_document_frame(documents: Iterable[Document]) -> pd.DataFrame:
 
 
 def build_vocabulary_frames(
-    results: pd.DataFrame, vocabulary: Vocabulary
+    results: pd.DataFrame, entries: pd.DataFrame, vocabulary: Vocabulary
 ) -> dict[str, pd.DataFrame]:
-    """Build the tables that vocabulary and schema fill; `columns` is the data dictionary of tables
-    and views.
+    """Build the tables that vocabulary and schema fill; `entries` is `mlperf_entries`.
+
+    `relations` and `columns` are the data dictionary of tables and views.
     """
-    rows = [row for published in TABLES for row in dictionary_rows(published)]
-    rows += [row for view in VIEWS for row in dictionary_rows(view)]
+    relations = [*TABLES, *VIEWS]
+    columns = [row for relation in relations for row in list_dictionary_rows(relation)]
     return {
-        "models": _build_model_frame(results, vocabulary),
+        "models": _build_model_frame(results, entries, vocabulary),
         "comparison_remarks": build_frame(table("comparison_remarks"), vocabulary.remarks),
         "operation_counts": build_frame(table("operation_counts"), vocabulary.operation_counts),
-        "columns": build_frame(table("columns"), rows),
+        "relations": build_frame(table("relations"), list(map(describe_relation, relations))),
+        "columns": build_frame(table("columns"), columns),
     }
 
 
-def _build_model_frame(results: pd.DataFrame, vocabulary: Vocabulary) -> pd.DataFrame:
-    """Build `models`: the vocabulary, and each printed name that has no entry in it."""
-    entries = vocabulary.list_entries("model")
-    unknown = sorted(
-        set(results["model"].dropna().unique()) - {entry["model"] for entry in entries}
-    )
-    rows = [{column: entry.get(column) for column in table("models").names} for entry in entries]
-    rows += [{"model": word, "source": NOT_IN_VOCABULARY} for word in unknown]
+def _build_model_frame(
+    results: pd.DataFrame, entries: pd.DataFrame, vocabulary: Vocabulary
+) -> pd.DataFrame:
+    """Build `models`: the vocabulary, the networks that `results.model` tells apart under a printed
+    name, those of MLPerf's benchmarks, and each printed name that has no entry.
+    """
+    models = {entry["model"]: entry for entry in vocabulary.list_entries("model")}
+    told_apart = [*vocabulary.derived["model"], *map(asdict, vocabulary.identities)]
+    for entry in told_apart:
+        item = models.get(entry["model_printed"], {}).get("item")
+        own = {"model": entry["model"], "item": item, "source": entry["source"]}
+        models.setdefault(entry["model"], own)
+    for name in entries["model"].dropna().unique():
+        models.setdefault(name, {"model": name, "source": "detail.mlperf_comparability"})
+    for name in results["model_printed"].unique():
+        models.setdefault(name, {"model": name, "source": NOT_IN_VOCABULARY})
+    names = table("models").names
+    rows = [{name: entry.get(name) for name in names} for entry in models.values()]
     return build_frame(table("models"), sorted(rows, key=lambda row: str(row["model"])))

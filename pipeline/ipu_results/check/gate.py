@@ -31,14 +31,14 @@ from ipu_results.schema.row_checks import ROW_CHECKS, pandera_schema
 from ipu_results.schema.vocabulary import KINDS
 
 GOOD: dict[str, Any] = {
-    "result_id": "0123456789abcdef",
+    "result_id": "r0123456789abcdef",
     "origin": "published",
     "publisher": "canary",
     "document_id": "canary",
     "task": "training",
-    "model": "canary",
+    "model_printed": "canary",
     "platform": "canary",
-    "precision": "16.16",
+    "precision_printed": "16.16",
     "activation_bits": 16,
     "weight_bits": 16,
     "throughput": 1.0,
@@ -47,7 +47,7 @@ GOOD: dict[str, Any] = {
 CHANGES: dict[str, dict[str, Any]] = {
     "throughput-out-of-range": {"throughput": float("inf")},
     "no-figure": {"throughput": None},
-    "missing-model": {"model": None},
+    "missing-model-printed": {"model_printed": None},
     "task-not-a-choice": {"task": "Training"},
     "precision-bits": {"weight_bits": 32},
 }
@@ -73,7 +73,7 @@ def gate_results(
     Only documents whose kind makes rows of that table are looked at; the others are returned as
     they are. Call `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
-    gathered = table(name).without_derived()
+    gathered = table(name).as_filled()
     key = gathered.key[0]
     results = [document.results for document in documents if makes_rows_of(name, document)]
     ids = [result_id for own in results for result_id in own.ids]
@@ -213,7 +213,7 @@ def check_gate(
     GateError.
     """
     bad = [
-        {**good, table.key[0]: f"{row:016x}", **change}
+        {**good, table.key[0]: f"r{row:016x}", **change}
         for row, change in enumerate(changes.values(), start=1)
     ]
     frame = build_frame(table, [good, *bad])

@@ -33,6 +33,7 @@ from ipu_results.mlperf.rules import Rules, format_attribution, load_rules, olym
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
+from ipu_results.schema.vocabulary import Vocabulary
 
 # confidence of an id that no page names: shown with the entry, never given to a result
 INFERRED = "inferred"
@@ -80,6 +81,7 @@ def build_mlperf_frames(
     documents: Sequence[NormalisedDocument],
     ids: MlperfIds,
     results: Mapping[tuple[str, str, int], str | None],
+    vocabulary: Vocabulary,
 ) -> dict[str, pd.DataFrame]:
     """Build the MLPerf tables; `results` maps source rows (document, table, number) to their
     results.
@@ -100,7 +102,7 @@ def build_mlperf_frames(
     _add_shared_logs(entries, runs)
     published = sorted(_list_rows(documents, "mlperf_published"), key=get_key)
     _add_published(entries, published)
-    add_names(entries, runs, known)
+    add_names(entries, runs, known, vocabulary)
     add_speeds(entries, runs)
     _add_rcps(entries, rcps)
     mark_pruned(rcps)
@@ -267,7 +269,7 @@ def _complete_entries(
                 "mlperf_id": named.get("mlperf_id"),
                 "mlperf_id_confidence": named.get("confidence"),
                 "comparable_rounds": block.rounds if block else entry["round"],
-                "comparable_model": block.model if block else None,
+                "model": block.model if block else None,
                 "attribution": format_attribution(entry, cited_id, document.document.retrieved_on),
             }
 

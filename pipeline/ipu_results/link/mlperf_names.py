@@ -1,4 +1,4 @@
-"""Name companies and accelerators of entries in one spelling, and find measurements that were
+"""Name company, machine and chip of entries in one spelling, and find measurements that were
 entered again.
 """
 
@@ -9,10 +9,13 @@ from typing import Any
 
 from ipu_results.link.mlperf_speed import RunsByEntry, get_key
 from ipu_results.mlperf.rules import Rules, round_key
+from ipu_results.schema.vocabulary import Vocabulary
 
 
-def add_names(entries: Sequence[dict[str, Any]], runs: RunsByEntry, known: Rules) -> None:
-    """Add company, canonical accelerator and the first entry of the same measurement to each entry.
+def add_names(
+    entries: Sequence[dict[str, Any]], runs: RunsByEntry, known: Rules, vocabulary: Vocabulary
+) -> None:
+    """Add company, machine, chip and the first entry of the same measurement to each entry.
 
     Entries of one benchmark whose counted runs take the same minutes, to the millisecond, are one
     measurement: some submitters hand in the same logs with other bytes.
@@ -20,7 +23,8 @@ def add_names(entries: Sequence[dict[str, Any]], runs: RunsByEntry, known: Rules
     first: dict[tuple[Any, ...], str] = {}
     for entry in sorted(entries, key=lambda entry: (round_key(entry["round"]), entry["path"])):
         entry["company"] = known.companies.get(entry["submitter"], entry["submitter"])
-        entry["accelerator_canonical"] = known.accelerators.get(entry["accelerator"])
+        entry["platform"] = vocabulary.name_platform(entry["platform_printed"])
+        entry["chip"] = vocabulary.name_chip(entry["chip_printed"])
         if entry["result_id"] is not None:
             measured = (
                 entry["benchmark"],

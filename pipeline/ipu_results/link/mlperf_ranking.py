@@ -36,7 +36,7 @@ GROUPS = (
     ("round", "division", "benchmark"),
 )
 FAMILY = ("round", "benchmark", "division")
-SUCCESSION = ("company", "benchmark", "division", "size", "comparable_model", "comparable_rounds")
+SUCCESSION = ("company", "benchmark", "division", "size", "model", "comparable_rounds")
 COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
 STEPS = "steps"
 ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
@@ -107,15 +107,13 @@ class RunEvidence:
 
 
 def get_size(record: Record) -> Size | None:
-    """Return the accelerators of an entry, with the nodes of one without any; None where they are
-    not known.
+    """Return the chips of an entry, with the nodes of one without any; None where they are not
+    known.
     """
-    accelerators = record["accelerators"]
-    return (
-        None
-        if accelerators is None
-        else (accelerators, None if accelerators else record.get("nodes"))
-    )
+    chip_count = record["chip_count"]
+    if chip_count is None:
+        return None
+    return chip_count, None if chip_count else record.get("nodes")
 
 
 def _choose_unit(runs: Sequence[LoggedRun]) -> EntryRuns:
@@ -420,8 +418,8 @@ def _resolve(name: tuple[Any, ...], family: Family, places: Sequence[int]) -> di
     shared = int(family.shares_logs[pairs].sum())
     groups = list(_find_tied_groups(family.is_tied[np.ix_(places, places)]))
     round_, benchmark, division, size = name
-    accelerators, nodes = size or (None, None)
-    of_size = [] if accelerators is None else [accelerators if nodes is None else f"{nodes}-nodes"]
+    chip_count, nodes = size or (None, None)
+    of_size = [] if chip_count is None else [chip_count if nodes is None else f"{nodes}-nodes"]
     scope = ALL_SIZES if size is None else SAME_SIZE
     return {
         "ranking": "/".join(map(str, (round_, benchmark, division, scope, *of_size))),
@@ -429,7 +427,7 @@ def _resolve(name: tuple[Any, ...], family: Family, places: Sequence[int]) -> di
         "benchmark": benchmark,
         "division": division,
         "scope": scope,
-        "accelerators": accelerators,
+        "chip_count": chip_count,
         "nodes": nodes,
         "neighbouring_pairs": len(places) - 1,
         "shared_log_pairs": shared,

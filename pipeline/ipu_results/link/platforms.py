@@ -5,7 +5,6 @@ a chip.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +19,7 @@ from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
-from ipu_results.schema.vocabulary import Vocabulary, normalise_name
+from ipu_results.schema.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +116,6 @@ TITLES = {
 }
 MAX_NAMED = 3
 """Descriptions and differing values that `source` names; the others are counted."""
-WATTS = re.compile(r"\s*\(\d+\s?W\)$")
-"""The power limit that some submitters add to the name of the chip."""
 
 
 def build_platform_frame(
@@ -159,8 +156,8 @@ def collect_descriptions(
     score has one too.
     """
     platforms = dict(zip(results["result_id"], results["platform"], strict=True))
-    named = entries[["system", "result_id"]].dropna()
-    by_system = {row.system: platforms.get(row.result_id) for row in named.itertuples()}
+    named = entries[["platform_printed", "result_id"]].dropna()
+    by_name = {row.platform_printed: platforms.get(row.result_id) for row in named.itertuples()}
     same = {
         name: entry["platform"]
         for entry in vocabulary.list_entries("platform")
@@ -168,13 +165,10 @@ def collect_descriptions(
     }
     described: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
     for entry in pa.Table.from_pandas(entries, preserve_index=False).to_pylist():
-        chip = entry["accelerator"] and vocabulary.chips.get(
-            normalise_name(entry["accelerator"]), entry["accelerator"]
-        )
-        record = {**entry, "chip": chip, "chip_count": entry["accelerators"]}
-        for platform in {by_system.get(entry["system"]), same.get(entry["system"])} - {None}:
+        name = entry["platform_printed"]
+        for platform in {by_name.get(name), same.get(name)} - {None}:
             described.setdefault(str(platform), {}).setdefault(
-                (entry["round"], entry["system_path"]), record
+                (entry["round"], entry["system_path"]), entry
             )
     return {
         platform: [
@@ -194,10 +188,7 @@ def check_platforms(
     for entry in entries:
         for record in described.get(entry["platform"], ()):
             for column in ("chip", "chip_count"):
-                theirs = (
-                    _strip_watts(record["chip"], vocabulary) if column == "chip" else record[column]
-                )
-                if theirs not in (None, entry[column]):
+                if record[column] not in (None, entry[column]):
                     message = (
                         f"{column} is {entry[column]!r}, but the MLPerf v{record['round']}"
                         f" description {record['system_path']} has {record[column]!r}: correct one"
@@ -230,15 +221,11 @@ def summarise(records: Sequence[Record], vocabulary: Vocabulary) -> dict[str, An
     for record in records:
         count = record["chip_count"]
         chip = record["chip"] if count != 0 else None
-        family = families.get(_strip_watts(chip, vocabulary)) or find_vendor(chip, vocabulary)
+        family = families.get(chip) or find_vendor(record["chip_printed"], vocabulary)
         form = find_form(record)
         completed.append(
             {**record, "chip": chip, "chip_count": count or None, "family": family, "form": form}
         )
-    if len({record["chip"] for record in completed}) > 1:
-        shared = {_strip_watts(record["chip"], vocabulary) for record in completed}
-        if len({chip and normalise_name(chip) for chip in shared}) == 1:
-            completed = [{**record, "chip": min(map(str, shared))} for record in completed]
     values, differences = agree(completed, TITLES)
     source = f"MLPerf system descriptions: {name_descriptions(records)}"
     if {record["chip_count"] for record in records} == {0}:
@@ -285,11 +272,6 @@ def name_descriptions(records: Sequence[Record]) -> str:
     named = [f"v{record['round']} {record['system_path']}" for record in records[:MAX_NAMED]]
     more = f" and {len(records) - MAX_NAMED} more" if len(records) > MAX_NAMED else ""
     return f"{', '.join(named)}{more}"
-
-
-def _strip_watts(chip: str | None, vocabulary: Vocabulary) -> str | None:
-    name = WATTS.sub("", chip or "")
-    return vocabulary.chips.get(normalise_name(name), name) or None
 
 
 def _join_source(text: str, more: Iterable[str]) -> str:

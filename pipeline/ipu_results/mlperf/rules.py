@@ -136,7 +136,6 @@ class Rules:
     divisions: Mapping[str, str]
     availabilities: Mapping[str, str]
     companies: Mapping[str, str]
-    accelerators: Mapping[str, str]
     other_suites: Mapping[str, frozenset[str]]
     comparable: tuple[ComparableRounds, ...]
 
@@ -208,7 +207,6 @@ def load_rules() -> Rules:
         divisions=_map_spellings(data["divisions"]),
         availabilities=_map_spellings(data["availabilities"]),
         companies=_map_spellings(data["companies"]),
-        accelerators=_map_spellings(data["accelerators"]),
         other_suites={suite: frozenset(names) for suite, names in data["other_suites"].items()},
         comparable=tuple(ComparableRounds(**entry) for entry in data["comparable"]),
     )

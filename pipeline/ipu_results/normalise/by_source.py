@@ -14,7 +14,7 @@ import numpy as np
 
 from ipu_results.errors import CatalogueError
 from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
-from ipu_results.normalise.fields import LATENCIES, CellValues
+from ipu_results.normalise.fields import LATENCIES, MICROBENCHMARKS, CellValues, get_column
 from ipu_results.normalise.rows import (
     Fragments,
     RejectedRow,
@@ -38,7 +38,7 @@ from ipu_results.schema.frames import EncodedColumn
 from ipu_results.schema.vocabulary import KINDS, TableHeader, Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
 
-TABLE = "microbenchmarks"
+TABLE = MICROBENCHMARKS
 FIGURES = {"value", "device_count"}  # published as numbers; the other cells as they are printed
 REQUIRED = ("device", "operation", "metric", "unit", "value", "place")
 RUN_ID = published_table("runs").column("run_id").pattern
@@ -158,10 +158,7 @@ def _one_per_metric(source: TableSource) -> Outcome:
             .make_converter(dict([value_field]))
             .convert(values, columns)
         )
-        fields = tuple(
-            "quality_value" if field == "quality_figure" else field for field in part.fields
-        )
-        parts.append(replace(part, fields=fields))
+        parts.append(part)
         rejected += unreadable
     return parts, rejected
 
@@ -202,7 +199,7 @@ def _mlperf_entry(source: TableSource) -> Outcome:
     software = scored.texts[column["software"]]
     parsed = {text: _parse_software(text, vocabulary) for text in software.distinct}
     columns = {
-        "model": map_texts(
+        "model_printed": map_texts(
             scored.texts[column["folder"]], lambda folder: vocabulary.benchmarks.get(folder, folder)
         ),
         "framework": map_texts(software, lambda text: parsed[text]["framework"]),
@@ -335,8 +332,15 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
     makers = {entry["chip"]: entry["maker"] for entry in vocabulary.derived["maker"]}
     own_makers = (document.publisher, document.measured_by)
     columns = {
-        **{field: map_texts(own, lambda text: text or None) for field, own in texts.items()},
-        "device": map_texts(texts["device"], chip_of.__getitem__),
+        **{
+            get_column(field, TABLE): map_texts(own, lambda text: text or None)
+            for field, own in texts.items()
+        },
+        "chip": map_texts(texts["device"], chip_of.__getitem__),
+        "precision": map_texts(
+            texts["precision"],
+            lambda text: vocabulary.precision_names.get(normalise_name(text), text) or None,
+        ),
         "relationship": map_texts(
             texts["device"],
             lambda text: (
@@ -344,7 +348,7 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
                 and ("vendor" if maker in own_makers else "independent")
             ),
         ),
-        "device_count": map_texts(texts["device_count"], count_of.__getitem__),
+        "chip_count": map_texts(texts["device_count"], count_of.__getitem__),
         "value": map_texts(texts["value"], lambda text: float(figure_of[text])),
         "canonical_value": map_texts(texts["value"], lambda text: float(figure_of[text] * factor)),
     }

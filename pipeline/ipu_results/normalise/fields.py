@@ -60,8 +60,8 @@ ENTRY_COLUMNS = [
     for name in """
     submitter_folder logs_expected logs_present logs_missing convergence_unit tokens_to_converge quality_reached
     quality_check second_quality_metric second_quality_target second_quality_reached host_processor
-    host_processors_per_node operating_system other_software accelerator_memory accelerator_memory_type
-    accelerator_interconnect host_memory host_network hardware_notes software_notes energy_j
+    host_processors_per_node operating_system other_software chip_memory chip_memory_type
+    chip_interconnect host_memory host_network hardware_notes software_notes energy_j
     """.split()
 ]
 MIN_SIMILARITY = 0.6  # of a printed column name and a known one
@@ -75,12 +75,30 @@ IGNORED = """
     """.split()
 PLATFORM_COLUMNS = ("platform", "chip", "chip_count")
 POINT_COLUMNS = [
-    column for column in table("run_points").columns if column.name not in table("results").names
+    column
+    for column in table("run_points").columns
+    if column.name not in table("results").as_filled().names
 ]
 
 Values = tuple[tuple[str, Any], ...]
 # Columns of `results` that a field of the same name fills.
-GATHERED = frozenset(table("results").without_derived().names)
+GATHERED = frozenset(table("results").as_filled().names)
+# A header says what a cell is about; these columns say that it is as printed. Ids rest on the
+# fields: their names stay.
+PRINTED_COLUMNS = {
+    "model": "model_printed",
+    "dataset": "dataset_printed",
+    "precision": "precision_printed",
+    "compute_precision": "precision_printed",
+    "quality_figure": "quality_value",
+    "chips": "chip_count",
+}
+MICROBENCHMARKS = "microbenchmarks"
+MICROBENCHMARK_COLUMNS = {
+    "device": "chip",
+    "device_count": "chip_count",
+    "precision": "precision_printed",
+}
 
 
 class CellValues(NamedTuple):
@@ -138,7 +156,7 @@ def convert_cell(field: str, text: str, context: CellContext) -> CellValues:
             " another one"
         )
         raise UnreadableCellError("unreadable-cell", message)
-    return (CONVERTERS.get(field) or _keep_text(field))(text, context)
+    return (CONVERTERS.get(field) or _keep_text(get_column(field)))(text, context)
 
 
 def check_field(field: str, table_name: str) -> None:
@@ -146,13 +164,19 @@ def check_field(field: str, table_name: str) -> None:
 
     Raises CatalogueError.
     """
-    if field in CONVERTERS or field in GATHERED:
+    if field in CONVERTERS or get_column(field) in GATHERED:
         return
-    known = {name: name for name in (*CONVERTERS, *GATHERED)}
+    known = {name: name for name in (*CONVERTERS, *GATHERED, *PRINTED_COLUMNS)}
     message = (
         f"{table_name}: {field!r} is not a field; nearest: {find_nearest(field, known) or 'none'}"
     )
     raise CatalogueError(message, place="schema/vocabulary/table_headers.toml")
+
+
+def get_column(field: str, result_table: str = "results") -> str:
+    """Return the column that the field of a header fills, as `cells` names it."""
+    names = MICROBENCHMARK_COLUMNS if result_table == MICROBENCHMARKS else PRINTED_COLUMNS
+    return names.get(field, field)
 
 
 def _keep_text(column: str) -> Converter:
@@ -189,13 +213,14 @@ def _convert_model(text: str, context: CellContext) -> CellValues:
             "aggregate", f"{text!r} is an aggregate of other rows, not a network"
         )
     if entry is None:
-        return _fill(model=text)
+        return _fill(model_printed=text)
     variants = {
         normalise_name(spelling): variant for spelling, variant in entry.get("variants", {}).items()
     }
     implied = {"item": entry.get("item"), "variant": variants.get(name)}
     return _fill(
-        model=entry["model"], **{column: value for column, value in implied.items() if value}
+        model_printed=entry["model"],
+        **{column: value for column, value in implied.items() if value},
     )
 
 
@@ -221,14 +246,14 @@ def _convert_precision(text: str, context: CellContext) -> CellValues:
         "precision", "precision", text, context.vocabulary.precision_bits.get(text), context
     )
     if bits is None:
-        return _fill(compute_precision=text)
-    return _fill(precision=text, activation_bits=bits[0], weight_bits=bits[1])
+        return _fill(precision_printed=text)
+    return _fill(precision_printed=text, activation_bits=bits[0], weight_bits=bits[1])
 
 
 def _convert_compute_precision(text: str, context: CellContext) -> CellValues:
     return _fill(
         **context.vocabulary.compute_precisions.get(
-            normalise_name(text), {"compute_precision": text}
+            normalise_name(text), {"precision_printed": text}
         )
     )
 
@@ -369,9 +394,7 @@ CONVERTERS: dict[str, Converter] = {
     "division": _convert_division,
     "mlperf_id": lambda text, _: _fill(mlperf_id=text, mlperf_round=parse_mlperf_round(text)),
     "published_on": _convert_date,
-    "chip": lambda text, context: _fill(
-        chip=context.vocabulary.chips.get(normalise_name(text), text)
-    ),
+    "chip": lambda text, context: _fill(chip=context.vocabulary.name_chip(text)),
     "chip_count": _convert_chip_count,
     # What follows is published in a table of its own, or in `cells` only.
     **dict.fromkeys(
@@ -415,7 +438,7 @@ def format_header_entries(
     if entries:
         fields_known = {
             *known.values(),
-            *(CONVERTERS.keys() & table("results").without_derived().names),
+            *(CONVERTERS.keys() & table("results").as_filled().names),
         }
         entries.append(f"# The fields are {', '.join(sorted(fields_known))}.")
     return "\n".join(entries)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ipu_results.errors import DamagedDocumentError
-from ipu_results.normalise.fields import CellContext, CellValues, convert_cell
+from ipu_results.normalise.fields import CellContext, CellValues, convert_cell, get_column
 from ipu_results.normalise.rows import (
     FIGURE_FIELDS,
     Cell,
@@ -76,7 +76,8 @@ def parse_setup(
                 message, document=document.document_id, place=item.locator
             ) from error
         values.update(converted.values)
-        cells.append(Cell(field, item.label, item.text, *converted[1:], None, item.locator))
+        column = get_column(field)
+        cells.append(Cell(column, item.label, item.text, *converted[1:], None, item.locator))
         halved |= field == "batch_per_chip" and item.text == HALF
     return DocumentSetup(values, tuple(cells), halved)
 
@@ -266,7 +267,7 @@ def join_rows(
     merged = {name: _merge(column, first, groups) for name, column in columns.items()}
     numbers = np.concatenate(places)[order][first] & 0xFFFF_FFFF
     results = Results(
-        [ids[row][:ID_DIGITS] for row in first.tolist()],
+        [ID_START + ids[row][:ID_DIGITS] for row in first.tolist()],
         {
             **_add_setup(merged, setup, len(first)),
             "row_number": EncodedColumn(numbers, range(int(max(numbers, default=0)) + 1)),
@@ -349,8 +350,9 @@ def _split_contradicting(
         for index in np.flatnonzero(
             (others != items) & (others != None) & (items != None)  # noqa: E711
         ).tolist():
-            printed = fragments.values["model"].get(index) if "model" in fragments.values else None
-            model = printed or setup.values.get("model")
+            named = fragments.values.get("model_printed")
+            printed = None if named is None else named.get(index)
+            model = printed or setup.values.get("model_printed")
             message = (
                 f"the unit of {name} counts {others[index]}, but an item of {model} is"
                 f" {items[index]}"
@@ -431,6 +433,7 @@ def _conflict(rows: SourceRows, parts: Sequence[Fragments], *pair: int) -> bool:
 # of the digest: with 64 bits a few thousand results never share an id, and the gate refuses two
 # that do
 ID_DIGITS = 16
+ID_START = "r"  # a spreadsheet reads digits alone, and digits with an e between, as a number
 
 
 def digest_identities(document_id: str, fragments: Fragments) -> list[str]:

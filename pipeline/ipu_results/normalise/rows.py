@@ -26,6 +26,7 @@ from ipu_results.normalise.fields import (
     CellValues,
     check_field,
     convert_cell,
+    get_column,
 )
 from ipu_results.normalise.values import (
     UnknownWord,
@@ -98,7 +99,10 @@ def parse_passthrough_rows(document: Document, parsed: ParsedDocument) -> Iterat
     name = KINDS[document.reader].table
     if name is None:
         return
-    known = {normalise_header(column.name): column for column in published_table(name).columns}
+    known = {
+        normalise_header(column.header or column.name): column
+        for column in published_table(name).columns
+    }
     for table in parsed.tables:
         columns = {
             index: known.get(normalise_header(header)) for index, header in enumerate(table.columns)
@@ -224,7 +228,7 @@ class RowFragment:
 
     table: SourceTable
     row: SourceRow
-    fields: Sequence[str]
+    columns: Sequence[str]
     converted: Sequence[CellValues]
 
     @property
@@ -234,10 +238,10 @@ class RowFragment:
     @property
     def cells(self) -> Iterator[Cell]:
         footnotes = dict(self.row.footnotes)
-        columns = zip(self.fields, self.table.columns, self.row.cells, self.converted, strict=True)
-        for number, (field, header, text, converted) in enumerate(columns):
+        cells = zip(self.columns, self.table.columns, self.row.cells, self.converted, strict=True)
+        for number, (column, header, text, converted) in enumerate(cells):
             locator = self.table.cell_locator(self.row, number)
-            yield Cell(field, header, text, *converted[1:], footnotes.get(number), locator)
+            yield Cell(column, header, text, *converted[1:], footnotes.get(number), locator)
 
     def reject(self, reason: str, message: str) -> RejectedRow:
         return RejectedRow(
@@ -268,6 +272,11 @@ class Fragments:
     identifying: Sequence[int]
     values: Mapping[str, EncodedColumn]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the fields fill, as `cells` names them."""
+        return tuple(get_column(field, self.result_table) for field in self.fields)
+
     def list_codes(self, column: int) -> Integers:
         """Return the code of the text that each row has in a column of the table."""
         return get_codes(self.table, column)[self.rows]
@@ -293,7 +302,7 @@ class Fragments:
         position = int(self.rows[index])
         codes = (texts.codes[position] for texts in self.table.texts)
         converted: Any = [column[code] for column, code in zip(self.converted, codes, strict=True)]
-        return RowFragment(self.table, self.table.row(position), self.fields, converted)
+        return RowFragment(self.table, self.table.row(position), self.columns, converted)
 
     def reject(self, index: int, reason: str, message: str) -> RejectedRow:
         return self.get(index).reject(reason, message)

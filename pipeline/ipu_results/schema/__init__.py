@@ -102,7 +102,7 @@ class Table:
         return tuple(column for column in self.columns if column.is_derived)
 
     def column(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        return next(column for column in self.columns + self.kept if column.name == name)
 
     def as_filled(self) -> Table:
         """Return the table as the sources fill it: without derived columns, with the `kept` ones."""

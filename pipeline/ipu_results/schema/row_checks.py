@@ -85,7 +85,7 @@ LIMITS: dict[str, tuple[Callable[[Column], bool], FindBeyond]] = {
     ),
 }
 
-FIGURES = [column.name for column in table("results").columns if column.figure]
+FIGURES = [column.name for column in table("results").as_filled().columns if column.figure]
 EFFICIENCY_TOLERANCE = 1e-9
 AMORTISED_TOLERANCE = 1e-6
 SUBMITTED_TABLE = "independent_results"  # the table of a bundle that a user handed in
@@ -103,13 +103,13 @@ def match_precision_bits(frame: pd.DataFrame) -> pd.Series[bool]:
     names = ("activation_bits", "weight_bits")
     agree = [
         (
-            frame["precision"].map({name: pair[index] for name, pair in known.items()})
+            frame["precision_printed"].map({name: pair[index] for name, pair in known.items()})
             == frame[column]
         ).fillna(False)
         for index, column in enumerate(names)
     ]
-    blank = frame[["precision", *names]].isna().all(axis=1)
-    return (agree[0] & agree[1]) | blank
+    other = ~frame["precision_printed"].isin(list(known)) & frame[[*names]].isna().all(axis=1)
+    return (agree[0] & agree[1]) | other
 
 
 def match_origin_and_place(frame: pd.DataFrame) -> pd.Series[bool]:

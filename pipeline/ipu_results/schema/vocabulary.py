@@ -23,7 +23,7 @@ KEPT_FIGURES = ("images", "chips", "n_runs", "n_success", "nodes")
 """Figures that fill no column of `results`."""
 NUMERIC_FIELDS = frozenset(("value", *KEPT_FIGURES)) | {
     column.name
-    for column in table("results").without_derived().columns
+    for column in table("results").as_filled().columns
     if column.kind in ("integer", "double")
 }
 
@@ -32,6 +32,7 @@ Entry = Mapping[str, Any]
 
 # a derived column and the printed one that it is made of
 PRINTED_IN = {"minutes": "time_to_train_s"}
+STATED_UNITS = {"minutes": "min"}
 ITEMS = {"img": "image", "seq": "sequence"}
 GMAC_DIGITS = 3  # behind the point, as the table `models` and the messages of R21 print them
 # of joules, watts and seconds: no unit of the vocabulary is in mega
@@ -71,14 +72,14 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class NetworkIdentity:
-    """Which network ran under a model name on one platform and framework; `parameters` counts
+    """Which network ran under a printed name on one platform and framework; `parameters` counts
     trained weights.
     """
 
-    model: str
+    model_printed: str
     platform: str
     framework: str
-    network: str
+    model: str
     parameters: int
     severity: str
     source: str
@@ -155,7 +156,7 @@ class Vocabulary:
         """Return the factor from a unit that a user states to that of a column, and the item that
         it names.
         """
-        own = table("results").column(column).unit
+        own = STATED_UNITS.get(column) or table("results").column(column).unit
         text = text.strip()
         if own is None:
             return Fraction(1), None  # a quality has the unit of its metric
@@ -180,6 +181,19 @@ class Vocabulary:
         """
         return not text or text in self.not_given["any"] or text in self.not_given.get(field, ())
 
+    def name_chip(self, text: str | None) -> str | None:
+        """Return the one name of a chip, None for a text that stands for no chip."""
+        if self.gives_no_value("chip", text or ""):
+            return None
+        return self.chips.get(normalise_name(text or ""), text)
+
+    def name_platform(self, text: str | None) -> str | None:
+        """Return the one name of a machine, None for a text that stands for no machine."""
+        if self.gives_no_value("platform", text or ""):
+            return None
+        entry = self.platforms.get(normalise_name(text or ""))
+        return text if entry is None else entry["platform"]
+
     def find_rate_item(self, text: str) -> str | None:
         """Return the item of a cell that holds only the unit of a rate, such as `frames/s`."""
         unit = self.find_unit("throughput", text)
@@ -194,7 +208,9 @@ class Vocabulary:
     def packed_datasets(self) -> frozenset[str]:
         """The printed names of datasets whose rows have several sequences in each row of the batch."""
         return frozenset(
-            entry["dataset"] for entry in self.derived["dataset"] if entry.get("packed") == "yes"
+            entry["dataset_printed"]
+            for entry in self.derived["dataset"]
+            if entry.get("packed") == "yes"
         )
 
 
@@ -205,16 +221,16 @@ def load_vocabulary() -> Vocabulary:
     units = _load("units")
     precisions = _load("precisions")
     headers = _load("table_headers")
-    operations = _load("operation_counts")["network"]
+    operations = _load("operation_counts")["model"]
     counts = tuple(
         {**entry, "variant": variant} for entry in operations for variant in entry["variants"]
     )
     gmacs = {
-        (entry["network"], entry["variant"]): round(entry["macs"] / GIGA, GMAC_DIGITS)
+        (entry["model"], entry["variant"]): round(entry["macs"] / GIGA, GMAC_DIGITS)
         for entry in counts
     }
     # of a text the table `models` has the shortest, which is the first
-    first = {network: {"gmacs_per_item": own} for (network, _), own in reversed(gmacs.items())}
+    first = {model: {"gmacs_per_item": own} for (model, _), own in reversed(gmacs.items())}
     models = [{**entry, **first.get(entry["model"], {})} for entry in _load("models")["model"]]
     return Vocabulary(
         table_headers=tuple(_table_header(entry) for entry in headers["table_header"]),
@@ -243,8 +259,8 @@ def load_vocabulary() -> Vocabulary:
         metadata=headers["metadata"],
         chips={
             normalise_name(name): chip
-            for chip, entry in platforms["chips"].items()
-            for name in [chip, *entry.get("spellings", [])]
+            for chip, spellings in platforms["chip_names"].items()
+            for name in [chip, *spellings]
         },
         chip_ratings={
             chip: entry["rated_chip_power_w"]
@@ -311,10 +327,7 @@ def _table_header(entry: Entry) -> TableHeader:
 
 def _with_chip(chips: Mapping[str, Entry], entry: Entry) -> Entry:
     """Add what is known of the chip; the platform's own entry wins."""
-    chip = {
-        name: value for name, value in chips.get(entry["chip"], {}).items() if name != "spellings"
-    }
-    return {**chip, **entry}
+    return {**chips.get(entry["chip"], {}), **entry}
 
 
 def _by_name(key: str, entries: Iterable[Entry]) -> dict[str, Entry]:

@@ -97,6 +97,7 @@ RULES: tuple[Rule, ...] = (
     Rule("R44", "unlike-its-network", siblings.flag_unlike_its_network),
     Rule("R45", "unlike-other-document", siblings.flag_other_document),
     Rule("R46", "whole-multiples", digits.flag_whole_multiples),
+    Rule("R47", "suspect", plausibility.flag_suspect),
 )
 
 
@@ -104,8 +105,7 @@ def find_flags(data: Dataset) -> pd.DataFrame:
     """Return the flags of all rules, sorted by rule, result and column, whatever the order of the
     rows in `data`.
     """
-    # each rule is about one of the two
-    rules = RULES if len(data.published) or len(data.microbenchmarks) else ()
+    rules = RULES if len(data.results) or len(data.microbenchmarks) else ()
     flags = [frame for frame in (data.compute_once(rule.find) for rule in rules) if len(frame)]
     return (
         pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True)

@@ -51,9 +51,7 @@ def find_contradicted(
             words = " ".join(
                 f"{key} document_id {rule['column_name']} {rule['condition']}" for rule in own
             ).lower()
-            read = [
-                column for column in table(name).without_derived().columns if column.name in words
-            ]
+            read = [column for column in table(name).as_filled().columns if column.name in words]
             definition = replace(table(name), columns=tuple(read))
             create_table(
                 engine, "rows", to_arrow(definition, frames[name].loc[rows, list(definition.names)])

@@ -24,9 +24,9 @@ from ipu_results.schema.vocabulary import Vocabulary
 from ipu_results.sources.catalogue import Document
 
 USED = """
-    result_id document_id table_name row_number task model variant dataset platform chip chip_count sdk_version
-    framework compiler precision compute_precision batch_size micro_batch_size throughput item latency_ms latency_basis
-    latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
+    result_id document_id table_name row_number task model_printed variant dataset_printed platform chip chip_count
+    sdk_version framework precision_printed batch_size micro_batch_size throughput item latency_ms latency_basis
+    activation_bits latency_std_ms conditions efficiency energy_per_item_j power_w power_scope time_to_result_s
 """.split()
 CELLS_USED = (
     "result_id cell_number column_name header raw_text value unit factor document_id".split()
@@ -142,7 +142,7 @@ class Dataset:
 
     def format_places(self, rows: pd.Series) -> list[str]:
         """Describe rows of `published` for messages: `bow_training row 12 (DINO, Bow Pod64)`."""
-        named = self.published.loc[rows, ["table_name", "row_number", "model", "platform"]]
+        named = self.published.loc[rows, ["table_name", "row_number", "model_printed", "platform"]]
         places = zip(*(named[column].to_list() for column in named), strict=True)
         return [
             f"{table} row {number} ({model}, {platform})"

@@ -73,11 +73,11 @@ def _list_columns(data: Dataset) -> Iterator[tuple[str, str, str, str, Any]]:
     rows["value"] = rows["value"].where(~is_work, seconds)
     rows["grain"] = sizes[3].where(is_work & rows["statistic"].eq(OVER_TILES), 1.0)
     rows = rows[is_work | (rows["metric"] != WORK)]
-    for own, figures in _split(rows, "document_id", "device", "metric", "statistic"):
+    for own, figures in _split(rows, "document_id", "chip", "metric", "statistic"):
         yield (
             KINDS[own.metric],
             "value",
-            f"{own.metric} of {own.device} ({own.document_id})",
+            f"{own.metric} of {own.chip} ({own.document_id})",
             own.result_id,
             figures,
         )

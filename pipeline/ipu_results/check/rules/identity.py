@@ -21,9 +21,17 @@ from ipu_results.check.rules.dataset import (
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import NetworkIdentity
 
-NAMED = ("model", "platform", "framework")
+NAMED = ("model_printed", "platform", "framework")
 IDENTITY_COLUMNS = [field.name for field in fields(NetworkIdentity)]
-WORD_CELLS = ("model", "variant", "platform", "sdk_version", "framework", "dataset", "precision")
+WORD_CELLS = (
+    "model_printed",
+    "variant",
+    "platform",
+    "sdk_version",
+    "framework",
+    "dataset_printed",
+    "precision_printed",
+)
 PACKED = r"\bpacked\b"
 RATE = r"\b([A-Za-z]+)\s*/\s*(?:s|secs?|seconds?)\b"
 
@@ -46,7 +54,7 @@ def flag_unit(data: Dataset) -> pd.DataFrame:
     )
     stated = data.read_cells(cells, "result_id", "column_name")
     stated = stated.assign(singular=stated["unit"].str.lower().str.removesuffix("s"))
-    columns = ["result_id", "model", "throughput"]
+    columns = ["result_id", "model_printed", "throughput"]
     unstated = data.published.loc[counts & data.published["item"].isna(), columns].drop(
         stated["row"], errors="ignore"
     )
@@ -55,11 +63,13 @@ def flag_unit(data: Dataset) -> pd.DataFrame:
         if "item_note" in data.models
         else pd.Series(dtype="str")
     )
-    unstated = unstated.assign(note=("; " + unstated["model"].map(notes).astype("str")).fillna(""))
+    unstated = unstated.assign(
+        note=("; " + unstated["model_printed"].map(notes).astype("str")).fillna("")
+    )
     printed = (
         "the {column_name} cell prints a unit, {raw_text}: the throughput counts {unit} per second"
     )
-    unknown = "no source says what the {throughput} items per second of {model} are{note}"
+    unknown = "no source says what the {throughput} items per second of {model_printed} are{note}"
     return pd.concat(
         [
             build_flags("R10", "error", stated, "throughput", printed, suggested="{singular}"),
@@ -120,11 +130,9 @@ def flag_network_identity(data: Dataset) -> pd.DataFrame:
     """
     rows = data.compute_once(join_identities)
     rows = rows.assign(millions=np.round(rows["parameters"] / 1e6, 1))
-    template = (
-        "{model} names several networks; here {network} ran ({millions} M parameters): {source}"
-    )
+    template = "{model_printed} names several networks; here {model} ran ({millions} M parameters): {source}"
     return build_flags(
-        "R20", rows["severity"].array, rows, "model", template, suggested="{network}"
+        "R20", rows["severity"].array, rows, "model_printed", template, suggested="{model}"
     )
 
 
@@ -135,8 +143,10 @@ def join_identities(data: Dataset) -> pd.DataFrame:
     known = pd.DataFrame(
         [asdict(identity) for identity in data.vocabulary.identities], columns=IDENTITY_COLUMNS
     )
-    known = known.astype(dict.fromkeys((*NAMED, "network"), data.published["model"].dtype))
-    rows = data.published.loc[data.published["model"].isin(known["model"]), ["result_id", *NAMED]]
+    known = known.astype(dict.fromkeys((*NAMED, "model"), data.published["model_printed"].dtype))
+    rows = data.published.loc[
+        data.published["model_printed"].isin(known["model_printed"]), ["result_id", *NAMED]
+    ]
     return (
         rows.reset_index(names="row").merge(known, on=list(NAMED), validate="m:1").set_index("row")
     )
@@ -144,8 +154,8 @@ def join_identities(data: Dataset) -> pd.DataFrame:
 
 def find_networks(data: Dataset) -> pd.DataFrame:
     """Return the `network` that ran in each published row: its model, or what that hides."""
-    known = data.compute_once(join_identities)["network"].reindex(data.published.index)
-    return pd.DataFrame({"network": known.fillna(data.published["model"])})
+    known = data.compute_once(join_identities)["model"].reindex(data.published.index)
+    return pd.DataFrame({"model": known.fillna(data.published["model_printed"])})
 
 
 def flag_packed_batch(data: Dataset) -> pd.DataFrame:
@@ -154,9 +164,9 @@ def flag_packed_batch(data: Dataset) -> pd.DataFrame:
     The variant says that a row is packed, or its dataset is one of packs. A pack holds several
     sequences, so the batch is not a number of the items that the throughput counts.
     """
-    rows = data.published[["result_id", "variant", "dataset", "batch_size", "throughput"]]
+    rows = data.published[["result_id", "variant", "dataset_printed", "batch_size", "throughput"]]
     packed = rows["variant"].str.contains(PACKED, case=False).eq(True)
-    packed |= rows["dataset"].isin(data.vocabulary.packed_datasets)
+    packed |= rows["dataset_printed"].isin(data.vocabulary.packed_datasets)
     rows = rows[packed & rows["batch_size"].notna()]
     template = (
         "batch {batch_size} counts packs, which hold several sequences each; throughput"
@@ -170,7 +180,7 @@ COMPARED_COLUMNS = ("throughput", "latency_ms", "time_to_train_s", "time_to_resu
 MIN_DIGITS = 3
 NUMBER_COLUMNS = tuple(
     column.name
-    for column in table("results").without_derived().columns
+    for column in table("results").as_filled().columns
     if column.kind in ("integer", "double")
 )
 PLAIN_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
@@ -203,7 +213,7 @@ def flag_repeated_figure(data: Dataset) -> pd.DataFrame:
     document = data.groups("document_id")[cells["row"]]
     rows = cells.assign(
         group=number_groups(document, cells["column_name"].cat.codes, cells["figure"]),
-        kind=data.groups("model", "task")[cells["row"]],
+        kind=data.groups("model_printed", "task")[cells["row"]],
     )
     rows = data.read_cells(_join_unrelated(rows), "result_id", "column_name")
     more = [f" and {count - 1} more" if count > 1 else "" for count in rows["unrelated"].to_list()]

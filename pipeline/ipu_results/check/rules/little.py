@@ -30,11 +30,11 @@ WITH_GAPS = "the latency is that of a batch, so the throughput counts time outsi
 CONTRADICTION_RATIO = 1.5
 AGREEMENT_TOLERANCE = 0.15
 
-SAME_TEST = ("document_id", "task", "model", "variant", "framework", "chip_count")
+SAME_TEST = ("document_id", "task", "model_printed", "variant", "framework", "chip_count")
 SAME_SETUP = (
     "document_id",
     "table_name",
-    "model",
+    "model_printed",
     "platform",
     "framework",
     "sdk_version",

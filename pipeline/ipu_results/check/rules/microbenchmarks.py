@@ -44,16 +44,16 @@ its shape.
 """
 WORK = [
     "document_id",
-    "device",
-    "device_count",
+    "chip",
+    "chip_count",
     "operation",
     "shape",
-    "precision",
+    "precision_printed",
     "metric",
     "conditions",
 ]
 SERIES = {"batches": "batch"}
-SAME_SERIES = ["document_id", "device", "device_count", "operation", "precision", "metric"]
+SAME_SERIES = ["document_id", "chip", "chip_count", "operation", "precision_printed", "metric"]
 LAST_SIZE = r"(?:^| )(\w+)=(\d+)$"
 Findings = list[tuple[str, str, str]]
 """Row, severity and message."""
@@ -68,8 +68,8 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     rows = data.compute_once(read_figures)
     rows = rows[rows["metric"] == "arithmetic throughput"]
     printed = rows[rows["statistic"] == THEORETICAL]
-    bounds = printed["precision"].map(data.vocabulary.peaks)
-    own = printed.groupby(["document_id", "device", bounds])["canonical_value"].max().to_dict()
+    bounds = printed["precision_printed"].map(data.vocabulary.peaks)
+    own = printed.groupby(["document_id", "chip", bounds])["canonical_value"].max().to_dict()
     sheets = (
         data.platforms.groupby("chip")[sorted(set(data.vocabulary.peaks.values()))]
         .first()
@@ -77,22 +77,22 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
     )
     findings: Findings = []
     rows = rows.assign(
-        bound=rows["precision"].map(data.vocabulary.peaks),
-        device_count=rows["device_count"].fillna(1),
+        bound=rows["precision_printed"].map(data.vocabulary.peaks),
+        chip_count=rows["chip_count"].fillna(1),
     )
     rows = rows[rows["bound"].notna() & (rows["statistic"] != THEORETICAL)]
     for row in _list_rows(rows):
-        peak = sheets[row.bound].get(row.device, np.nan)
+        peak = sheets[row.bound].get(row.chip, np.nan)
         source = "the peak"
         if np.isnan(peak):
-            peak = own.get((row.document_id, row.device, row.bound), np.nan)
+            peak = own.get((row.document_id, row.chip, row.bound), np.nan)
             source = "the printed theoretical peak"
-        if row.canonical_value > peak * row.device_count:
+        if row.canonical_value > peak * row.chip_count:
             message = (
-                f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.device_count} ×"
-                f" {row.device} at "
+                f"{format_figure(row.canonical_value)} TFLOP/s; {source} of {row.chip_count} ×"
+                f" {row.chip} at "
             )
-            peak_of_all = format_figure(float(peak) * row.device_count)
+            peak_of_all = format_figure(float(peak) * row.chip_count)
             findings.append((row.result_id, "error", f"{message}{row.precision} is {peak_of_all}"))
     return _build("R30", findings)
 

@@ -26,8 +26,8 @@ from ipu_results.link.configurations import NEAR, split_settings
 
 MAX_FRAMEWORK_RATIO = 1.4
 SAME_ROW = """
-    document_id table_name task model variant dataset platform sdk_version batch_size precision compute_precision
-    compiler item
+    document_id table_name task model_printed variant dataset_printed platform sdk_version batch_size
+    precision_printed item
 """.split()
 
 
@@ -39,7 +39,7 @@ def flag_framework_ratio(data: Dataset) -> pd.DataFrame:
     fastest counts.
     """
     rows = data.published[["result_id", "framework", "throughput", "batch_size"]]
-    same = number_groups(data.groups(*SAME_ROW), data.compute_once(find_networks)["network"])
+    same = number_groups(data.groups(*SAME_ROW), data.compute_once(find_networks)["model"])
     rows = rows.assign(same=same)[
         (rows["throughput"] > 0) & rows["batch_size"].notna() & rows["framework"].notna()
     ]
@@ -156,10 +156,10 @@ def flag_data_against_configuration(data: Dataset) -> pd.DataFrame:
 
     Only exact and likely matches count.
     """
-    rows = join_configurations(data, "dataset")
-    rows = rows[rows["dataset"].notna() & rows["dataset_agrees"].eq(False).fillna(False)]
-    template = f"prints {{dataset}}; {COMMAND} feeds: {{data_fed}}"
-    return build_flags("R15", "info", rows, "dataset", template, suggested="{data_fed}")
+    rows = join_configurations(data, "dataset_printed")
+    rows = rows[rows["dataset_printed"].notna() & rows["dataset_agrees"].eq(False).fillna(False)]
+    template = f"prints {{dataset_printed}}; {COMMAND} feeds: {{data_fed}}"
+    return build_flags("R15", "info", rows, "dataset_printed", template, suggested="{data_fed}")
 
 
 def flag_precision_against_configuration(data: Dataset) -> pd.DataFrame:
@@ -169,23 +169,28 @@ def flag_precision_against_configuration(data: Dataset) -> pd.DataFrame:
     one precision that fits all settings. Settings that leave the precision open, such as 8-bit
     input, say nothing.
     """
-    rows = join_configurations(data, "precision")
+    rows = join_configurations(data, "precision_printed", "activation_bits")
     fitting = {
         text: _find_fitting(data, text) for text in rows["precision_flags"].dropna().unique()
     }
-    rows = rows[rows["precision"].notna() & rows["precision_flags"].notna()]
+    rows = rows[rows["activation_bits"].notna() & rows["precision_flags"].notna()]
     fits = [fitting[text] for text in rows["precision_flags"]]
     contradicts = [
         bool(known) and value not in known
-        for value, known in zip(rows["precision"], fits, strict=True)
+        for value, known in zip(rows["precision_printed"], fits, strict=True)
     ]
     rows = rows.assign(
         remark=_format_notes(rows), only=[known[0] if len(known) == 1 else None for known in fits]
     )
     rows = rows[np.array(contradicts, dtype=bool)]
-    template = f"prints {{precision}}; {COMMAND} sets: {{precision_flags}}{{remark}}"
+    template = f"prints {{precision_printed}}; {COMMAND} sets: {{precision_flags}}{{remark}}"
     return build_flags(
-        "R23", _rate(rows), rows, "precision", template, suggested=_suggest(rows, rows["only"])
+        "R23",
+        _rate(rows),
+        rows,
+        "precision_printed",
+        template,
+        suggested=_suggest(rows, rows["only"]),
     )
 
 
@@ -200,7 +205,7 @@ def _find_fitting(data: Dataset, text: str) -> list[str]:
 
 
 TABLE = ("document_id", "table_name")
-COMPARED = (*TABLE, "model", "variant", "platform")
+COMPARED = (*TABLE, "model_printed", "variant", "platform")
 VERSION = re.compile(r"(pre-?)?(?:sdk)?\s*(\d+(?:\.\d+)*)", re.IGNORECASE)
 VERSION_PARTS = 4
 
@@ -257,14 +262,14 @@ def _parse_version(text: str) -> tuple[float, ...] | None:
 
 def flag_mixed_precision(data: Dataset) -> pd.DataFrame:
     """Flag rows of one model, variant and machine that were run at different precisions."""
-    rows = data.published[["result_id", "precision"]].assign(compared=data.groups(*COMPARED))
-    rows = rows[rows["precision"].notna()]
-    kinds = rows.drop_duplicates(["compared", "precision"]).sort_values(["compared", "precision"])
+    rows = data.published[["result_id", "precision_printed", "activation_bits"]]
+    rows = rows.assign(compared=data.groups(*COMPARED))[rows["activation_bits"].notna()]
+    kinds = rows.drop_duplicates(["compared", "precision_printed"]).sort_values(
+        ["compared", "precision_printed"]
+    )
     mixed = kinds[kinds["compared"].duplicated(keep=False)]
-    listed = mixed.groupby("compared")["precision"].agg(" and ".join)
+    listed = mixed.groupby("compared")["precision_printed"].agg(" and ".join)
     rows = rows[rows["compared"].isin(listed.index)]
     rows = rows.assign(listed=rows["compared"].map(listed))
-    template = (
-        "{precision} in a group of rows that mixes {listed}: same model, variant and platform"
-    )
-    return build_flags("R18", "info", rows, "precision", template)
+    template = "{precision_printed} in a group of rows that mixes {listed}: same model, variant and platform"
+    return build_flags("R18", "info", rows, "precision_printed", template)

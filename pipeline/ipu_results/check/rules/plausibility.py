@@ -41,10 +41,10 @@ def flag_flops_above_peak(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(
         passes=np.where(rows["task"] == "training", f" × {TRAINING_PASSES}", ""),
         tflops=round_figures(rows["tflops"]),
-        at=_get_precision(rows),
+        at=rows["precision_printed"],
     )
     template = (
-        "{tflops} TFLOP/s: throughput {throughput} × {gmacs} GMAC of {network} ×"
+        "{tflops} TFLOP/s: throughput {throughput} × {gmacs} GMAC of {model} ×"
         f" {FLOP_PER_MAC}{{passes}}; the peak of {{chip_count}} × {{chip}} at {{at}} is {{peak}}"
     )
     return build_flags("R21", "error", rows, "throughput", template)
@@ -61,23 +61,22 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
         "variant",
         "chip",
         "chip_count",
-        "precision",
-        "compute_precision",
+        "precision_printed",
     ]
     rows = data.published[[*columns, "throughput"]].assign(
-        network=data.compute_once(find_networks)["network"]
+        model=data.compute_once(find_networks)["model"]
     )
     rows = rows[
         rows["throughput"].notna()
-        & rows["network"].isin([network for network, _ in data.vocabulary.gmacs])
+        & rows["model"].isin([network for network, _ in data.vocabulary.gmacs])
     ]
     rows = rows.assign(variant=rows["variant"].fillna(""))
     known = [(*place, gmacs) for place, gmacs in data.vocabulary.gmacs.items()]
-    work = pd.DataFrame(known, columns=["network", "variant", "gmacs"])
+    work = pd.DataFrame(known, columns=["model", "variant", "gmacs"])
     work = work.astype(
-        {"network": rows["network"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"}
+        {"model": rows["model"].dtype, "variant": rows["variant"].dtype, "gmacs": "float64"}
     )
-    rows = rows.merge(work, on=["network", "variant"], validate="m:1")
+    rows = rows.merge(work, on=["model", "variant"], validate="m:1")
     rows = rows.assign(peak=_find_peaks(data, rows) * rows["chip_count"])
     passes = rows["task"].map(count_passes).astype("int64")  # of no rows, `map` makes texts
     rows = rows.assign(tflops=compute_tflops(rows["throughput"], rows["gmacs"], passes))
@@ -87,15 +86,17 @@ def compute_implied_work(data: Dataset) -> pd.DataFrame:
 def _find_peaks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
     """Return the peak of one chip at each row's precision."""
     machines = data.platforms.drop_duplicates("platform").set_index("platform")
-    bound = _get_precision(rows).map(data.vocabulary.peaks)
+    bound = rows["precision_printed"].map(data.vocabulary.peaks)
     peak = pd.Series(np.nan, index=rows.index)
     for name in set(data.vocabulary.peaks.values()):
         peak = peak.where(bound != name, rows["platform"].map(machines[name]).astype("float64"))
     return peak
 
 
-def _get_precision(rows: pd.DataFrame) -> pd.Series:
-    return rows["precision"].fillna(rows["compute_precision"])
+def flag_suspect(data: Dataset) -> pd.DataFrame:
+    """Flag a measured point that its sweep calls suspect: the machine was disturbed while it ran."""
+    rows = data.results.loc[data.results["suspect"].notna(), ["result_id", "suspect"]]
+    return build_flags("R47", "warn", rows, "throughput", "{suspect}")
 
 
 def flag_power_above_rating(data: Dataset) -> pd.DataFrame:
@@ -203,15 +204,15 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     and so is a machine with another number of chips than the entry's.
     """
     named = data.results["origin"].eq("published") & data.results["mlperf_id"].notna()
-    rows = data.results.loc[named, ["result_id", "mlperf_id", "model", "chip_count"]]
-    columns = ["mlperf_id", "result_id", "minutes", "path", "accelerators"]
+    rows = data.results.loc[named, ["result_id", "mlperf_id", "model_printed", "chip_count"]]
+    columns = ["mlperf_id", "result_id", "minutes", "path", "chip_count"]
     official = data.official.loc[data.official["mlperf_id"].isin(rows["mlperf_id"]), columns]
     machines = official[["mlperf_id", "accelerators"]].dropna().drop_duplicates("mlperf_id")
     machines = rows.merge(machines, on="mlperf_id")
     machines = machines[(machines["chip_count"] != machines["accelerators"]).fillna(False)]
     scores = official[official["minutes"].notna()].drop(columns="accelerators")
     models = data.results.loc[
-        data.results["result_id"].isin(scores["result_id"]), ["result_id", "model"]
+        data.results["result_id"].isin(scores["result_id"]), ["result_id", "model_printed"]
     ]
     scores = scores.merge(models, on="result_id").drop(columns="result_id")
     times = (data.cells["column_name"] == "time_to_train_s") & data.cells["result_id"].isin(
@@ -220,7 +221,7 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     rows = rows.merge(
         data.cells.loc[times, ["result_id", "raw_text", "value", "unit", "factor"]], on="result_id"
     )
-    rows = rows.merge(scores, on=["mlperf_id", "model"], how="left")
+    rows = rows.merge(scores, on=["mlperf_id", "model_printed"], how="left")
     unknown = rows[rows["minutes"].isna()]
     known = rows[rows["minutes"].notna()]
     known = known.assign(official=known["minutes"] * SECONDS_PER_MINUTE / known["factor"])
@@ -245,7 +246,7 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     unlike = (
         "prints a machine of {chip_count} chips; the official entry {mlperf_id} has {accelerators}"
     )
-    missing = "no official entry of {model} bears the id {mlperf_id}"
+    missing = "no official entry of {model_printed} bears the id {mlperf_id}"
     return pd.concat(
         [
             build_flags(

@@ -13,9 +13,7 @@ from ipu_results.check.rules.placement import join_configurations
 
 GENERATIONS = ("Mk1", "Classic", "Bow")
 EXPECTED = {"Bow": (1.15, 1.53)}
-SAME_ROW = (
-    "document_id task model variant dataset framework batch_size precision chip_count".split()
-)
+SAME_ROW = "document_id task model_printed variant dataset_printed framework batch_size precision_printed chip_count".split()
 FIGURES = ("throughput", "latency_ms")
 
 
@@ -75,7 +73,7 @@ def flag_generation_ratio(data: Dataset) -> pd.DataFrame:
 
 MAX_GROWTH_PER_CHIP = 0.05
 SAME_WORK = """
-    document_id table_name task model variant dataset framework precision compute_precision compiler chip
+    document_id table_name task model_printed variant dataset_printed framework precision_printed chip
 """.split()
 
 
@@ -159,8 +157,8 @@ def _format_setup(batch: pd.Series, sdk: pd.Series) -> list[str]:
 
 
 CURVE = """
-    document_id table_name task model variant dataset platform framework compiler sdk_version precision
-    compute_precision conditions
+    document_id table_name task model_printed variant dataset_printed platform framework sdk_version precision_printed
+    conditions
 """.split()
 LATENCY_TOLERANCE = 0.025
 MAX_THROUGHPUT_FALL = 0.05
@@ -244,7 +242,7 @@ MIN_SIBLINGS = 3
 MAX_DEPTH_RATIO = 1.5
 SEVERAL_IN_FLIGHT = 1.4
 SAME_CONFIGURATION = """
-    repository tag path benchmark latency_definition model variant platform framework sdk_version
+    repository tag path benchmark latency_definition model_printed variant platform framework sdk_version
 """.split()
 
 
@@ -258,7 +256,14 @@ def flag_depth_against_siblings(data: Dataset) -> pd.DataFrame:
     and likely matches count, and latencies of an item are excluded.
     """
     rows = join_configurations(
-        data, "model", "variant", "platform", "framework", "sdk_version", "batch_size", "in_flight"
+        data,
+        "model_printed",
+        "variant",
+        "platform",
+        "framework",
+        "sdk_version",
+        "batch_size",
+        "in_flight",
     )
     doubtful = data.published.loc[find_doubtful_latencies(data), "result_id"]
     rows = rows[(rows["in_flight"] > 0) & ~rows["result_id"].isin(doubtful)]

@@ -22,7 +22,7 @@ from ipu_results.ground.physics import PER_ITEM
 
 PLACE = ("document_id", "table_name")
 SETUP = """
-    task model variant dataset platform chip chip_count sdk_version framework compiler precision compute_precision
+    task model_printed variant dataset_printed platform chip chip_count sdk_version framework precision_printed
     conditions
 """.split()
 KINDS = ("micro_batch_size", "item", "power_scope", "latency_basis")
@@ -72,7 +72,7 @@ def flag_repeated_sibling(data: Dataset) -> pd.DataFrame:
     """
     cells = data.compute_once(read_figures)
     cells = cells[cells["column_name"].isin(FIGURES) & (cells["digits"] >= NEIGHBOUR_DIGITS)]
-    work = data.groups(*PLACE, "task", "model")[cells["row"]]
+    work = data.groups(*PLACE, "task", "model_printed")[cells["row"]]
     cells = cells.assign(same=number_groups(work, cells["column_name"].cat.codes, cells["figure"]))
     cells = cells.sort_values(["same", "row"])
     step = cells["row"].diff().where(cells["same"] == cells["same"].shift())
@@ -268,7 +268,7 @@ def flag_unlike_its_conditions(data: Dataset) -> pd.DataFrame:
     return pd.concat(flags, ignore_index=True)
 
 
-UNLIKE = "platform sdk_version framework precision compute_precision model batch_size".split()
+UNLIKE = "platform sdk_version framework precision_printed model_printed batch_size".split()
 SAME_SILICON = {"Bow": "GC200"}  # a Bow is a GC200 at a higher clock
 FAR = 3.0
 MIN_ROWS = 3
@@ -284,7 +284,7 @@ def flag_unlike_its_network(data: Dataset) -> pd.DataFrame:
     rows = data.published
     per_chip = np.log((rows["throughput"] / rows["chip_count"]).where(rows["throughput"] > 0))
     silicon = pd.factorize(rows["chip"].replace(SAME_SILICON))[0]
-    work = data.groups("task", "model", "variant", "item")
+    work = data.groups("task", "model_printed", "variant", "item")
     frame = pd.DataFrame(
         {"work": work, "silicon": silicon, "batch": rows["batch_size"], "chip": rows["chip"]}
     )
@@ -294,11 +294,13 @@ def flag_unlike_its_network(data: Dataset) -> pd.DataFrame:
         [_find_far(training, ["work", "chip"]), _find_far(frame, ["work", "silicon", "batch"])]
     )
     deviations = deviations[~deviations.index.duplicated()].sort_index()
-    rows = rows.loc[deviations.index, ["result_id", "model", "chip", "throughput", "chip_count"]]
+    rows = rows.loc[
+        deviations.index, ["result_id", "model_printed", "chip", "throughput", "chip_count"]
+    ]
     rows = rows.assign(times=round_figures(np.exp(deviations)))
     template = (
         "{throughput} items/s on {chip_count} × {chip} are {times} times the nearest throughput per"
-        " chip of {model} in the record; read the unit, the batch and the machine again"
+        " chip of {model_printed} in the record; read the unit, the batch and the machine again"
     )
     return build_flags("R44", "warn", rows, "throughput", template)
 
@@ -330,7 +332,7 @@ def _find_far(frame: pd.DataFrame, same: list[str]) -> pd.Series:
     return (frame["log"] - below.where(high, above))[low | high]
 
 
-SAME_ROW = "task model variant platform framework batch_size precision compute_precision".split()
+SAME_ROW = "task model_printed variant platform framework batch_size precision_printed".split()
 ELSEWHERE = 1.2
 
 
@@ -338,7 +340,7 @@ def flag_other_document(data: Dataset) -> pd.DataFrame:
     """Flag a throughput that differs more than ELSEWHERE times from the same row of another
     document.
     """
-    columns = ["result_id", "document_id", "model", "platform", "batch_size", "throughput"]
+    columns = ["result_id", "document_id", "model_printed", "platform", "batch_size", "throughput"]
     rows = data.published[columns].assign(group=data.groups(*SAME_ROW))
     rows = rows[(rows["throughput"] > 0) & rows["batch_size"].notna()]
     rows = rows[rows["group"].duplicated(keep=False)]
@@ -349,7 +351,7 @@ def flag_other_document(data: Dataset) -> pd.DataFrame:
     rows = rows.assign(low=group["most"].transform("min"), high=group["least"].transform("max"))
     rows = rows.assign(ratio=rows["high"] / rows["low"])[rows["high"] > ELSEWHERE * rows["low"]]
     template = (
-        "documents print {low} to {high} items/s, {ratio:3} times, for {model} on {platform} at"
+        "documents print {low} to {high} items/s, {ratio:3} times, for {model_printed} on {platform} at"
         " batch {batch_size} and the same precision; compare their SDKs and conditions"
     )
     return build_flags("R45", "info", rows, "throughput", template)
