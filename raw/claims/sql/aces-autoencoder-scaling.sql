@@ -4,7 +4,7 @@ SELECT
     printf('%g / %g = %.2f', n.throughput, o.throughput, n.throughput / o.throughput) AS arithmetic,
     ['results:' || n.result_id, 'results:' || o.result_id] AS inputs
 FROM results AS n
-JOIN results AS o ON o.document_id = n.document_id AND o.model = n.model AND o.chip = n.chip AND o.chip_count = 1
-WHERE n.document_id = 'independent-tamu-aces-2022' AND n.model = 'image compression autoencoder' AND n.chip = 'GC200'
+JOIN results AS o ON o.document_id = n.document_id AND o.model_printed = n.model_printed AND o.chip = n.chip AND o.chip_count = 1
+WHERE n.document_id = 'independent-tamu-aces-2022' AND n.model_printed = 'image compression autoencoder' AND n.chip = 'GC200'
     AND n.chip_count IN (8, 16)
 ORDER BY n.chip_count

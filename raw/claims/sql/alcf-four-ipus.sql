@@ -4,6 +4,6 @@ SELECT
     printf('%.1f / %.1f = %.2f', new.throughput, old.throughput, new.throughput / old.throughput) AS arithmetic,
     ['results:' || new.result_id, 'results:' || old.result_id] AS inputs
 FROM results AS new
-JOIN results AS old ON old.model = new.model AND old.chip_count = new.chip_count
+JOIN results AS old ON old.model_printed = new.model_printed AND old.chip_count = new.chip_count
 WHERE new.document_id = 'independent-alcf-guide' AND old.document_id = 'independent-alcf-resnet50-scaling'
 ORDER BY value

@@ -11,9 +11,9 @@ WITH phases AS (
     FROM results AS i
     JOIN results AS a ON i.variant LIKE CASE WHEN a.variant LIKE '%SL128' THEN 'Ph1%' ELSE 'Ph2%' END
     WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
-        AND i.platform = 'IPU-POD64' AND i.model = 'BERT-Large' AND i.framework = 'PopART'
+        AND i.platform = 'IPU-POD64' AND i.model_printed = 'BERT-Large' AND i.framework = 'PopART'
         AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training'
-        AND a.model = 'BERT-Large' AND a.platform = '8x A100-40GB (DGX A100)' AND a.compute_precision = 'mixed'
+        AND a.model_printed = 'BERT-Large' AND a.platform = '8x A100-40GB (DGX A100)' AND a.precision_printed = 'mixed'
 ),
 claimed AS (
     SELECT

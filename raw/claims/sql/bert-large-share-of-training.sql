@@ -4,7 +4,7 @@
 -- the chart of SDK 1.4 cites (NVIDIA/DeepLearningExamples, TensorFlow/LanguageModeling/BERT, Pre-training).
 WITH scheme AS (SELECT 7038.0 * 65536 * 128 + 1564.0 * 32768 * 512 AS tokens),
 taken AS (
-    SELECT 1 AS place, system || ', closed, MLPerf v' || round AS name, samples_to_converge AS samples,
+    SELECT 1 AS place, platform || ', closed, MLPerf v' || round AS name, samples_to_converge AS samples,
         'mlperf_entries:' || round || '/' || path AS input
     FROM mlperf_entries
     WHERE round = '1.0' AND submitter = 'Graphcore' AND benchmark = 'bert' AND division = 'closed'

@@ -5,9 +5,10 @@ SELECT
     printf('from %.2f to %.2f, median %.2f', min(given - label), max(given - label), median(given - label)) AS arithmetic,
     list('results:' || result_id ORDER BY result_id) AS inputs
 FROM (
-    SELECT platform, result_id, 3.6 * throughput / (run_energy_j / 3600) AS given, 3.6 * efficiency AS label
+    SELECT platform, result_id, 3.6 * throughput / (e.value / 3600) AS given, 3.6 * efficiency AS label
     FROM results
-    WHERE document_id = 'independent-caraml-2024' AND model = 'GPT-800M'
+    JOIN figures AS e USING (result_id)
+    WHERE e.metric = 'run_energy_j' AND document_id = 'independent-caraml-2024' AND model_printed = 'GPT-800M'
 )
 GROUP BY platform
 ORDER BY platform

@@ -2,7 +2,7 @@
 WITH best AS (
     SELECT platform, max(efficiency) AS efficiency, arg_max(result_id, efficiency) AS result_id
     FROM results
-    WHERE document_id = 'independent-caraml-2024' AND model = 'GPT-800M'
+    WHERE document_id = 'independent-caraml-2024' AND model_printed = 'GPT-800M'
     GROUP BY platform
 )
 SELECT

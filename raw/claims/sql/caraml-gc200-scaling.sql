@@ -2,8 +2,8 @@
 WITH fastest AS (
     SELECT document_id, chip_count, arg_max(result_id, throughput) AS result_id, max(throughput) AS throughput
     FROM results
-    WHERE chip = 'GC200' AND task = 'training' AND model LIKE 'ResNet-50%' AND chip_count IN (1, 4) AND throughput IS NOT NULL
-        AND document_id IN ('independent-caraml-2024', 'independent-tamu-aces-2022')
+    WHERE chip = 'GC200' AND task = 'training' AND model_printed LIKE 'ResNet-50%' AND chip_count IN (1, 4)
+        AND throughput IS NOT NULL AND document_id IN ('independent-caraml-2024', 'independent-tamu-aces-2022')
     GROUP BY document_id, chip_count
 )
 SELECT

@@ -2,9 +2,10 @@
 -- implies, first as if the energy of an epoch were that of one batch, then from what a larger batch adds to the four steps
 -- of an epoch, where a constant part of the energy, such as that of compilation, drops out.
 WITH rows AS (
-    SELECT result_id, batch_size, throughput, run_energy_j, batch_size / throughput AS seconds
+    SELECT result_id, batch_size, throughput, e.value AS run_energy_j, batch_size / throughput AS seconds
     FROM results
-    WHERE document_id = 'independent-caraml-2024' AND model = 'GPT-117M'
+    JOIN figures AS e USING (result_id)
+    WHERE e.metric = 'run_energy_j' AND document_id = 'independent-caraml-2024' AND model_printed = 'GPT-117M'
 ), steps AS (
     SELECT *, lag(run_energy_j) OVER batches AS energy_before, lag(seconds) OVER batches AS seconds_before,
         lag(batch_size) OVER batches AS batch_before, lag(result_id) OVER batches AS result_before
@@ -13,7 +14,7 @@ WITH rows AS (
 ), readme AS (
     SELECT *, regexp_extract(conditions, 'step of ([\d.]+) s', 1)::DOUBLE AS step_s
     FROM results
-    WHERE document_id = 'independent-caraml-readme' AND model = 'GPT-117M' AND throughput IS NOT NULL AND batch_size = 2048
+    WHERE document_id = 'independent-caraml-readme' AND model_printed = 'GPT-117M' AND throughput IS NOT NULL AND batch_size = 2048
 )
 SELECT
     batch_size / step_s AS value,

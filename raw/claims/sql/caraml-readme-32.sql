@@ -2,8 +2,8 @@
 WITH pair AS (
     SELECT document_id, chip_count, result_id, throughput
     FROM results
-    WHERE document_id IN ('independent-caraml-2024', 'independent-caraml-readme') AND model LIKE 'ResNet-50%' AND chip = 'GC200'
-        AND batch_size = 32 AND throughput IS NOT NULL
+    WHERE document_id IN ('independent-caraml-2024', 'independent-caraml-readme') AND model_printed LIKE 'ResNet-50%'
+        AND chip = 'GC200' AND batch_size = 32 AND throughput IS NOT NULL
 )
 SELECT
     r.throughput / p.throughput AS value,

@@ -7,4 +7,4 @@ SELECT
     ['results:' || result_id] AS inputs,
     NULL::VARCHAR AS relation
 FROM results
-WHERE document_id = 'independent-caraml-readme' AND model = 'GPT-117M' AND batch_size = 16
+WHERE document_id = 'independent-caraml-readme' AND model_printed = 'GPT-117M' AND batch_size = 16

@@ -7,6 +7,6 @@ SELECT
     NULL::VARCHAR AS relation
 FROM results
 LEFT JOIN (SELECT chip, max(rated_chip_power_w) AS rated_chip_power_w FROM platforms WHERE chip IS NOT NULL GROUP BY chip) USING (chip)
-WHERE document_id = 'independent-caraml-2024' AND task = 'training' AND model LIKE 'ResNet-50%' AND efficiency IS NOT NULL
+WHERE document_id = 'independent-caraml-2024' AND task = 'training' AND model_printed LIKE 'ResNet-50%' AND efficiency IS NOT NULL
 GROUP BY chip, rated_chip_power_w
 ORDER BY chip

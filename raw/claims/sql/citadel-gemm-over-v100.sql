@@ -4,9 +4,10 @@ SELECT
     printf('%g / %g = %.2f', i.value, g.value, i.value / g.value) AS arithmetic,
     ['microbenchmarks:' || i.microbenchmark_id, 'microbenchmarks:' || g.microbenchmark_id] AS inputs
 FROM claim AS c
-JOIN microbenchmarks AS i ON i.document_id = 'independent-citadel-2019' AND i.device = c.subject
+JOIN microbenchmarks AS i ON i.document_id = 'independent-citadel-2019' AND i.chip = c.subject
 JOIN microbenchmarks AS g
-    ON g.document_id = i.document_id AND g.device = c.baseline AND g.operation = i.operation AND g.metric = i.metric
-    AND g.statistic = i.statistic AND g."precision" = i."precision"
-WHERE i.operation = 'matrix product' AND i.metric = 'arithmetic throughput' AND i.statistic = 'peak' AND i."precision" = c."precision"
+    ON g.document_id = i.document_id AND g.chip = c.baseline AND g.operation = i.operation AND g.metric = i.metric
+    AND g.statistic = i.statistic AND g.precision_printed = i.precision_printed
+WHERE i.operation = 'matrix product' AND i.metric = 'arithmetic throughput' AND i.statistic = 'peak'
+    AND i.precision_printed = c.precision_printed
 ORDER BY baseline, i.microbenchmark_id

@@ -5,9 +5,9 @@ SELECT
     ['microbenchmarks:' || b.microbenchmark_id, 'microbenchmarks:' || r.microbenchmark_id] AS inputs
 FROM microbenchmarks AS b
 JOIN microbenchmarks AS r
-    ON r.document_id = b.document_id AND r.device = b.device AND r.device_count = b.device_count AND r.shape = b.shape
+    ON r.document_id = b.document_id AND r.chip = b.chip AND r.chip_count = b.chip_count AND r.shape = b.shape
     AND r.conditions = b.conditions AND r.metric = 'arithmetic throughput' AND r.statistic IS NOT DISTINCT FROM b.statistic
-WHERE b.metric = 'bandwidth' AND b.device = 'GC200' AND b.device_count = 1 AND contains(b.shape, 'mesh=360x360x360')
+WHERE b.metric = 'bandwidth' AND b.chip = 'GC200' AND b.chip_count = 1 AND contains(b.shape, 'mesh=360x360x360')
     AND (
         b.document_id = 'independent-simehaa-pde'
         OR b.document_id = 'independent-devito-heat3d' AND contains(b.conditions, 'HeatEquationOptimized; table')

@@ -10,7 +10,7 @@ WITH depths AS (
             || r.framework || coalesce(', ' || r.variant, ''),
         ['results:' || r.result_id]
     FROM claim AS c
-    JOIN results AS r ON r.model = c.model AND meets_condition(c.framework, '', family(r.framework))
+    JOIN results AS r ON r.model_printed = c.model_printed AND meets_condition(c.framework, '', family(r.framework))
     WHERE r.document_id = 'graphcore-performance-2023-07-04' AND r.table_name = 'pod_inference'
         AND r.platform = c.subject AND r.batch_size = 4
     QUALIFY row_number() OVER (PARTITION BY r.framework ORDER BY r.latency_ms, r.result_id) = 1
@@ -24,7 +24,7 @@ SELECT
     ) AS arithmetic,
     ['claims:' || l.claim_id, 'claims:' || b.claim_id] || d.inputs AS inputs
 FROM claim AS c
-JOIN printed AS l ON l.document_id = c.document_id AND l.model = c.model AND l.metric = 'latency'
+JOIN printed AS l ON l.document_id = c.document_id AND l.model_printed = c.model_printed AND l.metric = 'latency'
 CROSS JOIN (
     SELECT
         claim_id, regexp_extract(batch, '^(\d+) to', 1)::DOUBLE AS ipu_batch,

@@ -14,6 +14,6 @@ SELECT
     ['microbenchmarks:' || m.microbenchmark_id, 'platforms:' || p.platform]
 FROM claim AS c
 JOIN platforms AS p ON p.platform = c.subject
-JOIN microbenchmarks AS m ON m.device = p.chip AND m.metric = 'bandwidth' AND m.operation = 'read local memory'
+JOIN microbenchmarks AS m ON m.chip = p.chip AND m.metric = 'bandwidth' AND m.operation = 'read local memory'
 WHERE m.statistic = 'theoretical' AND m.unit = c.unit
 ORDER BY value DESC

@@ -7,5 +7,5 @@ SELECT
     list('mlperf_entries:' || e.round || '/' || e.path ORDER BY e.round, e.path) AS inputs
 FROM claim AS c
 JOIN mlperf_entries AS e
-    ON e.accelerator ILIKE '%IPU%' AND e.round < regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
+    ON e.chip_printed ILIKE '%IPU%' AND e.round < regexp_extract(c.document_id, 'v(\d+\.\d+)', 1)
 HAVING count(*) > 0

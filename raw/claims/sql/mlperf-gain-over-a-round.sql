@@ -1,7 +1,7 @@
 -- What Graphcore's entries on the claim's model gained over the round that the baseline names, with as many IPUs, in one
 -- division and with one framework, in both readings of a percentage. within_spread: the runs cannot separate the two.
 WITH entries AS (
-    SELECT e.*, r.model, r.framework AS framework_name
+    SELECT e.*, r.model_printed, r.framework AS framework_name
     FROM mlperf_entries AS e
     JOIN results AS r ON r.result_id = e.result_id
     WHERE e.submitter = 'Graphcore'
@@ -10,13 +10,13 @@ pairs AS (
     SELECT
         b.minutes AS before, n.minutes AS now,
         ['mlperf_entries:' || b.round || '/' || b.path, 'mlperf_entries:' || n.round || '/' || n.path] AS inputs,
-        n.system || ' in ' || n.round || ' against ' || b.system || ' in ' || b.round || ', ' || n.division
+        n.platform_printed || ' in ' || n.round || ' against ' || b.platform_printed || ' in ' || b.round || ', ' || n.division
             || ' division' AS compared,
         t.p_value >= 0.05 AS tied
     FROM claim AS c
-    JOIN entries AS n ON n.model = c.model AND c.subject IN (n.system, n.submitter)
+    JOIN entries AS n ON n.model_printed = c.model_printed AND c.subject IN (n.platform_printed, n.submitter)
     JOIN entries AS b
-        ON b.model = n.model AND b.division = n.division AND b.accelerators = n.accelerators
+        ON b.model_printed = n.model_printed AND b.division = n.division AND b.chip_count = n.chip_count
         AND b.framework_name = n.framework_name
     LEFT JOIN detail.mlperf_pair_tests AS t
         ON (t.round, t.path, t.other_round, t.other_path) = (b.round, b.path, n.round, n.path)

@@ -4,14 +4,14 @@ WITH pairs AS (
     SELECT
         ['mlperf_entries:' || i.round || '/' || i.path, 'mlperf_entries:' || g.round || '/' || g.path] AS inputs,
         c.unit, g.minutes / i.minutes AS ratio, i.minutes AS ipu, g.minutes AS gpu,
-        i.system || ' against ' || g.system || ', closed division, MLPerf Training ' || i.round AS compared,
+        i.platform_printed || ' against ' || g.platform_printed || ', closed division, MLPerf Training ' || i.round AS compared,
         t.p_value >= 0.05 AS tied
     FROM claim AS c
-    JOIN mlperf_entries AS i ON i.submitter = 'Graphcore' AND i.division = 'closed' AND i.accelerators = 16
-    JOIN results AS r ON r.result_id = i.result_id AND r.model = c.model
+    JOIN mlperf_entries AS i ON i.submitter = 'Graphcore' AND i.division = 'closed' AND i.chip_count = 16
+    JOIN results AS r ON r.result_id = i.result_id AND r.model_printed = c.model_printed
     JOIN mlperf_entries AS g
-        ON g.submitter = 'NVIDIA' AND g.division = 'closed' AND g.accelerators = 8 AND g.nodes = 1
-        AND g.round = i.round AND g.benchmark = i.benchmark AND g.accelerator LIKE '%A100%'
+        ON g.submitter = 'NVIDIA' AND g.division = 'closed' AND g.chip_count = 8 AND g.nodes = 1
+        AND g.round = i.round AND g.benchmark = i.benchmark AND g.chip_printed LIKE '%A100%'
     LEFT JOIN detail.mlperf_pair_tests AS t
         ON (t.round, t.path, t.other_round, t.other_path) = (i.round, i.path, g.round, g.path)
         OR (t.round, t.path, t.other_round, t.other_path) = (g.round, g.path, i.round, i.path)

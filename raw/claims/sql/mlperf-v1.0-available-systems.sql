@@ -2,15 +2,15 @@
 SELECT
     count(*)::DOUBLE AS value,
     'MLPerf Training 1.0' AS baseline,
-    string_agg(system || ' ' || classes, ', ' ORDER BY system) AS arithmetic,
-    flatten(list(entries ORDER BY system)) AS inputs
+    string_agg(platform || ' ' || classes, ', ' ORDER BY platform) AS arithmetic,
+    flatten(list(entries ORDER BY platform)) AS inputs
 FROM (
     SELECT
-        system, string_agg(DISTINCT availability, ' and ' ORDER BY availability) AS classes,
+        platform, string_agg(DISTINCT availability, ' and ' ORDER BY availability) AS classes,
         list('mlperf_entries:' || round || '/' || path ORDER BY path) AS entries
     FROM mlperf_entries
     WHERE round = '1.0' AND submitter = 'Graphcore'
-    GROUP BY system
+    GROUP BY platform
     HAVING bool_and(availability IN ('onprem', 'cloud'))
 ) AS systems
 HAVING count(*) > 0

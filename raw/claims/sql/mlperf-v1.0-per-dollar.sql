@@ -2,7 +2,7 @@
 -- model, or of both if it names none. Prices are claims of the same document, and no other source has them.
 SELECT
     gpu.minutes * dgx_price.value / (ipu.minutes * pod_price.value) AS value,
-    gpu.system || ', ' || gpu.accelerators || ' ' || gpu.accelerator || ', MLPerf Training ' || ipu.round || ' closed '
+    gpu.platform || ', ' || gpu.chip_count || ' ' || gpu.chip_printed || ', MLPerf Training ' || ipu.round || ' closed '
         || ipu.benchmark || '; per dollar is not an MLPerf metric' AS baseline,
     printf(
         '(%.4f min × %.0f USD) / (%.4f min × %.0f USD) = %.4f', gpu.minutes, dgx_price.value, ipu.minutes,
@@ -19,8 +19,8 @@ JOIN mlperf_entries AS gpu
 JOIN results AS r ON r.result_id = ipu.result_id
 CROSS JOIN printed AS pod_price
 CROSS JOIN printed AS dgx_price
-WHERE ipu.round = '1.0' AND ipu.division = 'closed' AND ipu.submitter = 'Graphcore' AND ipu.system = 'IPU-POD16'
-    AND gpu.submitter = 'NVIDIA' AND gpu.accelerators = 8 AND gpu.nodes = 1
+WHERE ipu.round = '1.0' AND ipu.division = 'closed' AND ipu.submitter = 'Graphcore' AND ipu.platform = 'IPU-POD16'
+    AND gpu.submitter = 'NVIDIA' AND gpu.chip_count = 8 AND gpu.nodes = 1
     AND pod_price.claim_id = 'mlperf2021-pod16-price' AND dgx_price.claim_id = 'mlperf2021-dgx-price'
-    AND r.model = coalesce(nullif(c.model, ''), r.model)
+    AND r.model_printed = coalesce(nullif(c.model_printed, ''), r.model_printed)
 ORDER BY ipu.benchmark DESC, gpu.path

@@ -1,11 +1,11 @@
 -- Score of each of Graphcore's IPU-POD64 entries in MLPerf Training 1.0 on BERT: one row per division.
 SELECT
     minutes AS value,
-    division || ' division, ' || system || ', MLPerf Training ' || round AS baseline,
+    division || ' division, ' || platform || ', MLPerf Training ' || round AS baseline,
     printf('score of %d runs: %.4f min', n_runs, minutes) AS arithmetic,
     ['mlperf_entries:' || round || '/' || path] AS inputs,
     minutes_low AS low, minutes_high AS high
 FROM mlperf_entries
-WHERE round = '1.0' AND submitter = 'Graphcore' AND benchmark = 'bert' AND system = 'IPU-POD64'
+WHERE round = '1.0' AND submitter = 'Graphcore' AND benchmark = 'bert' AND platform = 'IPU-POD64'
     AND minutes IS NOT NULL
 ORDER BY division, path

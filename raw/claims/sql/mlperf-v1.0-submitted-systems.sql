@@ -1,8 +1,8 @@
 -- Distinct system names among Graphcore's entries in MLPerf Training 1.0.
 SELECT
-    count(DISTINCT system)::DOUBLE AS value,
+    count(DISTINCT platform)::DOUBLE AS value,
     'MLPerf Training 1.0' AS baseline,
-    string_agg(DISTINCT system, ', ' ORDER BY system) AS arithmetic,
+    string_agg(DISTINCT platform, ', ' ORDER BY platform) AS arithmetic,
     list('mlperf_entries:' || round || '/' || path ORDER BY path) AS inputs
 FROM mlperf_entries
 WHERE round = '1.0' AND submitter = 'Graphcore'

@@ -5,5 +5,5 @@ SELECT
     printf('%d parameters / 1e6 = %.2f', m.parameters, m.parameters / 1e6) AS arithmetic,
     ['models:' || m.model] AS inputs
 FROM claim AS c
-JOIN models AS m ON m.model = c.model
+JOIN models AS m ON m.model = c.model_printed
 ORDER BY m.model

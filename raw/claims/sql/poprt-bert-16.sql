@@ -4,6 +4,6 @@ SELECT
     printf('%g / %g = %.2f', throughput, min(throughput) OVER (), throughput / min(throughput) OVER ()) AS arithmetic,
     ['results:' || result_id] AS inputs
 FROM results
-WHERE document_id = 'graphcore-poprt-1.5' AND model = 'BERT-Base' AND variant = 'SL256' AND compute_precision = 'fp16'
+WHERE document_id = 'graphcore-poprt-1.5' AND model_printed = 'BERT-Base' AND variant = 'SL256' AND precision_printed = 'fp16'
     AND batch_size = 16
 ORDER BY throughput

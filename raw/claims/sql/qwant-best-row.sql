@@ -1,5 +1,5 @@
 -- Best row of the paper's own table in the claim's metric: the lowest latency, the highest throughput or efficiency.
-WITH figures AS (
+WITH rows AS (
     SELECT r.result_id, r.batch_size, r.latency_ms AS figure, count(*) OVER () AS batches
     FROM results AS r
     CROSS JOIN claim AS c
@@ -23,7 +23,7 @@ SELECT
         f.figure, c.unit
     ) AS arithmetic,
     ['results:' || f.result_id] AS inputs
-FROM figures AS f
+FROM rows AS f
 CROSS JOIN claim AS c
 ORDER BY CASE c.direction WHEN 'lower' THEN f.figure ELSE -f.figure END, f.batch_size
 LIMIT 1

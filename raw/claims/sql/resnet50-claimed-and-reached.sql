@@ -13,16 +13,16 @@ FROM (
     UNION ALL
     SELECT
         CASE WHEN i.framework = 'TensorFlow1' THEN 1 ELSE 2 END, a.result_id, i.throughput / a.throughput,
-        a.platform || ', ' || a.framework || ', mixed' || coalesce(' + ' || a.compiler, '') || '; IPU-M2000 with '
+        a.platform || ', ' || a.framework || ', mixed' || if(a.conditions = 'compiled by XLA', ' + XLA', '') || '; IPU-M2000 with '
             || i.framework || ', SDK ' || i.sdk_version,
         printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput),
         ['results:' || i.result_id, 'results:' || a.result_id]
     FROM results AS i
     CROSS JOIN results AS a
     WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
-        AND i.platform = 'IPU-M2000' AND i.model = 'ResNet-50 v1.5'
+        AND i.platform = 'IPU-M2000' AND i.model_printed = 'ResNet-50 v1.5'
         AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.chip_count = 1
-        AND a.model = 'ResNet-50 v1.5' AND a.compute_precision = 'mixed'
+        AND a.model_printed = 'ResNet-50 v1.5' AND a.precision_printed = 'mixed'
         AND (a.framework = 'TensorFlow1' OR a.chip = 'A100-80GB')
 ) AS told
 ORDER BY place, value DESC, result_id, arithmetic

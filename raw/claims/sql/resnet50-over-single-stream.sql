@@ -9,7 +9,7 @@ FROM (
     SELECT *
     FROM results
     WHERE document_id = 'graphcore-performance-2023-07-04' AND table_name = 'pod_inference'
-        AND platform = 'IPU-M2000' AND model = 'ResNet-50 v1.5'
+        AND platform = 'IPU-M2000' AND model_printed = 'ResNet-50 v1.5'
     QUALIFY latency_ms = min(latency_ms) OVER (PARTITION BY framework)
 ) AS i
 CROSS JOIN detail.facts AS f

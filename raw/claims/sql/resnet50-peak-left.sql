@@ -8,7 +8,7 @@ SELECT
 FROM results AS r
 CROSS JOIN printed AS p
 WHERE r.document_id = 'graphcore-performance-2023-07-04' AND r.table_name = 'pod_inference'
-    AND r.platform = 'IPU-M2000' AND r.model = 'ResNet-50 v1.5'
+    AND r.platform = 'IPU-M2000' AND r.model_printed = 'ResNet-50 v1.5'
     AND NOT EXISTS (SELECT 1 FROM flags AS f WHERE f.result_id = r.result_id AND f.severity = 'error')
     AND p.claim_id = 'blog2020-resnet50-inference-peak'
 GROUP BY p.value, p.claim_id

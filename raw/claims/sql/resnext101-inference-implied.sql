@@ -15,7 +15,7 @@ page AS (
     SELECT result_id, throughput * latency_ms / 1000 / batch_size AS in_flight
     FROM results
     WHERE document_id = 'graphcore-performance-2023-07-04' AND table_name = 'pod_inference' AND platform = 'IPU-M2000'
-        AND model = 'ResNeXt101' AND framework LIKE 'TensorFlow%' AND batch_size = 4
+        AND model_printed = 'ResNeXt101' AND framework LIKE 'TensorFlow%' AND batch_size = 4
 )
 SELECT
     sooner * ipu_batch / gpu_batch AS value, 'throughput implied by the latency claim, one batch in flight' AS baseline,

@@ -5,14 +5,14 @@ FROM (
     SELECT
         1 AS place, p.value * a.throughput AS value,
         'IPU-M2000 of SDK 1.4 in images/s, by ' || a.platform || ', ' || a.framework || ', '
-            || a.compute_precision AS baseline,
+            || a.precision_printed AS baseline,
         printf('%g × %g = %.0f', p.value, a.throughput, p.value * a.throughput) AS arithmetic,
         ['claims:' || p.claim_id, 'results:' || a.result_id] AS inputs
     FROM printed AS p
     CROSS JOIN results AS a
     WHERE p.claim_id = 'sdk14-resnext101-training-throughput'
-        AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.model = 'ResNeXt101-32x4d'
-        AND a.platform = '1x A100-40GB (DGX A100)' AND a.framework = 'PyTorch' AND a.compute_precision = 'mixed'
+        AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.model_printed = 'ResNeXt101-32x4d'
+        AND a.platform = '1x A100-40GB (DGX A100)' AND a.framework = 'PyTorch' AND a.precision_printed = 'mixed'
     UNION ALL
     SELECT
         2, i.throughput / (p.value * a.throughput),
@@ -25,9 +25,9 @@ FROM (
     CROSS JOIN results AS a
     CROSS JOIN results AS i
     WHERE p.claim_id = 'sdk14-resnext101-training-throughput'
-        AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.model = 'ResNeXt101-32x4d'
-        AND a.platform = '1x A100-40GB (DGX A100)' AND a.framework = 'PyTorch' AND a.compute_precision = 'mixed'
+        AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.model_printed = 'ResNeXt101-32x4d'
+        AND a.platform = '1x A100-40GB (DGX A100)' AND a.framework = 'PyTorch' AND a.precision_printed = 'mixed'
         AND i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
-        AND i.platform = 'IPU-M2000' AND i.model = 'ResNeXt101'
+        AND i.platform = 'IPU-M2000' AND i.model_printed = 'ResNeXt101'
 ) AS told
 ORDER BY place, value

@@ -11,6 +11,6 @@ FROM (
         2, m.parameters * 4 / 1e6, m.model, printf('%d × 4 / 1e6 = %.2f', m.parameters, m.parameters * 4 / 1e6),
         ['models:' || m.model]
     FROM claim AS c
-    JOIN models AS m ON m.model = c.model
+    JOIN models AS m ON m.model = c.model_printed
 ) AS told
 ORDER BY place

@@ -4,21 +4,21 @@
 WITH gpus AS (
     SELECT
         a.*,
-        meets_condition(c.precision, 'A100', a.compute_precision) AS same_precision,
+        meets_condition(c.precision_printed, 'A100', a.precision_printed) AS same_precision,
         CASE
             WHEN same_precision
                 THEN meets_condition(c.framework, 'A100', family(a.framework))::INTEGER
                     + contains(c.meant_baseline, a.chip)::INTEGER
         END AS agrees
     FROM claim AS c
-    JOIN results AS a ON a.model = CASE WHEN c.model = 'ResNeXt101' THEN 'ResNeXt101-32x4d' ELSE c.model END
+    JOIN results AS a ON a.model_printed = CASE WHEN c.model_printed = 'ResNeXt101' THEN 'ResNeXt101-32x4d' ELSE c.model_printed END
     WHERE a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.chip_count = 1
     QUALIFY a.published_on <= DATE '2020-12-09' OR agrees = max(agrees) OVER ()
 )
 SELECT
     i.throughput / a.throughput AS value,
-    a.platform || ', ' || a.framework || ', ' || a.compute_precision || coalesce(' + ' || a.compiler, '') || ', of '
-        || a.published_on || '; IPU-M2000 with ' || i.framework || ', SDK ' || i.sdk_version AS baseline,
+    a.platform || ', ' || a.framework || ', ' || a.precision_printed || if(a.conditions = 'compiled by XLA', ' + XLA', '')
+        || ', of ' || a.published_on || '; IPU-M2000 with ' || i.framework || ', SDK ' || i.sdk_version AS baseline,
     printf('%g / %g = %.2f', i.throughput, a.throughput, i.throughput / a.throughput) AS arithmetic,
     ['results:' || i.result_id, 'results:' || a.result_id] AS inputs,
     CASE
@@ -33,7 +33,7 @@ FROM claim AS c
 CROSS JOIN results AS i
 CROSS JOIN gpus AS a
 WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
-    AND i.platform = 'IPU-M2000' AND i.model = c.model
+    AND i.platform = 'IPU-M2000' AND i.model_printed = c.model_printed
 ORDER BY
-    i.framework DESC, a.published_on, a.framework DESC, a.compute_precision DESC, a.compiler NULLS FIRST, a.result_id,
+    i.framework DESC, a.published_on, a.framework DESC, a.precision_printed DESC, a.conditions NULLS FIRST, a.result_id,
     i.result_id

@@ -5,7 +5,7 @@ WITH best AS (
         max(r.throughput) AS throughput, arg_max(r.result_id, r.throughput) AS result_id
     FROM claim AS c
     JOIN results AS r ON r.document_id = 'independent-yolov4-heidelberg'
-    WHERE starts_with(r.variant, regexp_extract(c.claim, '(\d+) pixels', 1) || 'x') AND r.compute_precision = c.precision
+    WHERE starts_with(r.variant, regexp_extract(c.claim, '(\d+) pixels', 1) || 'x') AND r.precision_printed = c.precision_printed
         AND r.throughput IS NOT NULL
     GROUP BY ALL
 )

@@ -2,7 +2,7 @@
 WITH rows_at_320 AS (
     SELECT result_id, chip, throughput, coalesce(regexp_extract(conditions, '^\d+ device iterations?'), '') AS iterations
     FROM results
-    WHERE document_id = 'independent-yolov4-heidelberg' AND variant = '320x320' AND compute_precision = 'half'
+    WHERE document_id = 'independent-yolov4-heidelberg' AND variant = '320x320' AND precision_printed = 'half'
         AND throughput IS NOT NULL AND (chip = 'GC200' AND batch_size = 8 OR chip = 'A30' AND batch_size = 32)
 ),
 gpu AS (SELECT max(throughput) AS best, arg_max(result_id, throughput) AS result_id FROM rows_at_320 WHERE chip = 'A30')
