@@ -38,7 +38,8 @@ pairs AS (
         i.framework_name AS ipu_framework, g.framework_name AS gpu_framework, i.framework AS ipu_software,
         g.framework AS gpu_software, i.global_batch_size AS ipu_batch_size, g.global_batch_size AS gpu_batch_size,
         CAST(NULL AS VARCHAR) AS ipu_precision, CAST(NULL AS VARCHAR) AS gpu_precision,
-        i.errors + g.errors AS errors, i.usable AND g.usable AS usable, i.result_id AS ipu_result_id, g.result_id AS gpu_result_id,
+        i.errors + g.errors AS errors, i.usable AND g.usable AS usable,
+        i.result_id AS ipu_result_id, g.result_id AS gpu_result_id,
         i.benchmark, i.round, i.division, i.mlperf_id AS ipu_mlperf_id, i.mlperf_id_confidence,
         i.attribution || '; against ' || g.attribution || '; performance per dollar is not an MLPerf metric' AS attribution
     FROM entries i
