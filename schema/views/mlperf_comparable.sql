@@ -1,16 +1,18 @@
 SELECT
-    benchmark, comparable_rounds, division, availability,
-    round, submitter, system, accelerator, accelerators, framework, minutes, scaling_factor, normalised,
-    run_minutes_min, run_minutes_max, run_minutes_cv, n_runs, n_success, global_batch_size,
-    epochs_to_converge, samples_to_converge,
-    mlperf_id, mlperf_id_confidence, path, attribution,
-    company, accelerator_canonical, nodes, same_as,
-    CASE WHEN same_as IS NULL THEN
+    e.benchmark, e.comparable_rounds, e.division, e.availability,
+    e.round, e.submitter, e.platform, e.chip, e.chip_count, e.framework, e.minutes, e.scaling_factor, e.normalised,
+    e.run_minutes_min, e.run_minutes_max, e.run_minutes_cv, e.n_runs, e.n_success, e.global_batch_size,
+    e.epochs_to_converge, e.samples_to_converge,
+    e.mlperf_id, e.mlperf_id_confidence, e.path, e.attribution,
+    e.company, e.nodes, e.same_as,
+    CASE WHEN e.same_as IS NULL THEN
         rank() OVER (
-            PARTITION BY coalesce(comparable_model, benchmark), comparable_rounds, division, same_as IS NULL
-            ORDER BY minutes
+            PARTITION BY coalesce(e.model, e.benchmark), e.comparable_rounds, e.division, e.same_as IS NULL
+            ORDER BY e.minutes
         )
-    END AS rank
-FROM mlperf_entries
-WHERE minutes IS NOT NULL
-ORDER BY benchmark, comparable_rounds, division, availability, accelerators, minutes, path
+    END AS rank,
+    r.usable AND e.same_as IS NULL AS usable
+FROM mlperf_entries e
+JOIN results r USING (result_id)
+WHERE e.minutes IS NOT NULL
+ORDER BY e.benchmark, e.comparable_rounds, e.division, e.availability, e.chip_count, e.minutes, e.path

@@ -1,41 +1,31 @@
 WITH both_ways AS (
-    SELECT
-        round, benchmark, division, path, submitter, system, accelerator, accelerators, minutes, minutes_low,
-        minutes_high, other_path, other_submitter, other_system, other_accelerator, other_accelerators, other_minutes,
-        other_minutes_low, other_minutes_high, outcome
-    FROM detail.mlperf_pairs
+    SELECT round, path, other_path, outcome FROM detail.mlperf_pairs
     UNION ALL
-    SELECT
-        round, benchmark, division, other_path, other_submitter, other_system, other_accelerator, other_accelerators,
-        other_minutes, other_minutes_low, other_minutes_high, path, submitter, system, accelerator, accelerators,
-        minutes, minutes_low, minutes_high, outcome
-    FROM detail.mlperf_pairs
+    SELECT round, other_path, path, outcome FROM detail.mlperf_pairs
 ),
-ipus AS (
-    SELECT
-        e.round, e.path, e.mlperf_id, e.mlperf_id_confidence, e.framework, e.comparable_rounds, e.benchmark, e.division,
-        e.submitter, e.system, e.accelerator, e.accelerators, e.minutes, e.minutes_low, e.minutes_high,
-        e.interval_method, e.result_id, e.attribution
+entries AS (
+    SELECT e.*, r.usable
     FROM mlperf_entries e
-    WHERE e.accelerator ILIKE '%IPU%' AND e.minutes IS NOT NULL
+    JOIN results r USING (result_id)
+    WHERE e.minutes IS NOT NULL
 )
 SELECT
-    i.round, i.benchmark, i.division, i.submitter AS ipu_submitter, i.system AS ipu_system,
-    i.accelerator AS ipu_accelerator, i.accelerators AS ipu_accelerators, i.framework AS ipu_framework,
+    i.round, i.benchmark, i.division, i.submitter AS ipu_submitter, i.platform AS ipu_platform,
+    i.chip AS ipu_chip, i.chip_count AS ipu_chip_count, i.framework AS ipu_framework,
     i.minutes AS ipu_minutes, i.minutes_low AS ipu_minutes_low, i.minutes_high AS ipu_minutes_high,
-    b.other_submitter AS submitter, b.other_system AS system, b.other_accelerator AS accelerator,
-    b.other_accelerators AS accelerators, b.other_minutes AS minutes, b.other_minutes_low AS minutes_low,
-    b.other_minutes_high AS minutes_high,
-    b.other_minutes / i.minutes AS ratio, b.other_accelerators / i.accelerators AS accelerators_ratio,
+    o.submitter, o.platform, o.chip, o.chip_count, o.minutes, o.minutes_low, o.minutes_high,
+    o.minutes / i.minutes AS ratio, o.chip_count / i.chip_count AS chip_count_ratio,
     CASE
         WHEN b.outcome IS DISTINCT FROM 'separable' THEN b.outcome
-        WHEN b.other_minutes > i.minutes THEN 'ipu-faster'
+        WHEN o.minutes > i.minutes THEN 'ipu-faster'
         ELSE 'ipu-slower'
     END AS outcome,
-    b.other_accelerator ILIKE '%IPU%' AS is_ipu,
-    i.mlperf_id, i.mlperf_id_confidence, i.path AS ipu_path, b.other_path AS path, i.result_id AS ipu_result_id, o.result_id,
-    i.attribution || coalesce('; against ' || o.attribution, '') || '; ratios are not MLPerf metrics' AS attribution
-FROM ipus i
+    o.chip_printed ILIKE '%IPU%' AS is_ipu,
+    i.mlperf_id, i.mlperf_id_confidence, i.path AS ipu_path, o.path, i.result_id AS ipu_result_id, o.result_id,
+    i.attribution || coalesce('; against ' || o.attribution, '') || '; ratios are not MLPerf metrics' AS attribution,
+    i.usable AND coalesce(o.usable, true) AS usable
+FROM entries i
 LEFT JOIN both_ways b ON b.round = i.round AND b.path = i.path
-LEFT JOIN mlperf_entries o ON o.round = b.round AND o.path = b.other_path
-ORDER BY i.round, i.benchmark, i.division, i.accelerators, i.path, b.other_accelerators, b.other_minutes, b.other_path
+LEFT JOIN entries o ON o.round = b.round AND o.path = b.other_path
+WHERE i.chip_printed ILIKE '%IPU%'
+ORDER BY i.round, i.benchmark, i.division, i.chip_count, i.path, o.chip_count, o.minutes, o.path

@@ -12,9 +12,9 @@ scored AS (  -- each measurement once
 )
 SELECT
     a.round, a.benchmark, a.division,
-    a.path, a.submitter, a.system, a.accelerator, a.accelerators, a.minutes, a.minutes_low, a.minutes_high,
-    b.path AS other_path, b.submitter AS other_submitter, b.system AS other_system,
-    b.accelerator AS other_accelerator, b.accelerators AS other_accelerators, b.minutes AS other_minutes,
+    a.path, a.submitter, a.platform, a.chip, a.chip_count, a.minutes, a.minutes_low, a.minutes_high,
+    b.path AS other_path, b.submitter AS other_submitter, b.platform AS other_platform,
+    b.chip AS other_chip, b.chip_count AS other_chip_count, b.minutes AS other_minutes,
     b.minutes_low AS other_minutes_low, b.minutes_high AS other_minutes_high,
     100 * (b.minutes / a.minutes - 1) AS gap_percent,
     coalesce(s.logs, 0) AS shared_logs,
@@ -32,7 +32,7 @@ SELECT
         WHEN a.minutes_per_sample < b.minutes_per_sample THEN 'same-order'
         ELSE 'reversed'
     END AS speed_outcome,
-    a.accelerators = b.accelerators AND (a.accelerators > 0 OR a.nodes = b.nodes) AS same_size
+    a.chip_count = b.chip_count AND (a.chip_count > 0 OR a.nodes = b.nodes) AS same_size
 FROM scored a
 JOIN scored b
     ON b.round = a.round AND b.benchmark = a.benchmark AND b.division = a.division

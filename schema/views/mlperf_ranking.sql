@@ -1,9 +1,10 @@
 WITH listed AS (
     SELECT
-        r.*, e.path, e.submitter, e.company, e.accelerator_canonical, e.same_as, e.nodes AS entry_nodes, e.system, e.accelerator, e.accelerators AS entry_accelerators, e.availability,
-        e.framework, e.comparable_model, e.comparable_rounds, e.minutes, e.minutes_low, e.minutes_high,
+        r.*, e.path, e.submitter, e.company, e.same_as, e.nodes AS entry_nodes, e.platform, e.chip,
+        e.chip_count AS entry_chip_count, e.availability,
+        e.framework, e.model, e.comparable_rounds, e.minutes, e.minutes_low, e.minutes_high,
         e.interval_method, e.result_id, e.attribution,
-        e.minutes_per_sample,
+        e.minutes_per_sample, result.usable,
         first_value(e.path) OVER (
             PARTITION BY r.ranking, coalesce(e.same_as, e.result_id, e.path) ORDER BY e.path
         ) AS first_path,
@@ -11,8 +12,9 @@ WITH listed AS (
     FROM detail.rank_resolution r
     JOIN mlperf_entries e
         ON e.round = r.round AND e.benchmark = r.benchmark AND e.division = r.division AND e.minutes IS NOT NULL
-        AND (r.accelerators IS NULL OR e.accelerators = r.accelerators)
+        AND (r.chip_count IS NULL OR e.chip_count = r.chip_count)
         AND (r.nodes IS NULL OR e.nodes = r.nodes)
+    JOIN results result ON result.result_id = e.result_id
 ),
 ranked AS (  -- a measurement that was entered again has the rank of the first, and is left out of the neighbours
     SELECT
@@ -22,8 +24,8 @@ ranked AS (  -- a measurement that was entered again has the rank of the first, 
         ) AS rank,
         CASE WHEN NOT repeats THEN lag(path) OVER by_minutes END AS faster_path,
         CASE WHEN NOT repeats THEN
-            accelerator_canonical = lag(accelerator_canonical) OVER by_minutes
-            AND entry_accelerators = lag(entry_accelerators) OVER by_minutes
+            chip = lag(chip) OVER by_minutes
+            AND entry_chip_count = lag(entry_chip_count) OVER by_minutes
             AND company <> lag(company) OVER by_minutes
         END AS same_machine,
         CASE WHEN minutes_per_sample IS NOT NULL THEN 1 + count(*) FILTER (NOT repeats) OVER (
@@ -66,16 +68,16 @@ others AS (
     GROUP BY ALL
 )
 SELECT
-    r.ranking, r.round, r.benchmark, r.division, r.scope, r.comparable_model, r.comparable_rounds,
+    r.ranking, r.round, r.benchmark, r.division, r.scope, r.model, r.comparable_rounds,
     r.rank, 1 + coalesce(o.surely_faster, 0) AS best_rank,
     r.measurements + r.unscored - coalesce(o.surely_slower, 0) AS worst_rank,
     coalesce(o.tied_with, 0) AS tied_with, o.tied_ranks, o.gap_percent, o.outcome,
     o.p_value, o.p_value_corrected, o.wrong_order_probability, r.same_machine,
     r.minutes_per_sample, r.speed_rank, o.speed_p_value,
-    r.submitter, r.system, r.accelerator, r.entry_accelerators AS accelerators, r.availability, r.framework,
+    r.submitter, r.platform, r.chip, r.entry_chip_count AS chip_count, r.availability, r.framework,
     r.minutes, r.minutes_low, r.minutes_high, r.interval_method, r.entries, r.path, r.result_id, r.attribution,
     r.measurements, r.unscored, r.rank + r.unscored AS rank_at_most, r.repeats, r.same_as,
-    r.company, r.accelerator_canonical, r.entry_nodes AS nodes
+    r.company, r.entry_nodes AS nodes, r.usable AND NOT r.repeats AS usable
 FROM ranked r
 LEFT JOIN others o ON o.ranking = r.ranking AND o.path = r.path
 ORDER BY r.ranking, r.rank, r.path
