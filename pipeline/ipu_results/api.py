@@ -12,7 +12,12 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_string_dtype
+from pandas.api.types import (
+    is_bool_dtype,
+    is_datetime64_any_dtype,
+    is_numeric_dtype,
+    is_string_dtype,
+)
 
 from ipu_results.errors import QueryError
 from ipu_results.ground.files import DATASET, read_version
@@ -31,6 +36,8 @@ from ipu_results.store.query import (
 )
 
 MAX_NAMES = 50  # in an error message
+TIMES = ("date", "timestamp")
+DATETIME = "datetime64[us]"  # as a frame of a DuckDB query has it
 FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (
     (is_string_dtype, str),
     (is_bool_dtype, (bool, np.bool_)),
@@ -77,6 +84,9 @@ def load(
     needed = [*{*selected, *filters}]
     rows, build_id = read_one_build(folder, lambda folder: _read_rows(folder, relation, needed))
     frame = rows.to_pandas()
+    for column in relation.columns:
+        if column.name in frame and column.kind in TIMES:
+            frame[column.name] = frame[column.name].astype(DATETIME)
     keep = np.ones(len(frame), dtype=bool)
     for name, value in filters.items():
         keep &= _match(frame[name], value)
@@ -122,6 +132,8 @@ def _match(column: pd.Series[Any], value: Any) -> Any:
         raise QueryError(
             f"no row has {column.name} {name!r}{_suggest(name, sorted(set(column.dropna())))}"
         )
+    if is_datetime64_any_dtype(column.dtype):
+        present = [pd.Timestamp(item) for item in present]
     return (column.isin(present) | (column.isna() & (None in values))).to_numpy(dtype=bool)
 
 

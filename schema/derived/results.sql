@@ -58,6 +58,11 @@ repeated AS (  -- rows that a newer version of a page prints with the same SDK a
             time_to_result_s, quality_value
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     )
+),
+repetitions AS (
+    SELECT result_id, same_as FROM quoted
+    UNION ALL
+    SELECT result_id, newest FROM repeated WHERE newest_document <> document_id
 )
 SELECT
     r.result_id,
@@ -85,8 +90,8 @@ SELECT
     END AS relationship,
     coalesce(f.errors, 0) AS errors,
     coalesce(f.warnings, 0) AS warnings,
-    coalesce(q.same_as, CASE WHEN v.newest_document <> r.document_id THEN v.newest END) AS same_as,
-    coalesce(f.errors, 0) = 0 AND f.is_suspect IS NOT TRUE AND same_as IS NULL AND r.origin <> 'emulated'
+    o.same_as,
+    coalesce(f.errors, 0) = 0 AND f.is_suspect IS NOT TRUE AND o.same_as IS NULL AND r.origin <> 'emulated'
         AND documents.kind IS DISTINCT FROM 'submission' AS usable
 FROM results r
 LEFT JOIN entries e USING (result_id)
@@ -99,5 +104,4 @@ LEFT JOIN known_precision c ON c.precision = lower(regexp_replace(r.precision_pr
 LEFT JOIN sparse s ON s.conditions = r.conditions
 LEFT JOIN documents ON documents.document_id = r.document_id
 LEFT JOIN flag_counts f USING (result_id)
-LEFT JOIN quoted q USING (result_id)
-LEFT JOIN repeated v USING (result_id)
+LEFT JOIN repetitions o USING (result_id)

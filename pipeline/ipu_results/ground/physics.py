@@ -42,6 +42,16 @@ EFFICIENCY_TOLERANCE = (
 )
 PER_ITEM = "per-item"  # value of `latency_basis` to which the law for batches does not apply
 
+DERIVED_DIGITS = 12
+"""Significant digits of a figure that is computed here: a double holds 15, and a computation of a few
+steps leaves the last ones to chance.
+"""
+
+
+def round_derived(value: float) -> float:
+    """Return a computed figure with DERIVED_DIGITS."""
+    return float(f"{value:.{DERIVED_DIGITS}g}")
+
 
 def convert_unit(stated: str, own: str) -> Fraction | None:
     """Return the factor from a unit of time, power or energy to another of the same; None where

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from ipu_results.errors import CatalogueError
+from ipu_results.ground.physics import round_derived
 from ipu_results.ground.text import find_lookalike
 from ipu_results.normalise.decimal_mark import DecimalMark
 from ipu_results.normalise.values import (
@@ -33,7 +34,7 @@ from ipu_results.normalise.values import (
     parse_whole_number,
 )
 from ipu_results.read.document import FirstRow
-from ipu_results.schema import table
+from ipu_results.schema import Column, table
 from ipu_results.schema.vocabulary import (
     KEPT_FIGURES,
     KINDS,
@@ -66,9 +67,9 @@ ENTRY_COLUMNS = [
 ]
 MIN_SIMILARITY = 0.6  # of a printed column name and a known one
 COMPUTED = """
-    scaling_factor run_minutes_min run_minutes_max run_minutes_cv epochs_to_converge samples_to_converge
-    entry_quality_target
+    run_minutes_min run_minutes_max run_minutes_cv epochs_to_converge samples_to_converge
     """.split()
+GIVEN = ("scaling_factor", "entry_quality_target")  # by files of the round
 IGNORED = """
     repo path commit task metric unit place batch_per_chip submitter folder software no_score_reason availability status
     system_path system_sha256 scaling_sha256 attribution entry_quality_metric
@@ -287,8 +288,19 @@ def _parse_count(text: str, context: CellContext) -> int:
     return parse_whole_number(text, context.mark)
 
 
-def _parse_computed(text: str, _: CellContext) -> float:
+def _parse_given(text: str, _: CellContext) -> float:
     return parse_double(text)
+
+
+def _parse_computed(text: str, _: CellContext) -> float:
+    return round_derived(parse_double(text))
+
+
+def _convert_elsewhere(column: Column) -> Converter:
+    """Convert a cell of a column that another table has: it fills no column of `results`."""
+    if column.kind == "text":
+        return _ignore
+    return _convert_with(_parse_given if column.exact else _parse_computed, unit=column.unit)
 
 
 def _convert_figure(column: str, units_of: str | None = None) -> Converter:
@@ -402,12 +414,8 @@ CONVERTERS: dict[str, Converter] = {
     ),
     **dict.fromkeys(COMPUTED, _convert_with(_parse_computed)),
     **dict.fromkeys(IGNORED, _ignore),
-    **{
-        column.name: (
-            _ignore if column.kind == "text" else _convert_with(_parse_computed, unit=column.unit)
-        )
-        for column in (*POINT_COLUMNS, *ENTRY_COLUMNS)
-    },
+    **dict.fromkeys(GIVEN, _convert_with(_parse_given)),
+    **{column.name: _convert_elsewhere(column) for column in (*POINT_COLUMNS, *ENTRY_COLUMNS)},
     "power_scope": lambda text, _: _fill(power_scope=POWER_SCOPES.get(text, text)),
 }
 

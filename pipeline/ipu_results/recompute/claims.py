@@ -112,13 +112,13 @@ MARKS = {
 }
 SHOWN_INPUTS = 6
 CONDITIONS = {
-    "model": "",
+    "model_printed": "",
     "task": "",
     "sdk_version": "SDK ",
-    "precision": "",
+    "precision_printed": "",
     "batch": "batch ",
     "framework": "",
-    "dataset": "",
+    "dataset_printed": "",
 }
 
 

@@ -65,7 +65,8 @@ OPTIONAL_COLUMNS = {
     "stand_in": "VARCHAR",
     "reading": "VARCHAR",
 }
-RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"  # as the view `record` has it
+# a row that a user handed in changes no verdict
+RECORD = " WHERE relationship IS DISTINCT FROM 'submitted'"
 CLAIMS, PRINTED, CURRENT = "claims", "printed", "current_claim"
 CLAIM_VIEW = (
     f"CREATE VIEW claim AS SELECT * FROM {CURRENT} WHERE claim_id = getvariable('claim_id')"

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from ipu_results.ground.files import SCHEMA, load_schema_file
+from ipu_results.ground.physics import DERIVED_DIGITS
 
 Kind = Literal["text", "integer", "double", "date", "timestamp", "boolean"]
 Level = Literal["patch", "minor", "major"]
@@ -40,7 +41,8 @@ class Column:
     derived column names its inputs, as `table.column` or a column of its own table: it is null
     without each of `derived_from`, and uses those of `derived_with` where they are known.
     `header` is the name of the column in our transcriptions, where it is another one. `kept_in`
-    says where the values of a column are that only few rows have: not in the table itself.
+    says where the values of a column are that only few rows have: not in the table itself. `exact`
+    doubles have every digit that a source gives; others are computed here and rounded.
     """
 
     name: str
@@ -59,11 +61,17 @@ class Column:
     derived_from: tuple[str, ...] = ()
     derived_with: tuple[str, ...] = ()
     header: str | None = None
+    exact: bool = False
     kept_in: str | None = None
 
     @property
     def is_derived(self) -> bool:
         return bool(self.derived_from or self.derived_with)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether its values are computed here."""
+        return self.kind == "double" and not self.figure and not self.exact
 
 
 def qualify(schema: str, name: str) -> str:
@@ -125,6 +133,7 @@ class View:
 
     Its rows are written to files sorted by the columns of `order`, of which no two rows share the
     values, else by all columns. `no_files` is the reason why a view is not written to files.
+    `computed` columns are doubles that the statement itself computes.
     """
 
     name: str
@@ -134,6 +143,7 @@ class View:
     order: tuple[str, ...] = ()
     no_files: str | None = None
     schema: str = MAIN
+    computed: frozenset[str] = frozenset()
 
     @property
     def sql_name(self) -> str:
@@ -244,7 +254,14 @@ def load_view(sql_name: str, known: Mapping[str, Column]) -> View:
         order=tuple(entry.get("order", ())),
         no_files=entry.get("no_files"),
         schema=schema,
+        computed=frozenset(_list_computed(entry["columns"])),
     )
+
+
+def _list_computed(entries: Iterable[str | Mapping[str, Any]]) -> Iterator[str]:
+    for entry in entries:
+        if not isinstance(entry, str) and entry.get("type") == "double":
+            yield entry["name"]
 
 
 def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
@@ -351,6 +368,7 @@ def sql_view(view: View) -> list[str]:
     view in another one than main names main relations with theirs.
     """
     sql = view.sql if view.schema == MAIN else _read_main().sub(rf"\1{MAIN}.\2", view.sql)
+    sql = _round_columns(view, sql)
     if view.parameters:
         parameters = ", ".join(f"{name} := {default}" for name, default in view.parameters)
         return [
@@ -363,6 +381,17 @@ def sql_view(view: View) -> list[str]:
         for column in view.columns
     ]
     return [f"CREATE VIEW {view.sql_name} AS {sql}", *comments]
+
+
+def _round_columns(view: View, sql: str) -> str:
+    """Round the doubles that a statement computes to DERIVED_DIGITS."""
+    rounded = [column.name for column in view.columns if column.name in view.computed]
+    if not rounded:
+        return sql
+    columns = ", ".join(
+        f"CAST(printf('%.{DERIVED_DIGITS}g', {name}) AS DOUBLE) AS {name}" for name in rounded
+    )
+    return f"SELECT * REPLACE ({columns}) FROM ({sql})"
 
 
 @cache

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import GateError
+from ipu_results.ground.physics import round_derived
 from ipu_results.schema import Column, Kind, Table
 
 ARROW: dict[Kind, pa.DataType] = {
@@ -206,7 +207,21 @@ def to_arrow(table: Table, frame: pd.DataFrame | pa.Table) -> pa.Table:
         arrow = pa.Table.from_pandas(frame, schema=schema, preserve_index=False, safe=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, KeyError) as error:
         raise GateError(f"{table.name}: {error}") from error
-    return arrow.replace_schema_metadata({**arrow.schema.metadata, **schema.metadata})
+    return arrow.replace_schema_metadata(file_schema(table).metadata)
+
+
+def round_derived_columns(table: Table, rows: pa.Table) -> pa.Table:
+    """Return the rows with the doubles that are computed here in DERIVED_DIGITS."""
+    for column in table.columns:
+        if column.is_rounded:
+            position = rows.column_names.index(column.name)
+            values = [
+                None if value is None else round_derived(value)
+                for value in rows.column(position).to_pylist()
+            ]
+            rounded = pa.array(values, pa.float64())
+            rows = rows.set_column(position, rows.schema.field(position), rounded)
+    return rows
 
 
 def _encode_field(field: pa.Field, actual: pa.Field) -> pa.Field:
@@ -263,7 +278,9 @@ def file_schema(table: Table) -> pa.Schema:
 def _describe_kinds() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return what Arrow writes to tell pandas of a frame, and of a column of each kind."""
     sample = Table("", "", tuple(Column(kind, kind, "") for kind in ARROW), ())
-    described = json.loads(
-        to_arrow(sample, build_frame(sample, [])).schema.metadata[PANDAS_METADATA]
-    )
-    return described, {column["name"]: column for column in described["columns"]}
+    rows = pa.Table.from_pandas(build_frame(sample, []), arrow_schema(sample), preserve_index=False)
+    described = json.loads(rows.schema.metadata[PANDAS_METADATA])
+    kinds = {column["name"]: column for column in described["columns"]}
+    # pandas can compare, resample and join times of Arrow by what it knows of times, but not dates
+    kinds["date"]["numpy_type"] = kinds["timestamp"]["numpy_type"]
+    return described, kinds

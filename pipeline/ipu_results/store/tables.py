@@ -24,7 +24,12 @@ from ipu_results.errors import WarehouseError
 from ipu_results.ground.sql import ATTACHED
 from ipu_results.ground.text import FORMULA, mark_formula, unmark_formula
 from ipu_results.schema import DETAIL, TABLES, table
-from ipu_results.schema.frames import build_frame, decode_schema, to_arrow
+from ipu_results.schema.frames import (
+    build_frame,
+    decode_schema,
+    round_derived_columns,
+    to_arrow,
+)
 from ipu_results.store.files import (
     BUILD_ID,
     DATABASE,
@@ -232,11 +237,15 @@ class WarehouseWriter:
 
 
 def build_arrow_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> dict[str, pa.Table]:
-    """Return tables as Arrow, by the name that statements use.
+    """Return tables as Arrow, by the name that statements use; computed doubles are rounded.
 
-    Raises GateError if a value would have to change.
+    Raises GateError if another value would have to change.
     """
-    return {table(name).sql_name: to_arrow(table(name), frame) for name, frame in frames.items()}
+    tables = {}
+    for name, frame in frames.items():
+        definition = table(name)
+        tables[definition.sql_name] = round_derived_columns(definition, to_arrow(definition, frame))
+    return tables
 
 
 class TableFile:

@@ -207,10 +207,11 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     rows = data.results.loc[named, ["result_id", "mlperf_id", "model_printed", "chip_count"]]
     columns = ["mlperf_id", "result_id", "minutes", "path", "chip_count"]
     official = data.official.loc[data.official["mlperf_id"].isin(rows["mlperf_id"]), columns]
-    machines = official[["mlperf_id", "accelerators"]].dropna().drop_duplicates("mlperf_id")
-    machines = rows.merge(machines, on="mlperf_id")
-    machines = machines[(machines["chip_count"] != machines["accelerators"]).fillna(False)]
-    scores = official[official["minutes"].notna()].drop(columns="accelerators")
+    machines = official[["mlperf_id", "chip_count"]].dropna().drop_duplicates("mlperf_id")
+    machines = rows.merge(machines, on="mlperf_id", suffixes=("", "_official"))
+    unequal = machines["chip_count"] != machines["chip_count_official"]
+    machines = machines[unequal.fillna(False)]
+    scores = official[official["minutes"].notna()].drop(columns="chip_count")
     models = data.results.loc[
         data.results["result_id"].isin(scores["result_id"]), ["result_id", "model_printed"]
     ]
@@ -244,7 +245,8 @@ def flag_official_record(data: Dataset) -> pd.DataFrame:
     is_near = [minutes_off <= INFO_WITHIN_MINUTES, minutes_off <= WARN_WITHIN_MINUTES]
     severity = np.select(is_near, ["info", "warn"], "error")
     unlike = (
-        "prints a machine of {chip_count} chips; the official entry {mlperf_id} has {accelerators}"
+        "prints a machine of {chip_count} chips; the official entry {mlperf_id} has"
+        " {chip_count_official}"
     )
     missing = "no official entry of {model_printed} bears the id {mlperf_id}"
     return pd.concat(
