@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,10 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 from ipu_results.analyses import Analysis, Frames, load_frames
-from ipu_results.derive import list_known
-from ipu_results.ground.files import SCHEMA
+from ipu_results.derive import collect_inputs, derive_results
 from ipu_results.ground.sql import ENGINE, create_table
 from ipu_results.schema import DETAIL, TABLES, VIEWS, sql_view, table
-from ipu_results.schema.frames import ARROW
+from ipu_results.schema.frames import ARROW, build_frame, to_arrow
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.query import open_warehouse
@@ -32,14 +32,14 @@ PUBLISHED = {
     "origin": "published",
     "relationship": "vendor",
     "publisher": "Graphcore",
-    "model": "Net",
+    "model_printed": "Net",
     "item": "image",
 }
 TRAINED = {
     **PUBLISHED,
     "task": "training",
     "platform": "Bow Pod16",
-    "precision": "16.16",
+    "precision_printed": "16.16",
     "batch_size": 64,
 }
 
@@ -47,8 +47,8 @@ TRAINED = {
 OTHER_TEST = [
     {"task": "inference"},
     {"variant": "SL512"},
-    {"dataset": "Generated"},
-    {"precision": "16.32"},
+    {"dataset_printed": "Generated"},
+    {"precision_printed": "16.32"},
     {"batch_size": 128},
     {"batch_size": None},
     {"sdk_version": None},
@@ -84,42 +84,63 @@ def make_warehouse(
 ) -> Database:
     """Make a database of these rows, with null in all other columns; a result's id is its position.
 
-    `tables` are the rows of other tables, by name. All databases are one, whose views take ten
-    times as long as a few rows: each has its rows in a transaction of its own, which is never
-    committed.
+    A result has the columns that sources fill, and derived ones where it gives them a value of its
+    own; what it says in `suspect` is also a flag. `tables` are the rows of other tables, by name.
+    All databases are one, whose views take ten times as long as a few rows: each has its rows in a
+    transaction of its own, which is never committed.
     """
     defaults = (
         {"result_id": str(at), "document_id": "page-2", "row_number": at + 1}
         for at in range(len(results))
     )
     numbered = [{**default, **row} for default, row in zip(defaults, results, strict=True)]
+    doubts = [
+        {
+            "result_id": row["result_id"],
+            "rule": "R47",
+            "severity": "warn",
+            "message": row["suspect"],
+        }
+        for row in numbered
+        if "suspect" in row
+    ]
+    others = {"flags": [*flags, *doubts], "platforms": PLATFORMS, **tables}
     connection = _open_empty().cursor()
     connection.begin()
-    for name, rows in {
-        "results": numbered,
-        "flags": flags,
-        "platforms": PLATFORMS,
-        **tables,
-    }.items():
+    for name, rows in others.items():
         schema = _make_schema(name)
         filled = [{column: row.get(column) for column in schema.names} for row in rows]
         _insert(connection, table(name).sql_name, pa.Table.from_pylist(filled, schema=schema))
-    derived = connection.sql(_read_derivation()).to_arrow_table()
-    connection.execute("DELETE FROM results")
-    _insert(connection, "results", derived)
+    _insert(connection, "results", _derive(numbered, others))
     return Database(connection)
+
+
+def _derive(results: Sequence[Row], others: Mapping[str, Sequence[Row]]) -> pa.Table:
+    """Derive the columns of results that they give no value of their own."""
+    published = table("results")
+    columns = tuple(replace(column, pattern=None) for column in published.columns)
+    definition = replace(published, columns=columns)  # an id is a position
+    frames = {
+        name: build_frame(table(name), others.get(name, [])) for name in collect_inputs(definition)
+    }
+    frames["results"] = build_frame(definition.as_filled(), results)
+    derived = derive_results(frames, load_vocabulary(), definition)
+    derived = derived.set_index("result_id", drop=False)
+    names = {column.name for column in definition.derived}
+    for row in results:
+        for name in names & row.keys():
+            derived.loc[row["result_id"], name] = row[name]
+    return to_arrow(definition, derived.reset_index(drop=True))
 
 
 @cache
 def _open_empty() -> duckdb.DuckDBPyConnection:
-    """Open a database with every table and view, no rows, and the lists of the vocabulary."""
+    """Open a database with every table and view, and no rows."""
     connection = duckdb.connect(config=ENGINE)
     connection.begin()
     connection.execute(f"CREATE SCHEMA {DETAIL}")
     for published in TABLES:
         create_table(connection, published.sql_name, _make_schema(published.name).empty_table())
-    for name, rows in list_known(load_vocabulary()).items():
-        create_table(connection, name, rows)
     create_views(connection)
     connection.commit()
     return connection
@@ -132,19 +153,6 @@ def _insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) ->
 
 def _make_schema(name: str) -> pa.Schema:
     return pa.schema([(column.name, ARROW[column.kind]) for column in table(name).columns])
-
-
-@cache
-def _read_derivation() -> str:
-    """Return the statement for `results` with the derived columns where a row gives no value of its
-    own.
-    """
-    statement = (SCHEMA / "derived" / "results.sql").read_text(encoding="utf-8")
-    filled = ", ".join(
-        f"coalesce(r.{c.name}, d.{c.name}) AS {c.name}" for c in table("results").derived
-    )
-    rows = f"SELECT r.* REPLACE ({filled}) FROM results r JOIN ({statement}) d USING (result_id)"
-    return f"{rows} ORDER BY r.result_id"
 
 
 def create_views(connection: duckdb.DuckDBPyConnection) -> None:
@@ -189,5 +197,5 @@ def flag_result(where: str) -> str:
     """Return SQL that flags results with an error, and counts it as the build does."""
     return (
         "INSERT INTO flags BY NAME SELECT 'R01' AS rule, 'error' AS severity, result_id FROM"
-        f" results WHERE {where}; UPDATE results SET errors = errors + 1 WHERE {where}"
+        f" results WHERE {where}; UPDATE results SET errors = errors + 1, usable = FALSE WHERE {where}"
     )

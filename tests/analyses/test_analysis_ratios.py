@@ -26,45 +26,15 @@ ON_16 = (
 )
 ON_256 = ((117641, 87968), (425514, 365040))
 MEAN = "SELECT exp(avg(ln(throughput_ratio))), count(*) FROM {} WHERE chip_count = {}"
-SAME = "same_test AND same_framework AND same_precision AND same_batch"
-NAIVE = "FROM detail.generations_naive WHERE"
 RESNET_3_0 = "bow_throughput = 44059 AND classic_throughput = 30690"
 EFFECT = "FROM detail.framework_effect WHERE"
 FACTS = {
     "SELECT DISTINCT clock_ratio FROM generations": [(pytest.approx(1.85 / 1.33),)],
     "SELECT count(*) FROM generations": [(15,)],
-    # The naive join has GPT2-Large at sequence length 1024 over GPT2-Medium at 128, packed
-    # BERT-Large over fine-tuning.
-    MEAN.format("detail.generations_naive", 16): [(pytest.approx(1.5125, abs=0.0005), 207)],
-    f"SELECT min(throughput_ratio), max(throughput_ratio) {NAIVE} chip_count = 16": [
-        (pytest.approx(178 / 2540), pytest.approx(6044 / 744))
-    ],
     # Another batch: ResNet-50 in TensorFlow1, 44,059 at batch 3,520 with SDK 3.0, does not match
     # 30,690 at 1,920.
     f"SELECT count(*) FROM generations WHERE {RESNET_3_0}": [(0,)],
-    f"SELECT throughput_ratio, same_test, same_batch, near_sdk {NAIVE} {RESNET_3_0}": [
-        (pytest.approx(44059 / 30690), True, False, False)
-    ],
-    # A row of two page versions is paired once.
-    "SELECT count(*) FROM results WHERE throughput = 44059": [(2,)],
-    f"SELECT count(DISTINCT bow_result_id) {NAIVE} bow_throughput = 44059": [(1,)],
-    "SELECT count(*) - count(DISTINCT (bow_result_id, classic_result_id)) FROM detail.generations_naive": [
-        (0,)
-    ],
-    # Unknown items make no pair.
-    f"SELECT throughput_ratio, same_item {NAIVE} model = 'Mini DALL-E' AND near_sdk AND {SAME}": [
-        (pytest.approx(1855 / 815), False)
-    ],
-    "SELECT count(*) FROM generations WHERE item IS NULL OR errors > 0": [(0,)],
-    f"SELECT count(*) > 0 {NAIVE} errors > 0": [(True,)],
-    # Rule R07 pairs rows of one page version whatever their SDK; each flagged ratio is one of
-    # these.
-    f"""
-        SELECT count(*), count(n.bow_result_id) FROM flags f
-        LEFT JOIN detail.generations_naive n ON n.bow_result_id = f.result_id AND {SAME}
-            AND f.message LIKE printf('%.3g', throughput_ratio) || ' times%'
-        WHERE f.rule = 'R07'
-    """: [(8, 8)],
+    "SELECT count(*) FROM generations WHERE item IS NULL OR NOT usable": [(0,)],
     "SELECT throughput_ratio, oldest_sdk_version, sdk_version FROM detail.sdk_effect WHERE model = 'ViT' AND position = 2 ORDER BY throughput_ratio": [
         (pytest.approx(26185 / 27868), "3.0", "3.3"),
         (pytest.approx(7608 / 7615), "3.0", "3.3"),
@@ -80,7 +50,7 @@ FACTS = {
     "SELECT count(*) FROM detail.sdk_effect WHERE position = 1 AND throughput_ratio <> 1": [(0,)],
     # ResNet-50 in TensorFlow1 on Bow Pod16 changed its batch with the release: 42,029 at 1,920,
     # 44,059 at 3,520.
-    "SELECT count(*) FROM detail.sdk_effect WHERE errors > 0 OR (model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1')": [
+    "SELECT count(*) FROM detail.sdk_effect WHERE NOT usable OR (model = 'ResNet-50 v1.5' AND platform = 'Bow Pod16' AND framework = 'TensorFlow1')": [
         (0,)
     ],
     f"SELECT throughput_ratio, base_framework, batch_size {EFFECT} framework = 'PyTorch' AND platform = 'IPU-POD64' ORDER BY throughput_ratio": [
@@ -90,14 +60,14 @@ FACTS = {
     f"SELECT throughput_ratio {EFFECT} model = 'ResNet-50 v1.5' AND batch_size = 256": [
         (pytest.approx(40085 / 49816),)
     ],
-    "SELECT framework, base_framework, same_network, count(*) FROM detail.framework_effect GROUP BY ALL ORDER BY ALL": [
+    "SELECT framework, base_framework, same_model, count(*) FROM detail.framework_effect GROUP BY ALL ORDER BY ALL": [
         ("PyTorch", "PopART", True, 10),
         ("TensorFlow1", "PyTorch", False, 4),
         ("TensorFlow1", "PyTorch", True, 9),
         ("TensorFlow2", "TensorFlow1", True, 2),
     ],
     # ResNeXt101 on IPU-M2000 is 32x4d in TensorFlow1, and 32x8d with twice the work in PyTorch.
-    f"SELECT DISTINCT model, network, base_network {EFFECT} NOT same_network": [
+    f"SELECT DISTINCT model_printed, model, base_model {EFFECT} NOT same_model": [
         ("ResNeXt101", "ResNeXt101-32x4d", "ResNeXt101-32x8d")
     ],
     # EfficientNet on IPU-POD16 differs in precision and batch: 16.32 at 1,024 in PyTorch, 16.16 at
@@ -107,7 +77,7 @@ FACTS = {
     f"SELECT batches_in_flight, base_batches_in_flight {EFFECT} model = 'ResNet-50 v1.5' AND batch_size = 16": [
         (pytest.approx(16207 * 2.95 / 16000), pytest.approx(14321 * 2.69 / 16000))
     ],
-    f"SELECT base_batches_in_flight < batches_in_flight, count(*), round(geomean(throughput_ratio), 2) {EFFECT} same_network AND task = 'inference' GROUP BY 1 ORDER BY 1": [
+    f"SELECT base_batches_in_flight < batches_in_flight, count(*), round(geomean(throughput_ratio), 2) {EFFECT} same_model AND task = 'inference' GROUP BY 1 ORDER BY 1": [
         (False, 6, 0.71),
         (True, 3, 1.05),
     ],
@@ -131,8 +101,8 @@ def test_mean_of_matched_rows(
 @pytest.mark.parametrize(
     ("view", "column"),
     [
-        ("detail.generations_naive", "bow_result_id"),
-        ("detail.generations_naive", "classic_result_id"),
+        ("generations", "bow_result_id"),
+        ("generations", "classic_result_id"),
         ("detail.framework_effect", "result_id"),
         ("detail.framework_effect", "base_result_id"),
         ("detail.sdk_effect", "result_id"),
@@ -172,7 +142,7 @@ FASTER = [
 GENERATIONS = "SELECT throughput_ratio FROM generations ORDER BY 1"
 SDK = "SELECT sdk_version, throughput_ratio FROM detail.sdk_effect ORDER BY position"
 PAIRS = (
-    "SELECT framework, base_framework, throughput_ratio, same_network, errors FROM detail.framework_effect"
+    "SELECT framework, base_framework, throughput_ratio, same_model, errors FROM detail.framework_effect"
     " ORDER BY ALL"
 )
 TENSORFLOW2, MLPERF_VENDOR, POD64 = (
@@ -199,8 +169,8 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
             TENSORFLOW2,
             MLPERF_VENDOR,
             POD64,
-            {"compiler": "XLA"},
-            {"compute_precision": "TF32"},
+            {"conditions": "compiled by XLA"},
+            {"precision_printed": "TF32"},
             {"sdk_version": "3.9"},
         ],
     ),
@@ -211,7 +181,7 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
             MLPERF_VENDOR,
             POD64,
             {"framework": "PopART"},
-            {"precision": None},
+            {"precision_printed": None},
             {"sdk_version": "3.1"},
             {"item": "row"},
         ],
@@ -221,13 +191,13 @@ OTHERS: dict[str, tuple[Row, Row, list[Row]]] = {
 
 @pytest.mark.parametrize("view", OTHERS)
 def test_any_other_difference_makes_no_pair(view: str) -> None:
-    """Each difference is that of two rows of a network of their own; two rows without one are a
+    """Each difference is that of two rows of a model of their own; two rows without one are a
     pair.
     """
     first, second, others = OTHERS[view]
     differences: list[Row] = [{}, *OTHER_TEST, *others]
     rows = [
-        {**row, "model": f"Net {at}"}
+        {**row, "model_printed": f"Net {at}"}
         for at, other in enumerate(differences)
         for row in (first, {**second, **other})
     ]
@@ -247,7 +217,7 @@ def test_nearly_the_same_sdk() -> None:
         ("2.10", "2.1"): False,
     }
     rows = [
-        {**row, "model": f"{bow} and {classic}", "sdk_version": version}
+        {**row, "model_printed": f"{bow} and {classic}", "sdk_version": version}
         for bow, classic in expected
         for row, version in ((BOW, bow), (CLASSIC, classic))
     ]
@@ -266,7 +236,7 @@ def flag(result_id: int) -> list[Row]:
     ("sql", "rows", "flags", "expected"),
     [
         (GENERATIONS, [BOW, CLASSIC], flag(1), []),
-        (GENERATIONS, [BOW, {**CLASSIC, "network": "Net-32x8d"}], [], []),
+        (GENERATIONS, [BOW, {**CLASSIC, "model": "Net-32x8d"}], [], []),
         # releases sort as numbers
         (SDK, [NEW, OLD], [], [("3.9", 1.0), ("3.10", 1.1)]),
         (SDK, [OLD, NEW], flag(1), []),
@@ -292,41 +262,20 @@ def test_pairs_of_made_up_rows(
     assert make_warehouse(rows, flags).query(sql) == expected
 
 
-@pytest.mark.parametrize(
-    ("latency_ms", "basis", "ratio"),
-    [
-        (32.0, "per-batch", 0.5),
-        (32.0, "per-item", None),
-        (32.0, None, None),
-        (120.0, "per-batch", None),
-    ],
-    ids=["same depth", "another basis", "no basis", "three batches in flight against one"],
-)
-def test_latency_ratio_needs_one_basis_and_depth(
-    latency_ms: float, basis: str | None, ratio: float | None
-) -> None:
-    """Batch 64 at 2,000 items/s takes 32 ms with one batch in flight, at 1,000 items/s 64 ms."""
-    timed = {"task": "inference", "latency_basis": "per-batch"}
-    bow = {**BOW, **timed, "throughput": 2000.0, "latency_ms": latency_ms, "latency_basis": basis}
-    classic = {**CLASSIC, **timed, "throughput": 1000.0, "latency_ms": 64.0}
-    assert make_warehouse([bow, classic]).query(
-        "SELECT latency_ratio FROM detail.generations_naive"
-    ) == [(ratio,)]
-
-
 def summarise(database: Database) -> str:
     return FRAMEWORK.summarise({"framework_effect": database.frame("detail.framework_effect")})
 
 
-def test_flagged_row_is_marked_and_not_summarised() -> None:
+def test_flagged_row_is_counted_and_not_summarised() -> None:
     database = make_warehouse(FASTER, flag(3))
+    assert "Left out as not usable: 1 pair." in summarise(database)
     assert [row[2:] for row in database.query(PAIRS)] == [(0.9, True, 0), (5.0, True, 1)]
     assert "0.90 (one pair) for PyTorch over PopART in training" in summarise(database)
     assert "5.00" not in summarise(database)
 
 
-def test_mean_excludes_another_network() -> None:
-    summary = summarise(make_warehouse([*FASTER[:3], {**FASTER[3], "network": "Net-32x8d"}]))
+def test_mean_excludes_another_model() -> None:
+    summary = summarise(make_warehouse([*FASTER[:3], {**FASTER[3], "model": "Net-32x8d"}]))
     assert "0.90 (one pair) for PyTorch over PopART in training" in summary
     assert "Excluded is Net at 5.00" in summary
 
