@@ -133,7 +133,7 @@ def test_32x8d_is_not_paired_with_32x4d(warehouse: Path) -> None:
 
 def test_other_gpu_rows_are_not_paired(warehouse: Path) -> None:
     others = [
-        {"precision": "'TF32'"},
+        {"precision": "'TF32'", "precision_printed": "'TF32'"},
         {"platform": "'8x A100-40GB (DGX A100)'"},
         {"origin": "'emulated'"},
         {"task": "'inference'"},
