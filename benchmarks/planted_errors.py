@@ -2,7 +2,7 @@
 flag.
 
 Each error changes a row of the published results and its cells, as if the source had printed it so.
-Only the rows that share a document or a network with it are checked again.
+Only the rows that share a document or a model with it are checked again.
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ MISTAKES = (
     Mistake("row copied from the neighbour", _copy("throughput", "latency_ms", "batch_size")),
     Mistake("throughput at the other generation's clock", _take_clock),
     Mistake("machine of the neighbour", _copy(*MACHINE)),
-    Mistake("precision of the neighbour", _copy("precision", "compute_precision")),
+    Mistake("precision of the neighbour", _copy("precision_printed")),
     Mistake("SDK of the neighbour", _copy("sdk_version")),
-    Mistake("network of the neighbour", _copy("model", "variant")),
+    Mistake("model of the neighbour", _copy("model_printed", "variant")),
 )
 
 
@@ -156,8 +156,8 @@ def run(options: Options) -> Report:
     for number in range(QUICK_ERRORS if options.quick else ERRORS):
         mistake = MISTAKES[number % len(MISTAKES)]
         row, change = draw_error(mistake, draw, neighbours)
-        before = check(row["document_id"], row["model"])
-        changed = narrow(data, row["document_id"], row["model"], row["result_id"], change)
+        before = check(row["document_id"], row["model_printed"])
+        changed = narrow(data, row["document_id"], row["model_printed"], row["result_id"], change)
         add_score(scores[mistake.name], row, change, find_keys(changed) - before)
     return build_report(scores, len(data.published))
 
@@ -171,6 +171,7 @@ def load_dataset() -> Dataset:
         frames[name] = read.to_pandas().astype(
             {column: dtypes[column] for column in read.column_names}
         )
+    frames["results"] = _restore_filled(frames["results"])
     documents, vocabulary = load_catalogue(ROOT / "raw"), load_vocabulary()
     headers = [
         (each.document_id, header)
@@ -179,6 +180,15 @@ def load_dataset() -> Dataset:
     ]
     printed = {(document_id, header.table) for document_id, header in headers if header.strict}
     return build_dataset(frames, documents, frozenset(printed), vocabulary)
+
+
+def _restore_filled(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the results with the columns that sources fill, their figures among them."""
+    figures = pq.read_table(DATASET / get_parquet_name("figures")).to_pandas()
+    wide = figures.pivot(index="result_id", columns="metric", values="value")
+    definition = table("results").as_filled()
+    joined = results.merge(wide, on="result_id", how="left").reindex(columns=definition.names)
+    return joined.astype(frame_dtypes(definition))
 
 
 def list_neighbours(data: Dataset) -> list[tuple[Row, Row]]:
@@ -217,12 +227,12 @@ def _differs(printed: Any, changed: Any) -> bool:
 def narrow(
     data: Dataset, document: str, model: str, result_id: str = "", change: Change | None = None
 ) -> Dataset:
-    """Return the rows of a document and of a network, with one row changed as if it had been
+    """Return the rows of a document and of a model, with one row changed as if it had been
     printed so.
     """
     results = data.results
     kept = results[
-        ((results["document_id"] == document) | (results["model"] == model))
+        ((results["document_id"] == document) | (results["model_printed"] == model))
         & (results["origin"] == "published")
     ]
     cells = _group_cells(data).loc[lambda frame: frame["result_id"].isin(kept["result_id"])]

@@ -18,7 +18,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ipu_results.release import ReleaseRequest, diff_releases, publish, verify_release
-from ipu_results.schema import TABLES, VIEWS, Column, dictionary_rows, table
+from ipu_results.schema import (
+    TABLES,
+    VIEWS,
+    Column,
+    describe_relation,
+    list_dictionary_rows,
+    table,
+)
 from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow
 from ipu_results.store.files import get_parquet_name
 from ipu_results.store.tables import TableFile, describe_build
@@ -135,9 +142,13 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     tables["results"] = results
     for name, key in PARENTS.items():
         tables[name] = _build_parents(name, key, results.column(key).unique().to_pylist())
-    described = [row for relation in TABLES for row in dictionary_rows(relation)]
-    described += [row for view in VIEWS for row in dictionary_rows(view)]
+    relations = [*TABLES, *VIEWS]
+    described = [row for relation in relations for row in list_dictionary_rows(relation)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
+    tables["relations"] = pa.Table.from_pylist(
+        [describe_relation(relation) for relation in relations],
+        schema=arrow_schema(table("relations")),
+    )
     tables = {
         name: rows.cast(to_arrow(table(name), build_frame(table(name), [])).schema)
         for name, rows in tables.items()

@@ -30,7 +30,7 @@ FIGURES = """
     SELECT *, round(speed * {chips}[size] ** 0.9 * step ** 0.55 * (0.8 + 0.4 * noise / 1000)
         * CASE WHEN bow THEN 1.33 ELSE 1 END, 1) AS throughput FROM picks"""
 FILLED = {
-    "result_id": "format('{{:016x}}', h)",
+    "result_id": "format('r{{:016x}}', h)",
     "origin": "'published'",
     "publisher": "'Graphcore'",
     "document_id": "'generated-' || (i // 10000)",
@@ -41,19 +41,21 @@ FILLED = {
     "published_on": "DATE '2020-01-01' + h8 % 1400",
     "task": "CASE WHEN inference THEN 'inference' ELSE 'training' END",
     "model": "model",
+    "model_printed": "model",
     "variant": "'SL' || length || ', configuration ' || (i // 5)",
-    "dataset": "{datasets}[1 + h9 % {dataset_count}]",
+    "dataset_printed": "{datasets}[1 + h9 % {dataset_count}]",
     "platform": "CASE WHEN bow THEN {bow}[size] ELSE {classic}[size] END",
     "chip": "CASE WHEN bow THEN 'Bow' ELSE 'GC200' END",
     "chip_count": "{chips}[size]",
     "sdk_version": "'2.' || (h10 % 7) || '.0'",
     "framework": "{frameworks}[1 + h9 // 16 % 3]",
-    "precision": "{precisions}[1 + h8 // 2048 % 3]",
+    "precision_printed": "{precisions}[1 + h8 // 2048 % 3]",
     "activation_bits": "16",
     "weight_bits": "16",
     "batch_size": "step * {chips}[size]",
     "throughput": "throughput",
     "item": "'item'",
+    "usable": "TRUE",
     "latency_ms": "CASE WHEN inference THEN round(1600 * step * {chips}[size] / throughput, 2) END",
 }
 

@@ -40,7 +40,7 @@ EIGHT_BIT = "8-bit input"  # in `precision_flags` of a configuration
 IO_TILES = re.compile(r"\b(\d+) I/O tiles")  # in its `note`
 SQL = f"""
     SELECT
-        r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant, r.platform,
+        r.result_id, r.document_id, r.table_name, r.row_number, r.model_printed AS model, r.variant, r.platform,
         r.framework, r.batch_size, r.throughput, r.latency_ms, c.benchmark, c.tag, c.instances,
         c.replicas, c.precision_flags, c.note,
         r.result_id IN (SELECT result_id FROM flags WHERE rule = '{DOUBTFUL_BATCH}') AS doubtful
@@ -271,7 +271,7 @@ RECOMPUTE: dict[str | None, Recompute | None] = {
 }
 TRAINING_SQL = """
     SELECT
-        r.result_id, r.document_id, r.table_name, r.row_number, r.model, r.variant,
+        r.result_id, r.document_id, r.table_name, r.row_number, r.model_printed AS model, r.variant,
         r.sequence_length, r.platform, r.framework, r.batch_size, r.throughput, c.micro_batch_size,
         c.replicas, c.gradient_accumulation, c.instances, c.layers_per_ipu, c.recompute,
         c.available_memory_proportion, c.optimizer_state_offchip
