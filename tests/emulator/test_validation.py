@@ -126,7 +126,7 @@ def test_every_covered_row_of_the_page_is_in_a_set() -> None:
     with duckdb.connect() as connection:
         covered = connection.execute(
             "SELECT result_id FROM read_parquet(?)"
-            " WHERE task = 'inference' AND list_contains(?, model)"
+            " WHERE task = 'inference' AND list_contains(?, model_printed)"
             " AND platform IN ('IPU-M2000', 'Bow-2000')"
             " AND document_id = 'graphcore-performance-2023-07-04'",
             [str(RESULTS), [*COVERED]],

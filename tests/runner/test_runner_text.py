@@ -257,13 +257,13 @@ def test_points_count_sequences_and_agree_with_the_reference(runs: dict[str, Swe
     assert "sequences/s" in format_summary(runs["cpu"].points)
 
 
-def test_runs_pass_the_gates_with_network_item_and_length(
+def test_runs_pass_the_gates_with_model_item_and_length(
     raw: Path, runs: dict[str, SweepResult]
 ) -> None:
     assert ingest(IngestConfig(raw, raw.parent / "warehouse")).results == sum(
         len(run.points) for run in runs.values()
     )
-    columns = "origin, model, network, sequence_length, item, table_name"
+    columns = "origin, model_printed, model, sequence_length, item, table_name"
     rows = query_rows(
         raw.parent / "warehouse",
         f"SELECT {columns}, count(*) FROM results GROUP BY ALL ORDER BY ALL",
@@ -277,6 +277,6 @@ def test_runs_pass_the_gates_with_network_item_and_length(
     assert query_rows(raw.parent / "warehouse", "SELECT count(*) FROM quarantine") == [(0,)]
     with open_warehouse(raw.parent / "warehouse") as connection:
         measurements = read_source(runs["cpu"].folder, load_known_words(connection))
-    assert {(own.network, own.sequence_length, own.packed) for own in measurements} == {
+    assert {(own.model, own.sequence_length, own.packed) for own in measurements} == {
         ("BERT-Base", LENGTH, False)
     }
