@@ -22,6 +22,8 @@ from ipu_results.schema import (
     TABLES,
     VIEWS,
     Column,
+    Table,
+    View,
     describe_relation,
     list_dictionary_rows,
     table,
@@ -142,7 +144,7 @@ def _write_warehouse(target: Path, rows: int) -> Path:
     tables["results"] = results
     for name, key in PARENTS.items():
         tables[name] = _build_parents(name, key, results.column(key).unique().to_pylist())
-    relations = [*TABLES, *VIEWS]
+    relations: list[Table | View] = [*TABLES, *VIEWS]
     described = [row for relation in relations for row in list_dictionary_rows(relation)]
     tables["columns"] = pa.Table.from_pylist(described, schema=arrow_schema(table("columns")))
     tables["relations"] = pa.Table.from_pylist(
