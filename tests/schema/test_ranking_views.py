@@ -7,13 +7,10 @@ import pytest
 from tests.conftest import Query
 
 RANKING = "inference training latest measurements energy_per_item peak_shares".split()
-RANKING += [
-    f"detail.{name}"
-    for name in (
-        "latency_points latency_front latency_bounded latency_lowest sdk_effect framework_effect"
-        " generations_naive".split()
-    )
-]
+RANKING += """
+    detail.latency_points detail.latency_front detail.latency_bounded detail.latency_lowest
+    detail.sdk_effect detail.framework_effect
+""".split()
 
 
 @pytest.mark.parametrize("view", RANKING)
@@ -60,15 +57,15 @@ def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
         "AND r.throughput IS NOT NULL AND relationship = 'vendor' AND p.family IN ('Mk1',"
         " 'Classic', 'Bow', 'C600')"
     )
-    tests = f"SELECT DISTINCT task, network, platform {vendor}"
-    answered = "SELECT DISTINCT task, network, platform FROM detail.sdk_effect"
-    named = "SELECT task, network, platform FROM unanswered WHERE view_name = 'sdk_effect'"
+    tests = f"SELECT DISTINCT task, model, platform {vendor}"
+    answered = "SELECT DISTINCT task, model, platform FROM detail.sdk_effect"
+    named = "SELECT task, model, platform FROM unanswered WHERE view_name = 'sdk_effect'"
     assert query(f"SELECT count(*) FROM ({tests} EXCEPT {answered} EXCEPT {named})") == [(0,)]
     assert query(f"SELECT count(*) FROM ({named} INTERSECT {answered})") == [(0,)]
     assert query("SELECT count(*) > 10 FROM unanswered WHERE reason = 'one SDK only'") == [(True,)]
     several = (
-        "SELECT task, network, platform FROM results r"
-        " JOIN unanswered u USING (task, network, platform)"
+        "SELECT task, model, platform FROM results r"
+        " JOIN unanswered u USING (task, model, platform)"
         " WHERE view_name = 'sdk_effect' AND reason = 'one SDK only' AND relationship = 'vendor'"
         " AND same_as IS NULL AND throughput IS NOT NULL GROUP BY ALL"
         " HAVING count(DISTINCT sdk_version) <> 1"
