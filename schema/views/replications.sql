@@ -7,6 +7,7 @@ WITH makers AS (
 entries AS (
     SELECT
         r.*, e.benchmark AS folder, e.minutes, e.global_batch_size, e.nodes, e.host_processor, e.round, e.path,
+        nullif(regexp_extract(e.chip_printed, '(\d+) ?W\b', 1), '') AS power_limit,
         contains(lower(e.submitter), m.maker)
             OR contains(lower(e.submitter), lower(split_part(e.chip_printed, ' ', 1))) AS by_maker,
         regexp_matches(e.submitter, '[+&]') AS is_joint
@@ -41,7 +42,7 @@ sides AS (
         model, task, phase, sequence_length, chip, chip_count, platform,
         framework, sdk_version, precision, global_batch_size AS batch_size, micro_batch_size, dataset, packed,
         minutes AS figure, TRUE AS is_time, usable, errors,
-        nodes, host_processor, round, path
+        nodes, host_processor, power_limit, round, path
     FROM entries
     WHERE NOT is_joint
     UNION ALL BY NAME
@@ -86,6 +87,7 @@ pairs AS (
             CASE WHEN NOT list_has_any(a.families, b.families) THEN 'framework' END,
             CASE WHEN a.by_xla <> b.by_xla THEN 'compiler' END,
             CASE WHEN a.nodes <> b.nodes THEN 'number of hosts' END,
+            CASE WHEN a.power_limit <> b.power_limit THEN 'power limit' END,
             CASE WHEN a.precision_class <> b.precision_class THEN 'precision' END,
             CASE WHEN greatest(a.batch_size / b.batch_size, b.batch_size / a.batch_size) > {max_batch_factor} THEN 'batch' END,
             CASE

@@ -61,7 +61,8 @@ curves AS (
         sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
         speed_up, speed_up * base_chip_count / chip_count AS efficiency,
         CAST(NULL AS DOUBLE) AS samples_efficiency, CAST(NULL AS DOUBLE) AS rate_efficiency,
-        usable AND base_usable AS usable, errors, base_errors, result_id, base_result_id, document_id, table_name, row_number,
+        usable AND base_usable AS usable, errors, base_errors,
+        result_id, base_result_id, document_id, table_name, row_number,
         CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
         CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
         CAST(NULL AS VARCHAR) AS mlperf_id_confidence, CAST(NULL AS VARCHAR) AS attribution,
@@ -69,8 +70,8 @@ curves AS (
     FROM throughputs
     QUALIFY row_number() OVER (
         PARTITION BY
-            publisher, family, model_printed, variant, dataset_printed, framework, precision_printed, platform, sdk_version,
-            batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
+            publisher, family, model_printed, variant, dataset_printed, framework, precision_printed, platform,
+            sdk_version, batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
     UNION ALL
@@ -82,7 +83,8 @@ curves AS (
         sdk_version IS NOT DISTINCT FROM base_sdk_version,
         speed_up, speed_up * base_chip_count / chip_count,
         samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency,
-        usable AND base_usable AS usable, errors, base_errors, result_id, base_result_id, document_id, table_name, row_number,
+        usable AND base_usable AS usable, errors, base_errors,
+        result_id, base_result_id, document_id, table_name, row_number,
         mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
         attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
             || '; speed-up and efficiency are not MLPerf metrics',

@@ -70,7 +70,8 @@ questions AS (
             WHEN count(*) FILTER (t.family = 'Classic') = 0 THEN 'no Classic row'
             WHEN any_value(g.model) IS NULL THEN 'Bow and Classic share no number of chips'
             WHEN any_value(g.near_sdk) IS NOT TRUE THEN 'Bow and Classic share no SDK, not even nearly'
-            WHEN any_value(g.same_work) IS NOT TRUE THEN 'no two rows agree in test, framework, precision, batch and items'
+            WHEN any_value(g.same_work) IS NOT TRUE
+                THEN 'no two rows agree in test, framework, precision, batch and items'
             ELSE 'the rows that agree in the work differ in the SDK, or have an error flag'
         END
     FROM tests t

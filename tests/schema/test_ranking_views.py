@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from ipu_results.schema import VIEWS
 
 from tests.conftest import Query
 
-RANKING = "inference training latest measurements energy_per_item peak_shares".split()
-RANKING += """
-    detail.latency_points detail.latency_front detail.latency_bounded detail.latency_lowest
-    detail.sdk_effect detail.framework_effect
-""".split()
+RANKING = "inference training latest measurements energy_per_item peak_shares generations".split()
+RANKING += [
+    f"detail.{name}"
+    for name in (
+        "latency_points latency_front latency_bounded latency_lowest sdk_effect framework_effect".split()
+    )
+]
 
 
 @pytest.mark.parametrize("view", RANKING)
@@ -32,6 +35,39 @@ def test_views_that_rank_hold_no_prediction_no_submission_and_each_measurement_o
             view in ("detail.latency_points", "detail.latency_front")
         )
         assert query(f"SELECT count(*) {rows} WHERE {sparse}") == [(0,)]
+
+
+def test_view_that_ranks_names_what_is_usable(query: Query) -> None:
+    for view in RANKING:
+        assert query(f"SELECT count(*) > 0 FROM {view} WHERE usable AND errors = 0") == [(True,)], (
+            view
+        )
+        assert query(f"SELECT count(*) FROM {view} WHERE usable AND errors > 0") == [(0,)], view
+    for view in ("energy_per_item", "peak_shares"):
+        assert query(f"SELECT count(*) FROM {view} WHERE errors > 0") == [(0,)], view
+
+
+def test_no_column_of_a_view_is_null_in_every_row(query: Query) -> None:
+    for view in VIEWS:
+        counts = ", ".join(f"count({column.name})" for column in view.columns)
+        ((rows, *filled),) = query(f"SELECT count(*), {counts} FROM {view.source}")
+        names = [column.name for column in view.columns]
+        assert not rows or all(filled), (view.name, dict(zip(names, filled, strict=True)))
+
+
+def test_rows_of_one_work_agree_in_model_phase_and_sequence(query: Query) -> None:
+    parts = "count(DISTINCT model), count(DISTINCT phase), count(DISTINCT sequence_length)"
+    mixed = f"SELECT work FROM training GROUP BY work HAVING greatest({parts}) > 1"
+    assert query(mixed) == []
+    mixed = "SELECT work FROM inference GROUP BY work HAVING count(DISTINCT model) > 1"
+    assert query(mixed) == []
+
+
+def test_no_pair_of_energies_may_be_quoted_and_the_reason_is_given(query: Query) -> None:
+    assert query("SELECT count(*) FROM detail.energy_ipu_gpu WHERE NOT usable") == [(0,)]
+    assert query(
+        "SELECT task, model, rows, reason FROM unanswered WHERE view_name = 'energy_ipu_gpu'"
+    ) == [("training", "ResNet-50 v1.5", 51, "each pair has a row that is not usable, by R29, R35")]
 
 
 def test_fastest_c2_row_is_the_published_one(query: Query) -> None:

@@ -129,7 +129,7 @@ def test_duckdb_has_keys(database: Any) -> None:
         for column in each.columns
         if column.references and each.schema == MAIN
     ]
-    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 17
+    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 19
 
 
 def test_main_relations_are_those_to_begin_with(query: Query) -> None:
