@@ -43,7 +43,7 @@ SIGNATURE = "SHA256SUMS.sig"  # the only file that SHA256SUMS does not list
 SUFFIXES = (".parquet", ".csv")
 IS_NAME = re.compile(r"(?:\w+\.)?\w+", re.ASCII)  # of a table or view, as a statement writes it
 BUILD_TABLE = "build"  # derived from the other tables
-DICTIONARY_TABLE = "columns"
+DICTIONARY_TABLES = ("relations", "columns")  # they follow from the schema
 CHECKSUM_LINE = re.compile(r"(?m)^([0-9a-f]{64})  ((?:[a-z]+/)?[A-Za-z0-9_][A-Za-z0-9_.-]*)$")
 
 

@@ -13,10 +13,10 @@ import io
 import json
 import platform
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires, version
-from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -45,7 +45,15 @@ from ipu_results.release import files
 from ipu_results.release.descriptors import FILE_TABLES, format_croissant, format_package
 from ipu_results.release.diff import KNOWN_TABLES
 from ipu_results.release.files import CITATION, RELEASE, Problem, read_json
-from ipu_results.schema import TABLES, VIEWS, Table, View, dictionary_rows
+from ipu_results.schema import (
+    TABLES,
+    VIEWS,
+    Table,
+    View,
+    describe_relation,
+    list_dictionary_rows,
+    qualify,
+)
 from ipu_results.schema.frames import PANDAS_METADATA, arrow_schema, file_schema
 from ipu_results.store.files import BUILD_ID, DATABASE, get_csv_name, get_parquet_name
 from ipu_results.store.query import STORAGE_VERSION, write_duckdb
@@ -71,10 +79,9 @@ RELEASE_STATS = {
     "licences": (
         "SELECT document_id, title, publisher, licence, url FROM documents ORDER BY document_id"
     ),
-    "columns": (
-        "SELECT if(schema_name = 'main', table_name, schema_name || '.' || table_name),"
-        " column_name, type, unit, description FROM columns"
-    ),
+    "unusable": "SELECT count(*) FROM results WHERE NOT usable",
+    "relations": "SELECT schema_name, table_name, type, description FROM relations",
+    "columns": "SELECT table_name, column_name, type, unit, description FROM columns",
 }
 
 ReleaseStats = dict[str, list[tuple[Any, ...]]]
@@ -196,7 +203,7 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
     """Return README.md; `release` is the content of release.json, `formulas` how many texts CSV
     marks.
     """
-    descriptions = {table: text for table, column, _, _, text in stats["columns"] if not column}
+    descriptions = {qualify(*names): text for *names, _, text in stats["relations"]}
     tables, views = (
         [
             (format_code(name), entry["rows"], descriptions.get(name, ""))
@@ -230,6 +237,7 @@ def format_card(release: Mapping[str, Any], stats: ReleaseStats, formulas: int) 
             published_on=release["published_on"],
             build_id=release["build_id"][:12],
             results=sum(count for *_, count in stats["origins"]),
+            unusable=stats["unusable"][0][0],
             documents=stats["documents"][0][0],
             tables=format_markdown_table(("table", "rows", "one row is"), tables),
             views=format_markdown_table(("view", "rows", "what it shows"), views),
@@ -302,20 +310,23 @@ def format_dictionary(release: Mapping[str, Any], stats: ReleaseStats) -> str:
     parts = [
         (TEMPLATES / "dictionary.md").read_text(encoding="utf-8").format(version=release["version"])
     ]
-    for name, rows in groupby(stats["columns"], key=lambda row: row[0]):
-        first, *columns = rows
-        parts += _format_relation(counts.get(name), first, columns)
+    columns = defaultdict(list)
+    for name, *column in stats["columns"]:
+        columns[name].append(column)
+    for schema, name, kind, description in stats["relations"]:
+        sql_name = qualify(schema, name)
+        parts.append(f"## {kind.capitalize()} `{sql_name}`{_format_rows(counts.get(sql_name))}\n")
+        parts.append(f"{escape_markdown(description)}\n")
+        parts += _format_columns(sql_name, columns[name])
     return "\n".join(parts)
 
 
-def _format_relation(
-    counts: Mapping[str, Any] | None, first: Sequence[Any], columns: Sequence[Sequence[Any]]
-) -> Iterator[str]:
-    name, _, kind, _, description = first
-    rows = f", {counts['rows']:,} rows" if counts else ""
-    yield f"## {kind.capitalize()} `{name}`{rows}\n"
-    yield f"{escape_markdown(description)}\n"
-    if table := KNOWN_TABLES.get(name):
+def _format_rows(counts: Mapping[str, Any] | None) -> str:
+    return f", {counts['rows']:,} rows" if counts else ""
+
+
+def _format_columns(sql_name: str, columns: Sequence[Sequence[Any]]) -> Iterator[str]:
+    if table := KNOWN_TABLES.get(sql_name):
         yield f"Key: {', '.join(map(format_code, table.key))}.\n"
         if links := [
             f"`{column.name}` → `{column.references}`"
@@ -323,7 +334,7 @@ def _format_relation(
             if column.references
         ]:
             yield f"References: {', '.join(links)}.\n"
-    body = ((format_code(column), *values) for _, column, *values in columns)
+    body = ((format_code(column), *values) for column, *values in columns)
     yield format_markdown_table(("column", "type", "unit", "what it holds"), body)
 
 
@@ -446,9 +457,13 @@ def check_schemas(tables: Mapping[str, pa.Table]) -> Iterator[Problem]:
             path = get_parquet_name(table.sql_name)
             yield Problem(path, "columns or their descriptions are not those of this code")
     relations: list[Table | View] = [*TABLES, *VIEWS]
-    described = [row for relation in relations for row in dictionary_rows(relation)]
-    if tables[files.DICTIONARY_TABLE].to_pylist() != described:
-        yield Problem(files.DICTIONARY_TABLE, "the data dictionary is not that of this code")
+    dictionary = {
+        "relations": list(map(describe_relation, relations)),
+        "columns": [row for relation in relations for row in list_dictionary_rows(relation)],
+    }
+    for name in files.DICTIONARY_TABLES:
+        if tables[name].to_pylist() != dictionary[name]:
+            yield Problem(name, "the data dictionary is not that of this code")
 
 
 def without_versions(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:

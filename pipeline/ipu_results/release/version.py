@@ -29,7 +29,7 @@ from ipu_results.release.diff import (
 )
 from ipu_results.release.files import (
     BUILD_TABLE,
-    DICTIONARY_TABLE,
+    DICTIONARY_TABLES,
     RELEASE,
     check_files,
     quote_identifier,
@@ -417,7 +417,7 @@ def _list_removed(diff: ReleaseDiff) -> Iterator[tuple[str, Row]]:
     """Yield table and key of each removed row; a removed table once, without a key."""
     yield from ((table.name, {}) for table in diff.removed)
     for table in diff.tables:
-        if table.rows.removed and table.name not in (BUILD_TABLE, DICTIONARY_TABLE):
+        if table.rows.removed and table.name not in (BUILD_TABLE, *DICTIONARY_TABLES):
             yield from ((table.name, key) for key in list_removed_keys(table))
 
 
