@@ -11,15 +11,16 @@ from ipu_results.ground.text import to_json_value
 
 # conditions that `what` and the citation say, too
 IMPLIED = (
-    "network",
+    "model",
+    "model_printed",
     "variant",
     "task",
     "platform",
-    "chips",
+    "chip_count",
     "batch_size",
     "framework",
     "sdk_version",
-    "effective_precision",
+    "precision",
     "submitter",
     "publisher",
     "published_on",
@@ -41,7 +42,7 @@ CLAIM_COLUMNS = (
     "value",
     "unit",
     "interpretation",
-    "model",
+    "model_printed",
     "task",
     "metric",
     "subject",
@@ -154,7 +155,7 @@ def shorten_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Keep of a pair of a maker and a third party who measured, on what, and the ratio."""
     return {
         name: pair[name]
-        for name in ("party", "chip", "chips", "ratio", "vendor_part", "second_result_id")
+        for name in ("party", "chip", "chip_count", "ratio", "vendor_part", "second_result_id")
     }
 
 
