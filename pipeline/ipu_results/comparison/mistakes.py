@@ -83,7 +83,9 @@ def name_mistake(
 ) -> str:
     """Return the mistakes that explain a ratio to a row, after a semicolon; "" where none does."""
     chips = (
-        ours.chip_count / row["chip_count"] if figure == "throughput" and ours.chip_count and row["chip_count"] else 1
+        ours.chip_count / row["chip_count"]
+        if figure == "throughput" and ours.chip_count and row["chip_count"]
+        else 1
     )
     named = name_mistakes(
         ratio / chips / expected, list_mistakes(figure, ours), "the nearest row", near

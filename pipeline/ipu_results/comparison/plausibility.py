@@ -394,7 +394,9 @@ def _check_power(ours: Measurement, limits: Limits) -> Iterator[Check]:
         far = (
             f"{format_plain(power, DIGITS)} W; {text}; chips are rated {lowest:g} to {highest:g} W"
         )
-        own = _judge_power(name, far, power, highest * (ours.chip_count or math.inf), lowest, MAX_DRAW)
+        own = _judge_power(
+            name, far, power, highest * (ours.chip_count or math.inf), lowest, MAX_DRAW
+        )
         yield own if own.outcome == "doubtful" else Check(name, "not checked", text)
     if ours.throughput and ours.power_w and ours.efficiency:
         implied = ours.throughput / ours.power_w

@@ -261,11 +261,11 @@ def describe_doubted(rows: Sequence[Row]) -> str:
     """
     if not rows:
         return ""
-    count = f"{len(rows)} row" if len(rows) == 1 else f"{len(rows)} rows"
-    named = "; ".join(f"{row['result_id']} ({row['doubt']})" for row in rows[:MAX_EXAMPLES])
-    more = "; …" if len(rows) > MAX_EXAMPLES else ""
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     verb = "is" if len(rows) == 1 else "are"
-    return f"{TEXTS['doubted'].format(rows=count, verb=verb)}: {named}{more}"
+    such_as = ":" if len(rows) == 1 else ", such as"
+    text = TEXTS["doubted"].format(rows=count, verb=verb)
+    return f"{text}{such_as} {rows[0]['result_id']} ({rows[0]['doubt']})"
 
 
 def _has_bases(ours: Measurement, match: Match) -> bool:

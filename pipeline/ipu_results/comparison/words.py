@@ -101,7 +101,11 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
             **choices,
         },
         models={printed: tuple(sorted(names)) for printed, names in models.items()},
-        items={row["model"]: items[row["model_printed"]] for row in rows if row["model_printed"] in items}
+        items={
+            row["model"]: items[row["model_printed"]]
+            for row in rows
+            if row["model_printed"] in items
+        }
         | items,
         datasets={
             normalise_name(entry["dataset_printed"]): entry["dataset"]
