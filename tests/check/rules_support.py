@@ -7,7 +7,7 @@ That the committed dataset is what a build gives is the proof of test_ingest.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from ipu_results.check.rules import RULES, Dataset, build_dataset
-from ipu_results.normalise.fields import CellContext, convert_cell
+from ipu_results.normalise.fields import CellContext, convert_cell, get_column
+from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
 
@@ -46,7 +47,7 @@ MLPERF = "mlperf_v2_training 2"
 PAPER = "qwant_c2 1-6"
 REQUIRED_COLUMNS = {
     "platform": ("platform", "chip", "chip_count"),
-    "precision": ("precision", "activation_bits", "weight_bits"),
+    "precision": ("precision_printed", "activation_bits", "weight_bits"),
 }
 
 
@@ -63,8 +64,11 @@ def load_dataset() -> Dataset:
         "microbenchmarks",
         "mlperf_entries",
         "contradicted",
+        "figures",
+        "flags",
     )
     frames = {name: pd.read_parquet(locate_table(folder, name)) for name in names}
+    frames["results"] = _restore_kept(frames)
     documents, vocabulary = load_catalogue(RAW), load_vocabulary()
     printed = frozenset(
         (document.document_id, header.table)
@@ -78,6 +82,15 @@ def load_dataset() -> Dataset:
         .to_dict()
     )
     return build_dataset(frames, documents, printed, vocabulary, texts)
+
+
+def _restore_kept(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return `results` with the columns that a source fills and other tables publish."""
+    figures = frames["figures"].pivot(index="result_id", columns="metric", values="value")
+    suspect = frames["flags"].query("rule == 'R47'").set_index("result_id")["message"]
+    figures = figures.reindex(columns=table("figures").choices("metric"))
+    results = frames["results"].join(figures, on="result_id")
+    return results.join(suspect.rename("suspect"), on="result_id")
 
 
 def change_vocabulary(data: Dataset, **values: Any) -> Dataset:
@@ -126,18 +139,19 @@ def _keep(name: str, results: pd.DataFrame) -> pd.DataFrame:
 
 
 def change(data: Dataset, place: str, **texts: str) -> Dataset:
-    """Print other texts in the cells of one row, by column of `results`; the row's values follow."""
+    """Print other texts in the cells of one row, by field of the header; the row's values follow."""
     table, number = place.split()
     results, cells = data.results.copy(), data.cells.copy()
     [row] = results.index[(results["table_name"] == table) & (results["row_number"] == int(number))]
-    for column, text in texts.items():
+    for field, text in texts.items():
+        column = get_column(field)
         own = (cells["result_id"] == results["result_id"][row]) & (cells["column_name"] == column)
         [cell] = cells.index[own & (cells["document_id"] == results["document_id"][row])]
         unit = cells["unit"][cell]
         unit = None if pd.isna(unit) or column == "batch_size" else str(unit)
-        converted = convert_cell(column, text, CellContext(load_vocabulary(), unit, False))
+        converted = convert_cell(field, text, CellContext(load_vocabulary(), unit, False))
         cells.loc[cell, ["raw_text", "value"]] = [text, converted.figure]
-        for name in REQUIRED_COLUMNS.get(column, (column,)):
+        for name in REQUIRED_COLUMNS.get(field, (column,)):
             results.loc[row, name] = None
         for name, value in converted.values:
             results.loc[row, name] = value

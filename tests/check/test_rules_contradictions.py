@@ -102,11 +102,11 @@ def test_first_epoch_is_flagged_by_its_conditions(conditions: str, flags: int) -
 def test_growth_is_compared_on_twice_the_chips(throughput: float, flagged: list[bool]) -> None:
     row = change(throughput=100.0, chip_count=2)
     other = row.results.assign(
-        result_id="0" * 16, throughput=throughput, chip_count=4, row_number=9999
+        result_id="r" + "0" * 16, throughput=throughput, chip_count=4, row_number=9999
     )
     rows = replace(row, results=pd.concat([row.results, other], ignore_index=True))
     assert [
-        result_id == "0" * 16 for result_id in scaling.flag_no_growth(rows)["result_id"]
+        result_id == "r" + "0" * 16 for result_id in scaling.flag_no_growth(rows)["result_id"]
     ] == flagged
 
 

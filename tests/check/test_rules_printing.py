@@ -25,8 +25,8 @@ def test_blank_cell() -> None:
         "warn bow_inference 32 latency_ms",
         "info bow_inference 32 variant",
         "warn bow_training 36 batch_size",
-        "warn bow_training 36 dataset",
-        "warn bow_training 36 precision",
+        "warn bow_training 36 dataset_printed",
+        "warn bow_training 36 precision_printed",
         "warn bow_training 37 batch_size",
         "info bow_training 37 variant",
         "warn pod_time_to_result 1 batch_size",
@@ -58,7 +58,7 @@ def test_platform_that_contradicts_its_section() -> None:
 
 def test_group_of_mixed_precision() -> None:
     flags = find_brief("R18", pick(real.EFFICIENTNET_B4, real.VIT, real.TGN))
-    assert flags == ["info bow_training 47 precision", "info bow_training 48 precision"]
+    assert flags == ["info bow_training 47 precision_printed", "info bow_training 48 precision_printed"]
 
 
 def print_figures(**figures: str) -> Dataset:
@@ -94,8 +94,8 @@ def test_short_figures_and_related_rows_may_repeat() -> None:
 
 def test_name_variants() -> None:
     assert find_brief("R16", pick(real.RESNET_256[0], "mlperf_v2_training 2-3")) == [
-        "info bow_inference 12 model ResNet-50 v1.5",
-        "info mlperf_v2_training 2 model ResNet-50 v1.5",
+        "info bow_inference 12 model_printed ResNet-50 v1.5",
+        "info mlperf_v2_training 2 model_printed ResNet-50 v1.5",
     ]
     flags = find_brief("R16", pick(real.EFFICIENTDET, real.FASTSPEECH))
     assert flags == ["info bow_inference 27 framework TensorFlow2"]
@@ -149,8 +149,8 @@ def test_lost_trailing_zero_and_thousands_mark() -> None:
 
 def test_network_behind_a_model_name() -> None:
     assert find_brief("R20", pick(RESNEXT_TENSORFLOW, "pod_inference 32", real.VIT)) == [
-        "info pod_inference 27 model ResNeXt101-32x4d",
-        "warn pod_inference 32 model ResNeXt101-32x8d",
+        "info pod_inference 27 model_printed ResNeXt101-32x4d",
+        "warn pod_inference 32 model_printed ResNeXt101-32x8d",
     ]
     assert find("R20", change_vocabulary(pick(real.RESNEXT), identities=())) == []
     assert find("R20", pick(real.YOLO_BOW)) == []

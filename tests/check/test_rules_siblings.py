@@ -74,15 +74,15 @@ def test_batch_of_the_neighbour_is_a_setup_with_two_figures() -> None:
 
 def test_row_unlike_its_conditions_is_flagged() -> None:
     printed = pick(CURVES)
-    single = printed.results["compute_precision"].mask(
+    single = printed.results["precision_printed"].mask(
         printed.results["row_number"] == 736, "single"
     )
     message = (
         "single, where the 17 other rows with the same conditions have half; read the cell again"
     )
-    flag = ("warn", "independent_results 736", "compute_precision", message, None)
+    flag = ("warn", "independent_results 736", "precision_printed", message, None)
     assert find(
-        "R43", replace(printed, results=printed.results.assign(compute_precision=single))
+        "R43", replace(printed, results=printed.results.assign(precision_printed=single))
     ) == [flag]
     assert find("R43", printed) == []
 
@@ -102,7 +102,7 @@ def test_digits_give_away_the_clock_of_a_column() -> None:
     ]
     assert all("at 1.85 GHz, 0 at 1.33 GHz" in message for message in hits)
     rows = data.microbenchmarks
-    [last] = rows.index[(rows["device"] == "Bow") & (rows["value"].round(6) == 353.088271)]
+    [last] = rows.index[(rows["chip"] == "Bow") & (rows["value"].round(6) == 353.088271)]
     values = rows["canonical_value"].mask(rows.index == last, rows["canonical_value"] * (1 + 1e-9))
     assert find_messages(replace(data, microbenchmarks=rows.assign(canonical_value=values))) == [
         hits[0],

@@ -115,7 +115,7 @@ def test_own_machine_is_named_as_virtual_cpus_and_keeps_its_ids(query: Query) ->
         ("NVIDIA H100 80GB HBM3",),
     ]
     first = f"{printed.replace('raw_text', 'result_id')} AND batch_size = 2 AND run_id LIKE '%97e7'"
-    assert query(first) == [("f41aa72a62f05134",)]
+    assert query(first) == [("rf41aa72a62f05134",)]
 
 
 def test_future_runs_are_named_from_their_environment(tmp_path: Path) -> None:

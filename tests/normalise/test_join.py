@@ -165,7 +165,7 @@ def test_row_printed_twice_is_one_result_and_a_duplicate() -> None:
 def test_one_configuration_with_different_figures_is_rejected(rows: list[int]) -> None:
     printed = [[*GPT2[:8], figure] for figure in ("1,590", "1,591", "7")]
     normalised = normalise_page(*(printed[i] for i in rows), RESNET)
-    assert [result.values["model"] for result in normalised.results] == ["ResNet-50 v1.5"]
+    assert [result.values["model_printed"] for result in normalised.results] == ["ResNet-50 v1.5"]
     assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
     [message] = {message for _, _, message in rejections(normalised)}
     place = r"bow_training row \d"
@@ -232,12 +232,12 @@ def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
 
 def test_ids_depend_on_neither_order_nor_figures() -> None:
     before = {
-        result.values["model"]: result.result_id
+        result.values["model_printed"]: result.result_id
         for result in normalise_page(GPT2, RESNET, TGN).results
     }
     other_figures = [[*row[:8], "77"] for row in (TGN, GPT2, RESNET)]
     after = {
-        result.values["model"]: result.result_id
+        result.values["model_printed"]: result.result_id
         for result in normalise_page(*other_figures).results
     }
     assert after == before
@@ -277,8 +277,8 @@ def test_ids_differ_by_printed_word_table_and_document() -> None:
         ).results
     ]
     assert len(set(ids)) == len(ids) == 12
-    assert all(re.fullmatch(r"[0-9a-f]{16}", result_id) for result_id in ids)
+    assert all(re.fullmatch(r"r[0-9a-f]{16}", result_id) for result_id in ids)
 
 
 def test_id_is_the_same_in_every_build() -> None:
-    assert normalise_page(GPT2).results[0].result_id == "20974619436811d8"
+    assert normalise_page(GPT2).results[0].result_id == "r20974619436811d8"
