@@ -180,11 +180,11 @@ def test_provenance_lists_the_printed_figures() -> None:
 
 
 def test_provenance_takes_a_microbenchmark() -> None:
-    frame = provenance("35d033e522472c8d")
+    frame = provenance("r35d033e522472c8d")
     assert list(frame[frame["column_name"] == "value"]["raw_text"]) == ["0.191"]
 
 
-@pytest.mark.parametrize("result_id", ["0000000000000000", "'; DROP TABLE results; --"])
+@pytest.mark.parametrize("result_id", ["r0000000000000000", "'; DROP TABLE results; --"])
 def test_provenance_of_an_unknown_result_is_refused(result_id: str) -> None:
     with pytest.raises(QueryError, match="unknown result"):
         provenance(result_id)

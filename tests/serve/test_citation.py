@@ -38,7 +38,7 @@ def find_id(query: Query, where: str) -> str:
 def printed(query: Query) -> str:
     """Return the id of a row of the vendor's page: 7,152 items/sec, 1.66 ms."""
     return find_id(
-        query, "network = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND throughput = 7152"
+        query, "model = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND throughput = 7152"
     )
 
 
@@ -281,7 +281,7 @@ def query_cited(warehouse: Path, sql: str, output: str = "table") -> Done:
 
 def test_cited_rows_have_a_footnote_per_source(warehouse: Path) -> None:
     where = (
-        "network = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2', 'IPU-M2000')"
+        "model = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2', 'IPU-M2000')"
         " AND task = 'inference'"
     )
     sql = f"SELECT result_id, platform, throughput FROM results WHERE {where} ORDER BY 3 DESC"

@@ -88,19 +88,19 @@ def test_sql_reads_the_record_and_nothing_else(
     assert not list(Path("/tmp").glob("mcp-x*"))
 
 
-OPEN = "SELECT avg(throughput) FROM results WHERE network = 'ResNet-50 v1.5'"
+OPEN = "SELECT avg(throughput) FROM results WHERE model = 'ResNet-50 v1.5'"
 HELD = """
-    SELECT network, avg(throughput)
+    SELECT model, avg(throughput)
     FROM results
     WHERE task = 'training'
-        AND chips = 16
+        AND chip_count = 16
         AND item = 'image'
         AND phase IS NULL
         AND sequence_length IS NULL
         AND sparsity IS NULL
         AND batch_size = 2560
         AND origin = 'published'
-    GROUP BY network
+    GROUP BY model
 """
 
 

@@ -34,19 +34,21 @@ def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
 
     \b
     Examples:
-      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND errors = 0 LIMIT 1" --format record
+      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND usable LIMIT 1" --format record
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
-        WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
+        WHERE latency_basis = 'per-batch' AND usable ORDER BY latency_ms LIMIT 3"
       ipu-results query --cite "SELECT result_id, batch_size, throughput FROM results WHERE publisher = 'Qwant'"
     """
     from ipu_results.ground.sql import run_query
     from ipu_results.ground.text import format_records
+    from ipu_results.serve.remarks import remark_on_answer
     from ipu_results.store.query import open_warehouse
 
     is_for_people = output in ("table", "record")
     names: Sequence[str]
     rows: Sequence[Sequence[Any]]
     notes: Sequence[str] = ()
+    remarks: Sequence[str] = ()
     if is_cited:
         from ipu_results.serve import cite_rows
 
@@ -57,14 +59,17 @@ def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
     else:
         with open_warehouse(warehouse, sql) as connection:
             result = run_query(connection, sql)
-        names = result.column_names
-        rows = list(zip(*(column.to_pylist() for column in result.columns), strict=True))
+            names = result.column_names
+            rows = list(zip(*(column.to_pylist() for column in result.columns), strict=True))
+            remarks = remark_on_answer(connection, sql, names, rows)
     text = format_records(output, names, rows)
     if output == "table" and common.is_wider_than_terminal(text):
         text = format_records("record", names, rows)
     click.echo(text)
     for note in notes:
         common.echo_text(f"\n{note}", err=not is_for_people)
+    for remark in remarks:
+        common.echo_labelled("warning", remark)
     if is_for_people:
         click.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}", err=True)
 

@@ -9,6 +9,7 @@ from typing import Any
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.text import format_count
 
+USABLE = "usable"
 REASONS: Mapping[str, str] = load_schema_file("comparison.toml")["run"]["unusable"]
 
 
@@ -32,4 +33,4 @@ def describe_unusable(rows: Sequence[Mapping[str, Any]]) -> str:
     if not counts:
         return ""
     why = ", ".join(f"{counts[name]} {words}" for name, words in REASONS.items() if counts[name])
-    return f"{counts.total():,} of {format_count(len(rows), 'row')} not usable: {why}"
+    return f"{counts.total():,} of {format_count(len(rows), 'row')} are not usable: {why}"

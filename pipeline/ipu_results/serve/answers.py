@@ -92,7 +92,6 @@ CONDITIONS = (
     "mlperf_id",
     "run_id",
     "same_as",
-    "usable",
 )
 MICROBENCHMARK_CONDITIONS = (
     "publisher",
@@ -243,6 +242,7 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
         "origin": row["origin"],
         "how_obtained": ORIGINS[row["origin"]],
         "status": result.status,
+        "usable": row["usable"],
         "figures": figures,
         "not_printed": list_not_printed(row),
         "flags": [

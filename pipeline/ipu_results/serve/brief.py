@@ -74,6 +74,7 @@ def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[st
     conditions = described["conditions"].items() if names else ()
     return {
         **{name: value for name, value in described.items() if name != "how_obtained"},
+        "usable": None if described["usable"] else False,
         "figures": {name: {**figure, "place": None} for name, figure in figures if name in names},
         "not_printed": [name for name in described["not_printed"] if name in names],
         # the citation has the message of an error

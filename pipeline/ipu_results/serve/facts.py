@@ -31,13 +31,12 @@ MICROBENCHMARKS = """
     SELECT
         m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model,
         operation AS model_printed, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
-        'microbenchmark' AS task, chip AS platform, errors = 0 AS usable,
-        (
-            SELECT count(*)
-            FROM flags f
-            WHERE f.result_id = m.microbenchmark_id AND severity = 'error'
-        ) AS errors
+        'microbenchmark' AS task, chip AS platform, coalesce(f.errors, 0) AS errors,
+        f.errors IS NULL AS usable
     FROM microbenchmarks m
+    LEFT JOIN (
+        SELECT result_id, count(*) AS errors FROM flags WHERE severity = 'error' GROUP BY result_id
+    ) f ON f.result_id = m.microbenchmark_id
 """
 CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"
 EMULATED_STATUS = "emulated, not measured"  # the words that must stand at each figure

@@ -31,7 +31,7 @@ WHOLE: ChipsBasis = "whole-machine"
 DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 HIGHER_IS_BETTER = ("throughput", "efficiency", "quality_value")
 CHIPS = "chip_count"
-MAX_NAMED = 12
+MAX_NAMED = 6
 MODELS = ColumnRule("model", "equal", "different-networks")
 DIVISIONS = ColumnRule("division", "stated", "mlperf-divisions")
 # what an argument says of a row that states nothing; an argument cannot be null
@@ -80,7 +80,7 @@ def rank_rows(
         key=lambda row: get_share(row, figure, basis),
         reverse=order == "highest" or (order == figure and figure in HIGHER_IS_BETTER),
     )
-    return ranked, {f"{why}_not_ranked": count for why, count in not_ranked.items() if count}
+    return ranked, {why: count for why, count in not_ranked.items() if count}
 
 
 def get_share(row: Row, figure: str, basis: str) -> float:
@@ -100,7 +100,7 @@ def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
     if not conflicts:
         return
     reason = f"{format_count(len(rows), 'row')} differ in {', '.join(map(str, conflicts))}"
-    arguments, count = _suggest_arguments(rows, conflicts, figure, basis)
+    arguments, count = _suggest_arguments(rows, figure, basis)
     stated = ", ".join(
         f"{name} {str(value).lower() if isinstance(value, bool) else value}"
         for name, value in arguments.items()
@@ -154,20 +154,28 @@ def _list_required(figure: str, basis: str) -> Iterator[tuple[str, str]]:
 
 
 def _suggest_arguments(
-    rows: Sequence[Row], conflicts: Sequence[Conflict], figure: str, basis: str
+    rows: Sequence[Row], figure: str, basis: str
 ) -> tuple[dict[str, Any], int]:
-    """Return the arguments that keep the most rows that may be ranked, and how many; none for none."""
-    columns = [conflict.column for conflict in conflicts if conflict.column != CHIPS]
-    own_basis = basis if len(columns) == len(conflicts) else suggest_chips_basis(figure)
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        key = tuple(BLANK.get(name) if row[name] is None else row[name] for name in columns)
-        groups.setdefault(key, []).append(row)
-    sizes = Counter({key: len(group) for key, group in groups.items()})
-    for key, count in sizes.most_common():
-        if None not in key and not any(find_conflicts(groups[key], figure, own_basis)):
-            arguments = dict(zip(columns, key, strict=True))
-            if own_basis != basis:
-                arguments["chips_basis"] = own_basis
-            return arguments, count
-    return {}, 0
+    """Return arguments that keep rows that may be ranked, and how many; none where none would do.
+
+    Of each column in which rows differ they name the value that most rows have.
+    """
+    arguments: dict[str, Any] = {}
+    kept = list(rows)
+    while conflict := next(find_conflicts(kept, figure, basis), None):
+        if conflict.column == CHIPS:
+            basis = arguments["chips_basis"] = suggest_chips_basis(figure)
+            continue
+        values = [get_argument(row, conflict.column) for row in kept]
+        known = Counter(value for value in values if value is not None)
+        if not known or conflict.column in arguments:
+            return {}, 0
+        [(value, _)] = known.most_common(1)
+        arguments[conflict.column] = value
+        kept = [row for row, own in zip(kept, values, strict=True) if own == value]
+    return arguments, len(kept)
+
+
+def get_argument(row: Row, column: str) -> Any:
+    """Return the argument that keeps a row, None where there is none."""
+    return BLANK.get(column) if row[column] is None else row[column]

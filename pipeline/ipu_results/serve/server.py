@@ -152,7 +152,7 @@ def find(
             raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
     selection = select_rows(record, {**conditions, "model": model, "latency_basis": latency_basis})
     rows = selection.rows if figure is None else require_figure(record, selection, figure)
-    counts = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
+    counts: dict[str, Any] = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
     is_per_chip = figure in DIVISIBLE and order is not None and chips_basis == PER_CHIP
     if order is None:
         rows = sorted(
@@ -163,7 +163,7 @@ def find(
     else:
         with_sparse = "sparsity" in conditions
         rows, not_ranked = rank_rows(rows, figure, order, chips_basis, with_sparse=with_sparse)
-        counts |= not_ranked
+        counts["not_ranked"] = not_ranked
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
     results, citation = record.load(
         [row["result_id"] for row in shown], (figure,) if figure else ALL_FIGURES
