@@ -43,7 +43,7 @@ FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (
     (is_string_dtype, str),
     (is_bool_dtype, (bool, np.bool_)),
     (is_numeric_dtype, Real),
-    (lambda _: True, (date, np.datetime64)),
+    (lambda _: True, (str, date, np.datetime64)),
 )
 
 
@@ -136,8 +136,15 @@ def _match(column: pd.Series[Any], value: Any) -> Any:
             f"no row has {column.name} {name!r}; {_suggest(name, sorted(set(column.dropna())))}"
         )
     if is_datetime64_any_dtype(column.dtype):
-        present = [pd.Timestamp(item) for item in present]
+        present = [_parse_day(column.name, item) for item in present]
     return (column.isin(present) | (column.isna() & (None in values))).to_numpy(dtype=bool)
+
+
+def _parse_day(name: Any, value: Any) -> pd.Timestamp:
+    try:
+        return pd.Timestamp(value)
+    except ValueError as error:
+        raise QueryError(f"{name} holds dates; {value!r} is none") from error
 
 
 def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:

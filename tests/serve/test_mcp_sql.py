@@ -32,7 +32,10 @@ from tests.serve.test_mcp import REFUSED, TRAPS, refuse
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT ipu_result_id, gpu_result_id FROM detail.energy_ipu_gpu LIMIT 1",
+        (
+            "SELECT first_result_id, second_result_id FROM replications"
+            " WHERE parties = 'two independent' LIMIT 1"
+        ),
         (
             "SELECT first_result_id, second_result_id FROM replications"
             " WHERE measure = 'microbenchmark' LIMIT 1"
@@ -99,7 +102,7 @@ HELD = """
         AND sequence_length IS NULL
         AND sparsity IS NULL
         AND batch_size = 2560
-        AND origin = 'published'
+        AND usable
     GROUP BY model
 """
 
@@ -110,8 +113,8 @@ HELD = """
         (
             OPEN,
             (
-                "avg may mix figures that may not be compared: the statement holds no task, chips,"
-                " item"
+                "avg may mix figures that may not be compared: the statement holds no task,"
+                " chip_count, item"
             ),
         ),
         (HELD, None),

@@ -53,7 +53,7 @@ def test_what_a_third_party_will_measure_is_that_of_compare(
 
 
 ROW = {"model": "resnet50", "platform": "ipu-m2000", "batch_size": 4, "framework": "TensorFlow1"}
-MAX_ROW, MAX_BRIEF, MAX_RUN = 600, 850, 960  # bytes
+MAX_ROW, MAX_BRIEF, MAX_RUN = 600, 850, 1060  # bytes
 
 
 def test_an_answer_is_brief_and_the_whole_is_on_request(record: Record, worker: SqlWorker) -> None:
@@ -70,7 +70,12 @@ def test_an_answer_is_brief_and_the_whole_is_on_request(record: Record, worker: 
     assert all_["figures"]["throughput"]["place"] in whole["citation"]
     assert len(all_["flags"]) == 2  # two remarks, no error
     assert "flags" not in row
-    flagged = answer(record, worker, "find", {"model": "FastSpeech2", "platform": "Bow-2000"})
+    flagged = answer(
+        record,
+        worker,
+        "find",
+        {"model": "FastSpeech2", "platform": "Bow-2000", "usable": False},
+    )
     errors = [
         flag
         for own in flagged["results"]
@@ -108,7 +113,7 @@ def test_computed_minutes_are_shown_without_digits_that_no_clock_resolves(
     }
     actual = answer(record, worker, "check_claimed_figure", claim)
     assert "the record has 20.6538896 min (" in actual["statement"]
-    assert actual["nearest"][0]["recorded"] == 20.653889583333335
+    assert actual["nearest"][0]["recorded"] == pytest.approx(20.653889583333335, rel=1e-11)
 
 
 def test_texts_name_arguments_of_the_tools(record: Record, worker: SqlWorker) -> None:

@@ -219,7 +219,8 @@ def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error, sql: st
         return f"{name[1]} has parameters: write FROM {name[1]}()"
     if name and (schema := connection.execute(OTHER_SCHEMAS, [name[1]]).fetchone()):
         return f"{name[1]} is in the schema {schema[0]}: write FROM {schema[0]}.{name[1]}"
-    if renamed := describe_relation(name[1]) if name else _describe_column(connection, message, sql):
+    renamed = describe_relation(name[1]) if name else _describe_column(connection, message, sql)
+    if renamed:
         return f"{message.rstrip('!')}: {renamed}"
     hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
     return " ".join([message, *hints, *(["(SHOW ALL TABLES lists all)"] if name else [])])

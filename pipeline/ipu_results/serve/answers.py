@@ -116,12 +116,15 @@ ORIGINS = {
 MINUTES = "minutes"  # the time to train as MLPerf prints it
 VALUE = "value"  # the figure of a microbenchmark
 ALL_FIGURES = (*FIGURES, VALUE)
+SCOPED = ("run_energy_j", "quality_value")  # figures of one part of a run, or of one metric
 BUILD_DIGITS = 12  # of a build, as commands print it
 
 
 @dataclass(frozen=True)
 class Record:
     """The warehouse, open for reading, with the rows of `results` and the words that it knows.
+
+    `scopes` of a row says what its figures of SCOPED cover.
 
     `microbenchmarks` are the rows of that table, with `result_id`, `origin`, `errors` and `usable`
     as results have.
@@ -199,12 +202,19 @@ def open_record(folder: Path) -> Record:
     connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
     microbenchmarks = run_query(connection, MICROBENCHMARKS).to_pylist()
+    rows = load_rows(connection)
+    scopes = {
+        (own["result_id"], own["metric"]): own["scope"]
+        for own in run_query(connection, "FROM figures WHERE scope IS NOT NULL").to_pylist()
+    }
+    for row in rows:
+        row["scopes"] = {name: scopes.get((row["result_id"], name)) for name in SCOPED}
     return Record(
         folder,
         connection,
         version,
         load_known_words(connection),
-        load_rows(connection),
+        rows,
         microbenchmarks,
     )
 

@@ -14,8 +14,9 @@ from typing import Any
 import duckdb
 
 from ipu_results.errors import QueryError
+from ipu_results.ground.physics import round_derived
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import format_count, trim_noise
+from ipu_results.ground.text import format_count
 from ipu_results.schema import quote, table
 
 AUTHOR = "The ipu-results authors"
@@ -53,6 +54,7 @@ LEGEND = (
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 STATED = ", result not verified by MLCommons Association"  # at the end of the column `attribution`
+DECIMAL = re.compile(r"\d+\.\d+(e-?\d+)?")
 COMPILER = re.compile(r"compiled by (\w+)$")  # conditions of a row
 UNMARKED = re.compile(r"\bMLPerf\b(?! ?®)")
 
@@ -149,10 +151,9 @@ def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> l
     known = f"SELECT unnest([result_id, same_as]) FROM results WHERE {where}"
     entries = f"FROM mlperf_entries WHERE result_id IN ({known})"
     official = {row["result_id"]: row for row in run_query(connection, entries).to_pylist()}
+    notes = {name: _list_notes(row, flags[name], points[name]) for name, row in rows.items()}
     return [
-        _build_result(
-            rows[name], cells[name], _list_notes(rows[name], flags[name], points[name]), documents, official
-        )
+        _build_result(rows[name], cells[name], notes[name], documents, official)
         for name in dict.fromkeys(ids)
     ]
 
@@ -221,11 +222,11 @@ def _get_text(cell: Mapping[str, Any], is_ours: bool) -> str:
     resolve.
     """
     text: str = cell["raw_text"].strip()
-    if text != repr(cell["value"]):
+    if not DECIMAL.fullmatch(text) or round_derived(float(text)) != round_derived(cell["value"]):
         return text
     if cell["locator_in"] == "derivation":
-        return repr(float(f"{cell['value']:.{COMPUTED_DIGITS}g}"))
-    return repr(trim_noise(cell["value"])) if is_ours else text
+        return repr(float(f"{float(text):.{COMPUTED_DIGITS}g}"))
+    return repr(cell["value"]) if is_ours else text
 
 
 def _list_notes(
@@ -236,7 +237,9 @@ def _list_notes(
     """List what must be disclosed; `points` is the point of a run that made the row."""
     notes = []
     if row["origin"] == EMULATED:
-        known = [f", calibration {own['calibration_id']}" for own in points if own["calibration_id"]]
+        known = [
+            f", calibration {own['calibration_id']}" for own in points if own["calibration_id"]
+        ]
         notes.append(f"Emulated by ipu-results, not measured{''.join(known)}.")
     if row["origin"] == "measured":
         notes.append("Measured by ipu-results.")

@@ -28,9 +28,7 @@ from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import build_from_row, build_stated, compare_with_rows
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.physics import convert_unit
-from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_float
-from ipu_results.schema import quote
 from ipu_results.schema.usable import describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import RefusalError
@@ -95,33 +93,18 @@ def compare_two(
     chosen = _choose_figure(first, second, figure)
     obstacle = find_pair_obstacle(first, second, chosen, chips_basis)
     if obstacle is not None:
-        raise RefusalError(
-            obstacle.code,
-            obstacle,
-            _suggest_step(record, obstacle.code, first, second, chosen, chips_basis),
-        )
+        step = _suggest_step(obstacle.code, chosen, chips_basis)
+        raise RefusalError(obstacle.code, obstacle, step)
     return _build_ratio(record, first, second, chosen, chips_basis)
 
 
-def _suggest_step(
-    record: Record, code: str, first: Row, second: Row, figure: str, basis: str
-) -> str:
+def _suggest_step(code: str, figure: str, basis: str) -> str:
     """Return what to do after a refusal of a pair, empty for the step of its code."""
-    if "chip" in code:
-        bases = (suggest_chips_basis(figure), WHOLE)
-        named = dict.fromkeys(own for own in bases if own != basis)
-        return f"ask with chips_basis {' or '.join(named)} to compare machines of different size"
-    if code != "different-power-scopes":
+    if "chip" not in code:
         return ""
-    ids = ", ".join(quote(row["result_id"]) for row in (first, second))
-    where = f"ipu_result_id IN ({ids}) AND gpu_result_id IN ({ids})"
-    with record.connection.cursor() as cursor:
-        listed = run_query(cursor, f"FROM detail.energy_ipu_gpu WHERE {where}").num_rows
-    return (
-        f"ask sql: FROM detail.energy_ipu_gpu WHERE {where}, for the energy and scope of each side"
-        if listed
-        else ""
-    )
+    bases = dict.fromkeys((suggest_chips_basis(figure), WHOLE))
+    named = " or ".join(own for own in bases if own != basis)
+    return f"ask with chips_basis {named} to compare machines of different size"
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:

@@ -123,6 +123,9 @@ def find_conflicts(rows: Sequence[Row], figure: str, basis: str) -> Iterator[Con
             pairs = combinations_with_replacement(values, 2)
             if any(find_rule_obstacle(rule, *pair) for pair in pairs):
                 yield Conflict(rule.column, rule.code, values)
+    scopes = tuple(dict.fromkeys(row["scopes"].get(figure) for row in rows))
+    if len(scopes) > 1:
+        yield Conflict("scope", "different-figures", scopes)
     chips = tuple(dict.fromkeys(row[CHIPS] for row in rows))
     is_divided = basis == PER_CHIP and figure in DIVISIBLE
     if basis != WHOLE and not is_divided and len(chips) > 1:
@@ -153,9 +156,7 @@ def _list_required(figure: str, basis: str) -> Iterator[tuple[str, str]]:
         yield CHIPS, "unknown-chip-count"
 
 
-def _suggest_arguments(
-    rows: Sequence[Row], figure: str, basis: str
-) -> tuple[dict[str, Any], int]:
+def _suggest_arguments(rows: Sequence[Row], figure: str, basis: str) -> tuple[dict[str, Any], int]:
     """Return arguments that keep rows that may be ranked, and how many; none where none would do.
 
     Of each column in which rows differ they name the value that most rows have.
@@ -178,4 +179,5 @@ def _suggest_arguments(
 
 def get_argument(row: Row, column: str) -> Any:
     """Return the argument that keeps a row, None where there is none."""
-    return BLANK.get(column) if row[column] is None else row[column]
+    value = row.get(column)
+    return BLANK.get(column) if value is None else value

@@ -16,14 +16,22 @@ from ipu_results.schema.usable import USABLE, describe_unusable
 from ipu_results.serve.facts import CITABLE
 from ipu_results.serve.footnotes import is_id
 
-RANKS = re.compile(r"\border\s+by\b|\b(?:max|min|arg_max|arg_min)\s*\(", re.IGNORECASE)
+# the column that rows are ordered by, or of which the extreme is selected
+RANKED = re.compile(r"(?:\border\s+by|\b(?:arg_)?(?:max|min)\s*\()\s*([^,)]+)", re.IGNORECASE)
+FIGURE = re.compile(
+    r"throughput|latency|minutes|efficiency|power|energy|time_to|quality|value|ratio|share|per_",
+    re.IGNORECASE,
+)
 
 
 def remark_on_answer(
-    connection: duckdb.DuckDBPyConnection, sql: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
 ) -> list[str]:
     """Say how many rows of a ranking are not usable; nothing where the statement asks for that."""
-    if not RANKS.search(sql) or re.search(rf"\b{USABLE}\b", sql):
+    if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
         return []
     columns = [position for position, name in enumerate(names) if is_id(name)]
     ids = {str(row[position]) for row in rows for position in columns}
@@ -37,6 +45,16 @@ def remark_on_answer(
     by_id = {row["result_id"]: row for row in found}
     named = [[by_id[row[at]] for at in columns if row[at] in by_id] for row in rows]
     return remark_on_rows(named)
+
+
+def _is_ranking(sql: str, names: Sequence[str]) -> bool:
+    """Return whether a statement orders by a figure, or selects an extreme."""
+    for ranked in RANKED.findall(sql):
+        word = ranked.split()[0]
+        is_number = word.isdigit() and 0 < int(word) <= len(names)
+        if FIGURE.search(names[int(word) - 1] if is_number else ranked):
+            return True
+    return False
 
 
 def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
@@ -56,7 +74,9 @@ def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> lis
         has_column = any(column.name == USABLE for column in relation.columns)
         if relation.name not in words or not has_column:
             continue
-        counts = f"SELECT count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable FROM {source}"
+        counts = (
+            f"SELECT count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable FROM {source}"
+        )
         [count] = run_query(connection, counts).to_pylist()
         if count["unusable"]:
             remarks.append(

@@ -86,9 +86,7 @@ CLAIMS = """
 
 Detail = Literal["brief", "whole"]
 Order = Literal["highest", "lowest", Figure]
-Part = Literal[
-    "summary", "models", "platforms", "tables", "views", "refusal_codes", "rules", "all"
-]
+Part = Literal["summary", "models", "platforms", "tables", "views", "refusal_codes", "rules", "all"]
 
 
 def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
@@ -152,7 +150,9 @@ def find(
             raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
     selection = select_rows(record, {**conditions, "model": model, "latency_basis": latency_basis})
     rows = selection.rows if figure is None else require_figure(record, selection, figure)
-    counts: dict[str, Any] = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
+    counts: dict[str, Any] = (
+        {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
+    )
     is_per_chip = figure in DIVISIBLE and order is not None and chips_basis == PER_CHIP
     if order is None:
         rows = sorted(

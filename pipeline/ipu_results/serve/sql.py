@@ -184,10 +184,7 @@ def run_sql(
             for name in names
         },
         "who_measured": [
-            {
-                name: row[name]
-                for name in ("result_id", "relationship", "origin", "usable")
-            }
+            {name: row[name] for name in ("result_id", "relationship", "origin", "usable")}
             for row in results
         ],
         "remarks": [
