@@ -16,7 +16,7 @@ SELECT
         AS batches_in_flight,
     CASE WHEN r.origin <> 'emulated' THEN r.efficiency END AS efficiency,
     CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency,
-    r.usable, r.errors, r.run_id, r.document_id, r.table_name, r.row_number, r.published_on, p.remark
+    r.conditions, r.usable, r.errors, r.run_id, r.document_id, r.table_name, r.row_number, r.published_on, p.remark
 FROM results r
 LEFT JOIN f USING (result_id)
 LEFT JOIN detail.latency_points p USING (result_id)

@@ -4,6 +4,7 @@ docs/reference/rules.md has the counts.
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from ipu_results.schema import table
 from ipu_results.schema.row_checks import pandera_schema
 
 from tests.check.rules_support import list_doubtful, load_dataset, load_review, pick
-from tests.conftest import ROOT, Query
+from tests.conftest import RAW, ROOT, Query
 
 FLAGS = table("flags")
 
@@ -137,7 +138,7 @@ def test_single_row_is_compared_with_nothing(row: str) -> None:
 
 def test_only_published_rows_are_checked() -> None:
     data = load_dataset()
-    emulated = data.results.assign(origin="emulated")
+    emulated = data.results.assign(origin="emulated", suspect=None)
     # of the microbenchmarks alone
     assert set(find_flags(replace(data, results=emulated))["rule"]) >= {"R34"}
     data = replace(data, results=emulated, microbenchmarks=data.microbenchmarks[:0])
@@ -148,6 +149,21 @@ def test_only_published_rows_are_checked() -> None:
 def test_rules_have_distinct_ids_in_order_and_a_description() -> None:
     assert [rule.id for rule in RULES] == [f"R{number:02}" for number in range(1, 48)]
     assert all(rule.find.__doc__ for rule in RULES)
+
+
+def test_sweeps_say_which_points_are_suspect(query: Query) -> None:
+    """R47 repeats the reason of the sweep for each of them, and flags nothing else."""
+    printed = {}
+    for path in (RAW / "runs").glob("*/points.csv"):
+        for point in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+            if point["suspect"]:
+                printed[path.parent.name, int(point["batch_size"])] = point["suspect"]
+    columns = "run_id, batch_size, message, severity, f.column_name"
+    flags = query(
+        f"SELECT {columns} FROM flags f JOIN results USING (result_id) WHERE rule = 'R47'"
+    )
+    assert {row[:2]: row[2] for row in flags} == printed
+    assert {row[3:] for row in flags} == {("warn", "throughput")}
 
 
 def test_every_hit_of_every_rule_was_read_by_hand(query: Query) -> None:

@@ -58,7 +58,10 @@ def test_platform_that_contradicts_its_section() -> None:
 
 def test_group_of_mixed_precision() -> None:
     flags = find_brief("R18", pick(real.EFFICIENTNET_B4, real.VIT, real.TGN))
-    assert flags == ["info bow_training 47 precision_printed", "info bow_training 48 precision_printed"]
+    assert flags == [
+        "info bow_training 47 precision_printed",
+        "info bow_training 48 precision_printed",
+    ]
 
 
 def print_figures(**figures: str) -> Dataset:

@@ -115,7 +115,7 @@ def test_system_with_two_ids_is_refused(documents: Documents) -> None:
 
 
 def test_gate_is_trusted_only_if_it_refuses_every_invalid_row() -> None:
-    results = table("results")
+    results = table("results").as_filled()
     check_gate(results, GOOD, CHANGES)
     with pytest.raises(GateError, match="missed: missing-chip"):
         check_gate(results, GOOD, {**CHANGES, "missing-chip": {"chip": None}})

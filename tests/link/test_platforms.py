@@ -33,19 +33,19 @@ def test_every_machine_has_its_facts_or_the_reason_why_not(query: Query) -> None
             JOIN mlperf_entries e USING (result_id)
             WHERE p.{column} IS NULL AND NOT contains(p.source, '{title} differs')
             GROUP BY 1
-            HAVING min(e.accelerators) > 0
-                AND bool_and(e.nodes IS NOT NULL AND e.accelerator IS NOT NULL)
+            HAVING min(e.chip_count) > 0
+                AND bool_and(e.nodes IS NOT NULL AND e.chip_printed IS NOT NULL)
         """
         assert query(silent) == [], column
 
 
 def test_facts_are_those_of_every_description(query: Query) -> None:
     differing = """
-        SELECT platform
+        SELECT p.platform
         FROM platforms p
         JOIN results r USING (platform)
         JOIN mlperf_entries e USING (result_id)
-        WHERE p.chip_count <> e.accelerators
+        WHERE p.chip_count <> e.chip_count
             OR p.nodes <> e.nodes
             OR p.host_processor <> e.host_processor
             OR p.host_processors_per_node <> e.host_processors_per_node
@@ -54,7 +54,7 @@ def test_facts_are_those_of_every_description(query: Query) -> None:
     [(chip, count, source)] = query(
         "SELECT chip, chip_count, source FROM platforms WHERE platform = 'SMC-H100'"
     )
-    assert (chip, count) == ("NVIDIA H100-SXM5-80GB", None)
+    assert (chip, count) == ("H100-SXM-80GB", None)
     assert "chip count differs: 8, 64, 72 and 1 more" in source
     [row] = query(
         "SELECT nodes, host_processor, host_processors_per_node FROM platforms"
@@ -69,15 +69,15 @@ def test_facts_are_those_of_every_description(query: Query) -> None:
         ("Bow Pod16", ("Bow", 16, "Bow", "pod", 1, "AMD EPYC 7742", 2)),
         (
             "8x A100-80GB (DGX A100)",
-            ("A100-80GB", 8, "NVIDIA Ampere", "server", 1, "AMD EPYC 7742", 2),
+            ("A100-SXM-80GB", 8, "NVIDIA Ampere", "server", 1, "AMD EPYC 7742", 2),
         ),
         (
             "4x A100-40GB (DGX A100)",
-            ("A100-40GB", 4, "NVIDIA Ampere", "part of a server", 1, "AMD EPYC 7742", 2),
+            ("A100-SXM-40GB", 4, "NVIDIA Ampere", "part of a server", 1, "AMD EPYC 7742", 2),
         ),
         (
             "tpu-v5p-1024",
-            ("TPU-v5p", 512, "Google", "cloud cluster", 128, "Intel(R) Xeon(R) Platinum 8481C", 1),
+            ("TPU v5p", 512, "Google", "cloud cluster", 128, "Intel(R) Xeon(R) Platinum 8481C", 1),
         ),
         (
             "1-node-SPR-pytorch",
@@ -85,7 +85,15 @@ def test_facts_are_those_of_every_description(query: Query) -> None:
         ),
         (
             "XE8545x4A100-SXM-80GB",
-            ("A100-80GB", 4, "NVIDIA Ampere", "server", 1, "AMD EPYC 7763 64-Core Processor", 2),
+            (
+                "A100-SXM-80GB",
+                4,
+                "NVIDIA Ampere",
+                "server",
+                1,
+                "AMD EPYC 7763 64-Core Processor",
+                2,
+            ),
         ),
     ],
 )

@@ -67,7 +67,11 @@ def convert(field: str, text: str, unit: str | None = None) -> dict[str, Any]:
         ("framework", "TF2 w/Keras", {"framework": "TensorFlow2"}),
         ("framework", "onnxruntime", {"framework": "ONNX Runtime"}),
         ("sdk_version", "SDK 2.4.0", {"sdk_version": "2.4.0"}),
-        ("precision", "16.32", {"precision_printed": "16.32", "activation_bits": 16, "weight_bits": 32}),
+        (
+            "precision",
+            "16.32",
+            {"precision_printed": "16.32", "activation_bits": 16, "weight_bits": 32},
+        ),
         ("variant", "frames/s", {"variant": "frames/s", "item": "frame"}),
         ("variant", "SL128", {"variant": "SL128"}),
         ("division", "Closed", {"division": "closed"}),

@@ -59,7 +59,7 @@ def test_line_of_comparators_is_one_result() -> None:
         "batch_size": "128",
         "throughput": "371.0",
         "item": "image",
-        "chip": "A100-40GB",
+        "chip": "A100-SXM-40GB",
         "chip_count": "1",
     }
     assert {name: str(result.values[name]) for name in expected} == expected

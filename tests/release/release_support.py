@@ -30,7 +30,7 @@ FEW = (
 FEWER_ROWS = {
     **{
         name: f"SELECT * FROM {name} WHERE result_id IN {FEW}"
-        for name in ("results", "cells", "flags", "source_rows")
+        for name in ("results", "figures", "cells", "flags", "source_rows")
     },
     **{
         name: f"SELECT * FROM {name} LIMIT 0"

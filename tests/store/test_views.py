@@ -27,10 +27,8 @@ SETTINGS = (
     *(
         "bound_ms",
         "chip_count",
-        "chips",
         "batch_size",
         "micro_batch_size",
-        "accelerators",
         "sequence_length",
     ),
     *("activation_bits", "weight_bits", "sessions", "threads", "position"),
@@ -44,9 +42,7 @@ def separates_rows(column: Column) -> bool:
     return column.kind not in ("integer", "double") or column.name.endswith(SETTINGS)
 
 
-@pytest.mark.parametrize(
-    "view", [view for view in VIEWS if view.name != "record"], ids=lambda view: view.name
-)
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
 def test_no_two_rows_are_equal_in_all_but_figures(view: View, query: Query) -> None:
     columns = ", ".join(column.name for column in view.columns if separates_rows(column))
     assert (
@@ -71,11 +67,7 @@ def test_flipped_bit_anywhere_in_a_parquet_file_is_refused(warehouse: Path, tmp_
 
 
 def test_view_without_files_gives_a_reason() -> None:
-    assert [view.name for view in VIEWS if view not in FILE_VIEWS] == [
-        "record",
-        "submitted",
-        "mlperf_pairs",
-    ]
+    assert [view.name for view in VIEWS if view not in FILE_VIEWS] == ["mlperf_pairs"]
     assert all(view.no_files for view in VIEWS if view not in FILE_VIEWS)
 
 

@@ -130,7 +130,7 @@ def build_platform_frame(
     """
     described = collect_descriptions(results, entries, vocabulary)
     known = vocabulary.list_entries("platform")
-    check_platforms(known, described, vocabulary)
+    check_platforms(known, described)
     names = {entry["platform"]: entry for entry in known}
     local = {machine.name: machine for machine in reversed(list(machines))}
     rows = [_complete_entry(entry, names, described) for entry in known]
@@ -178,9 +178,7 @@ def collect_descriptions(
     }
 
 
-def check_platforms(
-    entries: Iterable[Record], described: Mapping[str, Sequence[Record]], vocabulary: Vocabulary
-) -> None:
+def check_platforms(entries: Iterable[Record], described: Mapping[str, Sequence[Record]]) -> None:
     """Compare chip and count of the vocabulary with every description.
 
     Raises VocabularyError where one differs.

@@ -304,20 +304,24 @@ def _convert_elsewhere(column: Column) -> Converter:
 
 
 def _convert_figure(column: str, units_of: str | None = None) -> Converter:
-    """Convert a figure in one of the units of `column`, or of another column with the same units."""
+    """Convert a figure in one of the units of `column`, or of another column with the same units.
+
+    A computed one is rounded after its factor: what is behind DERIVED_DIGITS is noise.
+    """
 
     def converter(text: str, context: CellContext) -> CellValues:
         printed = (
             parse_derived_number(text) if context.derived else parse_number(text, context.mark)
         )
+        finish: Callable[[float], float] = round_derived if context.derived else float
         unit = context.vocabulary.find_unit(units_of or column, context.unit or "")
         if unit is None:
             problem = f"unknown unit {context.unit!r}" if context.unit else "no unit"
             word = UnknownWord("unit", units_of or column, context.unit or "")
             raise UnknownWordError(word, f"{problem} for {column}")
         item: Values = (("item", unit.item),) if unit.item else ()
-        figure = float(printed)
-        value = figure if unit.factor == 1 else float(printed * unit.factor)
+        figure = finish(float(printed))
+        value = figure if unit.factor == 1 else finish(float(printed * unit.factor))
         return CellValues(((column, value), *item), figure, context.unit, float(unit.factor))
 
     return converter
@@ -392,7 +396,9 @@ CONVERTERS: dict[str, Converter] = {
     "latency_ms": _convert_figure("latency_ms"),
     **{column: _convert_figure(column, "latency_ms") for column in (*LATENCIES, *STATISTICS)},
     "interval_confidence": _convert_with(
-        lambda text, _: float(parse_derived_number(text)), "interval_confidence", factor=1.0
+        lambda text, _: round_derived(float(parse_derived_number(text))),
+        "interval_confidence",
+        factor=1.0,
     ),
     "power_w": _convert_figure("power_w"),
     "efficiency": _convert_figure("efficiency"),

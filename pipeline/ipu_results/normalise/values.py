@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
-from ipu_results.ground.physics import DERIVED_DIGITS
 from ipu_results.ground.text import find_nearest_words, format_count
 from ipu_results.normalise.decimal_mark import DecimalMark, names_two_figures
 from ipu_results.schema.vocabulary import Vocabulary, normalise_name
@@ -96,13 +95,10 @@ def parse_number(text: str, mark: DecimalMark = DecimalMark.POINT) -> Decimal:
 
 
 def parse_derived_number(text: str) -> Decimal:
-    """Parse a figure that we computed, in any form in which a non-negative double is written.
-
-    It has DERIVED_DIGITS: what is behind them is the rounding of its computation.
-    """
+    """Parse a figure that we computed, in any form in which a non-negative double is written."""
     if not DERIVED.fullmatch(text) or not math.isfinite(float(text)):
         raise UnreadableCellError("unreadable-figure", f"{text[:40]!r} is not a figure")
-    return Decimal(f"{Decimal(text):.{DERIVED_DIGITS}g}")
+    return Decimal(text)
 
 
 def parse_double(text: str) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -133,7 +133,6 @@ class View:
 
     Its rows are written to files sorted by the columns of `order`, of which no two rows share the
     values, else by all columns. `no_files` is the reason why a view is not written to files.
-    `computed` columns are doubles that the statement itself computes.
     """
 
     name: str
@@ -143,7 +142,6 @@ class View:
     order: tuple[str, ...] = ()
     no_files: str | None = None
     schema: str = MAIN
-    computed: frozenset[str] = frozenset()
 
     @property
     def sql_name(self) -> str:
@@ -254,14 +252,7 @@ def load_view(sql_name: str, known: Mapping[str, Column]) -> View:
         order=tuple(entry.get("order", ())),
         no_files=entry.get("no_files"),
         schema=schema,
-        computed=frozenset(_list_computed(entry["columns"])),
     )
-
-
-def _list_computed(entries: Iterable[str | Mapping[str, Any]]) -> Iterator[str]:
-    for entry in entries:
-        if not isinstance(entry, str) and entry.get("type") == "double":
-            yield entry["name"]
 
 
 def _view_columns(entry: str | Mapping[str, Any], known: Mapping[str, Column]) -> list[Column]:
@@ -384,8 +375,8 @@ def sql_view(view: View) -> list[str]:
 
 
 def _round_columns(view: View, sql: str) -> str:
-    """Round the doubles that a statement computes to DERIVED_DIGITS."""
-    rounded = [column.name for column in view.columns if column.name in view.computed]
+    """Round the doubles that no source prints to DERIVED_DIGITS."""
+    rounded = [column.name for column in view.columns if column.is_rounded]
     if not rounded:
         return sql
     columns = ", ".join(

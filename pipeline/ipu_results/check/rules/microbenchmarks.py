@@ -93,7 +93,9 @@ def flag_microbenchmark_above_peak(data: Dataset) -> pd.DataFrame:
                 f" {row.chip} at "
             )
             peak_of_all = format_figure(float(peak) * row.chip_count)
-            findings.append((row.result_id, "error", f"{message}{row.precision} is {peak_of_all}"))
+            findings.append(
+                (row.result_id, "error", f"{message}{row.precision_printed} is {peak_of_all}")
+            )
     return _build("R30", findings)
 
 

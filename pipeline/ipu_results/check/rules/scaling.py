@@ -13,7 +13,10 @@ from ipu_results.check.rules.placement import join_configurations
 
 GENERATIONS = ("Mk1", "Classic", "Bow")
 EXPECTED = {"Bow": (1.15, 1.53)}
-SAME_ROW = "document_id task model_printed variant dataset_printed framework batch_size precision_printed chip_count".split()
+SAME_ROW = """
+    document_id task model_printed variant dataset_printed framework batch_size precision_printed
+    chip_count
+""".split()
 FIGURES = ("throughput", "latency_ms")
 
 

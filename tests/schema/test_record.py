@@ -1,0 +1,105 @@
+"""What holds for the whole record: columns with values, ids, digits, names of chips, usable rows."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from ipu_results.ground.physics import DERIVED_DIGITS
+from ipu_results.schema import TABLES, VIEWS, Table, View, table
+from ipu_results.schema.vocabulary import load_vocabulary
+
+from tests.conftest import Query
+
+RELATIONS: list[Table | View] = [*TABLES, *VIEWS]
+EMPTY = {"quarantine", "detail.energy_ipu_gpu"}
+MAX_RESULT_COLUMNS = 50
+OFFICIAL_CHIPS = 46
+IDS = ("result_id", "same_as", "microbenchmark_id", "ipu_id", "other_id")
+# sha256 of the sorted ids, one a line, without their first letter: bring it up to date with new rows
+ID_DIGESTS = {
+    "results.result_id": "296d98853bffe741be16056e79951db20d32c1845fbb6e9c80b108ca614e53dd",
+    "microbenchmarks.microbenchmark_id": (
+        "de9c0556533b26a5f09a0bf315b860360106115c9b37ad3cf09baeb66d433a79"
+    ),
+}
+NOT_USABLE = """
+    origin = 'emulated' OR relationship IS NOT DISTINCT FROM 'submitted' OR same_as IS NOT NULL
+    OR result_id IN (SELECT result_id FROM flags WHERE severity = 'error' OR rule = 'R47')
+"""
+
+
+def get_source(relation: Table | View) -> str:
+    return relation.source if isinstance(relation, View) else relation.sql_name
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
+def test_every_column_has_a_value(relation: Table | View, query: Query) -> None:
+    counts = ", ".join(f"count({column.name})" for column in relation.columns)
+    [(rows, *filled)] = query(f"SELECT count(*), {counts} FROM {get_source(relation)}")
+    assert (rows == 0) == (relation.sql_name in EMPTY)
+    names = [column.name for column in relation.columns]
+    assert [name for name, count in zip(names, filled, strict=True) if not count and rows] == []
+
+
+def test_results_stay_narrow_and_what_few_rows_have_is_in_figures() -> None:
+    results = table("results")
+    assert len(results.columns) <= MAX_RESULT_COLUMNS
+    kept = [column.name for column in results.list_kept("figures") if column.kind == "double"]
+    assert tuple(kept) == table("figures").choices("metric")
+    assert [column.name for column in results.kept if column.kind == "double"] == kept
+
+
+def test_usable_rows_are_those_that_nothing_speaks_against(query: Query) -> None:
+    assert query(f"SELECT count(*) FROM results WHERE usable = ({NOT_USABLE})") == [(0,)]
+    assert query("SELECT DISTINCT usable FROM results ORDER BY 1") == [(False,), (True,)]
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=lambda relation: relation.name)
+def test_computed_doubles_have_no_noise(relation: Table | View, query: Query) -> None:
+    """Published rows print more digits, and what is exact has those of its source."""
+    names = [column.name for column in relation.columns if column.is_rounded]
+    source = get_source(relation)
+    if relation.sql_name == "results":
+        source += " WHERE origin <> 'published'"
+        names += [column.name for column in relation.columns if column.figure]
+    noisy = [
+        f"count(*) FILTER (CAST(printf('%.{DERIVED_DIGITS}g', {name}) AS DOUBLE) <> {name})"
+        for name in names
+    ]
+    if noisy:
+        assert query(f"SELECT {', '.join(noisy)} FROM {source}") == [(0,) * len(noisy)]
+
+
+def test_ids_begin_with_a_letter_and_are_those_of_before(query: Query) -> None:
+    for relation in RELATIONS:
+        for column in relation.columns:
+            if column.name.endswith(IDS):
+                wrong = f"NOT regexp_full_match({column.name}, 'r[0-9a-f]{{16}}')"
+                rows = query(f"SELECT count(*) FROM {get_source(relation)} WHERE {wrong}")
+                assert rows == [(0,)], (relation.sql_name, column.name)
+    for name, expected in ID_DIGESTS.items():
+        source, _, column_name = name.partition(".")
+        ids = query(f"SELECT {column_name} FROM {source} ORDER BY 1")
+        text = "\n".join(name.removeprefix("r") for (name,) in ids)
+        assert hashlib.sha256(text.encode()).hexdigest() == expected, name
+
+
+def test_inputs_of_recomputations_name_rows(query: Query) -> None:
+    for source, column in (("results", "result_id"), ("microbenchmarks", "microbenchmark_id")):
+        named = f"FROM detail.recomputation_inputs WHERE table_name = '{source}'"
+        known = f"key IN (SELECT {column} FROM {source})"
+        assert query(f"SELECT count(*) > 0, bool_and({known}) {named}") == [(True, True)]
+
+
+def test_chip_has_one_name(query: Query) -> None:
+    vocabulary = load_vocabulary()
+    for name in ("results", "mlperf_entries", "platforms", "microbenchmarks"):
+        chips = [chip for (chip,) in query(f"SELECT DISTINCT chip FROM {name}") if chip]
+        assert [chip for chip in chips if vocabulary.name_chip(chip) != chip] == [], name
+    official = query("SELECT DISTINCT chip FROM results WHERE origin = 'official'")
+    chips = [chip for (chip,) in official if chip]
+    assert len(chips) == OFFICIAL_CHIPS
+    assert set(chips) <= set(vocabulary.chips.values())
+    differing = "mlperf_entries e JOIN results r USING (result_id) WHERE e.chip <> r.chip"
+    assert query(f"SELECT count(*) FROM {differing}") == [(0,)]
