@@ -150,9 +150,9 @@ def test_emulated_run_is_never_called_measured(warehouse: Path) -> None:
 def test_emulated_row_settles_no_verdict(warehouse: Path) -> None:
     figures = {"model": "resnext101-32x4d", "platform": "c2", "batch_size": 2, "precision": "fp16"}
     comparison = compare_one(warehouse, **figures, throughput=1505)
-    assert [
-        match.group for match in comparison.matches if match.row["precision"] == "FP16"
-    ] == ["emulated"]
+    assert [match.group for match in comparison.matches if match.row["precision"] == "FP16"] == [
+        "emulated"
+    ]
     assert comparison.status == "other-conditions"
 
 
@@ -508,7 +508,14 @@ def test_every_word_of_a_row_of_the_record_is_known_and_stays_as_it_is(
 
 @pytest.mark.parametrize(
     ("stated", "precision"),
-    [("half", "FP16"), ("16.16", "FP16"), ("fp16", "FP16"), ("16.32", "16.32"), ("torch.bfloat16", "BF16"), ("INT8", "INT8")],
+    [
+        ("half", "FP16"),
+        ("16.16", "FP16"),
+        ("fp16", "FP16"),
+        ("16.32", "16.32"),
+        ("torch.bfloat16", "BF16"),
+        ("INT8", "INT8"),
+    ],
 )
 def test_widespread_names_of_precisions_are_known(
     stated: str, precision: str, warehouse: Path

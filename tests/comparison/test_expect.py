@@ -88,8 +88,7 @@ def test_intervals_contain_as_many_pairs_of_a_new_party_as_they_say() -> None:
 def test_work_that_varies_more_has_a_wider_interval_and_an_unknown_one_is_between() -> None:
     model = DeviationModel(draw_parties(Random(1), 12), "party")
     calm, unknown, wild = (
-        model.get_arm({"model": name, "first_result_id": ""}, 0.8)
-        for name in ("calm", "", "wild")
+        model.get_arm({"model": name, "first_result_id": ""}, 0.8) for name in ("calm", "", "wild")
     )
     assert calm < unknown < wild  # type: ignore[operator]
     assert wild > 3 * calm  # type: ignore[operator]

@@ -94,7 +94,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({**new("H200", 8, batch_size=128), "throughput": 9000}, OF_CHIP),
     ({**new("A100-SXM4-80GB", 8, batch_size=128), "throughput": 2200}, OF_CHIP),
     # the system for one chip
-    ({**M2000, "chip_count": 1, "platform": "GC200 IPU", "throughput": 160000, "batch_size": 4}, MORE),
+    (
+        {**M2000, "chip_count": 1, "platform": "GC200 IPU", "throughput": 160000, "batch_size": 4},
+        MORE,
+    ),
     ({**H200, "throughput": 171000}, MORE),
     ({**new("L4", batch_size=32), "throughput": 24000}, MORE),
     ({**new("A100-SXM4-80GB"), "throughput": 60000}, MORE),

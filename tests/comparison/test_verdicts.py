@@ -173,9 +173,7 @@ def round_floats(value: Any) -> Any:
 
 def build_golden(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     samples: dict[str, list[tuple[str, Any]]] = {}
-    models = {
-        name: judge_model(rows, samples) for name, rows in group_by_model(connection).items()
-    }
+    models = {name: judge_model(rows, samples) for name, rows in group_by_model(connection).items()}
     pairs = [describe_sample(*sample) for _, own in sorted(samples.items()) for _, sample in own]
     return {"models": models, "comparisons": compare_models(connection), "pairs": pairs}
 
