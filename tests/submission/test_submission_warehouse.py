@@ -71,9 +71,10 @@ def test_submitted_rows_are_results_of_their_own(grown: Path, warehouse: Path) -
         (*shared, "ResNet-50 v1.5", "IPU-M2000", 17377.25, None),
     ]
     earlier = query_rows(warehouse, "FROM results ORDER BY result_id")
-    assert query_rows(
-        grown, f"FROM results WHERE ({SUBMITTED}) IS NOT TRUE ORDER BY result_id"
-    ) == earlier
+    assert (
+        query_rows(grown, f"FROM results WHERE ({SUBMITTED}) IS NOT TRUE ORDER BY result_id")
+        == earlier
+    )
     assert set(load("results", warehouse=grown)["relationship"].dropna()) >= {"submitted"}
 
 
