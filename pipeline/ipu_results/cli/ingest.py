@@ -138,6 +138,7 @@ PREVIEW_COLUMNS = {
     """.split(),
     "quarantine": "locator reason message".split(),
     "flags": "rule severity table_name row_number column_name message".split(),
+    "figures": "table_name row_number metric value unit scope".split(),
 }
 
 

@@ -49,13 +49,14 @@ FIGURES = fill_rules("""
     SELECT
         r.result_id, r.relationship, r.publisher, r.model, r.task, r.platform, r.chip, r.chip_count,
         r.batch_size, r.precision, r.errors, r.item, r.mlperf_round, r.published_on, r.throughput,
-        e.minutes, e.company, e.benchmark AS test, r.result_id AS first_result_id,
+        e.minutes, e.company, e.submitter, lower(split_part(e.chip_printed, ' ', 1)) AS brand,
+        e.benchmark AS test, r.result_id AS first_result_id,
         coalesce(e.round, r.document_id) AS round,
         CASE WHEN p.family IN ({ipu_families}) THEN 'graphcore' ELSE lower(p.family) END AS family
     FROM results r
     LEFT JOIN mlperf_entries e USING (result_id)
     LEFT JOIN (
-        SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip
+        SELECT chip, max(family) AS family FROM platforms GROUP BY chip
     ) p ON p.chip = r.chip
     WHERE r.relationship IN ('vendor', 'official') AND r.origin <> 'emulated'
 """)
@@ -235,7 +236,11 @@ def _expect_row(
         return "its figure has an error flag; see the table flags"
     if figure is None:
         return "it prints neither a throughput nor a time to train"
-    if row["relationship"] == "official" and maker not in (row["company"] or "").lower():
+    # as `replications` tells a maker's entries
+    submitter = (row["submitter"] or "").lower()
+    if row["relationship"] == "official" and not (
+        maker in submitter or (row["brand"] or maker) in submitter
+    ):
         return (
             f"{row['company']} is not the maker of {row['chip']}; the record's pairs start from a"
             " maker's figure"
