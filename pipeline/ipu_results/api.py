@@ -58,7 +58,8 @@ def load(
 
     `table` is its name; one in the schema `detail` needs no prefix. A filter is a column with the
     value, or the list of values, that its rows must have; `None` means null:
-    `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table `columns`.
+    `load("results", platform="IPU-M2000", batch_size=[4, 8], usable=True)`. `usable` rows are those
+    that may be ranked. Units are in the table `columns`. Dates are datetime64.
     `df.attrs` holds the name of the table, the version of the dataset and the id of its build.
     Without `warehouse` it is the dataset that came with the package.
 

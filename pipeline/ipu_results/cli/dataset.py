@@ -26,8 +26,9 @@ from ipu_results.cli import common
 def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
     """Run one read-only SQL statement over the warehouse.
 
-    It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns`
-    describes every table, view and column. `--format record` prints one line per value; a table
+    It reads the DuckDB file, or the committed Parquet files if none was built. The table `relations`
+    describes every table and view, `columns` their columns. A ranking of rows that are not `usable`
+    is warned of. `--format record` prints one line per value; a table
     that is wider than the terminal is printed in the same way. With `--cite` the statement selects
     `result_id`, or of pairs the id of each side, and each row names its source. The footnotes have
     what must be disclosed; `csv` and `json` have them in the column `source`.
@@ -37,7 +38,8 @@ def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
       ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND usable LIMIT 1" --format record
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
         WHERE latency_basis = 'per-batch' AND usable ORDER BY latency_ms LIMIT 3"
-      ipu-results query --cite "SELECT result_id, batch_size, throughput FROM results WHERE publisher = 'Qwant'"
+      ipu-results query --cite "SELECT result_id, batch_size, throughput FROM results
+        WHERE publisher = 'Qwant' AND usable"
     """
     from ipu_results.ground.sql import run_query
     from ipu_results.ground.text import format_records

@@ -81,26 +81,6 @@ RULES = tuple(ColumnRule(**entry) for entry in RUN["rules"])
 FIGURE_RULES = tuple(
     ColumnRule(**{**entry, "figures": tuple(entry["figures"])}) for entry in RUN["figure_rules"]
 )
-# Columns that say what a row may be compared with. Rows that agree in all of them have the same
-# verdicts.
-COMPARED_COLUMNS = tuple(
-    dict.fromkeys(
-        [
-            *(
-                rule.column
-                for rule in (*RULES, *FIGURE_RULES)
-                if rule.kind not in ("another", "factor")
-            ),
-            "model",
-            "division",
-            "mlperf_round",
-            "comparable_rounds",
-            "latency_kind",
-            "origin",
-            "minutes",
-        ]
-    )
-)
 
 
 class Obstacle(str):

@@ -20,7 +20,7 @@ from ipu_results.comparison.comparable import (
 from ipu_results.comparison.expect import Expectation
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.plausibility import TEXTS
-from ipu_results.comparison.verdict import GROUP_NAMES, UNUSABLE, Comparison, Match, get_unit
+from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.charts import (
     ORIGIN_SHAPES,
@@ -37,6 +37,7 @@ from ipu_results.ground.text import (
     format_plain,
     format_table,
 )
+from ipu_results.schema.usable import REASONS
 
 WIDTH, ROW_HEIGHT = 420, 34
 MAX_PANELS = 40
@@ -309,7 +310,7 @@ def describe_unusable(comparison: Comparison) -> str:
     """Say how many rows of the model and task no verdict rests on, and why."""
     counts = dict(comparison.unusable)
     rows = counts.pop("rows")
-    why = ", ".join(f"{count} {UNUSABLE[name]}" for name, count in counts.items())
+    why = ", ".join(f"{count} {REASONS[name]}" for name, count in counts.items())
     ours = comparison.measurement
     return TEXTS["unusable"].format(
         unusable=sum(counts.values()), rows=rows, model=ours.model, task=ours.task, why=why

@@ -52,6 +52,7 @@ from ipu_results.ground.files import DATASET
 from ipu_results.ground.physics import MAX_BATCHES_IN_FLIGHT
 from ipu_results.ground.text import format_plain, to_json_value
 from ipu_results.schema import quote
+from ipu_results.schema.usable import REASONS, find_unusable
 from ipu_results.store.query import open_warehouse
 
 MAX_EXAMPLES = 3  # ids of refused rows that are named for each reason
@@ -60,7 +61,6 @@ GROUP_NAMES: Mapping[str, str] = RUN["groups"]
 ROW_NAMES: Mapping[str, str] = RUN["rows"]
 GROUPS = tuple(GROUP_NAMES)
 UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
-UNUSABLE: Mapping[str, str] = RUN["unusable"]  # why no verdict rests on a row, in words
 ROW_COLUMNS = (
     "result_id",
     "origin",
@@ -433,19 +433,8 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
 def _count_unusable(ours: Measurement, rows: Sequence[Row]) -> dict[str, int]:
     """Count the rows of the task that no verdict rests on, by the first reason, and all as `rows`."""
     of_task = [row for row in rows if row["task"] == ours.task]
-    counts = Counter(_find_unusable(row) for row in of_task)
-    return {"rows": len(of_task), **{why: counts[why] for why in UNUSABLE if counts[why]}}
-
-
-def _find_unusable(row: Row) -> str | None:
-    """Return why a row is not usable, None where it is."""
-    if row["usable"]:
-        return None
-    if row["same_as"]:
-        return "repeated"
-    if row["errors"]:
-        return "error"
-    return "suspect" if row["suspect"] else get_group(row)
+    counts = Counter(find_unusable(row) for row in of_task)
+    return {"rows": len(of_task), **{why: counts[why] for why in REASONS if counts[why]}}
 
 
 def find_best_share(ours: Measurement, rows: Sequence[Row]) -> tuple[float, Row] | None:

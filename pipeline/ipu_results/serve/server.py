@@ -144,33 +144,33 @@ def find(
 
     An order that is a figure ranks by it, the best first.
     """
+    column: str | None = figure
     if order in FIGURES:
-        figure = figure or order
-        if figure != order:
+        column = figure or order
+        if column != order:
             raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
     selection = select_rows(record, {**conditions, "model": model, "latency_basis": latency_basis})
-    rows = selection.rows if figure is None else require_figure(record, selection, figure)
+    rows = selection.rows if column is None else require_figure(record, selection, column)
     counts: dict[str, Any] = (
-        {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
+        {"rows_without_this_figure": len(selection.rows) - len(rows)} if column else {}
     )
-    is_per_chip = figure in DIVISIBLE and order is not None and chips_basis == PER_CHIP
     if order is None:
         rows = sorted(
             rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
         )
-    elif figure is None:
+    elif column is None:
         raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
     else:
         with_sparse = "sparsity" in conditions
-        rows, not_ranked = rank_rows(rows, figure, order, chips_basis, with_sparse=with_sparse)
+        rows, not_ranked = rank_rows(rows, column, order, chips_basis, with_sparse=with_sparse)
         counts["not_ranked"] = not_ranked
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
     results, citation = record.load(
-        [row["result_id"] for row in shown], (figure,) if figure else ALL_FIGURES
+        [row["result_id"] for row in shown], (column,) if column else ALL_FIGURES
     )
-    if is_per_chip:
+    if column in DIVISIBLE and order is not None and chips_basis == PER_CHIP:
         for row, result in zip(shown, results, strict=True):
-            result["figures"][figure]["per_chip"] = get_share(row, figure, chips_basis)
+            result["figures"][column]["per_chip"] = get_share(row, column, chips_basis)
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
