@@ -1,9 +1,9 @@
 """The open, verified record of Graphcore IPU performance.
 
 >>> import ipu_results
->>> df = ipu_results.load("results", platform="IPU-M2000")
+>>> df = ipu_results.load("results", platform="IPU-M2000", usable=True)
 >>> ipu_results.provenance(df.result_id[0])
->>> ipu_results.connect().sql("FROM inference WHERE latency_ms < 5")
+>>> ipu_results.connect().sql("FROM inference WHERE usable AND latency_ms < 5")
 
 Everything is imported on first use, so that `import ipu_results` costs nothing. A name whose
 packages are not installed raises MissingExtraError, which names the extra to install.

@@ -162,8 +162,8 @@ class SourceDraft:
 
 @dataclass(frozen=True, slots=True)
 class SourcePreview:
-    """What a document would add: the fate of its rows, and its rows of `results`, `quarantine` and
-    `flags`.
+    """What a document would add: the fate of its rows, and its rows of `results`, `quarantine`,
+    `flags` and `figures`.
     """
 
     document_id: str
@@ -171,6 +171,7 @@ class SourcePreview:
     results: pd.DataFrame
     quarantine: pd.DataFrame
     flags: pd.DataFrame
+    figures: pd.DataFrame
     words: UnknownWords
 
 
@@ -324,12 +325,12 @@ def preview_source(config: AddConfig) -> SourcePreview:
     mine = {
         name: frame[frame["document_id"] == document.document_id] for name, frame in mine.items()
     }
-    flags = checked.frames["flags"]
-    flags = flags[flags["result_id"].isin(mine["results"]["result_id"])]
-    flags = flags.merge(mine["results"][["result_id", "table_name", "row_number"]], on="result_id")
+    places = mine["results"][["result_id", "table_name", "row_number"]]
+    for name in ("flags", "figures"):  # of its results alone
+        mine[name] = checked.frames[name].merge(places, on="result_id")
     words = _describe_words(document, loaded[document.document_id].parsed, vocabulary)
     return SourcePreview(
-        document.document_id, checked.counts[document.document_id], **mine, flags=flags, words=words
+        document.document_id, checked.counts[document.document_id], **mine, words=words
     )
 
 

@@ -21,6 +21,7 @@ from pandas.api.types import (
 
 from ipu_results.errors import QueryError
 from ipu_results.ground.files import DATASET, read_version
+from ipu_results.ground.renamed import describe_column, describe_relation
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words
 from ipu_results.schema import DETAIL, TABLES, VIEWS, Table, View, quote
@@ -42,7 +43,7 @@ FILTER_TYPES: tuple[tuple[Callable[[Any], bool], Any], ...] = (
     (is_string_dtype, str),
     (is_bool_dtype, (bool, np.bool_)),
     (is_numeric_dtype, Real),
-    (lambda _: True, (date, np.datetime64)),
+    (lambda _: True, (str, date, np.datetime64)),
 )
 
 
@@ -57,7 +58,8 @@ def load(
 
     `table` is its name; one in the schema `detail` needs no prefix. A filter is a column with the
     value, or the list of values, that its rows must have; `None` means null:
-    `load("results", platform="IPU-M2000", batch_size=[4, 8])`. Units are in the table `columns`.
+    `load("results", platform="IPU-M2000", batch_size=[4, 8], usable=True)`. `usable` rows are those
+    that may be ranked. Units are in the table `columns`. Dates are datetime64.
     `df.attrs` holds the name of the table, the version of the dataset and the id of its build.
     Without `warehouse` it is the dataset that came with the package.
 
@@ -70,7 +72,8 @@ def load(
     relations: dict[str, Table | View] = {published.name: published for published in TABLES}
     relations |= {view.name: view for view in VIEWS}
     if table not in relations:
-        raise QueryError(f"there is no table or view {table!r}{_suggest(table, relations)}")
+        hint = describe_relation(table) or _suggest(table, relations)
+        raise QueryError(f"there is no table or view {table!r}; {hint}")
     relation = relations[table]
     names = [column.name for column in relation.columns]
     if columns is None:
@@ -80,7 +83,8 @@ def load(
     else:
         selected = list(columns)
     if unknown := [name for name in (*selected, *filters) if name not in names]:
-        raise QueryError(f"{table} has no column {unknown[0]!r}{_suggest(unknown[0], names)}")
+        hint = describe_column(unknown[0], table, names) or _suggest(unknown[0], names)
+        raise QueryError(f"{table} has no column {unknown[0]!r}; {hint}")
     needed = [*{*selected, *filters}]
     rows, build_id = read_one_build(folder, lambda folder: _read_rows(folder, relation, needed))
     frame = rows.to_pandas()
@@ -111,8 +115,8 @@ def _read_rows(folder: Path, relation: Table | View, columns: list[str]) -> tupl
 def _suggest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if nearest := find_nearest_words(name, names):
-        return f"; the nearest: {', '.join(nearest)}"
-    return f"; choose from: {', '.join(names[:MAX_NAMES])}{', …' if len(names) > MAX_NAMES else ''}"
+        return f"the nearest: {', '.join(nearest)}"
+    return f"choose from: {', '.join(names[:MAX_NAMES])}{', …' if len(names) > MAX_NAMES else ''}"
 
 
 def _match(column: pd.Series[Any], value: Any) -> Any:
@@ -130,11 +134,18 @@ def _match(column: pd.Series[Any], value: Any) -> Any:
     if allowed is str and (unknown := set(present) - set(column.dropna())):
         name = min(unknown)
         raise QueryError(
-            f"no row has {column.name} {name!r}{_suggest(name, sorted(set(column.dropna())))}"
+            f"no row has {column.name} {name!r}; {_suggest(name, sorted(set(column.dropna())))}"
         )
     if is_datetime64_any_dtype(column.dtype):
-        present = [pd.Timestamp(item) for item in present]
+        present = [_parse_day(column.name, item) for item in present]
     return (column.isin(present) | (column.isna() & (None in values))).to_numpy(dtype=bool)
+
+
+def _parse_day(name: Any, value: Any) -> pd.Timestamp:
+    try:
+        return pd.Timestamp(value)
+    except ValueError as error:
+        raise QueryError(f"{name} holds dates; {value!r} is none") from error
 
 
 def connect(warehouse: str | Path | None = None) -> duckdb.DuckDBPyConnection:

@@ -50,7 +50,7 @@ def test_csv_is_read_row_by_row_and_blank_is_not_zero(tmp_path: Path, warehouse:
         (b"model,batch_size,throughput\nresnet50,2.5,1\n", "batch_size 2.5 is not a whole number"),
         (b"model,throughput\n\xff\xfe,3\n", "is not CSV in UTF-8"),
         (b"model,throughput\n" + b"resnet50,3\n" * 1001, "at most 1000"),
-        (b"model,chips,chip_count,throughput\nresnet50,1,2,3\n", "chips is stated twice"),
+        (b"model,chips,throughput\nresnet50,1,3\n", "`chips` is `chip_count` in results since 2.0"),
         (b"model,latency_ms,latency_ms_low,latency_ms_high\nresnet50,1,2,3\n", "is outside"),
     ],
 )
@@ -112,8 +112,8 @@ def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> Non
     [
         ([], "state either a FILE or the figures of a run"),
         ([EMULATED_RUN, "--throughput", 3], "state either a FILE or the figures of a run"),
-        (["--set", "chips"], "chips is not COLUMN=VALUE"),
-        (["--set", "chips=1", "--set", "chips=2"], "chips is set twice"),
+        (["--set", "chip"], "chip is not COLUMN=VALUE"),
+        (["--set", "chip=1", "--set", "chip=2"], "chip is set twice"),
         (["--throughput", 3, "--set", "throughput=4"], "throughput is stated twice"),
         (["--throughput", "7,800"], "'7,800' is not a valid float"),
     ],
@@ -184,11 +184,11 @@ def test_run_of_a_toml_file_is_that_of_its_columns(tmp_path: Path, warehouse: Pa
         ('latency_ms = "1.9 ms"', "run.toml: latency_ms '1.9 ms' is not a number"),
         ("latency_ms = [1, 2]", "run.toml: latency_ms [1, 2] is not a number"),
         ("latency_ms = true", "run.toml: latency_ms True is not a number"),
-        ("chips = 2.5", "run.toml: chips 2.5 is not a whole number"),
-        ("chips = -1", "run.toml: chips -1 is not above 0"),
+        ("chip_count = 2.5", "run.toml: chip_count 2.5 is not a whole number"),
+        ("chip_count = -1", "run.toml: chip_count -1 is not above 0"),
         ("framework = 2024-01-01", "run.toml: framework datetime.date(2024, 1, 1) is not a text"),
         ("[figures]\nx = 3", "run.toml: unknown columns: 'figures'"),
-        ("chips = ", "run.toml: is not TOML in UTF-8"),
+        ("chip_count = ", "run.toml: is not TOML in UTF-8"),
     ],
 )
 def test_wrong_key_of_a_toml_file_is_one_line(
@@ -209,7 +209,7 @@ def test_unknown_round_is_refused_and_not_called_incomparable() -> None:
         "minutes": 18,
         "benchmark": "mlperf-training",
     }
-    done = run_cli("compare", *set_columns(**stated, division="closed", round="banana"))
+    done = run_cli("compare", *set_columns(**stated, division="closed", mlperf_round="banana"))
     assert done.returncode == 1
     assert "mlperf_round 'banana' is unknown" in done.stderr
 

@@ -28,7 +28,7 @@ def make_pairs(*deviations: float, work: str = "A", party: str = "P") -> list[di
     return [
         {
             "ratio": math.exp(own),
-            "network": work,
+            "model": work,
             "party": party,
             "round": "1.0",
             "first_result_id": f"{work}{number}",
@@ -76,7 +76,7 @@ def test_intervals_contain_as_many_pairs_of_a_new_party_as_they_say() -> None:
             for nominal in COVERAGES:
                 arm = model.get_arm(pair, nominal)
                 assert arm is not None
-                judged.setdefault((nominal, pair["network"]), []).append(
+                judged.setdefault((nominal, pair["model"]), []).append(
                     abs(math.log(pair["ratio"]) - model.middle) <= arm
                 )
     for nominal in COVERAGES:  # 360 each; only the coverage over all works is promised
@@ -88,8 +88,7 @@ def test_intervals_contain_as_many_pairs_of_a_new_party_as_they_say() -> None:
 def test_work_that_varies_more_has_a_wider_interval_and_an_unknown_one_is_between() -> None:
     model = DeviationModel(draw_parties(Random(1), 12), "party")
     calm, unknown, wild = (
-        model.get_arm({"network": name, "first_result_id": ""}, 0.8)
-        for name in ("calm", "", "wild")
+        model.get_arm({"model": name, "first_result_id": ""}, 0.8) for name in ("calm", "", "wild")
     )
     assert calm < unknown < wild  # type: ignore[operator]
     assert wild > 3 * calm  # type: ignore[operator]
@@ -118,14 +117,14 @@ def test_a_lower_rate_is_a_longer_time(warehouse: Path) -> None:
     """
     answer = expect_one(
         warehouse,
-        "network LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chips = 8",
+        "model LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chip_count = 8",
     )
     assert isinstance(answer, Expectation)
     assert answer.unit == "minutes"
     narrow, wide = answer.intervals
     assert wide.low < narrow.low < answer.figure < narrow.high < wide.high
     assert narrow.high / answer.figure > answer.figure / narrow.low
-    assert {pair["network"] for pair in answer.nearest[:3]} == {"RetinaNet-ResNeXt50"}
+    assert {pair["model"] for pair in answer.nearest[:3]} == {"RetinaNet-ResNeXt50"}
     assert all(own.pairs > 150 for own in answer.coverage)
 
 
@@ -157,7 +156,7 @@ def test_comparison_with_a_figure_of_a_maker_has_its_interval(warehouse: Path) -
 def test_summary_has_both_intervals_where_the_pairs_are_enough(warehouse: Path) -> None:
     answer = expect_one(
         warehouse,
-        "network LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chips = 8",
+        "model LIKE 'RetinaNet%' AND mlperf_round = '2.0' AND company = 'NVIDIA' AND chip_count = 8",
     )
     assert isinstance(answer, Expectation)
     assert "minutes (80%), " in answer.summary

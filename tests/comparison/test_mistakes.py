@@ -46,14 +46,14 @@ MLPERF = {
 }
 
 
-def new(chip: str, chips: int = 1, **conditions: Any) -> dict[str, Any]:
+def new(chip: str, chip_count: int = 1, **conditions: Any) -> dict[str, Any]:
     """Return the conditions of a machine that the record has never seen."""
     return {
         "model": "resnet50",
         "batch_size": 16,
         "precision": "fp16",
         "chip": chip,
-        "chips": chips,
+        "chip_count": chip_count,
         **conditions,
     }
 
@@ -94,7 +94,10 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({**new("H200", 8, batch_size=128), "throughput": 9000}, OF_CHIP),
     ({**new("A100-SXM4-80GB", 8, batch_size=128), "throughput": 2200}, OF_CHIP),
     # the system for one chip
-    ({**M2000, "chips": 1, "platform": "GC200 IPU", "throughput": 160000, "batch_size": 4}, MORE),
+    (
+        {**M2000, "chip_count": 1, "platform": "GC200 IPU", "throughput": 160000, "batch_size": 4},
+        MORE,
+    ),
     ({**H200, "throughput": 171000}, MORE),
     ({**new("L4", batch_size=32), "throughput": 24000}, MORE),
     ({**new("A100-SXM4-80GB"), "throughput": 60000}, MORE),
@@ -178,12 +181,12 @@ class Doors(NamedTuple):
 
     def compare(self, figures: dict[str, Any]) -> Comparison:
         ours = build_stated(figures, self.words)
-        return compare_with_rows(ours, _load_network(self.connection, ours.network), self.words)
+        return compare_with_rows(ours, _load_model(self.connection, ours.model), self.words)
 
 
 @cache
-def _load_network(connection: Any, network: str) -> list[dict[str, Any]]:
-    return load_rows(connection, f"r.network = {quote(network)} AND r.same_as IS NULL")
+def _load_model(connection: Any, model: str) -> list[dict[str, Any]]:
+    return load_rows(connection, f"r.model = {quote(model)}")
 
 
 @pytest.fixture(scope="module")

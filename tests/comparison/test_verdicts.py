@@ -1,5 +1,4 @@
-"""Golden verdicts: every result of the record against each other row of its network, as at commit
-0e168c0.
+"""Golden verdicts: every result of the record against each other row of its model.
 
 `python -m tests.comparison.test_verdicts` writes verdicts.json again, in a commit of its own that
 says what changed.
@@ -81,8 +80,8 @@ def digest(lines: Iterator[str] | list[str]) -> str:
     return hasher.hexdigest()[:16]
 
 
-def judge_network(rows: list[Row], samples: dict[str, list[tuple[str, Any]]]) -> dict[str, Any]:
-    """Count the verdicts of a network, digest them, and offer each pair as a sample of its first
+def judge_model(rows: list[Row], samples: dict[str, list[tuple[str, Any]]]) -> dict[str, Any]:
+    """Count the verdicts of a model, digest them, and offer each pair as a sample of its first
     reason.
     """
     counts: Counter[str] = Counter()
@@ -130,17 +129,17 @@ def describe_sample(first: Row, second: Row, verdict: str, reasons: list[str]) -
     }
 
 
-def group_by_network(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row]]:
-    rows = sorted(load_rows(connection), key=lambda row: (row["network"], row["result_id"]))
-    return {name: list(own) for name, own in groupby(rows, key=lambda row: row["network"])}
+def group_by_model(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row]]:
+    rows = sorted(load_rows(connection), key=lambda row: (row["model"], row["result_id"]))
+    return {name: list(own) for name, own in groupby(rows, key=lambda row: row["model"])}
 
 
-def compare_networks(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Return a digest of whole comparisons by network: verdicts, matches, refusals, checks and
+def compare_models(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Return a digest of whole comparisons by model: verdicts, matches, refusals, checks and
     peers.
     """
     words, digests = load_known_words(connection), {}
-    for name, rows in group_by_network(connection).items():
+    for name, rows in group_by_model(connection).items():
         rows.sort(
             key=lambda row: (
                 str(row["document_id"]),
@@ -149,10 +148,9 @@ def compare_networks(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
                 row["result_id"],
             )
         )
-        candidates = [row for row in rows if row["same_as"] is None]
-        chosen = [row for row in rows if int(row["result_id"], 16) % EVERY == 0]
+        chosen = [row for row in rows if int(row["result_id"][1:], 16) % EVERY == 0]
         records = (
-            compare_with_rows(build_from_row(row), candidates, words).to_record() for row in chosen
+            compare_with_rows(build_from_row(row), rows, words).to_record() for row in chosen
         )
         digests[name] = digest(
             [json.dumps(round_floats(record), sort_keys=True) for record in records]
@@ -175,11 +173,9 @@ def round_floats(value: Any) -> Any:
 
 def build_golden(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     samples: dict[str, list[tuple[str, Any]]] = {}
-    networks = {
-        name: judge_network(rows, samples) for name, rows in group_by_network(connection).items()
-    }
+    models = {name: judge_model(rows, samples) for name, rows in group_by_model(connection).items()}
     pairs = [describe_sample(*sample) for _, own in sorted(samples.items()) for _, sample in own]
-    return {"networks": networks, "comparisons": compare_networks(connection), "pairs": pairs}
+    return {"models": models, "comparisons": compare_models(connection), "pairs": pairs}
 
 
 @pytest.fixture(scope="module")
@@ -223,15 +219,15 @@ def test_verdicts_of_all_pairs_are_as_before(
     connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]
 ) -> None:
     samples: dict[str, list[tuple[str, Any]]] = {}
-    for name, rows in group_by_network(connection).items():
-        assert judge_network(rows, samples) == golden["networks"][name], name
+    for name, rows in group_by_model(connection).items():
+        assert judge_model(rows, samples) == golden["models"][name], name
 
 
 @pytest.mark.slow
 def test_comparisons_are_as_before(
     connection: duckdb.DuckDBPyConnection, golden: dict[str, Any]
 ) -> None:
-    assert compare_networks(connection) == golden["comparisons"]
+    assert compare_models(connection) == golden["comparisons"]
 
 
 if __name__ == "__main__":

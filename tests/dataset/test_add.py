@@ -16,7 +16,6 @@ from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.normalise import normalise
 from ipu_results.normalise.rows import TableConverter
 from ipu_results.read.document import SHAPES, MetadataItem, ParsedDocument
-from ipu_results.schema import table
 from ipu_results.schema.vocabulary import Unit
 from ipu_results.sources.catalogue import load_catalogue
 
@@ -321,8 +320,9 @@ def test_header_that_fills_no_known_field_is_an_error_that_names_the_nearest() -
         TableConverter(make_table("bow_training", TRAINING, [GPT2]), typo, WORDS, {})
 
 
-def test_gate_accepts_exactly_the_precisions_of_the_vocabulary() -> None:
-    assert table("results").choices("precision") == tuple(WORDS.precision_bits)
+def test_every_form_of_bits_is_read_as_a_precision_and_has_one_name() -> None:
+    names = {name: WORDS.precision_names.get(name, name) for name in WORDS.precision_bits}
+    assert names == {"16.16": "FP16", "16.32": "16.32", "32.32": "FP32"}
     assert [
         name for name in WORDS.precision_bits if SHAPES["precision"].fullmatch(name) is None
     ] == []

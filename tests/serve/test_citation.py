@@ -38,7 +38,7 @@ def find_id(query: Query, where: str) -> str:
 def printed(query: Query) -> str:
     """Return the id of a row of the vendor's page: 7,152 items/sec, 1.66 ms."""
     return find_id(
-        query, "network = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND throughput = 7152"
+        query, "model = 'ResNet-50 v1.5' AND platform = 'IPU-M2000' AND throughput = 7152"
     )
 
 
@@ -190,7 +190,7 @@ def test_microbenchmark_is_cited_as_printed(query: Query, warehouse: Path) -> No
         "GC2, 1 chip, 1.0.49: value 15.26 TB/s (page 27, table 3.1, row 4, column Bandwidth)"
         in text
     )
-    sql = f"SELECT microbenchmark_id AS result_id, device, value FROM microbenchmarks WHERE {where}"
+    sql = f"SELECT microbenchmark_id AS result_id, chip, value FROM microbenchmarks WHERE {where}"
     assert "15.26  [1]\n\n[1] " in query_cited(warehouse, sql).stdout
 
 
@@ -281,7 +281,7 @@ def query_cited(warehouse: Path, sql: str, output: str = "table") -> Done:
 
 def test_cited_rows_have_a_footnote_per_source(warehouse: Path) -> None:
     where = (
-        "network = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2', 'IPU-M2000')"
+        "model = 'ResNeXt101-32x4d' AND batch_size = 8 AND platform IN ('C2', 'IPU-M2000')"
         " AND task = 'inference'"
     )
     sql = f"SELECT result_id, platform, throughput FROM results WHERE {where} ORDER BY 3 DESC"
@@ -314,14 +314,20 @@ def test_pair_is_cited_by_the_sources_of_both_sides(warehouse: Path) -> None:
     for ids in ("first_result_id AS result_id", "first_result_id", "second_result_id"):
         done = query_cited(warehouse, PAIR.format(ids=ids))
         assert "so that each figure is cited by its own source" in done.stderr
-    alone = "SELECT ipu_result_id AS result_id, energy_ratio FROM detail.energy_ipu_gpu LIMIT 1"
+    alone = "SELECT bow_result_id AS result_id, throughput_ratio FROM generations LIMIT 1"
     done = query_cited(warehouse, alone)
-    assert "select ipu_result_id and gpu_result_id under those names" in done.stderr
+    assert "select bow_result_id and classic_result_id under those names" in done.stderr
 
 
 def test_cited_rows_disclose_the_flags_of_both_sides(warehouse: Path) -> None:
-    where = "contains(gpu_error_rules, 'R29') AND ipu_error_rules IS NULL"
-    sql = f"SELECT ipu_result_id, gpu_result_id, energy_ratio FROM detail.energy_ipu_gpu WHERE {where}"
+    sql = """
+        SELECT a.result_id AS first_result_id, b.result_id AS second_result_id
+        FROM results a, results b
+        JOIN flags f ON f.result_id = b.result_id
+        WHERE a.usable AND f.rule = 'R29' AND f.severity = 'error'
+        ORDER BY ALL
+        LIMIT 1
+    """
     for output in ("table", "csv"):
         assert "Quality rule R29" in query_cited(warehouse, sql, output).stdout
 
@@ -330,7 +336,7 @@ def test_cited_mlperf_scores_are_marked_and_a_mixture_is_warned_of(
     warehouse: Path, official: str, printed: str
 ) -> None:
     where = f"result_id IN ('{official}', '{printed}')"
-    sql = f"SELECT result_id, minutes, throughput FROM results WHERE {where} ORDER BY 2"
+    sql = f"SELECT result_id, time_to_train_s, throughput FROM results WHERE {where} ORDER BY 2"
     done = query_cited(warehouse, sql)
     assert "[1] unverified\n" in done.stdout
     assert LEGEND in done.stdout

@@ -32,7 +32,10 @@ from tests.serve.test_mcp import REFUSED, TRAPS, refuse
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT ipu_result_id, gpu_result_id FROM detail.energy_ipu_gpu LIMIT 1",
+        (
+            "SELECT first_result_id, second_result_id FROM replications"
+            " WHERE parties = 'two independent' LIMIT 1"
+        ),
         (
             "SELECT first_result_id, second_result_id FROM replications"
             " WHERE measure = 'microbenchmark' LIMIT 1"
@@ -88,19 +91,19 @@ def test_sql_reads_the_record_and_nothing_else(
     assert not list(Path("/tmp").glob("mcp-x*"))
 
 
-OPEN = "SELECT avg(throughput) FROM results WHERE network = 'ResNet-50 v1.5'"
+OPEN = "SELECT avg(throughput) FROM results WHERE model = 'ResNet-50 v1.5'"
 HELD = """
-    SELECT network, avg(throughput)
+    SELECT model, avg(throughput)
     FROM results
     WHERE task = 'training'
-        AND chips = 16
+        AND chip_count = 16
         AND item = 'image'
         AND phase IS NULL
         AND sequence_length IS NULL
         AND sparsity IS NULL
         AND batch_size = 2560
-        AND origin = 'published'
-    GROUP BY network
+        AND usable
+    GROUP BY model
 """
 
 
@@ -110,8 +113,8 @@ HELD = """
         (
             OPEN,
             (
-                "avg may mix figures that may not be compared: the statement holds no task, chips,"
-                " item"
+                "avg may mix figures that may not be compared: the statement holds no task,"
+                " chip_count, item"
             ),
         ),
         (HELD, None),

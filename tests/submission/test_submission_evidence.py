@@ -36,7 +36,7 @@ from tests.submission.submission_support import (
 )
 
 POWER_COLUMNS = ("power_w", "efficiency", "energy_per_item_j", "run_energy_j")
-RENAMED = {"network": "TinyNet-9", "platform": "My box", "chip": None}
+RENAMED = {"model": "TinyNet-9", "platform": "My box", "chip": None}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def make_row(figure: str, **values: Any) -> dict[str, Any]:
         **dict.fromkeys(FIGURES),
         "throughput": float(figure),
         "task": "inference",
-        "network": "Net",
+        "model": "Net",
         "batch_size": 4,
     }
     named = {
@@ -90,7 +90,7 @@ def make_row(figure: str, **values: Any) -> dict[str, Any]:
         "result_id": "r",
         "origin": "published",
     }
-    return {**row, **named, "chips": 1, "same_as": None, **values}
+    return {**row, **named, "chip_count": 1, "same_as": None, **values}
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def make_row(figure: str, **values: Any) -> dict[str, Any]:
     [
         (5, 1, {}),
         (6, 1, {"platform": "Other"}),
-        (7, 1, {"platform": "Other", "network": "Else"}),
-        (8, 1000, {"platform": "Other", "network": "Else"}),
+        (7, 1, {"platform": "Other", "model": "Else"}),
+        (8, 1000, {"platform": "Other", "model": "Else"}),
     ],
 )
 def test_row_is_copied_from_its_number_of_digits_on(
@@ -116,7 +116,7 @@ def test_table_is_copied_from_its_number_of_digits_on(digits: int, batch: int) -
     for count in (digits - 1, digits):
         index = FigureIndex([make_row(figure[:count]) for figure in ("12345", "23456", "34567")])
         own = [
-            make_row(figure[:count], network="Else", batch_size=batch)
+            make_row(figure[:count], model="Else", batch_size=batch)
             for figure in ("12345", "23456", "34567")
         ]
         assert is_copied_table(own, index) == (count == digits)
@@ -150,7 +150,7 @@ VARIANTS: Mapping[str, Callable[[Row], dict[str, Any]]] = {
         "throughput": (
             row["throughput"]
             and round_figure(
-                row["throughput"] / (row["chips"] or 1), count_digits(row["throughput"])
+                row["throughput"] / (row["chip_count"] or 1), count_digits(row["throughput"])
             )
         )
     },

@@ -41,7 +41,7 @@ M2000_ROWS: list[Row] = [
     ("seconds alone", [latency("0.00269")], "in seconds"),
     ("batches", [throughput("1012.93")], "batches per second"),
     ("one chip", [throughput("4051.7")], "one chip"),
-    ("called FP32", [throughput("16217.3", precision="32.32")], "called 32.32"),
+    ("called FP32", [throughput("16217.3", precision="32.32")], "called FP32"),
     ("no warm-up", [latency("15.03"), figure("latency max", "4312", "ms")], "warm-up"),
     ("suspect drift", [throughput("14017.3")], "marked a row as suspect, drift"),
 ]

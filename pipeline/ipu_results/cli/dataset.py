@@ -26,27 +26,31 @@ from ipu_results.cli import common
 def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
     """Run one read-only SQL statement over the warehouse.
 
-    It reads the DuckDB file, or the committed Parquet files if none was built. The table `columns`
-    describes every table, view and column. `--format record` prints one line per value; a table
+    It reads the DuckDB file, or the committed Parquet files if none was built. The table `relations`
+    describes every table and view, `columns` their columns. A ranking of rows that are not `usable`
+    is warned of. `--format record` prints one line per value; a table
     that is wider than the terminal is printed in the same way. With `--cite` the statement selects
     `result_id`, or of pairs the id of each side, and each row names its source. The footnotes have
     what must be disclosed; `csv` and `json` have them in the column `source`.
 
     \b
     Examples:
-      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND errors = 0 LIMIT 1" --format record
+      ipu-results query "FROM results WHERE model = 'ResNet-50 v1.5' AND usable LIMIT 1" --format record
       ipu-results query "SELECT model, platform, batch_size, latency_ms FROM inference
-        WHERE latency_basis = 'per-batch' AND errors = 0 ORDER BY latency_ms LIMIT 3"
-      ipu-results query --cite "SELECT result_id, batch_size, throughput FROM results WHERE publisher = 'Qwant'"
+        WHERE latency_basis = 'per-batch' AND usable ORDER BY latency_ms LIMIT 3"
+      ipu-results query --cite "SELECT result_id, batch_size, throughput FROM results
+        WHERE publisher = 'Qwant' AND usable"
     """
     from ipu_results.ground.sql import run_query
     from ipu_results.ground.text import format_records
+    from ipu_results.serve.remarks import remark_on_answer
     from ipu_results.store.query import open_warehouse
 
     is_for_people = output in ("table", "record")
     names: Sequence[str]
     rows: Sequence[Sequence[Any]]
     notes: Sequence[str] = ()
+    remarks: Sequence[str] = ()
     if is_cited:
         from ipu_results.serve import cite_rows
 
@@ -57,14 +61,17 @@ def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
     else:
         with open_warehouse(warehouse, sql) as connection:
             result = run_query(connection, sql)
-        names = result.column_names
-        rows = list(zip(*(column.to_pylist() for column in result.columns), strict=True))
+            names = result.column_names
+            rows = list(zip(*(column.to_pylist() for column in result.columns), strict=True))
+            remarks = remark_on_answer(connection, sql, names, rows)
     text = format_records(output, names, rows)
     if output == "table" and common.is_wider_than_terminal(text):
         text = format_records("record", names, rows)
     click.echo(text)
     for note in notes:
         common.echo_text(f"\n{note}", err=not is_for_people)
+    for remark in remarks:
+        common.echo_labelled("warning", remark)
     if is_for_people:
         click.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}", err=True)
 

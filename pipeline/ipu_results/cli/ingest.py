@@ -133,11 +133,12 @@ HEADERS = "schema/vocabulary/table_headers.toml"
 MAX_ROWS = 50  # of each table of a preview
 PREVIEW_COLUMNS = {
     "results": """
-        table_name row_number task model variant platform chip_count framework sdk_version precision compute_precision
-        batch_size throughput item latency_ms efficiency time_to_train_s time_to_result_s quality_value quality_metric
+        table_name row_number task model variant platform chip_count framework sdk_version precision
+        batch_size throughput item latency_ms efficiency time_to_train_s
     """.split(),
     "quarantine": "locator reason message".split(),
     "flags": "rule severity table_name row_number column_name message".split(),
+    "figures": "table_name row_number metric value unit scope".split(),
 }
 
 

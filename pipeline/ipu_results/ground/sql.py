@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from ipu_results.errors import QueryError
+from ipu_results.ground.renamed import describe_column, describe_relation
 
 HINT = re.compile(r"^\s*((?:Did you mean|Candidate)[^\n]*(?:\n\t[^\n]+)*)", re.MULTILINE)
 READ_ONLY = frozenset({duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN})
@@ -32,6 +33,14 @@ OTHER_SCHEMAS = """
     )
     WHERE name = $1 AND schema_name NOT IN ('main', 'stored')
     ORDER BY 1
+"""
+UNKNOWN_COLUMN = re.compile(r'[Cc]olumn (?:named )?"(\w+)"')
+COLUMNS_OF = """
+    SELECT table_name, list(column_name)
+    FROM duckdb_columns()
+    WHERE NOT internal AND list_contains($1, table_name)
+    GROUP BY table_name
+    ORDER BY table_name
 """
 LOCKDOWN: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -142,7 +151,7 @@ def fetch_rows(
     except duckdb.Error as error:
         # an error ends the transaction, and the hints need one
         connection.execute(f"ROLLBACK; {READING}")
-        raise QueryError(_explain(connection, error)) from error
+        raise QueryError(_explain(connection, error, sql)) from error
     columns = [(name, str(kind)) for name, kind, *_ in connection.description or []]
     _check_names([name for name, _ in columns])
     return dict(columns), rows
@@ -178,7 +187,7 @@ def _read_only(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[duck
         with begin_reading(connection):
             yield statement
     except duckdb.Error as error:
-        raise QueryError(_explain(connection, error)) from error
+        raise QueryError(_explain(connection, error, sql)) from error
 
 
 def _parse_statement(sql: str) -> duckdb.Statement:
@@ -197,9 +206,9 @@ def _parse_statement(sql: str) -> duckdb.Statement:
     return statements[0]
 
 
-def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
-    """Return the first line of an error with DuckDB's hints: the names that may be meant, or how to
-    call a macro.
+def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error, sql: str) -> str:
+    """Return the first line of an error with a hint: the new name of an old one, the names that may
+    be meant, or how to call a macro.
     """
     message = get_first_line(error)
     if isinstance(error, duckdb.InternalException):
@@ -210,8 +219,22 @@ def _explain(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> str:
         return f"{name[1]} has parameters: write FROM {name[1]}()"
     if name and (schema := connection.execute(OTHER_SCHEMAS, [name[1]]).fetchone()):
         return f"{name[1]} is in the schema {schema[0]}: write FROM {schema[0]}.{name[1]}"
+    renamed = describe_relation(name[1]) if name else _describe_column(connection, message, sql)
+    if renamed:
+        return f"{message.rstrip('!')}: {renamed}"
     hints = [" ".join(hint.split()) for hint in HINT.findall(str(error))]
     return " ".join([message, *hints, *(["(SHOW ALL TABLES lists all)"] if name else [])])
+
+
+def _describe_column(connection: duckdb.DuckDBPyConnection, message: str, sql: str) -> str:
+    """Say what the unknown column of a message was renamed to in the relations of a statement."""
+    column = UNKNOWN_COLUMN.search(message)
+    if column is None:
+        return ""
+    words = re.findall(r"\w+", sql)
+    relations = connection.execute(COLUMNS_OF, [words]).fetchall()
+    texts = (describe_column(column[1], name, known) for name, known in relations)
+    return next(filter(None, texts), "")
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 from tabulate import tabulate
 
 from ipu_results.ground.limits import MAX_TOML_CHARACTERS, MAX_TOML_DOTS
+from ipu_results.ground.renamed import describe_column
 
 # how a text begins that a spreadsheet takes for a formula, marked or not
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -286,12 +287,13 @@ def _rank_parts(parts: tuple[str, ...], other: tuple[str, ...]) -> int | None:
 
 
 def describe_unknown_columns(names: Iterable[str], known: Sequence[str]) -> str:
-    """Describe the unknown columns of a file, each with the nearest known one."""
-    near = {name[:MAX_NAME]: find_nearest_words(name, known, 1) for name in names}
-    texts = (
-        f"{name!r}{f' (nearest: {matches[0]})' if matches else ''}"
-        for name, matches in near.items()
-    )
+    """Describe the unknown columns of a file, each with its new name or the nearest known one."""
+    texts = []
+    for name in dict.fromkeys(name[:MAX_NAME] for name in names):
+        hint = describe_column(name, "results", known)
+        if not hint and (matches := find_nearest_words(name, known, 1)):
+            hint = f"nearest: {matches[0]}"
+        texts.append(f"{name!r}{f' ({hint})' if hint else ''}")
     return f"unknown columns: {', '.join(texts)}"
 
 

@@ -259,7 +259,9 @@ def load_vocabulary() -> Vocabulary:
         metadata=headers["metadata"],
         chips={
             normalise_name(name): chip
-            for chip, spellings in platforms["chip_names"].items()
+            for chip, spellings in (
+                dict.fromkeys(platforms["chips"], ()) | platforms["chip_names"]
+            ).items()
             for name in [chip, *spellings]
         },
         chip_ratings={

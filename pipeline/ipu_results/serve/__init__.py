@@ -10,6 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ipu_results.errors import IpuResultsError
@@ -28,11 +29,18 @@ NEXT_STEPS: Mapping[str, str] = {code: step for code, (_, step) in WORDS["refusa
 
 
 class RefusalError(IpuResultsError):
-    """A question that may not be answered. `code` is one of CODES."""
+    """A question that may not be answered. `code` is one of CODES, `arguments` would pass."""
 
-    def __init__(self, code: str, reason: str, next_step: str = "") -> None:
+    def __init__(
+        self,
+        code: str,
+        reason: str,
+        next_step: str = "",
+        arguments: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         assert code in CODES, code
         self.code = code
         self.reason = reason
         self.next_step = next_step or NEXT_STEPS[code]
+        self.arguments = dict(arguments)
         super().__init__(f"{code}: {reason}")

@@ -6,7 +6,7 @@ What is not a measurement of its own is left out of a selection and counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +15,13 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 import duckdb
 from pydantic import Field
 
-from ipu_results.comparison.comparable import load_rows, name_precision
+from ipu_results.comparison.comparable import load_rows
 from ipu_results.comparison.words import MAX_LISTED, KnownWords, load_known_words
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words, has_in_a_row, to_json_value
 from ipu_results.schema import quote, table
-from ipu_results.schema.vocabulary import normalise_name
+from ipu_results.schema.usable import describe_unusable, find_unusable
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.serve import RefusalError
 from ipu_results.serve.brief import shorten_row
 from ipu_results.serve.cite import (
@@ -65,13 +66,14 @@ CONDITIONS = (
     "publisher",
     "submitter",
     "published_on",
-    "network",
+    "model",
+    "model_printed",
     "variant",
     "task",
     "phase",
     "platform",
     "chip",
-    "chips",
+    "chip_count",
     "batch_size",
     "sequence_length",
     "packed",
@@ -79,10 +81,9 @@ CONDITIONS = (
     "dataset",
     "framework",
     "sdk_version",
-    "effective_precision",
+    "precision",
     "latency_basis",
     "latency_scope",
-    "latency_kind",
     "power_scope",
     "conditions",
     "benchmark",
@@ -90,14 +91,12 @@ CONDITIONS = (
     "mlperf_round",
     "mlperf_id",
     "run_id",
-    "calibration_id",
-    "suspect",
     "same_as",
 )
 MICROBENCHMARK_CONDITIONS = (
     "publisher",
-    "device",
-    "device_count",
+    "chip",
+    "chip_count",
     "operation",
     "shape",
     "precision",
@@ -114,8 +113,10 @@ ORIGINS = {
     "measured": "measured on a machine",
     EMULATED: "emulated, not measured",
 }
+MINUTES = "minutes"  # the time to train as MLPerf prints it
 VALUE = "value"  # the figure of a microbenchmark
 ALL_FIGURES = (*FIGURES, VALUE)
+SCOPED = ("run_energy_j", "quality_value")  # figures of one part of a run, or of one metric
 BUILD_DIGITS = 12  # of a build, as commands print it
 
 
@@ -123,7 +124,9 @@ BUILD_DIGITS = 12  # of a build, as commands print it
 class Record:
     """The warehouse, open for reading, with the rows of `results` and the words that it knows.
 
-    `microbenchmarks` are the rows of that table, with `result_id`, `origin`, `errors` and `suspect`
+    `scopes` of a row says what its figures of SCOPED cover.
+
+    `microbenchmarks` are the rows of that table, with `result_id`, `origin`, `errors` and `usable`
     as results have.
     """
 
@@ -199,19 +202,26 @@ def open_record(folder: Path) -> Record:
     connection = connect_warehouse(folder)
     version = read_dataset_version(folder, read_build_id(folder))
     microbenchmarks = run_query(connection, MICROBENCHMARKS).to_pylist()
+    rows = load_rows(connection)
+    scopes = {
+        (own["result_id"], own["metric"]): own["scope"]
+        for own in run_query(connection, "FROM figures WHERE scope IS NOT NULL").to_pylist()
+    }
+    for row in rows:
+        row["scopes"] = {name: scopes.get((row["result_id"], name)) for name in SCOPED}
     return Record(
         folder,
         connection,
         version,
         load_known_words(connection),
-        load_rows(connection),
+        rows,
         microbenchmarks,
     )
 
 
 def get_unit(figure: str, row: Row) -> str | None:
-    """Return the unit of a column of `results`, with the item of the row in it."""
-    unit = table("results").column(figure).unit
+    """Return the unit of a figure, with the item of the row in it."""
+    unit = "min" if figure == MINUTES else table("results").column(figure).unit
     return unit.replace("item", row["item"] or "item") if unit else None
 
 
@@ -228,8 +238,7 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
     is_result = "microbenchmark_id" not in row
     for name in FIGURES if is_result else (VALUE,):
         if row[name] is not None:
-            # `minutes` is the printed time to train in another unit
-            own = printed.get({"minutes": "time_to_train_s"}.get(name, name))
+            own = printed.get("time_to_train_s" if name == MINUTES else name)
             figures[name] = {
                 "value": row[name],
                 "unit": get_unit(name, row) if is_result else row["unit"],
@@ -243,6 +252,7 @@ def _describe(result: CitedResult, row: Row, flags: Sequence[Row]) -> dict[str, 
         "origin": row["origin"],
         "how_obtained": ORIGINS[row["origin"]],
         "status": result.status,
+        "usable": row["usable"],
         "figures": figures,
         "not_printed": list_not_printed(row),
         "flags": [
@@ -268,10 +278,11 @@ def suggest(word: str, known: Iterable[str]) -> str:
     )
 
 
-WORDS = {"machine": "platform", "task": "task", "framework": "framework", "division": "division"}
-NUMBERS = ("batch_size", "chips", "sequence_length")
+WORDS = ("platform", "task", "framework", "division", "item", "power_scope")  # of the vocabulary
+NUMBERS = ("batch_size", "chip_count", "sequence_length")
 TEXTS = (
     "variant",
+    "input_size",
     "publisher",
     "submitter",
     "sdk_version",
@@ -288,16 +299,17 @@ VIEWS_OF = {"energy_per_item_j": "energy_per_item"}  # which computes the figure
 SETTINGS = ("packed", "sparsity")  # null is the usual case: not packed, dense
 # GC2 and GC200 are two chips, and 2.0 and 2.1 two rounds
 VERSIONED = ("framework", "dataset", "sdk_version")
+NONE = "none"  # a phase that no row states
 FAMILIES = ("chip", "phase")  # A100 means A100-40GB, too, but GC means neither GC2 nor GC200
 # conditions of which people take one for another
 NAMED_BY = ("chip", "platform", "publisher", "submitter")
-STATED_CONDITIONS = ("network", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
+STATED_CONDITIONS = ("model", *WORDS, "precision", *NUMBERS, *TEXTS, *SETTINGS)
 
 
 class Conditions(TypedDict, total=False):
-    """The conditions by which tools select rows, besides `network`; tools.toml describes them."""
+    """The conditions by which tools select rows, besides `model`; tools.toml describes them."""
 
-    machine: Word
+    platform: Word
     task: Task
     precision: Word
     framework: Word
@@ -305,9 +317,12 @@ class Conditions(TypedDict, total=False):
     batch_size: Count
     sequence_length: Count
     phase: Word
-    chips: Count
+    chip_count: Count
     chip: Word
     variant: Word
+    input_size: Word
+    item: Word
+    power_scope: Word
     dataset: Word
     publisher: Word
     submitter: Word
@@ -318,13 +333,12 @@ class Conditions(TypedDict, total=False):
     mlperf_round: Word
     packed: bool
     sparsity: Annotated[float, Field(ge=0, lt=1)]
+    usable: bool
 
 
 class Run(TypedDict, total=False):
     """Figures and conditions of a user's run; tools.toml describes them."""
 
-    network: Word
-    machine: Word
     model: Word
     platform: Word
     chip: Word
@@ -340,7 +354,7 @@ class Run(TypedDict, total=False):
     precision: Word
     framework: Word
     sdk_version: Word
-    chips: Count
+    chip_count: Count
     task: Task
     item: Word
     phase: Word
@@ -357,25 +371,25 @@ class Run(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Selection:
-    """The rows that fit, and those that fit but are left out, by reason."""
+    """The rows that fit: those to answer with, and those that are not usable and left out."""
 
     rows: list[Row]
-    hidden: Mapping[str, Sequence[Row]]
+    hidden: list[Row]
 
     @property
-    def left_out(self) -> dict[str, int]:
-        """Return how many rows are left out, by reason."""
-        return {reason: len(rows) for reason, rows in self.hidden.items() if rows}
+    def left_out(self) -> str:
+        """Say how many rows are left out, and why; empty for none."""
+        return describe_unusable([*self.rows, *self.hidden]) if self.hidden else ""
 
 
 def select_rows(
-    record: Record, arguments: Mapping[str, Any], *, repeats: bool = False
+    record: Record, arguments: Mapping[str, Any], shown: Collection[str] = ()
 ) -> Selection:
-    """Select rows by the arguments of STATED_CONDITIONS.
+    """Select the usable rows by the arguments of STATED_CONDITIONS.
 
-    Emulated rows come only for `origin` emulated, submitted ones only for `relationship` submitted,
-    and repeated prints of one measurement only with `repeats`. Raises RefusalError for an unknown
-    word and where no row fits.
+    Rows that are not usable come for `usable` false, or for a reason in `shown`: emulated ones also
+    for `origin` emulated, submitted ones for `relationship` submitted. Raises RefusalError for an
+    unknown word and where no row fits.
     """
     stated = {
         name: arguments[name] for name in STATED_CONDITIONS if arguments.get(name) is not None
@@ -389,46 +403,41 @@ def select_rows(
                 "no-match", f"no row has {name} {value}{f' with {others}' if others else ''}"
             )
         rows = fitting
+    is_usable = arguments.get("usable") is not False
+    requested = {*shown, stated.get("origin"), stated.get("relationship")}
     kept: list[Row] = []
-    hidden: dict[str, list[Row]] = {EMULATED: [], SUBMITTED: [], "repeated": []}
+    hidden: list[Row] = []
     for row in rows:
-        if row["origin"] == EMULATED and stated.get("origin") != EMULATED:
-            hidden[EMULATED].append(row)
-        elif row["relationship"] == SUBMITTED and stated.get("relationship") != SUBMITTED:
-            hidden[SUBMITTED].append(row)
-        elif row["same_as"] is not None and not repeats:
-            hidden["repeated"].append(row)
-        else:
+        reason = find_unusable(row)
+        if reason is not None and is_usable and reason not in requested:
+            hidden.append(row)
+        elif is_usable or reason is not None:
             kept.append(row)
     if not kept:
-        _refuse_hidden({reason: len(rows) for reason, rows in hidden.items()}, "fit")
-        raise RefusalError(
-            "no-match",
-            "only repeated prints of other results fit",
-            "leave out publisher or document",
-        )
+        _refuse_hidden(hidden, "fits")
+        raise RefusalError("no-match", "all rows that fit are usable", "leave out usable")
     return Selection(kept, hidden)
 
 
-def _refuse_hidden(counts: Mapping[str, int], what: str) -> None:
-    """Refuse if the only rows that fit are emulated or submitted."""
-    if count := counts[EMULATED]:
-        reason = f"only emulated rows {what} ({count}), and they are not measurements"
-        raise RefusalError("emulated-not-measured", reason)
-    if count := counts[SUBMITTED]:
-        raise RefusalError(
-            "submitted-not-requested", f"only rows that users handed in {what} ({count})"
-        )
+def _refuse_hidden(rows: Sequence[Row], what: str) -> None:
+    """Refuse if there are rows, none of them usable: predictions and users' figures first."""
+    reasons = {find_unusable(row) for row in rows}
+    words = f"no usable row {what}: {describe_unusable(rows)}"
+    if EMULATED in reasons:
+        raise RefusalError("emulated-not-measured", words)
+    if SUBMITTED in reasons:
+        raise RefusalError("submitted-not-requested", words)
+    if reasons & {"error", "suspect"}:
+        raise RefusalError("flagged", words)
+    if reasons:
+        raise RefusalError("no-match", words, "state usable false to see them")
 
 
 def require_figure(record: Record, selection: Selection, figure: str) -> list[Row]:
     """Return the rows that have a figure. Raises RefusalError where none has: null is not zero."""
     rows = _keep_printing(selection.rows, figure)
     if not rows:
-        hidden = {
-            reason: _keep_printing(others, figure) for reason, others in selection.hidden.items()
-        }
-        _refuse_hidden({reason: len(others) for reason, others in hidden.items()}, f"have {figure}")
+        _refuse_hidden(_keep_printing(selection.hidden, figure), f"has {figure}")
         reason = (
             f"none of {len(selection.rows)} rows prints {figure}: it is unknown, and it is not zero"
         )
@@ -457,29 +466,34 @@ def _suggest_figures(record: Record, rows: Sequence[Row], figure: str) -> str:
 
 
 def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[Row]:
-    if name == "network":
-        # means itself, else the networks of the model of that name
+    if name == "model":
+        # means itself, else the models of that printed name
         model = _find_word(record, "model", value)
-        networks = record.words.networks.get(model, (model,))
-        networks = (model,) if model in networks else networks
-        return [row for row in rows if row["network"] in networks]
+        models = record.words.models.get(model, (model,))
+        models = (model,) if model in models else models
+        return [row for row in rows if row["model"] in models]
     if name in NUMBERS:
         return [row for row in rows if row[name] == value]
     if name == "precision":
-        precision = name_precision(_find_word(record, "precision", value))
-        return [row for row in rows if name_precision(row["effective_precision"]) == precision]
+        precision = _find_word(record, "precision", value)
+        names = load_vocabulary().precision_names
+        precision = names.get(normalise_name(precision), precision)
+        return [row for row in rows if row["precision"] == precision]
     if name in SETTINGS:
         return [row for row in rows if (row[name] or 0) == value]
-    column = WORDS.get(name, name)
-    word = _find_word(record, column, value) if name in WORDS else value
-    if column in record.words.fields:
-        word = record.words.find(column, word) or word  # v2.0 is 2.0
-    known = {row[column] for row in record.rows if row[column] is not None}
+    if name == "phase" and value == NONE:
+        return [row for row in rows if row["phase"] is None]
+    word = _find_word(record, name, value) if name in WORDS else value
+    if name in record.words.fields:
+        word = record.words.find(name, word) or word  # v2.0 is 2.0
+    known = {row[name] for row in record.rows if row[name] is not None}
     words = {each for each in known if _means(word, each, name)}
+    if name == "phase" and word in words:
+        words = {word}
     if not words and not (name == "relationship" and value == SUBMITTED):
         step = _suggest_condition(record, name, value) or suggest(value, known)
         raise RefusalError("unknown-word", f"no row of the record has {name} {value!r}", step)
-    return [row for row in rows if row[column] in words]
+    return [row for row in rows if row[name] in words]
 
 
 def _means(stated: str, known: str, name: str) -> bool:
@@ -500,16 +514,12 @@ def _suggest_condition(record: Record, name: str, value: str) -> str:
     """Name the condition to state where a word is one of another, such as a chip for a machine;
     empty for none.
     """
-    own = WORDS.get(name, name)
-    for column in (column for column in NAMED_BY if own in NAMED_BY and column != own):
+    for column in (column for column in NAMED_BY if name in NAMED_BY and column != name):
         if known := [
             row[column] for row in record.rows if row[column] and _means(value, row[column], column)
         ]:
             word = value if column in FAMILIES else known[0]
-            return (
-                f"{word} is a {column}: state {'machine' if column == 'platform' else column}"
-                f" {word}"
-            )
+            return f"{word} is a {column}: state {column} {word}"
     return ""
 
 
@@ -520,7 +530,7 @@ def _find_word(record: Record, field: str, word: str) -> str:
         if field == "platform":
             step = (
                 step
-                or "state chip, chips and submitter instead: official systems have names of their own"
+                or "state chip, chip_count and submitter instead: official systems have own names"
             )
         raise RefusalError("unknown-word", record.words.describe_unknown(field, word), step)
     return known

@@ -11,15 +11,16 @@ from ipu_results.ground.text import to_json_value
 
 # conditions that `what` and the citation say, too
 IMPLIED = (
-    "network",
+    "model",
+    "model_printed",
     "variant",
     "task",
     "platform",
-    "chips",
+    "chip_count",
     "batch_size",
     "framework",
     "sdk_version",
-    "effective_precision",
+    "precision",
     "submitter",
     "publisher",
     "published_on",
@@ -41,7 +42,7 @@ CLAIM_COLUMNS = (
     "value",
     "unit",
     "interpretation",
-    "model",
+    "model_printed",
     "task",
     "metric",
     "subject",
@@ -73,6 +74,7 @@ def shorten_row(described: Mapping[str, Any], names: Collection[str]) -> dict[st
     conditions = described["conditions"].items() if names else ()
     return {
         **{name: value for name, value in described.items() if name != "how_obtained"},
+        "usable": None if described["usable"] else False,
         "figures": {name: {**figure, "place": None} for name, figure in figures if name in names},
         "not_printed": [name for name in described["not_printed"] if name in names],
         # the citation has the message of an error
@@ -154,7 +156,7 @@ def shorten_pair(pair: Mapping[str, Any]) -> dict[str, Any]:
     """Keep of a pair of a maker and a third party who measured, on what, and the ratio."""
     return {
         name: pair[name]
-        for name in ("party", "chip", "chips", "ratio", "vendor_part", "second_result_id")
+        for name in ("party", "chip", "chip_count", "ratio", "vendor_part", "second_result_id")
     }
 
 

@@ -22,6 +22,7 @@ from ipu_results.serve.facts import (
     LEGEND,
     CitedResult,
     describe_row,
+    describe_software,
     find_figures,
     format_figure,
     load_results,
@@ -151,7 +152,7 @@ def make_key(text: str) -> str:
 
 FORMATS = ("markdown", "bibtex", "csl-json", "latex")
 KEY = "ipu-results"
-LATEX_COLUMNS = ("network", "machine", "batch", "software", "precision", "figures")
+LATEX_COLUMNS = ("model", "machine", "batch", "software", "precision", "figures")
 
 
 def cite(
@@ -347,11 +348,11 @@ def is_dataset(row: Mapping[str, Any]) -> bool:
 def list_latex_cells(result: CitedResult) -> list[str]:
     """List the cells of the LaTeX row of a result, unescaped: those of LATEX_COLUMNS."""
     row = result.row
-    software = " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"])))
     figures = ", ".join(format_figure(figure, result.status) for figure in find_figures(result))
-    network = row["network"] + (f", {row['variant']}" if row["variant"] else "")
+    model = row["model"] + (f", {row['variant']}" if row["variant"] else "")
     batch = "" if row["batch_size"] is None else str(row["batch_size"])
-    return [network, row["platform"], batch, software, row["effective_precision"] or "", figures]
+    software = describe_software(row)
+    return [model, row["platform"], batch, software, row["precision"] or "", figures]
 
 
 def _format_bibtex(results: Sequence[CitedResult], version: DatasetVersion) -> str:

@@ -14,29 +14,30 @@ from typing import Any
 import duckdb
 
 from ipu_results.errors import QueryError
+from ipu_results.ground.physics import round_derived
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import trim_noise
+from ipu_results.ground.text import format_count
 from ipu_results.schema import quote, table
 
 AUTHOR = "The ipu-results authors"
 MLPERF = "mlperf-training"
 LOCAL = "local"  # the publisher of this project's own runs
 MAX_IDS = 500
-FIGURES = (*(column.name for column in table("results").columns if column.figure), "value")
+RESULTS = table("results")
+FIGURES = (*(own.name for own in (*RESULTS.columns, *RESULTS.kept) if own.figure), "value")
+SUSPECT = "R47"  # the rule that flags a suspect row
 # A microbenchmark in the columns of a result, and with its own: what an answer, a citation and a
 # table say of it.
 MICROBENCHMARKS = """
     SELECT
         m.*, microbenchmark_id AS result_id, 'published' AS origin, operation AS model,
-        operation AS network, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
-        'microbenchmark' AS task, device AS platform, device_count AS chips,
-        precision AS effective_precision, NULL::VARCHAR AS suspect,
-        (
-            SELECT count(*)
-            FROM flags f
-            WHERE f.result_id = m.microbenchmark_id AND severity = 'error'
-        ) AS errors
+        operation AS model_printed, concat_ws(', ', metric, statistic, shape, conditions) AS variant,
+        'microbenchmark' AS task, chip AS platform, coalesce(f.errors, 0) AS errors,
+        f.errors IS NULL AS usable
     FROM microbenchmarks m
+    LEFT JOIN (
+        SELECT result_id, count(*) AS errors FROM flags WHERE severity = 'error' GROUP BY result_id
+    ) f ON f.result_id = m.microbenchmark_id
 """
 CITABLE = f"FROM results UNION ALL BY NAME ({MICROBENCHMARKS})"
 EMULATED_STATUS = "emulated, not measured"  # the words that must stand at each figure
@@ -53,12 +54,14 @@ LEGEND = (
 )
 NOT_VERIFIED = "Result not verified by MLCommons Association."
 STATED = ", result not verified by MLCommons Association"  # at the end of the column `attribution`
+DECIMAL = re.compile(r"\d+\.\d+(e-?\d+)?")
+COMPILER = re.compile(r"compiled by (\w+)$")  # conditions of a row
 UNMARKED = re.compile(r"\bMLPerf\b(?! ?®)")
 
 
 def make_label(name: str) -> str:
     """Make the label of a column of figures: its name in words, without the unit that it ends in."""
-    units = {column.name: column.unit or "" for column in table("results").columns}
+    units = {own.name: own.unit or "" for own in (*RESULTS.columns, *RESULTS.kept)}
     words = name.split("_")
     if words[-1] == units.get(name, "").casefold():
         words = words[:-1]
@@ -132,23 +135,25 @@ def load_results(connection: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> l
     }
     if unknown := [name for name in dict.fromkeys(ids) if name not in rows]:
         raise QueryError(
-            f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id has 16 hex digits"
+            f"unknown result {', '.join(map(repr, unknown[:5]))}; a result_id is r and 16 hex digits"
         )
     documents = {
         row["document_id"]: row for row in run_query(connection, "FROM documents").to_pylist()
     }
     queries = (
         f"FROM provenance WHERE {where} ORDER BY result_id, cell_number",
-        f"FROM flags WHERE {where} AND severity = 'error' ORDER BY ALL",
+        f"FROM flags WHERE {where} AND (severity = 'error' OR rule = '{SUSPECT}') ORDER BY ALL",
+        f"SELECT result_id, calibration_id FROM detail.run_points WHERE {where}",
     )
-    cells, flags = (
+    cells, flags, points = (
         group_rows(run_query(connection, sql).to_pylist(), "result_id") for sql in queries
     )
     known = f"SELECT unnest([result_id, same_as]) FROM results WHERE {where}"
     entries = f"FROM mlperf_entries WHERE result_id IN ({known})"
     official = {row["result_id"]: row for row in run_query(connection, entries).to_pylist()}
+    notes = {name: _list_notes(row, flags[name], points[name]) for name, row in rows.items()}
     return [
-        _build_result(rows[name], cells[name], flags[name], documents, official)
+        _build_result(rows[name], cells[name], notes[name], documents, official)
         for name in dict.fromkeys(ids)
     ]
 
@@ -168,7 +173,7 @@ def group_rows(
 def _build_result(
     row: Mapping[str, Any],
     cells: Sequence[Mapping[str, Any]],
-    flags: Sequence[Mapping[str, Any]],
+    notes: Sequence[str],
     documents: Mapping[str, Mapping[str, Any]],
     official: Mapping[str, Mapping[str, Any]],
 ) -> CitedResult:
@@ -204,7 +209,7 @@ def _build_result(
         tuple(figures[name] for name in sorted(figures)),
         source,
         EMULATED_STATUS if row["origin"] == EMULATED else "unverified" if is_mlperf else None,
-        tuple(_list_notes(row, flags)),
+        tuple(notes),
         _format_attribution(row, entry, source),
     )
 
@@ -217,26 +222,33 @@ def _get_text(cell: Mapping[str, Any], is_ours: bool) -> str:
     resolve.
     """
     text: str = cell["raw_text"].strip()
-    if text != repr(cell["value"]):
+    if not DECIMAL.fullmatch(text) or round_derived(float(text)) != round_derived(cell["value"]):
         return text
     if cell["locator_in"] == "derivation":
-        return repr(float(f"{cell['value']:.{COMPUTED_DIGITS}g}"))
-    return repr(trim_noise(cell["value"])) if is_ours else text
+        return repr(float(f"{float(text):.{COMPUTED_DIGITS}g}"))
+    return repr(cell["value"]) if is_ours else text
 
 
-def _list_notes(row: Mapping[str, Any], flags: Sequence[Mapping[str, Any]]) -> list[str]:
+def _list_notes(
+    row: Mapping[str, Any],
+    flags: Sequence[Mapping[str, Any]],
+    points: Sequence[Mapping[str, Any]],
+) -> list[str]:
+    """List what must be disclosed; `points` is the point of a run that made the row."""
     notes = []
-    if row["origin"] == "emulated":
-        calibration = f", calibration {row['calibration_id']}" if row["calibration_id"] else ""
-        notes.append(f"Emulated by ipu-results, not measured{calibration}.")
+    if row["origin"] == EMULATED:
+        known = [
+            f", calibration {own['calibration_id']}" for own in points if own["calibration_id"]
+        ]
+        notes.append(f"Emulated by ipu-results, not measured{''.join(known)}.")
     if row["origin"] == "measured":
         notes.append("Measured by ipu-results.")
-    if row["suspect"]:
-        notes.append(f"Suspect: {row['suspect']}.")
-    notes += [
-        f"Quality rule {flag['rule']} of ipu-results flags an error: {flag['message']}."
-        for flag in flags
-    ]
+    for flag in flags:
+        if flag["rule"] == SUSPECT:
+            notes.append(f"Suspect: {flag['message']}.")
+        else:
+            rule = f"Quality rule {flag['rule']} of ipu-results flags an error"
+            notes.append(f"{rule}: {flag['message']}.")
     return notes
 
 
@@ -250,7 +262,7 @@ def _format_attribution(
         return mark_name(f"{str(entry['attribution']).removesuffix(STATED)}. {NOT_VERIFIED}")
     if row["benchmark"] != MLPERF:
         return None
-    benchmark = entry["benchmark"] if entry else row["model"]
+    benchmark = entry["benchmark"] if entry else row["model_printed"]
     what = (
         f"MLPerf Training v{row['mlperf_round'] or ' unknown'}"
         f" {row['division'] or 'division unknown'} {benchmark}"
@@ -285,15 +297,23 @@ def format_figure(figure: Figure, status: str | None) -> str:
 
 def describe_row(row: Mapping[str, Any]) -> str:
     """Describe what ran where, without figures."""
+    printed = row["model_printed"]
     parts = (
-        row["model"] if row["network"] == row["model"] else f"{row['model']} ({row['network']})",
+        printed if printed == row["model"] else f"{printed} ({row['model']})",
         row["variant"],
         row["task"],
-        f"{row['platform']}",
-        f"{row['chips']} chip{'s' if row['chips'] > 1 else ''}" if row["chips"] else None,
+        row["platform"],
+        format_count(row["chip_count"], "chip") if row["chip_count"] else None,
         f"batch {row['batch_size']}" if row["batch_size"] else None,
-        " ".join(filter(None, (row["framework"], row["compiler"], row["sdk_version"]))),
-        row["effective_precision"],
+        describe_software(row),
+        row["precision"],
         row["submitter"],
     )
     return ", ".join(part for part in parts if part)
+
+
+def describe_software(row: Mapping[str, Any]) -> str:
+    """Describe the framework with its version, and the compiler where the source names one."""
+    compiler = COMPILER.match(row["conditions"] or "")
+    parts = (row["framework"], compiler and compiler[1], row["sdk_version"])
+    return " ".join(part for part in parts if part)

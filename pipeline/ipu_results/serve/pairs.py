@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from itertools import combinations
 from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import WithJsonSchema
 
 from ipu_results.comparison.comparable import (
-    COMPARED_COLUMNS,
     NOT_STATED,
     Obstacle,
     find_figure_obstacle,
@@ -30,11 +28,10 @@ from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.verdict import build_from_row, build_stated, compare_with_rows
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.physics import convert_unit
-from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import format_float
-from ipu_results.schema import quote, table
+from ipu_results.schema.usable import describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.serve import CODES, RefusalError
+from ipu_results.serve import RefusalError
 from ipu_results.serve.answers import (
     MAX_WORD,
     Conditions,
@@ -50,16 +47,19 @@ from ipu_results.serve.answers import (
 )
 from ipu_results.serve.brief import MAX_BRIEF, describe_matches, shorten_comparison, write_unit
 from ipu_results.serve.facts import COMPUTED_DIGITS, EMULATED, SUBMITTED
+from ipu_results.serve.ranking import (
+    CHIPS,
+    DIVISIBLE,
+    PER_CHIP,
+    SAME,
+    WHOLE,
+    ChipsBasis,
+    get_share,
+    suggest_chips_basis,
+)
 
-ChipsBasis = Literal["same", "per-chip", "whole-machine"]
-SAME: ChipsBasis = "same"
-PER_CHIP: ChipsBasis = "per-chip"
-WHOLE: ChipsBasis = "whole-machine"
 ComparedFigure = Literal["throughput", "latency_ms", "minutes", "efficiency", "power_w"]
-DIVISIBLE = ("throughput",)  # figures that can be divided by the number of chips
 MAX_REASONS = 3
-MAX_NAMED = 12
-MORE_CONDITIONS = "state more conditions, so that the rows are comparable"
 
 
 def compare_two(
@@ -87,39 +87,24 @@ def compare_two(
         raise RefusalError(
             "emulated-not-measured", f"{', '.join(predicted)}: emulated, not measured", step
         )
-    for column, code in (("task", "different-tasks"), ("network", "different-networks")):
+    for column, code in (("task", "different-tasks"), ("model", "different-networks")):
         if first[column] != second[column]:
             raise RefusalError(code, f"{column}: {first[column]} / {second[column]}")
     chosen = _choose_figure(first, second, figure)
     obstacle = find_pair_obstacle(first, second, chosen, chips_basis)
     if obstacle is not None:
-        raise RefusalError(
-            obstacle.code, obstacle, _suggest_step(record, obstacle.code, first, second, chosen)
-        )
+        step = _suggest_step(obstacle.code, chosen, chips_basis)
+        raise RefusalError(obstacle.code, obstacle, step)
     return _build_ratio(record, first, second, chosen, chips_basis)
 
 
-def _suggest_chips_basis(figure: str) -> str:
-    """Return what to do about different numbers of chips; only some figures can be divided by them."""
-    bases = f"{PER_CHIP}, or with {WHOLE}" if figure in DIVISIBLE else WHOLE
-    return f"ask with chips_basis {bases} to compare machines of different size as they are"
-
-
-def _suggest_step(record: Record, code: str, first: Row, second: Row, figure: str) -> str:
+def _suggest_step(code: str, figure: str, basis: str) -> str:
     """Return what to do after a refusal of a pair, empty for the step of its code."""
-    if "chip" in code:
-        return _suggest_chips_basis(figure)
-    if code != "different-power-scopes":
+    if "chip" not in code:
         return ""
-    ids = ", ".join(quote(row["result_id"]) for row in (first, second))
-    where = f"ipu_result_id IN ({ids}) AND gpu_result_id IN ({ids})"
-    with record.connection.cursor() as cursor:
-        listed = run_query(cursor, f"FROM detail.energy_ipu_gpu WHERE {where}").num_rows
-    return (
-        f"ask sql: FROM detail.energy_ipu_gpu WHERE {where}, for the energy and scope of each side"
-        if listed
-        else ""
-    )
+    bases = dict.fromkeys((suggest_chips_basis(figure), WHOLE))
+    named = " or ".join(own for own in bases if own != basis)
+    return f"ask with chips_basis {named} to compare machines of different size"
 
 
 def _choose_figure(first: Row, second: Row, figure: str | None) -> str:
@@ -159,7 +144,7 @@ def find_pair_obstacle(first: Row, second: Row, figure: str, basis: str) -> Obst
         or obstacles[0]
         or obstacles[1]
         or find_figure_obstacle(figure, ours, second)
-        or _find_chips_obstacle(first["chips"], second["chips"], figure, basis)
+        or _find_chips_obstacle(first[CHIPS], second[CHIPS], figure, basis)
     )
 
 
@@ -168,7 +153,7 @@ def _find_chips_obstacle(
 ) -> Obstacle | None:
     if basis == WHOLE:
         return None
-    counts = f"chips: {ours or NOT_STATED} / {theirs or NOT_STATED}"
+    counts = f"{CHIPS}: {ours or NOT_STATED} / {theirs or NOT_STATED}"
     if basis == PER_CHIP:
         if not ours or not theirs:
             return Obstacle(counts, "unknown-chip-count")
@@ -184,7 +169,7 @@ def _build_ratio(
     record: Record, first: Row, second: Row, figure: str, basis: str
 ) -> dict[str, Any]:
     divide = basis == PER_CHIP and figure in DIVISIBLE
-    values = [row[figure] / (row["chips"] if divide else 1) for row in (first, second)]
+    values = [get_share(row, figure, basis) for row in (first, second)]
     ends = [get_interval(figure, row) if not divide else None for row in (first, second)]
     unit = f"{get_unit(figure, first)}{'/chip' if divide else ''}"
     results, citation = record.load([first["result_id"], second["result_id"]], ())
@@ -222,48 +207,17 @@ def _format_figure(row: Row, figure: str, value: float) -> str:
     return format_float(value if is_printed else float(f"{value:.{COMPUTED_DIGITS}g}"))
 
 
-def check_ranking(rows: Sequence[Row], figure: str, basis: str) -> None:
-    """Refuse to rank rows of which any two may not be compared. The batch size may differ."""
-    # by what the comparison needs of a row: fewer pairs to check
-    distinct: dict[tuple[Any, ...], Row] = {}
-    for row in rows:
-        chips = row["chips"] if basis == SAME else basis == PER_CHIP and row["chips"] is None
-        distinct[(*(row[name] for name in COMPARED_COLUMNS), chips)] = row
-    for column, code in (("network", "different-networks"), ("task", "different-tasks")):
-        if len(names := {row[column] for row in rows}) > 1:
-            raise RefusalError(
-                code, f"{column}s: {', '.join(sorted(names)[:MAX_NAMED])}", f"state one {column}"
-            )
-    for first, second in combinations(distinct.values(), 2):
-        obstacle = find_pair_obstacle(
-            first, {**second, "batch_size": first["batch_size"]}, figure, basis
-        )
-        if obstacle is not None and obstacle.code != "same-measurement":
-            step = _suggest_chips_basis(figure) if "chip" in obstacle.code else MORE_CONDITIONS
-            raise RefusalError(obstacle.code, f"{CODES[obstacle.code]}: {obstacle}", step)
-
-
 def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
-    """Compare figures of a user's run with the nearest rows of the record; `network` and `machine`
-    are as in find.
-    """
-    stated: dict[str, Any] = dict(figures)
-    for name, former in (("network", "model"), ("machine", "platform")):
-        if name in stated and stated.setdefault(former, stated[name]) != stated.pop(name):
-            raise RefusalError(
-                "wrong-input", f"{name} and {former} name two things", f"state {name} alone"
-            )
+    """Compare figures of a user's run with the nearest rows of the record."""
     try:
-        ours = build_stated(stated, record.words)
+        ours = build_stated(figures, record.words)
     except ComparisonError as error:
         code = "unknown-word" if "unknown" in error.message else "wrong-input"
         raise RefusalError(code, error.message) from error
     rows = [
         row
         for row in record.rows
-        if row["network"] == ours.network
-        and row["same_as"] is None
-        and row["relationship"] != SUBMITTED
+        if row["model"] == ours.model and row["relationship"] != SUBMITTED
     ]
     comparison = compare_with_rows(ours, rows, record.words)
     if not comparison.matches and comparison.status == "no-comparable-row":
@@ -285,6 +239,7 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
         "nearest": describe_matches(answer["matches"]),
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
+        "left_out": describe_unusable([row for row in rows if row["task"] == ours.task]),
         "results": results,
         "citation": citation,
     }
@@ -301,7 +256,7 @@ def _refuse_comparison(ours: Measurement, rows: Sequence[Row]) -> None:
     printing = [row for row in rows if list_shared_figures(ours, row)]
     if not printing:
         raise RefusalError(
-            "different-figures", f"no row of {ours.network} prints {' or '.join(stated)}"
+            "different-figures", f"no row of {ours.model} prints {' or '.join(stated)}"
         )
     reasons: Counter[Obstacle] = Counter()
     for row in [row for row in printing if row["task"] == ours.task] or printing:
@@ -338,7 +293,7 @@ VARYING = (
     "sdk_version",
     "variant",
     "chip",
-    "chips",
+    CHIPS,
 )
 GENERIC = frozenset({"item", "sample"})  # of any network
 MIN_DIGITS = 2  # of a claimed time that may have another unit: one digit fits some row by chance
@@ -347,7 +302,7 @@ NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 def check_claimed_figure(
     record: Record,
-    network: Word,
+    model: Word,
     figure: Figure,
     value: Annotated[
         str | float, WithJsonSchema({"type": ["string", "number"], "maxLength": MAX_WORD})
@@ -364,17 +319,20 @@ def check_claimed_figure(
     """
     digits = _parse_value(value)
     if (parsed := load_vocabulary().parse_stated_unit(figure, unit)) is None:
-        step = f"figures of this kind are in {table('results').column(figure).unit}"
+        step = f"figures of this kind are in {get_unit(figure, {'item': None})}"
         raise RefusalError("different-units", f"{figure} has no unit {unit!r}", step)
     factor, item = parsed
+    # what a document prints is to be found, whether or not it may be ranked
+    selection = select_rows(
+        record, {**conditions, "model": model}, ("repeated", "error", "suspect")
+    )
     # a row that does not say what its latency times may fit
-    selection = select_rows(record, {**conditions, "network": network}, repeats=True)
     rows = _keep_item(require_figure(record, selection, figure), item, unit)
     rows = _keep_latency(rows, latency_basis)
     order = {"exact": 0, "rounds-to": 1, "differs": 2}
     judged = sorted(
         ((*_judge(digits, factor, row[figure]), row) for row in rows),
-        key=lambda entry: (order[entry[0]], abs(entry[1]), entry[2]["same_as"] is not None),
+        key=lambda entry: (order[entry[0]], abs(entry[1]), not entry[2]["usable"]),
     )
     verdict = judged[0][0]
     shown = [entry for entry in judged if entry[0] == verdict][
@@ -419,7 +377,7 @@ def check_claimed_figure(
             for name, own in open_.items()
             if len(own) > 1
         },
-        "flagged": [row["result_id"] for _, _, row in shown if row["errors"] or row["suspect"]],
+        "not_usable": [row["result_id"] for _, _, row in shown if not row["usable"]],
         "nearest": [
             {
                 "result_id": row["result_id"],
@@ -450,7 +408,7 @@ def _judge(stated: Decimal, factor: Fraction, figure: float) -> tuple[str, float
 
 def _find_unit(stated: Decimal, figure: str, unit: str, rows: Sequence[Row]) -> str:
     """Say in which other unit of time a row has the stated figure; empty for none."""
-    own = table("results").column(figure).unit or ""
+    own = get_unit(figure, {"item": None}) or ""
     for other in ("ms", "s", "min"):
         factor = (
             convert_unit(other, own)

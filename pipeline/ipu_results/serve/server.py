@@ -40,6 +40,7 @@ from ipu_results.ground.files import read_version
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS, quote
+from ipu_results.schema.usable import describe_unusable
 from ipu_results.serve import CODES, WORDS, RefusalError
 from ipu_results.serve.answers import (
     ALL_FIGURES,
@@ -67,16 +68,8 @@ from ipu_results.serve.brief import (
 )
 from ipu_results.serve.cite import describe_dataset
 from ipu_results.serve.facts import FIGURES as PRINTED
-from ipu_results.serve.pairs import (
-    DIVISIBLE,
-    PER_CHIP,
-    SAME,
-    ChipsBasis,
-    check_claimed_figure,
-    check_ranking,
-    compare_run,
-    compare_two,
-)
+from ipu_results.serve.pairs import check_claimed_figure, compare_run, compare_two
+from ipu_results.serve.ranking import DIVISIBLE, PER_CHIP, SAME, ChipsBasis, get_share, rank_rows
 from ipu_results.serve.sql import DEFAULT_ROWS, MAX_ROWS, SqlWorker, find_code, run_sql
 
 DEFAULT_RESULTS = 10
@@ -92,19 +85,18 @@ CLAIMS = """
 
 
 Detail = Literal["brief", "whole"]
-Part = Literal[
-    "summary", "networks", "machines", "tables", "views", "refusal_codes", "rules", "all"
-]
+Order = Literal["highest", "lowest", Figure]
+Part = Literal["summary", "models", "platforms", "tables", "views", "refusal_codes", "rules", "all"]
 
 
 def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
     """Describe the record: a summary that names its parts, one of them, or all."""
-    machines = {row["platform"] for row in record.rows if row["relationship"] != "official"}
+    platforms = {row["platform"] for row in record.rows if row["relationship"] != "official"}
     counts = Counter((row["relationship"], row["origin"], row["task"]) for row in record.rows)
     cited = describe_dataset(record.version)
     parts: dict[str, Any] = {
-        "networks": sorted({row["network"] for row in record.rows}),
-        "machines": sorted(machines),
+        "models": sorted({row["model"] for row in record.rows}),
+        "platforms": sorted(platforms),
         "tables": {published.sql_name: published.description for published in TABLES},
         "views": {view.sql_name: view.description for view in VIEWS},
         "refusal_codes": CODES,
@@ -121,8 +113,9 @@ def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
         "origins": ORIGINS,
         "figures": {name: get_unit(name, {"item": None}) for name in FIGURES},
         "parts": {name: len(value) for name, value in parts.items() if name != "rules"},
-        "machines_with_official_entries_only": len(
-            {row["platform"] for row in record.rows} - machines
+        "not_usable": describe_unusable(record.rows),
+        "platforms_with_official_entries_only": len(
+            {row["platform"] for row in record.rows} - platforms
         ),
         "next": (
             "overview with part lists names; find with conditions gives rows; provenance gives the"
@@ -139,49 +132,45 @@ def overview(record: Record, part: Part = "summary") -> dict[str, Any]:
 
 def find(
     record: Record,
-    network: Word | None = None,
+    model: Word | None = None,
     figure: Figure | None = None,
     latency_basis: LatencyBasis | None = None,
-    order: Literal["highest", "lowest"] | None = None,
+    order: Order | None = None,
     chips_basis: ChipsBasis = SAME,
     limit: Annotated[int, Field(ge=1, le=50)] | None = None,
     **conditions: Unpack[Conditions],
 ) -> dict[str, Any]:
-    """Find results by conditions, ranked by a figure where `order` is stated."""
-    selection = select_rows(
-        record, {**conditions, "network": network, "latency_basis": latency_basis}
+    """Find usable results by conditions, ranked by a figure where `order` is stated.
+
+    An order that is a figure ranks by it, the best first.
+    """
+    column: str | None = figure
+    if order in FIGURES:
+        column = figure or order
+        if column != order:
+            raise RefusalError("wrong-input", f"figure is {figure}, and order {order}")
+    selection = select_rows(record, {**conditions, "model": model, "latency_basis": latency_basis})
+    rows = selection.rows if column is None else require_figure(record, selection, column)
+    counts: dict[str, Any] = (
+        {"rows_without_this_figure": len(selection.rows) - len(rows)} if column else {}
     )
-    rows = selection.rows if figure is None else require_figure(record, selection, figure)
-    counts = {"rows_without_this_figure": len(selection.rows) - len(rows)} if figure else {}
-    if order is not None:
-        if figure is None:
-            raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
-        sound = [row for row in rows if not row["errors"] and not row["suspect"]]
-        if not sound:
-            raise RefusalError("flagged", f"all {len(rows)} rows are flagged as errors or suspect")
-        counts["flagged_rows_not_ranked"] = len(rows) - len(sound)
-        if "sparsity" not in conditions:
-            dense = [row for row in sound if not row["sparsity"]] or sound
-            counts["sparse_rows_not_ranked"] = len(sound) - len(dense)
-            sound = dense
-        check_ranking(sound, figure, chips_basis)
-        divide = chips_basis == PER_CHIP and figure in DIVISIBLE
-        rows = sorted(
-            sound,
-            key=lambda row: row[figure] / (row["chips"] if divide else 1),
-            reverse=order == "highest",
-        )
-    else:
+    if order is None:
         rows = sorted(
             rows, key=lambda row: (str(row["published_on"] or ""), row["result_id"]), reverse=True
         )
+    elif column is None:
+        raise RefusalError("wrong-input", "order needs figure", "state which figure to rank by")
+    else:
+        with_sparse = "sparsity" in conditions
+        rows, not_ranked = rank_rows(rows, column, order, chips_basis, with_sparse=with_sparse)
+        counts["not_ranked"] = not_ranked
     shown = rows[: limit or (MAX_BRIEF if record.is_brief else DEFAULT_RESULTS)]
     results, citation = record.load(
-        [row["result_id"] for row in shown], (figure,) if figure else ALL_FIGURES
+        [row["result_id"] for row in shown], (column,) if column else ALL_FIGURES
     )
-    if figure in DIVISIBLE and order and chips_basis == PER_CHIP:
+    if column in DIVISIBLE and order is not None and chips_basis == PER_CHIP:
         for row, result in zip(shown, results, strict=True):
-            result["figures"][figure]["per_chip"] = row[figure] / row["chips"]
+            result["figures"][column]["per_chip"] = get_share(row, column, chips_basis)
     return {
         "rows_that_fit": len(rows),
         "rows_shown": len(shown),
@@ -241,7 +230,12 @@ def claims(
     """List claims of documents with their verdicts."""
     with record.connection.cursor() as cursor:
         rows = run_query(cursor, CLAIMS).to_pylist()
-    stated = {"claim_id": claim_id, "verdict": verdict, "document_id": document_id, "model": model}
+    stated = {
+        "claim_id": claim_id,
+        "verdict": verdict,
+        "document_id": document_id,
+        "model_printed": model,
+    }
     for name, value in stated.items():
         if value is not None:
             known = {row[name] for row in rows if row[name]}
@@ -488,6 +482,8 @@ def answer(
         )
         own = error if isinstance(error, RefusalError) else RefusalError(code, str(error))
         refused = {"code": own.code, "reason": own.reason, "next_step": own.next_step}
+        if own.arguments:
+            return {"status": "refused", **refused, "arguments": own.arguments}
         return {"status": "refused", **refused}
     if source_record.is_brief and name not in ("overview", "sql"):  # where null is a value
         kept = WORDS["returns"][name]

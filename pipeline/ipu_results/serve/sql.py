@@ -28,7 +28,7 @@ from ipu_results.ground.sql import DEFECT, WriteRefusedError, limit_time, run_qu
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema import TABLES, VIEWS
 from ipu_results.serve import RefusalError
-from ipu_results.serve.facts import EMULATED, SUBMITTED
+from ipu_results.serve.remarks import remark_on_answer, remark_on_rows
 from ipu_results.store.query import connect_warehouse, read_build_id
 
 if TYPE_CHECKING:  # the process of the statements does without the packages of a comparison
@@ -52,11 +52,10 @@ TESTS = {
     for measure in load_schema_file("comparison.toml")["measures"]
 }
 SPELLINGS = {
-    "network": "model",
-    "chips": "chip|chip_count|platform",
-    "sequence_length": "variant",
-    "dataset_canonical": "dataset",
-    "origin": "measured|published",
+    "model": "work",
+    "phase": "work",
+    "sequence_length": "work|variant",
+    "chip_count": "chip|platform",
 }
 
 
@@ -185,15 +184,26 @@ def run_sql(
             for name in names
         },
         "who_measured": [
-            {
-                name: row[name]
-                for name in ("result_id", "relationship", "origin", "errors", "suspect")
-            }
+            {name: row[name] for name in ("result_id", "relationship", "origin", "usable")}
             for row in results
         ],
-        "remarks": [*_warn_of_averages(statement), *_list_remarks(named, len(results), len(cited))],
+        "remarks": [
+            *_warn_of_averages(statement),
+            *_remark_on_usable(record, statement, answer, named),
+            *_list_remarks(named, len(results), len(cited)),
+        ],
         "citation": record.cite(cited),
     }
+
+
+def _remark_on_usable(
+    record: Record, statement: str, answer: Row, named: Sequence[Sequence[Row]]
+) -> list[str]:
+    """Say how many rows are not usable, of those that are named, else of what a ranking reads."""
+    if any(named):
+        return remark_on_rows(named)
+    with record.connection.cursor() as cursor:
+        return remark_on_answer(cursor, statement, answer["columns"], answer["rows"])
 
 
 def _warn_of_averages(statement: str) -> list[str]:
@@ -206,7 +216,7 @@ def _warn_of_averages(statement: str) -> list[str]:
         (names for column, names in TESTS.items() if column.startswith(match[2].lower())),
         TESTS["throughput"],
     )
-    held = dict.fromkeys(("network", "task", "chips", *reversed(test), "origin"))
+    held = dict.fromkeys(("model", "task", "chip_count", *reversed(test), "usable"))
     missing = [
         name
         for name in held
@@ -244,15 +254,8 @@ def _list_remarks(rows: Sequence[Sequence[Row]], results: int, cited: int) -> li
     ]
     if sparse := sum(any(result.get("sparsity") for result in row) for row in rows):
         remarks.append(f"{sparse} of the rows are of sparse networks, which a ranking leaves out.")
-    for name, kind in (("origin", EMULATED), ("relationship", SUBMITTED)):
-        if count := sum(any(result[name] == kind for result in row) for row in rows):
-            remarks.append(
-                f"{count} of the rows are {kind}{', not measured' if kind == EMULATED else ''}."
-            )
     if not results:
-        remarks.append(
-            "Select result_id to get citation, relationship and origin, and to know emulated rows."
-        )
+        remarks.append("Select result_id to get citation, relationship, origin and usable.")
     elif results > cited:
         remarks.append(f"The citation names the first {cited} results.")
     return remarks
