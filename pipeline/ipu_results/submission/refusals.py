@@ -479,9 +479,9 @@ def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator
 
 
 def _is_part_of_name(first: str, second: str) -> bool:
-    """Return whether one name of a chip says less than the other: A100 of A100-40GB."""
+    """Return whether one name of a chip says less than the other: A100-40GB of A100-SXM-40GB."""
     shorter, longer = sorted((first, second), key=len)
-    return longer.startswith((f"{shorter}-", f"{shorter} "))
+    return set(re.split("[- ]", shorter)) <= set(re.split("[- ]", longer))
 
 
 def _get_rounding(value: float) -> float:
