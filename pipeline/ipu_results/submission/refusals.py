@@ -473,7 +473,7 @@ def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator
         )
         yield Fault("contradiction", message, place)
     own, theirs = row["chip"], machine.get("chip")
-    if {own, theirs} <= chips and own != theirs and not _is_part_of_name(own, theirs):
+    if theirs and {own, theirs} <= chips and not _is_part_of_name(own, theirs):
         message = f"chip is {row['chip']}, but {row['platform']} has {machine['chip']}"
         yield Fault("contradiction", message, place)
 
