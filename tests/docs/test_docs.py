@@ -153,7 +153,8 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         WITH tests AS (
             SELECT batch_growth, model, efficiency
             FROM scaling
-            WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
+            WHERE usable AND measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16
+                AND same_sdk
         ), networks AS (
             SELECT batch_growth, model, median(efficiency) AS efficiency FROM tests GROUP BY ALL
         )
