@@ -1,10 +1,10 @@
 WITH c2 AS (
     SELECT * FROM detail.resnext101
-    WHERE origin = 'published' AND publisher = 'Qwant' AND platform = 'C2' AND network = 'ResNeXt101-32x4d'
+    WHERE origin = 'published' AND publisher = 'Qwant' AND platform = 'C2' AND model = 'ResNeXt101-32x4d'
 ),
 m2000 AS (
     SELECT * FROM detail.resnext101
-    WHERE origin = 'published' AND publisher = 'Graphcore' AND platform = 'IPU-M2000' AND network = 'ResNeXt101-32x4d'
+    WHERE origin = 'published' AND publisher = 'Graphcore' AND platform = 'IPU-M2000' AND model = 'ResNeXt101-32x4d'
 ),
 pairs AS (
     SELECT
@@ -18,11 +18,11 @@ pairs AS (
     FULL JOIN m2000 m USING (micro_batch_size)
     UNION ALL
     SELECT 'best of each', c.result_id, m.result_id
-    FROM (SELECT result_id FROM c2 WHERE errors = 0 ORDER BY throughput_per_chip DESC, result_id LIMIT 1) c
-    CROSS JOIN (SELECT result_id FROM m2000 WHERE errors = 0 ORDER BY throughput_per_chip DESC, result_id LIMIT 1) m
+    FROM (SELECT result_id FROM c2 WHERE usable ORDER BY throughput_per_chip DESC, result_id LIMIT 1) c
+    CROSS JOIN (SELECT result_id FROM m2000 WHERE usable ORDER BY throughput_per_chip DESC, result_id LIMIT 1) m
 )
 SELECT
-    q.pairing, 'ResNeXt101-32x4d' AS network,
+    q.pairing, 'ResNeXt101-32x4d' AS model,
     c.micro_batch_size AS c2_micro_batch_size, m.micro_batch_size AS m2000_micro_batch_size,
     c.throughput_per_chip AS c2_throughput_per_chip, m.throughput_per_chip AS m2000_throughput_per_chip,
     m.throughput_per_chip / c.throughput_per_chip AS ratio,
@@ -35,9 +35,9 @@ SELECT
     c.batches_in_flight AS c2_batches_in_flight, m.batches_in_flight AS m2000_batches_in_flight,
     c.framework AS c2_framework, m.framework AS m2000_framework,
     c.sdk_version AS c2_sdk_version, m.sdk_version AS m2000_sdk_version,
-    coalesce(c.compute_precision, c.precision) AS c2_precision,
-    coalesce(m.compute_precision, m.precision) AS m2000_precision,
+    c.precision AS c2_precision, m.precision AS m2000_precision,
     c.dataset AS c2_dataset, m.dataset AS m2000_dataset,
+    coalesce(c.usable, TRUE) AND coalesce(m.usable, TRUE) AS usable,
     coalesce(c.errors, 0) + coalesce(m.errors, 0) AS errors, q.c2_result_id, q.m2000_result_id
 FROM pairs q
 LEFT JOIN c2 c ON c.result_id = q.c2_result_id

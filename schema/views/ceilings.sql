@@ -20,19 +20,19 @@ measured AS (
         END AS component
     FROM microbenchmarks
     WHERE
-        device_count = 1
+        chip_count = 1
         AND (statistic IS NULL OR statistic NOT IN ('theoretical', 'upper limit', 'peak per transfer', 'peak per tile'))
 ),
 best AS (
     FROM measured
     WHERE component IS NOT NULL
     QUALIFY row_number() OVER (
-        PARTITION BY device, component, operation, publisher ORDER BY canonical_value DESC, document_id, row_number
+        PARTITION BY chip, component, operation, publisher ORDER BY canonical_value DESC, document_id, row_number
     ) = 1
 ),
 limits AS (  -- what a source of microbenchmarks computes from the hardware
     SELECT
-        device, CASE WHEN operation = 'read local memory' THEN 'local memory' END AS component,
+        chip, CASE WHEN operation = 'read local memory' THEN 'local memory' END AS component,
         max(canonical_value) AS limit_value,
         min(concat(document_id, ', ', place)) AS limit_source
     FROM microbenchmarks
@@ -40,9 +40,9 @@ limits AS (  -- what a source of microbenchmarks computes from the hardware
     GROUP BY ALL
 )
 SELECT
-    b.device AS chip, b.component, b.operation, b.publisher, b.precision, b.canonical_value AS measured,
+    b.chip, b.component, b.operation, b.publisher, b.precision, b.canonical_value AS measured,
     b.canonical_unit AS unit,
-    row_number() OVER (PARTITION BY b.device, b.component ORDER BY b.canonical_value DESC, b.publisher, b.operation) = 1
+    row_number() OVER (PARTITION BY b.chip, b.component ORDER BY b.canonical_value DESC, b.publisher, b.operation) = 1
         AS is_ceiling,
     CASE b.component
         WHEN 'matrix product at 16 bits' THEN c.peak_fp16_tflops
@@ -55,7 +55,8 @@ SELECT
         ELSE l.limit_value
     END AS share,
     CASE WHEN b.component LIKE 'matrix product%' THEN c.peak_source ELSE l.limit_source END AS stated_source,
+    b.microbenchmark_id NOT IN (SELECT result_id FROM flags WHERE severity = 'error') AS usable,
     b.shape, b.statistic, b.sdk_version, b.conditions, b.place, b.document_id, b.microbenchmark_id
 FROM best b
-LEFT JOIN chips c ON c.chip = b.device
-LEFT JOIN limits l ON l.device = b.device AND l.component = b.component
+LEFT JOIN chips c ON c.chip = b.chip
+LEFT JOIN limits l ON l.chip = b.chip AND l.component = b.component

@@ -1,16 +1,16 @@
 WITH ipus AS (
-    SELECT chip AS device, max(CASE family WHEN 'Mk1' THEN 1 WHEN 'Classic' THEN 2 ELSE 3 END) AS generation
+    SELECT chip, max(CASE family WHEN 'Mk1' THEN 1 WHEN 'Classic' THEN 2 ELSE 3 END) AS generation
     FROM platforms
     WHERE family IN ({ipu_families})
     GROUP BY chip
 ),
-figures AS (
+measured AS (
     SELECT
-        m.*, coalesce(i.generation, CASE WHEN m.device LIKE 'Graphcore%' THEN 0 END) AS generation,
+        m.*, coalesce(i.generation, CASE WHEN m.chip LIKE 'Graphcore%' THEN 0 END) AS generation,
         regexp_replace(m.shape, ' cores=\d+', '') AS work, -- cores are the device's, not the work's
         coalesce(f.errors, 0) AS errors
     FROM microbenchmarks m
-    LEFT JOIN ipus i USING (device)
+    LEFT JOIN ipus i USING (chip)
     LEFT JOIN (
         SELECT result_id, count(*) AS errors FROM flags WHERE severity = 'error' GROUP BY result_id
     ) f ON f.result_id = m.microbenchmark_id
@@ -18,8 +18,8 @@ figures AS (
         AND coalesce(statistic, '') NOT IN ('theoretical', 'per core') AND canonical_value > 0
 )
 SELECT
-    a.document_id, a.operation, a.shape, a.precision, a.metric, a.statistic, a.device_count,
-    a.device AS ipu, b.device AS other, a.canonical_value AS ipu_value, b.canonical_value AS other_value,
+    a.document_id, a.operation, a.shape, a.precision, a.metric, a.statistic, a.chip_count,
+    a.chip AS ipu, b.chip AS other, a.canonical_value AS ipu_value, b.canonical_value AS other_value,
     a.canonical_unit AS unit,
     CASE WHEN a.metric IN ('time', 'latency', 'cycles') THEN b.canonical_value / a.canonical_value
         ELSE a.canonical_value / b.canonical_value
@@ -28,11 +28,11 @@ SELECT
         ', ', CASE WHEN a.sdk_version IS DISTINCT FROM b.sdk_version AND b.generation IS NOT NULL THEN 'SDK' END,
         CASE WHEN a.conditions IS DISTINCT FROM b.conditions THEN 'conditions' END
     ) AS differs,
-    a.errors + b.errors AS errors, a.microbenchmark_id AS ipu_id, b.microbenchmark_id AS other_id
-FROM figures a
-JOIN figures b
+    a.errors + b.errors = 0 AS usable, a.errors + b.errors AS errors, a.microbenchmark_id AS ipu_id, b.microbenchmark_id AS other_id
+FROM measured a
+JOIN measured b
     ON b.document_id = a.document_id AND b.operation = a.operation AND b.work IS NOT DISTINCT FROM a.work
-    AND b.precision IS NOT DISTINCT FROM a.precision AND b.metric = a.metric
-    AND b.statistic IS NOT DISTINCT FROM a.statistic AND b.device_count IS NOT DISTINCT FROM a.device_count
-    AND b.device <> a.device
+    AND b.precision_printed IS NOT DISTINCT FROM a.precision_printed AND b.metric = a.metric
+    AND b.statistic IS NOT DISTINCT FROM a.statistic AND b.chip_count IS NOT DISTINCT FROM a.chip_count
+    AND b.chip <> a.chip
 WHERE a.generation IS NOT NULL AND (b.generation IS NULL OR b.generation < a.generation)

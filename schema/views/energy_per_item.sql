@@ -1,13 +1,7 @@
 WITH ratings AS (
-    SELECT chip, any_value(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
+    SELECT chip, max(family) AS family, max(rated_chip_power_w) AS rated_chip_power_w
     FROM platforms
     GROUP BY chip
-),
-rules AS (
-    SELECT result_id, string_agg(DISTINCT rule, ', ' ORDER BY rule) AS error_rules
-    FROM flags
-    WHERE severity = 'error'
-    GROUP BY result_id
 ),
 rows AS (
     SELECT
@@ -17,23 +11,22 @@ rows AS (
             WHEN p.family IN ({ipu_families}) THEN 'IPU'
             WHEN p.family LIKE 'NVIDIA %' OR p.family LIKE 'AMD CDNA%' THEN 'GPU'
         END AS kind,
-        coalesce(r.energy_per_item_j, 1 / r.efficiency) AS joules,
+        coalesce(f.value, 1 / r.efficiency) AS joules,
+        CASE WHEN f.value IS NOT NULL THEN 'energy per item' ELSE 'efficiency' END AS basis,
         r.power_scope IN ('device', 'board', 'package') AS of_chips,
-        CASE WHEN regexp_matches(r.conditions, '(?i)\bper (IPU|GPU|GCD)\b') THEN 1 ELSE r.chips END AS energy_chips
+        CASE WHEN regexp_matches(r.conditions, '(?i)\bper (IPU|GPU|GCD)\b') THEN 1 ELSE r.chip_count END
+            AS energy_chip_count
     FROM measurements r
+    LEFT JOIN figures f ON f.result_id = r.result_id AND f.metric = 'energy_per_item_j'
     LEFT JOIN ratings p ON p.chip = r.chip
     LEFT JOIN ratings w ON concat(w.chip, ' GCD') = r.chip
-    WHERE r.energy_per_item_j IS NOT NULL OR r.efficiency IS NOT NULL
+    WHERE r.errors = 0 AND (f.value IS NOT NULL OR r.efficiency IS NOT NULL)
 )
 SELECT
-    origin, publisher, relationship, task, network, variant, item, kind, platform, chip, chips, framework, sdk_version,
-    effective_precision, batch_size, throughput, joules AS energy_per_item_j,
-    CASE WHEN energy_per_item_j IS NOT NULL THEN 'energy per item' ELSE 'efficiency' END AS basis, power_scope,
-    CASE WHEN of_chips THEN energy_chips END AS energy_chips,
-    joules * throughput AS implied_power_w, CASE WHEN of_chips THEN energy_chips * rated_chip_power_w END AS rated_w,
-    joules * throughput > CASE WHEN of_chips THEN energy_chips * highest_chip_power_w END AS above_rating, error_rules,
-    CAST(NULL AS VARCHAR) AS second_reading, CAST(NULL AS DOUBLE) AS second_energy_per_item_j,
-    CAST(NULL AS DOUBLE) AS second_implied_power_w,
-    conditions, errors, document_id, result_id
+    origin, publisher, relationship, task, model, variant, item, kind, platform, chip, chip_count, framework, sdk_version,
+    precision, batch_size, throughput, power_scope, joules AS energy_per_item_j, basis,
+    CASE WHEN of_chips THEN energy_chip_count END AS energy_chip_count,
+    joules * throughput AS implied_power_w, CASE WHEN of_chips THEN energy_chip_count * rated_chip_power_w END AS rated_w,
+    joules * throughput > CASE WHEN of_chips THEN energy_chip_count * highest_chip_power_w END AS above_rating,
+    conditions, usable, errors, document_id, result_id
 FROM rows
-LEFT JOIN rules USING (result_id)

@@ -1,23 +1,27 @@
 WITH rows AS (
-    SELECT * FROM detail.record
+    SELECT
+        *,
+        CASE WHEN latency_basis IS DISTINCT FROM 'per-item' THEN throughput * latency_ms / 1000 / batch_size END
+            AS batches_in_flight
+    FROM results
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
     QUALIFY row_number() OVER (
         PARTITION BY
-            publisher, task, model, variant, dataset, platform, framework, compiler, precision, compute_precision,
-            batch_size, sdk_version
+            publisher, task, model_printed, variant, dataset_printed, platform, framework,
+            conditions IS NOT DISTINCT FROM 'compiled by XLA', precision_printed, batch_size, sdk_version
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
 )
 SELECT
-    r.task, r.model, r.variant, r.dataset, r.platform, r.chip_count, r.sdk_version, r.precision, r.batch_size,
-    r.framework, b.framework AS base_framework, r.network, b.network AS base_network,
-    r.network = b.network AS same_network, r.throughput, b.throughput AS base_throughput, r.item,
+    r.task, r.model_printed, r.variant, r.dataset, r.platform, r.chip_count, r.sdk_version, r.precision, r.batch_size,
+    r.framework, b.framework AS base_framework, r.model, b.model AS base_model,
+    r.model = b.model AS same_model, r.throughput, b.throughput AS base_throughput, r.item,
     r.throughput / b.throughput AS throughput_ratio,
-    r.batches_in_flight, b.batches_in_flight AS base_batches_in_flight, r.errors + b.errors AS errors,
-    r.warnings + b.warnings AS warnings, r.result_id, b.result_id AS base_result_id
+    r.batches_in_flight, b.batches_in_flight AS base_batches_in_flight, r.usable AND b.usable AS usable,
+    r.errors + b.errors AS errors, r.result_id, b.result_id AS base_result_id
 FROM rows r
 JOIN rows b
-    ON b.publisher = r.publisher AND b.task = r.task AND b.model = r.model AND b.platform = r.platform
-    AND b.sdk_version = r.sdk_version AND b.batch_size = r.batch_size AND b.precision = r.precision
-    AND b.variant IS NOT DISTINCT FROM r.variant AND b.dataset IS NOT DISTINCT FROM r.dataset
+    ON b.publisher = r.publisher AND b.task = r.task AND b.model_printed = r.model_printed AND b.platform = r.platform
+    AND b.sdk_version = r.sdk_version AND b.batch_size = r.batch_size AND b.precision_printed = r.precision_printed
+    AND b.variant IS NOT DISTINCT FROM r.variant AND b.dataset_printed IS NOT DISTINCT FROM r.dataset_printed
     AND b.item IS NOT DISTINCT FROM r.item AND b.framework < r.framework

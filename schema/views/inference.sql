@@ -1,11 +1,14 @@
 SELECT
-    result_id, origin, publisher, model, variant, platform, chip, chip_count, sdk_version, framework,
-    precision, compute_precision, batch_size, throughput, item, latency_ms, latency_basis,
-    latency_kind, efficiency, run_id, suspect,
-    errors, warnings,
-    document_id, table_name, row_number, published_on,
-    compiler, dataset, network, sequence_length, packed, dataset_canonical, effective_precision, micro_batch_size,
-    chips, throughput_per_chip, throughput_implied, batches_in_flight, power_w, power_scope, relationship, remarks, conditions,
-    same_as, sparsity
-FROM detail.record
-WHERE task = 'inference' AND origin <> 'emulated' AND sparsity IS NULL AND same_as IS NULL
+    result_id, origin, publisher, relationship, model, model_printed, variant,
+    concat_ws(
+        ', ', model, sequence_length || ' tokens', CASE WHEN packed THEN 'packed' END,
+        CASE WHEN sequence_length IS NULL AND variant <> model AND variant NOT LIKE '% config' THEN variant END
+    ) AS work,
+    dataset, dataset_printed, sequence_length, packed, platform, chip, chip_count, sdk_version, framework, precision,
+    precision_printed, batch_size, micro_batch_size, throughput, item, throughput_per_chip, throughput_implied,
+    latency_ms, latency_basis,
+    CASE WHEN latency_basis IS DISTINCT FROM 'per-item' THEN throughput * latency_ms / 1000 / batch_size END
+        AS batches_in_flight,
+    efficiency, power_scope, conditions, usable, errors, warnings, run_id, document_id, table_name, row_number, published_on
+FROM measurements
+WHERE task = 'inference'

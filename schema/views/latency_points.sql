@@ -1,12 +1,17 @@
 SELECT
-    r.result_id, r.origin, r.relationship, r.publisher, r.model, r.network, r.variant, r.dataset, r.platform, r.chip, r.chip_count,
-    r.sdk_version, r.framework, r.compiler, r.precision, r.compute_precision, r.batch_size, r.throughput, r.item,
-    r.latency_ms, r.latency_basis, r.latency_kind, r.batches_in_flight, r.errors, r.warnings, r.suspect,
-    CASE WHEN NOT regexp_matches(r.variant, '^(lowest latency|higher throughput) config$') THEN r.variant END AS work,
-    r.sequence_length,
+    r.result_id, r.origin, r.relationship, r.publisher, r.model, r.variant,
+    concat_ws(
+        ', ', r.model, r.sequence_length || ' tokens', CASE WHEN r.packed THEN 'packed' END,
+        CASE WHEN r.sequence_length IS NULL AND r.variant <> r.model AND r.variant NOT LIKE '% config' THEN r.variant END
+    ) AS work,
+    r.sequence_length, r.dataset, r.platform, r.chip, r.chip_count, r.sdk_version, r.framework, r.precision,
+    r.precision_printed, r.batch_size, r.throughput, r.item, r.latency_ms, r.latency_basis,
+    CASE WHEN r.latency_basis IS DISTINCT FROM 'per-item' THEN r.throughput * r.latency_ms / 1000 / r.batch_size END
+        AS batches_in_flight,
+    r.usable, r.errors,
     CASE
         WHEN r.errors > 0 THEN 'error'
-        WHEN r.suspect IS NOT NULL THEN 'suspect'
+        WHEN NOT r.usable THEN 'suspect'
         WHEN r.latency_basis = 'per-item' THEN 'per-item'
         WHEN r.sparsity IS NOT NULL THEN 'sparse'
     END AS left_out,
@@ -14,16 +19,16 @@ SELECT
         concat_ws(
             '; ',
             m.remark,
-            format('{:,} {}s/s per chip there', CAST(round(m.throughput / m.chips) AS BIGINT), m.item),
+            format('{:,} {}s/s per chip there', CAST(round(m.throughput / m.chip_count) AS BIGINT), m.item),
             f.message
         ),
         ''
     ) AS remark,
     r.document_id, r.table_name, r.row_number, r.conditions
-FROM detail.record r
+FROM results r
 LEFT JOIN detail.comparison_remarks m
-    ON r.origin = 'published' AND m.publisher = r.publisher AND m.task = r.task AND m.network = r.network
+    ON r.origin = 'published' AND m.publisher = r.publisher AND m.task = r.task AND m.model = r.model
     AND m.framework = r.framework
 LEFT JOIN flags f ON f.result_id = r.result_id AND f.rule = 'R26'
-WHERE r.task = 'inference' AND r.benchmark IS DISTINCT FROM 'mlperf-training' AND r.latency_ms IS NOT NULL
-    AND r.origin <> 'emulated' AND r.same_as IS NULL
+WHERE r.task = 'inference' AND r.latency_ms IS NOT NULL AND r.origin <> 'emulated' AND r.same_as IS NULL
+    AND r.relationship IS DISTINCT FROM 'submitted'

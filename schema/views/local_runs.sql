@@ -1,16 +1,30 @@
+WITH f AS (
+    SELECT
+        result_id, max(value) FILTER (metric = 'latency_ms_low') AS latency_ms_low,
+        max(value) FILTER (metric = 'latency_ms_high') AS latency_ms_high,
+        max(value) FILTER (metric = 'interval_confidence') AS interval_confidence,
+        max(value) FILTER (metric = 'latency_isolated_ms') AS latency_isolated_ms,
+        max(value) FILTER (metric = 'latency_p90_ms') AS latency_p90_ms,
+        max(value) FILTER (metric = 'latency_p99_ms') AS latency_p99_ms,
+        max(value) FILTER (metric = 'power_w') AS power_w
+    FROM figures
+    GROUP BY result_id
+)
 SELECT
-    u.run_id, r.result_id, r.origin, u.backend, u.device, u.started_at,
-    r.model, r.platform, r.chip, r.chip_count, r.sdk_version, r.framework,
-    p.backend_version, p.provider, r.compute_precision,
+    u.run_id, r.result_id, r.origin, u.backend, u.device, u.started_at, r.model, r.platform, r.chip, r.chip_count,
+    r.framework, p.backend_version, p.provider, r.precision,
     p.model_precision, p.weights, p.sessions, p.threads, p.pipeline, p.preprocessing,
-    r.batch_size, r.micro_batch_size, r.throughput, r.item, r.latency_ms, r.latency_ms_low, r.latency_ms_high,
-    r.interval_confidence, r.latency_kind, r.latency_isolated_ms, r.latency_p90_ms, r.latency_p99_ms,
-    CASE WHEN r.origin <> 'emulated' THEN r.power_w END AS power_w, r.power_scope,
-    CASE WHEN r.origin <> 'emulated' THEN r.efficiency END AS efficiency, p.cosine, p.top1, r.suspect, r.calibration_id,
-    CASE WHEN r.origin = 'emulated' THEN r.power_w END AS emulated_power_w,
+    r.batch_size, r.micro_batch_size, r.throughput, r.item, r.latency_ms, f.latency_ms_low, f.latency_ms_high,
+    f.interval_confidence, f.latency_isolated_ms, f.latency_p90_ms, f.latency_p99_ms,
+    r.throughput * r.latency_ms / 1000 / r.batch_size AS batches_in_flight,
+    CASE WHEN r.origin <> 'emulated' THEN f.power_w END AS power_w, r.power_scope,
+    CASE WHEN r.origin <> 'emulated' THEN r.efficiency END AS efficiency, p.cosine, p.top1, p.calibration_id,
+    CASE WHEN r.origin = 'emulated' THEN f.power_w END AS emulated_power_w,
     CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency,
-    r.network, r.effective_precision, r.batches_in_flight, r.relationship, r.errors, r.warnings, r.remarks
+    r.relationship, r.usable, r.errors
 FROM detail.run_points p
 JOIN runs u USING (run_id)
-JOIN detail.record r USING (result_id)
+JOIN results r USING (result_id)
+LEFT JOIN f USING (result_id)
+WHERE r.relationship IS DISTINCT FROM 'submitted'
 ORDER BY u.started_at, u.run_id, r.batch_size

@@ -16,27 +16,27 @@ peaks AS (
 ),
 counted AS (
     SELECT
-        r.*, o.macs, o.parameters, o.activations, o.counted_from AS operations_source,
+        r.*, r.conditions IS NOT DISTINCT FROM 'compiled by XLA' AS by_xla, o.macs, o.parameters, o.activations, o.counted_from AS operations_source,
         2 * o.macs * CASE WHEN r.task = 'training' THEN 3 ELSE 1 END AS flop_per_item,
         CASE
-            WHEN regexp_matches(r.effective_precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN 16
-            WHEN regexp_matches(r.effective_precision, '(?i)^(32\.|fp32|single|tf32)') THEN 32
-            WHEN regexp_matches(r.effective_precision, '(?i)^(fp8|int8)$') THEN 8
+            WHEN regexp_matches(r.precision, '(?i)^(16\.|mixed|fp16|half|bf16)') THEN 16
+            WHEN regexp_matches(r.precision, '(?i)^(32\.|fp32|single|tf32)') THEN 32
+            WHEN regexp_matches(r.precision, '(?i)^(fp8|int8)$') THEN 8
         END AS bits,
-        upper(r.effective_precision) AS name,
+        upper(r.precision) AS name,
         CASE
             WHEN r.micro_batch_size IS NOT NULL THEN r.micro_batch_size
-            WHEN r.task = 'inference' THEN r.batch_size / r.chips
+            WHEN r.task = 'inference' THEN r.batch_size / r.chip_count
         END AS items
     FROM measurements r
-    JOIN detail.operation_counts o ON o.network = r.network AND o.variant = coalesce(r.variant, '')
+    JOIN detail.operation_counts o ON o.model = r.model AND o.variant = coalesce(r.variant, '')
     WHERE
         r.benchmark IS NULL AND r.throughput_per_chip IS NOT NULL AND r.chip IS NOT NULL
         AND (r.task = 'inference' OR o.training) AND coalesce(r.packed, FALSE) = FALSE
 )
 SELECT
-    r.origin, r.publisher, r.relationship, r.task, r.network, r.variant, r.platform, r.chip, r.chips, r.framework,
-    r.compiler, r.sdk_version, r.effective_precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
+    r.origin, r.publisher, r.relationship, r.task, r.model, r.variant, r.platform, r.chip, r.chip_count, r.framework,
+    r.sdk_version, r.precision, r.batch_size, r.micro_batch_size, r.dataset, r.conditions, r.throughput_per_chip,
     r.flop_per_item / 1000000000 AS gflop_per_item,
     r.throughput_per_chip * r.flop_per_item / 1000000000000 AS achieved_tflops,
     CASE r.bits WHEN 16 THEN m.fp16 WHEN 32 THEN CASE WHEN r.name <> 'TF32' THEN m.fp32 END END AS measured_peak_tflops,
@@ -49,12 +49,13 @@ SELECT
     2 * r.macs / (r.bits / 8 * (r.parameters / r.items + 2 * r.activations)) AS intensity,
     EXISTS (
         FROM counted o
-        WHERE o.document_id = r.document_id AND o.network = r.network AND o.task = r.task AND o.chip = r.chip
-            AND o.chips = r.chips AND o.variant IS NOT DISTINCT FROM r.variant AND o.batch_size = r.batch_size
-            AND o.compiler IS NOT DISTINCT FROM r.compiler AND o.bits <> r.bits
+        WHERE o.document_id = r.document_id AND o.model = r.model AND o.task = r.task AND o.chip = r.chip
+            AND o.chip_count = r.chip_count AND o.variant IS NOT DISTINCT FROM r.variant AND o.batch_size = r.batch_size
+            AND o.by_xla = r.by_xla AND o.bits <> r.bits
             AND abs(o.throughput / r.throughput - 1) <= 0.01
     ) AS precision_doubtful,
-    r.operations_source, r.errors, r.document_id, r.table_name, r.row_number, r.result_id
+    r.operations_source, r.usable, r.errors, r.document_id, r.table_name, r.row_number, r.result_id
 FROM counted r
 LEFT JOIN chips c ON c.chip = r.chip
 LEFT JOIN peaks m ON m.chip = r.chip
+WHERE r.errors = 0

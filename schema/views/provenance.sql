@@ -11,7 +11,7 @@ WITH readmes AS (  -- a README per line of the comparators; a result may have se
 entries AS (
     SELECT document_id, result_id, path, system_path FROM mlperf_entries WHERE result_id IS NOT NULL
 ),
-figures AS (
+printed AS (
     SELECT
         c.*, d.title, d.url AS document_url, d.commit, d.kind, d.sha256, d.file, m.repo, m.commit AS readme_commit,
         m.path AS readme, k.repository, k.tag, k.path AS configuration, k.benchmark AS command,
@@ -31,7 +31,7 @@ figures AS (
     WHERE c.value IS NOT NULL
 )
 SELECT
-    f.result_id, coalesce(r.model, b.operation) AS model, coalesce(r.platform, b.device) AS platform, r.batch_size,
+    f.result_id, coalesce(r.model, b.operation) AS model, coalesce(r.platform, b.chip) AS platform, r.batch_size,
     f.column_name, f.header, f.raw_text, f.value, f.unit, f.factor,
     f.document_id, f.title, coalesce('https://github.com/' || f.repo, f.document_url) AS url, f.locator, f.sha256, f.file,
     f.cell_number, f.kind AS document_kind,
@@ -54,6 +54,6 @@ SELECT
             f.source_locator, f.readme, f.configuration || ': ' || f.command, f.configuration, f.entry_path
         )
     END AS source_locator
-FROM figures f
+FROM printed f
 LEFT JOIN results r USING (result_id)
 LEFT JOIN microbenchmarks b ON b.microbenchmark_id = f.result_id

@@ -12,7 +12,7 @@ quantiles AS (  -- Student's t, 95 % two-sided, by degrees of freedom; beyond th
 ),
 works AS (  -- pairs of one work on one number of chips count once
     SELECT
-        parties, machines, vendor_part, measure, network, task, phase, sequence_length, test, chip, chips,
+        parties, machines, vendor_part, measure, work, task, test, chip, chip_count,
         first_publisher, second_publisher,
         list_aggregate(list(ln(ratio) ORDER BY ratio) FILTER (counts), 'avg') AS log_ratio
     FROM groups

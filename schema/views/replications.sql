@@ -1,49 +1,48 @@
 WITH makers AS (
     SELECT
         chip, CASE WHEN family IN ({ipu_families}) THEN 'IPU' ELSE 'other' END AS machines,
-        CASE WHEN machines = 'IPU' THEN 'graphcore' ELSE lower(split_part(family, ' ', 1)) END AS maker,
-        lower(split_part(chip, ' ', 1)) AS brand
-    FROM (SELECT chip, coalesce(any_value(family), chip) AS family FROM platforms WHERE chip IS NOT NULL GROUP BY chip)
+        CASE WHEN machines = 'IPU' THEN 'graphcore' ELSE lower(split_part(family, ' ', 1)) END AS maker
+    FROM (SELECT chip, coalesce(max(family), chip) AS family FROM platforms WHERE chip IS NOT NULL GROUP BY chip)
 ),
 entries AS (
     SELECT
-        e.*, r.network, r.task, r.phase, r.sequence_length, r.chip, r.chips, r.platform, r.framework AS canonical_framework,
-        r.sdk_version, r.effective_precision, r.micro_batch_size, r.dataset_canonical, r.packed, r.errors, r.published_on,
-        contains(lower(e.submitter), m.maker) OR contains(lower(e.submitter), m.brand) AS by_maker,
+        r.*, e.benchmark AS folder, e.minutes, e.global_batch_size, e.nodes, e.host_processor, e.round, e.path,
+        nullif(regexp_extract(e.chip_printed, '(\d+) ?W\b', 1), '') AS power_limit,
+        contains(lower(e.submitter), m.maker)
+            OR contains(lower(e.submitter), lower(split_part(e.chip_printed, ' ', 1))) AS by_maker,
         regexp_matches(e.submitter, '[+&]') AS is_joint
     FROM mlperf_entries e
-    JOIN detail.record r USING (result_id)
+    JOIN results r USING (result_id)
     JOIN makers m ON m.chip = r.chip
     WHERE e.minutes IS NOT NULL AND e.division = 'closed'
 ),
 sides AS (
     SELECT
-        'throughput' AS measure, NULL::VARCHAR AS test, r.result_id, r.document_id, publisher, relationship, published_on,
-        network, task, phase, sequence_length, item, r.chip, chips, platform,
-        framework, compiler, sdk_version, effective_precision AS precision,
+        'throughput' AS measure, r.result_id, r.document_id, publisher, relationship, published_on,
+        model, task, phase, sequence_length, item, r.chip, chip_count, platform,
+        framework, sdk_version, precision,
         coalesce(  -- NVIDIA prints the batch of one GPU
-            batch_size, chips * TRY_CAST(regexp_extract(c.raw_text, '^(\d+) ?/ ?GPU$', 1) AS BIGINT)
+            batch_size, chip_count * TRY_CAST(regexp_extract(c.raw_text, '^(\d+) ?/ ?GPU$', 1) AS BIGINT)
         ) AS batch_size,
         micro_batch_size,
-        dataset_canonical AS dataset, packed, regexp_extract(variant, '{input_size}') AS input_size, sparsity, conditions,
-        throughput AS figure, FALSE AS is_time, errors
+        dataset, packed, regexp_extract(variant, '{input_size}') AS input_size, conditions,
+        throughput AS figure, FALSE AS is_time, usable, errors
     FROM measurements r
     LEFT JOIN cells c
         ON c.result_id = r.result_id AND c.document_id = r.document_id AND c.column_name = 'batch_size'
         AND c.raw_text LIKE '%/%GPU'
     WHERE
         origin = 'published' AND benchmark IS NULL AND relationship IN ('vendor', 'independent')
-        AND throughput IS NOT NULL AND r.chip IS NOT NULL AND chips IS NOT NULL
+        AND throughput IS NOT NULL AND r.chip IS NOT NULL AND chip_count IS NOT NULL
     UNION ALL BY NAME
     SELECT  -- official entries; one handed in with the maker has no independent party
-        'mlperf time to train' AS measure, concat('MLPerf Training v', round, ' ', benchmark) AS test,
+        'mlperf time to train' AS measure, concat('MLPerf Training v', round, ' ', folder) AS test,
         result_id, document_id, submitter AS publisher,
         CASE WHEN by_maker THEN 'vendor' ELSE 'independent' END AS relationship, published_on,
-        network, task, phase, sequence_length, NULL::VARCHAR AS item, chip, chips, platform,
-        canonical_framework AS framework, NULL::VARCHAR AS compiler, sdk_version, effective_precision AS precision,
-        global_batch_size AS batch_size, micro_batch_size, dataset_canonical AS dataset, packed,
-        NULL::VARCHAR AS input_size, NULL::VARCHAR AS conditions, minutes AS figure, TRUE AS is_time, errors,
-        nodes, host_processor, round, path
+        model, task, phase, sequence_length, chip, chip_count, platform,
+        framework, sdk_version, precision, global_batch_size AS batch_size, micro_batch_size, dataset, packed,
+        minutes AS figure, TRUE AS is_time, usable, errors,
+        nodes, host_processor, power_limit, round, path
     FROM entries
     WHERE NOT is_joint
     UNION ALL BY NAME
@@ -51,19 +50,15 @@ sides AS (
         'microbenchmark' AS measure,
         concat_ws(', ', operation, regexp_replace(shape, ' ?\bcores=\S+', ''), metric, statistic) AS test,
         microbenchmark_id AS result_id, document_id, m.publisher, relationship, d.published_on,
-        NULL::VARCHAR AS network, NULL::VARCHAR AS task, NULL::VARCHAR AS phase, NULL::BIGINT AS sequence_length,
-        NULL::VARCHAR AS item, device AS chip, device_count AS chips, NULL::VARCHAR AS platform,
-        NULL::VARCHAR AS framework, sdk_version, precision, NULL::BIGINT AS batch_size,
-        NULL::BIGINT AS micro_batch_size, NULL::VARCHAR AS dataset, NULL::BOOLEAN AS packed,
-        NULL::VARCHAR AS input_size, conditions, canonical_value AS figure,
-        canonical_unit IN ('us', 's', 'cycle') AS is_time, 0 AS errors
+        chip, chip_count, sdk_version, precision, conditions, canonical_value AS figure,
+        canonical_unit IN ('us', 's', 'cycle') AS is_time, TRUE AS usable, 0 AS errors
     FROM microbenchmarks m
     JOIN documents d USING (document_id)
     WHERE
-        relationship IS NOT NULL AND device_count IS NOT NULL AND statistic IS DISTINCT FROM 'theoretical'
+        relationship IS NOT NULL AND chip_count IS NOT NULL AND statistic IS DISTINCT FROM 'theoretical'
         AND metric IN ('arithmetic throughput', 'bandwidth', 'lattice update rate', 'sample rate', 'time', 'latency')
     QUALIFY row_number() OVER (  -- one figure a run: its rate where it prints one
-        PARTITION BY document_id, device, device_count, operation, shape, precision, sdk_version, conditions, statistic
+        PARTITION BY document_id, chip, chip_count, operation, shape, precision, sdk_version, conditions, statistic
         ORDER BY
             metric <> 'arithmetic throughput', metric NOT LIKE '%rate', metric <> 'bandwidth', metric, row_number
     ) = 1
@@ -80,6 +75,7 @@ classes AS (  -- what two set-ups are compared by
         END AS precision_class,
         coalesce(regexp_matches(conditions, '(?i)\b(1st epoch|epoch 1 of|step 0)\b'), FALSE) AS starts_up,
         coalesce(regexp_matches(conditions, '(?i)\bepoch of unstated number\b'), FALSE) AS epoch_is_open,
+        coalesce(conditions = 'compiled by XLA', FALSE) AS by_xla,
         coalesce(regexp_matches(conditions, '(?i)\bvertex \w*simple'), FALSE) AS is_naive,
         coalesce((SELECT any_value(machines) FROM makers WHERE makers.chip = sides.chip), 'other') AS machines
     FROM sides
@@ -89,8 +85,9 @@ pairs AS (
         a, b,
         [
             CASE WHEN NOT list_has_any(a.families, b.families) THEN 'framework' END,
-            CASE WHEN a.compiler IS DISTINCT FROM b.compiler THEN 'compiler' END,
+            CASE WHEN a.by_xla <> b.by_xla THEN 'compiler' END,
             CASE WHEN a.nodes <> b.nodes THEN 'number of hosts' END,
+            CASE WHEN a.power_limit <> b.power_limit THEN 'power limit' END,
             CASE WHEN a.precision_class <> b.precision_class THEN 'precision' END,
             CASE WHEN greatest(a.batch_size / b.batch_size, b.batch_size / a.batch_size) > {max_batch_factor} THEN 'batch' END,
             CASE
@@ -99,7 +96,6 @@ pairs AS (
             END,
             CASE WHEN a.dataset <> b.dataset THEN 'data' END,
             CASE WHEN a.packed <> b.packed THEN 'packing' END,
-            CASE WHEN a.sparsity IS DISTINCT FROM b.sparsity THEN 'sparsity' END,
             CASE WHEN nullif(a.input_size, '') <> nullif(b.input_size, '') THEN 'input size' END,
             CASE WHEN a.starts_up <> b.starts_up THEN 'start-up included' END,
             CASE WHEN a.is_naive <> b.is_naive THEN 'unoptimised code' END
@@ -134,10 +130,10 @@ pairs AS (
         ] AS unstated
     FROM classes a
     JOIN classes b
-        ON b.measure = a.measure AND b.test IS NOT DISTINCT FROM a.test AND b.network IS NOT DISTINCT FROM a.network
+        ON b.measure = a.measure AND b.test IS NOT DISTINCT FROM a.test AND b.model IS NOT DISTINCT FROM a.model
         AND b.task IS NOT DISTINCT FROM a.task AND b.phase IS NOT DISTINCT FROM a.phase
         AND b.sequence_length IS NOT DISTINCT FROM a.sequence_length AND b.item IS NOT DISTINCT FROM a.item
-        AND b.chip = a.chip AND b.chips = a.chips AND b.publisher <> a.publisher
+        AND b.chip = a.chip AND b.chip_count = a.chip_count AND b.publisher <> a.publisher
         AND (a.measure <> 'microbenchmark' OR b.precision IS NOT DISTINCT FROM a.precision)
     WHERE  -- the vendor first, else the older; `mlperf_pairs` has two official entries of others on other chips
         (a.relationship = 'vendor' AND b.relationship <> 'vendor')
@@ -166,7 +162,7 @@ closest AS (  -- each row with the closest row of the other party
 ),
 spread AS (  -- what a party prints for one work in one framework
     SELECT
-        publisher, measure, network, task, phase, sequence_length, chip, chips, family,
+        publisher, measure, model, task, phase, sequence_length, chip, chip_count, family,
         count(DISTINCT precision_class) AS precisions, count(DISTINCT batch_size) AS batches
     FROM classes
     GROUP BY ALL
@@ -198,18 +194,18 @@ judged AS (
                 THEN 'batch is not stated, and the other party prints several'
             WHEN greatest(rank_for_first, rank_for_second) > 1 THEN 'another row of one party is closer'
             WHEN row_number() OVER (
-                PARTITION BY a.publisher, b.publisher, a.measure, a.test, a.network, a.task, a.chip, a.chips, a.figure, b.figure
+                PARTITION BY a.publisher, b.publisher, a.measure, a.test, a.model, a.task, a.chip, a.chip_count, a.figure, b.figure
                 ORDER BY list_count(explaining), set_up_distance, a.result_id, b.result_id
             ) > 1 THEN 'both print the figure at a second place'
         END AS reason
     FROM closest c
-    LEFT JOIN spread s ON s.publisher = a.publisher AND s.measure = a.measure AND s.network = a.network
+    LEFT JOIN spread s ON s.publisher = a.publisher AND s.measure = a.measure AND s.model = a.model
         AND s.task = a.task AND s.phase IS NOT DISTINCT FROM a.phase
-        AND s.sequence_length IS NOT DISTINCT FROM a.sequence_length AND s.chip = a.chip AND s.chips = a.chips
+        AND s.sequence_length IS NOT DISTINCT FROM a.sequence_length AND s.chip = a.chip AND s.chip_count = a.chip_count
         AND s.family IS NOT DISTINCT FROM a.family
-    LEFT JOIN spread t ON t.publisher = b.publisher AND t.measure = b.measure AND t.network = b.network
+    LEFT JOIN spread t ON t.publisher = b.publisher AND t.measure = b.measure AND t.model = b.model
         AND t.task = b.task AND t.phase IS NOT DISTINCT FROM b.phase
-        AND t.sequence_length IS NOT DISTINCT FROM b.sequence_length AND t.chip = b.chip AND t.chips = b.chips
+        AND t.sequence_length IS NOT DISTINCT FROM b.sequence_length AND t.chip = b.chip AND t.chip_count = b.chip_count
         AND t.family IS NOT DISTINCT FROM b.family
     LEFT JOIN vendor_parts p
         ON a.machines = 'IPU' AND a.relationship <> 'vendor'
@@ -220,7 +216,8 @@ judged AS (
 SELECT
     CASE WHEN a.relationship = b.relationship THEN 'two independent' ELSE 'vendor and independent' END AS parties,
     a.machines,
-    a.measure, a.network, a.task, a.phase, a.sequence_length, a.item, a.test, a.chip, a.chips,
+    a.measure, a.model, nullif(concat_ws(', ', a.model, a.phase, a.sequence_length || ' tokens'), '') AS work,
+    a.task, a.sequence_length, a.item, a.test, a.chip, a.chip_count,
     a.publisher AS first_publisher, b.publisher AS second_publisher,
     a.figure AS first_figure, b.figure AS second_figure,
     CASE WHEN a.is_time THEN a.figure / b.figure ELSE b.figure / a.figure END AS ratio,
@@ -247,7 +244,7 @@ SELECT
     a.dataset AS first_dataset, b.dataset AS second_dataset,
     a.conditions AS first_conditions, b.conditions AS second_conditions,
     a.path AS first_path, b.path AS second_path,
-    a.errors + b.errors AS errors,
+    a.usable AND b.usable AS usable, a.errors + b.errors AS errors,
     a.document_id AS first_document_id, b.document_id AS second_document_id,
     a.result_id AS first_result_id, b.result_id AS second_result_id
 FROM judged

@@ -1,6 +1,6 @@
 WITH counted AS (
     SELECT r.*, p.family
-    FROM detail.record r
+    FROM results r
     JOIN platforms p USING (platform)
     WHERE r.task = 'training' AND r.chip_count >= 16 AND p.family IN ('Classic', 'Bow')
 ),
@@ -13,14 +13,15 @@ throughputs AS (
         first_value(sdk_version) OVER curve AS base_sdk_version,
         first_value(batch_size) OVER curve AS base_batch_size,
         first_value(throughput) OVER curve AS base_throughput,
+        first_value(usable) OVER curve AS base_usable,
         first_value(errors) OVER curve AS base_errors,
         throughput / base_throughput AS speed_up
     FROM counted
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
     WINDOW curve AS (
         PARTITION BY
-            publisher, document_id, table_name, family, model, variant, dataset, framework, precision,
-            compute_precision
+            publisher, document_id, table_name, family, model_printed, variant, dataset_printed, framework,
+            precision_printed
         ORDER BY chip_count, result_id
         ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
     )
@@ -36,6 +37,7 @@ entries AS (
         first_value(r.sdk_version) OVER curve AS base_sdk_version,
         first_value(e.global_batch_size) OVER curve AS base_batch_size,
         first_value(e.minutes) OVER curve AS base_minutes,
+        first_value(r.usable) OVER curve AS base_usable,
         first_value(r.errors) OVER curve AS base_errors,
         first_value(e.attribution) OVER curve AS base_attribution,
         first_value(e.samples_to_converge) OVER curve / e.samples_to_converge AS samples_efficiency,
@@ -59,7 +61,8 @@ curves AS (
         sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
         speed_up, speed_up * base_chip_count / chip_count AS efficiency,
         CAST(NULL AS DOUBLE) AS samples_efficiency, CAST(NULL AS DOUBLE) AS rate_efficiency,
-        errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
+        usable AND base_usable AS usable, errors, base_errors,
+        result_id, base_result_id, document_id, table_name, row_number,
         CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
         CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
         CAST(NULL AS VARCHAR) AS mlperf_id_confidence, CAST(NULL AS VARCHAR) AS attribution,
@@ -67,8 +70,8 @@ curves AS (
     FROM throughputs
     QUALIFY row_number() OVER (
         PARTITION BY
-            publisher, family, model, variant, dataset, framework, precision, compute_precision, platform, sdk_version,
-            batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
+            publisher, family, model_printed, variant, dataset_printed, framework, precision_printed, platform,
+            sdk_version, batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
     UNION ALL
@@ -80,7 +83,8 @@ curves AS (
         sdk_version IS NOT DISTINCT FROM base_sdk_version,
         speed_up, speed_up * base_chip_count / chip_count,
         samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency,
-        errors, base_errors, warnings, result_id, base_result_id, document_id, table_name, row_number,
+        usable AND base_usable AS usable, errors, base_errors,
+        result_id, base_result_id, document_id, table_name, row_number,
         mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
         attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
             || '; speed-up and efficiency are not MLPerf metrics',

@@ -1,17 +1,17 @@
 WITH rows AS (
     SELECT
-        *,
+        *, conditions IS NOT DISTINCT FROM 'compiled by XLA' AS by_xla,
         TRY_CAST(string_split(replace(sdk_version, 'Pre-SDK2.5', '2.4'), '.') AS INTEGER[]) AS sdk
-    FROM detail.record
-    WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL AND batch_size IS NOT NULL
+    FROM results
+    WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL AND batch_size IS NOT NULL AND usable
 ),
 kept AS (
     FROM rows
-    WHERE errors = 0 AND sdk IS NOT NULL
+    WHERE sdk IS NOT NULL
     QUALIFY row_number() OVER (
         PARTITION BY
-            publisher, task, network, variant, dataset, platform, framework, compiler, precision, compute_precision,
-            batch_size, sdk_version
+            publisher, task, model, variant, dataset_printed, platform, framework, by_xla, precision_printed, batch_size,
+            sdk_version
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
 ),
@@ -27,14 +27,14 @@ compared AS (
     WINDOW
         same AS (
             PARTITION BY
-                publisher, task, network, variant, dataset, platform, framework, compiler, precision,
-                compute_precision, batch_size
+                publisher, task, model, variant, dataset_printed, platform, framework, by_xla, precision_printed,
+                batch_size
         ),
         by_age AS (same ORDER BY sdk)
 )
 SELECT
-    task, model, network, variant, dataset, platform, chip_count, framework, precision, batch_size,
+    task, model, variant, dataset, platform, chip_count, framework, precision, batch_size,
     sdk_version, position, throughput, item, oldest_sdk_version, oldest_throughput,
-    throughput / oldest_throughput AS throughput_ratio, errors, warnings, document_id, result_id, oldest_result_id
+    throughput / oldest_throughput AS throughput_ratio, usable, errors, document_id, result_id, oldest_result_id
 FROM compared
 WHERE versions > 1

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from ipu_results.schema import VIEWS
 
 from tests.conftest import Query
 
-RANKING = "inference training latest measurements energy_per_item peak_shares".split()
+RANKING = "inference training latest measurements energy_per_item peak_shares generations".split()
 RANKING += [
     f"detail.{name}"
     for name in (
-        "latency_points latency_front latency_bounded latency_lowest sdk_effect framework_effect"
-        " generations_naive".split()
+        "latency_points latency_front latency_bounded latency_lowest sdk_effect framework_effect".split()
     )
 ]
 
@@ -37,6 +37,39 @@ def test_views_that_rank_hold_no_prediction_no_submission_and_each_measurement_o
         assert query(f"SELECT count(*) {rows} WHERE {sparse}") == [(0,)]
 
 
+def test_view_that_ranks_names_what_is_usable(query: Query) -> None:
+    for view in RANKING:
+        assert query(f"SELECT count(*) > 0 FROM {view} WHERE usable AND errors = 0") == [(True,)], (
+            view
+        )
+        assert query(f"SELECT count(*) FROM {view} WHERE usable AND errors > 0") == [(0,)], view
+    for view in ("energy_per_item", "peak_shares"):
+        assert query(f"SELECT count(*) FROM {view} WHERE errors > 0") == [(0,)], view
+
+
+def test_no_column_of_a_view_is_null_in_every_row(query: Query) -> None:
+    for view in VIEWS:
+        counts = ", ".join(f"count({column.name})" for column in view.columns)
+        ((rows, *filled),) = query(f"SELECT count(*), {counts} FROM {view.source}")
+        names = [column.name for column in view.columns]
+        assert not rows or all(filled), (view.name, dict(zip(names, filled, strict=True)))
+
+
+def test_rows_of_one_work_agree_in_model_phase_and_sequence(query: Query) -> None:
+    parts = "count(DISTINCT model), count(DISTINCT phase), count(DISTINCT sequence_length)"
+    mixed = f"SELECT work FROM training GROUP BY work HAVING greatest({parts}) > 1"
+    assert query(mixed) == []
+    mixed = "SELECT work FROM inference GROUP BY work HAVING count(DISTINCT model) > 1"
+    assert query(mixed) == []
+
+
+def test_no_pair_of_energies_may_be_quoted_and_the_reason_is_given(query: Query) -> None:
+    assert query("SELECT count(*) FROM detail.energy_ipu_gpu WHERE NOT usable") == [(0,)]
+    assert query(
+        "SELECT task, model, rows, reason FROM unanswered WHERE view_name = 'energy_ipu_gpu'"
+    ) == [("training", "ResNet-50 v1.5", 51, "each pair has a row that is not usable, by R29, R35")]
+
+
 def test_fastest_c2_row_is_the_published_one(query: Query) -> None:
     printed = "SELECT max(throughput) FROM results WHERE platform = 'C2' AND origin = 'published'"
     assert (
@@ -60,15 +93,15 @@ def test_unanswered_question_has_a_line_with_the_reason(query: Query) -> None:
         "AND r.throughput IS NOT NULL AND relationship = 'vendor' AND p.family IN ('Mk1',"
         " 'Classic', 'Bow', 'C600')"
     )
-    tests = f"SELECT DISTINCT task, network, platform {vendor}"
-    answered = "SELECT DISTINCT task, network, platform FROM detail.sdk_effect"
-    named = "SELECT task, network, platform FROM unanswered WHERE view_name = 'sdk_effect'"
+    tests = f"SELECT DISTINCT task, model, platform {vendor}"
+    answered = "SELECT DISTINCT task, model, platform FROM detail.sdk_effect"
+    named = "SELECT task, model, platform FROM unanswered WHERE view_name = 'sdk_effect'"
     assert query(f"SELECT count(*) FROM ({tests} EXCEPT {answered} EXCEPT {named})") == [(0,)]
     assert query(f"SELECT count(*) FROM ({named} INTERSECT {answered})") == [(0,)]
     assert query("SELECT count(*) > 10 FROM unanswered WHERE reason = 'one SDK only'") == [(True,)]
     several = (
-        "SELECT task, network, platform FROM results r"
-        " JOIN unanswered u USING (task, network, platform)"
+        "SELECT task, model, platform FROM results r"
+        " JOIN unanswered u USING (task, model, platform)"
         " WHERE view_name = 'sdk_effect' AND reason = 'one SDK only' AND relationship = 'vendor'"
         " AND same_as IS NULL AND throughput IS NOT NULL GROUP BY ALL"
         " HAVING count(DISTINCT sdk_version) <> 1"
