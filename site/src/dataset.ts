@@ -184,7 +184,8 @@ export class Dataset {
   }
 
   private makeFlagFacet(): Facet {
-    const words = [NO_FLAG, ...[...new Set(this.data.flags.rules)].sort()];
+    const rules = [...this.flags.values()].flatMap((flags) => flags.map(({ rule }) => rule));
+    const words = [NO_FLAG, ...[...new Set(rules)].sort()];
     const none = [0];
     const codeLists = Array.from({ length: this.rows }, () => none);
     for (const [row, flags] of this.flags) codeLists[row] = [...new Set(flags.map((flag) => words.indexOf(flag.rule)))];

@@ -14,10 +14,10 @@ const RULES = comparison.run;
 const TASKS = ["inference", "training"];
 const BASES = ["per-batch", "per-item", "several-in-flight"];
 const SHOWN = [
-  "result_id", "origin", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "network", "variant",
-  "task", "phase", "sequence_length", "packed", "platform", "chip", "chips", "family", "framework", "sdk_version", "effective_precision",
-  "batch_size", "throughput", "item", "latency_ms", "latency_basis", "latency_kind", "minutes", "efficiency", "power_w", "dataset",
-  "conditions", "benchmark", "errors", "suspect", "same_as", "latency_ms_low", "latency_ms_high",
+  "result_id", "origin", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "model", "variant",
+  "task", "phase", "sequence_length", "packed", "platform", "chip", "chip_count", "family", "framework", "sdk_version", "precision",
+  "batch_size", "throughput", "item", "latency_ms", "latency_basis", "minutes", "efficiency", "power_w", "dataset",
+  "conditions", "benchmark", "usable", "errors", "same_as", "latency_ms_low", "latency_ms_high",
 ];
 // A column that a rule looks at and a row lacks would count as blank, and the row as comparable.
 const COLUMNS = [...new Set([...SHOWN, ...[...RULES.rules, ...RULES.figure_rules].map((rule) => rule.column)])];
@@ -43,11 +43,11 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
     return null;
   };
   const run = {
-    network: text("network") ?? "",
+    model: text("model") ?? "",
     task: text("task") ?? "inference",
     platform: text("platform"),
     chip: text("chip"),
-    chips: number("chips", true),
+    chip_count: number("chip_count", true),
     batch_size: number("batch_size", true),
     precision: text("precision"),
     framework: text("framework"),
@@ -58,8 +58,8 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
     latency_ms: number("latency_ms"),
   };
   if (run.platform && run.chip) problems.push("state a machine, or the chip of one that is not listed, not both");
-  if (run.chip && run.chips === null) run.chips = 1;
-  if (!run.network) problems.push("state which network ran");
+  if (run.chip && run.chip_count === null) run.chip_count = 1;
+  if (!run.model) problems.push("state which model ran");
   if (query.size > 0 && !problems.length && run.throughput === null && run.latency_ms === null) problems.push("state a throughput or a latency");
   return { run, problems };
 }
@@ -100,19 +100,19 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
       </p>
       <form onSubmit={submit} key={query.toString()}>
         <div class="choices">
-          {select("network", "Network", words("network"), "choose a network")}
+          {select("model", "Model", words("model"), "choose a model")}
           {select("task", "Task", TASKS, "")}
           {select("platform", "Machine", Object.keys(known.machines), "unknown here, or not stated")}
           {input("batch_size", "Batch, over the whole machine")}
           {input("throughput", "Throughput, items/s")}
           {input("latency_ms", "Latency, ms")}
           {select("chip", "Chip, where the machine is not listed", known.accelerators, "not stated")}
-          {input("chips", "Chips, where not all of the machine")}
+          {input("chip_count", "Chips, where not all of the machine")}
         </div>
         <details open={["precision", "framework", "latency_basis", "sequence_length", "phase"].some((name) => query.has(name))}>
           <summary>More conditions</summary>
           <div class="choices">
-            {select("precision", "Precision", Object.keys(known.precisions), "not stated")}
+            {select("precision", "Precision", Object.keys(known.types), "not stated")}
             {select("framework", "Framework", words("framework"), "not stated")}
             {select("latency_basis", "The latency times", BASES, "not stated")}
             {input("sequence_length", "Tokens a sequence")}
@@ -128,19 +128,19 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
   );
 }
 
-/** The rows of a network as records; rows that contributors submitted are left to the command. */
-function collectRows(data: Dataset, network: string): Row[] {
+/** The rows of a model as records; rows that contributors submitted are left to the command. */
+function collectRows(data: Dataset, model: string): Row[] {
   const rows: Row[] = [];
   const columns = COLUMNS.filter((name) => data.has(name));
   for (let row = 0; row < data.rows; row += 1)
-    if (data.getText(row, "network") === network && data.getText(row, "relationship") !== SUBMITTED)
+    if (data.getText(row, "model") === model && data.getText(row, "relationship") !== SUBMITTED)
       rows.push(Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)])));
   return rows;
 }
 
 function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run }) {
-  const answer = judgeRun({ rows: collectRows(data, run.network), rules: RULES, known }, run);
-  const item = known.items[run.network] ?? "item";
+  const answer = judgeRun({ rows: collectRows(data, run.model), rules: RULES, known }, run);
+  const item = known.items[run.model] ?? "item";
   return (
     <section aria-live="polite">
       <p class={WARNED.includes(answer.status) ? "judged warning" : "judged"}>
@@ -184,8 +184,8 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
       <h3>The full comparison</h3>
       <p>
         <code>ipu-results compare</code> also checks power, the longest latency, minutes and stated intervals. Assumed here: one item is one {item}
-        {run.platform && run.chips === null && `, and all chips of ${run.platform} took part`}
-        {run.chip && `, on ${run.chips} × ${run.chip}`}.
+        {run.platform && run.chip_count === null && `, and all chips of ${run.platform} took part`}
+        {run.chip && `, on ${run.chip_count} × ${run.chip}`}.
       </p>
     </section>
   );
@@ -240,14 +240,14 @@ const formatRatio = (ratio: number) => formatFigure(Number(ratio.toPrecision(DIG
 function listDifferences({ row, not_compared }: Match, run: Run, known: Known): string[] {
   const ours: Record<string, string | number | null> = {
     platform: run.platform,
-    chips: run.chips ?? (run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null)),
+    chip_count: run.chip_count ?? (run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null)),
     batch_size: run.batch_size,
-    effective_precision: run.precision,
+    precision: run.precision,
     framework: run.framework,
     latency_basis: run.latency_basis,
   };
   const names: Record<string, string> = { platform: "machine", latency_basis: "latency times", ...comparison.conditions, conditions: "conditions" };
-  const spell = (name: string, value: string | number) => (name === "effective_precision" ? (known.precisions[value] ?? value) : value);
+  const spell = (name: string, value: string | number) => (name === "precision" ? (known.precisions[value] ?? value) : value);
   const texts = { differs: [] as string[], theirs: [] as string[] };
   for (const name of [...Object.keys(ours), "variant", "sdk_version", "dataset", "conditions"]) {
     const [own, theirs] = [ours[name] ?? null, row[name] ?? null];
