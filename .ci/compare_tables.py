@@ -1,6 +1,6 @@
 """Compare all committed tables and views of two commits field by field, from git objects alone.
 
-usage: python .ci/compare_tables.py BASE [HEAD] [--allow-digests] [--allow-reworded]
+usage: python .ci/compare_tables.py BASE [HEAD] [--allow-digests] [--allow-reworded] [--names]
 
 Compares names and order of columns, types, units, order of rows and every value, doubles bit by
 bit. A relation is found by its name, wherever its file is: in warehouse/ or in warehouse/detail/.
@@ -48,6 +48,7 @@ NEW = {"columns.schema_name": "a relation is in the schema main or detail"}
 CHANGED = {"build.(description)": "it lists tables alone: `publish` writes the files of views"}
 PLANNED = {**GONE, **NEW, **CHANGED}
 BUILD, DICTIONARY = "build", "columns"
+MAP_OF_NAMES = "schema/renamed.toml"
 SQL_TEXTS = ("recomputation_sql",)  # columns in which a moved relation has its schema in front
 SCHEMA_IN_FRONT = r"\bdetail\."
 EVALUATE = """
@@ -215,6 +216,35 @@ def classify_difference(name: str, column: str) -> str:
     return "reworded" if f"{name}.{column}" in PROSE else METADATA.get(column, "CHANGED")
 
 
+def compare_names(base: str, head: str) -> int:
+    """Compare two commits under the names of the second and return the exit status."""
+    from renamed import compare_rows, find_reason, rename_tables  # in this folder
+
+    names = tomllib.loads(run_git("show", f"{head}:{MAP_OF_NAMES}").decode())
+    total, relations, failed = 0, 0, False
+    counts: Counter[str] = Counter()
+    for name, old, new in rename_tables(read_tables(base), read_tables(head), names):
+        size, differences = compare_rows(old, new, read_key(head, name))
+        total += size
+        relations += 1
+        for column, count in sorted(differences.items()):
+            reason = find_reason(name, column)
+            if column == "(rounded)":
+                counts["rounded to 12 digits"] += count
+            elif f"{name}.{column}" in PROSE:
+                counts["reworded"] += count
+            elif reason is None:
+                failed = True
+                print(f"CHANGED {name}.{column}: {count}")
+            else:
+                print(f"changed on purpose: {name}.{column}: {count}: {reason}")
+    for kind, count in counts.items():
+        print(f"permitted {kind}: {count}")
+    outcome = "they differ" if failed else "every other field equal"
+    print(f"{total:,} fields of {relations} tables and views compared: {outcome}")
+    return int(failed)
+
+
 def main() -> int:
     """Compare every table and view of two commits and return the exit status."""
     parser = argparse.ArgumentParser(
@@ -226,7 +256,10 @@ def main() -> int:
         "--allow-digests", dest="allowed", action="append_const", const="digests", default=[]
     )
     parser.add_argument("--allow-reworded", dest="allowed", action="append_const", const="reworded")
+    parser.add_argument("--names", action="store_true")
     options = parser.parse_args()
+    if options.names:
+        return compare_names(options.base, options.head)
     read_base, read_head = read_tables(options.base), read_tables(options.head)
     tables = [Path(name).stem for name in list_files(options.head, "schema/tables", ".toml")]
     base = leave_out_planned(read_base, tables)

@@ -48,7 +48,7 @@ pairs AS (
         ON f.round = g.round AND f.benchmark = g.benchmark AND f.chip = g.chip
         AND f.chip_count = g.chip_count AND f.nodes = g.nodes
     WHERE i.submitter = 'Graphcore' AND i.chip_count = 16
-        AND g.submitter = 'NVIDIA' AND g.chip = 'A100-80GB' AND g.chip_count = 8 AND g.nodes = 1
+        AND g.submitter = 'NVIDIA' AND g.chip = 'A100-SXM-80GB' AND g.chip_count = 8 AND g.nodes = 1
     UNION ALL
     SELECT
         'training throughput', i.model, i.platform, g.platform, g.platform, i.throughput, g.throughput,

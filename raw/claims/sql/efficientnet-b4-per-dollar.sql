@@ -15,7 +15,9 @@ SELECT
 FROM results AS i
 JOIN platforms AS pod ON pod.platform = i.platform
 CROSS JOIN results AS a
-JOIN platforms AS dgx ON dgx.chip = a.chip AND dgx.chip_count = a.chip_count AND dgx.list_price_usd IS NOT NULL
+JOIN platforms AS dgx  -- its chips are SXM ones; the rows do not say the form
+    ON replace(dgx.chip, '-SXM', '') = replace(a.chip, '-SXM', '') AND dgx.chip_count = a.chip_count
+        AND dgx.list_price_usd IS NOT NULL
 WHERE i.document_id = 'graphcore-performance-2023-07-04' AND i.table_name = 'pod_training'
     AND i.platform = 'IPU-POD16' AND i.model_printed = 'EfficientNet-B4'
     AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.model_printed = 'EfficientNet-B4'

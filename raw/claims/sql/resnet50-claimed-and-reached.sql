@@ -23,6 +23,6 @@ FROM (
         AND i.platform = 'IPU-M2000' AND i.model_printed = 'ResNet-50 v1.5'
         AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.chip_count = 1
         AND a.model_printed = 'ResNet-50 v1.5' AND a.precision_printed = 'mixed'
-        AND (a.framework = 'TensorFlow1' OR a.chip = 'A100-80GB')
+        AND (a.framework = 'TensorFlow1' OR a.chip = 'A100-SXM-80GB')
 ) AS told
 ORDER BY place, value DESC, result_id, arithmetic

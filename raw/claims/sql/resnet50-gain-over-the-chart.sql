@@ -17,5 +17,5 @@ CROSS JOIN results AS a
 WHERE old.claim_id = 'sdk14-resnet50-training-throughput'
     AND a.document_id = 'nvidia-a100-comparators' AND a.task = 'training' AND a.chip_count = 1
     AND a.model_printed = 'ResNet-50 v1.5' AND a.precision_printed = 'mixed'
-    AND (a.framework = 'TensorFlow1' OR a.chip = 'A100-80GB')
+    AND (a.framework = 'TensorFlow1' OR a.chip = 'A100-SXM-80GB')
 ORDER BY a.throughput, a.result_id
