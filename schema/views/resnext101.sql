@@ -16,8 +16,9 @@ SELECT
         AS batches_in_flight,
     CASE WHEN r.origin <> 'emulated' THEN r.efficiency END AS efficiency,
     CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency,
-    r.usable, r.errors, r.run_id, r.document_id, r.table_name, r.row_number, r.published_on, p.remark
+    r.conditions, r.usable, r.errors, s.message AS suspect, r.run_id, r.document_id, r.table_name, r.row_number, r.published_on, p.remark
 FROM results r
 LEFT JOIN f USING (result_id)
 LEFT JOIN detail.latency_points p USING (result_id)
+LEFT JOIN flags s ON s.result_id = r.result_id AND s.rule = 'R47'
 WHERE r.task = 'inference' AND r.model_printed LIKE 'ResNeXt101%' AND r.relationship IS DISTINCT FROM 'submitted'

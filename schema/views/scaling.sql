@@ -1,5 +1,5 @@
-WITH counted AS (
-    SELECT r.*, p.family
+WITH counted AS (  -- a row that another page repeats is compared on the page of its own curve
+    SELECT r.* REPLACE (r.usable OR (r.same_as IS NOT NULL AND r.errors = 0) AS usable), p.family
     FROM results r
     JOIN platforms p USING (platform)
     WHERE r.task = 'training' AND r.chip_count >= 16 AND p.family IN ('Classic', 'Bow')

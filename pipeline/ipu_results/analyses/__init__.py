@@ -24,7 +24,14 @@ from ipu_results.analyses import (
     roofline,
     scaling,
 )
-from ipu_results.analyses.analysis import Analysis, Answer, Frames, set_title, split_summary
+from ipu_results.analyses.analysis import (
+    CONSIDERED,
+    Analysis,
+    Answer,
+    Frames,
+    set_title,
+    split_summary,
+)
 from ipu_results.errors import TooFewRowsError
 from ipu_results.ground.charts import render_specification, to_vega_lite
 from ipu_results.ground.sql import run_query
@@ -68,7 +75,8 @@ def load_frames(
     analysis: Analysis,
     parameters: Mapping[str, float] | None = None,
 ) -> Frames:
-    """Load the rows of an analysis' views and macros by name, in the order of their files.
+    """Load the rows of an analysis' views and macros by name, in the order of their files, and
+    those that it considered.
 
     `parameters` go to the macros that have them.
 
@@ -82,6 +90,9 @@ def load_frames(
         )
         source = f"{view.sql_name}({arguments})" if view.parameters else view.sql_name
         frames[view.name] = run_query(connection, view.select_rows(source)).to_pandas()
+    if analysis.considered:
+        sql = f"SELECT usable FROM measurements WHERE {analysis.considered}"
+        frames[CONSIDERED] = run_query(connection, sql).to_pandas()
     return frames
 
 

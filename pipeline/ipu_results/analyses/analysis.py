@@ -13,9 +13,12 @@ from typing import Any
 
 import pandas as pd
 
+from ipu_results.ground.text import format_count
+
 TITLE_CHARACTERS = 92  # of a line
 
 Frames = Mapping[str, pd.DataFrame]
+CONSIDERED = "considered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,9 @@ class Analysis:
     paragraph is the finding, one sentence, which is also the title of the chart. The last `caveats`
     paragraphs say what the rows cannot show. `build_chart` also takes the module altair. The page,
     its previews and the documentation show every analysis that is built like this.
+
+    `considered` is a condition on `measurements`: the rows that views choose from which hold usable
+    ones alone. Whether each is usable is the frame CONSIDERED.
     """
 
     name: str
@@ -35,6 +41,7 @@ class Analysis:
     summarise: Callable[[Frames], str]
     build_chart: Callable[[Any, Frames], Any]
     caveats: int = 1
+    considered: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +96,17 @@ def make_records(frame: pd.DataFrame, order: Sequence[str] = ()) -> list[Record]
     ]
 
 
-def select_clean(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
-    """Select the rows without error flags that have these values, by column."""
-    clean = frame[frame["errors"] == 0]
+def select_usable(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
+    """Select the usable rows that have these values, by column."""
+    rows = frame[frame["usable"]]
     for column, value in values.items():
-        clean = clean[clean[column] == value]
-    return clean
+        rows = rows[rows[column] == value]
+    return rows
+
+
+def describe_left_out(rows: pd.DataFrame, noun: str = "row") -> str:
+    """Describe how many of the rows are not usable; each analysis leaves them out."""
+    return f"Left out as not usable: {format_count((~rows['usable']).sum(), noun)}."
 
 
 def _to_plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ PANEL = {"width": 400, "height": 330}
 TOOLTIPS = {
     "basis": "Latency counts",
     "base": "Throughput of the other (items/s)",
-    "base_network": "Network of the other",
+    "base_model": "Model of the other",
     "batch": "Batch size (items)",
     "bow": "Throughput of Bow (items/s)",
     "chips": "Chips",

@@ -9,6 +9,7 @@ import pandas as pd
 from ipu_results.analyses.analysis import (
     Analysis,
     Frames,
+    describe_left_out,
     format_chips,
     format_percent,
     join_paragraphs,
@@ -29,7 +30,7 @@ from ipu_results.ground.charts import (
 TIGHT_MS = 5.0
 MIN_POINTS, MAX_WORKS = 3, 8  # in a panel
 SEVERAL = 1.5  # batches in flight
-GROUP = ["origin", "relationship", "network", "work", "item", "platform"]
+GROUP = ["origin", "relationship", "work", "item", "platform"]
 DETAILS = ("latency", "throughput", "batch", "framework", "precision", "basis", "variant")
 X_TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100, 300, 1000)
 
@@ -42,7 +43,7 @@ def summarise(frames: Frames) -> str:
     points = frames["latency_front"]
     lowest = frames["latency_lowest"]
     published = bounded[bounded["relationship"] == "vendor"]
-    groups = points[points["relationship"] == "vendor"].fillna({"work": ""}).groupby(GROUP).ngroups
+    groups = points[points["relationship"] == "vendor"].groupby(GROUP).ngroups
     counts = [f"{len(rows)} within {bound:g} ms" for bound, rows in published.groupby("bound_ms")]
     return join_paragraphs(
         [_describe_cost(published)],
@@ -76,9 +77,7 @@ def summarise(frames: Frames) -> str:
 
 def _describe_cost(published: pd.DataFrame) -> str:
     """Describe which share of the throughput within the loosest bound is left within TIGHT_MS."""
-    rows = published.fillna({"work": ""}).pivot(
-        index=GROUP, columns="bound_ms", values="throughput"
-    )
+    rows = published.pivot(index=GROUP, columns="bound_ms", values="throughput")
     loose = rows.columns.max()
     shares = (rows[TIGHT_MS] / rows[loose]).dropna()
     return (
@@ -96,24 +95,20 @@ def _describe_remarks(published: pd.DataFrame) -> str:
     marked = published[published["remark"].notna()]
     if marked.empty:
         return ""
-    rows = marked.sort_values(["bound_ms", "network", "platform"]).drop_duplicates(
-        GROUP, keep="last"
-    )
-    remarks = [f"{row.network} on {row.platform}: {row.remark}." for row in rows.itertuples()]
+    rows = marked.sort_values(["bound_ms", "model", "platform"]).drop_duplicates(GROUP, keep="last")
+    remarks = [f"{row.model} on {row.platform}: {row.remark}." for row in rows.itertuples()]
     return f"{len(marked)} of these lines carry a remark. {' '.join(remarks)}"
 
 
 def _describe_lowest(published: pd.DataFrame) -> str:
-    """Describe the rows that have a latency alone, and the lowest latency of each network that has
+    """Describe the rows that have a latency alone, and the lowest latency of each model that has
     such rows.
     """
     alone = published[published["rows_without_throughput"] > 0]
     if alone.empty:
         return ""
-    names, machines = (
-        join_words(alone[column].sort_values()) for column in ("network", "platform")
-    )
-    compared = published[published["network"].isin(alone["network"])].fillna({"work": "no variant"})
+    names, machines = (join_words(alone[column].sort_values()) for column in ("model", "platform"))
+    compared = published[published["model"].isin(alone["model"])]
     return " ".join(
         [
             (
@@ -125,7 +120,7 @@ def _describe_lowest(published: pd.DataFrame) -> str:
                 " only if one batch were in flight, which their source does not state."
             ),
             "The view `detail.latency_lowest` has them.",
-            *(_compare_lowest(rows) for _, rows in compared.groupby(["network", "work"])),
+            *(_compare_lowest(rows) for _, rows in compared.groupby("work")),
             "The batches differ, and so do chips and precisions.",
         ]
     )
@@ -135,45 +130,40 @@ def _compare_lowest(rows: pd.DataFrame) -> str:
     figures = [
         f"{row.latency_ms:g} ms on {row.platform} (batch"
         f" {row.batch_size}{_append_chips(row.chip_count)},"
-        f" {row.compute_precision if pd.isna(row.precision) else row.precision})"
+        f" {row.precision})"
         for row in rows.sort_values(["latency_ms", "platform"]).itertuples()
     ]
-    return (
-        f"The lowest latencies of {rows['network'].iloc[0]}, {rows['work'].iloc[0]}, are"
-        f" {join_words(figures)}."
-    )
+    return f"The lowest latencies of {rows['work'].iloc[0]}: {join_words(figures)}."
 
 
 def _describe_gain(published: pd.DataFrame) -> str:
     """Describe the workload and machine whose throughput a looser bound raises by the largest
     factor.
     """
-    groups = [
-        rows.sort_values("bound_ms") for _, rows in published.fillna({"work": ""}).groupby(GROUP)
-    ]
+    groups = [rows.sort_values("bound_ms") for _, rows in published.groupby(GROUP)]
     widest = max(groups, key=lambda rows: rows["throughput"].iloc[-1] / rows["throughput"].iloc[0])
     first = widest.iloc[0]
     last = widest.iloc[-1]
     return (
-        f"A looser latency bound raises throughput the furthest for {first['network']} on"
+        f"A looser latency bound raises throughput the furthest for {first['model']} on"
         f" {first['platform']}: from {first['throughput']:,.0f} {first['item']}s/s within"
         f" {first['bound_ms']:g} ms to {last['throughput']:,.0f} within {last['bound_ms']:g} ms."
     )
 
 
 def _compare_machines(published: pd.DataFrame) -> str:
-    """Compare the machines at the loosest bound on the network that the most machines ran."""
+    """Compare the machines at the loosest bound on the model that the most machines ran."""
     bound = published["bound_ms"].max()
-    rows = published[(published["bound_ms"] == bound) & published["work"].isna()]
-    network = rows.groupby("network")["platform"].nunique().idxmax()
-    compared = rows[rows["network"] == network].sort_values("throughput", ascending=False)
+    rows = published[(published["bound_ms"] == bound) & (published["work"] == published["model"])]
+    model = rows.groupby("model")["platform"].nunique().idxmax()
+    compared = rows[rows["model"] == model].sort_values("throughput", ascending=False)
     figures = [
         f"{row.throughput:,.0f} on {row.platform} (batch"
         f" {row.batch_size}{_append_chips(row.chip_count)})"
         for row in compared.itertuples()
     ]
     return (
-        f"Within {bound:g} ms, {network} reaches these {compared['item'].iloc[0]}s/s:"
+        f"Within {bound:g} ms, {model} reaches these {compared['item'].iloc[0]}s/s:"
         f" {join_words(figures)}."
     )
 
@@ -193,23 +183,20 @@ def _describe_basis(published: pd.DataFrame) -> str:
 
 
 def _describe_excluded(points: pd.DataFrame) -> str:
-    errors = points[points["left_out"] == "error"]
     items = points[points["latency_basis"] == "per-item"]
     shortest = items.loc[items["latency_ms"].idxmin()]
     counts = points["left_out"].value_counts()
     return (
-        f"Excluded are {len(errors)} rows with error flags"
-        f" ({join_words(sorted(errors['model'].unique()))}), {counts.get('suspect', 0)} suspect"
-        f" local rows, {counts.get('sparse', 0)} of sparse networks and {counts.get('per-item', 0)}"
-        f" more that time a single item. An example is {shortest['model']}, whose"
-        f" {shortest['latency_ms']:g} ms is not the latency of a batch."
+        f"{describe_left_out(points)} Left out too are {counts.get('sparse', 0)} of sparse models"
+        f" and {counts.get('per-item', 0)} that time a single item. An example is"
+        f" {shortest['model']}, whose {shortest['latency_ms']:g} ms is not the latency of a batch."
     )
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
-    """Draw throughput over latency, one panel per network."""
+    """Draw throughput over latency, one panel per model."""
     points = frames["latency_front"].sort_values([*GROUP, "latency_ms", "throughput", "result_id"])
-    panels = points["network"].str.replace(r"^(EfficientDet)-D\d$", r"\1-D0 to D4", regex=True)
+    panels = points["model"].str.replace(r"^(EfficientDet)-D\d$", r"\1-D0 to D4", regex=True)
     panels = panels.str.replace(r"^(GPT2)-\w+$", r"\1", regex=True)
     works = points.groupby(panels)["work"].nunique()
     points = points[
@@ -227,7 +214,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
             " are on no line. Squares and dashes: EMULATED, not measured"
         ),
         (
-            f"Networks with fewer than {MIN_POINTS} rows or more than {MAX_WORKS} variants are only"
+            f"Models with fewer than {MIN_POINTS} rows or more than {MAX_WORKS} variants are only"
             " in the view. Batches and chips differ: see the rows"
         ),
         *_describe_marked(points),
@@ -249,12 +236,12 @@ def build_chart(alt: Any, frames: Frames) -> Any:
 
 
 def _describe_marked(points: pd.DataFrame) -> list[str]:
-    """Describe the machines on which every row of a network carries a remark, with what opens it."""
+    """Describe the machines on which every row of a model carries a remark, with what opens it."""
     remarks = points.assign(opening=points["remark"].str.partition(":")[0])
     machines: dict[tuple[str, str], list[str]] = {}
-    for (platform, network), rows in remarks.groupby(["platform", "network"]):
+    for (platform, model), rows in remarks.groupby(["platform", "model"]):
         if rows["opening"].notna().all() and rows["opening"].nunique() == 1:
-            machines.setdefault((platform, rows["opening"].iloc[0]), []).append(network)
+            machines.setdefault((platform, rows["opening"].iloc[0]), []).append(model)
     return [
         f"{platform}, {join_words(names)}: {opening}"
         for (platform, opening), names in machines.items()
@@ -267,15 +254,13 @@ def _make_record(row: dict[str, Any]) -> dict[str, Any]:
         "result_id": row["result_id"],
         "platform": row["platform"] + _append_chips(row["chip_count"]),
         "origin": row["origin"],
-        "work": (
-            row["network"] if row["work"] == row["network"] else f"{row['network']} {row['work']}"
-        ),
+        "work": row["work"],
         "latency": row["latency_ms"],
         "throughput": row["throughput"],
         "item": row["item"],
         "batch": row["batch_size"],
         "framework": row["framework"],
-        "precision": row["precision"] if pd.notna(row["precision"]) else row["compute_precision"],
+        "precision": row["precision"],
         "basis": row["latency_basis"],
         "variant": row["variant"],
         "state": (

@@ -30,10 +30,10 @@ from ipu_results.mlperf.rules import round_key
 DIVISION = "closed"  # in the open division, each entry has rules of its own
 WORDS = {"ipu-faster": "faster", "ipu-slower": "slower", "tied": "not separable"}
 KINDS = {"GC200": "IPU-POD", "Bow": "Bow Pod", "A100": "A100", "TPU": "TPU", "Gaudi": "Gaudi"}
-ACCELERATOR_TICKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # larger machines are only in the view
+CHIP_TICKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # larger machines are only in the view
 MINUTE_TICKS = (1, 2, 5, 10, 20, 50, 100, 200)
 BENCHMARKS = ("resnet", "bert")
-IPU_ORDER = ["benchmark", "ipu_accelerators", "ipu_path"]
+IPU_ORDER = ["benchmark", "ipu_chip_count", "ipu_path"]
 
 
 def _name_outcome(row: Record) -> str:
@@ -41,7 +41,7 @@ def _name_outcome(row: Record) -> str:
 
 
 def summarise_ipu(frames: Frames) -> str:
-    """Describe each round: machines with as many accelerators, then one node of eight A100."""
+    """Describe each round: machines with as many chips, then one node of eight A100."""
     compared = frames["mlperf_ipu"]
     rows = make_records(
         compared[compared["is_ipu"].eq(False) & compared["division"].eq(DIVISION)], IPU_ORDER
@@ -50,7 +50,7 @@ def summarise_ipu(frames: Frames) -> str:
         [row for row in rows if row["round"] == name]
         for name in sorted({row["round"] for row in rows}, key=round_key)
     ]
-    same = [row for row in rows if row["accelerators"] == row["ipu_accelerators"]]
+    same = [row for row in rows if row["chip_count"] == row["ipu_chip_count"]]
     outcomes = [
         f"{word} in {count}" for word, count in sorted(Counter(map(_name_outcome, same)).items())
     ]
@@ -61,7 +61,7 @@ def summarise_ipu(frames: Frames) -> str:
     alone = int(own["outcome"].isna().sum())
     return join_paragraphs(
         [
-            f"In {len(same)} comparisons with machines of as many accelerators ({DIVISION}"
+            f"In {len(same)} comparisons with machines of as many chips ({DIVISION}"
             f" division), IPUs were {join_words(outcomes)}."
         ],
         [
@@ -72,7 +72,7 @@ def summarise_ipu(frames: Frames) -> str:
             f"{alone} of them had no other entry to compare with." if alone else "",
         ],
         [
-            "Against machines with as many accelerators, closed division:",
+            "Against machines with as many chips, closed division:",
             *map(_describe_equal, rounds),
         ],
         [
@@ -85,8 +85,8 @@ def summarise_ipu(frames: Frames) -> str:
 
 
 def _describe_equal(rows: Iterable[Record]) -> str:
-    """Count the outcomes against machines with as many accelerators, by benchmark."""
-    same = [row for row in rows if row["accelerators"] == row["ipu_accelerators"]]
+    """Count the outcomes against machines with as many chips, by benchmark."""
+    same = [row for row in rows if row["chip_count"] == row["ipu_chip_count"]]
     if not same:
         return ""
     parts = []
@@ -108,8 +108,8 @@ def _describe_node(rows: Sequence[Record]) -> str:
         f" {_format_interval(row, 'ipu_')} against {_format_interval(row, '')} minutes,"
         f" {_name_outcome(row)}"
         for row in rows
-        if (row["ipu_accelerators"], row["accelerators"], row["submitter"]) == (16, 8, "NVIDIA")
-        and "A100" in row["accelerator"]
+        if (row["ipu_chip_count"], row["chip_count"], row["submitter"]) == (16, 8, "NVIDIA")
+        and "A100" in row["chip"]
     ]
     return f"v{rows[0]['round']} {'; '.join(parts)}." if parts else ""
 
@@ -122,7 +122,7 @@ def _format_interval(row: Record, prefix: str) -> str:
 
 
 def draw_ipu(alt: Any, frames: Frames) -> Any:
-    """Draw minutes with their intervals over accelerators, a panel for each round and benchmark."""
+    """Draw minutes with their intervals over chips, a panel for each round and benchmark."""
     points = _list_points(frames)
     rounds = sorted({point["round"] for point in points}, key=round_key)
     minutes = [
@@ -152,27 +152,22 @@ def _list_points(frames: Frames) -> list[Record]:
     for row in make_records(frames["mlperf_ipu"], IPU_ORDER):
         for prefix in ("ipu_", ""):
             path = row[f"{prefix}path"]
-            size = row[f"{prefix}accelerators"]
-            if (
-                row["division"] == DIVISION
-                and path is not None
-                and size
-                and size <= ACCELERATOR_TICKS[-1]
-            ):
+            size = row[f"{prefix}chip_count"]
+            if row["division"] == DIVISION and path is not None and size and size <= CHIP_TICKS[-1]:
                 points[row["round"], path] = _make_point(row, prefix)
     return [points[key] for key in sorted(points)]
 
 
 def _make_point(row: Record, prefix: str) -> Record:
-    name = (row[f"{prefix}accelerator"] or "").lower()
+    name = (row[f"{prefix}chip"] or "").lower()
     kind = next((kind for word, kind in KINDS.items() if word.lower() in name), "other")
     fields = (
-        "accelerators",
+        "chip_count",
         "minutes",
         "minutes_low",
         "minutes_high",
         "submitter",
-        "system",
+        "platform",
         "result_id",
     )
     values = {field: row[f"{prefix}{field}"] for field in fields}
@@ -186,13 +181,13 @@ def _draw_round(
     names = [*KINDS.values(), "other"]
     colors = [*PALETTE.assign(list(KINDS.values())), PALETTE.ink["muted"]]
     shapes = ("diamond", "triangle-down", "circle", "triangle-up", "square", "cross")
-    channels = make_channels(alt, "kind", "Accelerator", names, colors, shapes)
+    channels = make_channels(alt, "kind", "Chip", names, colors, shapes)
     x = make_log_axis(
         alt,
         "X",
-        "accelerators",
-        "Accelerators",
-        ACCELERATOR_TICKS,
+        "chip_count",
+        "Chips",
+        CHIP_TICKS,
         "d",
         base=2,
         domain=[0.8, 640.0],
@@ -208,7 +203,7 @@ def _draw_round(
         .encode(y=low, y2="minutes_high:Q")
     )
     tooltip = make_tooltips(
-        alt, "submitter", "system", "accelerators", "minutes", "minutes_low", "minutes_high"
+        alt, "submitter", "platform", "chip_count", "minutes", "minutes_low", "minutes_high"
     )
     marks = base.mark_point(filled=True, size=22, opacity=0.9).encode(
         y=y, shape=channels["shape"], tooltip=tooltip
@@ -225,23 +220,23 @@ IPU = Analysis(
     caveats=2,
 )
 
-SIZE = 8  # accelerators: the one size that was submitted in every round
+SIZE = 8  # chips: the one size that was submitted in every round
 MIN_ROUNDS = 3  # of a curve: two points show no trend
-MINUTES, RATE = "minutes", "samples_per_accelerator_minute"
+MINUTES, RATE = "minutes", "samples_per_chip_minute"
 TREND_MINUTES = (
-    "{comparable_model} {best_minutes:.2f} (median {median_minutes:.2f}) in v{round},"
+    "{model} {best_minutes:.2f} (median {median_minutes:.2f}) in v{round},"
     " {last[best_minutes]:.2f} ({last[median_minutes]:.2f}) in v{last[round]}."
 )
 TREND_RATE = (
-    "{comparable_model} {best_samples_per_accelerator_minute:,.1f} in v{round}, "
-    "{last[best_samples_per_accelerator_minute]:,.1f} in v{last[round]}, {growth:.1f} times."
+    "{model} {best_samples_per_chip_minute:,.1f} in v{round}, "
+    "{last[best_samples_per_chip_minute]:,.1f} in v{last[round]}, {growth:.1f} times."
 )
 
 
 def _list_curves(frames: Frames, scope: str, figure: str) -> list[list[Record]]:
     """List the blocks of rounds with MIN_ROUNDS rounds or more, in the order of the rounds."""
     rows = frames["mlperf_trends"]
-    size = rows["accelerators"].eq(SIZE) if scope == "same-size" else True
+    size = rows["chip_count"].eq(SIZE) if scope == "same-size" else True
     chosen = rows[
         (rows["division"] == DIVISION)
         & (rows["scope"] == scope)
@@ -250,14 +245,14 @@ def _list_curves(frames: Frames, scope: str, figure: str) -> list[list[Record]]:
     ]
     curves = [
         sorted(make_records(group), key=lambda row: round_key(row["round"]))
-        for _, group in chosen.groupby(["comparable_model", "comparable_rounds"])
+        for _, group in chosen.groupby(["model", "comparable_rounds"])
     ]
     return [curve for curve in curves if len(curve) >= MIN_ROUNDS]
 
 
 def summarise_trends(frames: Frames) -> str:
-    """Describe first and last round of each block: minutes on eight accelerators, then samples per
-    accelerator.
+    """Describe first and last round of each block: minutes on eight chips, then samples per
+    chip.
     """
     minutes = _list_curves(frames, "same-size", MINUTES)
     rates = _list_curves(frames, "all-sizes", RATE)
@@ -266,18 +261,14 @@ def summarise_trends(frames: Frames) -> str:
         [_describe_falls(minutes)],
         [
             (
-                f"Minutes on {SIZE} accelerators, closed division, best and median of a round:"
+                f"Minutes on {SIZE} chips, closed division, best and median of a round:"
                 if minutes
                 else ""
             ),
             *(TREND_MINUTES.format(**curve[0], last=curve[-1]) for curve in minutes),
         ],
         [
-            (
-                "Samples per accelerator and minute, all sizes, best entry of a round:"
-                if rates
-                else ""
-            ),
+            ("Samples per chip and minute, all sizes, best entry of a round:" if rates else ""),
             *(
                 TREND_RATE.format(**curve[0], last=curve[-1], growth=growth)
                 for curve, growth in zip(rates, growths, strict=True)
@@ -285,8 +276,8 @@ def summarise_trends(frames: Frames) -> str:
         ],
         [
             (
-                "The accelerators of later rounds are newer, so this is the progress of machines"
-                " and software together. Samples per accelerator and minute is not an MLPerf"
+                "The chips of later rounds are newer, so this is the progress of machines"
+                " and software together. Samples per chip and minute is not an MLPerf"
                 " metric."
             ),
             UNVERIFIED,
@@ -297,14 +288,14 @@ def summarise_trends(frames: Frames) -> str:
 def _describe_falls(minutes: list[list[Record]]) -> str:
     """Describe the smallest, the median and the largest fall of the best time of a block."""
     falls = [
-        (curve[0]["best_minutes"] / curve[-1]["best_minutes"], curve[0]["comparable_model"])
+        (curve[0]["best_minutes"] / curve[-1]["best_minutes"], curve[0]["model"])
         for curve in minutes
     ]
     if not falls:
         return ""
     (min_factor, slowest), *_, (max_factor, fastest) = sorted(falls)
     return (
-        f"On {SIZE} accelerators, the best time in the last comparable round of a benchmark is"
+        f"On {SIZE} chips, the best time in the last comparable round of a benchmark is"
         f" shorter than in its first by a factor of {median(fall for fall, _ in falls):.1f} in the"
         f" median of {len(falls)} benchmarks, from {min_factor:.1f} ({slowest}) to {max_factor:.1f}"
         f" ({fastest})."
@@ -312,12 +303,12 @@ def _describe_falls(minutes: list[list[Record]]) -> str:
 
 
 def draw_trends(alt: Any, frames: Frames) -> Any:
-    """Draw best and median over the rounds, a panel for minutes and one for samples per accelerator
+    """Draw best and median over the rounds, a panel for minutes and one for samples per chip
     and minute.
     """
     minutes = _list_curves(frames, "same-size", MINUTES)
     rates = _list_curves(frames, "all-sizes", RATE)
-    names = sorted({curve[0]["comparable_model"] for curve in [*minutes, *rates]})
+    names = sorted({curve[0]["model"] for curve in [*minutes, *rates]})
     rounds = sorted({row["round"] for curve in [*minutes, *rates] for row in curve}, key=round_key)
     x = alt.X(
         "round:N",
@@ -339,11 +330,11 @@ def draw_trends(alt: Any, frames: Frames) -> Any:
             {**channels, "y": make_log_axis(alt, "Y", "value", title, ticks, "~s")},
         )
         for curves, figure, title, ticks in (
-            (minutes, MINUTES, f"Minutes on {SIZE} accelerators", (*MINUTE_TICKS, 500)),
+            (minutes, MINUTES, f"Minutes on {SIZE} chips", (*MINUTE_TICKS, 500)),
             (
                 rates,
                 RATE,
-                "Samples per accelerator and minute, all sizes",
+                "Samples per chip and minute, all sizes",
                 [10.0**power for power in range(10)],
             ),
         )
@@ -360,8 +351,8 @@ def _draw_trend(
 ) -> Any:
     points = [
         {
-            "name": row["comparable_model"],
-            "block": f"{row['comparable_model']} {row['comparable_rounds']}",
+            "name": row["model"],
+            "block": f"{row['model']} {row['comparable_rounds']}",
             "round": row["round"],
             "value": row[f"{kind}_{figure}"],
             "kind": kind,

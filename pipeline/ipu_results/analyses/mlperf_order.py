@@ -21,7 +21,7 @@ from ipu_results.analyses.mlperf import DIVISION
 from ipu_results.ground.charts import PALETTE, make_data
 from ipu_results.mlperf.rules import round_key
 
-SCOPES = {"all-sizes": "of all sizes", "same-size": "with as many accelerators"}
+SCOPES = {"all-sizes": "of all sizes", "same-size": "with as many chips"}
 MIN_PAIRS = 20  # of a benchmark that is named: a share of fewer pairs says little
 ROWS_DRAWN = 24  # of a ranking: what fits next to the shares
 OUTCOMES = {
@@ -76,7 +76,7 @@ def summarise_noise(frames: Frames) -> str:
         [
             (
                 f"{format_percent(same['same_machine_pairs'].sum() / same['tested_pairs'].sum())}"
-                " of the neighbours with as many accelerators have the same ones, entered by two"
+                " of the neighbours with as many chips have the same ones, entered by two"
                 f" companies: of them {same_machine} cannot be separated, of the others"
                 f" {format_percent(_share_others(same))}."
             ),
@@ -205,7 +205,7 @@ def _pick_ranking(ranking: pd.DataFrame) -> list[Record]:
                 for key in ("ranking", "entries", "minutes", "minutes_low", "minutes_high")
             },
             **{key: row[key] for key in ("tied_ranks", "interval_method", "result_id")},
-            "name": f"{row['rank']} {row['submitter']}, {row['system']}",
+            "name": f"{row['rank']} {row['submitter']}, {row['platform']}",
             "slower": (
                 OUTCOMES["shared-logs"] if row["repeats"] else OUTCOMES.get(row["outcome"], "first")
             ),

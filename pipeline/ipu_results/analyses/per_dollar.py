@@ -11,10 +11,11 @@ from ipu_results.analyses.analysis import (
     Analysis,
     Frames,
     Record,
+    describe_left_out,
     join_paragraphs,
     join_words,
     make_records,
-    select_clean,
+    select_usable,
 )
 from ipu_results.analyses.drawing import (
     PANEL,
@@ -26,7 +27,7 @@ from ipu_results.analyses.drawing import (
 from ipu_results.ground.charts import PALETTE, list_log_ticks, make_data
 
 MLPERF, THROUGHPUT = "mlperf time to train", "training throughput"
-ORDER = ["measure", "round", "ipu_platform", "network", "ipu_framework", "ipu_result_id"]
+ORDER = ["measure", "round", "ipu_platform", "model", "ipu_framework", "ipu_result_id"]
 # prices drawn: from a fraction of the lowest tie to a multiple of the highest
 BELOW, ABOVE, STEPS = 4.0, 1.5, 24
 RATIOS = (0.25, 0.5, 1, 2, 4, 8)
@@ -34,8 +35,8 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 
 
 def _select(frames: Frames, measure: str) -> list[Record]:
-    """Select the pairs of one measure without error flags."""
-    return make_records(select_clean(frames["per_dollar"], measure=measure), ORDER)
+    """Select the pairs of one measure that are usable."""
+    return make_records(select_usable(frames["per_dollar"], measure=measure), ORDER)
 
 
 # Sentences about the pairs of one machine and round, and about one pair, by the columns of the
@@ -44,17 +45,17 @@ PRICES = (
     "In MLPerf v{round}, performance per dollar of the {ipu_platform} at ${ipu_price_usd:,.0f} over"
     " 8 A100-80GB at ${gpu_price_usd:,.0f} is {ratios}."
 )
-RATIO = "{per_dollar_ratio:.2f} for {network} ({ipu_framework})"
+RATIO = "{per_dollar_ratio:.2f} for {model} ({ipu_framework})"
 TIMES = (
-    "{network} ({ipu_framework}) takes {ipu_figure:.2f} minutes against {gpu_figure:.2f}, which is "
+    "{model} ({ipu_framework}) takes {ipu_figure:.2f} minutes against {gpu_figure:.2f}, which is "
     "{performance_ratio:.2f} times as fast, with a tie at ${break_even_ipu_price_usd:,.0f}."
 )
-TIE = "${break_even_ipu_price_usd:,.0f} by {network} ({ipu_framework}, v{round})"
+TIE = "${break_even_ipu_price_usd:,.0f} by {model} ({ipu_framework}, v{round})"
 FASTER = (
     "{gpu_fastest_figure:.2f} ({gpu_fastest_entry}) instead of {gpu_figure:.2f} minutes for"
-    " {network} in v{round}"
+    " {model} in v{round}"
 )
-FASTER_RATE = "{gpu_fastest_figure:,} instead of {gpu_figure:,} {unit} for {network}"
+FASTER_RATE = "{gpu_fastest_figure:,} instead of {gpu_figure:,} {unit} for {model}"
 
 
 def summarise(frames: Frames) -> str:
@@ -67,7 +68,7 @@ def summarise(frames: Frames) -> str:
         [_describe_finding(entries)],
         [*_describe_priced(entries), _describe_unpriced(entries)],
         [_describe_faster(entries), _describe_rates(rates)],
-        [_describe_prices([*entries, *rates])],
+        [_describe_prices([*entries, *rates]), describe_left_out(frames["per_dollar"], "pair")],
         [_cite(entries), UNVERIFIED, "Performance per dollar is not an MLPerf metric."],
     )
 
@@ -266,7 +267,7 @@ def _draw_rules(alt: Any, rows: list[Record], axes: dict[str, Any]) -> list[Any]
 def _format_name(row: Record) -> str:
     mlperf_round = f"MLPerf v{row['round']}" if row["round"] else None
     return ", ".join(
-        filter(None, [row["network"], mlperf_round, row["ipu_platform"], row["ipu_framework"]])
+        filter(None, [row["model"], mlperf_round, row["ipu_platform"], row["ipu_framework"]])
     )
 
 

@@ -11,28 +11,29 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.analyses.analysis import (
+    CONSIDERED,
     Analysis,
     Frames,
     Record,
     compute_mean,
+    describe_left_out,
     describe_range,
     join_cells,
     join_paragraphs,
     join_words,
-    select_clean,
+    select_usable,
 )
 from ipu_results.analyses.drawing import (
-    WIDTH,
     build_ratio_chart,
-    draw_rule,
     make_log_axis,
-    make_scale,
-    make_tooltips,
 )
-from ipu_results.ground.charts import PALETTE, apply_theme, make_data, make_title
+from ipu_results.ground.charts import apply_theme, make_title
 
 TEST = ("model", "variant", "framework", "platform")
 CLOSE = 0.01  # a change up to this may be the spread of runs
+# conditions of the rows that the views choose from
+PRINTED = "origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL"
+MACHINES = "SELECT platform FROM platforms WHERE family IN ('Bow', 'Classic')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def summarise_sdk(frames: Frames) -> str:
             ),
             "No older page version with inference or Classic machines is available.",
             "Each figure is one printed number, so changes of a percent may be run-to-run spread.",
+            describe_left_out(frames[CONSIDERED]),
         ],
     )
 
@@ -159,7 +161,7 @@ def draw_sdk(alt: Any, frames: Frames) -> Any:
     title = make_title(
         alt,
         "One test, one machine, several SDK releases",
-        "Published training rows of all page versions; no MLPerf, no row with an error flag",
+        "Published training rows of all page versions; usable rows alone, no MLPerf",
     )
     releases = sorted(rows["sdk_version"].unique(), key=_sort_key)
     records = [record for test in tests for record in SDK_POINTS.make(test)]
@@ -174,26 +176,27 @@ SDK = Analysis(
     ("sdk_effect",),
     summarise_sdk,
     draw_sdk,
+    considered=f"{PRINTED} AND batch_size IS NOT NULL AND sdk_version IS NOT NULL",
 )
 
 FRAMEWORK_POINTS = RatioPoints(
-    ("model", "variant", "platform"),
+    ("model_printed", "variant", "platform"),
     "pair",
     {
         "throughput": "throughput",
         "base": "base_throughput",
         "task": "task",
-        "network": "network",
-        "base_network": "base_network",
+        "model": "model",
+        "base_model": "base_model",
     },
 )
 
 
 def summarise_framework(frames: Frames) -> str:
     """Describe the mean ratio of each two frameworks, what else differs, and what the pairs cover."""
-    clean = select_clean(frames["framework_effect"])
-    same = clean[clean["same_network"]]
-    other = clean[~clean["same_network"]]
+    clean = select_usable(frames["framework_effect"])
+    same = clean[clean["same_model"]]
+    other = clean[~clean["same_model"]]
     means = [
         f"{_describe_ratio(rows)} for {framework} over {base} in {task}"
         for (task, framework, base), rows in same.groupby(["task", "framework", "base_framework"])
@@ -208,7 +211,7 @@ def summarise_framework(frames: Frames) -> str:
             *_compare_depths(same),
         ],
         [
-            _describe_other_networks(other),
+            _describe_other_models(other),
             (
                 f"The pairs cover {join_words(sorted(same['model'].unique()))} on "
                 f"{join_words(sorted(same['platform'].unique()))}."
@@ -218,6 +221,7 @@ def summarise_framework(frames: Frames) -> str:
                 " each framework separately. So this compares programs as shipped, not frameworks"
                 " as such."
             ),
+            describe_left_out(frames["framework_effect"], "pair"),
         ],
     )
 
@@ -246,37 +250,37 @@ def _describe_ends(depths: pd.Series) -> str:
     return " to ".join(dict.fromkeys((f"{depths.min():.1f}", f"{depths.max():.1f}")))
 
 
-def _describe_other_networks(other: pd.DataFrame) -> str:
-    """Describe the pairs that ran two networks under one name."""
+def _describe_other_models(other: pd.DataFrame) -> str:
+    """Describe the pairs that ran two models under one name."""
     if other.empty:
         return ""
     columns = zip(
-        other["network"],
+        other["model"],
         other["framework"],
-        other["base_network"],
+        other["base_model"],
         other["base_framework"],
         strict=True,
     )
-    networks = sorted(
+    covered = sorted(
         {
             f"{own} in {framework} and {base} in {base_in}"
             for own, framework, base, base_in in columns
         }
     )
-    models = join_words(sorted(other["model"].unique()))
+    names = join_words(sorted(other["model_printed"].unique()))
     return (
-        f"Excluded is {models} at {_describe_ratio(other)}, because this name covers"
-        f" {join_words(networks)}."
+        f"Excluded is {names} at {_describe_ratio(other)}, because this name covers"
+        f" {join_words(covered)}."
     )
 
 
 def draw_framework(alt: Any, frames: Frames) -> Any:
-    """Draw each pair on one line; pairs of two networks under one name are crossed out."""
-    clean = select_clean(frames["framework_effect"])
+    """Draw each pair on one line; pairs of two models under one name are crossed out."""
+    clean = select_usable(frames["framework_effect"])
     pair = clean["framework"] + " over " + clean["base_framework"]
-    clean = clean.assign(pair=pair, different=~clean["same_network"])
+    clean = clean.assign(pair=pair, different=~clean["same_model"])
     rows = clean.sort_values(
-        ["different", "pair", "model", "variant", "platform", "batch_size", "result_id"]
+        ["different", "pair", "model_printed", "variant", "platform", "batch_size", "result_id"]
     )
     records = FRAMEWORK_POINTS.make(rows, ", SDK {sdk_version}, batch {batch_size:,}", "different")
     label = "Throughput over that of the other framework, log scale"
@@ -286,7 +290,7 @@ def draw_framework(alt: Any, frames: Frames) -> Any:
         alt,
         "One test, one machine, two frameworks",
         "Published rows equal in test, machine, SDK, precision and batch",
-        "Crossed out: two different networks under one name (rule R20)",
+        "Crossed out: two different models under one name (rule R20)",
     )
     chart = build_ratio_chart(alt, records, x, "Frameworks", sorted(pair.unique()), 1.0)
     return apply_theme(chart.properties(title=title))
@@ -300,8 +304,6 @@ FRAMEWORK = Analysis(
     draw_framework,
 )
 
-SAME = ["same_test", "same_framework", "same_precision", "same_batch"]
-MATCHED, NAIVE = "matched rows", "naive join"
 GENERATION_POINTS = RatioPoints(
     ("model", "variant", "framework", "bow_platform"),
     "chip_count",
@@ -311,15 +313,9 @@ GENERATION_POINTS = RatioPoints(
 
 
 def summarise_generations(frames: Frames) -> str:
-    """Describe the means of the matched pairs and of the naive join, and what is excluded."""
+    """Describe the mean of the matched pairs, by size, and what they cannot show."""
     pairs = frames["generations"]
-    naive = select_clean(frames["generations_naive"])
     ratios = pairs["throughput_ratio"]
-    all_ratios = naive["throughput_ratio"]
-    by_chips = [
-        f"{compute_mean(rows['throughput_ratio']):.2f} on {chips}"
-        for chips, rows in naive.groupby("chip_count")
-    ]
     bow, classic = (
         join_words(sorted(pairs[f"{machine}_sdk_version"].unique()))
         for machine in ("bow", "classic")
@@ -340,13 +336,10 @@ def summarise_generations(frames: Frames) -> str:
         ],
         [
             (
-                f"A join on task, model and chips alone has {len(naive)} pairs, from"
-                f" {all_ratios.min():.2f} to {all_ratios.max():.2f}. Its means are"
-                f" {join_words(by_chips)} chips. Such pairs compare sequence lengths, frameworks"
-                " and batch sizes rather than machines."
+                "A join on task, model and chips alone would pair other sequence lengths,"
+                " frameworks and batch sizes, and compare these rather than machines."
             ),
-            _describe_unknown_items(pairs, naive),
-            _describe_inference(naive),
+            describe_left_out(frames[CONSIDERED]),
         ],
     )
 
@@ -377,101 +370,34 @@ def _describe_sizes(pairs: pd.DataFrame) -> list[str]:
     ]
 
 
-def _describe_unknown_items(pairs: pd.DataFrame, naive: pd.DataFrame) -> str:
-    """Describe the pairs that are excluded only because their items are unknown."""
-    excluded = naive[naive[SAME].all(axis=1) & naive["near_sdk"] & ~naive["same_item"]]
-    if excluded.empty:
-        return ""
-    chips = excluded["chip_count"].iloc[0]
-    together = pd.concat([frame[frame["chip_count"] == chips] for frame in (pairs, excluded)])
-    ratios = join_words([f"{ratio:.2f}" for ratio in excluded["throughput_ratio"]])
-    return (
-        "Excluded, because no source states what its items are:"
-        f" {join_words(sorted(excluded['model'].unique()))}, at {ratios}. With it, the mean on"
-        f" {chips} chips would be {compute_mean(together['throughput_ratio']):.2f}."
-    )
-
-
-def _describe_inference(naive: pd.DataFrame) -> str:
-    """Describe the inference pairs that agree in all but the SDK."""
-    agreeing = naive[naive[[*SAME, "same_item"]].all(axis=1) & (naive["task"] == "inference")]
-    other = agreeing[~agreeing["near_sdk"]]
-    timed = other["latency_ratio"].dropna()
-    return (
-        f"{agreeing['near_sdk'].sum() or 'No'} inference pairs have nearly the same SDK. The"
-        f" {len(other)} that agree in test, framework, precision, batch size and item have"
-        f" {compute_mean(other['throughput_ratio']):.2f} times the throughput. Of these, the"
-        f" {len(timed)} with as many batches in flight have {compute_mean(timed):.2f} times the"
-        " latency. How much of this is due to the newer software is unknown."
-    )
-
-
 def draw_generations(alt: Any, frames: Frames) -> Any:
-    """Draw each matched pair, and the means of matched rows and of the naive join."""
+    """Draw each matched pair next to the ratio of the clocks."""
     pairs = frames["generations"]
-    naive = select_clean(frames["generations_naive"])
     clock = pairs["clock_ratio"].max()
     records = GENERATION_POINTS.make(
         pairs.sort_values(["chip_count", "throughput_ratio", "bow_result_id"])
     )
-    scale = alt.Scale(zero=False, nice=True)
-    axis = alt.Axis(format=".2f", tickCount=6)
     x = alt.X(
-        "ratio:Q", title="Throughput of Bow over Classic, matched rows", scale=scale, axis=axis
+        "ratio:Q",
+        title="Throughput of Bow over Classic",
+        scale=alt.Scale(zero=False, nice=True),
+        axis=alt.Axis(format=".2f", tickCount=6),
     )
     names = list(dict.fromkeys(record["series"] for record in records))
-    matched = build_ratio_chart(alt, records, x, "Chips", names, clock)
     title = make_title(
         alt,
-        "Bow over Classic: throughput of matched rows, and of a naive join",
-        f"Dashed: the ratio of the clocks, {clock:.2f}. Published rows without error flags, no"
-        " MLPerf",
+        "Bow over Classic: throughput of matched rows",
+        f"Dashed: the ratio of the clocks, {clock:.2f}. Published rows that are usable, no MLPerf",
     )
-    chart = alt.vconcat(matched, _draw_naive(alt, pairs, naive, clock), spacing=30)
-    return apply_theme(
-        chart.resolve_scale(color="independent", shape="independent").properties(title=title)
-    )
-
-
-def _draw_naive(alt: Any, pairs: pd.DataFrame, naive: pd.DataFrame, clock: float) -> Any:
-    """Draw every naive pair as a tick and the two means as points, one line per number of chips."""
-    ordered = naive.sort_values(["chip_count", "throughput_ratio"])
-    rounded = zip(
-        ordered["chip_count"],
-        ordered["throughput_ratio"].map(lambda ratio: round(ratio, 4)),
-        strict=True,
-    )
-    ticks = [{"chips": chips, "ratio": ratio} for chips, ratio in dict.fromkeys(rounded)]
-    means = [
-        {"chips": chips, "ratio": round(compute_mean(rows["throughput_ratio"]), 4), "mean": name}
-        for name, frame in ((NAIVE, naive), (MATCHED, pairs))
-        for chips, rows in frame.groupby("chip_count")
-    ]
-    title = "Throughput of Bow over Classic, log scale"
-    x = make_log_axis(alt, "X", "ratio", title, [0.1, 0.2, 0.5, 1, 2, 5], padding=8)
-    y = alt.Y("chips:O", title="Chips")
-    colors = (PALETTE.ink["mark"], PALETTE.series[1])
-    color, shape = (
-        channel("mean:N", title="Geometric mean", scale=make_scale(alt, (MATCHED, NAIVE), values))
-        for channel, values in ((alt.Color, colors), (alt.Shape, ("circle", "diamond")))
-    )
-    base = alt.Chart(make_data(alt, ticks)).encode(x=x, y=y)
-    points = alt.Chart(make_data(alt, means)).mark_point(filled=True, size=130, opacity=1)
-    points = points.encode(
-        x=x, y=y, color=color, shape=shape, tooltip=make_tooltips(alt, "chips", "mean", "ratio")
-    )
-    layers = (
-        draw_rule(alt, clock, x),
-        base.mark_tick(thickness=1, opacity=0.45, color=colors[1], size=16),
-        points,
-    )
-    return alt.layer(*layers).properties(width=WIDTH, height=alt.Step(26))
+    chart = build_ratio_chart(alt, records, x, "Chips", names, clock)
+    return apply_theme(chart.properties(title=title))
 
 
 GENERATIONS = Analysis(
     "generations",
     "How much faster is Bow than the Classic machines?",
-    ("generations", "generations_naive"),
+    ("generations",),
     summarise_generations,
     draw_generations,
+    considered=f"{PRINTED} AND relationship = 'vendor' AND platform IN ({MACHINES})",
 )

@@ -47,9 +47,9 @@ GROUP = (
 )
 LOWEST = (
     "The lowest is {second_publisher}: {second_figure:,.0f} against {first_figure:,.0f} {item}s/s"
-    " ({network}, {chips} {chip}). "
+    " ({model}, {chip_count} {chip}). "
 )
-ORDER = ["parties", "measure", "chip", "chips", "ratio", "first_result_id", "second_result_id"]
+ORDER = ["parties", "measure", "chip", "chip_count", "ratio", "first_result_id", "second_result_id"]
 
 
 def summarise(frames: Frames) -> str:
@@ -220,10 +220,10 @@ def _label_mean(row: Record) -> str:
 
 
 def _make_point(row: Record) -> Record:
-    work = row["network"] or row["test"].split(", ")[0]
+    work = row["model"] or row["test"].split(", ")[0]
     kind = f" ({row['measure']})" if row["measure"] != "throughput" else ""
     parties = f"{row['first_publisher']} / {row['second_publisher']}"
-    test = f"{work}{kind}, {row['chips']} {row['chip']}: {parties}"
+    test = f"{work}{kind}, {row['chip_count']} {row['chip']}: {parties}"
     return {
         "label": test if row["machines"] == IPU else f"{work}{kind}",
         "test": test,

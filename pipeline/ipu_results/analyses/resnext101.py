@@ -13,12 +13,13 @@ from ipu_results.analyses.analysis import (
     Analysis,
     Frames,
     Record,
+    describe_left_out,
     format_chips,
     format_percent,
     join_paragraphs,
     join_words,
     make_records,
-    select_clean,
+    select_usable,
 )
 from ipu_results.analyses.drawing import (
     PANEL,
@@ -42,10 +43,10 @@ ORDER = [
     "origin",
     "publisher",
     "platform",
-    "network",
+    "model",
     "framework",
-    "compiler",
-    "compute_precision",
+    "conditions",
+    "precision",
     "run_id",
 ]
 ORDER += ["batch_size", "result_id"]
@@ -55,20 +56,23 @@ PANELS = {
     "latency": "Latency (ms per batch, log scale)",
 }
 MARGIN = 1.6  # factor between the outermost points and the ends of a logarithmic axis
-UNSTATED = "a network that no source states"
+UNSTATED = "a model that no source states"
 FASTEST = (
-    "{throughput:,.0f} images/s on {platform} ({publisher}, {shown_network}, {shown_chips}, batch"
+    "{throughput:,.0f} images/s on {platform} ({publisher}, {shown_model}, {shown_chips}, batch"
     " {batch_size}, {latency_ms:.2f} ms)"
 )
 
 
 def _select(frames: Frames, origin: str) -> list[Record]:
-    """Select the rows of one origin, with words for a network and a number of chips that may be
-    unknown.
+    """Select the rows of one origin, with words for a model and a number of chips that may be
+    unknown; emulated ones are never usable, and are marked instead.
     """
-    rows = make_records(select_clean(frames["resnext101"], origin=origin), ORDER)
+    shown = frames["resnext101"]
+    if origin == "emulated":
+        shown = shown.assign(usable=shown["errors"] == 0)
+    rows = make_records(select_usable(shown, origin=origin), ORDER)
     for row in rows:
-        row["shown_network"] = (row["network"] or "network unknown").removeprefix("ResNeXt101-")
+        row["shown_model"] = (row["model"] or "model unknown").removeprefix("ResNeXt101-")
         row["shown_chips"] = (
             format_chips(row["chip_count"]) if row["chip_count"] else "unknown number of chips"
         )
@@ -79,11 +83,15 @@ def summarise(frames: Frames) -> str:
     """Describe the fastest published rows, the measured and the emulated points, and what differs
     between rows.
     """
+    rows = frames["resnext101"]
     published, measured, emulated = (_select(frames, origin) for origin in ORIGIN_SHAPES)
     return join_paragraphs(
         [_describe_finding(published)],
         [_describe_published(published), *_describe_remarks(published)],
-        [_describe_measured(measured)],
+        [
+            _describe_measured(measured),
+            describe_left_out(rows[rows["origin"] != "emulated"]),
+        ],
         [_describe_emulated(emulated, published)],
         [
             "Rows of equal batch size are not comparable for that reason alone.",
@@ -106,40 +114,39 @@ def _pick_fastest(rows: list[Record], figure: str, *names: str) -> list[Record]:
 
 
 def _describe_finding(rows: list[Record]) -> str:
-    """Describe the highest throughput per chip of each machine, of the network that the most
+    """Describe the highest throughput per chip of each machine, of the model that the most
     machines ran.
     """
     best = _pick_fastest(
         [row for row in rows if row["throughput_per_chip"]],
         "throughput_per_chip",
-        "network",
+        "model",
         "platform",
     )
     if not best:
         return ""
-    [(network, _)] = Counter(row["network"] for row in best).most_common(1)
-    chosen = [row for row in best if row["network"] == network]
+    [(model, _)] = Counter(row["model"] for row in best).most_common(1)
+    chosen = [row for row in best if row["model"] == model]
     figures = [
         f"{row['throughput_per_chip']:,.0f} on {row['platform']} (batch {row['batch_size']})"
         for row in sorted(chosen, key=lambda row: -float(row["throughput_per_chip"]))
     ]
     return (
-        f"The highest published images/s per chip of {network or UNSTATED} are"
-        f" {join_words(figures)}."
+        f"The highest published images/s per chip of {model or UNSTATED} are {join_words(figures)}."
     )
 
 
 def _describe_published(rows: list[Record]) -> str:
-    """Describe the fastest row of each machine and network."""
+    """Describe the fastest row of each machine and model."""
     if not rows:
         return ""
     fastest = [
-        FASTEST.format(**row) for row in _pick_fastest(rows, "throughput", "platform", "network")
+        FASTEST.format(**row) for row in _pick_fastest(rows, "throughput", "platform", "model")
     ]
-    networks = Counter(row["network"] or UNSTATED for row in rows)
-    counts = join_words(f"{count} rows of {name}" for name, count in networks.items())
+    models = Counter(row["model"] or UNSTATED for row in rows)
+    counts = join_words(f"{count} rows of {name}" for name, count in models.items())
     return (
-        f"By machine and network, the fastest published rows are {join_words(fastest)}. Published"
+        f"By machine and model, the fastest published rows are {join_words(fastest)}. Published"
         f" are {counts}."
     )
 
@@ -160,11 +167,9 @@ def _describe_measured(rows: list[Record]) -> str:
     if not rows:
         return "This warehouse has no run of this project's own."
     rates = [row["throughput"] for row in rows]
-    suspect = sum(row["suspect"] is not None for row in rows)
-    doubt = f"Of these, {suspect} are suspect and crossed out. " if suspect else ""
     return (
         f"Measured here are {len(rows)} points on {join_words(row['platform'] for row in rows)},"
-        f" {min(rates):.1f} to {max(rates):.1f} images/s. {doubt}They show that the runner"
+        f" {min(rates):.1f} to {max(rates):.1f} images/s. They show that the runner"
         " measures, and nothing about an IPU."
     )
 
@@ -181,7 +186,7 @@ def _describe_emulated(rows: list[Record], published: list[Record]) -> str:
     references = {
         (row["platform"], row["batch_size"]): row
         for row in published
-        if row["network"] == "ResNeXt101-32x4d"
+        if row["model"] == "ResNeXt101-32x4d"
     }
     pairs = [
         (row, references[key])
@@ -209,7 +214,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
     emulated = [point for point in points if point["origin"] == "emulated"]
     if emulated:
         min(emulated, key=lambda point: point["batch"])["word"] = "EMULATED"
-    # One colour is of a machine and network, and of its set-up where a publisher prints several.
+    # One colour is of a machine and model, and of its set-up where a publisher prints several.
     published = {
         (point["machine"], point["series"]) for point in points if point["origin"] == "published"
     }
@@ -229,19 +234,19 @@ def _make_key(points: Sequence[Record]) -> list[str]:
     signs = ["Filled circles: published"]
     signs += ["filled triangles: measured here"] if "measured" in origins else []
     signs += ["HOLLOW SQUARES, DASHED: EMULATED, not measured"] if "emulated" in origins else []
-    signs += ["crossed out: suspect"] if any(point["suspect"] for point in points) else []
+    signs += ["crossed out: doubtful"] if any(point["suspect"] for point in points) else []
     return [
         "; ".join(signs),
-        "32x8d is a larger network than 32x4d; chips in a machine: 1 (A100), 2 (C2), 4 (IPU-M2000)",
+        "32x8d is a larger model than 32x4d; chips in a machine: 1 (A100), 2 (C2), 4 (IPU-M2000)",
     ]
 
 
 def _make_point(row: Record) -> Record:
-    series = [row["framework"], row["compiler"], row["compute_precision"] or row["precision"]]
+    series = [row["framework"], row["conditions"], row["precision"]]
     return {
         "origin": row["origin"],
         "result_id": row["result_id"],
-        "machine": f"{row['platform']}, {row['shown_network']}, {row['origin']}",
+        "machine": f"{row['platform']}, {row['shown_model']}, {row['origin']}",
         "series": ", ".join(filter(None, [*series, row["run_id"] or row["publisher"]])),
         "batch": row["batch_size"],
         "throughput": row["throughput"],
@@ -286,14 +291,11 @@ def _draw_marks(alt: Any, base: Any, name: str) -> list[Any]:
     hollow = base.transform_filter("datum.origin == 'emulated'").mark_point(
         size=200, strokeWidth=1.8, opacity=1
     )
-    crossed = base.transform_filter("datum.suspect != '' && datum.origin != 'emulated'")
-    crossed_hollow = base.transform_filter("datum.suspect != '' && datum.origin == 'emulated'")
-    black = alt.value(PALETTE.ink["mark"])
+    crossed = base.transform_filter("datum.suspect != ''")
     return [
         solid.encode(shape=shape, tooltip=tooltip),
         hollow.encode(shape=shape, tooltip=tooltip),
-        crossed.encode(color=black).mark_point(shape=CROSS, size=60, strokeWidth=1.2, opacity=1),
-        crossed_hollow.mark_point(shape=CROSS, size=200, strokeWidth=1.2, opacity=1),
+        crossed.mark_point(shape=CROSS, size=200, strokeWidth=1.2, opacity=1),
     ]
 
 
@@ -343,7 +345,7 @@ STEP_DIFFERENCES = (
 
 
 def _select_step(frames: Frames, **values: str) -> list[Record]:
-    return make_records(select_clean(frames["c2_to_m2000"], **values), STEP_ORDER)
+    return make_records(select_usable(frames["c2_to_m2000"], **values), STEP_ORDER)
 
 
 def summarise_step(frames: Frames) -> str:
@@ -359,7 +361,7 @@ def summarise_step(frames: Frames) -> str:
     return join_paragraphs(
         [
             f"At equal micro-batch, a chip of the IPU-M2000 has {min(ratios):.2f} to"
-            f" {max(ratios):.2f} times the throughput of one of the C2 card on {first['network']}."
+            f" {max(ratios):.2f} times the throughput of one of the C2 card on {first['model']}."
         ],
         [
             (
@@ -369,7 +371,11 @@ def summarise_step(frames: Frames) -> str:
             STEP_PEAKS.format(**first),
             *(STEP_BEST.format(**row, largest=largest) for row in best),
         ],
-        [STEP_LATENCY.format(**first), STEP_DIFFERENCES.format(**first)],
+        [
+            STEP_LATENCY.format(**first),
+            STEP_DIFFERENCES.format(**first),
+            describe_left_out(frames["c2_to_m2000"]),
+        ],
     )
 
 

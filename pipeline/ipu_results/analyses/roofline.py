@@ -1,4 +1,4 @@
-"""What share of the measured and of the stated peak of a chip the networks reach."""
+"""What share of the measured and of the stated peak of a chip the models reach."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.analyses.analysis import (
+    CONSIDERED,
     Analysis,
     Frames,
     Record,
+    describe_left_out,
     format_percent,
     join_paragraphs,
     join_words,
@@ -20,7 +22,7 @@ from ipu_results.ground.charts import PALETTE, make_data
 from ipu_results.ground.text import format_count
 
 CHIPS = ("GC2", "GC200", "Bow", "C600")
-NETWORKS = (
+MODELS = (
     "ResNet-50 v1.5",
     "ResNeXt101-32x4d",
     "ResNeXt101-32x8d",
@@ -31,7 +33,7 @@ NETWORKS = (
     "BERT-Large",
 )
 BEST = (
-    "{share} on {chip} ({network} {task} at {effective_precision} by {publisher},"
+    "{share} on {chip} ({model} {task} at {precision} by {publisher},"
     " {achieved_tflops:.1f} TFLOP/s)"
 )
 CEILING = "{percent} on {chip} ({component}, {measured:,.1f} of {stated:,.1f} {unit})"
@@ -40,7 +42,7 @@ X_ENDS, Y_ENDS = (1.0, 1000.0), (1.0, 1000.0)
 TICKS = (1, 10, 100, 1000)
 DATASHEET, DATASHEET_FP8, MEASURED = "datasheet, 16 bits", "datasheet, FP8", "measured"
 # of which a datasheet states one peak
-PRECISIONS = {DATASHEET: ("16.16", "mixed", "FP16"), DATASHEET_FP8: ("FP8",)}
+PRECISIONS = {DATASHEET: ("FP16", "mixed"), DATASHEET_FP8: ("FP8",)}
 DASHES = {DATASHEET: [1, 0], DATASHEET_FP8: [7, 2], MEASURED: [4, 3]}
 MATRIX, MEMORY = "matrix product at 16 bits", "local memory"
 
@@ -50,22 +52,19 @@ def summarise(frames: Frames) -> str:
     what is not known.
     """
     rows = frames["peak_shares"]
-    clean = rows[
-        (rows["errors"] == 0) & ~rows["precision_doubtful"] & rows["datasheet_share"].notna()
-    ]
+    stated = rows["datasheet_share"].notna()
+    clean = rows[rows["usable"] & ~rows["precision_doubtful"] & stated]
     ranked = clean.sort_values(
         ["datasheet_share", "result_id"], ascending=[False, True]
     ).drop_duplicates("chip")
     best = [row for chip in CHIPS for row in make_records(ranked[ranked["chip"] == chip])]
     shares = [BEST.format(**row, share=format_percent(row["datasheet_share"])) for row in best]
-    stated = frames["ceilings"].dropna(subset="share")
+    reached = frames["ceilings"].dropna(subset="share")
     ceilings = [
         CEILING.format(**row, percent=format_percent(row["share"]))
-        for row in make_records(stated[stated["chip"].isin(CHIPS)], ["chip", "component"])
+        for row in make_records(reached[reached["chip"].isin(CHIPS)], ["chip", "component"])
     ]
-    drawn = rows[rows["chip"].isin(CHIPS)]
-    above = drawn["datasheet_share"] > 1
-    doubtful = drawn["precision_doubtful"] & ~above
+    doubtful = rows[rows["chip"].isin(CHIPS) & rows["usable"] & rows["precision_doubtful"]]
     return join_paragraphs(
         [_describe_finding(best)],
         [
@@ -86,10 +85,10 @@ def summarise(frames: Frames) -> str:
                 "Only the GC2 and the GC200 have a measured memory bandwidth, so the other panels"
                 " have no slope."
             ),
+            describe_left_out(frames[CONSIDERED]),
             (
-                f"Left out: {format_count(above.sum(), 'row')} above the peak of the printed"
-                f" precision, which R21 flags, and {format_count(doubtful.sum(), 'row')} whose"
-                " document prints the same throughput at another width."
+                f"In doubt, and left out too: {format_count(len(doubtful), 'row')} whose document"
+                " prints the same throughput at another width."
             ),
         ],
     )
@@ -99,14 +98,14 @@ def _describe_finding(best: list[Record]) -> str:
     lowest, *_, highest = sorted(best, key=lambda row: float(row["datasheet_share"]))
     low, high = (format_percent(row["datasheet_share"]) for row in (lowest, highest))
     return (
-        f"No counted network reaches more than {high} of an IPU's datasheet peak at its printed"
+        f"No counted model reaches more than {high} of an IPU's datasheet peak at its printed"
         f" precision: the best of each of {len(best)} chips reaches between {low}"
         f" ({lowest['chip']}) and {high} ({highest['chip']})."
     )
 
 
 def build_chart(alt: Any, frames: Frames) -> Any:
-    """Draw one roofline per chip: networks, the stated peak, and the measured ceilings where there
+    """Draw one roofline per chip: models, the stated peak, and the measured ceilings where there
     are any.
     """
     panels = [_draw_panel(alt, frames, chip) for chip in CHIPS]
@@ -116,7 +115,7 @@ def build_chart(alt: Any, frames: Frames) -> Any:
             "Solid: peak of the datasheet at 16 bits. Long dashes: at FP8. Short dashes: highest"
             " measured matrix product and memory bandwidth"
         ),
-        "Filled points: FP8, hollow ones: 16 bits. No row with an error flag or a width in doubt",
+        "Filled points: FP8, hollow ones: 16 bits. Usable rows without a width in doubt",
     )
     pairs = [alt.hconcat(*panels[at : at + 2], spacing=30) for at in (0, 2)]
     return join_panels(alt, [alt.vconcat(*pairs)], title, 4, legends="shared")
@@ -124,10 +123,10 @@ def build_chart(alt: Any, frames: Frames) -> Any:
 
 def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
     shares = frames["peak_shares"]
-    clean = (shares["errors"] == 0) & ~shares["precision_doubtful"] & shares["intensity"].notna()
+    clean = shares["usable"] & ~shares["precision_doubtful"] & shares["intensity"].notna()
     rows = shares[(shares["chip"] == chip) & clean]
     points = [
-        _make_point(row) for row in make_records(rows, ["network", "achieved_tflops", "result_id"])
+        _make_point(row) for row in make_records(rows, ["model", "achieved_tflops", "result_id"])
     ]
     x = make_log_axis(
         alt, "X", "intensity", "FLOP per byte (log scale)", TICKS, domain=list(X_ENDS)
@@ -135,7 +134,7 @@ def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
     y = make_log_axis(
         alt, "Y", "tflops", "TFLOP/s of a chip (log scale)", TICKS, domain=list(Y_ENDS)
     )
-    color = alt.Color("network:N", title="Network", scale=make_scale(alt, NETWORKS, PALETTE.series))
+    color = alt.Color("model:N", title="Model", scale=make_scale(alt, MODELS, PALETTE.series))
     shape = alt.Shape(
         "task:N",
         title="Task",
@@ -143,7 +142,7 @@ def _draw_panel(alt: Any, frames: Frames, chip: str) -> Any:
     )
     tooltip = [
         f"{name}:N"
-        for name in ("network", "task", "publisher", "precision", "batch", "tflops", "share")
+        for name in ("model", "task", "publisher", "precision", "batch", "tflops", "share")
     ]
     base = alt.Chart(make_data(alt, points)).encode(
         x=x, y=y, color=color, shape=shape, tooltip=tooltip
@@ -172,7 +171,7 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
     ]
     own = shares[shares["chip"] == chip]
     peaks = {
-        kind: own.loc[own["effective_precision"].isin(names), "datasheet_peak_tflops"].max()
+        kind: own.loc[own["precision"].isin(names), "datasheet_peak_tflops"].max()
         for kind, names in PRECISIONS.items()
     }
     peaks[MEASURED] = of_chip.get(MATRIX)
@@ -195,10 +194,10 @@ def _make_roofs(frames: Frames, chip: str) -> list[Record]:
 def _make_point(row: Record) -> Record:
     return {
         "result_id": row["result_id"],
-        "network": row["network"],
+        "model": row["model"],
         "task": row["task"],
         "publisher": row["publisher"],
-        "precision": row["effective_precision"],
+        "precision": row["precision"],
         "batch": row["batch_size"],
         "intensity": round(row["intensity"], 3),
         "tflops": round(row["achieved_tflops"], 3),
@@ -208,8 +207,12 @@ def _make_point(row: Record) -> Record:
 
 ANALYSIS = Analysis(
     "roofline",
-    "What share of the peak do networks reach?",
+    "What share of the peak do models reach?",
     ("peak_shares", "ceilings"),
     summarise,
     build_chart,
+    considered=f"""
+        chip IN {CHIPS} AND benchmark IS NULL AND throughput_per_chip IS NOT NULL
+        AND model IN (SELECT model FROM detail.operation_counts)
+    """,
 )

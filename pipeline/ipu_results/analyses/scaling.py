@@ -13,11 +13,12 @@ from ipu_results.analyses.analysis import (
     Analysis,
     Frames,
     Record,
+    describe_left_out,
     format_percent,
     join_paragraphs,
     join_words,
     make_records,
-    select_clean,
+    select_usable,
 )
 from ipu_results.analyses.drawing import (
     PANEL,
@@ -58,9 +59,8 @@ SAMPLES = (
 
 
 def _select(frames: Frames, measure: str) -> list[Record]:
-    """Select the rows of one measure without error flags, the smallest machines included."""
-    rows = select_clean(frames["scaling"], measure=measure)
-    return make_records(rows[rows["base_errors"] == 0], ORDER)
+    """Select the usable rows of one measure, the smallest machines included."""
+    return make_records(select_usable(frames["scaling"], measure=measure), ORDER)
 
 
 def _select_compared(rows: list[Record]) -> pd.DataFrame:
@@ -110,7 +110,12 @@ def summarise(frames: Frames) -> str:
             ),
             "The two measures are never divided by each other.",
         ],
-        [_cite(entries), UNVERIFIED, "Speed-up and efficiency are not MLPerf metrics."],
+        [
+            describe_left_out(frames["scaling"]),
+            _cite(entries),
+            UNVERIFIED,
+            "Speed-up and efficiency are not MLPerf metrics.",
+        ],
     )
 
 
