@@ -29,8 +29,8 @@ def cite(result_id: tuple[str, ...], output: str, warehouse: Path) -> None:
 
     \b
     Example:
-      ipu-results query "SELECT result_id, throughput FROM inference WHERE model = 'ResNet-50 v1.5' LIMIT 1"
-      ipu-results cite 0c5c57a7f21dbd8a --format bibtex
+      ipu-results query "SELECT result_id, throughput FROM inference WHERE model = 'ResNet-50 v1.5' AND usable LIMIT 1"
+      ipu-results cite r0c5c57a7f21dbd8a --format bibtex
     """
     from ipu_results.serve import cite as run
 
@@ -44,7 +44,7 @@ FINDINGS = ("implausible", "doubtful")
 @click.argument(
     "source", required=False, type=click.Path(exists=True, path_type=Path), metavar="[FILE]"
 )
-@click.option("--model", metavar="NAME", help="Network, such as resnet50.")
+@click.option("--model", metavar="NAME", help="Network, such as resnet50, in any spelling.")
 @click.option(
     "--platform",
     metavar="NAME",
@@ -55,7 +55,9 @@ FINDINGS = ("implausible", "doubtful")
     "--throughput", type=float, metavar="X", help="Items per second of the whole machine."
 )
 @click.option("--latency-ms", type=float, metavar="X", help="Milliseconds per batch.")
-@click.option("--precision", metavar="NAME", help="Such as 16.16, fp16, fp32, mixed.")
+@click.option(
+    "--precision", metavar="NAME", help="Such as fp16, which 16.16 and half are, too, fp32, mixed."
+)
 @click.option(
     "--set",
     "columns",
@@ -90,8 +92,9 @@ def compare(
     by options. You get the nearest row of each kind (published by the maker or by others, official,
     measured or emulated here), the ratio, what differs, what a third party is expected to measure,
     Little's law, the peak of the chips, the power rating, and a verdict in one line. Figures that
-    may not be compared are refused with the reason. "No comparable row" is an answer, too. Nothing
-    is uploaded or appended.
+    may not be compared are refused with the reason. No verdict rests on a row that is not usable
+    (an error, suspect, repeated, emulated, submitted); you get their number. "No comparable row" is
+    an answer, too. Nothing is uploaded or appended.
 
     \b
     Examples:

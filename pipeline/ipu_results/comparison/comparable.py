@@ -17,7 +17,8 @@ from ipu_results.comparison.measurement import COMPARISON, FIGURES, INPUT_SIZE, 
 from ipu_results.ground.physics import PER_ITEM, compute_rate
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import find_nearest_words
-from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
+from ipu_results.schema import table
+from ipu_results.schema.vocabulary import normalise_name
 
 Row = Mapping[str, Any]
 
@@ -33,13 +34,28 @@ SETUPS: Mapping[str, Row] = RUN["setups"]
 MAX_VARIANTS = 3  # that a remark names
 EMULATED = "emulated, not measured"
 ORIGINS = {"emulated": EMULATED}  # all others are measured, by whoever
-# of Graphcore's pages, where nothing else is said of the precision
-BITS = {"16.16": "fp16", "32.32": "fp32"}
+SUSPECT = "R47"  # the rule that flags a suspect row
+FEW = [own.name for own in table("results").list_kept("figures") if own.kind == "double"]
+FEW_FIGURES = ", ".join(f"any_value(value) FILTER (metric = '{name}') AS {name}" for name in FEW)
 SELECT = f"""
     SELECT
-        r.*, nullif(regexp_extract(r.variant, '{INPUT_SIZE.pattern}'), '') AS input_size,
+        r.*, f.* EXCLUDE (result_id), d.suspect, d.doubt, r.time_to_train_s / 60 AS minutes,
+        CASE WHEN r.run_id IS NOT NULL THEN 'amortised' END AS latency_kind,
+        nullif(regexp_extract(r.variant, '{INPUT_SIZE.pattern}'), '') AS input_size,
         p.family, e.comparable_rounds, e.minutes_low, e.minutes_high, e.attribution
     FROM results r
+    LEFT JOIN (SELECT result_id, {FEW_FIGURES} FROM figures GROUP BY result_id) f USING (result_id)
+    LEFT JOIN (
+        SELECT
+            result_id, any_value(message) FILTER (rule = '{SUSPECT}') AS suspect,
+            string_agg(
+                concat(rule, CASE WHEN severity = 'error' THEN ', error: ' ELSE ', suspect: ' END, message),
+                '; ' ORDER BY rule, message
+            ) AS doubt
+        FROM flags
+        WHERE severity = 'error' OR rule = '{SUSPECT}'
+        GROUP BY result_id
+    ) d USING (result_id)
     LEFT JOIN platforms p USING (platform)
     LEFT JOIN mlperf_entries e USING (result_id)
 """
@@ -75,7 +91,7 @@ COMPARED_COLUMNS = tuple(
                 for rule in (*RULES, *FIGURE_RULES)
                 if rule.kind not in ("another", "factor")
             ),
-            "network",
+            "model",
             "division",
             "mlperf_round",
             "comparable_rounds",
@@ -104,7 +120,11 @@ class Obstacle(str):
 
 
 def load_rows(connection: duckdb.DuckDBPyConnection, where: str = "true") -> list[dict[str, Any]]:
-    """Load rows of `results` with what a comparison needs of their machine and official entry."""
+    """Load rows of `results` with what a comparison needs of their figures, flags, machine and
+    official entry.
+
+    `doubt` names the rules and reasons for which a row has an error or is suspect.
+    """
     rows: list[dict[str, Any]] = run_query(
         connection, f"{SELECT} WHERE {where} ORDER BY {ORDER}"
     ).to_pylist()
@@ -273,27 +293,19 @@ def list_differences(ours: Measurement, row: Row) -> list[Difference]:
     """List the conditions that differ, those that both sides state first."""
     setup = SETUPS.get(row["table_name"], {})
     names = (
-        "batch_size variant conditions dataset platform framework chips latency_ms power_w"
-        " efficiency".split()
+        "batch_size variant conditions dataset platform precision framework chip_count latency_ms"
+        " power_w efficiency sdk_version mlperf_round".split()
     )
-    own = {
-        name: getattr(ours, name)
-        for name in (*names, "network", "sdk_version", "mlperf_round", *SCOPES)
-    } | {
+    own = {name: getattr(ours, name) for name in (*names, *SCOPES)} | {
         "figures": ORIGINS.get(ours.origin, "measured"),
-        "precision": spell_precision(ours.precision),
         "latency": ours.latency_kind or ours.latency_basis,
-        "software": ours.framework,
         **{name: ours.setup.get(name) for name in SETUP},
     }
     theirs = {
         **{name: setup.get(name) for name in own},
-        **{name: row[name] for name in (*names, "sdk_version", "mlperf_round", "latency_scope")},
+        **{name: row[name] for name in (*names, "latency_scope")},
         "figures": ORIGINS.get(row["origin"], "measured"),
-        "network": setup.get("network") or row["network"],
-        "precision": spell_precision(row["effective_precision"]),
         "latency": row["latency_kind"] or row["latency_basis"] or setup.get("latency_kind"),
-        "software": name_software(row["framework"], row["compiler"]),
         "power_scope": row["power_scope"] or setup.get("power_scope"),
     }
     differences = [
@@ -342,35 +354,16 @@ def is_same(ours: Any, theirs: Any) -> bool:
     return normalise_name(str(ours)) == normalise_name(str(theirs))
 
 
-def name_software(framework: str | None, compiler: str | None) -> str | None:
-    """Return the framework of a row, and the graph compiler where the source names one."""
-    return ", ".join(name for name in (framework, compiler) if name) or None
-
-
-def spell_precision(precision: str | None) -> str | None:
-    """Return a precision under the name that all its spellings share: 16.16 is FP16."""
-    name = BITS.get(precision or "", precision)
-    return name and load_vocabulary().precision_names.get(normalise_name(name), name)
-
-
-def name_precision(precision: str | None) -> str | None:
-    """Return a precision in the form in which two are compared: 16.16 is fp16."""
-    name = spell_precision(precision)
-    return None if name is None else normalise_name(name)
-
-
 def has_same_chips(ours: Measurement, row: Row) -> bool:
     """Return whether as many chips took part, as far as both sides say."""
-    return None in (ours.chips, row["chips"]) or ours.chips == row["chips"]
+    return None in (ours.chip_count, row["chip_count"]) or ours.chip_count == row["chip_count"]
 
 
 def is_same_set_up(ours: Measurement, row: Row) -> bool:
     """Return whether a row has our machine, chips and batch size, and a precision that does not
     contradict ours.
     """
-    precisions = {name_precision(ours.precision), name_precision(row["effective_precision"])} - {
-        None
-    }
+    precisions = {ours.precision, row["precision"]} - {None}
     same = (
         ours.platform is not None and ours.platform == row["platform"] and has_same_chips(ours, row)
     )
@@ -380,8 +373,19 @@ def is_same_set_up(ours: Measurement, row: Row) -> bool:
     return same and ours.batch_size == row["batch_size"] and len(precisions) <= 1
 
 
+def find_doubted(ours: Measurement, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of the same set-up that only an error or a doubt keeps from a comparison."""
+    doubted = []
+    for row in rows:
+        if row["doubt"] and is_same_set_up(ours, row):
+            cleared = {**row, "errors": 0, "suspect": None}
+            if not (find_obstacle(ours, cleared) or find_missing_figure(ours, cleared)):
+                doubted.append(row)
+    return doubted
+
+
 def remark_on_variant(ours: Measurement, rows: Sequence[Row]) -> Measurement:
-    """Remark on a variant that no row of the network has, with the nearest; it may be new, so it is
+    """Remark on a variant that no row of the model has, with the nearest; it may be new, so it is
     not refused.
     """
     known = sorted({row["variant"] for row in rows if row["variant"]})
@@ -390,7 +394,7 @@ def remark_on_variant(ours: Measurement, rows: Sequence[Row]) -> Measurement:
         return ours
     near = find_nearest_words(ours.variant, known) or known[:MAX_VARIANTS]
     remark = (
-        f"variant {ours.variant!r}: no row of {ours.network} has it; the nearest: {', '.join(near)}"
+        f"variant {ours.variant!r}: no row of {ours.model} has it; the nearest: {', '.join(near)}"
         " (variant)"
     )
     return replace(ours, remarks=(*ours.remarks, remark))
@@ -400,7 +404,6 @@ def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
     """Return how far a comparable row is, 0 for the same conditions; `family` is that of our
     machine.
     """
-    precisions = name_precision(ours.precision), name_precision(row["effective_precision"])
     variants = [normalise_name(variant or "") for variant in (ours.variant, row["variant"])]
     batches = ours.batch_size, row["batch_size"]
     batch = 0.0 if batches == (None, None) else DISTANCE["unknown_batch"]
@@ -408,7 +411,7 @@ def compute_distance(ours: Measurement, row: Row, family: str | None) -> float:
         (
             _compute_machine_distance(ours, row, family),
             batch if None in batches else DISTANCE["per_doubled_batch"] * _log_ratio(*batches),
-            _weigh(*precisions, "precision"),
+            _weigh(ours.precision, row["precision"], "precision"),
             _weigh(ours.framework, row["framework"], "framework"),
             DISTANCE["other_variant"] * (variants[0] != variants[1]),
             DISTANCE["other_sdk"] * (ours.sdk_version != row["sdk_version"]),
@@ -422,7 +425,7 @@ def _compute_machine_distance(ours: Measurement, row: Row, family: str | None) -
     if ours.platform == row["platform"] and has_same_chips(ours, row):
         return 0.0
     if ours.chip is not None and ours.chip == row["chip"]:
-        return DISTANCE["other_chip_count"] + _log_ratio(ours.chips, row["chips"])
+        return DISTANCE["other_chip_count"] + _log_ratio(ours.chip_count, row["chip_count"])
     return (
         DISTANCE["other_chip"]
         if family is not None and family == row["family"]

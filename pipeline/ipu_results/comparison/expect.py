@@ -23,7 +23,7 @@ from ipu_results.ground.sql import run_query
 from ipu_results.schema import fill_rules
 
 COVERAGES = (0.8, 0.95)
-GROUPS = ("network", "first_result_id")
+GROUPS = ("model", "first_result_id")
 # The coarser group counts as this number of pairs: 1 and 3 gave the same coverage, 1 the narrower
 # intervals.
 PRIOR_PAIRS = 1
@@ -34,7 +34,7 @@ MAX_NEAREST = 5
 TIME = "mlperf time to train"
 PAIRS = """
     SELECT
-        r.machines, r.measure, r.task, coalesce(r.network, r.test) AS network, r.chip, r.chips,
+        r.machines, r.measure, r.task, coalesce(r.model, r.test) AS model, r.chip, r.chip_count,
         r.ratio, coalesce(a.company, r.first_publisher) AS maker,
         coalesce(b.company, r.second_publisher) AS party,
         coalesce(a.round, r.first_document_id) AS round, r.first_figure, r.second_figure,
@@ -47,12 +47,12 @@ PAIRS = """
 """
 FIGURES = fill_rules("""
     SELECT
-        r.result_id, r.relationship, r.publisher, r.network, r.task, r.platform, r.chip, r.chips,
+        r.result_id, r.relationship, r.publisher, r.model, r.task, r.platform, r.chip, r.chip_count,
         r.batch_size, r.precision, r.errors, r.item, r.mlperf_round, r.published_on, r.throughput,
         e.minutes, e.company, e.benchmark AS test, r.result_id AS first_result_id,
         coalesce(e.round, r.document_id) AS round,
         CASE WHEN p.family IN ({ipu_families}) THEN 'graphcore' ELSE lower(p.family) END AS family
-    FROM detail.record r
+    FROM results r
     LEFT JOIN mlperf_entries e USING (result_id)
     LEFT JOIN (
         SELECT chip, any_value(family) AS family FROM platforms GROUP BY chip
@@ -271,9 +271,8 @@ def _expect_row(
     remarks += [
         f"{len(pairs)} pairs are too few for {nominal:.0%}." for nominal, arm in arms if arm is None
     ]
-    works = {pair["network"] for pair in pairs}
-    if row["network"] not in works:
-        remarks.append(f"No pair is of {row['network']}: the interval is that of an unknown work.")
+    if row["model"] not in {pair["model"] for pair in pairs}:
+        remarks.append(f"No pair is of {row['model']}: the interval is that of an unknown work.")
     return Expectation(
         row["result_id"],
         figure,
@@ -303,12 +302,12 @@ def _measure_coverages(pairs: Sequence[Row]) -> list[Coverage]:
 
 def _list_nearest(row: Row, pairs: Sequence[Row]) -> list[Row]:
     """Return the pairs of the same figure, work, chip and number of chips first."""
-    order = ("first_result_id", "network", "chip", "chips")
+    order = ("first_result_id", "model", "chip", "chip_count")
     names = (
         "party",
-        "network",
+        "model",
         "chip",
-        "chips",
+        "chip_count",
         "round",
         "first_figure",
         "second_figure",

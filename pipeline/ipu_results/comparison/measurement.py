@@ -22,7 +22,7 @@ from ipu_results.ground.files import load_schema_file, open_regular_file
 from ipu_results.ground.text import describe_unknown_columns, parse_toml
 from ipu_results.link.platforms import parse_machine
 from ipu_results.schema.accelerators import find_accelerator
-from ipu_results.schema.vocabulary import load_vocabulary
+from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 COMPARISON = load_schema_file("comparison.toml")
 FIGURES = ("throughput", "latency_ms", "minutes", "efficiency", "power_w")
@@ -30,7 +30,7 @@ INPUT_SIZE, SEQUENCE_LENGTH = (
     re.compile(COMPARISON["variant"][name]) for name in ("input_size", "sequence_length")
 )
 PACKED = re.compile(r"\bpacked\b", re.IGNORECASE)
-COUNTS = ("batch_size", "micro_batch_size", "chips", "sequence_length")
+COUNTS = ("batch_size", "micro_batch_size", "chip_count", "sequence_length")
 BOUNDS = ("latency_ms_low", "latency_ms_high")
 SPARSITY = "sparsity"  # at most 1; a dense network has none
 WORDS = (
@@ -55,12 +55,6 @@ TEXTS, EXTREMES = (
     ("latency_max_ms",),
 )
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-ALIASES = {
-    "chip_count": "chips",
-    "compute_precision": "precision",
-    "round": "mlperf_round",
-    "network": "model",
-}
 FIELDS = frozenset({*COUNTS, *FIGURES, *BOUNDS, *EXTREMES, *WORDS, *TEXTS, "packed", SPARSITY})
 MAX_COUNT, MAX_FIGURE = 2**53, 1e15
 
@@ -86,7 +80,6 @@ class Measurement:
     label: str
     model: str
     task: str
-    network: str
     origin: str = "measured"
     platform: str | None = None
     framework: str | None = None
@@ -109,7 +102,7 @@ class Measurement:
     run_id: str | None = None
     batch_size: int | None = None
     micro_batch_size: int | None = None
-    chips: int | None = None
+    chip_count: int | None = None
     sequence_length: int | None = None
     packed: bool | None = None
     sparsity: float | None = None
@@ -146,19 +139,15 @@ def build_measurement(
 ) -> Measurement:
     """Check figures and words, and return them with canonical names.
 
-    `local` values come from a run folder: a machine, framework or network that is unknown there
+    `local` values come from a run folder: a machine, framework or model that is unknown there
     keeps its own name. Raises ComparisonError that lists every unknown word and wrong number at
     once.
     """
     problems: list[str] = []
     fields: dict[str, Any] = {}
-    for stated, value in values.items():
-        name = ALIASES.get(stated, stated)
-        if value is None or value == "":
-            continue
-        if name in fields:
-            problems.append(f"{name} is stated twice")
-        fields[name] = _parse(name, value, words, local, problems)
+    for name, value in values.items():
+        if value is not None and value != "":
+            fields[name] = _parse(name, value, words, local, problems)
     if "model" not in fields:
         problems.append("no model; state model, such as resnet50")
     if not any(name in fields for name in FIGURES):
@@ -177,20 +166,19 @@ def build_measurement(
     if problems:
         raise ComparisonError("; ".join(problems), place=label)
     _check_interval(fields, label)
-    networks = words.networks.get(fields["model"], (fields["model"],))
-    if fields["model"] not in networks and len(networks) > 1:
-        message = (
-            f"model {fields['model']!r} names several networks: {', '.join(networks)}; state which"
-        )
-        raise ComparisonError(message, place=label)
-    network = fields["model"] if fields["model"] in networks else networks[0]
-    remarks = _fill(fields, network, words)
+    stated_model = fields["model"]
+    models = words.models.get(stated_model, (stated_model,))
+    if stated_model not in models:
+        if len(models) > 1:
+            message = f"model {stated_model!r} names several: {', '.join(models)}; state which"
+            raise ComparisonError(message, place=label)
+        fields["model"] = models[0]
+    remarks = _fill(fields, words)
     if "minutes" in fields and "task" not in fields:
         fields["task"] = "training"
         remarks = (*remarks, "task training: minutes are a time to train")
     return Measurement(
         label=label,
-        network=network,
         setup=setup,
         remarks=remarks,
         **{"task": "inference", **fields},
@@ -224,13 +212,17 @@ def _parse(name: str, value: Any, words: KnownWords, local: bool, problems: list
         problems.append(f"{name} {value!r} is not a text")
         return None
     text = str(value).strip()
+    if name == "chip":
+        return load_vocabulary().name_chip(text)
+    if name == "dataset":
+        return words.datasets.get(normalise_name(text), text)
     if name not in WORDS:
         return text
     known = words.find(name, text)
     if known is None and not (local and name in ("model", "platform", "framework", "precision")):
         problem = words.describe_unknown(name, text)
         if name == "platform" and find_accelerator(text):
-            problem += f"; for another machine with this chip state chip {text!r} and chips"
+            problem += f"; for another machine with this chip state chip {text!r} and chip_count"
         problems.append(problem)
     return known or text
 
@@ -256,8 +248,8 @@ def _parse_number(name: str, value: Any, problems: list[str], *, whole: bool) ->
     return None
 
 
-def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str, ...]:
-    """Fill in what follows from the machine, the network and the variant, and return a remark for
+def _fill(fields: dict[str, Any], words: KnownWords) -> tuple[str, ...]:
+    """Fill in what follows from the machine, the model and the variant, and return a remark for
     each.
     """
     remarks = []
@@ -270,10 +262,10 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
             f" {variant}"
         )
     machine = words.machines.get(fields.get("platform") or "", {})
-    for name, fact in (("chip", "chip"), ("chips", "chip_count")):
-        if fields.get(name) is None and machine.get(fact) is not None:
-            fields[name] = machine[fact]
-            remarks.append(f"{name} {machine[fact]}: all of {fields['platform']}")
+    for name in ("chip", "chip_count"):
+        if fields.get(name) is None and machine.get(name) is not None:
+            fields[name] = machine[name]
+            remarks.append(f"{name} {machine[name]}: all of {fields['platform']}")
     chip = fields.get("chip")
     if (
         chip
@@ -283,10 +275,10 @@ def _fill(fields: dict[str, Any], network: str, words: KnownWords) -> tuple[str,
         remarks.append(
             f"chip {chip}: unknown here, so no figure is compared with its peak or its rated power"
         )
-    item = words.items.get(network) or words.items.get(fields["model"])
+    item = words.items.get(fields["model"])
     if fields.get("item") is None and item:
         fields["item"] = item
-        remarks.append(f"item {item}: that of {network}")
+        remarks.append(f"item {item}: that of {fields['model']}")
     return tuple(remarks)
 
 
@@ -295,6 +287,10 @@ POINTS, SIDECAR, RECORD = "points.csv", "points.csv.toml", "record.json"
 READER, TABLE = "sweep-points", "sweep_points"
 MAX_BYTES = 10_000_000
 MAX_ROWS = 1000
+# of a point, under the names of `results`
+COLUMN_OF_POINT = {
+    point: column for column, point in load_schema_file("forms.toml")["sweep"]["columns"].items()
+}
 SETUP = ("sessions", "weights", "preprocessing", "model_precision", "pipeline")
 
 
@@ -354,9 +350,9 @@ def _read_run(folder: Path, words: KnownWords) -> list[Measurement]:
         setup = {name: values[name] for name in SETUP if values.get(name)}
         # A simulated device counts as emulated in every comparison.
         origin = {"simulated": "emulated"}.get(values.get("origin") or "", values.get("origin"))
-        own = {name: values[name] for name in values if ALIASES.get(name, name) in FIELDS} | {
-            "run_id": run_id
-        }
+        renamed = {COLUMN_OF_POINT.get(name, name): value for name, value in values.items()}
+        own = {name: value for name, value in renamed.items() if name in FIELDS}
+        own["run_id"] = run_id
         if length := parse_sequence_length(own.get("variant")):
             own |= {"sequence_length": str(length), "packed": "false"}  # `sweep` packs nothing
         measurements.append(
@@ -403,9 +399,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def check_columns(names: Iterable[str], place: str | None = None) -> None:
     """Raise ComparisonError for names that no column of a run has, each with the nearest known."""
-    known = sorted({*FIELDS, *ALIASES})
-    if unknown := [name for name in names if name not in known]:
-        raise ComparisonError(describe_unknown_columns(unknown, known), place=place)
+    if unknown := [name for name in names if name not in FIELDS]:
+        raise ComparisonError(describe_unknown_columns(unknown, sorted(FIELDS)), place=place)
 
 
 def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str, str]]]:
@@ -419,10 +414,9 @@ def _read_rows(path: Path, data: bytes, known: Any) -> list[tuple[str, dict[str,
         raise ComparisonError(f"is not CSV in UTF-8: {error}", place=place) from error
     header, *lines = rows or [[]]
     names = [name.strip() for name in header]
-    accepted = {*known, *ALIASES}
-    if unknown := [name for name in names if name not in accepted]:
+    if unknown := [name for name in names if name not in known]:
         raise ComparisonError(
-            describe_unknown_columns(unknown, sorted(accepted)), place=f"{place}, line 1"
+            describe_unknown_columns(unknown, sorted(known)), place=f"{place}, line 1"
         )
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ComparisonError(f"column {min(repeated)!r} occurs twice", place=f"{place}, line 1")

@@ -31,7 +31,7 @@ class Mistake(NamedTuple):
 
 def list_mistakes(figure: str, ours: Measurement) -> list[Mistake]:
     """List the mistakes in a figure that the conditions of a run allow."""
-    chips = ours.chips or 1
+    chips = ours.chip_count or 1
     words = {
         "batch": ours.batch_size or 1,
         "chips": chips,
@@ -83,7 +83,9 @@ def name_mistake(
 ) -> str:
     """Return the mistakes that explain a ratio to a row, after a semicolon; "" where none does."""
     chips = (
-        ours.chips / row["chips"] if figure == "throughput" and ours.chips and row["chips"] else 1
+        ours.chip_count / row["chip_count"]
+        if figure == "throughput" and ours.chip_count and row["chip_count"]
+        else 1
     )
     named = name_mistakes(
         ratio / chips / expected, list_mistakes(figure, ours), "the nearest row", near
@@ -102,23 +104,23 @@ def doubt_other_machine(ours: Measurement, figure: str, ratio: float, row: Row) 
     if (
         figure not in ("throughput", "latency_ms")
         or ours.task != "inference"
-        or not (ours.chips and row["chips"])
+        or not (ours.chip_count and row["chip_count"])
     ):
         return ""
     peak = get_peak(find_limits(ours.chip), ours.precision)
-    theirs = get_peak(find_limits(row["chip"]), row["effective_precision"])
+    theirs = get_peak(find_limits(row["chip"]), row["precision"])
     if not (peak and theirs):
         return ""
     is_rate = figure == "throughput"
     faster = peak / theirs
-    speed = (ratio if is_rate else 1 / ratio) * row["chips"] / ours.chips
+    speed = (ratio if is_rate else 1 / ratio) * row["chip_count"] / ours.chip_count
     same = (
         ours.platform is not None
         and ours.platform == row["platform"]
         and ours.batch_size == row["batch_size"]
     )
     if same and is_rate and faster <= LIMITS.slower_precision and speed > LIMITS.same_speed:
-        precisions = {"ours": ours.precision, "theirs": row["effective_precision"]}
+        precisions = {"ours": ours.precision, "theirs": row["precision"]}
         return str(TEXTS["precision_peak"].format(faster=f"{faster:.0%}", **precisions))
     margin = 1 if is_rate else LIMITS.latency_margin
     low = min(1.0, faster) / LIMITS.far_below / margin
@@ -136,19 +138,19 @@ def doubt_share(
     ours: Measurement, machine: Mapping[str, Any], best: tuple[float, Row] | None
 ) -> str:
     """Return why a share of the peak is doubtful, seen from the highest of the record for the
-    network; "" if not.
+    model; "" if not.
 
     A system that uses less than one of its chips could, and a chip that uses far more than any, are
     asked about.
     """
     share = compute_share(ours, find_limits(ours.chip, machine))
-    if share is None or best is None or not ours.chips:
+    if share is None or best is None or not ours.chip_count:
         return ""
     highest, row = best
     shares = {"share": f"{share:.2%}", "highest": f"{highest:.2%}"}
     text = TEXTS["of_peak"].format(**shares, publisher=row["publisher"], platform=row["platform"])
     if share > highest * LIMITS.far and share > LIMITS.high_share:
         return f"{text}; {TEXTS['too_high'].format(precision=ours.precision)}"
-    if ours.chips >= LIMITS.system and share < highest / ours.chips / LIMITS.low_share:
-        return f"{text}{TEXTS['of_one_chip'].format(chips=ours.chips)}"
+    if ours.chip_count >= LIMITS.system and share < highest / ours.chip_count / LIMITS.low_share:
+        return f"{text}{TEXTS['of_one_chip'].format(chips=ours.chip_count)}"
     return ""

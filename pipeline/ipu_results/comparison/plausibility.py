@@ -28,8 +28,6 @@ from ipu_results.schema.accelerators import find_accelerator, load_accelerators
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 
 TEXTS: Mapping[str, str] = COMPARISON["run"]["texts"]
-# words of the emulator and the runner
-MACHINE_BITS = {"fp16": "FP16", "fp32": "32.32", "int8": "INT8"}
 DIGITS = 4  # of a figure that is computed here
 COLUMN_OF_PEAK = re.compile("peak_(.+)_t(?:fl)?ops")
 OF_16_BITS = ("fp16", "bf16")
@@ -114,8 +112,8 @@ def get_peak(limits: Limits, precision: str | None) -> float | None:
 
 
 def name_type(precision: str | None) -> str | None:
-    """Return the type of a precision as the peaks have it, such as fp16 of 16.16 and of mixed."""
-    name = normalise_name(MACHINE_BITS.get(precision or "", precision or ""))
+    """Return the type of a precision as the peaks have it, such as fp16 of 16.32 and of mixed."""
+    name = normalise_name(precision or "")
     columns = {normalise_name(word): column for word, column in load_vocabulary().peaks.items()}
     match = COLUMN_OF_PEAK.fullmatch(columns.get(name, ""))
     return match[1] if match else name or None
@@ -152,8 +150,8 @@ def _check_little(ours: Measurement) -> Check:
     repairs = [(THOUSAND, TEXTS["seconds"])]
     if not is_of_item and batch > 1:
         repairs.append((batch, TEXTS["batches"]))
-    if (ours.chips or 1) > 1:
-        repairs.append((ours.chips or 1, TEXTS["one_chip"]))
+    if (ours.chip_count or 1) > 1:
+        repairs.append((ours.chip_count or 1, TEXTS["one_chip"]))
     fits = _name_repairs(depth, repairs, MIN_BATCHES_IN_FLIGHT / 2, MAX_BATCHES_IN_FLIGHT)
     if depth > MAX_BATCHES_IN_FLIGHT * ((ours.batch_size or 1) if is_of_item else 1):
         far = TEXTS["too_many"].format(limit=MAX_BATCHES_IN_FLIGHT)
@@ -255,7 +253,7 @@ def _compare_with_peak(
     missing: list[str],
     figure: str,
 ) -> Check:
-    chips = ours.chips or 0
+    chips = ours.chip_count or 0
     highest = max(limits.peaks.values(), default=None)
     top = (highest or 0) * chips
     shown = format_plain(work, DIGITS)
@@ -266,7 +264,7 @@ def _compare_with_peak(
         return Check(name, "impossible", text + hint, work, top)
     if ours.precision is None:
         missing.append("a precision")
-    if missing or ours.chips is None:
+    if missing or ours.chip_count is None:
         missing += ["the number of chips"] if not chips else []
         return Check(name, "not checked", TEXTS["needs"].format(what=", ".join(missing)))
     assert ours.precision
@@ -303,7 +301,7 @@ def _ask_about_peak(
     ours: Measurement, limits: Limits, work: float, limit: float, figure: str
 ) -> str:
     """Return the questions that explain work above a limit, "" where nothing does."""
-    chips = ours.chips or 1
+    chips = ours.chip_count or 1
     questions = []
     faster = [name for name, peak in limits.peaks.items() if peak * chips >= work]
     if faster and ours.precision is not None:
@@ -335,10 +333,10 @@ def _find_macs(ours: Measurement) -> tuple[int | None, str]:
     counts = {
         str(entry["variant"]): entry
         for entry in load_vocabulary().operation_counts
-        if entry["network"] == ours.network
+        if entry["model"] == ours.model
     }
     variant = f"SL{ours.sequence_length}" if ours.sequence_length else ours.variant or ""
-    what = TEXTS["operations"].format(what=f"{ours.network}{f' ({variant})' if variant else ''}")
+    what = TEXTS["operations"].format(what=f"{ours.model}{f' ({variant})' if variant else ''}")
     if not counts:
         return None, what + TEXTS["not_counted"]
     if ours.sparsity:
@@ -366,7 +364,7 @@ def _check_power(ours: Measurement, limits: Limits) -> Iterator[Check]:
     power = ours.power_w
     if power is None and ours.throughput and ours.efficiency:
         power = physics.compute_power_w(ours.throughput, ours.efficiency)
-    of_chips = limits.chip_w * ours.chips if limits.chip_w and ours.chips else None
+    of_chips = limits.chip_w * ours.chip_count if limits.chip_w and ours.chip_count else None
     is_of_chips = ours.power_scope in OF_CHIPS or (
         limits.machine_w is None and ours.power_scope is None
     )
@@ -381,7 +379,7 @@ def _check_power(ours: Measurement, limits: Limits) -> Iterator[Check]:
             name, text, power, limits.machine_w, limits.chip_w or limits.machine_w, 1.0
         )
     elif of_chips is not None and limits.chip_w:
-        rated = f"{ours.chips} × {ours.chip} are rated {format_plain(of_chips, DIGITS)} W"
+        rated = f"{ours.chip_count} × {ours.chip} are rated {format_plain(of_chips, DIGITS)} W"
         scope = (
             "" if is_of_chips else f", and {ours.power_scope} power may be {MAX_DRAW:g} times that"
         )
@@ -396,7 +394,9 @@ def _check_power(ours: Measurement, limits: Limits) -> Iterator[Check]:
         far = (
             f"{format_plain(power, DIGITS)} W; {text}; chips are rated {lowest:g} to {highest:g} W"
         )
-        own = _judge_power(name, far, power, highest * (ours.chips or math.inf), lowest, MAX_DRAW)
+        own = _judge_power(
+            name, far, power, highest * (ours.chip_count or math.inf), lowest, MAX_DRAW
+        )
         yield own if own.outcome == "doubtful" else Check(name, "not checked", text)
     if ours.throughput and ours.power_w and ours.efficiency:
         implied = ours.throughput / ours.power_w
@@ -446,9 +446,9 @@ def compute_share(ours: Measurement, limits: Limits) -> float | None:
     """
     macs, _ = _find_macs(ours)
     peak = get_peak(limits, ours.precision) if ours.precision else None
-    if not (macs and peak and ours.chips and ours.throughput):
+    if not (macs and peak and ours.chip_count and ours.throughput):
         return None
     work = physics.compute_tflops(
         ours.throughput, macs / physics.GIGA, physics.count_passes(ours.task)
     )
-    return float(work / (peak * ours.chips))
+    return float(work / (peak * ours.chip_count))

@@ -19,7 +19,8 @@ from ipu_results.comparison.comparable import (
 )
 from ipu_results.comparison.expect import Expectation
 from ipu_results.comparison.measurement import FIGURES, Measurement
-from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
+from ipu_results.comparison.plausibility import TEXTS
+from ipu_results.comparison.verdict import GROUP_NAMES, UNUSABLE, Comparison, Match, get_unit
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.charts import (
     ORIGIN_SHAPES,
@@ -134,7 +135,7 @@ def _build_panel(alt: Any, comparison: Comparison, figure: str) -> Any:
         for emulated in (False, True)
     ]
     title = make_title(
-        alt, f"{ours.label}: {ours.network} {ours.task}", comparison.verdict[:MAX_TITLE]
+        alt, f"{ours.label}: {ours.model} {ours.task}", comparison.verdict[:MAX_TITLE]
     )
     return alt.layer(bars, *points).properties(
         width=WIDTH, height=ROW_HEIGHT * len(rows), title=title
@@ -186,7 +187,7 @@ def describe_measurement(ours: Measurement) -> str:
         for name in FIGURES
         if (value := getattr(ours, name)) is not None
     )
-    return f"{ours.label}: {ours.network} {ours.task}{machine}{batch}{origin}: {', '.join(figures)}"
+    return f"{ours.label}: {ours.model} {ours.task}{machine}{batch}{origin}: {', '.join(figures)}"
 
 
 def _list_lines(comparison: Comparison) -> Iterator[str]:
@@ -228,7 +229,7 @@ def _build_cells(match: Match, number: int) -> Cells:
     names = (
         "platform",
         "batch_size",
-        "effective_precision",
+        "precision",
         "framework",
         "document_id",
         "result_id",
@@ -296,10 +297,23 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
             "not compared",
             [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals],
         )
+    if len(comparison.unusable) > 1:
+        yield describe_unusable(comparison), []
     if comparison.measurement.remarks:
         yield "assumed", list(comparison.measurement.remarks)
     if comparison.measurement.benchmark == RUN["mlperf"]:
         yield MLPERF_NOTE, []
+
+
+def describe_unusable(comparison: Comparison) -> str:
+    """Say how many rows of the model and task no verdict rests on, and why."""
+    counts = dict(comparison.unusable)
+    rows = counts.pop("rows")
+    why = ", ".join(f"{count} {UNUSABLE[name]}" for name, count in counts.items())
+    ours = comparison.measurement
+    return TEXTS["unusable"].format(
+        unusable=sum(counts.values()), rows=rows, model=ours.model, task=ours.task, why=why
+    )
 
 
 def _describe_expectation(expected: Expectation | str) -> list[str]:

@@ -4,6 +4,7 @@ and a verdict.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from ipu_results.comparison.comparable import (
     Difference,
     Obstacle,
     Row,
+    find_doubted,
     find_figure_obstacle,
     find_missing_figure,
     find_obstacle,
@@ -58,6 +60,7 @@ GROUP_NAMES: Mapping[str, str] = RUN["groups"]
 ROW_NAMES: Mapping[str, str] = RUN["rows"]
 GROUPS = tuple(GROUP_NAMES)
 UNVERIFIED = ("emulated", "submitted")  # groups that no verdict rests on
+UNUSABLE: Mapping[str, str] = RUN["unusable"]  # why no verdict rests on a row, in words
 ROW_COLUMNS = (
     "result_id",
     "origin",
@@ -67,16 +70,16 @@ ROW_COLUMNS = (
     "table_name",
     "row_number",
     "published_on",
-    "network",
+    "model",
     "variant",
     "task",
     "phase",
     "platform",
     "chip",
-    "chips",
+    "chip_count",
     "framework",
     "sdk_version",
-    "effective_precision",
+    "precision",
     "batch_size",
     "throughput",
     "item",
@@ -87,8 +90,8 @@ ROW_COLUMNS = (
     "efficiency",
     "power_w",
     "power_scope",
-    "calibration_id",
     "run_id",
+    "usable",
     "errors",
     "warnings",
 )
@@ -138,7 +141,8 @@ class Refusal:
 class Comparison:
     """A measurement compared with the record.
 
-    `peers` are the measured rows of its machine, batch and precision.
+    `peers` are the measured rows of its machine, batch and precision. `unusable` counts the rows of
+    its model and task by why no verdict rests on them, and `rows` all of them.
 
     `expected` has, by `result_id` of a matched figure of a maker, what a third party will measure
     of it, or a text that says why the record cannot tell.
@@ -151,6 +155,7 @@ class Comparison:
     refusals: tuple[Refusal, ...] = ()
     checks: tuple[Check, ...] = ()
     peers: Mapping[str, Any] = field(default_factory=dict)
+    unusable: Mapping[str, int] = field(default_factory=dict)
     expected: Mapping[str, Expectation | str] = field(default_factory=dict)
 
     def to_record(self) -> dict[str, Any]:
@@ -188,11 +193,14 @@ def judge(
     matches: Sequence[Match],
     refusals: Sequence[Refusal],
     checks: Sequence[Check],
+    doubted: Sequence[Row] = (),
 ) -> tuple[Status, str]:
     """Return the status and the verdict: what is impossible first, then what the nearest measured
     row says.
+
+    `doubted` are rows of the same set-up that an error or a doubt keeps from a comparison.
     """
-    status, text = _judge_by_rows(ours, matches, refusals)
+    status, text = _judge_by_rows(ours, matches, refusals, describe_doubted(doubted))
     for outcome in ("impossible", "doubtful"):
         if failed := [check for check in checks if check.outcome == outcome]:
             worse: Status = "implausible" if outcome == "impossible" else "doubtful"
@@ -205,7 +213,7 @@ def judge(
 
 
 def _judge_by_rows(
-    ours: Measurement, matches: Sequence[Match], refusals: Sequence[Refusal]
+    ours: Measurement, matches: Sequence[Match], refusals: Sequence[Refusal], doubted: str
 ) -> tuple[Status, str]:
     measured = [match for match in matches if match.group not in UNVERIFIED]
     emulated = [match for match in matches if match.group == "emulated"]
@@ -232,18 +240,32 @@ def _judge_by_rows(
         for match in sorted(measured, key=lambda match: match.distance):
             if doubt := doubt_other_machine(ours, match.ratio.figure, match.ratio.ratio, match.row):
                 return "doubtful", f"{describe_match(match)}: {doubt}"
-        return "other-conditions", f"{describe_match(nearest)}: {TEXTS['no_such_row']}"
+        return "other-conditions", f"{describe_match(nearest)}: {doubted or TEXTS['no_such_row']}"
+    more = f"; {doubted}" if doubted else ""
     if emulated:
-        return "only-emulated", f"{describe_match(emulated[0])}: {TEXTS['no_measured']}"
+        return "only-emulated", f"{describe_match(emulated[0])}: {TEXTS['no_measured']}{more}"
     if matches:
-        return "no-comparable-row", f"{describe_match(matches[0])}: {TEXTS['no_other']}"
+        return "no-comparable-row", f"{describe_match(matches[0])}: {TEXTS['no_other']}{more}"
     if refusals:
         count = sum(refusal.rows for refusal in refusals)
         largest = refusals[0]
         rows = f"{count} row{'' if count == 1 else 's'}"
-        what = {"network": ours.network, "most": largest.rows, "reason": largest.reason}
-        return "no-comparable-row", TEXTS["refused"].format(rows=rows, **what)
-    return "no-comparable-row", TEXTS["no_row"].format(network=ours.network)
+        what = {"model": ours.model, "most": largest.rows, "reason": largest.reason}
+        return "no-comparable-row", f"{TEXTS['refused'].format(rows=rows, **what)}{more}"
+    return "no-comparable-row", TEXTS["no_row"].format(model=ours.model)
+
+
+def describe_doubted(rows: Sequence[Row]) -> str:
+    """Say that rows of the same set-up are not compared with, and by which rule and reason; "" for
+    none.
+    """
+    if not rows:
+        return ""
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    verb = "is" if len(rows) == 1 else "are"
+    such_as = ":" if len(rows) == 1 else ", such as"
+    text = TEXTS["doubted"].format(rows=count, verb=verb)
+    return f"{text}{such_as} {rows[0]['result_id']} ({rows[0]['doubt']})"
 
 
 def _has_bases(ours: Measurement, match: Match) -> bool:
@@ -321,7 +343,8 @@ def compare(
 
     Each comparison has `verdict` (one line), `status`, `matches` (the nearest row of each group
     with ratios and differences), `refusals` (rows that may not be compared, and why), `checks`
-    (Little's law, peak, power), `peers` and `to_record()`.
+    (Little's law, peak, power), `peers`, `unusable` (rows that no verdict rests on) and
+    `to_record()`.
 
     Raises ComparisonError for unknown words, all at once with the nearest known, and for figures
     that are not numbers; WarehouseError if `warehouse` holds no dataset.
@@ -338,12 +361,10 @@ def compare(
             raise ComparisonError(words.describe_unknown("platform", against))
         only = "" if machine is None else f" AND r.platform = {quote(machine)}"
         rows = {
-            network: load_rows(
-                connection, f"r.network = {quote(network)} AND r.same_as IS NULL{only}"
-            )
-            for network in {own.network for own in measurements}
+            model: load_rows(connection, f"r.model = {quote(model)}{only}")
+            for model in {own.model for own in measurements}
         }
-        comparisons = [compare_with_rows(own, rows[own.network], words) for own in measurements]
+        comparisons = [compare_with_rows(own, rows[own.model], words) for own in measurements]
         return _add_expectations(connection, comparisons)
 
 
@@ -371,16 +392,15 @@ def build_stated(figures: Mapping[str, Any], words: KnownWords) -> Measurement:
 
 def build_from_row(row: Row) -> Measurement:
     """Return a row of the record as a measurement."""
-    # of a row: their number
-    names = {field.name for field in fields(Measurement)} & set(row) - {"remarks"}
+    names = {field.name for field in fields(Measurement)} & set(row)
     values = {name: row[name] for name in names if row[name] is not None}
-    return Measurement(
-        **{**values, "label": row["result_id"], "precision": row["effective_precision"]}
-    )
+    return Measurement(**{**values, "label": row["result_id"]})
 
 
 def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
-    """Compare one measurement with rows of its network, each measurement once."""
+    """Compare one measurement with rows of its model, each measurement once."""
+    unusable = _count_unusable(ours, rows)
+    rows = [row for row in rows if row["same_as"] is None]
     ours = remark_on_variant(ours, rows)
     machine = words.machines.get(ours.platform or "", {})
     refused: dict[Obstacle, list[str]] = {}
@@ -401,23 +421,41 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
     )
     checks = tuple(check_plausibility(ours, machine))
     peers = _describe_peers(ours, comparable)
-    status, verdict = judge(ours, matches, refusals, checks)
+    doubted = [row for row in find_doubted(ours, rows) if get_group(row) not in UNVERIFIED]
+    status, verdict = judge(ours, matches, refusals, checks, doubted)
     if status not in SETTLED and (doubt := doubt_share(ours, machine, find_best_share(ours, rows))):
         status = "doubtful"
         verdict = f"doubtful: {doubt}"
     verdict += _describe_packed(ours, rows, matches)
-    return Comparison(ours, status, verdict, matches, refusals, checks, peers)
+    return Comparison(ours, status, verdict, matches, refusals, checks, peers, unusable)
+
+
+def _count_unusable(ours: Measurement, rows: Sequence[Row]) -> dict[str, int]:
+    """Count the rows of the task that no verdict rests on, by the first reason, and all as `rows`."""
+    of_task = [row for row in rows if row["task"] == ours.task]
+    counts = Counter(_find_unusable(row) for row in of_task)
+    return {"rows": len(of_task), **{why: counts[why] for why in UNUSABLE if counts[why]}}
+
+
+def _find_unusable(row: Row) -> str | None:
+    """Return why a row is not usable, None where it is."""
+    if row["usable"]:
+        return None
+    if row["same_as"]:
+        return "repeated"
+    if row["errors"]:
+        return "error"
+    return "suspect" if row["suspect"] else get_group(row)
 
 
 def find_best_share(ours: Measurement, rows: Sequence[Row]) -> tuple[float, Row] | None:
-    """Return the highest share of the peak that a measured row of the network and task reaches,
-    with the row.
+    """Return the highest share of the peak that a usable row of the model and task reaches, with
+    the row.
     """
     shares = (
         (share, row)
         for row in rows
-        if row["task"] == ours.task
-        and not (row["errors"] or row["suspect"] or get_group(row) in UNVERIFIED)
+        if row["task"] == ours.task and row["usable"]
         if (share := compute_share(build_from_row(row), find_limits(row["chip"])))
     )
     return max(shares, key=lambda pair: pair[0], default=None)
@@ -493,11 +531,11 @@ def _build_match(ours: Measurement, distance: float, row: Row) -> Match:
     per_chip = None
     if (
         ratios[0].figure == "throughput"
-        and ours.chips
-        and row["chips"]
-        and ours.chips != row["chips"]
+        and ours.chip_count
+        and row["chip_count"]
+        and ours.chip_count != row["chip_count"]
     ):
-        per_chip = ratios[0].ratio / ours.chips * row["chips"]
+        per_chip = ratios[0].ratio / ours.chip_count * row["chip_count"]
     reasons = {name: obstacle for name, obstacle in obstacles.items() if obstacle is not None}
     return Match(
         get_group(row), distance, row, ratios, reasons, tuple(list_differences(ours, row)), per_chip

@@ -29,15 +29,17 @@ ROUNDS = """
 
 @dataclass(frozen=True)
 class KnownWords:
-    """Known words by field: `fields` maps a normalised word to its canonical form.
+    """Known words by field: `fields` maps a normalised word to its canonical form, and `datasets`
+    the words of datasets, which may also be others.
 
-    `networks` are the networks of a canonical model. `items` is what one item of a network or model
-    is. `machines` holds the facts of each platform.
+    `models` are the models that a printed name stands for. `items` is what one item of a model is.
+    `machines` holds the facts of each platform.
     """
 
     fields: Mapping[str, Mapping[str, str]]
-    networks: Mapping[str, tuple[str, ...]]
+    models: Mapping[str, tuple[str, ...]]
     items: Mapping[str, str]
+    datasets: Mapping[str, str]
     machines: Mapping[str, Mapping[str, Any]]
 
     def find(self, field: str, word: str) -> str | None:
@@ -62,14 +64,14 @@ class KnownWords:
 def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of an open warehouse."""
     vocabulary = load_vocabulary()
-    columns = "model, network, effective_precision AS precision, item, framework, platform"
+    columns = "model_printed, model, precision, item, framework, platform"
     rows = run_query(connection, f"SELECT DISTINCT {columns} FROM results ORDER BY ALL").to_pylist()
     machines = run_query(connection, "FROM platforms ORDER BY platform").to_pylist()
-    models = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
-    networks: dict[str, set[str]] = {}
+    spellings = {key: str(entry["model"]) for key, entry in vocabulary.models.items()}
+    models: dict[str, set[str]] = {}
     for row in rows:
-        networks.setdefault(row["model"], set()).add(row["network"])
-        networks.setdefault(row["network"], set()).add(row["network"])
+        models.setdefault(row["model_printed"], set()).add(row["model"])
+        models.setdefault(row["model"], set()).add(row["model"])
     names = ("precision", "framework", "platform", "item")
     printed = {name: sorted({row[name] for row in rows if row[name]}) for name in names}
     results = table("results")
@@ -89,7 +91,7 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     precisions = [*vocabulary.precision_bits, *printed["precision"]]
     return KnownWords(
         fields={
-            "model": _spell(networks, models, networks),
+            "model": _spell(models, spellings, models),
             "platform": _spell(
                 (machine["platform"] for machine in machines), platforms, printed["platform"]
             ),
@@ -98,9 +100,17 @@ def load_known_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
             "item": _spell([*items.values(), *printed["item"]]),
             **choices,
         },
-        networks={model: tuple(sorted(names)) for model, names in networks.items()},
-        items={row["network"]: items[row["model"]] for row in rows if row["model"] in items}
+        models={printed: tuple(sorted(names)) for printed, names in models.items()},
+        items={
+            row["model"]: items[row["model_printed"]]
+            for row in rows
+            if row["model_printed"] in items
+        }
         | items,
+        datasets={
+            normalise_name(entry["dataset_printed"]): entry["dataset"]
+            for entry in vocabulary.derived["dataset"]
+        },
         machines={machine["platform"]: machine for machine in machines},
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from ipu_results.build import check_documents, load_document
+from ipu_results.check.gate import gate_results
 from ipu_results.check.rules import build_dataset, find_flags
 from ipu_results.comparison.report import describe_measurement
 from ipu_results.comparison.verdict import Comparison, Match, describe_match
@@ -21,6 +22,7 @@ from ipu_results.ground.limits import MAX_BUNDLES
 from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import escape_unprintable, format_count, format_json, to_json_value
 from ipu_results.normalise.values import describe_unknown_words
+from ipu_results.schema import table
 from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import load_catalogue
@@ -282,14 +284,14 @@ FIGURES_OF_ONE = (
     "framework",
     "sdk_version",
 )
-KEY = (*FIGURES_OF_ONE, "effective_precision", "batch_size", "micro_batch_size", "conditions")
+KEY = (*FIGURES_OF_ONE, "precision", "batch_size", "micro_batch_size", "conditions")
 
 
 def preview_bundle(
     bundle: Bundle,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Fault]]:
-    """Read a bundle as `ingest` would, alone: return its rows, the flags of the quality rules, and
-    what is rejected.
+    """Read a bundle as `ingest` would, alone: return its rows with all columns, also those that
+    are published in other tables, the flags of the quality rules, and what is rejected.
 
     Raises IpuResultsError as `ingest` would.
     """
@@ -300,7 +302,9 @@ def preview_bundle(
         documents = load_catalogue(raw)
         [loaded] = [load_document(own, vocabulary) for own in documents]
     checked = check_documents(documents, lambda _: loaded, vocabulary)
-    results = checked.frames["results"]
+    filled, _ = gate_results([loaded.normalised])
+    kept = [column.name for column in table("results").kept]
+    results = checked.frames["results"].merge(filled[["result_id", *kept]], on="result_id")
     as_published = {  # the rules look at those alone
         **checked.frames,
         "cells": to_pandas(checked.cells),

@@ -25,7 +25,8 @@ from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.submission.refusals import Fault, Reason, count_digits, find_inconsistencies
 
 THOUSAND_STEPS = 3.0  # decimal powers that a wrong unit adds
-COMPARED = ("throughput", "latency_ms", "efficiency", "power_w", "minutes")
+COMPARED = ("throughput", "latency_ms", "efficiency", "power_w", "time_to_train_s")
+SECONDS_PER_MINUTE = 60
 NEAR = 0.5  # decimal powers by which the nearest row may itself be off
 
 
@@ -43,11 +44,11 @@ def compare_rows(
 ) -> list[ComparedRow]:
     """Compare the rows of a bundle with those of the record, except those of its own document."""
     others = []
-    of_network: dict[str, list[Row]] = defaultdict(list)
+    of_model: dict[str, list[Row]] = defaultdict(list)
     for other in load_rows(connection):
         if other["document_id"] != document_id and other["same_as"] is None:
             others.append(other)
-            of_network[other["network"]].append(other)
+            of_model[other["model"]].append(other)
     index = FigureIndex(others)
     evidence = PowerEvidence(words)
     compared: list[ComparedRow] = []
@@ -62,7 +63,7 @@ def compare_rows(
         ]
         comparison = None
         if any(row.get(name) is not None for name in COMPARED):
-            comparison = _compare_row(row, of_network[row["network"]], words, place)
+            comparison = _compare_row(row, of_model[row["model"]], words, place)
             for check in comparison.checks:
                 if check.outcome == "impossible":
                     faults.append(Fault("implausible", f"{check.name}: {check.message}", place))
@@ -75,12 +76,9 @@ def compare_rows(
 
 
 def _compare_row(row: Row, candidates: Sequence[Row], words: KnownWords, place: str) -> Comparison:
-    values = {
-        name: row.get(name)
-        for name in FIELDS
-        if name not in ("model", "precision", "suspect", "run_id")
-    }
-    values |= {"model": row["network"], "precision": row["effective_precision"]}
+    values = {name: row.get(name) for name in FIELDS if name not in ("suspect", "run_id")}
+    if row["time_to_train_s"]:
+        values["minutes"] = row["time_to_train_s"] / SECONDS_PER_MINUTE
     return compare_with_rows(
         build_measurement(values, words, label=place, local=True), candidates, words
     )
@@ -128,15 +126,15 @@ def _find_thousandfold(comparison: Comparison, place: str) -> Iterator[Fault]:
                 return
 
 
-FIGURES = tuple(column.name for column in table("results").columns if column.figure)
+FIGURES = tuple(own.name for own in table("results").as_filled().columns if own.figure)
 TABLE_COLUMNS = ("task", "batch_size")
 COPIED_COLUMNS = (*TABLE_COLUMNS, "platform")
 # Significant digits of equal figures from which a row counts as copied: on one machine and batch,
-# of one network, of any row, and of any row after rounding, a change of unit or a division by the
+# of one model, of any row, and of any row after rounding, a change of unit or a division by the
 # chips; and from which it is one of a copied table. By tests/submission/test_submission_evidence.py
 # no document of the record has as many in common with another publisher by chance.
 DIGITS_OF_SAME = 5
-DIGITS_OF_NETWORK = 6
+DIGITS_OF_MODEL = 6
 DIGITS_OF_ANY = 7
 DIGITS_OF_SCALED = 8
 DIGITS_OF_TABLE = 4
@@ -168,8 +166,8 @@ class FigureIndex:
         for place, row in enumerate(self._rows):
             for name in filter(row.get, FIGURES):
                 self._add(name, row[name], count_digits(row[name]), place)
-            if row["throughput"] and (row["chips"] or 1) > 1:
-                per_chip = row["throughput"] / row["chips"]
+            if row["throughput"] and (row["chip_count"] or 1) > 1:
+                per_chip = row["throughput"] / row["chip_count"]
                 self._add("throughput", per_chip, count_digits(per_chip), place)
 
     def _add(self, name: str, value: float, digits: int, place: int) -> None:
@@ -195,15 +193,15 @@ class FigureIndex:
 
 
 def find_copies(row: Row, shared: Sequence[SharedFigures], place: str) -> Iterator[Fault]:
-    """Yield a fault for a row whose figures the record has, of the same network first."""
-    of_network = []
+    """Yield a fault for a row whose figures the record has, of the same model first."""
+    of_model = []
     for own in shared:
-        if own.other["network"] == row["network"] and own.other["task"] == row["task"]:
-            of_network.append(own.other)
-    for other in of_network:
+        if own.other["model"] == row["model"] and own.other["task"] == row["task"]:
+            of_model.append(own.other)
+    for other in of_model:
         equal = [name for name in FIGURES if row.get(name) and row[name] == other.get(name)]
         is_same = all(row[name] == other[name] for name in COPIED_COLUMNS)
-        enough = DIGITS_OF_SAME if is_same else DIGITS_OF_NETWORK
+        enough = DIGITS_OF_SAME if is_same else DIGITS_OF_MODEL
         if _count_independent_digits(row, equal) >= enough:
             yield _describe_copy(row, other, equal, place)
             return
@@ -214,7 +212,7 @@ def find_copies(row: Row, shared: Sequence[SharedFigures], place: str) -> Iterat
 
 
 def find_copied_table(rows: Sequence[tuple[Row, Sequence[SharedFigures]]]) -> Iterator[Fault]:
-    """Yield a fault if most rows have the figures of one document, whatever machine and network are
+    """Yield a fault if most rows have the figures of one document, whatever machine and model are
     called.
     """
     figures: dict[str, set[tuple[float, ...]]] = defaultdict(set)
@@ -264,8 +262,8 @@ def _describe_copy(row: Row, other: Row, names: Sequence[str], place: str) -> Fa
         for name in names
     )
     whose = f"{other['publisher']} ({other['document_id']}, result {other['result_id']})"
-    if row["network"] != other["network"]:
-        whose += f" for {other['network']} on {other['platform']}"
+    if row["model"] != other["model"]:
+        whose += f" for {other['model']} on {other['platform']}"
     if other["origin"] == "emulated":
         return Fault(
             "emulated",
@@ -408,7 +406,7 @@ def _check_rating(own: ImpliedPower, row: Row, rating: Rating, place: str) -> Fa
     but one of many nodes is taken for the machine at times: only a thousandth that fits all chips
     is refused below their rating.
     """
-    chips = row["chips"] or 0
+    chips = row["chip_count"] or 0
     if own.watts > HALF_OF_THOUSAND * rating.high * chips > 0:
         return _describe(own, row, rating, place, "more", rating.high * chips)
     if rating.low is None:
@@ -431,7 +429,7 @@ def _describe(
 ) -> Fault:
     reason: Reason = "unit" if _fits(own.watts, expected) else "implausible"
     scope = f", of {row['power_scope']}" if row["power_scope"] else ""
-    chips = f"{row['chips'] or 'the'} × {row['chip'] or row['platform']}{scope}"
+    chips = f"{row['chip_count'] or 'the'} × {row['chip'] or row['platform']}{scope}"
     message = f"{own.text} is far {than} than {chips}, can draw: {rating.source}"
     return Fault(reason, f"{message}; is the unit right (W, kW or mW; J or mJ)?", place)
 

@@ -387,10 +387,17 @@ NAMED = ("model", "platform", "chip", "framework", "precision")
 """Columns whose words are kept as printed where they are declared as new."""
 
 
+NAMED_BY_RECORD = """
+    SELECT DISTINCT chip, framework
+    FROM results
+    WHERE relationship IS DISTINCT FROM 'submitted'
+"""
+
+
 def load_submission_words(connection: duckdb.DuckDBPyConnection) -> KnownWords:
     """Load the known words of a comparison, and every chip and framework that the record names."""
     words = load_known_words(connection)
-    rows = run_query(connection, "SELECT DISTINCT chip, framework FROM detail.record").to_pylist()
+    rows = run_query(connection, NAMED_BY_RECORD).to_pylist()
     chips, frameworks = (
         {normalise_name(row[name]): str(row[name]) for row in rows if row[name]}
         for name in ("chip", "framework")
@@ -465,9 +472,16 @@ def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator
             " larger machine"
         )
         yield Fault("contradiction", message, place)
-    if {row["chip"], machine.get("chip")} <= chips and row["chip"] != machine["chip"]:
+    own, theirs = row["chip"], machine.get("chip")
+    if {own, theirs} <= chips and own != theirs and not _is_part_of_name(own, theirs):
         message = f"chip is {row['chip']}, but {row['platform']} has {machine['chip']}"
         yield Fault("contradiction", message, place)
+
+
+def _is_part_of_name(first: str, second: str) -> bool:
+    """Return whether one name of a chip says less than the other: A100 of A100-40GB."""
+    shorter, longer = sorted((first, second), key=len)
+    return longer.startswith((f"{shorter}-", f"{shorter} "))
 
 
 def _get_rounding(value: float) -> float:
