@@ -114,13 +114,17 @@ export class Dataset {
     return this.getText(row, "usable") === "true";
   }
 
+  isSuspect(row: number): boolean {
+    return this.flags.get(row)?.some(({ rule }) => rule === SUSPECT) ?? false;
+  }
+
   /** Why a row may not be ranked; nothing where it may. */
   explainUnusable(row: number): string[] {
     const reasons = [
       [this.isEmulated(row, ""), "it is emulated, not measured: calculated from the architecture by a model"],
       [this.getText(row, "relationship") === SUBMITTED, "a contributor submitted it"],
       [this.getValue(row, "errors") !== 0, "it has an error flag"],
-      [(this.flags.get(row) ?? []).some(({ rule }) => rule === SUSPECT), "it is suspect"],
+      [this.isSuspect(row), "it is suspect"],
       [this.getText(row, "same_as") !== "", "it prints the measurement of another row again"],
     ] as const;
     return reasons.filter(([applies]) => applies).map(([, reason]) => reason);

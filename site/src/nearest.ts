@@ -1,6 +1,6 @@
 // The published rows that are nearest to a run, and those that may not be compared with it. The rules are data of
 // schema/comparison.toml, as for `ipu-results compare`; tests/site/test_site_compare.py compares the two.
-import { normaliseName, type Row, type Value } from "./frame";
+import type { Row, Value } from "./frame";
 
 /** A column in which a run and a row must agree; schema/comparison.toml says how each kind compares. */
 interface Rule {
@@ -41,6 +41,7 @@ export interface Known {
   accelerators: string[]; // chips that a visitor may have, also those of no machine here
   operations: Record<string, Record<string, [number, boolean]>>; // by model and variant: MACs, and whether they hold for training
   figures: string[];
+  doubts: Record<string, string>; // the errors of a result, and why it is suspect
   per_item: string;
   input_size: string;
   sequence_length: string;
@@ -192,7 +193,8 @@ function findFigureObstacle(context: Context, figure: string, row: Row): string 
   return null;
 }
 
-export const getBasis = (row: Row) => (row["latency_basis"] ?? row["latency_kind"] ?? null) as string | null;
+/** What the latency of a row times; that of a run here is amortised over its batches. */
+export const getBasis = (row: Row) => (row["latency_basis"] ?? (row["run_id"] ? "amortised" : null)) as string | null;
 
 const listShared = (run: Run, row: Row) => FIGURES.filter((name) => run[name] !== null && (row[name] ?? null) !== null);
 
@@ -208,7 +210,7 @@ export function findMissingFigure(context: Context, row: Row): string | null {
   return obstacles.includes(null) ? null : [...new Set(obstacles)].join("; ");
 }
 
-function computeDistance({ rules, known, run }: Context, row: Row): number {
+function computeDistance({ rules, run }: Context, row: Row): number {
   const parts = rules.distance as Record<string, number>;
   const weigh = (ours: Value, theirs: Value, name: string) =>
     ours === null || theirs === null ? parts[`unknown_${name}`]! : ours === theirs ? 0 : parts[`other_${name}`]!;
@@ -218,16 +220,12 @@ function computeDistance({ rules, known, run }: Context, row: Row): number {
   return (
     computeMachineDistance(parts, run, row) +
     ofBatch +
-    weigh(spellPrecision(known, run.precision), spellPrecision(known, theirs("precision")), "precision") +
+    weigh(run.precision, theirs("precision"), "precision") +
     weigh(run.framework, theirs("framework"), "framework") +
     (theirs("variant") ? parts["other_variant"]! : 0) +
     (theirs("sdk_version") ? parts["other_sdk"]! : 0)
   );
 }
-
-/** A precision under the name that its spellings share: 16.16 is FP16. */
-export const spellPrecision = <Kind extends Value>(known: Known, precision: Kind) =>
-  precision === null ? null : (known.precisions[normaliseName(String(precision))] ?? precision);
 
 /** Whether a flag of a run or of a row, where it is a word, is set. */
 export const isSet = (value: Value | boolean | undefined) => value === true || value === "true";
@@ -248,6 +246,11 @@ function logRatio(ours: number | null, theirs: number | null): number {
 function compareSources(left: Row, right: Row): number {
   const [first, second] = [left, right].map((row) => String(row["published_on"] ?? ""));
   if (first !== second) return first! > second! ? -1 : 1;
+  return comparePlaces(left, right);
+}
+
+/** The order in which the sources print rows. */
+export function comparePlaces(left: Row, right: Row): number {
   for (const name of ["document_id", "table_name", "row_number", "result_id"]) {
     const [one, other] = [left[name] ?? null, right[name] ?? null];
     if (one === other) continue;

@@ -93,8 +93,7 @@ export function LeftOut({ count, shown = false, onChange }: LeftOutProps) {
   if (count === 0) return null;
   return (
     <p class="note">
-      {shown ? `${formatCount(count, "row")} shown here may not be ranked` : `${formatCount(count, "row")} left out that may not be ranked`}: with an
-      error, suspect, repeated, emulated or submitted.{" "}
+      {shown ? "Shown, though not usable" : "Left out as not usable"}: {formatCount(count, "row")} (an error, suspect, repeated, emulated or submitted).{" "}
       {onChange && (
         <button type="button" class="chip" onClick={onChange}>
           {shown ? "Leave them out" : "Show them"}

@@ -3,10 +3,10 @@ import * as comparison from "../../schema/comparison.toml";
 import { WithData } from "./data";
 import { type Dataset, SUBMITTED } from "./dataset";
 import { formatFigure, formatUnit, TITLES } from "./format";
-import { getText, type Row, type TextColumn } from "./frame";
+import { getText, normaliseName, type Row, type TextColumn } from "./frame";
 import { Origin } from "./marks";
 import type { Known, Match, Run } from "./nearest";
-import { PlainTable } from "./parts";
+import { LeftOut, PlainTable } from "./parts";
 import { formatHash, navigate, openPanel } from "./route";
 import { judgeRun } from "./verdict";
 
@@ -14,7 +14,7 @@ const RULES = comparison.run;
 const TASKS = ["inference", "training"];
 const BASES = ["per-batch", "per-item", "several-in-flight"];
 const SHOWN = [
-  "result_id", "origin", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "model", "variant",
+  "result_id", "origin", "run_id", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "model", "variant",
   "task", "phase", "sequence_length", "packed", "platform", "chip", "chip_count", "family", "framework", "sdk_version", "precision",
   "batch_size", "throughput", "item", "latency_ms", "latency_basis", "minutes", "efficiency", "power_w", "dataset",
   "conditions", "benchmark", "usable", "errors", "same_as", "latency_ms_low", "latency_ms_high",
@@ -31,7 +31,10 @@ export function OwnRun({ data, query }: { data: Dataset; query: URLSearchParams 
   );
 }
 
-function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
+/** A precision under the name that its spellings share: 16.16 is FP16. */
+const spellPrecision = (known: Known, precision: string | null) => precision && (known.precisions[normaliseName(precision)] ?? precision);
+
+function parseRun(known: Known, query: URLSearchParams): { run: Run; problems: string[] } {
   const problems: string[] = [];
   const text = (name: string) => query.get(name)?.trim() || null;
   const number = (name: string, whole = false) => {
@@ -49,7 +52,7 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
     chip: text("chip"),
     chip_count: number("chip_count", true),
     batch_size: number("batch_size", true),
-    precision: text("precision"),
+    precision: spellPrecision(known, text("precision")),
     framework: text("framework"),
     phase: text("phase"),
     sequence_length: number("sequence_length", true),
@@ -66,14 +69,14 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
 
 function Content({ data, known, query }: { data: Dataset; known: Known; query: URLSearchParams }) {
   const words = (name: string) => [...(data.getColumn(name) as TextColumn).words].sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
-  const { run, problems } = parseRun(query);
-  const select = (name: string, title: string, values: string[], blank: string) => (
+  const { run, problems } = parseRun(known, query);
+  const select = (name: string, title: string, values: string[], blank: string, stated = query.get(name)) => (
     <label>
       {title}
-      <select name={name} defaultValue={query.get(name) ?? ""} key={query.get(name)}>
+      <select name={name} defaultValue={stated ?? ""} key={stated}>
         {blank && <option value="">{blank}</option>}
         {values.map((value) => (
-          <option key={value} value={value} selected={value === query.get(name)}>
+          <option key={value} value={value} selected={value === stated}>
             {value}
           </option>
         ))}
@@ -112,7 +115,7 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
         <details open={["precision", "framework", "latency_basis", "sequence_length", "phase"].some((name) => query.has(name))}>
           <summary>More conditions</summary>
           <div class="choices">
-            {select("precision", "Precision", Object.keys(known.types), "not stated")}
+            {select("precision", "Precision", Object.keys(known.types), "not stated", run.precision)}
             {select("framework", "Framework", words("framework"), "not stated")}
             {select("latency_basis", "The latency times", BASES, "not stated")}
             {input("sequence_length", "Tokens a sequence")}
@@ -129,17 +132,22 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
 }
 
 /** The rows of a model as records; rows that contributors submitted are left to the command. */
-function collectRows(data: Dataset, model: string): Row[] {
+function collectRows(data: Dataset, known: Known, model: string): Row[] {
   const rows: Row[] = [];
   const columns = COLUMNS.filter((name) => data.has(name));
-  for (let row = 0; row < data.rows; row += 1)
-    if (data.getText(row, "model") === model && data.getText(row, "relationship") !== SUBMITTED)
-      rows.push(Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)])));
+  for (let row = 0; row < data.rows; row += 1) {
+    if (data.getText(row, "model") !== model || data.getText(row, "relationship") === SUBMITTED) continue;
+    const record: Row = Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)]));
+    record["doubt"] = known.doubts[getText(record, "result_id")] ?? null;
+    record["suspect"] = data.isSuspect(row) ? record["doubt"] : null;
+    rows.push(record);
+  }
   return rows;
 }
 
 function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run }) {
-  const answer = judgeRun({ rows: collectRows(data, run.model), rules: RULES, known }, run);
+  const rows = collectRows(data, known, run.model);
+  const answer = judgeRun({ rows, rules: RULES, known }, run);
   const item = known.items[run.model] ?? "item";
   return (
     <section aria-live="polite">
@@ -169,6 +177,7 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
           </li>
         ))}
       </ul>
+      <LeftOut count={rows.filter((row) => row["task"] === run.task && row["usable"] !== "true").length} />
       {answer.refusals.length > 0 && (
         <>
           <h3>Not compared</h3>
@@ -247,13 +256,12 @@ function listDifferences({ row, not_compared }: Match, run: Run, known: Known): 
     latency_basis: run.latency_basis,
   };
   const names: Record<string, string> = { platform: "machine", latency_basis: "latency times", ...comparison.conditions, conditions: "conditions" };
-  const spell = (name: string, value: string | number) => (name === "precision" ? (known.precisions[value] ?? value) : value);
   const texts = { differs: [] as string[], theirs: [] as string[] };
   for (const name of [...Object.keys(ours), "variant", "sdk_version", "dataset", "conditions"]) {
     const [own, theirs] = [ours[name] ?? null, row[name] ?? null];
     if (theirs === null || own === theirs) continue;
     if (own === null) texts.theirs.push(`${names[name] ?? name} ${theirs}`);
-    else if (spell(name, own) !== spell(name, theirs)) texts.differs.push(`${names[name] ?? name} ${own} / ${theirs}`);
+    else texts.differs.push(`${names[name] ?? name} ${own} / ${theirs}`);
   }
   const stated = texts.theirs.length ? [`theirs states: ${texts.theirs.join(", ")}`] : [];
   return [...texts.differs, ...stated, ...Object.entries(not_compared).map(([figure, reason]) => `${TITLES[figure] ?? figure} not compared: ${reason}`)];

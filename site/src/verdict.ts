@@ -1,7 +1,7 @@
 // Judges a run by physics and by its nearest rows, in the words of schema/comparison.toml, as `ipu-results compare` does
 // (comparison/plausibility.py, mistakes.py and verdict.py); tests/site/test_site_compare.py compares the two.
 import type { Row, Value } from "./frame";
-import { type Context, type Data, fill, findNearest, findObstacle, findMissingFigure, getBasis, getGroup, isSet, makeContext, type Match, type Nearest, type Run, spellPrecision } from "./nearest";
+import { type Context, type Data, fill, findNearest, findObstacle, findMissingFigure, getBasis, getGroup, isSet, comparePlaces, makeContext, type Match, type Nearest, type Run } from "./nearest";
 
 type Outcome = "ok" | "impossible" | "doubtful" | "not checked";
 
@@ -36,7 +36,7 @@ export function judgeRun(data: Data, run: Run): Answer {
   const context = makeContext(data, run);
   const nearest = findNearest(data, run);
   const checks = [checkLittle(context), checkPeak(context), ...(run.latency_ms ? [checkLatency(context)] : [])];
-  let [status, text] = judgeByRows(context, nearest);
+  let [status, text] = judgeByRows(context, nearest, describeDoubted(context, data.rows));
   for (const [outcome, worse] of [["impossible", "implausible"], ["doubtful", "doubtful"]] as const) {
     const failed = checks.find((check) => check.outcome === outcome);
     if (failed) {
@@ -264,7 +264,7 @@ function doubtShare(context: Context, rows: Row[]): string {
   if (share === null || !run.chip_count) return "";
   let best: [number, Row] | null = null;
   for (const row of rows) {
-    if (row["model"] !== run.model || row["same_as"] || row["task"] !== run.task || row["errors"] || row["suspect"] || UNVERIFIED.includes(getGroup(row))) continue;
+    if (row["model"] !== run.model || row["task"] !== run.task || row["usable"] !== "true") continue;
     const own = computeShare(context, row, row["precision"] ?? null);
     if (own !== null && own > (best?.[0] ?? 0)) best = [own, row];
   }
@@ -277,14 +277,14 @@ function doubtShare(context: Context, rows: Row[]): string {
 
 // The verdict that the nearest measured row gives.
 
-function isSameSetUp({ known, run }: Context, row: Row): boolean {
-  const [ours, theirs] = [run.precision, row["precision"] ?? null].map((name) => spellPrecision(known, name));
+function isSameSetUp({ run }: Context, row: Row): boolean {
+  const [ours, theirs] = [run.precision, row["precision"] ?? null];
   const chips = row["chip_count"] ?? null;
   const isSame = run.platform !== null && run.platform === row["platform"] && (run.chip_count === null || chips === null || run.chip_count === chips);
   return isSame && run.batch_size === (row["batch_size"] ?? null) && (ours === null || theirs === null || ours === theirs);
 }
 
-function judgeByRows(context: Context, { matches, refusals }: Nearest): [string, string] {
+function judgeByRows(context: Context, { matches, refusals }: Nearest, doubted: string): [string, string] {
   const { rules: { mistakes, texts }, run } = context;
   const measured = matches.filter(({ group }) => !UNVERIFIED.includes(group)).sort((left, right) => left.distance - right.distance);
   const same = measured.filter(({ row }) => isSameSetUp(context, row));
@@ -302,13 +302,27 @@ function judgeByRows(context: Context, { matches, refusals }: Nearest): [string,
     const doubt = doubtOtherMachine(context, match.ratios[0]!.figure, match.ratios[0]!.ratio, match.row);
     if (doubt) return ["doubtful", `${describeMatch(context, match)}: ${doubt}`];
   }
-  if (measured[0]) return ["other-conditions", `${describeMatch(context, measured[0])}: ${texts["no_such_row"]}`];
+  if (measured[0]) return ["other-conditions", `${describeMatch(context, measured[0])}: ${doubted || texts["no_such_row"]}`];
+  const more = doubted && `; ${doubted}`;
   const emulated = matches.find(({ group }) => group === "emulated");
-  if (emulated) return ["only-emulated", `${describeMatch(context, emulated)}: ${texts["no_measured"]}`];
-  if (matches[0]) return ["no-comparable-row", `${describeMatch(context, matches[0])}: ${texts["no_other"]}`];
+  if (emulated) return ["only-emulated", `${describeMatch(context, emulated)}: ${texts["no_measured"]}${more}`];
+  if (matches[0]) return ["no-comparable-row", `${describeMatch(context, matches[0])}: ${texts["no_other"]}${more}`];
   if (!refusals[0]) return ["no-comparable-row", fill(texts["no_row"]!, { model: run.model })];
   const count = refusals.reduce((sum, { rows }) => sum + rows, 0);
-  return ["no-comparable-row", fill(texts["refused"]!, { rows: `${count} row${count === 1 ? "" : "s"}`, model: run.model, most: refusals[0].rows, reason: refusals[0].reason })];
+  return ["no-comparable-row", fill(texts["refused"]!, { rows: `${count} row${count === 1 ? "" : "s"}`, model: run.model, most: refusals[0].rows, reason: refusals[0].reason }) + more];
+}
+
+/** Says that rows of the same set-up are left out for an error or a doubt alone, and why; "" for none. */
+function describeDoubted(context: Context, rows: Row[]): string {
+  const isLeftOut = (row: Row) => {
+    if (!row["doubt"] || row["same_as"] || row["model"] !== context.run.model || UNVERIFIED.includes(getGroup(row))) return false;
+    const cleared = { ...row, errors: 0, suspect: null };
+    return isSameSetUp(context, row) && findObstacle(context, cleared) === null && findMissingFigure(context, cleared) === null;
+  };
+  const [first, ...others] = rows.filter(isLeftOut).sort(comparePlaces);
+  if (!first) return "";
+  const [count, verb, suchAs] = others.length ? [`${others.length + 1} rows`, "are", ", such as"] : ["1 row", "is", ":"];
+  return `${fill(context.rules.texts["doubted"]!, { rows: count, verb })}${suchAs} ${first["result_id"]} (${first["doubt"]})`;
 }
 
 /** Judges a latency by the nearest row of each basis; what only the basis can explain settles nothing. */
@@ -344,7 +358,7 @@ function getInterval(figure: string, row: Row): [number, number] | null {
   const batch = row["batch_size"] as number | null;
   if (!low || !high || low === high) return null;
   if (figure === "latency_ms") return [low, high];
-  return figure === "throughput" && row["latency_kind"] === "amortised" && batch ? [(batch * 1000) / high, (batch * 1000) / low] : null;
+  return figure === "throughput" && row["run_id"] && batch ? [(batch * 1000) / high, (batch * 1000) / low] : null;
 }
 
 function describeRow({ known }: Context, { row }: Match, ratio: Ratio): string {
