@@ -1,6 +1,6 @@
 // The published rows that are nearest to a run, and those that may not be compared with it. The rules are data of
 // schema/comparison.toml, as for `ipu-results compare`; tests/site/test_site_compare.py compares the two.
-import type { Row, Value } from "./frame";
+import type { Frame, Row, Value } from "./frame";
 
 /** A column in which a run and a row must agree; schema/comparison.toml says how each kind compares. */
 interface Rule {
@@ -41,7 +41,7 @@ export interface Known {
   accelerators: string[]; // chips that a visitor may have, also those of no machine here
   operations: Record<string, Record<string, [number, boolean]>>; // by model and variant: MACs, and whether they hold for training
   figures: string[];
-  doubts: Record<string, string>; // the errors of a result, and why it is suspect
+  doubts: Frame; // the errors of a result, and why it is suspect
   per_item: string;
   input_size: string;
   sequence_length: string;

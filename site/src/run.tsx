@@ -3,7 +3,7 @@ import * as comparison from "../../schema/comparison.toml";
 import { WithData } from "./data";
 import { type Dataset, SUBMITTED } from "./dataset";
 import { formatFigure, formatUnit, TITLES } from "./format";
-import { getText, normaliseName, type Row, type TextColumn } from "./frame";
+import { getRows, getText, normaliseName, type Row, type TextColumn } from "./frame";
 import { Origin } from "./marks";
 import type { Known, Match, Run } from "./nearest";
 import { LeftOut, PlainTable } from "./parts";
@@ -135,10 +135,11 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
 function collectRows(data: Dataset, known: Known, model: string): Row[] {
   const rows: Row[] = [];
   const columns = COLUMNS.filter((name) => data.has(name));
+  const doubts = new Map(getRows(known.doubts).map((row) => [row["result_id"], row["doubt"]]));
   for (let row = 0; row < data.rows; row += 1) {
     if (data.getText(row, "model") !== model || data.getText(row, "relationship") === SUBMITTED) continue;
     const record: Row = Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)]));
-    record["doubt"] = known.doubts[getText(record, "result_id")] ?? null;
+    record["doubt"] = doubts.get(data.getText(row, "result_id")) ?? null;
     record["suspect"] = data.isSuspect(row) ? record["doubt"] : null;
     rows.push(record);
   }

@@ -34,8 +34,9 @@ CONFIGURATIONS = """
     ORDER BY result_document, result_table, result_row
 """
 RUNS = """
-    SELECT run_id, backend, device, started_at, any_value(calibration_id) AS calibration_id
-    FROM runs LEFT JOIN detail.run_points USING (run_id)
+    SELECT
+        run_id, r.backend, r.device, r.started_at, any_value(p.calibration_id) AS calibration_id
+    FROM runs r LEFT JOIN detail.run_points p USING (run_id)
     GROUP BY ALL
     ORDER BY run_id
 """

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.check.rules import RULES
-from ipu_results.comparison.comparable import load_rows
+from ipu_results.comparison.comparable import SELECT as COMPARED
 from ipu_results.comparison.measurement import COMPARISON, FIGURES
 from ipu_results.comparison.plausibility import find_limits, name_type
 from ipu_results.comparison.words import load_known_words
@@ -329,7 +329,9 @@ MICROBENCHMARKS = """
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
     ORDER BY operation, chip, document_id, row_number, microbenchmark_id
 """
-DOUBTED = "d.doubt IS NOT NULL"
+DOUBTS = f"""
+    SELECT result_id, doubt FROM ({COMPARED}) WHERE doubt IS NOT NULL ORDER BY doubt, result_id
+"""
 PRECISIONS = "SELECT DISTINCT precision FROM results WHERE precision IS NOT NULL ORDER BY 1"
 
 
@@ -375,7 +377,7 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
             for chip, own in chips.items()
         },
         "accelerators": accelerators,
-        "doubts": {row["result_id"]: row["doubt"] for row in load_rows(connection, DOUBTED)},
+        "doubts": encode_query(connection, DOUBTS),
         "operations": operations,
         "figures": FIGURES,
         "per_item": physics.PER_ITEM,
