@@ -62,7 +62,7 @@ export function Start({ data }: { data: StartData }) {
             navigate(formatHash("results", "", { q: String(figure ?? "").trim() }));
           }}
         >
-          <label for="figure">Find a figure, a network or a machine</label>
+          <label for="figure">Find a figure, a model or a machine</label>
           <input id="figure" name="figure" type="search" placeholder="46,174 or 0.58 ms or bow-2000" required />
           <button type="submit" class="main">
             Find it
