@@ -162,7 +162,7 @@ function Gaps({ index, left, right, model, models }: { index: Index; left: strin
       )}
       {siblings.length > 0 && (
         <p>
-          Other machines with the same chip that do:{" "}
+          Other machines with this chip, in whatever form, that do:{" "}
           {siblings.map((name) => (
             <a key={name} class="result" href={formatHash("compare", "", { a: left, b: name, ...(model ? { model } : {}) })}>
               {name}

@@ -100,9 +100,9 @@ export class Index {
     return [...rows].filter((row) => !this.data.isUsable(row) && (!model || this.data.getText(row, "model") === model)).length;
   }
 
-  /** Other names with the chip of `right` that share a test with `left`, on a model if one is given. */
+  /** Other names with the chip of `right`, whatever its form, that share a test with `left`, on a model if one is given. */
   listSiblings(left: string, right: string, model: string): string[] {
-    const chip = (name: string) => this.data.getText(this.all.get(name)?.[0] ?? -1, "chip");
+    const chip = (name: string) => this.data.getText(this.all.get(name)?.[0] ?? -1, "chip").replace(/-(SXM\d?|PCIe|NVL)/, "");
     if (!this.all.has(right) || !chip(right)) return [];
     return [...this.rows.keys()].filter((name) => name !== left && name !== right && chip(name) === chip(right) && this.listPairs(left, name, model).length > 0);
   }

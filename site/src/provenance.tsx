@@ -98,10 +98,10 @@ function Content(figure: Figure) {
           <Field name="Power or energy of" value={text("power_scope")} />
           <Field name="Conditions" value={text("conditions")} />
           <Field name="Latency counts" value={text("latency_basis")} />
-          <Field name="Model as printed" value={printed("model")} />
+          <Field name="Printed model" value={printed("model")} />
           <Field name="Dataset" value={text("dataset")} />
-          <Field name="Dataset as printed" value={printed("dataset")} />
-          <Field name="Precision as printed" value={printed("precision")} />
+          <Field name="Printed dataset" value={printed("dataset")} />
+          <Field name="Printed precision" value={printed("precision")} />
           <FewFigures {...figure} />
         </dl>
       </Section>

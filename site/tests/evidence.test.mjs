@@ -53,7 +53,7 @@ test("who measured is a facet and a column, and submitted rows are shown by an e
 
 test("a run is compared by keyboard alone, with ratio, source and refusals", () =>
   onPage("#/run", async (page) => {
-    await page.getByLabel("Model", { exact: true }).focus();
+    await page.locator("select[name=model]").focus();
     await page.keyboard.type("ResNet-50 v1.5");
     await page.keyboard.press("Tab");
     await page.keyboard.press("Tab");
@@ -84,7 +84,7 @@ const H200 = { chip: "H200 SXM", batch_size: 16, precision: "FP16" };
 const MISTAKES = [
   [{ ...BOW, latency_ms: 0.00058 }, /seconds\? State “Latency” in milliseconds/],
   [{ ...M2000, throughput: 1012.9 }, /1\/16 of the nearest row, and the batch is 16: is it batches per second\?/],
-  [{ ...M2000, throughput: 4051 }, /1\/4 of the nearest row, and IPU-M2000 has 4 chip_count: is it the figure of one chip\?/],
+  [{ ...M2000, throughput: 4051 }, /1\/4 of the nearest row, and IPU-M2000 has 4 chips: is it the figure of one chip\?/],
   [{ ...M2000, throughput: 14321, latency_ms: 0.17 }, /the latency that of an item\?/],
   [{ ...M2000, throughput: 16207, precision: "FP32" }, /is it a figure at fp16 called FP32\? State precision/i],
   [{ ...M2000, chip_count: 1, batch_size: 4, throughput: 160000 }, /is it the figure of more chips\? State chip_count/],

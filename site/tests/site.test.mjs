@@ -315,21 +315,19 @@ test("a precision has one name, which each of its spellings finds, and the panel
     await openHash(page, "#/results?q=46174");
     await page.getByRole("button", { name: /^46,174/ }).click();
     const panel = page.getByRole("dialog");
-    assert.match(await panel.textContent(), /FP16.*Precision as printed16\.16/);
+    assert.match(await panel.textContent(), /FP16.*Printed precision16\.16/);
   }));
 
 test("a chip is one value of its facet, whoever names it", () =>
-  onPage("#/results?chip=A100-80GB", async (page) => {
+  onPage("#/results?chip=GC200", async (page) => {
     await tableRows(page).first().waitFor();
-    assert.ok((await readCount(page)) > 100);
-    const publishers = new Set(await page.locator(".scroll tbody td:last-child").allTextContents());
-    assert.ok(publishers.size > 0);
+    for (const who of ["vendor", "independent", "official"]) assert.match(await facetValue(page, who).locator(".number").textContent(), /^\d{2,}$/);
   }));
 
 test("figures that few rows have are found, shown in the panel, and lead to their source", () =>
   onPage("#/results", async (page) => {
     await tableRows(page).first().waitFor();
-    for (const metric of ["latency_p99_ms", "energy_per_item_j", "time_to_result_s"]) {
+    for (const metric of ["latency_p99_ms", "run_energy_j", "time_to_result_s"]) {
       const [id, value] = await page.evaluate((name) => {
         const { figures, results } = window.__data.results;
         const find = (frame, key) => frame.columns.find((column) => column.name === key);
@@ -743,7 +741,7 @@ test("a link restores the whole state of the view", () =>
   onPage("#/results?q=resnext&platform=C2&origin=published&sort=-throughput&show=", async (page) => {
     assert.equal(await page.getByLabel("Search the results").inputValue(), "resnext");
     assert.equal(await readCount(page), 6);
-    assert.ok(await facetValue(page, "C2").locator("input").isChecked());
+    assert.ok(await page.getByRole("group", { name: "Platform" }).locator("label.value", { hasText: "C2" }).first().locator("input").isChecked());
     assert.match(await tableRows(page).first().textContent(), /2,526\.35/);
     await click(page, "Clear all");
     await page.waitForFunction(() => !location.hash.includes("q="));
