@@ -88,7 +88,6 @@ export function Start({ data }: { data: StartData }) {
       </section>
       <section aria-labelledby="found">
         <h2 id="found">What it found</h2>
-        <LeftOut count={counts.left_out} />
         <div class="findings">
           {data.findings.map((finding) => (
             <FindingCard key={finding.name} finding={finding} />
@@ -109,6 +108,7 @@ export function Start({ data }: { data: StartData }) {
       <div class="columns">
         <section>
           <h3>Ask</h3>
+          <LeftOut count={counts.left_out} />
           <ul>
             {QUESTIONS.map(([question, hash]) => (
               <li key={hash}>

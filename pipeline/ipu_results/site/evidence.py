@@ -225,12 +225,12 @@ def count_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
 
 
 def _describe_unquotable(row: Row) -> str:
-    """Say that no comparison of a model can be quoted, and by which rules."""
+    """Say that no comparison of an IPU with a GPU can be quoted for a model, and by which rules."""
     rules = re.findall(r"R\d\d", row["reason"])
     obstacles = [OBSTACLES.get(rule, f"has a flag of rule {rule}") for rule in rules]
     return (
-        f"None of the {row['rows']} comparisons of {row['model']} {row['task']} can be quoted:"
-        f" each has a figure that {' or '.join(obstacles)} ({', '.join(rules)})."
+        f"None of the {row['rows']} comparisons of an IPU with a GPU in {row['model']} {row['task']}"
+        f" can be quoted: each has a figure that {' or '.join(obstacles)} ({', '.join(rules)})."
     )
 
 
