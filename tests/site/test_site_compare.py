@@ -18,6 +18,7 @@ from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema.accelerators import find_accelerator
+from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.site.data import build_own_run
 from ipu_results.store.query import open_warehouse
 
@@ -49,7 +50,7 @@ RESNET = {
 BERT = {"model": "BERT-Large", "task": "inference", "sequence_length": 128}
 RUNS: tuple[dict[str, Any], ...] = (
     {**RESNET, "throughput": 7800},
-    {**RESNET, "throughput": 7800, "precision": "16.16", "framework": "TensorFlow1"},
+    {**RESNET, "throughput": 7800, "precision": "FP16", "framework": "TensorFlow1"},
     {**RESNET, "throughput": 7800, "precision": "FP16", "framework": "PyTorch", "latency_ms": 0.4},
     {**RESNET, "latency_ms": 0.52},  # of a basis that is not stated
     {**RESNET, "latency_ms": 1.1, "latency_basis": "per-item"},
@@ -148,7 +149,7 @@ def state_as_on_page(figures: dict[str, Any]) -> dict[str, Any] | None:
     if others:
         return None
     accelerator = None if own.platform else find_accelerator(own.chip)
-    return {**stated, "chip": accelerator and accelerator.chip}
+    return {**stated, "chip": accelerator and load_vocabulary().name_chip(accelerator.chip)}
 
 
 def test_page_finds_and_refuses_the_rows_that_the_command_does(

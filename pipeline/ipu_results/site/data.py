@@ -353,7 +353,7 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     words = load_known_words(connection)
     vocabulary = load_vocabulary()
     precisions = run_query(connection, PRECISIONS)["precision"].to_pylist()
-    accelerators = sorted(own.chip for own in load_accelerators())
+    accelerators = sorted(str(vocabulary.name_chip(own.chip)) for own in load_accelerators())
     used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
     chips = {
         chip: limits
