@@ -37,7 +37,7 @@ async function synthesise() {
   new Function("window", text)(window);
   const data = window.__data.results;
   const real = data.results.rows;
-  for (const column of data.results.columns) {
+  for (const column of [...data.results.columns, ...data.flags.columns]) {
     const name = column.kind === "text" ? "codes" : "values";
     column[name] ??= column.words.map((_, row) => row);
     if (column.runs) column[name] = column[name].flatMap((value, at) => Array(column.runs[at]).fill(value));
@@ -47,14 +47,16 @@ async function synthesise() {
   data.results.rows = MANY;
   for (const column of data.results.columns) {
     if (column.name === "result_id") {
-      column.words = source.map((_, row) => row.toString(16).padStart(16, "0"));
+      column.words = source.map((_, row) => `r${row.toString(16).padStart(16, "0")}`);
       column.codes = source.map((_, row) => row);
     } else if (column.kind === "text") column.codes = source.map((row) => column.codes[row]);
     else column.values = source.map((row, at) => (column.values[row] === null ? null : column.values[row] * (1 + (at % 997) / 997)));
   }
   const copies = Array.from({ length: Math.floor(MANY / real) }, (_, copy) => copy * real);
-  for (const [name, values] of Object.entries(data.flags))
-    data.flags[name] = copies.flatMap((from) => (name === "rows" ? values.map((row) => row + from) : values));
+  data.flags.rows *= copies.length;
+  for (const column of data.flags.columns)
+    if (column.kind === "text") column.codes = copies.flatMap(() => column.codes);
+    else column.values = copies.flatMap((from) => column.values.map((row) => row + from)); // `row`
   return `window.__data=${JSON.stringify({ results: data })}`;
 }
 

@@ -1,4 +1,4 @@
-SELECT r.* EXCLUDE (same_as, sparsity), r.time_to_train_s / 60 AS minutes, e.path
+SELECT r.*, r.time_to_train_s / 60 AS minutes, e.path
 FROM results r
 LEFT JOIN mlperf_entries e USING (result_id)
 WHERE r.same_as IS NULL AND r.origin <> 'emulated' AND r.sparsity IS NULL AND r.relationship IS DISTINCT FROM 'submitted'

@@ -193,7 +193,7 @@ function formatGap(claim: Row): string {
 
 function Claim({ claim, values, uses, open }: { claim: Row; values: Row[]; uses: Use[]; open: boolean }) {
   const id = getText(claim, "claim_id");
-  const names = ["model", "task", "sdk_version", "precision", "batch", "framework", "dataset"];
+  const names = ["model_printed", "task", "sdk_version", "precision_printed", "batch", "framework", "dataset_printed"];
   const conditions = names.map((name) => getText(claim, name)).filter(Boolean).join(", ");
   return (
     <li id={`claim-${id}`} tabIndex={-1} class={open ? "open" : ""}>

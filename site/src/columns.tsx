@@ -42,7 +42,7 @@ export function selectColumns(per: string): Column[] {
     { name: "model", title: "Result", width: 156, least: 128, render: (data, row) => <Lines title={data.getText(row, "model")} first={renderModel(data, row)} second={describeTest(data, row)} /> },
     { name: "platform", title: "Machine", width: 132, least: 96, render: (data, row) => <Lines first={data.getText(row, "platform")} second={describeMachine(data, row)} /> },
     { name: "framework", title: "Software", width: 110, least: 110, render: (data, row) => <Lines first={data.getText(row, "framework")} second={data.getText(row, "sdk_version")} /> },
-    { name: "precision", title: "Precision", width: 80, least: 80, render: (data, row) => data.getPrecision(row) },
+    { name: "precision", title: "Precision", width: 80, least: 80 },
     makeFigureColumn("batch_size", "Batch", 66),
     makeFigureColumn(rate.name, rate.title, 100, true),
     makeFigureColumn("latency_ms", "Latency, ms", 82),
@@ -109,8 +109,8 @@ function describeTest(data: Dataset, row: number): string {
 }
 
 function describeMachine(data: Dataset, row: number): string {
-  const chips = data.getValue(row, "chips");
-  return chips === null ? "" : `${data.formatFigure(row, "chips", 5)} ${chips === 1 ? "chip" : "chips"}`;
+  const chips = data.getValue(row, "chip_count");
+  return chips === null ? "" : `${data.formatFigure(row, "chip_count", 5)} ${chips === 1 ? "chip" : "chips"}`;
 }
 
 function renderCard(data: Dataset, row: number) {
@@ -137,14 +137,8 @@ function renderFlags(data: Dataset, row: number, least: string) {
   const flags = [...byRule.values()].filter(({ severity }) => SEVERITIES.indexOf(severity) <= SEVERITIES.indexOf(least)).sort((left, right) => SEVERITIES.indexOf(left.severity) - SEVERITIES.indexOf(right.severity));
   const shown = flags.length > MAX_FLAGS ? MAX_FLAGS - 1 : MAX_FLAGS;
   const more = flags.slice(shown);
-  const suspect = data.getText(row, "suspect");
   return (
     <span class="flag-marks">
-      {suspect && (
-        <span class="flag flag-warn" title={suspect}>
-          suspect
-        </span>
-      )}
       {flags.slice(0, shown).map((flag) => (
         <FlagMark key={flag.rule} flag={flag} title={data.data.rules[flag.rule] ?? ""} />
       ))}

@@ -1,13 +1,13 @@
 // Two machines, or two SDKs, side by side on the tests that they share; where they share none, the condition that fails.
 import { useMemo, useState } from "preact/hooks";
 import type { Dataset } from "./dataset";
-import { formatCount, formatUnit, SOURCES } from "./format";
+import { formatCount, formatUnit } from "./format";
 import { FlagMark, Origin } from "./marks";
 import { CONDITIONS, Index, MEASURES, type Pair, SIDES } from "./pairs";
-import { Choice, PlainTable } from "./parts";
+import { Choice, LeftOut, PlainTable } from "./parts";
 import { formatHash, setParameters, openPanel } from "./route";
 
-const ASKED = { a: "Bow-2000", b: "1x A100-40GB", network: "BERT-Large" }; // the comparison that most ask for
+const ASKED = { a: "Bow-2000", b: "1x A100-40GB", model: "BERT-Large" }; // the comparison that most ask for
 const USUAL = 20; // names that are offered before all others
 const ALL = "";
 
@@ -21,41 +21,41 @@ export function Compare({ data, query }: { data: Dataset; query: URLSearchParams
   const left = query.get("a") ?? (first ? ASKED.a : names[0] ?? "");
   const partners = useMemo(() => index.listPartners(left), [index, left]);
   const right = query.get("b") ?? (first ? ASKED.b : partners[0]?.name ?? "");
-  const networks = useMemo(() => index.listNetworks(left, right), [index, left, right]);
-  const network = query.get("network") ?? (first ? ASKED.network : ALL);
-  const pairs = useMemo(() => index.listPairs(left, right, network), [index, left, right, network]);
+  const models = useMemo(() => index.listModels(left, right), [index, left, right]);
+  const model = query.get("model") ?? (first ? ASKED.model : ALL);
+  const pairs = useMemo(() => index.listPairs(left, right, model), [index, left, right, model]);
   const say = (name: string) => (noun === "SDK" ? `SDK ${name}` : name);
-  const title = `${say(left)} against ${say(right)}${network && ` on ${network}`}`;
+  const title = `${say(left)} against ${say(right)}${model && ` on ${model}`}`;
   document.title = `${title} · ipu-results`;
   return (
     <div class="compare">
       <h2>{title}</h2>
       <div class="predict">
-        <Choice label="Compare" value={by} options={Object.entries(SIDES).map(([name, { title }]) => [name, title])} onChange={(side) => setParameters({ by: side, a: null, b: null, network: null })} />
-        <Picker label={`First ${noun}`} value={left} usual={names.map((name) => ({ name }))} all={names} onChange={(a) => setParameters({ a, b: right, network: null })} />
-        <Picker label={`Second ${noun}, by tests shared`} value={right} usual={partners} all={names} onChange={(b) => setParameters({ a: left, b, network: null })} />
-        <Choice label="Network" value={network} options={[[ALL, "all that both ran"], ...networks.map((name): [string, string] => [name, name])]} onChange={(name) => setParameters({ a: left, b: right, network: name })} />
-        <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left, network })}>
+        <Choice label="Compare" value={by} options={Object.entries(SIDES).map(([name, { title }]) => [name, title])} onChange={(side) => setParameters({ by: side, a: null, b: null, model: null })} />
+        <Picker label={`First ${noun}`} value={left} usual={names.map((name) => ({ name }))} all={names} onChange={(a) => setParameters({ a, b: right, model: null })} />
+        <Picker label={`Second ${noun}, by tests shared`} value={right} usual={partners} all={names} onChange={(b) => setParameters({ a: left, b, model: null })} />
+        <Choice label="Model" value={model} options={[[ALL, "all that both ran"], ...models.map((name): [string, string] => [name, name])]} onChange={(name) => setParameters({ a: left, b: right, model: name })} />
+        <button type="button" class="swap" onClick={() => setParameters({ a: right, b: left, model })}>
           Swap
         </button>
       </div>
-      {pairs.length > 0 && <Answer data={data} left={say(left)} right={say(right)} pairs={pairs} official={by === "platform" && network && pairs.every(({ measure }) => measure.name !== "minutes") ? index.listOfficial(left, right, network) : []} network={network} />}
+      {pairs.length > 0 && <Answer data={data} left={say(left)} right={say(right)} pairs={pairs} official={by === "platform" && model && pairs.every(({ measure }) => measure.name !== "minutes") ? index.listOfficial(left, right, model) : []} model={model} />}
       {MEASURES.map(({ name, title }) => {
         const shown = pairs.filter(({ measure }) => measure.name === name);
-        return shown.length > 0 && <Pairs key={name} data={data} title={title} left={left} right={right} pairs={shown} by={by} ordered={network !== ALL} />;
+        return shown.length > 0 && <Pairs key={name} data={data} title={title} left={left} right={right} pairs={shown} by={by} ordered={model !== ALL} />;
       })}
-      {pairs.length === 0 && <Gaps index={index} left={left} right={right} network={network} networks={network ? [network] : networks} />}
+      <LeftOut count={index.countUnusable([left, right], model)} />
+      {pairs.length === 0 && <Gaps index={index} left={left} right={right} model={model} models={model ? [model] : models} />}
       <details>
         <summary>What is compared, and what is not</summary>
         <ul>
-          <li>Two figures are compared if network, task, training phase, sequence length and unit are the same.</li>
+          <li>Two figures are compared if model, task, training phase, sequence length and unit are the same.</li>
           <li>Latencies need the same batch size and basis as well; latencies of a single item are left out.</li>
-          <li>MLPerf minutes are compared with MLPerf minutes of the same network, division and dataset only.</li>
+          <li>MLPerf minutes are compared with MLPerf minutes of the same model, division and dataset only.</li>
           <li>
             Of all pairs of rows of one test, the one with the fewest differences is shown, then the one with the best figures. What
             still differs is named, and can be the reason for the ratio.
           </li>
-          <li>Emulated and submitted results, rows with an error flag or a doubt, and repeated rows are left out.</li>
         </ul>
       </details>
     </div>
@@ -66,7 +66,7 @@ const WHO: Record<string, string> = { vendor: "by the makers of the chips", inde
 const MAX_OFFICIAL = 3;
 
 /** Who is faster in a sentence, what speaks against it, and the MLPerf times of like machines where these two have none. */
-function Answer({ data, left, right, pairs, official, network }: { data: Dataset; left: string; right: string; pairs: Pair[]; official: Pair[]; network: string }) {
+function Answer({ data, left, right, pairs, official, model }: { data: Dataset; left: string; right: string; pairs: Pair[]; official: Pair[]; model: string }) {
   const ratios = pairs.map(({ ratio }) => ratio).sort((one, other) => one - other);
   const faster = ratios.filter((ratio) => ratio > 1).length;
   const slower = ratios.filter((ratio) => ratio < 1).length;
@@ -90,7 +90,7 @@ function Answer({ data, left, right, pairs, official, network }: { data: Dataset
           {official.slice(0, MAX_OFFICIAL).map((pair) => {
             const [a, b] = [pair.left, pair.right].map((row) => data.getText(row, "platform"));
             return (
-              <a key={`${a} ${b}`} class="result" href={formatHash("compare", "", { a: a!, b: b!, network })}>
+              <a key={`${a} ${b}`} class="result" href={formatHash("compare", "", { a: a!, b: b!, model })}>
                 {a} is {formatRatio(pair.ratio)} as fast as {b}, round {data.getText(pair.left, "mlperf_round")}
               </a>
             );
@@ -140,21 +140,21 @@ function Picker({ label, value, usual, all, onChange }: PickerProps) {
   return <Choice label={label} value={value} options={[...options, [SEARCH, `Search all ${all.length} …`]]} onChange={(name) => (name === SEARCH ? setSearching(true) : onChange(name))} />;
 }
 
-/** Names the condition that fails, for each network that both ran. */
-function Gaps({ index, left, right, network, networks }: { index: Index; left: string; right: string; network: string; networks: string[] }) {
-  const siblings = index.listSiblings(left, right, network);
+/** Names the condition that fails, for each model that both ran. */
+function Gaps({ index, left, right, model, models }: { index: Index; left: string; right: string; model: string; models: string[] }) {
+  const siblings = index.listSiblings(left, right, model);
   return (
     <div role="status">
       <p>
-        {left} and {right || "nothing else"} share no test that may be compared{networks.length === 0 && ": no network has rows of both"}.
+        {left} and {right || "nothing else"} share no test that may be compared{models.length === 0 && ": no model has rows of both"}.
       </p>
-      {networks.length > 0 && (
+      {models.length > 0 && (
         <>
           <p>What is missing, {left} / {right}:</p>
           <ul>
-            {networks.map((network) => (
-              <li key={network}>
-                <strong>{network}</strong>: {index.explainGap(left, right, network)}.
+            {models.map((model) => (
+              <li key={model}>
+                <strong>{model}</strong>: {index.explainGap(left, right, model)}.
               </li>
             ))}
           </ul>
@@ -162,9 +162,9 @@ function Gaps({ index, left, right, network, networks }: { index: Index; left: s
       )}
       {siblings.length > 0 && (
         <p>
-          Other machines with the same chip that do:{" "}
+          Other machines with this chip, in whatever form, that do:{" "}
           {siblings.map((name) => (
-            <a key={name} class="result" href={formatHash("compare", "", { a: left, b: name, ...(network ? { network } : {}) })}>
+            <a key={name} class="result" href={formatHash("compare", "", { a: left, b: name, ...(model ? { model } : {}) })}>
               {name}
             </a>
           ))}
@@ -189,7 +189,7 @@ function Pairs({ data, title, left, right, pairs, by, ordered }: PairsProps) {
   const number = (pair: Pair, column: string) => Number(data.getValue(pair.left, column) ?? 0);
   const byTest = (first: Pair, second: Pair) => number(first, "sequence_length") - number(second, "sequence_length") || number(first, "batch_size") - number(second, "batch_size");
   const sorted = [...pairs].sort((first, second) => (ordered && byTest(first, second)) || second.ratio - first.ratio);
-  const perChip = sorted.some((pair) => pair.perChip !== null && differs(pair, "chips"));
+  const perChip = sorted.some((pair) => pair.perChip !== null && differs(pair, "chip_count"));
   const headings = ["Test", "Batch", left, right, "Times as fast", ...(perChip ? ["Per chip"] : []), "What differs"];
   return (
     <section>
@@ -212,7 +212,7 @@ function Pairs({ data, title, left, right, pairs, by, ordered }: PairsProps) {
             <td class="right" data-label="Times as fast">
               <strong>{formatRatio(pair.ratio)}</strong>
             </td>
-            {perChip && <td class="right" data-label="Per chip">{differs(pair, "chips") && pair.perChip !== null ? formatRatio(pair.perChip) : ""}</td>}
+            {perChip && <td class="right" data-label="Per chip">{differs(pair, "chip_count") && pair.perChip !== null ? formatRatio(pair.perChip) : ""}</td>}
             <td data-label="What differs">{describeDifferences(data, pair)}</td>
           </tr>
         ))}
@@ -240,7 +240,7 @@ function describeTest(data: Dataset, { left, measure }: Pair, by: string) {
   if (by !== "platform") details.push(text("platform"));
   return (
     <>
-      <strong>{text("network")}</strong>{" "}
+      <strong>{text("model")}</strong>{" "}
       <br />
       <small>{details.filter(Boolean).join(", ")}</small>
     </>
@@ -250,8 +250,7 @@ function describeTest(data: Dataset, { left, measure }: Pair, by: string) {
 /** What differs in a pair, but for the batch, which has a column, and the flags of its two figures. */
 function describeDifferences(data: Dataset, { differences, left, right, measure }: Pair) {
   const shown = differences.filter(({ name }) => name !== "batch_size");
-  const column = SOURCES[measure.name] ?? measure.name;
-  const flags = [left, right].flatMap((row) => (data.flags.get(row) ?? []).filter((flag) => flag.severity !== "info" && flag.column === column));
+  const flags = [left, right].flatMap((row) => data.findDoubts(row, measure.name));
   if (shown.length + flags.length === 0) return <small>nothing that is known</small>;
   return (
     <ul class="differences">

@@ -1,9 +1,9 @@
-// The results, with what is looked up by row: flags, facets and the rows of each analysis.
-import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS } from "./format";
-import { type Column, getColumn, getValue, type TextColumn, type Value } from "./frame";
+// The results, with what is looked up by row: figures, flags, facets and the rows of each analysis.
+import { equalIgnoringCase, formatFigure, ROUNDED, ROUNDED_DIGITS, SOURCES } from "./format";
+import { type Column, getColumn, getRows, getText, getValue, type TextColumn, type Value } from "./frame";
 import type { ResultsData, Severity } from "./load";
 
-export const FACETS = ["origin", "relationship", "task", "item", "model", "platform", "sdk_version", "framework", "precision", "flag"] as const;
+export const FACETS = ["origin", "relationship", "task", "item", "model", "chip", "platform", "sdk_version", "framework", "precision", "flag"] as const;
 export type FacetName = (typeof FACETS)[number];
 
 export const FACET_TITLES: Record<FacetName, string> = {
@@ -12,6 +12,7 @@ export const FACET_TITLES: Record<FacetName, string> = {
   task: "Task",
   item: "Unit of throughput",
   model: "Model",
+  chip: "Chip",
   platform: "Platform",
   sdk_version: "SDK",
   framework: "Framework",
@@ -30,9 +31,9 @@ export interface Facet {
 export const PER_PRICE = "throughput_per_1000_usd";
 export const SUBMITTED = "submitted";
 export const EMULATED = "emulated";
-/** What is shown by an explicit choice only: rows that contributors handed in, and predictions. */
-export const APART: Partial<Record<FacetName, string>> = { relationship: SUBMITTED, origin: EMULATED };
-const COUNTS = new Set(["batch_size", "chips"]); // set by whoever ran it, never emulated
+const SUSPECT = "R47"; // the rule that flags measured rows as suspect, whatever their figure
+const STORED_DIGITS = 12; // of what is computed, here as in the tables
+const COUNTS = new Set(["batch_size", "chip_count"]); // set by whoever ran it, never emulated
 const MAIN_FIGURES = ["throughput", "minutes", "latency_ms"];
 const BLANK = "(blank)";
 const NO_FLAG = "(no flag)";
@@ -43,22 +44,31 @@ export interface Flag {
   column: string;
 }
 
+/** A figure that few rows have: the column of its value, and what it covers. */
+export interface FewFigure {
+  metric: string;
+  scope: string;
+}
+
 export class Dataset {
   readonly rows: number;
   readonly facets: Facet[];
   readonly flags = new Map<number, Flag[]>();
+  readonly figures = new Map<number, FewFigure[]>();
   private readonly columns = new Map<string, Column>();
   private readonly rowById = new Map<string, number>();
 
   constructor(readonly data: ResultsData) {
     this.rows = data.results.rows;
     for (const column of data.results.columns) this.columns.set(column.name, column);
-    this.columns.set(PER_PRICE, this.makePerPrice());
-    const { rules, severities, columns } = data.flags;
-    data.flags.rows.forEach((row, index) => {
-      const flag = { rule: rules[index] ?? "", severity: severities[index] ?? "info", column: columns[index] ?? "" };
-      this.flags.set(row, [...(this.flags.get(row) ?? []), flag]);
-    });
+    this.addFigures();
+    this.addComputed("minutes", (row) => divide(this.getValue(row, "time_to_train_s"), 60));
+    this.addComputed(PER_PRICE, (row) => divide(this.getValue(row, "throughput"), (data.prices[this.getText(row, "platform")] ?? 0) / 1000));
+    for (const flag of getRows(data.flags)) {
+      const row = Number(flag["row"]);
+      const own = { rule: getText(flag, "rule"), severity: getText(flag, "severity") as Severity, column: getText(flag, "column_name") };
+      this.flags.set(row, [...(this.flags.get(row) ?? []), own]);
+    }
     this.facets = FACETS.map((name) => (name === "flag" ? this.makeFlagFacet() : this.makeTextFacet(name)));
   }
 
@@ -99,22 +109,41 @@ export class Dataset {
     return MAIN_FIGURES.find((name) => row >= 0 && this.getValue(row, name) !== null) ?? MAIN_FIGURES[0]!;
   }
 
+  /** Whether a row may be ranked: no error, not suspect, no repetition, neither emulated nor submitted. */
+  isUsable(row: number): boolean {
+    return this.getText(row, "usable") === "true";
+  }
+
+  isSuspect(row: number): boolean {
+    return this.flags.get(row)?.some(({ rule }) => rule === SUSPECT) ?? false;
+  }
+
+  /** Why a row may not be ranked; nothing where it may. */
+  explainUnusable(row: number): string[] {
+    const reasons = [
+      [this.isEmulated(row, ""), "it is emulated, not measured: calculated from the architecture by a model"],
+      [this.getText(row, "relationship") === SUBMITTED, "a contributor submitted it"],
+      [this.getValue(row, "errors") !== 0, "it has an error flag"],
+      [this.isSuspect(row), "it is suspect"],
+      [this.getText(row, "same_as") !== "", "it prints the measurement of another row again"],
+    ] as const;
+    return reasons.filter(([applies]) => applies).map(([, reason]) => reason);
+  }
+
+  /** The errors and warnings on a figure; a suspect row has all of its figures in doubt. */
+  findDoubts(row: number, name: string): Flag[] {
+    const source = SOURCES[name] ?? name;
+    const isOfFigure = ({ rule, column }: Flag) => column === source || (rule === SUSPECT && !COUNTS.has(name));
+    return (this.flags.get(row) ?? []).filter((flag) => flag.severity !== "info" && isOfFigure(flag));
+  }
+
   isEmulated(row: number, name: string): boolean {
     return !COUNTS.has(name) && this.getText(row, "origin") === EMULATED;
   }
 
   /** Whether a network leaves out weights that are zero, which makes it another one than the dense. */
   isSparse(row: number): boolean {
-    return this.has("sparsity") && this.getValue(row, "sparsity") !== null;
-  }
-
-  /** A precision under the name that its spellings share: 16.16 is FP16. */
-  spellPrecision(name: string): string {
-    return this.data.precisions[name] ?? name.toLowerCase();
-  }
-
-  getPrecision(row: number): string {
-    return this.getText(row, "precision") || this.getText(row, "compute_precision");
+    return this.getValue(row, "sparsity") !== null;
   }
 
   /** The rows of an analysis; none where it does not exist. */
@@ -137,32 +166,30 @@ export class Dataset {
     return facet?.words.find((known) => equalIgnoringCase(known, word)) ?? word;
   }
 
-  /** Throughput per 1,000 USD of the list price, where one is known. */
-  private makePerPrice(): Column {
-    const values = Array.from({ length: this.rows }, (_, row) => {
-      const [throughput, price] = [this.getValue(row, "throughput"), this.data.prices[this.getText(row, "platform")]];
-      return typeof throughput === "number" && price ? (1000 * throughput) / price : null;
-    });
-    return { name: PER_PRICE, kind: "number", values };
+  /** A column for each metric of the figures that few rows have. */
+  private addFigures(): void {
+    const columns = new Map<string, (number | null)[]>();
+    for (const figure of getRows(this.data.figures)) {
+      const [row, metric] = [Number(figure["row"]), getText(figure, "metric")];
+      if (!columns.has(metric)) columns.set(metric, new Array(this.rows).fill(null));
+      columns.get(metric)![row] = Number(figure["value"]);
+      this.figures.set(row, [...(this.figures.get(row) ?? []), { metric, scope: getText(figure, "scope") }]);
+    }
+    for (const [name, values] of columns) this.columns.set(name, { name, kind: "number", values });
+  }
+
+  private addComputed(name: string, compute: (row: number) => number | null): void {
+    this.columns.set(name, { name, kind: "number", values: Array.from({ length: this.rows }, (_, row) => compute(row)) });
   }
 
   private makeTextFacet(name: Exclude<FacetName, "flag">): Facet {
-    const words = new Map<string, number>([[BLANK, 0]]);
-    const spellings = new Map<string, string>(); // the first spelling is used for all
-    const encode = (word: string) => getOrSet(words, getOrSet(spellings, word.toLowerCase(), word), words.size);
-    const names = name === "precision" ? ["precision", "compute_precision"] : [name];
-    const columns = names.map((source) => this.getColumn(source) as TextColumn);
-    const encoded = columns.map((column) => column.words.map(encode));
-    const codes = new Int32Array(this.rows);
-    for (let row = 0; row < this.rows; row += 1) {
-      const source = columns.findIndex((column) => (column.codes[row] ?? -1) >= 0);
-      if (source >= 0) codes[row] = encoded[source]![columns[source]!.codes[row]!]!;
-    }
-    return { name, words: [...words.keys()], codes, codeLists: null };
+    const column = this.getColumn(name) as TextColumn;
+    return { name, words: [BLANK, ...column.words], codes: Int32Array.from(column.codes, (code) => code + 1), codeLists: null };
   }
 
   private makeFlagFacet(): Facet {
-    const words = [NO_FLAG, ...[...new Set(this.data.flags.rules)].sort()];
+    const rules = [...this.flags.values()].flatMap((flags) => flags.map(({ rule }) => rule));
+    const words = [NO_FLAG, ...[...new Set(rules)].sort()];
     const none = [0];
     const codeLists = Array.from({ length: this.rows }, () => none);
     for (const [row, flags] of this.flags) codeLists[row] = [...new Set(flags.map((flag) => words.indexOf(flag.rule)))];
@@ -170,7 +197,7 @@ export class Dataset {
   }
 }
 
-function getOrSet<Kind>(map: Map<string, Kind>, key: string, value: Kind): Kind {
-  if (!map.has(key)) map.set(key, value);
-  return map.get(key)!;
+/** The quotient with the digits of what is computed; null where one of the two is not known. */
+function divide(value: Value, by: number): number | null {
+  return typeof value === "number" && by > 0 ? Number((value / by).toPrecision(STORED_DIGITS)) : null;
 }

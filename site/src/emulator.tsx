@@ -51,7 +51,7 @@ function Form({ predictions, query }: { predictions: Prediction[]; query: URLSea
       <h3 id="predict">Predict a batch</h3>
       <form class="predict" onSubmit={(event) => event.preventDefault()}>
         {offer("Target", "target", target)}
-        {offer("Network", "model", model)}
+        {offer("Model", "model", model)}
         {offer("Batch over all chips", "batch", batch)}
       </form>
       <Predicted prediction={batch.matches[0]!} />

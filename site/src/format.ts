@@ -21,7 +21,7 @@ export function formatError(error: unknown): string {
 }
 
 /** Columns that are computed, so that the table rounds them; the panel and downloads have every digit. */
-export const ROUNDED = new Set(["minutes", "throughput_per_chip", "throughput_implied", "throughput_per_1000_usd", "batches_in_flight"]);
+export const ROUNDED = new Set(["minutes", "throughput_per_chip", "throughput_implied", "throughput_per_1000_usd"]);
 export const ROUNDED_DIGITS = 5;
 
 /** The printed column behind a computed one. */
@@ -33,7 +33,7 @@ export const SOURCES: Record<string, string> = {
 
 /** The unit of a figure; that of a throughput names its item. */
 export function formatUnit(name: string, item: string): string {
-  return (UNITS[name] ?? "").replace("items", `${item || "item"}s`).replace("per item", `per ${item || "item"}`);
+  return (UNITS[name] ?? ENDINGS[name.split("_").at(-1)!] ?? "").replace("items", `${item || "item"}s`).replace("per item", `per ${item || "item"}`);
 }
 
 const RELATIONSHIPS: Record<string, string> = {
@@ -50,15 +50,11 @@ export function describeRelationship(relationship: string): string {
   return text ? `${relationship}: ${text}` : relationship;
 }
 
-export const UNITS: Record<string, string> = {
+const ENDINGS: Record<string, string> = { ms: "ms", s: "s", w: "W", j: "J" };
+const UNITS: Record<string, string> = {
   throughput: "items/s",
-  latency_ms: "ms",
   efficiency: "items/s/W",
-  power_w: "W",
   energy_per_item_j: "J per item",
-  run_energy_j: "J",
-  time_to_train_s: "s",
-  time_to_result_s: "s",
   minutes: "min",
   throughput_per_chip: "items/s per chip",
   throughput_per_1000_usd: "items/s per $1,000",
@@ -68,6 +64,16 @@ export const UNITS: Record<string, string> = {
 export const TITLES: Record<string, string> = {
   throughput: "Throughput",
   latency_ms: "Latency",
+  latency_isolated_ms: "Latency with nothing else in flight",
+  latency_p90_ms: "Latency, 90th percentile",
+  latency_p99_ms: "Latency, 99th percentile",
+  latency_min_ms: "Shortest latency",
+  latency_median_ms: "Median latency",
+  latency_max_ms: "Longest latency",
+  latency_std_ms: "Standard deviation of the latency",
+  latency_ms_low: "Lower end of the latency",
+  latency_ms_high: "Upper end of the latency",
+  interval_confidence: "Coverage of the interval",
   efficiency: "Efficiency",
   power_w: "Power",
   energy_per_item_j: "Energy per item",

@@ -68,6 +68,11 @@ export function filterRows(frame: Frame, name: string, value: string): Row[] {
   return column.codes.flatMap((rowCode, row) => (rowCode === code ? [getRow(frame, row)] : []));
 }
 
+/** Removes what spellings of one name differ in: bow2000, Bow-2000. */
+export function normaliseName(name: string): string {
+  return name.toLowerCase().replace(/[\s_-]+/g, "");
+}
+
 export function getText(row: Row, name: string): string {
   return String(row[name] ?? "");
 }

@@ -4,14 +4,6 @@ import type { Known } from "./nearest";
 
 export type Severity = "error" | "warn" | "info";
 
-/** The flags of all results, by column. */
-interface FlagColumns {
-  rows: number[];
-  rules: string[];
-  severities: Severity[];
-  columns: string[];
-}
-
 /** A few values, and one to compare them with. */
 export interface Bars {
   bars: { label: string; value: number }[];
@@ -30,17 +22,17 @@ export interface Finding extends Bars {
 
 export interface StartData {
   build: { version: string | null; as_of: string; build_id: string; documents: number };
-  counts: { results: number; documents: number; claims: number; errors: number };
+  counts: { results: number; left_out: number; documents: number; claims: number; errors: number };
   repository: string;
   findings: Finding[];
 }
 
 export interface ResultsData {
   results: Frame;
+  figures: Frame; // those that few results have; `row` is the position of the result
+  flags: Frame; // likewise
   aliases: Record<string, Record<string, string>>; // other names by column and name
   prices: Record<string, number>; // list prices in USD by platform
-  precisions: Record<string, string>; // the name that spellings share
-  flags: FlagColumns;
   sets: Record<string, number[]>;
   rules: Record<string, string>;
   questions: Record<string, string>;
@@ -114,7 +106,8 @@ export interface Data {
   sql: {
     files: Record<string, string>;
     views: string[];
-    columns: { schema_name: string; table_name: string; column_name: string; type: string; unit: string | null; description: string }[];
+    relations: { schema_name: string; table_name: string; type: string; description: string }[];
+    columns: Frame;
     examples: { title: string; sql: string }[];
   };
 }

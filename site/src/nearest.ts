@@ -1,6 +1,6 @@
 // The published rows that are nearest to a run, and those that may not be compared with it. The rules are data of
 // schema/comparison.toml, as for `ipu-results compare`; tests/site/test_site_compare.py compares the two.
-import type { Row, Value } from "./frame";
+import type { Frame, Row, Value } from "./frame";
 
 /** A column in which a run and a row must agree; schema/comparison.toml says how each kind compares. */
 interface Rule {
@@ -35,12 +35,13 @@ type MistakeLimit =
 export interface Known {
   machines: Record<string, [string | null, string | null, number | null]>;
   items: Record<string, string>;
-  precisions: Record<string, string>;
+  precisions: Record<string, string>; // the name that spellings share, by spelling without case, blanks, hyphens and underscores
   types: Record<string, string>; // of precisions, as in the peaks
   chips: Record<string, { peaks: Record<string, number>; is_accelerator: boolean }>; // peaks in 10¹² operations per second
   accelerators: string[]; // chips that a visitor may have, also those of no machine here
-  operations: Record<string, Record<string, [number, boolean]>>; // by network and variant: MACs, and whether they hold for training
+  operations: Record<string, Record<string, [number, boolean]>>; // by model and variant: MACs, and whether they hold for training
   figures: string[];
+  doubts: Frame; // the errors of a result, and why it is suspect
   per_item: string;
   input_size: string;
   sequence_length: string;
@@ -49,11 +50,11 @@ export interface Known {
 
 /** A run in the columns of `results`; null is not stated. */
 export interface Run {
-  network: string;
+  model: string;
   task: string;
   platform: string | null;
   chip: string | null; // of a machine that the record does not have
-  chips: number | null; // null: all of the machine
+  chip_count: number | null; // null: all of the machine
   batch_size: number | null;
   precision: string | null;
   framework: string | null;
@@ -92,10 +93,10 @@ export interface Context {
   run: Run & { item: string | null; family: string | null };
 }
 
-/** Adds to a run what follows from its machine and network. */
+/** Adds to a run what follows from its machine and model. */
 export function makeContext({ rules, known }: Data, run: Run): Context {
-  const [family, chip, chips] = (run.platform !== null && known.machines[run.platform]) || [null, null, null];
-  return { rules, known, run: { ...run, family, chip: run.chip ?? chip, chips: run.chips ?? chips, item: known.items[run.network] ?? null } };
+  const [family, chip, chip_count] = (run.platform !== null && known.machines[run.platform]) || [null, null, null];
+  return { rules, known, run: { ...run, family, chip: run.chip ?? chip, chip_count: run.chip_count ?? chip_count, item: known.items[run.model] ?? null } };
 }
 
 /** Finds the nearest row of each group, and of each latency basis where a latency is stated without one. */
@@ -105,7 +106,7 @@ export function findNearest(data: Data, run: Run): Nearest {
   const refused = new Map<string, number>();
   const comparable: { row: Row; distance: number }[] = [];
   for (const row of rows) {
-    if (row["network"] !== run.network || row["same_as"] !== null) continue;
+    if (row["model"] !== run.model || row["same_as"] !== null) continue;
     const reason = findObstacle(context, row) ?? findMissingFigure(context, row);
     if (reason === null) comparable.push({ row, distance: computeDistance(context, row) });
     else refused.set(reason, (refused.get(reason) ?? 0) + 1);
@@ -192,7 +193,8 @@ function findFigureObstacle(context: Context, figure: string, row: Row): string 
   return null;
 }
 
-export const getBasis = (row: Row) => (row["latency_basis"] ?? row["latency_kind"] ?? null) as string | null;
+/** What the latency of a row times; that of a run here is amortised over its batches. */
+export const getBasis = (row: Row) => (row["latency_basis"] ?? (row["run_id"] ? "amortised" : null)) as string | null;
 
 const listShared = (run: Run, row: Row) => FIGURES.filter((name) => run[name] !== null && (row[name] ?? null) !== null);
 
@@ -208,7 +210,7 @@ export function findMissingFigure(context: Context, row: Row): string | null {
   return obstacles.includes(null) ? null : [...new Set(obstacles)].join("; ");
 }
 
-function computeDistance({ rules, known, run }: Context, row: Row): number {
+function computeDistance({ rules, run }: Context, row: Row): number {
   const parts = rules.distance as Record<string, number>;
   const weigh = (ours: Value, theirs: Value, name: string) =>
     ours === null || theirs === null ? parts[`unknown_${name}`]! : ours === theirs ? 0 : parts[`other_${name}`]!;
@@ -218,23 +220,21 @@ function computeDistance({ rules, known, run }: Context, row: Row): number {
   return (
     computeMachineDistance(parts, run, row) +
     ofBatch +
-    weigh(spellPrecision(known, run.precision), spellPrecision(known, theirs("effective_precision")), "precision") +
+    weigh(run.precision, theirs("precision"), "precision") +
     weigh(run.framework, theirs("framework"), "framework") +
     (theirs("variant") ? parts["other_variant"]! : 0) +
     (theirs("sdk_version") ? parts["other_sdk"]! : 0)
   );
 }
 
-export const spellPrecision = (known: Known, precision: Value) => (precision === null ? null : (known.precisions[precision] ?? precision));
-
 /** Whether a flag of a run or of a row, where it is a word, is set. */
 export const isSet = (value: Value | boolean | undefined) => value === true || value === "true";
 
 function computeMachineDistance(parts: Record<string, number>, run: Context["run"], row: Row): number {
   if (run.platform === null) return parts["unknown_machine"]!;
-  const chips = row["chips"] as number | null;
-  if (run.platform === row["platform"] && (!run.chips || !chips || run.chips === chips)) return 0;
-  if (run.chip !== null && run.chip === row["chip"]) return parts["other_chip_count"]! + logRatio(run.chips, chips);
+  const chips = row["chip_count"] as number | null;
+  if (run.platform === row["platform"] && (!run.chip_count || !chips || run.chip_count === chips)) return 0;
+  if (run.chip !== null && run.chip === row["chip"]) return parts["other_chip_count"]! + logRatio(run.chip_count, chips);
   return run.family !== null && run.family === row["family"] ? parts["other_chip"]! : parts["other_family"]!;
 }
 
@@ -246,6 +246,11 @@ function logRatio(ours: number | null, theirs: number | null): number {
 function compareSources(left: Row, right: Row): number {
   const [first, second] = [left, right].map((row) => String(row["published_on"] ?? ""));
   if (first !== second) return first! > second! ? -1 : 1;
+  return comparePlaces(left, right);
+}
+
+/** The order in which the sources print rows. */
+export function comparePlaces(left: Row, right: Row): number {
   for (const name of ["document_id", "table_name", "row_number", "result_id"]) {
     const [one, other] = [left[name] ?? null, right[name] ?? null];
     if (one === other) continue;
@@ -269,9 +274,9 @@ function makeMatch(context: Context, row: Row, distance: number, group: string):
     if (obstacle === null) ratios.push({ figure, ours, theirs, ratio: ours / theirs });
     else refused[figure] = obstacle;
   }
-  const chips = row["chips"] as number | null;
-  const other = ratios[0]?.figure === "throughput" && run.chips && chips && run.chips !== chips;
-  return { group, row, distance, ratios, not_compared: refused, ratio_per_chip: other ? (ratios[0]!.ratio / run.chips!) * chips! : null };
+  const chips = row["chip_count"] as number | null;
+  const other = ratios[0]?.figure === "throughput" && run.chip_count && chips && run.chip_count !== chips;
+  return { group, row, distance, ratios, not_compared: refused, ratio_per_chip: other ? (ratios[0]!.ratio / run.chip_count!) * chips! : null };
 }
 
 /** The largest groups first; rows of another task, which nothing could make comparable, last. */

@@ -34,7 +34,7 @@ function Entry({ entry, logs, title }: { entry: Row; logs: Row[]; title: string 
       <dl>
         <Field name="MLPerf id" value={[text("mlperf_id"), text("mlperf_id_confidence")].filter(Boolean).join(", ")} />
         <Field name="Round" value={`${text("round")}, ${text("division")} division, ${text("benchmark")}`} />
-        <Field name="Submitter" value={`${text("submitter")}, ${text("system")}`} />
+        <Field name="Submitter" value={`${text("submitter")}, ${text("platform_printed") || text("platform")}`} />
         <Field name="Score" value={text("minutes") && `${formatFigure(entry["minutes"]!)} min`} />
         <Field name="Runs" value={`${text("n_success")} of ${text("n_runs")} count; mean without the fastest and slowest`} />
         <dt>Folder</dt>

@@ -13,7 +13,7 @@ interface Measure {
   title: string;
   higherIsBetter: boolean;
   test: string[]; // columns in which two figures must agree to be compared at all
-  excluded: Record<string, string>; // values that leave a row out
+  excluded: Record<string, string>; // values that leave a usable row out
 }
 
 // A time to train is never compared with a throughput, nor a latency with that of another batch or of another basis.
@@ -22,13 +22,13 @@ export const MEASURES: Measure[] = comparison.measures.map(({ column, title, hig
   title,
   higherIsBetter: higher_is_better,
   test,
-  excluded: { ...comparison.excluded.values, ...excluded },
+  excluded: excluded ?? {},
 }));
 
 /** Conditions of a result that may differ in a pair, with the words for them. */
 export const CONDITIONS = comparison.conditions;
 
-const WORDS: Record<string, string> = { ...CONDITIONS, latency_basis: "what the latency times", latency_kind: "kind of latency", sequence_length: "sequence length" };
+const WORDS: Record<string, string> = { ...CONDITIONS, latency_basis: "what the latency times", sequence_length: "sequence length" };
 
 export interface Pair {
   measure: Measure;
@@ -78,53 +78,59 @@ export class Index {
     return [...count.keys()].filter((name) => count.get(name)! > 0).sort((left, right) => count.get(right)! - count.get(left)! || left.localeCompare(right, "en", { numeric: true }));
   }
 
-  /** The networks that each of two names has rows of. */
-  listNetworks(left: string, right: string): string[] {
-    const [own, others] = [left, right].map((name) => new Set((this.all.get(name) ?? []).map((row) => this.data.getText(row, "network"))));
-    return [...own!].filter((network) => network && others!.has(network)).sort();
+  /** The models that each of two names has rows of. */
+  listModels(left: string, right: string): string[] {
+    const [own, others] = [left, right].map((name) => new Set((this.all.get(name) ?? []).map((row) => this.data.getText(row, "model"))));
+    return [...own!].filter((model) => model && others!.has(model)).sort();
   }
 
   /** One pair for each test that two names share: the rows that differ in the fewest conditions, then the fastest. */
-  listPairs(left: string, right: string, network = ""): Pair[] {
+  listPairs(left: string, right: string, model = ""): Pair[] {
     const [own, others] = [this.rows.get(left), this.rows.get(right)];
     if (!own || !others || left === right) return [];
     return [...own].flatMap(([key, rows]) => {
       const partners = others.get(key);
-      return partners && (!network || this.data.getText(rows[0]!, "network") === network) ? [this.choosePair(key, rows, partners)] : [];
+      return partners && (!model || this.data.getText(rows[0]!, "model") === model) ? [this.choosePair(key, rows, partners)] : [];
     });
   }
 
-  /** Other names with the chip of `right` that share a test with `left`, on a network if one is given. */
-  listSiblings(left: string, right: string, network: string): string[] {
-    const chip = (name: string) => this.data.getText(this.all.get(name)?.[0] ?? -1, "chip");
+  /** How many rows of some names and a model, or of all, may not be ranked. */
+  countUnusable(names: string[], model: string): number {
+    const rows = new Set(names.flatMap((name) => this.all.get(name) ?? []));
+    return [...rows].filter((row) => !this.data.isUsable(row) && (!model || this.data.getText(row, "model") === model)).length;
+  }
+
+  /** Other names with the chip of `right`, whatever its form, that share a test with `left`, on a model if one is given. */
+  listSiblings(left: string, right: string, model: string): string[] {
+    const chip = (name: string) => this.data.getText(this.all.get(name)?.[0] ?? -1, "chip").replace(/-(SXM\d?|PCIe|NVL)/, "");
     if (!this.all.has(right) || !chip(right)) return [];
-    return [...this.rows.keys()].filter((name) => name !== left && name !== right && chip(name) === chip(right) && this.listPairs(left, name, network).length > 0);
+    return [...this.rows.keys()].filter((name) => name !== left && name !== right && chip(name) === chip(right) && this.listPairs(left, name, model).length > 0);
   }
 
   /** MLPerf times of machines with as many of the same chips, both of one round: those of the same publishers, then the latest, first. */
-  listOfficial(left: string, right: string, network: string): Pair[] {
+  listOfficial(left: string, right: string, model: string): Pair[] {
     const text = (row: number, column: string) => this.data.getText(row, column);
     const first = (name: string) => this.all.get(name)?.[0] ?? -1;
-    const describe = (name: string) => `${/[A-Z]+\d+/.exec(text(first(name), "chip"))?.[0] ?? text(first(name), "chip")} ${text(first(name), "chips")}`;
+    const describe = (name: string) => `${/[A-Z]+\d+/.exec(text(first(name), "chip"))?.[0] ?? text(first(name), "chip")} ${text(first(name), "chip_count")}`;
     const [own, others] = [left, right].map((name) => [...this.rows.keys()].filter((other) => describe(other) === describe(name)));
     const isOwn = (pair: Pair) => Number(text(pair.right, "submitter") === text(first(right), "publisher")) + Number(text(pair.left, "submitter") === text(first(left), "publisher"));
     return own!
-      .flatMap((a) => others!.flatMap((b) => this.listPairs(a, b, network)))
+      .flatMap((a) => others!.flatMap((b) => this.listPairs(a, b, model)))
       .filter(({ measure, differences }) => measure.name === "minutes" && differences.every(({ name }) => name !== "mlperf_round"))
       .sort((one, other) => isOwn(other) - isOwn(one) || text(other.left, "mlperf_round").localeCompare(text(one.left, "mlperf_round")) || rank(this.data, one.measure, other.right) - rank(this.data, one.measure, one.right));
   }
 
-  /** Why two names share no test of a network: the conditions that fail for the rows that come nearest, in words. */
-  explainGap(left: string, right: string, network: string): string {
-    const [own, others] = [left, right].map((name) => (this.all.get(name) ?? []).filter((row) => this.data.getText(row, "network") === network));
-    for (const [name, rows] of [[left, own!], [right, others!]] as const) if (rows.length === 0) return `no row of ${network} on ${name}`;
+  /** Why two names share no test of a model: the conditions that fail for the rows that come nearest, in words. */
+  explainGap(left: string, right: string, model: string): string {
+    const [own, others] = [left, right].map((name) => (this.all.get(name) ?? []).filter((row) => this.data.getText(row, "model") === model));
+    for (const [name, rows] of [[left, own!], [right, others!]] as const) if (rows.length === 0) return `no row of ${model} on ${name}`;
     const reasons = MEASURES.flatMap((measure) => {
       const [first, second] = [own!, others!].map((rows) => rows.filter((row) => this.data.getValue(row, measure.name) !== null));
       if (first!.length === 0 || second!.length === 0) return [];
       const [kept, keptOthers] = [first!, second!].map((rows) => rows.filter((row) => isComparable(this.data, row, measure)));
       if (kept!.length === 0 || keptOthers!.length === 0) {
         const name = kept!.length === 0 ? left : right;
-        return [{ failed: 0, text: `${measure.title.toLowerCase()}: every row of ${name} has an error flag or a doubt, repeats another, or does not measure a batch` }];
+        return [{ failed: 0, text: `${measure.title.toLowerCase()}: no row of ${name} may be ranked and measures a batch` }];
       }
       const columns = [...measure.test, ...SIDES[this.side]!.same];
       const gaps = kept!.flatMap((row) => keptOthers!.map((other) => columns.filter((column) => this.data.getText(row, column) !== this.data.getText(other, column)).map((column) => [column, this.data.getText(row, column), this.data.getText(other, column)] as const)));
@@ -149,7 +155,7 @@ export class Index {
     const differences = Object.keys(CONDITIONS)
       .filter((name) => name !== side)
       .map((name) => ({ name, left: data.getText(left, name), right: data.getText(right, name) }))
-      .filter(({ name, left: own, right: other }) => own !== other && !(name === "effective_precision" && own && other && data.spellPrecision(own) === data.spellPrecision(other)))
+      .filter(({ left: own, right: other }) => own !== other)
       .filter(({ name, left: own, right: other }) => name !== "latency_scope" || (measure.name === "latency_ms" && own && other));
     const ratio = divide(data, measure, left, right, measure.name)!;
     const perChip = measure.name === "throughput" ? divide(data, measure, left, right, "throughput_per_chip") : null;
@@ -157,10 +163,9 @@ export class Index {
   }
 }
 
-/** Whether a figure may be compared: measured once, not emulated nor submitted, without an error flag or doubt, and not of a single item. */
+/** Whether a figure may be compared: it may be ranked, and is not of a single item. */
 function isComparable(data: Dataset, row: number, { name, excluded }: Measure): boolean {
-  if (data.getValue(row, name) === null || data.getValue(row, "errors") !== 0) return false;
-  if (comparison.excluded.blank.some((column) => data.getText(row, column))) return false;
+  if (data.getValue(row, name) === null || !data.isUsable(row)) return false;
   return Object.entries(excluded).every(([column, value]) => data.getText(row, column) !== value);
 }
 

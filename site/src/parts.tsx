@@ -1,5 +1,6 @@
 // Small elements that several views share.
 import type { ComponentChildren } from "preact";
+import { formatCount } from "./format";
 import { getText, type Row } from "./frame";
 
 export function Section({ title, children }: { title: string; children: ComponentChildren }) {
@@ -78,6 +79,27 @@ export function Choice({ label, value, options, onChange }: ChoiceProps) {
         ))}
       </select>
     </label>
+  );
+}
+
+interface LeftOutProps {
+  count: number; // of the rows that may not be ranked
+  shown?: boolean; // among others, instead of left out
+  onChange?: () => void; // shows or hides them
+}
+
+/** Says in one line how many rows are left out, since they may not be ranked. */
+export function LeftOut({ count, shown = false, onChange }: LeftOutProps) {
+  if (count === 0) return null;
+  return (
+    <p class="note">
+      {shown ? "Shown, though not usable" : "Left out as not usable"}: {formatCount(count, "row")} (an error, suspect, repeated, emulated or submitted).{" "}
+      {onChange && (
+        <button type="button" class="chip" onClick={onChange}>
+          {shown ? "Leave them out" : "Show them"}
+        </button>
+      )}
+    </p>
   );
 }
 

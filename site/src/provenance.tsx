@@ -1,4 +1,5 @@
 // The panel of a figure: where it was printed, what is flagged, and which claims use it.
+import { Fragment } from "preact";
 import { Boundary } from "./boundary";
 import { WithData } from "./data";
 import type { Dataset } from "./dataset";
@@ -11,7 +12,7 @@ import { Origin, Verdict } from "./marks";
 import { Official } from "./official";
 import { Others } from "./others";
 import { Field, Section } from "./parts";
-import { closePanel, formatHash } from "./route";
+import { closePanel, formatHash, setParameter } from "./route";
 import { DIGITS, Sources } from "./sources";
 
 /** The cell of the table that the panel is about. */
@@ -63,7 +64,7 @@ function Content(figure: Figure) {
   const unit = formatUnit(name, text("item"));
   const base = SOURCES[name] ?? name;
   const derivation = describeDerivation(data, row, name);
-  const band = ["latency_ms_low", "latency_ms_high"].map((column) => data.formatFigure(row, column, DIGITS));
+  const printed = (column: string) => (text(`${column}_printed`) === text(column) ? "" : text(`${column}_printed`));
   return (
     <>
       <p class="over">
@@ -76,19 +77,18 @@ function Content(figure: Figure) {
       <p class="what">
         {["model", "variant", "task", "platform", "framework"].map(text).filter(Boolean).join(" · ")}
         {text("sdk_version") && ` · SDK ${text("sdk_version")}`}
-        {data.getPrecision(row) && ` · ${data.getPrecision(row)}`}
+        {text("precision") && ` · ${text("precision")}`}
         {text("batch_size") && ` · batch ${text("batch_size")}`}
       </p>
       {derivation && <p class="what">Computed: {derivation}</p>}
       <Actions {...figure} />
-      {text("origin") === "emulated" && <p class="warning">Emulated, not measured: calculated from the architecture by a model.</p>}
-      {text("suspect") && <p class="warning">Suspect: {text("suspect")}</p>}
+      {!data.isUsable(row) && <p class="warning">Not ranked: {data.explainUnusable(row).join(", and ")}.</p>}
       <WithData name="provenance" loading="Loading the source">
         {(tables) => <Sources {...figure} name={base} tables={tables} />}
       </WithData>
       <Others data={data} row={row} id={id} />
       <Official data={data} row={row} id={id} />
-      <Claims id={id} model={text("model")} />
+      <Claims id={id} model={text("model_printed")} />
       <Section title="This result">
         <dl>
           <Field name="Result id" value={id} code />
@@ -97,11 +97,35 @@ function Content(figure: Figure) {
           <Field name="Who measured" value={describeRelationship(text("relationship"))} />
           <Field name="Power or energy of" value={text("power_scope")} />
           <Field name="Conditions" value={text("conditions")} />
-          <Field name="Latency counts" value={text("latency_basis") || text("latency_kind")} />
-          <Field name="Band or interval" value={band.every(Boolean) ? `${band.join(" to ")} ms` : ""} />
-          <Field name="Calibration" value={text("calibration_id")} />
+          <Field name="Latency counts" value={text("latency_basis")} />
+          <Field name="Printed model" value={printed("model")} />
+          <Field name="Dataset" value={text("dataset")} />
+          <Field name="Printed dataset" value={printed("dataset")} />
+          <Field name="Printed precision" value={printed("precision")} />
+          <FewFigures {...figure} />
         </dl>
       </Section>
+    </>
+  );
+}
+
+/** The figures that few rows have, each with the way to its source. */
+function FewFigures({ data, row, id }: Figure) {
+  return (
+    <>
+      {(data.figures.get(row) ?? []).map(({ metric, scope }) => (
+        <Fragment key={metric}>
+          <dt>
+            {TITLES[metric] ?? metric.replaceAll("_", " ")}
+            {scope && `, ${scope}`}
+          </dt>
+          <dd>
+            <button type="button" class="link" onClick={() => setParameter("show", `${id}.${metric}`, true)}>
+              {data.formatFigure(row, metric, DIGITS)} {formatUnit(metric, data.getText(row, "item"))}
+            </button>
+          </dd>
+        </Fragment>
+      ))}
     </>
   );
 }
@@ -112,7 +136,7 @@ function describeDerivation(data: Dataset, row: number, name: string): string {
   if (!source || data.getValue(row, name) === null) return "";
   const from = `${formatFigure(data.getValue(row, source))} ${formatUnit(source, data.getText(row, "item"))}`;
   if (name === "minutes") return `${from} of training, in minutes`;
-  if (name === "throughput_per_chip") return `${from} ÷ ${data.getText(row, "chips")} chips`;
+  if (name === "throughput_per_chip") return `${from} ÷ ${data.getText(row, "chip_count")} chips`;
   return `${from} ÷ list price of ${formatFigure(data.data.prices[data.getText(row, "platform")] ?? null)} USD × 1,000`;
 }
 
@@ -123,7 +147,7 @@ function Claims({ id, model }: { id: string; model: string }) {
         const uses = new Set(data.uses.filter((use) => use.result_id === id).map((use) => use.claim_id));
         const claims = getRows(data.claims);
         const using = claims.filter((claim) => uses.has(getText(claim, "claim_id")));
-        const related = claims.filter((claim) => getText(claim, "model") === model && !using.includes(claim));
+        const related = claims.filter((claim) => getText(claim, "model_printed") === model && !using.includes(claim));
         return (
           <Section title="Claims that use it">
             {using.length === 0 && <p>No recomputation of a claim uses this row.</p>}

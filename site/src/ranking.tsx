@@ -4,7 +4,7 @@ import { WithData } from "./data";
 import type { Dataset } from "./dataset";
 import { formatFigure } from "./format";
 import { type Frame, getRows, getText, type Row } from "./frame";
-import { Choice, PlainTable } from "./parts";
+import { Choice, LeftOut, PlainTable } from "./parts";
 import { showSource } from "./points";
 import { setParameter } from "./route";
 
@@ -12,10 +12,10 @@ export const RANKING = "mlperf_ranking";
 export const RANKING_QUESTION = "Who leads an MLPerf benchmark, and who is tied?";
 
 // Whether the runs show that an entry is slower than the one above, by the column `outcome`.
-const OUTCOMES: Record<string, string> = { separable: "yes", tied: "no, tied", "shared-logs": "no, the same logs", untested: "not tested" };
+const OUTCOMES: Record<string, string> = { separable: "yes", tied: "no, tied", untested: "not tested" };
 const FIRST = "first";
-const HEADINGS = ["Rank", "Submitter", "System", "Accelerators", "Minutes", "95 % interval", "Surely slower", "Tied with ranks"];
-const FIGURES = ["Rank", "Accelerators", "Minutes", "95 % interval"];
+const HEADINGS = ["Rank", "Submitter", "Machine", "Chips", "Minutes", "95 % interval", "Surely slower", "Tied with ranks"];
+const FIGURES = ["Rank", "Chips", "Minutes", "95 % interval"];
 const DIGITS = 5; // of what is computed from logs
 const ATTRIBUTION = "Minutes and intervals are computed from the logs by ipu-results, and not verified by MLCommons Association.";
 
@@ -34,7 +34,8 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
   const round = pick(rounds, query.get("round"), "2.0");
   const inRound = rows.filter((row) => getText(row, "round") === round);
   const benchmark = pick(list(inRound, "benchmark"), query.get("benchmark"), "resnet");
-  const entries = inRound.filter((row) => getText(row, "benchmark") === benchmark);
+  const all = inRound.filter((row) => getText(row, "benchmark") === benchmark);
+  const entries = all.filter((row) => getText(row, "usable") === "true");
   const unscored = Number(entries[0]?.["unscored"] ?? 0);
   const tied = entries.filter((row) => describeOutcome(row).startsWith("no,")).length;
   const choose = (name: string, values: string[], value: string, label: string) => (
@@ -50,6 +51,7 @@ function Benchmark({ data, rankings, query }: { data: Dataset; rankings: Frame; 
         {choose("round", rounds, round, "Round")}
         {choose("benchmark", list(inRound, "benchmark"), benchmark, "Benchmark")}
       </div>
+      <LeftOut count={all.length - entries.length} />
       <PlainTable label="Ranking" headings={HEADINGS} right={FIGURES}>
         {entries.map((row, index) => (
           <Entry key={index} data={data} row={row} />
@@ -77,8 +79,8 @@ function Entry({ data, row }: { data: Dataset; row: Row }) {
     <tr>
       <td class="right">{getText(row, "rank")}</td>
       <td>{getText(row, "submitter")}</td>
-      <td>{getText(row, "system")}</td>
-      <td class="right">{getText(row, "accelerators")}</td>
+      <td>{getText(row, "platform")}</td>
+      <td class="right">{getText(row, "chip_count")}</td>
       <td class="right">
         {data.findRow(id) < 0 ? (
           figure("minutes")

@@ -1,17 +1,17 @@
 import { useMemo } from "preact/hooks";
 import { MEASURES, getMeasure, selectColumns, selectNarrow } from "./columns";
 import { useMedia } from "./data";
-import { APART, type Dataset, EMULATED, FACETS, FACET_TITLES, type FacetName } from "./dataset";
+import { type Dataset, FACETS, FACET_TITLES } from "./dataset";
 import { FacetList } from "./facets";
 import { formatCount } from "./format";
 import { formatHash, navigate, setParameter, setParameters, toggleValue } from "./route";
-import { saveFile } from "./parts";
-import { type Filters, type Group, isRanking, selectRows } from "./select";
+import { LeftOut, saveFile } from "./parts";
+import { type Filters, type Group, selectRows } from "./select";
 import { Table } from "./table";
 
 const MAX_CHOICES = 6; // groups offered to choose from
 
-const NOT_FILTERS = new Set(["show", "per"]); // parameters that keep the opening order: the fastest first
+const NOT_FILTERS = new Set(["show", "per", "all"]); // parameters that keep the opening order: the fastest first
 
 function parseFilters(data: Dataset, query: URLSearchParams): Filters {
   const picked: Filters["picked"] = {};
@@ -23,6 +23,7 @@ function parseFilters(data: Dataset, query: URLSearchParams): Filters {
     picked,
     sort: query.get("sort") ?? ([...query.keys()].every((name) => NOT_FILTERS.has(name)) ? "-throughput" : ""),
     maxLatency: Number.isNaN(limit) ? null : limit,
+    all: query.has("all"),
   };
 }
 
@@ -90,10 +91,7 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
           </button>
         </div>
         <Chips data={data} filters={filters} />
-        {(Object.keys(APART) as FacetName[]).map((name) => (
-          <Apart key={name} data={data} name={name} counts={selection.counts.get(name)!} picked={filters.picked[name] ?? []} />
-        ))}
-        {isRanking(filters.sort) && <p class="note">A row that prints the measurement of another row again is not ranked.</p>}
+        <LeftOut count={selection.unusable} shown={selection.showsUnusable} {...(filters.all || !selection.showsUnusable ? { onChange: () => setParameter("all", filters.all ? null : "1") } : {})} />
         {filters.search && (
           <p class="note">
             Results only. <a href={formatHash("claims", "", { q: filters.search })}>Search the claims as well</a>
@@ -110,23 +108,6 @@ export function Results({ data, query }: { data: Dataset; query: URLSearchParams
 function describeFilters({ search, picked, maxLatency, analysis }: Filters): string {
   const limit = maxLatency === null ? "" : `within ${maxLatency} ms`;
   return [search, analysis ?? "", ...Object.values(picked).flat(), limit].filter(Boolean).join(", ");
-}
-
-/** Says how many submitted or emulated rows are kept apart, and offers them. */
-function Apart({ data, name, counts, picked }: { data: Dataset; name: FacetName; counts: Int32Array; picked: string[] }) {
-  const facet = data.facets.find((own) => own.name === name)!;
-  const word = APART[name]!;
-  const count = counts[facet.words.indexOf(word)] ?? 0;
-  if (count === 0 || picked.length > 0) return null;
-  const [what, why] = word === EMULATED ? ["were emulated", "they are predictions"] : ["contributors submitted", "no other source prints them"];
-  return (
-    <p class="note">
-      {formatCount(count, "row")} that {what} {count === 1 ? "is" : "are"} not shown, since {why}.{" "}
-      <button type="button" class="chip" onClick={() => toggleValue(name, word)}>
-        Show {word} rows
-      </button>
-    </p>
-  );
 }
 
 /** Shows throughput per something else, and keeps the order by throughput. */

@@ -3,10 +3,10 @@ import * as comparison from "../../schema/comparison.toml";
 import { WithData } from "./data";
 import { type Dataset, SUBMITTED } from "./dataset";
 import { formatFigure, formatUnit, TITLES } from "./format";
-import { getText, type Row, type TextColumn } from "./frame";
+import { getRows, getText, normaliseName, type Row, type TextColumn } from "./frame";
 import { Origin } from "./marks";
 import type { Known, Match, Run } from "./nearest";
-import { PlainTable } from "./parts";
+import { LeftOut, PlainTable } from "./parts";
 import { formatHash, navigate, openPanel } from "./route";
 import { judgeRun } from "./verdict";
 
@@ -14,10 +14,10 @@ const RULES = comparison.run;
 const TASKS = ["inference", "training"];
 const BASES = ["per-batch", "per-item", "several-in-flight"];
 const SHOWN = [
-  "result_id", "origin", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "network", "variant",
-  "task", "phase", "sequence_length", "packed", "platform", "chip", "chips", "family", "framework", "sdk_version", "effective_precision",
-  "batch_size", "throughput", "item", "latency_ms", "latency_basis", "latency_kind", "minutes", "efficiency", "power_w", "dataset",
-  "conditions", "benchmark", "errors", "suspect", "same_as", "latency_ms_low", "latency_ms_high",
+  "result_id", "origin", "run_id", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "model", "variant",
+  "task", "phase", "sequence_length", "packed", "platform", "chip", "chip_count", "family", "framework", "sdk_version", "precision",
+  "batch_size", "throughput", "item", "latency_ms", "latency_basis", "minutes", "efficiency", "power_w", "dataset",
+  "conditions", "benchmark", "usable", "errors", "same_as", "latency_ms_low", "latency_ms_high",
 ];
 // A column that a rule looks at and a row lacks would count as blank, and the row as comparable.
 const COLUMNS = [...new Set([...SHOWN, ...[...RULES.rules, ...RULES.figure_rules].map((rule) => rule.column)])];
@@ -31,7 +31,10 @@ export function OwnRun({ data, query }: { data: Dataset; query: URLSearchParams 
   );
 }
 
-function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
+/** A precision under the name that its spellings share: 16.16 is FP16. */
+const spellPrecision = (known: Known, precision: string | null) => precision && (known.precisions[normaliseName(precision)] ?? precision);
+
+function parseRun(known: Known, query: URLSearchParams): { run: Run; problems: string[] } {
   const problems: string[] = [];
   const text = (name: string) => query.get(name)?.trim() || null;
   const number = (name: string, whole = false) => {
@@ -43,13 +46,13 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
     return null;
   };
   const run = {
-    network: text("network") ?? "",
+    model: text("model") ?? "",
     task: text("task") ?? "inference",
     platform: text("platform"),
     chip: text("chip"),
-    chips: number("chips", true),
+    chip_count: number("chip_count", true),
     batch_size: number("batch_size", true),
-    precision: text("precision"),
+    precision: spellPrecision(known, text("precision")),
     framework: text("framework"),
     phase: text("phase"),
     sequence_length: number("sequence_length", true),
@@ -58,22 +61,22 @@ function parseRun(query: URLSearchParams): { run: Run; problems: string[] } {
     latency_ms: number("latency_ms"),
   };
   if (run.platform && run.chip) problems.push("state a machine, or the chip of one that is not listed, not both");
-  if (run.chip && run.chips === null) run.chips = 1;
-  if (!run.network) problems.push("state which network ran");
+  if (run.chip && run.chip_count === null) run.chip_count = 1;
+  if (!run.model) problems.push("state which model ran");
   if (query.size > 0 && !problems.length && run.throughput === null && run.latency_ms === null) problems.push("state a throughput or a latency");
   return { run, problems };
 }
 
 function Content({ data, known, query }: { data: Dataset; known: Known; query: URLSearchParams }) {
   const words = (name: string) => [...(data.getColumn(name) as TextColumn).words].sort((left, right) => left.localeCompare(right, "en", { numeric: true }));
-  const { run, problems } = parseRun(query);
-  const select = (name: string, title: string, values: string[], blank: string) => (
+  const { run, problems } = parseRun(known, query);
+  const select = (name: string, title: string, values: string[], blank: string, stated = query.get(name)) => (
     <label>
       {title}
-      <select name={name} defaultValue={query.get(name) ?? ""} key={query.get(name)}>
+      <select name={name} defaultValue={stated ?? ""} key={stated}>
         {blank && <option value="">{blank}</option>}
         {values.map((value) => (
-          <option key={value} value={value} selected={value === query.get(name)}>
+          <option key={value} value={value} selected={value === stated}>
             {value}
           </option>
         ))}
@@ -100,19 +103,19 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
       </p>
       <form onSubmit={submit} key={query.toString()}>
         <div class="choices">
-          {select("network", "Network", words("network"), "choose a network")}
+          {select("model", "Model", words("model"), "choose a model")}
           {select("task", "Task", TASKS, "")}
           {select("platform", "Machine", Object.keys(known.machines), "unknown here, or not stated")}
           {input("batch_size", "Batch, over the whole machine")}
           {input("throughput", "Throughput, items/s")}
           {input("latency_ms", "Latency, ms")}
           {select("chip", "Chip, where the machine is not listed", known.accelerators, "not stated")}
-          {input("chips", "Chips, where not all of the machine")}
+          {input("chip_count", "Chips, where not all of the machine")}
         </div>
         <details open={["precision", "framework", "latency_basis", "sequence_length", "phase"].some((name) => query.has(name))}>
           <summary>More conditions</summary>
           <div class="choices">
-            {select("precision", "Precision", Object.keys(known.precisions), "not stated")}
+            {select("precision", "Precision", Object.keys(known.types), "not stated", run.precision)}
             {select("framework", "Framework", words("framework"), "not stated")}
             {select("latency_basis", "The latency times", BASES, "not stated")}
             {input("sequence_length", "Tokens a sequence")}
@@ -128,19 +131,25 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
   );
 }
 
-/** The rows of a network as records; rows that contributors submitted are left to the command. */
-function collectRows(data: Dataset, network: string): Row[] {
+/** The rows of a model as records; rows that contributors submitted are left to the command. */
+function collectRows(data: Dataset, known: Known, model: string): Row[] {
   const rows: Row[] = [];
   const columns = COLUMNS.filter((name) => data.has(name));
-  for (let row = 0; row < data.rows; row += 1)
-    if (data.getText(row, "network") === network && data.getText(row, "relationship") !== SUBMITTED)
-      rows.push(Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)])));
+  const doubts = new Map(getRows(known.doubts).map((row) => [row["result_id"], row["doubt"]]));
+  for (let row = 0; row < data.rows; row += 1) {
+    if (data.getText(row, "model") !== model || data.getText(row, "relationship") === SUBMITTED) continue;
+    const record: Row = Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)]));
+    record["doubt"] = doubts.get(data.getText(row, "result_id")) ?? null;
+    record["suspect"] = data.isSuspect(row) ? record["doubt"] : null;
+    rows.push(record);
+  }
   return rows;
 }
 
 function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run }) {
-  const answer = judgeRun({ rows: collectRows(data, run.network), rules: RULES, known }, run);
-  const item = known.items[run.network] ?? "item";
+  const rows = collectRows(data, known, run.model);
+  const answer = judgeRun({ rows, rules: RULES, known }, run);
+  const item = known.items[run.model] ?? "item";
   return (
     <section aria-live="polite">
       <p class={WARNED.includes(answer.status) ? "judged warning" : "judged"}>
@@ -169,6 +178,7 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
           </li>
         ))}
       </ul>
+      <LeftOut count={rows.filter((row) => row["task"] === run.task && row["usable"] !== "true").length} />
       {answer.refusals.length > 0 && (
         <>
           <h3>Not compared</h3>
@@ -184,8 +194,8 @@ function Answer({ data, known, run }: { data: Dataset; known: Known; run: Run })
       <h3>The full comparison</h3>
       <p>
         <code>ipu-results compare</code> also checks power, the longest latency, minutes and stated intervals. Assumed here: one item is one {item}
-        {run.platform && run.chips === null && `, and all chips of ${run.platform} took part`}
-        {run.chip && `, on ${run.chips} × ${run.chip}`}.
+        {run.platform && run.chip_count === null && `, and all chips of ${run.platform} took part`}
+        {run.chip && `, on ${run.chip_count} × ${run.chip}`}.
       </p>
     </section>
   );
@@ -240,20 +250,19 @@ const formatRatio = (ratio: number) => formatFigure(Number(ratio.toPrecision(DIG
 function listDifferences({ row, not_compared }: Match, run: Run, known: Known): string[] {
   const ours: Record<string, string | number | null> = {
     platform: run.platform,
-    chips: run.chips ?? (run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null)),
+    chip_count: run.chip_count ?? (run.platform === null ? null : (known.machines[run.platform]?.[2] ?? null)),
     batch_size: run.batch_size,
-    effective_precision: run.precision,
+    precision: run.precision,
     framework: run.framework,
     latency_basis: run.latency_basis,
   };
   const names: Record<string, string> = { platform: "machine", latency_basis: "latency times", ...comparison.conditions, conditions: "conditions" };
-  const spell = (name: string, value: string | number) => (name === "effective_precision" ? (known.precisions[value] ?? value) : value);
   const texts = { differs: [] as string[], theirs: [] as string[] };
   for (const name of [...Object.keys(ours), "variant", "sdk_version", "dataset", "conditions"]) {
     const [own, theirs] = [ours[name] ?? null, row[name] ?? null];
     if (theirs === null || own === theirs) continue;
     if (own === null) texts.theirs.push(`${names[name] ?? name} ${theirs}`);
-    else if (spell(name, own) !== spell(name, theirs)) texts.differs.push(`${names[name] ?? name} ${own} / ${theirs}`);
+    else texts.differs.push(`${names[name] ?? name} ${own} / ${theirs}`);
   }
   const stated = texts.theirs.length ? [`theirs states: ${texts.theirs.join(", ")}`] : [];
   return [...texts.differs, ...stated, ...Object.entries(not_compared).map(([figure, reason]) => `${TITLES[figure] ?? figure} not compared: ${reason}`)];

@@ -1,5 +1,6 @@
 // Which rows the table shows, in which order, and how many there would be for each value of each facet.
-import { APART, type Dataset, type Facet, type FacetName } from "./dataset";
+import type { Dataset, Facet, FacetName } from "./dataset";
+import { normaliseName } from "./frame";
 
 export interface Filters {
   search: string;
@@ -7,6 +8,7 @@ export interface Filters {
   picked: Partial<Record<FacetName, string[]>>;
   sort: string;
   maxLatency: number | null; // milliseconds
+  all: boolean; // also rows that may not be ranked
 }
 
 /** Rows that may be ranked against each other. */
@@ -22,12 +24,14 @@ export interface Selection {
   rows: Int32Array;
   groups: Group[]; // none where any two rows may stand one below the other
   counts: Map<FacetName, Int32Array>;
+  unusable: number; // rows that match and may not be ranked
+  showsUnusable: boolean; // by choice, or as nothing else matches
 }
 
 const SEARCHED = [
-  "model", "variant", "dataset", "platform", "chip", "framework", "sdk_version", "publisher", "origin", "task",
-  "precision", "compute_precision", "mlperf_id", "table_name", "document_id", "network", "phase", "family",
-  "processor", "submitter", "dataset_canonical", "item",
+  "model", "model_printed", "variant", "dataset", "dataset_printed", "platform", "chip", "framework", "sdk_version", "publisher",
+  "origin", "task", "precision", "precision_printed", "mlperf_id", "table_name", "document_id", "phase", "family", "processor",
+  "submitter", "item",
 ];
 const FIGURES = [
   "throughput", "latency_ms", "minutes", "time_to_train_s", "time_to_result_s", "efficiency", "power_w", "quality_value",
@@ -42,22 +46,26 @@ export function selectRows(data: Dataset, filters: Filters): Selection {
   const picks = data.facets.map((facet) => encodePicked(facet, filters.picked[facet.name]));
   const counts = data.facets.map((facet) => new Int32Array(facet.words.length));
   const matches = new Int32Array(data.rows);
-  let size = 0;
+  let [size, unusable] = [0, 0];
   for (let row = 0; row < data.rows; row += 1) {
     if (!candidates[row]) continue;
     // The count of a value is that of the rows which all other facets accept.
     const failed = findFailing(data.facets, picks, row);
     if (failed === SEVERAL) continue;
+    const isUsable = data.isUsable(row);
+    if (!isUsable && failed === NONE) unusable += 1;
+    if (!isUsable && !filters.all) continue;
     if (failed === NONE) {
       matches[size] = row;
       size += 1;
       for (let facet = 0; facet < counts.length; facet += 1) countRow(data.facets[facet]!, counts[facet]!, row);
     } else countRow(data.facets[failed]!, counts[failed]!, row);
   }
+  if (size === 0 && unusable > 0) return selectRows(data, { ...filters, all: true });
   const rows = matches.subarray(0, size);
   sortRows(data, rows, filters.sort);
   const groups = groupRows(data, rows, filters.sort.replace(/^-/, ""));
-  return { rows, groups, counts: new Map(data.facets.map((facet, index) => [facet.name, counts[index]!])) };
+  return { rows, groups, counts: new Map(data.facets.map((facet, index) => [facet.name, counts[index]!])), unusable, showsUnusable: filters.all };
 }
 
 /** The one facet that rejects a row, NONE or SEVERAL. */
@@ -83,8 +91,7 @@ function countRow(facet: Facet, counts: Int32Array, row: number): void {
 }
 
 function encodePicked(facet: Facet, words: string[] | undefined): Uint8Array | null {
-  const apart = APART[facet.name] ?? "";
-  if (!words?.length) return facet.words.includes(apart) ? Uint8Array.from(facet.words, (word) => (word === apart ? 0 : 1)) : null;
+  if (!words?.length) return null;
   return Uint8Array.from(facet.words, (word) => (words.includes(word) ? 1 : 0));
 }
 
@@ -92,21 +99,15 @@ function encodePicked(facet: Facet, words: string[] | undefined): Uint8Array | n
 const RATES = new Set(["throughput", "throughput_per_chip", "throughput_per_1000_usd", "efficiency"]);
 const TIMES = new Set(["minutes", "time_to_train_s"]);
 
-/** Whether an order ranks results by what they reach. */
-export function isRanking(sort: string): boolean {
-  const name = sort.replace(/^-/, "");
-  return RATES.has(name) || TIMES.has(name) || name === "latency_ms";
-}
-
 /** Sorts rows in place into groups that may be ranked, the largest first and rows without the figure last. */
 function groupRows(data: Dataset, rows: Int32Array, name: string): Group[] {
   if (!RATES.has(name) && !TIMES.has(name)) return [];
   const groups = new Map<string, { group: Group; members: number[] }>();
   for (const row of rows) {
-    const [task, item, network] = [data.getText(row, "task"), data.getText(row, "item"), data.getText(row, "network")];
+    const [task, item, model] = ["task", "item", "model"].map((column) => data.getText(row, column)) as [string, string, string];
     const blank = data.getValue(row, name) === null;
     const sparse = data.getText(row, "sparsity") ? ", sparse network" : "";
-    const label = blank ? "" : RATES.has(name) ? `${task}, ${item ? `${item}s/s` : "unit not printed"}${sparse}` : `${task} of ${network}, minutes`;
+    const label = blank ? "" : RATES.has(name) ? `${task}, ${item ? `${item}s/s` : "unit not printed"}${sparse}` : `${task} of ${model}, minutes`;
     const known = groups.get(label) ?? { group: { label, task, item, start: 0, size: 0 }, members: [] };
     known.members.push(row);
     groups.set(label, known);
@@ -124,11 +125,10 @@ function groupRows(data: Dataset, rows: Int32Array, name: string): Group[] {
   return ordered.map(({ group }) => group);
 }
 
-/** Rows of the analysis, within the latency, that have every word of the search in some column; each measurement once in a ranking. */
+/** Rows of the analysis, within the latency, that have every word of the search in some column. */
 function findCandidates(data: Dataset, filters: Filters): Uint8Array {
   const candidates = new Uint8Array(data.rows).fill(filters.analysis === null ? 1 : 0);
   if (filters.analysis !== null) for (const row of data.getAnalysisRows(filters.analysis)) candidates[row] = 1;
-  if (isRanking(filters.sort)) for (let row = 0; row < data.rows; row += 1) if (data.getText(row, "same_as")) candidates[row] = 0;
   const latency = data.getColumn("latency_ms");
   if (filters.maxLatency !== null && latency.kind === "number")
     for (let row = 0; row < data.rows; row += 1) if (!((latency.values[row] ?? Infinity) <= filters.maxLatency)) candidates[row] = 0;
@@ -191,11 +191,6 @@ function findFigure(data: Dataset, word: string, columns = FIGURES): Uint8Array 
   return matches;
 }
 
-/** Removes what spellings of one name differ in: bow2000, Bow-2000. */
-function normalise(name: string): string {
-  return name.toLowerCase().replace(/[\s_-]+/g, "");
-}
-
 /** The unit of an item as a reader may type it: images/s. */
 function listUnits(item: string): string {
   return `${item}s/s ${item}/s ${item}s/sec`;
@@ -203,7 +198,7 @@ function listUnits(item: string): string {
 
 function findWord(data: Dataset, word: string): Uint8Array {
   const matches = findFigure(data, word);
-  if (/^[0-9a-f]{16}$/.test(word)) matches[data.findRow(word)] = 1;
+  if (/^r[0-9a-f]{16}$/.test(word)) matches[data.findRow(word)] = 1;
   for (const name of SEARCHED) {
     const column = data.getColumn(name);
     if (column.kind !== "text") continue;
@@ -220,8 +215,8 @@ function findWord(data: Dataset, word: string): Uint8Array {
 }
 
 function matchesSpelling(value: string, word: string): boolean {
-  const spelling = normalise(word);
-  return spelling !== "" && normalise(value).includes(spelling);
+  const spelling = normaliseName(word);
+  return spelling !== "" && normaliseName(value).includes(spelling);
 }
 
 /** Sorts in place, blanks last in both directions; an unknown column leaves the order unchanged. */
@@ -245,10 +240,6 @@ function makeSortKeys(data: Dataset, name: string): Float64Array {
     return keys;
   };
   if (name === "flags") return make((row) => data.flags.get(row)?.length);
-  if (name === "precision") {
-    const { codes } = data.facets.find((facet) => facet.name === "precision")!;
-    return make((row) => codes![row] || null);
-  }
   const column = data.getColumn(name);
   if (column.kind === "number") return make((row) => column.values[row]);
   const order = new Intl.Collator("en", { numeric: true });

@@ -41,6 +41,7 @@ export function Sources({ data, row, id, name, tables }: Props) {
             <Field name="Backend" value={getText(run, "backend")} />
             <Field name="Device" value={getText(run, "device")} />
             <Field name="Started" value={getText(run, "started_at")} />
+            <Field name="Calibration" value={getText(run, "calibration_id")} code />
           </dl>
         </Section>
       ))}
@@ -78,7 +79,6 @@ function Cell({ cell, result, document }: { cell: Row; result: string; document:
         <small>
           {" "}
           {document?.["kind"] === "transcription" ? "as printed" : "as in the file"}
-          {getText(cell, "marks") && `, footnote ${getText(cell, "marks")}`}
         </small>
       </blockquote>
       <dl>

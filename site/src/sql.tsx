@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { WithData } from "./data";
 import type { Engine, QueryResult } from "./engine";
 import { formatCount, formatError } from "./format";
+import { getRows, groupBy } from "./frame";
 import { type Data, loadScript } from "./load";
 import { PlainTable, saveFile } from "./parts";
 import { setParameter } from "./route";
@@ -106,34 +107,32 @@ function QueryBox({ data, requested }: { data: Data["sql"]; requested: string })
           ))}
         </ul>
         <h3>Tables and views</h3>
-        <Tables columns={data.columns} />
+        <Tables data={data} />
       </aside>
     </div>
   );
 }
 
-/** The data dictionary; a line without a column name describes the table itself. */
-function Tables({ columns }: { columns: Data["sql"]["columns"] }) {
-  const tables = columns.filter((line) => line.column_name === "");
+/** The data dictionary. */
+function Tables({ data }: { data: Data["sql"] }) {
+  const columns = groupBy(getRows(data.columns), "table_name");
   return (
     <>
-      {tables.map((table) => (
-        <details key={table.table_name}>
+      {data.relations.map(({ schema_name, table_name, type, description }) => (
+        <details key={table_name}>
           <summary>
-            <code>{table.schema_name === "main" ? table.table_name : `${table.schema_name}.${table.table_name}`}</code> <small>{table.type}</small>
+            <code>{schema_name === "main" ? table_name : `${schema_name}.${table_name}`}</code> <small>{type}</small>
           </summary>
-          <p>{table.description}</p>
+          <p>{description}</p>
           <dl class="columns">
-            {columns
-              .filter((line) => line.table_name === table.table_name && line.column_name !== "")
-              .map((column) => (
-                <>
-                  <dt>
-                    <code>{column.column_name}</code> <small>{[column.type, column.unit].filter(Boolean).join(", ")}</small>
-                  </dt>
-                  <dd>{column.description}</dd>
-                </>
-              ))}
+            {columns.get(table_name)?.map((column) => (
+              <>
+                <dt>
+                  <code>{column["column_name"]}</code> <small>{[column["type"], column["unit"]].filter(Boolean).join(", ")}</small>
+                </dt>
+                <dd>{column["description"]}</dd>
+              </>
+            ))}
           </dl>
         </details>
       ))}

@@ -1,11 +1,12 @@
 // The start page: what this is, what was found, and where to go with a question.
 import type { Bars, Finding, StartData } from "./load";
+import { LeftOut } from "./parts";
 import { formatHash, navigate } from "./route";
 
 const QUESTIONS: [string, string][] = [
   ["Which machine is fastest on ResNet-50 within 2 ms?", "#/results?model=ResNet-50+v1.5&task=inference&ms=2&sort=-throughput"],
   ["And within 5 ms, per chip?", "#/results?model=ResNet-50+v1.5&task=inference&ms=5&per=chip&sort=-throughput_per_chip"],
-  ["What is doubtful about Yolo v4?", "#/results?model=Yolo+v4&sort=-flags"],
+  ["What is doubtful about Yolo v4?", "#/results?model=Yolo+v4&all=1&sort=-flags"],
   ["How does a Bow Pod16 compare with an IPU-POD16?", "#/compare?a=Bow+Pod16&b=IPU-POD16"],
   ["What do the NVIDIA A100 rows say?", "#/results?q=A100+NVIDIA"],
 ];
@@ -18,7 +19,7 @@ const DOCS: [string, string][] = [
 ];
 
 const PAIRS: [string, string][] = [
-  ["Bow-2000 against A100, BERT-Large", "#/compare?a=Bow-2000&b=1x+A100-40GB&network=BERT-Large"],
+  ["Bow-2000 against A100, BERT-Large", "#/compare?a=Bow-2000&b=1x+A100-40GB&model=BERT-Large"],
   ["Bow Pod16 against eight A100", "#/compare?a=Bow+Pod16&b=8x+A100-40GB+%28DGX+A100%29"],
   ["Bow-2000 against IPU-M2000", "#/compare?a=Bow-2000&b=IPU-M2000"],
   ["Choose two machines", "#/compare"],
@@ -61,7 +62,7 @@ export function Start({ data }: { data: StartData }) {
             navigate(formatHash("results", "", { q: String(figure ?? "").trim() }));
           }}
         >
-          <label for="figure">Find a figure, a network or a machine</label>
+          <label for="figure">Find a figure, a model or a machine</label>
           <input id="figure" name="figure" type="search" placeholder="46,174 or 0.58 ms or bow-2000" required />
           <button type="submit" class="main">
             Find it
@@ -107,6 +108,7 @@ export function Start({ data }: { data: StartData }) {
       <div class="columns">
         <section>
           <h3>Ask</h3>
+          <LeftOut count={counts.left_out} />
           <ul>
             {QUESTIONS.map(([question, hash]) => (
               <li key={hash}>

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Column } from "./columns";
 import type { Dataset } from "./dataset";
-import { formatCount, formatUnit, SOURCES } from "./format";
+import { formatCount, formatUnit } from "./format";
 import { DoubtSign } from "./marks";
 import { setParameter, openPanel } from "./route";
 import type { Group } from "./select";
@@ -193,9 +193,7 @@ function Figure({ data, row, name, withUnit }: { data: Dataset; row: number; nam
   if (data.getValue(row, name) === null) return null;
   const text = data.formatOnScreen(row, name);
   const unit = withUnit ? describeUnit(data, row, name) : "";
-  const flags = (data.flags.get(row) ?? []).filter((flag) => flag.column === (SOURCES[name] ?? name) && flag.severity !== "info");
-  const suspect = data.getText(row, "suspect") && name !== "batch_size";
-  const doubts = suspect ? [...flags, { rule: "suspect", severity: "warn" as const, column: name }] : flags;
+  const doubts = data.findDoubts(row, name);
   const what = `${name.replaceAll("_", " ")} of ${data.getText(row, "model")} on ${data.getText(row, "platform")}`;
   const label = [[text, unit].filter(Boolean).join(" "), what, data.getText(row, "origin"), ...doubts.map((flag) => `${flag.severity} ${flag.rule}`)].join(", ");
   return (

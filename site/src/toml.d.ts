@@ -6,7 +6,6 @@ declare module "*/palette.toml" {
 
 declare module "*/comparison.toml" {
   export const measures: { column: string; title: string; higher_is_better: boolean; test: string[]; excluded?: Record<string, string> }[];
-  export const excluded: { blank: string[]; values: Record<string, string> };
   export const conditions: Record<string, string>;
   export const run: import("./nearest").Rules;
 }

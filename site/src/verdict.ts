@@ -1,7 +1,7 @@
 // Judges a run by physics and by its nearest rows, in the words of schema/comparison.toml, as `ipu-results compare` does
 // (comparison/plausibility.py, mistakes.py and verdict.py); tests/site/test_site_compare.py compares the two.
 import type { Row, Value } from "./frame";
-import { type Context, type Data, fill, findNearest, findObstacle, findMissingFigure, getBasis, getGroup, isSet, makeContext, type Match, type Nearest, type Run, spellPrecision } from "./nearest";
+import { type Context, type Data, fill, findNearest, findObstacle, findMissingFigure, getBasis, getGroup, isSet, comparePlaces, makeContext, type Match, type Nearest, type Run } from "./nearest";
 
 type Outcome = "ok" | "impossible" | "doubtful" | "not checked";
 
@@ -36,7 +36,7 @@ export function judgeRun(data: Data, run: Run): Answer {
   const context = makeContext(data, run);
   const nearest = findNearest(data, run);
   const checks = [checkLittle(context), checkPeak(context), ...(run.latency_ms ? [checkLatency(context)] : [])];
-  let [status, text] = judgeByRows(context, nearest);
+  let [status, text] = judgeByRows(context, nearest, describeDoubted(context, data.rows));
   for (const [outcome, worse] of [["impossible", "implausible"], ["doubtful", "doubtful"]] as const) {
     const failed = checks.find((check) => check.outcome === outcome);
     if (failed) {
@@ -70,7 +70,7 @@ function checkLittle({ rules: { texts }, known, run }: Context): Check {
   let text = fill(texts["in_flight"]!, { depth: formatPlain(depth), unit: isOfItem ? "items" : "batches", product });
   const repairs: [number, string][] = [[THOUSAND, texts["seconds"]!]];
   if (!isOfItem && batch > 1) repairs.push([batch, texts["batches"]!]);
-  if ((run.chips ?? 1) > 1) repairs.push([run.chips!, texts["one_chip"]!]);
+  if ((run.chip_count ?? 1) > 1) repairs.push([run.chip_count!, texts["one_chip"]!]);
   const fits = repairs
     .map(([factor, question]): [number, number, string] => [Math.abs(Math.log(depth * factor)), factor, question])
     .filter(([, factor]) => physics.min_batches_in_flight / 2 <= depth * factor && depth * factor <= physics.max_batches_in_flight)
@@ -134,7 +134,7 @@ function getPeak(context: Context, chip: Value, precision: Value): number | null
 function compareWithPeak(context: Context, name: string, work: number, arithmetic: string, missing: string[], figure: string): Check {
   const { rules: { texts }, known, run } = context;
   const peaks = getPeaks(context, run.chip);
-  const chips = run.chips ?? 0;
+  const chips = run.chip_count ?? 0;
   const top = Math.max(0, ...Object.values(peaks)) * chips;
   const shown = formatPlain(work, DIGITS);
   const anyPeak = fill(texts["any_precision"]!, { chips, chip: run.chip });
@@ -142,7 +142,7 @@ function compareWithPeak(context: Context, name: string, work: number, arithmeti
   if (run.precision === null && isAbove)
     return makeCheck(name, "impossible", fill(texts["above_any"]!, { work: shown, limit: formatPlain(top, DIGITS), peak: anyPeak }) + askAboutPeak(context, work, top, figure), work, top);
   if (run.precision === null) missing.push("a precision");
-  if (missing.length || run.chips === null) return makeCheck(name, "not checked", fill(texts["needs"]!, { what: [...missing, ...(chips ? [] : ["the number of chips"])].join(", ") }));
+  if (missing.length || run.chip_count === null) return makeCheck(name, "not checked", fill(texts["needs"]!, { what: [...missing, ...(chips ? [] : ["the number of chips"])].join(", ") }));
   const peak = getPeak(context, run.chip, run.precision);
   if (peak === null) {
     if (isAbove) return makeCheck(name, "impossible", fill(texts["above_known"]!, { work: shown, peak: anyPeak }) + askAboutPeak(context, work, top, figure), work, top);
@@ -160,7 +160,7 @@ function compareWithPeak(context: Context, name: string, work: number, arithmeti
 /** The questions that explain work above a limit; "" where nothing does. */
 function askAboutPeak(context: Context, work: number, limit: number, figure: string): string {
   const { rules: { texts }, known, run } = context;
-  const [chips, batch] = [run.chips ?? 1, run.batch_size ?? 1];
+  const [chips, batch] = [run.chip_count ?? 1, run.batch_size ?? 1];
   const questions: string[] = [];
   const faster = Object.entries(getPeaks(context, run.chip)).filter(([, peak]) => peak * chips >= work);
   if (faster.length && run.precision !== null) {
@@ -183,8 +183,8 @@ function findMacs({ rules: { texts }, known }: Context, run: object): [number | 
   const own = run as Record<string, Value>;
   const length = own["sequence_length"] ?? null;
   const variant = length ? `SL${length}` : String(own["variant"] ?? "");
-  const what = fill(texts["operations"]!, { what: `${own["network"]}${variant ? ` (${variant})` : ""}` });
-  const counts = known.operations[String(own["network"])];
+  const what = fill(texts["operations"]!, { what: `${own["model"]}${variant ? ` (${variant})` : ""}` });
+  const counts = known.operations[String(own["model"])];
   if (!counts) return [null, what + texts["not_counted"]];
   if (own["sparsity"]) return [null, what + texts["sparse"]];
   if (isSet(own["packed"])) return [null, what + texts["packed"]];
@@ -204,7 +204,7 @@ function computeShare(context: Context, values: object, precision: Value): numbe
   const own = values as Record<string, Value>;
   const [macs] = findMacs(context, values);
   const peak = getPeak(context, own["chip"] ?? null, precision);
-  const [chips, throughput] = [own["chips"], own["throughput"]] as number[];
+  const [chips, throughput] = [own["chip_count"], own["throughput"]] as number[];
   if (!(macs && peak && chips && throughput)) return null;
   return computeTflops(throughput, macs, countPasses(context, own["task"] ?? null)) / (peak * chips);
 }
@@ -213,9 +213,9 @@ function computeShare(context: Context, values: object, precision: Value): numbe
 
 /** Names the mistakes that explain a ratio to a row, after a semicolon; "" where none does. */
 function nameMistake({ rules: { mistakes, texts }, run }: Context, figure: string, ratio: number, row: Row, near = mistakes.near, expected = 1): string {
-  const theirs = row["chips"] as number | null;
-  const factor = ratio / (figure === "throughput" && run.chips && theirs ? run.chips / theirs : 1) / expected;
-  const words = { batch: run.batch_size ?? 1, chips: run.chips ?? 1, machine: run.platform || "the machine" };
+  const theirs = row["chip_count"] as number | null;
+  const factor = ratio / (figure === "throughput" && run.chip_count && theirs ? run.chip_count / theirs : 1) / expected;
+  const words = { batch: run.batch_size ?? 1, chips: run.chip_count ?? 1, machine: run.platform || "the machine" };
   const named = new Map<string, { off: number; questions: string[] }>();
   for (const entry of mistakes.factors.filter((each) => each.figure === figure))
     for (const several of entry.factor.includes("{several}") ? mistakes.several : [1]) {
@@ -239,17 +239,17 @@ function nameMistake({ rules: { mistakes, texts }, run }: Context, figure: strin
 /** Why a figure is doubtful, seen from a row of another machine or precision; "" where it may be right. */
 function doubtOtherMachine(context: Context, figure: string, ratio: number, row: Row): string {
   const { rules: { mistakes, texts }, run } = context;
-  const chips = row["chips"] as number | null;
+  const chips = row["chip_count"] as number | null;
   const isRate = figure === "throughput";
-  if (!(isRate || figure === "latency_ms") || run.task !== "inference" || !run.chips || !chips) return "";
+  if (!(isRate || figure === "latency_ms") || run.task !== "inference" || !run.chip_count || !chips) return "";
   const peak = run.precision === null ? null : getPeak(context, run.chip, run.precision);
-  const theirs = getPeak(context, row["chip"] ?? null, row["effective_precision"] ?? null);
+  const theirs = getPeak(context, row["chip"] ?? null, row["precision"] ?? null);
   if (!peak || !theirs) return "";
   const faster = peak / theirs;
-  const speed = ((isRate ? ratio : 1 / ratio) * chips) / run.chips;
+  const speed = ((isRate ? ratio : 1 / ratio) * chips) / run.chip_count;
   const isSame = run.platform !== null && run.platform === row["platform"] && run.batch_size === row["batch_size"];
   if (isSame && isRate && faster <= mistakes.slower_precision && speed > mistakes.same_speed)
-    return fill(texts["precision_peak"]!, { ours: run.precision, theirs: row["effective_precision"] ?? null, faster: formatShare(faster, 0) });
+    return fill(texts["precision_peak"]!, { ours: run.precision, theirs: row["precision"] ?? null, faster: formatShare(faster, 0) });
   const margin = isRate ? 1 : mistakes.latency_margin;
   const [low, expected] = [Math.min(1, faster) / mistakes.far_below / margin, faster ** 0.5];
   if (speed >= low) return "";
@@ -261,30 +261,30 @@ function doubtOtherMachine(context: Context, figure: string, ratio: number, row:
 function doubtShare(context: Context, rows: Row[]): string {
   const { rules: { mistakes, texts }, run } = context;
   const share = computeShare(context, run, run.precision);
-  if (share === null || !run.chips) return "";
+  if (share === null || !run.chip_count) return "";
   let best: [number, Row] | null = null;
   for (const row of rows) {
-    if (row["network"] !== run.network || row["same_as"] || row["task"] !== run.task || row["errors"] || row["suspect"] || UNVERIFIED.includes(getGroup(row))) continue;
-    const own = computeShare(context, row, row["effective_precision"] ?? null);
+    if (row["model"] !== run.model || row["task"] !== run.task || row["usable"] !== "true") continue;
+    const own = computeShare(context, row, row["precision"] ?? null);
     if (own !== null && own > (best?.[0] ?? 0)) best = [own, row];
   }
   if (best === null) return "";
   const [highest, row] = best;
   const text = fill(texts["of_peak"]!, { share: formatShare(share, 2), highest: formatShare(highest, 2), publisher: row["publisher"]!, platform: row["platform"]! });
   if (share > highest * mistakes.far && share > mistakes.high_share) return `${text}; ${fill(texts["too_high"]!, { precision: run.precision })}`;
-  return run.chips >= mistakes.system && share < highest / run.chips / mistakes.low_share ? text + fill(texts["of_one_chip"]!, { chips: run.chips }) : "";
+  return run.chip_count >= mistakes.system && share < highest / run.chip_count / mistakes.low_share ? text + fill(texts["of_one_chip"]!, { chips: run.chip_count }) : "";
 }
 
 // The verdict that the nearest measured row gives.
 
-function isSameSetUp({ known, run }: Context, row: Row): boolean {
-  const [ours, theirs] = [run.precision, row["effective_precision"] ?? null].map((name) => spellPrecision(known, name));
-  const chips = row["chips"] ?? null;
-  const isSame = run.platform !== null && run.platform === row["platform"] && (run.chips === null || chips === null || run.chips === chips);
+function isSameSetUp({ run }: Context, row: Row): boolean {
+  const [ours, theirs] = [run.precision, row["precision"] ?? null];
+  const chips = row["chip_count"] ?? null;
+  const isSame = run.platform !== null && run.platform === row["platform"] && (run.chip_count === null || chips === null || run.chip_count === chips);
   return isSame && run.batch_size === (row["batch_size"] ?? null) && (ours === null || theirs === null || ours === theirs);
 }
 
-function judgeByRows(context: Context, { matches, refusals }: Nearest): [string, string] {
+function judgeByRows(context: Context, { matches, refusals }: Nearest, doubted: string): [string, string] {
   const { rules: { mistakes, texts }, run } = context;
   const measured = matches.filter(({ group }) => !UNVERIFIED.includes(group)).sort((left, right) => left.distance - right.distance);
   const same = measured.filter(({ row }) => isSameSetUp(context, row));
@@ -302,13 +302,27 @@ function judgeByRows(context: Context, { matches, refusals }: Nearest): [string,
     const doubt = doubtOtherMachine(context, match.ratios[0]!.figure, match.ratios[0]!.ratio, match.row);
     if (doubt) return ["doubtful", `${describeMatch(context, match)}: ${doubt}`];
   }
-  if (measured[0]) return ["other-conditions", `${describeMatch(context, measured[0])}: ${texts["no_such_row"]}`];
+  if (measured[0]) return ["other-conditions", `${describeMatch(context, measured[0])}: ${doubted || texts["no_such_row"]}`];
+  const more = doubted && `; ${doubted}`;
   const emulated = matches.find(({ group }) => group === "emulated");
-  if (emulated) return ["only-emulated", `${describeMatch(context, emulated)}: ${texts["no_measured"]}`];
-  if (matches[0]) return ["no-comparable-row", `${describeMatch(context, matches[0])}: ${texts["no_other"]}`];
-  if (!refusals[0]) return ["no-comparable-row", fill(texts["no_row"]!, { network: run.network })];
+  if (emulated) return ["only-emulated", `${describeMatch(context, emulated)}: ${texts["no_measured"]}${more}`];
+  if (matches[0]) return ["no-comparable-row", `${describeMatch(context, matches[0])}: ${texts["no_other"]}${more}`];
+  if (!refusals[0]) return ["no-comparable-row", fill(texts["no_row"]!, { model: run.model })];
   const count = refusals.reduce((sum, { rows }) => sum + rows, 0);
-  return ["no-comparable-row", fill(texts["refused"]!, { rows: `${count} row${count === 1 ? "" : "s"}`, network: run.network, most: refusals[0].rows, reason: refusals[0].reason })];
+  return ["no-comparable-row", fill(texts["refused"]!, { rows: `${count} row${count === 1 ? "" : "s"}`, model: run.model, most: refusals[0].rows, reason: refusals[0].reason }) + more];
+}
+
+/** Says that rows of the same set-up are left out for an error or a doubt alone, and why; "" for none. */
+function describeDoubted(context: Context, rows: Row[]): string {
+  const isLeftOut = (row: Row) => {
+    if (!row["doubt"] || row["same_as"] || row["model"] !== context.run.model || UNVERIFIED.includes(getGroup(row))) return false;
+    const cleared = { ...row, errors: 0, suspect: null };
+    return isSameSetUp(context, row) && findObstacle(context, cleared) === null && findMissingFigure(context, cleared) === null;
+  };
+  const [first, ...others] = rows.filter(isLeftOut).sort(comparePlaces);
+  if (!first) return "";
+  const [count, verb, suchAs] = others.length ? [`${others.length + 1} rows`, "are", ", such as"] : ["1 row", "is", ":"];
+  return `${fill(context.rules.texts["doubted"]!, { rows: count, verb })}${suchAs} ${first["result_id"]} (${first["doubt"]})`;
 }
 
 /** Judges a latency by the nearest row of each basis; what only the basis can explain settles nothing. */
@@ -344,7 +358,7 @@ function getInterval(figure: string, row: Row): [number, number] | null {
   const batch = row["batch_size"] as number | null;
   if (!low || !high || low === high) return null;
   if (figure === "latency_ms") return [low, high];
-  return figure === "throughput" && row["latency_kind"] === "amortised" && batch ? [(batch * 1000) / high, (batch * 1000) / low] : null;
+  return figure === "throughput" && row["run_id"] && batch ? [(batch * 1000) / high, (batch * 1000) / low] : null;
 }
 
 function describeRow({ known }: Context, { row }: Match, ratio: Ratio): string {
@@ -358,6 +372,6 @@ function describeRow({ known }: Context, { row }: Match, ratio: Ratio): string {
 function describePacked(context: Context, rows: Row[], matches: Match[]): string {
   if (matches.some(({ row }) => isSameSetUp(context, row))) return "";
   const packed = { ...context, run: { ...context.run, packed: "true" } };
-  const count = rows.filter((row) => row["network"] === context.run.network && !row["same_as"] && isSameSetUp(packed, row) && findObstacle(packed, row) === null && findMissingFigure(packed, row) === null).length;
+  const count = rows.filter((row) => row["model"] === context.run.model && !row["same_as"] && isSameSetUp(packed, row) && findObstacle(packed, row) === null && findMissingFigure(packed, row) === null).length;
   return count ? `; ${count === 1 ? "1 row" : `${count} rows`} ${fill(context.rules.texts["packed_rows"]!, { have: count === 1 ? "has" : "have" })}` : "";
 }

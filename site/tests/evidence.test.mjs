@@ -7,7 +7,7 @@ import { DIST, serve } from "./server.mjs";
 import { onPage, openPage } from "./session.mjs";
 
 const WIDTHS = [360, 768, 1280, 1920];
-const RUN = "#/run?network=ResNet-50+v1.5&task=inference&platform=IPU-M2000&batch_size=4&throughput=7800";
+const RUN = "#/run?model=ResNet-50+v1.5&task=inference&platform=IPU-M2000&batch_size=4&throughput=7800";
 const PHONE = { viewport: { width: 360, height: 760 }, isMobile: true, hasTouch: true };
 const VIEWS = [RUN];
 const PAGES = ["replications.html", "energy.html", "peak.html", "microbenchmarks.html", "peak/gc200.html", "microbenchmark/convolution.html"];
@@ -18,12 +18,13 @@ test("who measured is a facet and a column, and submitted rows are shown by an e
   const column = data.results.columns.find(({ name }) => name === "relationship");
   assert.ok(!column.words.includes("submitted"), "then use a row of the data here");
   column.words = column.words.map((word) => (word === "own" ? "submitted" : word));
-  const origins = data.results.columns.find(({ name }) => name === "origin");
-  const isEmulated = origins.codes.map((code) => origins.words[code] === "emulated");
-  const emulated = isEmulated.reduce((sum, own, at) => sum + Number(own) * (origins.runs?.[at] ?? 1), 0);
-  assert.ok(emulated > 0);
-  const copies = data.results.columns.find(({ name }) => name === "same_as");
-  const repeated = copies.codes.reduce((sum, code, at) => sum + (copies.words[code] ? (copies.runs?.[at] ?? 1) : 0), 0); // not ranked
+  const expand = ({ codes, runs }) => (runs ? codes.flatMap((code, at) => Array(runs[at]).fill(code)) : codes);
+  const usable = data.results.columns.find(({ name }) => name === "usable");
+  const submittedWord = column.words.indexOf("submitted");
+  const relationships = expand(column);
+  usable.codes = expand(usable).map((code, row) => (relationships[row] === submittedWord ? usable.words.indexOf("false") : code));
+  delete usable.runs;
+  const shown = usable.codes.filter((code) => usable.words[code] === "true").length;
   const replaced = { "/data/results.js": `(window.__data=window.__data||{})["results"]=${JSON.stringify(data)};` };
   const site = await serve(DIST, replaced);
   try {
@@ -31,19 +32,19 @@ test("who measured is a facet and a column, and submitted rows are shown by an e
       const count = async () => Number((await page.locator(".count strong").textContent()).replace(/\D/g, ""));
       const facet = (name) => page.locator(".facets label.value", { hasText: name }).first();
       const read = async (name) => Number((await facet(name).locator(".number").textContent()).replace(/\D/g, ""));
-      await facet("submitted").waitFor();
-      const submitted = await read("submitted");
-      assert.ok(submitted > 0);
-      assert.equal(await count(), data.results.rows - submitted - emulated - repeated); // apart by choice, and copies are not ranked
-      await page.getByText(`${submitted} rows that contributors submitted are not shown`).waitFor();
+      await facet("independent").waitFor();
+      assert.equal(await count(), shown);
+      assert.equal(await facet("submitted").count(), 0);
+      await page.getByText(`Left out as not usable: ${data.results.rows - shown} rows`).waitFor();
       assert.match(await page.locator(".scroll tbody tr:not(.space)").nth(1).textContent(), /vendor/);
       await facet("independent").locator("input").check();
       await page.waitForFunction(() => location.hash.includes("relationship=independent"));
       assert.equal(await count(), await read("independent"));
       await page.evaluate(() => (location.hash = "#/results"));
-      await page.getByRole("button", { name: "Show submitted rows" }).click();
+      await page.getByRole("button", { name: "Show them" }).click();
+      await facet("submitted").locator("input").check();
       await page.waitForFunction(() => location.hash.includes("relationship=submitted"));
-      assert.equal(await count(), submitted);
+      assert.equal(await count(), relationships.filter((code) => code === submittedWord).length);
     }, { address: site.address });
   } finally {
     await site.close();
@@ -52,7 +53,7 @@ test("who measured is a facet and a column, and submitted rows are shown by an e
 
 test("a run is compared by keyboard alone, with ratio, source and refusals", () =>
   onPage("#/run", async (page) => {
-    await page.getByLabel("Network").focus();
+    await page.locator("select[name=model]").focus();
     await page.keyboard.type("ResNet-50 v1.5");
     await page.keyboard.press("Tab");
     await page.keyboard.press("Tab");
@@ -71,9 +72,9 @@ test("a run is compared by keyboard alone, with ratio, source and refusals", () 
     await page.getByLabel("Throughput").fill("fast");
     await page.getByRole("button", { name: "Compare", exact: true }).click();
     await page.getByText("throughput fast is not a number above 0").waitFor();
-    await page.evaluate(() => (location.hash = "#/run?network=Llama-2&task=training&throughput=1"));
+    await page.evaluate(() => (location.hash = "#/run?model=Llama-2&task=training&throughput=1"));
     await page.getByText("No row may be compared.").waitFor();
-    await page.evaluate(() => (location.hash = "#/run?network=ResNet-50+v1.5&task=inference&platform=S30&batch_size=48&throughput=52000"));
+    await page.evaluate(() => (location.hash = "#/run?model=ResNet-50+v1.5&task=inference&platform=S30&batch_size=48&throughput=52000"));
     await page.getByText("sparsity: dense / 0.9375").waitFor();
   }));
 
@@ -85,11 +86,11 @@ const MISTAKES = [
   [{ ...M2000, throughput: 1012.9 }, /1\/16 of the nearest row, and the batch is 16: is it batches per second\?/],
   [{ ...M2000, throughput: 4051 }, /1\/4 of the nearest row, and IPU-M2000 has 4 chips: is it the figure of one chip\?/],
   [{ ...M2000, throughput: 14321, latency_ms: 0.17 }, /the latency that of an item\?/],
-  [{ ...M2000, throughput: 16207, precision: "FP32" }, /is it a figure at 16\.16 called FP32\? State precision/],
-  [{ ...M2000, chips: 1, batch_size: 4, throughput: 160000 }, /is it the figure of more chips\? State chips/],
+  [{ ...M2000, throughput: 16207, precision: "FP32" }, /is it a figure at fp16 called FP32\? State precision/i],
+  [{ ...M2000, chip_count: 1, batch_size: 4, throughput: 160000 }, /is it the figure of more chips\? State chip_count/],
   [{ ...H200, latency_ms: 0.0018 }, /latency floor.*is the latency in seconds\?/],
   [{ ...H200, throughput: 562 }, /the batch is 16: is it batches per second\?/],
-  [{ ...H200, chips: 8, batch_size: 128, throughput: 9000 }, /is it the figure of one chip/],
+  [{ ...H200, chip_count: 8, batch_size: 128, throughput: 9000 }, /is it the figure of one chip/],
   [{ ...H200, throughput: 9000, latency_ms: 0.111 }, /Little's law.*the latency that of an item\?/],
   [{ ...H200, throughput: 99000, precision: "FP32" }, /peak of the chips.*called FP32\?/],
   [{ ...H200, throughput: 171000 }, /peak of the chips.*is it the figure of more chips\?/],
@@ -105,7 +106,7 @@ const HONEST = [
 test("mistakes in a run are named by the page, and honest runs are not doubted", () =>
   onPage("#/run", async (page) => {
     const judge = async (run) => {
-      const query = new URLSearchParams({ network: "ResNet-50 v1.5", task: "inference", ...run }).toString();
+      const query = new URLSearchParams({ model: "ResNet-50 v1.5", task: "inference", ...run }).toString();
       await page.evaluate((to) => (location.hash = to), `#/run?${query}`);
       await page.waitForFunction((chosen) => location.hash.includes(chosen) && document.querySelector(".judged") !== null, query);
       await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));

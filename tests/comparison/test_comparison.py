@@ -165,6 +165,45 @@ def test_run_on_a_known_virtual_machine_is_compared_with_its_own_rows(warehouse:
     assert own.row["run_id"] != first.measurement.run_id
 
 
+def test_row_left_out_in_doubt_is_named_with_its_rule_and_never_called_absent(
+    warehouse: Path, query: Query
+) -> None:
+    run = {"model": "bert-large", "sequence_length": 128, "batch_size": 128, "precision": "fp16"}
+    run |= {"platform": "1x H100-SXM-80GB", "throughput": 9000, "latency_ms": 14.2}
+    [(result_id, reason)] = query("""
+        SELECT r.result_id, f.message
+        FROM results r
+        JOIN flags f USING (result_id)
+        WHERE f.rule = 'R47' AND r.platform = '1x H100-SXM-80GB' AND r.model = 'BERT-Large'
+            AND r.batch_size = 128
+    """)
+    own = compare_one(warehouse, **run)
+    assert own.status == "other-conditions"
+    assert own.verdict.endswith(
+        "1 row of the same machine, batch size and precision is not compared with:"
+        f" {result_id} (R47, suspect: {reason})"
+    )
+    absent = compare_one(warehouse, **{**run, "batch_size": 100}).verdict
+    assert absent.endswith("no row of the same machine, batch size and precision")
+
+
+def test_comparison_says_how_many_rows_are_not_usable(warehouse: Path, query: Query) -> None:
+    own = compare_one(warehouse, **RESNET, throughput=7800)
+    [(rows, usable)] = query("""
+        SELECT count(*), count(*) FILTER (usable)
+        FROM results
+        WHERE model = 'ResNet-50 v1.5' AND task = 'inference'
+    """)
+    counts = dict(own.unusable)
+    assert counts.pop("rows") == rows
+    assert sum(counts.values()) == rows - usable > 0
+    assert (
+        f"{rows - usable} of {rows} rows of ResNet-50 v1.5 inference are not usable, and no verdict"
+        " rests on them: "
+    ) in format_comparisons([own], "text")
+    assert own.to_record()["unusable"] == own.unusable
+
+
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [

@@ -160,7 +160,7 @@ def test_summary_has_both_intervals_where_the_pairs_are_enough(warehouse: Path) 
     )
     assert isinstance(answer, Expectation)
     assert "minutes (80%), " in answer.summary
-    assert "minutes (95%), from 199 pairs of 20 third parties. " in answer.summary
+    assert "minutes (95%), from 219 pairs of 21 third parties. " in answer.summary
 
 
 def test_comparison_says_why_nothing_is_known_of_a_third_party(warehouse: Path) -> None:

@@ -121,15 +121,21 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     "{} times on 16 chips ({} pairs of {} networks, March 2022), clock {}; with the newer SDK of 2023 a median of {} ({} pairs, {} to {})": (
         """
         WITH late AS (
-            SELECT throughput_ratio
-            FROM detail.generations_naive n
-            JOIN results r ON r.result_id = bow_result_id
-            WHERE same_test
-                AND same_framework
-                AND same_precision
-                AND same_batch
-                AND n.chip_count = 16
-                AND r.document_id = 'graphcore-performance-2023-07-04'
+            SELECT b.throughput / c.throughput AS throughput_ratio
+            FROM measurements b
+            JOIN measurements c
+                USING (task, model, chip_count, framework, precision, batch_size, relationship)
+            WHERE b.usable
+                AND c.usable
+                AND b.chip = 'Bow'
+                AND c.chip = 'GC200'
+                AND relationship = 'vendor'
+                AND c.benchmark IS NULL
+                AND chip_count = 16
+                AND b.document_id = 'graphcore-performance-2023-07-04'
+                AND b.variant IS NOT DISTINCT FROM c.variant
+                AND b.dataset_printed IS NOT DISTINCT FROM c.dataset_printed
+                AND b.throughput / c.throughput IS NOT NULL
         )
         SELECT
             round(geomean(g.throughput_ratio), 2), count(*), count(DISTINCT g.model),
@@ -147,7 +153,8 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         WITH tests AS (
             SELECT batch_growth, model, efficiency
             FROM scaling
-            WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
+            WHERE usable AND measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16
+                AND same_sdk
         ), networks AS (
             SELECT batch_growth, model, median(efficiency) AS efficiency FROM tests GROUP BY ALL
         )
@@ -184,7 +191,7 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         """
         SELECT
             any_value(s.within_5_percent), any_value(s.counted),
-            any_value(s.works_within_5_percent), any_value(s.works), count(DISTINCT r.network),
+            any_value(s.works_within_5_percent), any_value(s.works), count(DISTINCT r.model),
             count(*) FILTER (r.vendor_part = 'author, code, machine'), round(min(r.ratio), 2)
         FROM replications r
         JOIN detail.replication_summary s USING (machines, parties)
@@ -195,7 +202,7 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     ),
     "each counted once for a party ({} distinct works, of {} networks)": (
         """
-        SELECT count(DISTINCT (network, chip, chips)), count(DISTINCT network)
+        SELECT count(DISTINCT (model, chip, chip_count)), count(DISTINCT model)
         FROM replications
         WHERE counts AND machines = 'IPU' AND parties = 'vendor and independent'"""
     ),

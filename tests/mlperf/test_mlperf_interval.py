@@ -176,7 +176,7 @@ def make_entry(path: str, minutes: float | None, **values: Any) -> dict[str, Any
         "round": "2.0",
         "division": "closed",
         "benchmark": "resnet",
-        "accelerators": 8,
+        "chip_count": 8,
         "global_batch_size": 64,
     }
     counts = {"n_runs": 5, "n_success": 5, "submitter": path}
@@ -238,7 +238,7 @@ def test_ranking_counts_pairs_ties_and_shared_logs() -> None:
         ("e", 15.0, (15.0, 15.1), ""),
         ("f", 20.0, shift(10.0), ""),
     )
-    sizes = [{**entry, "accelerators": 16 if entry["path"] == "f" else 8} for entry in entries]
+    sizes = [{**entry, "chip_count": 16 if entry["path"] == "f" else 8} for entry in entries]
     every, eight, sixteen = resolve_rankings(sizes, evidence)
     counts = {
         "entries": 6,
@@ -251,14 +251,14 @@ def test_ranking_counts_pairs_ties_and_shared_logs() -> None:
         "largest_tied_group": 3,
     }
     assert {name: every[name] for name in counts} == counts
-    assert (every["scope"], every["accelerators"]) == (ALL_SIZES, None)
-    assert (eight["scope"], eight["accelerators"], eight["entries"], eight["untested_pairs"]) == (
+    assert (every["scope"], every["chip_count"]) == (ALL_SIZES, None)
+    assert (eight["scope"], eight["chip_count"], eight["entries"], eight["untested_pairs"]) == (
         SAME_SIZE,
         8,
         5,
         1,
     )
-    assert (sixteen["accelerators"], sixteen["entries"], sixteen["neighbouring_pairs"]) == (
+    assert (sixteen["chip_count"], sixteen["entries"], sixteen["neighbouring_pairs"]) == (
         16,
         1,
         0,
@@ -278,13 +278,13 @@ def test_overlapping_groups_of_ties_are_counted_once_each() -> None:
 
 def test_submitters_entries_of_successive_rounds_are_tested() -> None:
     """Not those of rounds that do not follow each other, of another size or submitter."""
-    base = {"comparable_model": "ResNet", "comparable_rounds": "1.0-3.0", "company": "S"}
+    base = {"model": "ResNet", "comparable_rounds": "1.0-3.0", "company": "S"}
     entries = [
         make_entry("a", 10.0, round="1.0", **base),
         make_entry("b", 10.1, round="1.1", **base),
         make_entry("c", 10.2, round="2.0", **base),
         make_entry("d", 10.3, round="1.1", **{**base, "company": "T"}),
-        make_entry("e", 10.4, round="2.0", **{**base, "accelerators": 16}),
+        make_entry("e", 10.4, round="2.0", **{**base, "chip_count": 16}),
     ]
     runs = [
         row for entry in entries for row in make_rows(entry["path"], FIVE, round_=entry["round"])

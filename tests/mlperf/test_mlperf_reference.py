@@ -141,7 +141,7 @@ FACTS = {
         ("2.1", False)
     ],
     # The rate is of the minutes before they are normalised.
-    "SELECT round(best_samples_per_accelerator_minute, 2) FROM detail.mlperf_trends WHERE round = '5.0' AND comparable_model = 'Llama3.1 405b' AND division = 'closed' AND scope = 'all-sizes'": [
+    "SELECT round(best_samples_per_chip_minute, 2) FROM detail.mlperf_trends WHERE round = '5.0' AND model = 'Llama3.1 405b' AND division = 'closed' AND scope = 'all-sizes'": [
         (5.24,)
     ],
     "SELECT at_round, pruned, count(*) FROM detail.mlperf_rcp GROUP BY ALL ORDER BY ALL": [

@@ -24,7 +24,7 @@ from tests.conftest import Query
 
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
 COLUMNS = ("round", "path", "sha256", "minutes", "counted", "samples", "epochs")
-# Path, minutes, number of accelerators, first log: a and b share one, b and c are tied, d is far, e
+# Path, minutes, number of chips, first log: a and b share one, b and c are tied, d is far, e
 # has two runs.
 ENTRIES = (
     ("Graphcore/a", 10.0, 16, "x"),
@@ -43,7 +43,7 @@ def make_database(
     """
     runs: list[dict[str, Any]] = []
     records: list[dict[str, Any]] = []
-    for path, score, accelerators, digest in entries:
+    for path, score, chip_count, digest in entries:
         submitter = path.split("/")[0]
         records.append(
             {
@@ -56,20 +56,19 @@ def make_database(
                 },
                 **{
                     "submitter": submitter,
-                    "accelerators": accelerators,
+                    "chip_count": chip_count,
                     "scaling_factor": 1.0,
                     "attribution": path,
                 },
-                "accelerator": "Graphcore IPU" if submitter in {"Graphcore", "Baidu"} else "A100",
-                "accelerator_canonical": "GC200" if submitter in {"Graphcore", "Baidu"} else "A100",
+                "chip": "GC200" if submitter in {"Graphcore", "Baidu"} else "A100",
                 **{
                     "company": submitter,
                     "minutes_per_sample": score / 160,
-                    "energy_j": 3.6e6 * accelerators,
+                    "energy_j": 3.6e6 * chip_count,
                 },
                 **{"n_runs": 5, "n_success": 5},
                 **{
-                    "comparable_model": "BERT",
+                    "model": "BERT-Large",
                     "comparable_rounds": "1.0-5.0",
                     "samples_to_converge": 160.0,
                 },
@@ -149,7 +148,7 @@ def test_ranking_of_one_size_has_entries_of_that_size() -> None:
 
 def test_entry_on_ipus_is_next_to_every_other_entry() -> None:
     database = make_database()
-    columns = "ipu_path, path, outcome, is_ipu, round(ratio, 2), accelerators_ratio"
+    columns = "ipu_path, path, outcome, is_ipu, round(ratio, 2), chip_count_ratio"
     rows = database.query(f"SELECT {columns} FROM detail.mlperf_ipu ORDER BY ALL")
     assert len(rows) == 8
     assert ("Graphcore/a", "NVIDIA/d", "ipu-faster", False, 1.4, 1.0) in rows
@@ -163,7 +162,7 @@ def test_entry_on_ipus_is_next_to_every_other_entry() -> None:
 
 
 def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
-    columns = "accelerators, entries, best_minutes, median_minutes, best_accelerator_minutes"
+    columns = "chip_count, entries, best_minutes, median_minutes, best_chip_minutes"
     assert make_database().query(
         f"SELECT {columns} FROM detail.mlperf_trends WHERE scope <> 'same-chip'"
     ) == [
@@ -172,8 +171,8 @@ def test_trends_have_best_and_median_of_all_sizes_and_of_each() -> None:
         (16, 3, 10.0, 14.0, 160.0),
     ]
     rates = (
-        "SELECT best_samples_per_accelerator_minute FROM detail.mlperf_trends"
-        " WHERE accelerators = 16 AND scope = 'same-size'"
+        "SELECT best_samples_per_chip_minute FROM detail.mlperf_trends"
+        " WHERE chip_count = 16 AND scope = 'same-size'"
     )
     assert make_database().query(rates) == [(1.0,)]
 
@@ -188,7 +187,7 @@ def test_progress_is_that_of_one_chip_and_of_all_apart() -> None:
     assert sorted(rows) == sorted(
         (s, *row) for s in scopes for row in (("2.0", 1.0, 1.0), ("2.1", 1.667, 1.667))
     )
-    database.execute("UPDATE mlperf_entries SET accelerator_canonical = 'H100' WHERE round = '2.1'")
+    database.execute("UPDATE mlperf_entries SET chip = 'H100' WHERE round = '2.1'")
     rows = database.query(
         "SELECT scope, progress FROM detail.mlperf_trends WHERE round = '2.1' ORDER BY scope"
     )
@@ -204,7 +203,7 @@ def test_scaling_efficiency_is_against_the_smallest_system_of_a_company_and_chip
         (("NVIDIA/a", 40.0, 8, None), ("NVIDIA/b", 25.0, 16, None), ("Google/c", 10.0, 16, None))
     )
     columns = (
-        "path, base_accelerators, base_minutes, round(scaling_efficiency, 3),"
+        "path, base_chip_count, base_minutes, round(scaling_efficiency, 3),"
         " round(rate_efficiency, 3)"
     )
     assert database.query(
@@ -276,7 +275,7 @@ def test_published_ranks_are_within_the_bounds(query: Query) -> None:
     assert rows == [("bert", True, 21), ("resnet", True, 36)]
 
 
-def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
+def test_entries_without_chips_are_ranked_by_nodes() -> None:
     entries = (("Intel/a", 10.0, 0, None), ("Intel/b", 10.1, 0, None), ("Intel/c", 10.2, 0, None))
     database = make_database(entries, a={"nodes": 4}, b={"nodes": 1}, c={"nodes": 1})
     ranks = (
@@ -292,13 +291,13 @@ def test_entries_without_accelerators_are_ranked_by_nodes() -> None:
         ("Intel/b", "Intel/c")
     ]
     trends = (
-        "SELECT nodes, entries, best_minutes, best_accelerator_minutes FROM detail.mlperf_trends"
+        "SELECT nodes, entries, best_minutes, best_chip_minutes FROM detail.mlperf_trends"
         " WHERE scope = 'same-size'"
     )
     assert database.query(f"{trends} ORDER BY 1") == [(1, 2, 10.1, None), (4, 1, 10.0, None)]
 
 
-def test_neighbours_with_the_same_accelerators_of_another_company_are_marked() -> None:
+def test_neighbours_with_the_same_chips_of_another_company_are_marked() -> None:
     database = make_database(
         (
             ("NVIDIA/a", 10.0, 8, None),
@@ -376,9 +375,7 @@ def test_blocks_of_one_benchmark_do_not_overlap() -> None:
 
 
 def test_every_entry_has_comparable_rounds_or_no_source(query: Query) -> None:
-    covered = query(
-        "SELECT DISTINCT benchmark, round FROM mlperf_entries WHERE comparable_model IS NULL"
-    )
+    covered = query("SELECT DISTINCT benchmark, round FROM mlperf_entries WHERE model IS NULL")
     assert set(covered) <= NO_SOURCE
     assert all("commit" in block.source for block in load_rules().comparable)
 

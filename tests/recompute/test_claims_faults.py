@@ -219,7 +219,6 @@ def test_contradiction_of_unknown_claims_is_named(
     [
         ({"claim_id": "none"}, "line 2: unknown claim 'none'"),
         ({"taken_from": "none"}, "line 2: unknown claim 'none'"),
-        ({"contradiction_id": "none"}, "line 2: unknown contradiction 'none'"),
         ({"reason": ""}, "line 2: reason is blank or missing"),
     ],
 )

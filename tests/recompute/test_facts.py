@@ -65,7 +65,7 @@ def test_a100_rows_are_the_printed_ones(query: Query) -> None:
         " 'inference'"
     )
     assert query(
-        f"SELECT compute_precision, batch_size, throughput, latency_ms FROM results WHERE {rows}"
+        f"SELECT precision_printed, batch_size, throughput, latency_ms FROM results WHERE {rows}"
         " AND model = 'EfficientNet-B0' ORDER BY 1, 2"
     ) == [
         ("FP16", 1, 110.97, 9.09),
@@ -80,7 +80,7 @@ def test_a100_rows_are_the_printed_ones(query: Query) -> None:
     nodes = "platform LIKE '%(4x DGX A100)' AND variant LIKE '%SL128'"
     assert query(
         f"SELECT chip_count, chip, throughput FROM results WHERE {nodes} ORDER BY throughput"
-    ) == [(32, "A100-40GB", 7532.0), (32, "A100-40GB", 11159.0)]
+    ) == [(32, "A100-SXM-40GB", 7532.0), (32, "A100-SXM-40GB", 11159.0)]
 
 
 @pytest.mark.parametrize(

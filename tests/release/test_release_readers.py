@@ -28,7 +28,7 @@ NAMES = [relation.sql_name for relation in (*TABLES, *FILE_VIEWS)]
 PARQUET = {name: get_parquet_name(name) for name in NAMES}
 CSV = {name: get_csv_name(name) for name in NAMES}
 GUESSED_ROWS = 100  # that polars guesses types from
-FIGURES = ("throughput", "latency_ms", "power_w", "time_to_train_s")
+FIGURES = ("throughput", "latency_ms", "efficiency", "time_to_train_s")
 
 Totals = tuple[dict[str, int], dict[str, float]]
 

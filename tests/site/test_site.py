@@ -148,9 +148,15 @@ def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> No
     table = pq.read_table(COMMITTED / "results.parquet")
     frame = first_view["results"]
     assert frame["rows"] == table.num_rows
-    position = {result_id: row for row, result_id in enumerate(decode(frame, "result_id"))}
+    ids = decode(frame, "result_id")
+    position = {result_id: row for row, result_id in enumerate(ids)}
     rows = [position[result_id] for result_id in table["result_id"].to_pylist()]
-    for name in (
+    assert {column["name"] for column in frame["columns"]} == {
+        *table.column_names,
+        "family",
+        "processor",
+    }
+    names = (
         "throughput",
         "latency_ms",
         "time_to_train_s",
@@ -158,9 +164,19 @@ def test_every_result_has_its_exact_figures(first_view: Mapping[str, Any]) -> No
         "model",
         "origin",
         "platform",
-    ):
+    )
+    for name in names:
         values = decode(frame, name)
         assert [values[row] for row in rows] == table[name].to_pylist(), name
+    few = first_view["figures"]
+    columns = ("row", "metric", "value", "unit", "scope")
+    written = list(zip(*(decode(few, name) for name in columns), strict=True))
+    expected = pq.read_table(COMMITTED / "figures.parquet").to_pylist()
+    assert {(ids[row], *values) for row, *values in written} == {
+        (own["result_id"], own["metric"], own["value"], own["unit"], own["scope"])
+        for own in expected
+    }
+    assert len(written) == len(expected)
     assert decode(frame, "document_id")[0] == "graphcore-performance-2023-07-04"
     # as printed, the vendor's newest page first
     assert decode(frame, "row_number")[:3] == [1, 2, 3]
@@ -170,8 +186,9 @@ def test_flags_are_those_of_their_rows(
     first_view: Mapping[str, Any], connection: duckdb.DuckDBPyConnection
 ) -> None:
     ids, flags = decode(first_view["results"], "result_id"), first_view["flags"]
-    columns = (flags["rules"], flags["severities"], flags["columns"])
-    written = {(ids[row], *values) for row, *values in zip(flags["rows"], *columns, strict=True)}
+    names = ("row", "rule", "severity", "column_name")
+    columns = [decode(flags, name) for name in names]
+    written = {(ids[row], *values) for row, *values in zip(*columns, strict=True)}
     rows = "FROM flags SEMI JOIN results USING (result_id)"  # others are of microbenchmarks
     expected = run_query(
         connection, f"SELECT result_id, rule, severity, column_name {rows}"
@@ -240,7 +257,10 @@ def test_example_queries_return_rows(connection: duckdb.DuckDBPyConnection) -> N
 def test_every_table_and_view_is_described(connection: duckdb.DuckDBPyConnection) -> None:
     data = build_sql(connection)
     assert list(data["files"]) == [table.sql_name for table in TABLES]
-    assert {table.name for table in TABLES} <= {column["table_name"] for column in data["columns"]}
+    relations = {relation["table_name"] for relation in data["relations"]}
+    assert (
+        {table.name for table in TABLES} <= relations == set(decode(data["columns"], "table_name"))
+    )
     assert all(text.startswith(("CREATE VIEW", "CREATE MACRO")) for text in data["views"])
 
 

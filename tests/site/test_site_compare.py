@@ -12,12 +12,13 @@ from typing import Any
 import duckdb
 import pytest
 from ipu_results import compare
+from ipu_results.comparison.comparable import load_rows as load_comparable_rows
 from ipu_results.comparison.verdict import build_stated
 from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.files import load_schema_file
-from ipu_results.ground.sql import run_query
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema.accelerators import find_accelerator
+from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.site.data import build_own_run
 from ipu_results.store.query import open_warehouse
 
@@ -27,11 +28,11 @@ from tests.conftest import COMMITTED, ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("node")]
 STATED = (
     *(
-        "network",
+        "model",
         "task",
         "platform",
         "chip",
-        "chips",
+        "chip_count",
         "batch_size",
         "precision",
         "framework",
@@ -41,15 +42,15 @@ STATED = (
     *("latency_basis", "throughput", "latency_ms"),
 )
 RESNET = {
-    "network": "ResNet-50 v1.5",
+    "model": "ResNet-50 v1.5",
     "task": "inference",
     "platform": "IPU-M2000",
     "batch_size": 4,
 }
-BERT = {"network": "BERT-Large", "task": "inference", "sequence_length": 128}
+BERT = {"model": "BERT-Large", "task": "inference", "sequence_length": 128}
 RUNS: tuple[dict[str, Any], ...] = (
     {**RESNET, "throughput": 7800},
-    {**RESNET, "throughput": 7800, "precision": "16.16", "framework": "TensorFlow1"},
+    {**RESNET, "throughput": 7800, "precision": "FP16", "framework": "TensorFlow1"},
     {**RESNET, "throughput": 7800, "precision": "FP16", "framework": "PyTorch", "latency_ms": 0.4},
     {**RESNET, "latency_ms": 0.52},  # of a basis that is not stated
     {**RESNET, "latency_ms": 1.1, "latency_basis": "per-item"},
@@ -81,14 +82,14 @@ RUNS: tuple[dict[str, Any], ...] = (
         "phase": "pre-training phase 1",
     },
     {
-        "network": "ResNeXt101-32x4d",
+        "model": "ResNeXt101-32x4d",
         "task": "inference",
         "platform": "C2",
         "throughput": 900,
         "batch_size": 6,
     },
     {
-        "network": "GPT2-Medium",
+        "model": "GPT2-Medium",
         "task": "training",
         "platform": "IPU-POD16",
         "throughput": 1,
@@ -114,20 +115,14 @@ def evaluate(module: str, shared: Any, calls: list[list[Any]]) -> list[Any]:
 
 
 def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Load results as the page has them: booleans are words, and each row has the family of its
-    machine.
-    """
-    sql = (
-        "SELECT r.*, p.family FROM results r LEFT JOIN platforms p USING (platform)"
-        " ORDER BY r.result_id"
-    )
+    """Load results with what the page adds to them: booleans are words."""
     words = {True: "true", False: "false"}
     return [
         {
             name: words[value] if isinstance(value, bool) else to_json_value(value)
             for name, value in row.items()
         }
-        for row in run_query(connection, sql).to_pylist()
+        for row in load_comparable_rows(connection, "true")
     ]
 
 
@@ -139,13 +134,12 @@ def state_as_on_page(figures: dict[str, Any]) -> dict[str, Any] | None:
         own = build_stated(figures, load_known_words(connection))
     stated = {name: getattr(own, name) for name in STATED}
     known = {
-        "model",
         "item",
         "remarks",
         "label",
         "setup",
         "origin",
-        *(("chip", "chips") if own.platform else ()),
+        *(("chip", "chip_count") if own.platform else ()),
     }
     others = [
         name
@@ -155,7 +149,7 @@ def state_as_on_page(figures: dict[str, Any]) -> dict[str, Any] | None:
     if others:
         return None
     accelerator = None if own.platform else find_accelerator(own.chip)
-    return {**stated, "chip": accelerator and accelerator.chip}
+    return {**stated, "chip": accelerator and load_vocabulary().name_chip(accelerator.chip)}
 
 
 def test_page_finds_and_refuses_the_rows_that_the_command_does(
@@ -174,11 +168,7 @@ def test_page_finds_and_refuses_the_rows_that_the_command_does(
     )
     groups, reasons, verdicts = set(), set(), set()
     for run, answer in zip(runs, answers, strict=True):
-        stated = {
-            "model" if name == "network" else name: value
-            for name, value in run.items()
-            if value is not None
-        }
+        stated = {name: value for name, value in run.items() if value is not None}
         (own,) = compare(warehouse=COMMITTED, **stated)
         expected = own.to_record()
         assert [

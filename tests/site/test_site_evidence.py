@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from ipu_results.ground.sql import run_query
 from ipu_results.site.evidence import (
-    _describe_scopes,
+    _describe_scope,
     build_energy_page,
     build_microbenchmark_pages,
     build_peak_pages,
@@ -29,10 +29,10 @@ CHARTS = [
 ]
 
 
-FIGURE = re.compile(r'(?:show=|\.html#|<tr id=")([0-9a-f]{16})')
+FIGURE = re.compile(r'(?:show=|\.html#|<tr id=")(r[0-9a-f]{16})')
 
 
-ROW = re.compile(r'<tr id="([0-9a-f]{16})">(.*?)</tr>')
+ROW = re.compile(r'<tr id="(r[0-9a-f]{16})">(.*?)</tr>')
 PRINTED = """
     SELECT result_id, raw_text FROM cells SEMI JOIN microbenchmarks ON microbenchmark_id = result_id
     WHERE column_name = 'value'
@@ -85,64 +85,44 @@ def test_every_pair_is_shown_with_both_places_and_the_reason_why_it_does_not_cou
     assert not any("chart/" in page.content for page in build_replication_pages(connection, []))
 
 
-def test_energy_of_an_ipu_is_next_to_that_of_gpus_and_an_impossible_power_is_marked(
+def test_energy_page_holds_usable_rows_by_scope_and_says_that_no_comparison_can_be_quoted(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     page = build_energy_page(connection)
-    rows = run_query(connection, "FROM energy_per_item").to_pylist()
+    rows = run_query(connection, "FROM energy_per_item WHERE usable").to_pylist()
     pairs = run_query(connection, "FROM detail.energy_ipu_gpu").to_pylist()
     expected = Counter(row["result_id"] for row in rows)
     expected += Counter(row[f"{side}_result_id"] for row in pairs for side in ("ipu", "gpu"))
     assert list_figures([page]) == expected
-    flagged = run_query(
-        connection, "SELECT result_id, message FROM flags WHERE rule = 'R29'"
-    ).to_pylist()
-    for flag in flagged:
-        cells = re.findall(rf"<td>(?:(?!<td>).)*show={flag['result_id']}.*?</td>", page.content)
-        assert len(cells) == expected[flag["result_id"]]
-        assert all("✖ R29" in cell and flag["message"] in unescape(cell) for cell in cells)
-    doubtful = [row for row in pairs if row["errors"] or row["gpu_above_rating"]]
-    assert 0 < len(doubtful) <= len(pairs)
-    assert page.content.count("not to be quoted</td>") == len(doubtful)
-    unchecked = [row for row in pairs if row not in doubtful and row["gpu_rated_w"] is None]
-    assert page.content.count("not checked: no rating known</td>") == len(unchecked)
-    assert page.content.count("<s>") == len(doubtful) + len(unchecked)
-
-
-def test_energy_page_states_the_scope_of_each_energy_and_what_the_ratio_bounds(
-    connection: duckdb.DuckDBPyConnection,
-) -> None:
-    content = build_energy_page(connection).content
-    pairs = run_query(connection, "FROM detail.energy_ipu_gpu").to_pylist()
-    for (ipu, gpu), count in Counter(
-        (row["ipu_power_scope"], row["gpu_power_scope"]) for row in pairs
-    ).items():
-        assert (
-            f"In {count} rows, the energy of the IPU is of the {ipu}, that of the GPU of the {gpu}."
-            in content
-        )
-    assert "each is an upper bound of GPU device over IPU device" in content
-    assert content.count("<small>board</small></td>") >= len(pairs)
-    columns = ("ipu_power_scope", "gpu_power_scope")
-    scopes = [("board", "device"), ("wall", "wall"), ("wall", "wall"), (None, "wall"), (None, None)]
-    lower, neither, unknown, same = _describe_scopes(
-        [dict(zip(columns, row, strict=True)) for row in scopes]
+    assert not pairs
+    assert "IPU next to GPU" not in page.content
+    assert (
+        "None of the 51 comparisons of an IPU with a GPU in ResNet-50 v1.5 training" in page.content
     )
-    assert "is a lower bound of GPU device over IPU device" in lower
+    assert "✖" not in page.content
+    scopes = dict.fromkeys(row["power_scope"] for row in rows)
+    assert page.content.count("<h2>") == len(scopes) > 1
+    for section in page.content.split("<h2>")[1:]:
+        own = {row["power_scope"] for row in rows if row["result_id"] in FIGURE.findall(section)}
+        assert len(own) == 1
+    assert "Left out as not usable: 74 rows" in page.content
+
+
+def test_sentence_on_two_scopes_says_what_the_ratio_bounds() -> None:
+    assert "is a lower bound of GPU device over IPU device" in _describe_scope(1, "board", "device")
+    assert "is an upper bound of GPU device over IPU device" in _describe_scope(
+        1, "device", "board"
+    )
+    same = _describe_scope(2, "wall", "wall")
     assert same.startswith("In 2 rows, both energies are of the wall")
-    assert neither.endswith(
-        "the scope of the IPU is not stated, that of the GPU not stated: the ratio cannot be read."
-    )
-    assert unknown.endswith(
-        "the scope of the IPU is not stated, that of the GPU wall: the ratio cannot be read."
-    )
+    assert _describe_scope(1, "not stated", "wall").endswith("the ratio cannot be read.")
 
 
 def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     *chips, overview = build_peak_pages(connection, CHARTS)
-    rows = run_query(connection, "FROM peak_shares").to_pylist()
+    rows = run_query(connection, "FROM peak_shares WHERE usable").to_pylist()
     ceilings = Counter(
         row["microbenchmark_id"]
         for row in run_query(connection, "FROM detail.ceilings").to_pylist()
@@ -169,11 +149,7 @@ def test_share_of_peak_of_every_counted_result_is_on_the_page_of_its_chip(
     assert all(items[key] == unit for own in shown for key, unit in own)
     assert {unit for _, unit in shown[0]} >= {"image", "sequence"}
     for chip in ("GC200", "Bow", "C600"):
-        clean = [
-            row
-            for row in rows
-            if row["chip"] == chip and not row["errors"] and not row["precision_doubtful"]
-        ]
+        clean = [row for row in rows if row["chip"] == chip and not row["precision_doubtful"]]
         highest = max(row["datasheet_share"] or 0 for row in clean)
         assert float(best[chip].split(" %")[0]) == pytest.approx(100 * highest, rel=1e-2)
         assert highest < 1
@@ -194,7 +170,7 @@ def test_every_microbenchmark_has_its_printed_text_place_and_flags(
     for row in table:
         cells = unescape(rows[row["microbenchmark_id"]])
         assert row["place"] in cells
-        assert row["device"] in cells
+        assert row["chip"] in cells
         assert f"<td>{format_number(row['canonical_value'])} " in cells
     printed = run_query(connection, PRINTED).to_pylist()
     assert len(printed) > 1000

@@ -170,7 +170,9 @@ def build_measurement(
     models = words.models.get(stated_model, (stated_model,))
     if stated_model not in models:
         if len(models) > 1:
-            message = f"model {stated_model!r} names several models: {', '.join(models)}; state which"
+            message = (
+                f"model {stated_model!r} names several models: {', '.join(models)}; state which"
+            )
             raise ComparisonError(message, place=label)
         fields["model"] = models[0]
     remarks = _fill(fields, words)

@@ -215,11 +215,14 @@ def summarise(records: Sequence[Record], vocabulary: Vocabulary) -> dict[str, An
     differs.
     """
     families = {entry["chip"]: entry["family"] for entry in vocabulary.list_entries("platform")}
+    is_one_chip = len({record["chip"] for record in records}) == 1
     completed = []
     for record in records:
         count = record["chip_count"]
         chip = record["chip"] if count != 0 else None
-        family = families.get(chip) or find_vendor(record["chip_printed"], vocabulary)
+        vendor = find_vendor(record["chip_printed"], vocabulary)
+        # chips of several generations, of which the vocabulary may not know all, share the vendor
+        family = families.get(chip, vendor) if is_one_chip else vendor
         form = find_form(record)
         completed.append(
             {**record, "chip": chip, "chip_count": count or None, "family": family, "form": form}

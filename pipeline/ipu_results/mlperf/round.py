@@ -344,11 +344,16 @@ def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
 
 
 def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
-    """Return records of entries as a frame with the dtypes of the table `mlperf_entries`."""
+    """Return records of entries as a frame with the dtypes of the table `mlperf_entries`, under the
+    names that MLPerf uses.
+    """
     from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
     from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    frame = build_frame(table("mlperf_entries"), _map_texts(records, _escape_surrogates))
+    definition = table("mlperf_entries")
+    columns = [replace(column, name=column.header or column.name) for column in definition.columns]
+    named = replace(definition, columns=tuple(columns))
+    frame = build_frame(named, _map_texts(records, _escape_surrogates))
     return frame[list(COLUMNS["mlperf_entries"])]
 
 

@@ -32,6 +32,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import DamagedDocumentError, QueryError
+from ipu_results.ground.physics import round_derived
 from ipu_results.ground.sql import ATTACHED, begin_reading, create_table, fetch_rows, open_schemas
 from ipu_results.recompute.verdict import HOLDS
 from ipu_results.schema import DETAIL, VIEWS, View, quote, table
@@ -108,7 +109,8 @@ class Recomputed(NamedTuple):
 
     def to_record(self) -> dict[str, Any]:
         """Return value, baseline and arithmetic, as they are published."""
-        return {name: getattr(self, name) for name in PUBLISHED}
+        record = {name: getattr(self, name) for name in PUBLISHED}
+        return {**record, "value": round_derived(self.value)}
 
 
 class Recomputer:

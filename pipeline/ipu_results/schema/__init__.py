@@ -375,14 +375,21 @@ def sql_view(view: View) -> list[str]:
 
 
 def _round_columns(view: View, sql: str) -> str:
-    """Round the doubles that no source prints to DERIVED_DIGITS."""
-    rounded = [column.name for column in view.columns if column.is_rounded]
-    if not rounded:
+    """Round the doubles that no source prints to DERIVED_DIGITS.
+
+    The columns are listed: DuckDB stores those of `* REPLACE` and `* EXCLUDE` in any order, and the
+    digest of the definition would change.
+    """
+    if not any(column.is_rounded for column in view.columns):
         return sql
-    columns = ", ".join(
-        f"CAST(printf('%.{DERIVED_DIGITS}g', {name}) AS DOUBLE) AS {name}" for name in rounded
-    )
-    return f"SELECT * REPLACE ({columns}) FROM ({sql})"
+    columns = ", ".join(map(_round_column, view.columns))
+    return f"SELECT {columns} FROM ({sql})"
+
+
+def _round_column(column: Column) -> str:
+    if not column.is_rounded:
+        return column.name
+    return f"CAST(printf('%.{DERIVED_DIGITS}g', {column.name}) AS DOUBLE) AS {column.name}"
 
 
 @cache

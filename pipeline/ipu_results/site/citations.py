@@ -17,7 +17,7 @@ from ipu_results.store.query import read_build_id
 # their own.
 CELLS = """
     SELECT
-        c.result_id, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor, c.marks,
+        c.result_id, c.column_name, c.header, c.raw_text, c.value, c.unit, c.factor,
         c.document_id, c.locator,
         p.locator_in, p.source_url, p.source_locator
     FROM cells c
@@ -33,9 +33,17 @@ CONFIGURATIONS = """
     WHERE repository IS NOT NULL
     ORDER BY result_document, result_table, result_row
 """
+RUNS = """
+    SELECT
+        run_id, r.backend, r.device, r.started_at, any_value(p.calibration_id) AS calibration_id
+    FROM runs r LEFT JOIN detail.run_points p USING (run_id)
+    GROUP BY ALL
+    ORDER BY run_id
+"""
 ENTRIES = """
     SELECT
-        result_id, mlperf_id, mlperf_id_confidence, round, submitter, division, system, benchmark,
+        result_id, mlperf_id, mlperf_id_confidence, round, submitter, division, platform,
+        platform_printed, benchmark,
         n_runs, n_success, minutes, path, attribution
     FROM mlperf_entries
     ORDER BY round, path
@@ -53,7 +61,7 @@ def build_provenance(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "documents": "FROM documents ORDER BY document_id",
         "flags": FLAGS,
         "configurations": CONFIGURATIONS,
-        "runs": "SELECT run_id, backend, device, started_at FROM runs ORDER BY run_id",
+        "runs": RUNS,
     }
     return {name: encode_query(connection, sql) for name, sql in queries.items()}
 

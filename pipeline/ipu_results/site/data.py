@@ -1,6 +1,6 @@
 """The data of the views, encoded so that a page opened from disk can load and filter them quickly.
 
-They are results with flags and search names, rankings, claims, what the form of a run needs, and
+They are results with figures, flags and search names, rankings, claims, what the form of a run needs, and
 what the SQL box shows.
 """
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ipu_results.analyses import ANALYSES, load_frames
 from ipu_results.check.rules import RULES
-from ipu_results.comparison.comparable import name_precision
+from ipu_results.comparison.comparable import SELECT as COMPARED
 from ipu_results.comparison.measurement import COMPARISON, FIGURES
 from ipu_results.comparison.plausibility import find_limits, name_type
 from ipu_results.comparison.words import load_known_words
@@ -29,18 +29,18 @@ from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 from ipu_results.store.files import get_parquet_name
 
 EXAMPLES = {
-    "Fastest ResNet-50 inference within 5 ms, without rows with error flags": """\
+    "Fastest ResNet-50 inference within 5 ms, of the rows that may be ranked": """\
 SELECT platform, framework, batch_size, latency_ms, throughput
 FROM inference
-WHERE model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND errors = 0
+WHERE model = 'ResNet-50 v1.5' AND publisher = 'Graphcore' AND latency_ms <= 5 AND usable
 ORDER BY throughput DESC""",
+    "How many rows may not be ranked, by origin": """\
+SELECT origin, count(*) AS results, count(*) FILTER (NOT usable) AS left_out
+FROM results GROUP BY origin ORDER BY results DESC""",
     "Batches in flight on the paper's card (Little's law)": """\
-SELECT batch_size, latency_ms, throughput, round(batches_in_flight, 2) AS batches_in_flight
+SELECT batch_size, latency_ms, throughput,
+    round(throughput * latency_ms / 1000 / batch_size, 2) AS batches_in_flight
 FROM results WHERE table_name = 'qwant_c2' ORDER BY batch_size""",
-    "Results by origin and publisher": (
-        "SELECT origin, publisher, count(*) AS results FROM results"
-        " GROUP BY ALL ORDER BY results DESC"
-    ),
     "What is flagged as wrong, and why": """\
 SELECT rule, model, platform, column_name, message, suggested
 FROM flags JOIN results USING (result_id)
@@ -61,26 +61,33 @@ WHERE p.origin = 'published' ORDER BY 1""",
 SELECT claim_id, claim, figure, r.baseline AS against, arithmetic, outcome
 FROM claims JOIN recomputations r USING (claim_id)
 WHERE verdict = 'contradicted' ORDER BY ALL""",
-    "The best throughput within 10 ms, by network and machine": """\
-SELECT network, work, origin, platform, throughput, latency_ms, batch_size
+    "The best throughput within 10 ms, by model and machine": """\
+SELECT model, work, origin, platform, throughput, latency_ms, batch_size
 FROM detail.latency_bounded
-WHERE bound_ms = 10 ORDER BY network, throughput DESC""",
+WHERE bound_ms = 10 AND usable ORDER BY model, throughput DESC""",
     "What a dollar buys at a price that you were quoted": """\
-SELECT network, ipu_platform, measure, round(performance_ratio, 3) AS performance,
+SELECT model, ipu_platform, measure, round(performance_ratio, 3) AS performance,
     round(per_dollar_ratio, 3) AS per_dollar, round(break_even_ipu_price_usd) AS tie_at_usd
 FROM per_dollar(ipu_price := 120000) WHERE benchmark IS NOT NULL ORDER BY ALL""",
 }
 
 
-DICTIONARY = "FROM columns ORDER BY schema_name DESC, table_name, column_name"  # main ones first
+# Those of `main` first.
+RELATIONS = "FROM relations ORDER BY schema_name DESC, table_name"
+COLUMNS = """
+    SELECT table_name, column_name, type, unit, description
+    FROM columns
+    ORDER BY table_name, column_name
+"""
 
 
 def build_sql(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """Collect file names, view statements, the data dictionary and the examples."""
+    """Collect file names, view statements, tables and views with their columns, and examples."""
     return {
         "files": {table.sql_name: get_parquet_name(table.sql_name) for table in TABLES},
         "views": [sql_view(view)[0] for view in VIEWS],
-        "columns": run_query(connection, DICTIONARY).to_pylist(),
+        "relations": run_query(connection, RELATIONS).to_pylist(),
+        "columns": encode_query(connection, COLUMNS),
         "examples": [{"title": title, "sql": text} for title, text in EXAMPLES.items()],
     }
 
@@ -180,15 +187,23 @@ RESULTS = fill_rules(f"""
     END AS processor
     FROM results r LEFT JOIN platforms p USING (platform) {ORDER}
 """)
-# A flag may be on a row of `microbenchmarks`, which has a page of its own.
-FLAGS = (
-    "SELECT result_id, rule, severity, column_name FROM flags SEMI JOIN results USING (result_id)"
-    " ORDER BY ALL"
-)
+# `row` is the position of a result on the page. A flag may be on a row of `microbenchmarks`, which
+# has a page of its own.
+POSITIONS = f"(SELECT result_id, row_number() OVER ({ORDER}) - 1 AS row FROM results)"
+FLAGS = f"""
+    SELECT row, rule, severity, column_name
+    FROM flags JOIN {POSITIONS} USING (result_id)
+    ORDER BY ALL
+"""
+FEW_FIGURES = f"""
+    SELECT metric, row, value, unit, scope
+    FROM figures JOIN {POSITIONS} USING (result_id)
+    ORDER BY ALL
+"""
 RANKINGS = """
     SELECT
-        round, benchmark, rank, submitter, system, accelerators, minutes, minutes_low, minutes_high,
-        tied_ranks, if(repeats, 'shared-logs', outcome) AS outcome, unscored, result_id
+        round, benchmark, rank, submitter, platform, chip_count, minutes, minutes_low, minutes_high,
+        tied_ranks, outcome, unscored, usable, result_id
     FROM mlperf_ranking
     WHERE division = 'closed' AND scope = 'all-sizes'
     ORDER BY round, benchmark, rank, path
@@ -197,10 +212,9 @@ RANKINGS = """
 
 def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what the views of results and of comparisons need."""
+    results = encode_query(connection, RESULTS)
     ids = run_query(connection, f"SELECT result_id FROM results {ORDER}")["result_id"].to_pylist()
     position = {result_id: row for row, result_id in enumerate(ids)}
-    flags = run_query(connection, FLAGS).to_pylist()
-    columns = {"rules": "rule", "severities": "severity", "columns": "column_name"}
     sets = {}
     for analysis in ANALYSES:
         frames = load_frames(connection, analysis).values()
@@ -213,17 +227,14 @@ def build_results(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         }
         sets[analysis.name] = sorted(position[key] for key in used if key in position)
     return {
-        "results": encode_query(connection, RESULTS),
+        "results": results,
+        "figures": encode_query(connection, FEW_FIGURES),
         "aliases": build_aliases(),
         "prices": {
             row["platform"]: row["list_price_usd"]
             for row in run_query(connection, PRICES).to_pylist()
         },
-        "precisions": list_precisions(connection),
-        "flags": {
-            "rows": [position[flag["result_id"]] for flag in flags],
-            **{key: [flag[name] for flag in flags] for key, name in columns.items()},
-        },
+        "flags": encode_query(connection, FLAGS),
         "sets": sets,
         "rules": {rule.id: rule.title for rule in RULES},
         "questions": {analysis.name: analysis.question for analysis in ANALYSES},
@@ -239,6 +250,7 @@ def build_aliases() -> dict[str, dict[str, str]]:
         "platform": {name: entry["platform"] for name, entry in vocabulary.platforms.items()},
         "model": {name: entry["model"] for name, entry in vocabulary.models.items()},
         "framework": vocabulary.frameworks,
+        "precision": vocabulary.precision_names,
     }
     aliases = {}
     for column, canonical in printed.items():
@@ -257,9 +269,9 @@ def build_rankings(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 
 CLAIMS = """
     SELECT
-        claim_id, document_id, claim, figure, value, unit, subject, baseline, model, task, metric,
-        kind, sdk_version, precision, batch, framework, dataset, place, interpretation, basis,
-        verdict, gap_percent, gap_kind, not_recomputable, recomputation_sql, locator
+        claim_id, document_id, claim, figure, value, unit, subject, baseline, model_printed, task,
+        metric, kind, sdk_version, precision_printed, batch, framework, dataset_printed, place,
+        interpretation, basis, verdict, gap_percent, gap_kind, not_recomputable, recomputation_sql, locator
     FROM claims
     ORDER BY document_id, claim_id
 """
@@ -310,17 +322,17 @@ def build_replications(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
 # cell itself.
 MICROBENCHMARKS = """
     SELECT
-        m.microbenchmark_id, m.device, m.operation, m.metric, m.shape, m.precision, m.statistic,
-        m.device_count, c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit,
+        m.microbenchmark_id, m.chip, m.operation, m.metric, m.shape, m.precision_printed, m.statistic,
+        m.chip_count, c.raw_text, m.unit, m.value, m.canonical_value, m.canonical_unit,
         m.sdk_version, m.conditions, m.relationship, m.publisher, m.document_id, m.place, c.locator
     FROM microbenchmarks m
     LEFT JOIN cells c ON c.result_id = m.microbenchmark_id AND c.column_name = 'value'
-    ORDER BY operation, device, document_id, row_number, microbenchmark_id
+    ORDER BY operation, chip, document_id, row_number, microbenchmark_id
 """
-PRECISIONS = (
-    "SELECT DISTINCT effective_precision AS name FROM results WHERE effective_precision IS NOT NULL"
-    " ORDER BY 1"
-)
+DOUBTS = f"""
+    SELECT result_id, doubt FROM ({COMPARED}) WHERE doubt IS NOT NULL ORDER BY doubt, result_id
+"""
+PRECISIONS = "SELECT DISTINCT precision FROM results WHERE precision IS NOT NULL ORDER BY 1"
 
 
 CONSTANTS = (
@@ -334,20 +346,14 @@ CONSTANTS = (
 )
 
 
-def list_precisions(connection: duckdb.DuckDBPyConnection) -> dict[str, str | None]:
-    """Return the name that all spellings of a precision share, by spelling."""
-    return {
-        name: name_precision(name) for name in run_query(connection, PRECISIONS)["name"].to_pylist()
-    }
-
-
 def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Collect what `ipu-results compare` knows besides the rows and the rules of
     schema/comparison.toml.
     """
     words = load_known_words(connection)
-    precisions = list_precisions(connection)
-    accelerators = sorted(own.chip for own in load_accelerators())
+    vocabulary = load_vocabulary()
+    precisions = run_query(connection, PRECISIONS)["precision"].to_pylist()
+    accelerators = sorted(str(vocabulary.name_chip(own.chip)) for own in load_accelerators())
     used = {facts["chip"] for facts in words.machines.values() if facts["chip"]}
     chips = {
         chip: limits
@@ -355,8 +361,8 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         if (limits := find_limits(chip)).peaks
     }
     operations: dict[str, dict[str, tuple[int, bool]]] = {}
-    for entry in load_vocabulary().operation_counts:
-        own = operations.setdefault(str(entry["network"]), {})
+    for entry in vocabulary.operation_counts:
+        own = operations.setdefault(str(entry["model"]), {})
         own[str(entry["variant"])] = int(entry["macs"]), bool(entry["training"])
     return {
         "machines": {
@@ -364,13 +370,14 @@ def build_own_run(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
             for name, facts in sorted(words.machines.items())
         },
         "items": dict(sorted(words.items.items())),
-        "precisions": precisions,
+        "precisions": vocabulary.precision_names,
         "types": {name: name_type(name) for name in precisions},
         "chips": {
             chip: {"peaks": own.peaks, "is_accelerator": own.is_accelerator}
             for chip, own in chips.items()
         },
         "accelerators": accelerators,
+        "doubts": encode_query(connection, DOUBTS),
         "operations": operations,
         "figures": FIGURES,
         "per_item": physics.PER_ITEM,

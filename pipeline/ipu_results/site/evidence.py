@@ -4,7 +4,7 @@ and doubts.
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -155,55 +155,88 @@ def describe_verdict(claim: Mapping[str, Any]) -> str:
     return ", ".join([claim["verdict"].replace("-", " "), *size])
 
 
+# Pairs of which both figures may be quoted, and the others by model.
 PAIRS = """
-    SELECT
-        p.*, i.basis AS ipu_basis, g.basis AS gpu_basis,
-        p.errors > 0
-            OR coalesce(p.ipu_above_rating, false)
-            OR coalesce(p.gpu_above_rating, false) AS wrong,
-        NOT wrong AND (p.ipu_rated_w IS NULL OR p.gpu_rated_w IS NULL) AS unchecked
+    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis
     FROM detail.energy_ipu_gpu p
     JOIN energy_per_item i ON i.result_id = p.ipu_result_id
     JOIN energy_per_item g ON g.result_id = p.gpu_result_id
     ORDER BY
-        p.document_id, p.network, p.batch_size, p.chips, p.ipu_platform, p.gpu_platform,
-        p.ipu_result_id, p.gpu_result_id
+        p.ipu_power_scope, p.gpu_power_scope, p.document_id, p.model, p.batch_size, p.chip_count,
+        p.ipu_platform, p.gpu_platform, p.ipu_result_id, p.gpu_result_id
+"""
+UNQUOTABLE = """
+    SELECT model, task, rows, reason FROM unanswered
+    WHERE view_name = 'energy_ipu_gpu' ORDER BY model, task
 """
 ENERGIES = """
     FROM energy_per_item
-    ORDER BY item, network, task, power_scope, publisher, platform, chips, batch_size, result_id
+    WHERE usable
+    ORDER BY
+        power_scope NULLS LAST, item, model, task, publisher, platform, chip_count, batch_size,
+        result_id
+"""
+ENERGIES_LEFT_OUT = """
+    SELECT count(*) FROM results
+    WHERE NOT usable AND (
+        efficiency IS NOT NULL
+        OR result_id IN (SELECT result_id FROM figures WHERE metric = 'energy_per_item_j')
+    )
 """
 SCOPES = ("device", "package", "board", "machine", "wall")  # each includes the one before
 NOT_STATED = "not stated"
+# What a rule that keeps a comparison from being quoted says of one of its figures.
+OBSTACLES = {
+    "R29": "implies more power than the chip can draw",
+    "R35": "is contradicted by other evidence",
+}
 
 
 def build_energy_page(connection: duckdb.DuckDBPyConnection) -> Page:
     """Build the page of an IPU next to the GPUs of the same paper, and of every machine's energy
-    per item.
+    per item. Power scopes stand apart.
     """
-    pairs, rows = (run_query(connection, sql).to_pylist() for sql in (PAIRS, ENERGIES))
+    pairs, unquotable, rows = (
+        run_query(connection, sql).to_pylist() for sql in (PAIRS, UNQUOTABLE, ENERGIES)
+    )
+    comparisons = []
+    for scopes, own in _group_sorted(pairs, "ipu_power_scope", "gpu_power_scope"):
+        ipu, gpu = (scope or NOT_STATED for scope in scopes)
+        comparisons.append((_describe_scope(len(own), ipu, gpu), own))
+    groups = []
+    for scope, own in _group_sorted(rows, "power_scope"):
+        groups.append((scope or NOT_STATED, _group_sorted(own, "item", "model")))
     return build_page(
         "energy.html",
         "energy.html",
         evidence=Evidence(connection, "energy_per_item_j", "efficiency"),
-        pairs=pairs,
-        scopes=_describe_scopes(pairs),
         count=len(rows),
-        groups=_group_sorted(rows, "item", "network"),
+        comparisons=comparisons,
+        unquotable=[_describe_unquotable(row) for row in unquotable],
+        groups=groups,
+        left_out=count_rows(connection, ENERGIES_LEFT_OUT),
+    )
+
+
+def count_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
+    """Return the count that a query gives."""
+    [count] = run_query(connection, sql).column(0).to_pylist()
+    return int(count)
+
+
+def _describe_unquotable(row: Row) -> str:
+    """Say that no comparison of an IPU with a GPU can be quoted for a model, and by which rules."""
+    rules = re.findall(r"R\d\d", row["reason"])
+    obstacles = [OBSTACLES.get(rule, f"has a flag of rule {rule}") for rule in rules]
+    return (
+        f"None of the {row['rows']} comparisons of an IPU with a GPU in {row['model']} {row['task']}"
+        f" can be quoted: each has a figure that {' or '.join(obstacles)} ({', '.join(rules)})."
     )
 
 
 def _group_sorted(rows: Iterable[Row], *names: str) -> list[tuple[Any, list[Row]]]:
     """Group rows that are sorted by these columns: the value or values with their rows."""
     return [(key, list(own)) for key, own in groupby(rows, key=itemgetter(*names))]
-
-
-def _describe_scopes(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say for the pairs of each two scopes what the ratio is: of like parts, a bound, or neither."""
-    counts = Counter(
-        tuple(row[f"{side}_power_scope"] or NOT_STATED for side in ("ipu", "gpu")) for row in pairs
-    )
-    return [_describe_scope(count, *scopes) for scopes, count in sorted(counts.items())]
 
 
 def _describe_scope(count: int, ipu: str, gpu: str) -> str:
@@ -242,7 +275,7 @@ REPLICATED = """
     FROM replications r
     LEFT JOIN microbenchmarks m ON m.microbenchmark_id = r.first_result_id
     ORDER BY
-        counts DESC, reason, parties DESC, measure, network, test, chip, chips, first_publisher,
+        counts DESC, reason, parties DESC, measure, model, test, chip, chip_count, first_publisher,
         second_publisher, first_result_id, second_result_id
 """
 SUMMARY = """
@@ -285,7 +318,15 @@ SHARES = """
     SELECT s.*, r.item
     FROM peak_shares s
     JOIN (SELECT result_id, item FROM results) r USING (result_id)
+    WHERE s.usable
     ORDER BY chip, datasheet_share DESC NULLS LAST, document_id, table_name, row_number, result_id
+"""
+
+SHARES_LEFT_OUT = """
+    SELECT chip, count(*) AS rows FROM results
+    WHERE NOT usable AND benchmark IS NULL AND throughput IS NOT NULL
+        AND model IN (SELECT model FROM detail.operation_counts)
+    GROUP BY chip
 """
 
 
@@ -296,20 +337,27 @@ def build_peak_pages(
     `charts` has it.
     """
     evidence = Evidence(connection, "throughput", VALUE)
-    ceilings, shares = (run_query(connection, sql).to_pylist() for sql in (CEILINGS, SHARES))
+    ceilings, shares, unusable = (
+        run_query(connection, sql).to_pylist() for sql in (CEILINGS, SHARES, SHARES_LEFT_OUT)
+    )
+    left_out = {row["chip"]: row["rows"] for row in unusable}
     for row in shares:
         row["rate"] = f"{format_computed(row['throughput_per_chip'], 5)} {row['item'] or 'item'}s/s"
-        row["work"] = ", ".join(filter(None, (row["network"], row["variant"], row["task"])))
+        row["work"] = ", ".join(filter(None, (row["model"], row["variant"], row["task"])))
     chips = []
     for chip, rows in _group_sorted(shares, "chip"):
         path = f"peak/{format_slug(chip)}.html"
         own = [row for row in ceilings if row["chip"] == chip]
-        yield build_page("chip.html", path, evidence=evidence, chip=chip, rows=rows, ceilings=own)
-        clean = (
-            row
-            for row in rows
-            if not row["errors"] and not row["precision_doubtful"] and row["datasheet_share"]
+        yield build_page(
+            "chip.html",
+            path,
+            evidence=evidence,
+            chip=chip,
+            rows=rows,
+            ceilings=own,
+            left_out=left_out.get(chip, 0),
         )
+        clean = (row for row in rows if not row["precision_doubtful"] and row["datasheet_share"])
         # rows are ordered by share, so the first is the highest
         chips.append((chip, path, rows, next(clean, None)))
     shown = [chart for chart in charts if chart["name"] == "roofline"]
@@ -321,6 +369,7 @@ def build_peak_pages(
         chips=chips,
         charts=shown,
         ceilings=ceilings,
+        left_out=sum(left_out.values()),
     )
 
 

@@ -18,7 +18,10 @@ from ipu_results.site.data import PAGE
 
 COUNTS = """
     SELECT
-        (SELECT count(*) FROM detail.record) AS results,
+        (
+            SELECT count(*) FROM results WHERE relationship IS DISTINCT FROM 'submitted'
+        ) AS results,
+        (SELECT count(*) FROM results WHERE NOT usable) AS left_out,
         (SELECT count(*) FROM documents) AS documents, (SELECT count(*) FROM claims) AS claims,
         (SELECT count(*) FROM flags WHERE severity = 'error') AS errors,
         (
@@ -94,10 +97,11 @@ FINDINGS = (
             geomean(CASE chip_count WHEN 256 THEN throughput_ratio END) AS on_256,
             any_value(clock_ratio) AS clock
         FROM generations
+        WHERE usable
         """,
         """
         SELECT chip_count || ' chips' AS label, geomean(throughput_ratio) AS value
-        FROM generations GROUP BY chip_count ORDER BY chip_count
+        FROM generations WHERE usable GROUP BY chip_count ORDER BY chip_count
         """,
         "×",
         "#/charts/generations",
@@ -118,6 +122,7 @@ FINDINGS = (
             count(*) FILTER (batch_growth = 'grown') AS grown_tests
         FROM scaling
         WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
+            AND usable
         """,
         """
         SELECT chip_count || ' chips' AS label, 100 * median(efficiency) AS value
@@ -125,6 +130,7 @@ FINDINGS = (
         WHERE measure = 'throughput'
             AND base_chip_count = 16
             AND same_sdk
+            AND usable
             AND batch_growth = 'fixed'
         GROUP BY chip_count
         ORDER BY chip_count
@@ -167,13 +173,13 @@ FINDINGS = (
         f"""
         SELECT count(*) AS rows, min(throughput * latency_ms / 1000 / batch_size) AS low,
             max(throughput * latency_ms / 1000 / batch_size) AS high
-        FROM detail.record JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
+        FROM results JOIN flags USING (result_id) WHERE rule = 'R01' AND document_id = '{PAGE}'
         """,
         f"""
         SELECT
             model || ', batch ' || batch_size AS label,
             throughput * latency_ms / 1000 / batch_size AS value
-        FROM detail.record
+        FROM results
         JOIN flags USING (result_id)
         WHERE rule = 'R01' AND document_id = '{PAGE}'
         ORDER BY value

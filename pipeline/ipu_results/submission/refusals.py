@@ -473,15 +473,15 @@ def _check_machine(row: Row, machine: Mapping[str, Any], place: str) -> Iterator
         )
         yield Fault("contradiction", message, place)
     own, theirs = row["chip"], machine.get("chip")
-    if {own, theirs} <= chips and own != theirs and not _is_part_of_name(own, theirs):
+    if theirs and {own, theirs} <= chips and not _is_part_of_name(own, theirs):
         message = f"chip is {row['chip']}, but {row['platform']} has {machine['chip']}"
         yield Fault("contradiction", message, place)
 
 
 def _is_part_of_name(first: str, second: str) -> bool:
-    """Return whether one name of a chip says less than the other: A100 of A100-40GB."""
+    """Return whether one name of a chip says less than the other: A100-40GB of A100-SXM-40GB."""
     shorter, longer = sorted((first, second), key=len)
-    return longer.startswith((f"{shorter}-", f"{shorter} "))
+    return set(re.split("[- ]", shorter)) <= set(re.split("[- ]", longer))
 
 
 def _get_rounding(value: float) -> float:
