@@ -67,7 +67,9 @@ def test_statements_agree(
 def test_each_ranking_says_how_many_rows_usable_leaves_out(query: Query) -> None:
     sections = re.split(r"(?m)^(?=## )", PAGE.read_text(encoding="utf-8"))
     for number, (_, command, *_) in enumerate(QUESTIONS, 1):
-        assert bool(EXCLUDED.search(sections[number])) == (str(number) in FILTERED or "usable" in command)
+        assert bool(EXCLUDED.search(sections[number])) == (
+            str(number) in FILTERED or "usable" in command
+        )
         if EXCLUDED.search(sections[number]):
             sentence = describe_excluded(str(number), shlex.split(command)[1], query)
             sections[number] = EXCLUDED.sub(sentence, sections[number])
