@@ -47,6 +47,8 @@ from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ipu_results.schema import Table
+
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
 
@@ -350,11 +352,14 @@ def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
     from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
     from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    definition = table("mlperf_entries")
-    columns = [replace(column, name=column.header or column.name) for column in definition.columns]
-    named = replace(definition, columns=tuple(columns))
-    frame = build_frame(named, _map_texts(records, _escape_surrogates))
+    frame = build_frame(_use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates))
     return frame[list(COLUMNS["mlperf_entries"])]
+
+
+def _use_headers(definition: Table) -> Table:
+    """Return a table under the names that MLPerf uses."""
+    columns = [replace(column, name=column.header or column.name) for column in definition.columns]
+    return replace(definition, columns=tuple(columns))
 
 
 def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
@@ -364,7 +369,7 @@ def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
     from ipu_results.schema import table  # noqa: PLC0415
     from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
 
-    types = arrow_schema(table(name))
+    types = arrow_schema(_use_headers(table(name)))
     schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
     rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
     out = BytesIO()
