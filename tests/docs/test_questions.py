@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from tests.conftest import Query
-from tests.docs.docs_support import DOCS
+from tests.docs.docs_support import DOCS, check_page
 
 PAGE = DOCS / "how-to" / "questions.md"
 QUESTION = re.compile(
@@ -23,11 +23,25 @@ QUESTION = re.compile(
     re.S,
 )
 UNORDERED = {"6"}  # rows with equal ratios
+EXCLUDED = re.compile(r"(?<=\n)`usable` leaves out (?:\d+|N) of (?:\d+|N) rows\.(?=\n)")
+# What `usable` is applied to where the statement has more than one FROM, or its view holds only
+# rows that are usable.
+FILTERED = {
+    "3": """training WHERE chip IN ('Bow', 'GC200') AND usable
+        AND (model, chip_count) IN (SELECT (model, chip_count) FROM generations)""",
+    "6": """measurements WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
+        AND batch_size IS NOT NULL AND sdk_version IS NOT NULL AND usable""",
+    "8": "measurements WHERE publisher = 'NVIDIA' AND throughput IS NOT NULL AND usable",
+    "13": """measurements WHERE benchmark IS NULL AND throughput_per_chip IS NOT NULL
+        AND packed IS NOT TRUE AND (task, model) IN (SELECT (task, model) FROM peak_shares)
+        AND chip IN (SELECT chip FROM peak_shares WHERE datasheet_share IS NOT NULL) AND usable""",
+    "14": "replications WHERE usable",
+}
 QUESTIONS = QUESTION.findall(PAGE.read_text(encoding="utf-8"))
 
 
-def test_there_are_fifteen_questions_each_with_a_short_caveat() -> None:
-    assert [number for number, *_ in QUESTIONS] == [str(number) for number in range(1, 16)]
+def test_there_are_seventeen_questions_each_with_a_short_caveat() -> None:
+    assert [number for number, *_ in QUESTIONS] == [str(number) for number in range(1, 18)]
     for *_, caveat in QUESTIONS:
         assert 10 < len(caveat.split()) < 70
 
@@ -47,6 +61,29 @@ def test_statements_agree(
         expected,
         ordered=number not in UNORDERED,
     )
+
+
+@pytest.mark.docs
+def test_each_ranking_says_how_many_rows_usable_leaves_out(query: Query) -> None:
+    sections = re.split(r"(?m)^(?=## )", PAGE.read_text(encoding="utf-8"))
+    for number, (_, command, *_) in enumerate(QUESTIONS, 1):
+        assert bool(EXCLUDED.search(sections[number])) == (
+            str(number) in FILTERED or "usable" in command
+        )
+        if EXCLUDED.search(sections[number]):
+            sentence = describe_excluded(str(number), shlex.split(command)[1], query)
+            sections[number] = EXCLUDED.sub(sentence, sections[number])
+    check_page(PAGE, "".join(sections))
+
+
+def describe_excluded(number: str, statement: str, query: Query) -> str:
+    """Count the rows that a statement reads with and without its filter `usable`."""
+    filtered = FILTERED.get(number)
+    if filtered is None:
+        filtered = re.split(" GROUP BY | QUALIFY | ORDER BY ", statement.split(" FROM ", 1)[1])[0]
+    [(rows,)] = query(f"SELECT count(*) FROM {filtered.replace('usable', 'TRUE')}")
+    [(excluded,)] = query(f"SELECT count(*) FROM {filtered.replace('usable', 'NOT usable')}")
+    return f"`usable` leaves out {excluded} of {rows} rows."
 
 
 def evaluate(statement: str, warehouse: Path):  # type: ignore[no-untyped-def]
