@@ -28,6 +28,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from renamed import compare_rows, find_reason, rename_tables
 
 ROOT = Path.cwd()  # tests run it in a repository of their own
 DIGESTS = frozenset({"build.rows_sha256", "build.build_id"})
@@ -218,8 +219,6 @@ def classify_difference(name: str, column: str) -> str:
 
 def compare_names(base: str, head: str) -> int:
     """Compare two commits under the names of the second and return the exit status."""
-    from renamed import compare_rows, find_reason, rename_tables  # in this folder
-
     names = tomllib.loads(run_git("show", f"{head}:{MAP_OF_NAMES}").decode())
     total, relations, failed = 0, 0, False
     counts: Counter[str] = Counter()

@@ -46,6 +46,7 @@ def run_tool(tool: str, folder: Path, *args: str) -> Done:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(folder)
         patch.setattr(sys, "argv", [path, *args])
+        patch.syspath_prepend(str(ROOT / ".ci"))
         with pytest.raises(SystemExit) as ended:
             runpy.run_path(path, run_name="__main__")
     return Done(args, int(ended.value.code or 0), out.getvalue(), err.getvalue())
