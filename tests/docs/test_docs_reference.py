@@ -308,8 +308,8 @@ def describe_key(relation: Table | View) -> tuple[str, str, str]:
 
 def test_contract_has_the_relations_and_columns_of_the_schema() -> None:
     page = REFERENCE / "contract.md"
-    relations = [relation for relation in (*TABLES, *VIEWS) if relation.schema == MAIN]
-    rows = [describe_key(relation) for relation in relations]
+    relations: list[Table | View] = [*TABLES, *VIEWS]
+    rows = [describe_key(relation) for relation in relations if relation.schema == MAIN]
     check_part(page, "relations", format_markdown_table(("relation", "type", "key"), rows))
     for name in ("results", "figures"):
         names = ", ".join(format_code(column.name) for column in table(name).columns)
