@@ -17,7 +17,7 @@ const SHOWN = [
   "result_id", "origin", "run_id", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "model", "variant",
   "task", "phase", "sequence_length", "packed", "platform", "chip", "chip_count", "family", "framework", "sdk_version", "precision",
   "batch_size", "throughput", "item", "latency_ms", "latency_basis", "minutes", "efficiency", "power_w", "dataset",
-  "conditions", "benchmark", "usable", "errors", "same_as", "latency_ms_low", "latency_ms_high",
+  "conditions", "benchmark", "usable", "errors", "latency_ms_low", "latency_ms_high",
 ];
 // A column that a rule looks at and a row lacks would count as blank, and the row as comparable.
 const COLUMNS = [...new Set([...SHOWN, ...[...RULES.rules, ...RULES.figure_rules].map((rule) => rule.column)])];
