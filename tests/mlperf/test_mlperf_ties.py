@@ -53,6 +53,7 @@ def make_database(
                 "benchmark": "bert",
                 "path": path,
                 "result_id": path,
+                "usable": True,
                 "minutes": score,
                 "submitter": submitter,
                 "company": submitter,
