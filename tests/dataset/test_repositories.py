@@ -72,8 +72,8 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
     [
         (
             (
-                "document_id = 'bytemlperf-c600' AND model LIKE 'ResNet%' AND compute_precision ="
-                " 'FP8' AND batch_size > 4"
+                "document_id = 'bytemlperf-c600' AND model LIKE 'ResNet%' AND precision = 'FP8'"
+                " AND batch_size > 4"
             ),
             ("C600", 1, "vendor", 18851.0, 6.7, 8.54, "several-in-flight", "Top-1", 0.7682),
         ),
@@ -108,7 +108,7 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
         ),
         (
             (
-                "document_id = 'graphcore-poprt-1.5' AND batch_size = 90 AND dataset = 'ImageNet'"
+                "document_id = 'graphcore-poprt-1.5' AND batch_size = 90 AND dataset LIKE 'ImageNet%'"
                 " AND throughput > 23400"
             ),
             ("C600", 1, "vendor", 23500.0, None, None, None, "Top-1 (%)", 75.89),
@@ -116,10 +116,16 @@ def test_sidecar_names_each_file_that_a_line_stands_in(name: str) -> None:
     ],
 )
 def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[object, ...]) -> None:
-    columns = (
-        "chip, chip_count, relationship, throughput, latency_ms, latency_p99_ms, latency_basis"
-    )
-    [printed] = query(f"SELECT {columns}, quality_metric, quality_value FROM results WHERE {where}")
+    [printed] = query(f"""
+        SELECT
+            chip, chip_count, relationship, throughput, latency_ms, p99.value AS p99, latency_basis,
+            quality.scope, quality.value AS quality
+        FROM results r
+        LEFT JOIN figures p99 ON p99.result_id = r.result_id AND p99.metric = 'latency_p99_ms'
+        LEFT JOIN figures quality
+            ON quality.result_id = r.result_id AND quality.metric = 'quality_value'
+        WHERE {where}
+    """)
     assert printed == row
 
 
@@ -132,13 +138,13 @@ def test_network_as_its_source_prints_it(query: Query, where: str, row: tuple[ob
         ),
         (
             (
-                "document_id LIKE '%devito%' AND device_count = 4 AND shape LIKE '%508%' AND metric"
+                "document_id LIKE '%devito%' AND chip_count = 4 AND shape LIKE '%508%' AND metric"
                 " = 'time'"
             ),
             ("GC200", 4, 0.26, 0.26),
         ),
         (
-            "document_id LIKE '%arcelin%' AND shape = 'images=5000' AND device = 'V100'",
+            "document_id LIKE '%arcelin%' AND shape = 'images=5000' AND chip LIKE 'V100%'",
             ("V100", 1, 3.3849, 3.3849),
         ),
         (
@@ -151,7 +157,7 @@ def test_microbenchmark_as_its_source_prints_it(
     query: Query, where: str, row: tuple[object, ...]
 ) -> None:
     printed = query(
-        f"SELECT device, device_count, value, canonical_value FROM microbenchmarks WHERE {where}"
+        f"SELECT chip, chip_count, value, canonical_value FROM microbenchmarks WHERE {where}"
     )
     assert printed == [row]
 
@@ -162,7 +168,7 @@ def test_batches_in_flight_of_bytemlperf_are_its_threads(query: Query) -> None:
     """
     sql = (
         "SELECT TRY_CAST(regexp_extract(conditions, '([0-9]+) client threads with', 1) AS INTEGER)"
-        " AS threads, batches_in_flight FROM results WHERE document_id = 'bytemlperf-c600' AND"
+        " AS threads, batches_in_flight FROM inference WHERE document_id = 'bytemlperf-c600' AND"
         " threads < 10"
     )
     depths = query(sql)

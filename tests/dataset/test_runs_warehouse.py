@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from datetime import date, datetime
 from pathlib import Path
@@ -100,7 +101,7 @@ def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
         name: value for name, value in zip(RESULTS.names, row, strict=True) if value is not None
     }
     stored = {name: value for name, value in stored.items() if name not in derived}
-    assert len(stored.pop("result_id")) == 16
+    assert re.fullmatch("r[0-9a-f]{16}", stored.pop("result_id"))
     assert {name: value for name, value in stored.items() if name not in POINT_COLUMNS} == {
         "publisher": "local",
         "document_id": POINTS_ID,
@@ -113,14 +114,15 @@ def test_point_has_the_columns_that_its_document_implies(local: Query) -> None:
 
 
 def test_emulated_point_has_its_origin_and_calibration(local: Query) -> None:
-    columns = (
-        "origin, calibration_id, platform, chip, chip_count, sdk_version, framework,"
-        " micro_batch_size, power_w"
-    )
-    rows = local(
-        f"SELECT {columns}, power_scope, efficiency FROM results WHERE run_id = '{EMULATED_ID}'"
-        " ORDER BY ALL"
-    )
+    rows = local(f"""
+        SELECT
+            e.origin, calibration_id, e.platform, chip, chip_count, sdk_version, e.framework,
+            micro_batch_size, power_w, power_scope, efficiency
+        FROM emulated e
+        JOIN results r USING (result_id)
+        WHERE e.run_id = '{EMULATED_ID}'
+        ORDER BY ALL
+    """)
     same = ("emulated", "a-calibration", "C2", "GC2", 2, "1.0.136", "PopART")
     assert rows == [
         (*same, 1, 225.0, "board", 1480.0 / 225.0),
