@@ -12,35 +12,6 @@ IMAGENET = 1_281_167
 CARAML = "independent-caraml-2024"
 
 
-def test_figures_and_relationship_of_each_paper(query: Query) -> None:
-    rows = query("""
-        SELECT
-            document_id, count(DISTINCT s.row_number), list(DISTINCT status),
-            list(DISTINCT d.relationship)
-        FROM source_rows s
-        JOIN (
-            SELECT result_id, relationship
-            FROM results
-            UNION ALL
-            SELECT microbenchmark_id, relationship
-            FROM microbenchmarks
-        ) d USING (result_id)
-        GROUP BY document_id
-        ORDER BY document_id
-    """)
-    counts = {
-        "independent-bristol-stencils-2021": 16,
-        CARAML: 608,
-        "independent-caraml-readme": 24,
-        "independent-heidelberg-matmul-2023": 6,
-        "independent-peng-ipu-rdu-gpu-2024": 45,
-        "independent-tamu-aces-2022": 63,
-    }
-    assert [row for row in rows if row[0] in counts] == [
-        (name, count, ["accepted"], ["independent"]) for name, count in counts.items()
-    ]
-
-
 def test_unit_of_the_gpt_table_is_that_of_its_code(query: Query) -> None:
     """The table heads the rate tokens; README and code of the benchmark count sequences of 1,024
     tokens.

