@@ -109,7 +109,6 @@ def test_unit_of_gpt_is_a_sequence_and_its_energy_that_of_an_epoch(query: Query)
     row = "model = 'GPT-117M' AND batch_size = 2048 AND throughput IS NOT NULL"
     rates = query(f"SELECT DISTINCT item, throughput FROM results WHERE {row}")
     assert rates == [("sequence", 183.37)]
-    assert rates[0][1] == pytest.approx(2048 / 11.17, rel=2e-4)
     found = (
         "FROM flags JOIN results USING (result_id)"
         " WHERE model = 'GPT-117M' AND batch_size = 64 AND severity = 'error'"

@@ -22,7 +22,6 @@ from tests.read.reading_support import (
     grids,
     markdown,
     one_cell_a_line,
-    read_page,
     table_html,
     training_page,
 )
@@ -136,9 +135,3 @@ def test_any_bytes_are_read_or_refused(seed: bytes, data: bytes, kind: str | Non
         "\n".join(one_cell_a_line(TRAINING[:4], [UNET])).encode() + seed + data,
     ):
         assert_read_or_refused(read_document, document, HEADERS, kind)
-
-
-@given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
-def test_page_of_any_bytes_is_read_or_refused(data: bytes) -> None:
-    assert_read_or_refused(read_page, data)
-    assert_read_or_refused(read_page, training_page([data.decode("utf-8", "replace")]))

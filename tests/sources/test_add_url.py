@@ -250,8 +250,3 @@ def test_full_disk_or_interrupt_leaves_nothing(
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert list_all(tmp_path) == []
-
-
-def test_downloads_are_ignored_by_git() -> None:
-    ignored = (RAW.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert "raw/downloads/" in ignored
