@@ -27,7 +27,6 @@ from tests.conftest import (
     query_rows,
     read_files,
     reseal,
-    run_cli,
     run_ingest,
     run_process,
     select_figure,
@@ -322,15 +321,6 @@ def test_broken_document_stops_the_build(page: Path, name: str) -> None:
     line = find_error(page)
     assert line.startswith(f"error: {PAGE_ID}: ")
     assert word in line
-
-
-def test_old_build_stays_where_a_document_is_broken(page: Path, built: Path) -> None:
-    before = read_files(built)
-    edit(page, PAGE, "<th>Precision</th>", "<th>Format</th>")
-    done = run_cli("ingest", "--raw", page, "--warehouse", built)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"{find_error(page)}\n"
-    assert read_files(built) == before
 
 
 LARGE_ROWS = 20_000
