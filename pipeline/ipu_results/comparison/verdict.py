@@ -400,7 +400,7 @@ def build_from_row(row: Row) -> Measurement:
 def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
     """Compare one measurement with rows of its model, each measurement once."""
     unusable = _count_unusable(ours, rows)
-    rows = [row for row in rows if row["same_as"] is None]
+    rows = [row for row in rows if find_unusable(row) != "repeated"]
     ours = remark_on_variant(ours, rows)
     machine = words.machines.get(ours.platform or "", {})
     refused: dict[Obstacle, list[str]] = {}

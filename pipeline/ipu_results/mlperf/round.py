@@ -352,7 +352,9 @@ def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
     from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
     from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    frame = build_frame(_use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates))
+    frame = build_frame(
+        _use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates)
+    )
     return frame[list(COLUMNS["mlperf_entries"])]
 
 
