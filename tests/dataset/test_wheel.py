@@ -74,7 +74,6 @@ CALLS = (
     Call("diff {RELEASE} {WAREHOUSE}", "rows"),
     Call("mcp", "3723"),
     Call("predict --target c2", "throughput"),
-    Call("predict --target c2 --batch-sizes 2 --plot predicted.png", "throughput", PLOTS),
     Call(
         "sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json",
         '"throughput"',
