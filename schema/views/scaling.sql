@@ -13,7 +13,7 @@ throughputs AS (
         first_value(sdk_version) OVER curve AS base_sdk_version,
         first_value(batch_size) OVER curve AS base_batch_size,
         first_value(throughput) OVER curve AS base_throughput,
-        first_value(errors) OVER curve AS base_errors,
+        first_value(usable) OVER curve AS base_usable,
         throughput / base_throughput AS speed_up
     FROM counted
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
@@ -36,7 +36,7 @@ entries AS (
         first_value(r.sdk_version) OVER curve AS base_sdk_version,
         first_value(e.global_batch_size) OVER curve AS base_batch_size,
         first_value(e.minutes) OVER curve AS base_minutes,
-        first_value(r.errors) OVER curve AS base_errors,
+        first_value(r.usable) OVER curve AS base_usable,
         first_value(e.attribution) OVER curve AS base_attribution,
         first_value(e.samples_to_converge) OVER curve / e.samples_to_converge AS samples_efficiency,
         base_minutes / e.minutes AS speed_up
@@ -59,7 +59,7 @@ curves AS (
         sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
         speed_up, speed_up * base_chip_count / chip_count AS efficiency,
         CAST(NULL AS DOUBLE) AS samples_efficiency, CAST(NULL AS DOUBLE) AS rate_efficiency,
-        usable AND base_errors = 0 AS usable, errors, base_errors,
+        usable AND base_usable AS usable,
         result_id, base_result_id, document_id, table_name, row_number,
         CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
         CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
@@ -81,7 +81,7 @@ curves AS (
         sdk_version IS NOT DISTINCT FROM base_sdk_version,
         speed_up, speed_up * base_chip_count / chip_count,
         samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency,
-        usable AND base_errors = 0 AS usable, errors, base_errors,
+        usable AND base_usable AS usable,
         result_id, base_result_id, document_id, table_name, row_number,
         mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
         attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END

@@ -343,7 +343,6 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
         "minutes_low",
         "minutes_high",
         "interval_method",
-        "interval_coverage",
         "interval_runs",
     }
     joined |= {"no_interval_reason"}
