@@ -1,7 +1,7 @@
 """Score a whole round, and write the scores as flat records.
 
 Its entries are found from the paths, their logs are read here or by an executor, and each entry is
-scored here. The records are the same in a table, CSV, JSON, Parquet and a data frame. A worker
+scored here. The records are the same in a table, CSV, JSON and a data frame. A worker
 imports this module: what it does not need, such as pandas and tabulate, is imported where it is
 used.
 """
@@ -15,7 +15,6 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
@@ -45,8 +44,6 @@ from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ipu_results.schema import Table
-
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
 Progress = Callable[[int, int], None]
@@ -73,7 +70,7 @@ class ScoredRound:
 
 
 def score_path(
-    path: str,
+    path: str | LocalTree,
     executor: Executor | None = None,
     *,
     digests: bool = False,
@@ -89,22 +86,10 @@ def score_path(
     an entry with such a log has no score. Raises UnrecognisedDocumentError without any entry, and
     what `run_tasks` raises.
     """
-    tree = LocalTree(os.path.abspath(path) if path else path)
-    return score_tree(
-        tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
-    )
-
-
-def score_tree(
-    tree: LocalTree,
-    executor: Executor | None = None,
-    *,
-    digests: bool = False,
-    round_: str | None = None,
-    missing: Iterable[str] = (),
-    progress: Progress = lambda *_: None,
-) -> ScoredRound:
-    """Score every entry under `tree`, as `score_path` does."""
+    if isinstance(path, LocalTree):
+        tree = path
+    else:
+        tree = LocalTree(os.path.abspath(path) if path else path)
     rules = load_rules()
     inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
@@ -208,9 +193,7 @@ def _describe(error: Exception) -> str:
 
 Record = dict[str, Any]
 
-CITE = (
-    f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
-)
+CITE = f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv or json."
 MAIN_COLUMNS = tuple(
     "round submitter division system benchmark accelerators accelerator framework n_runs n_success"
     " minutes path".split()
@@ -302,12 +285,10 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
 
 
 def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
-    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`.
+    """Format records of the table `name` as `table`, `csv` or `json`.
 
     The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
     """
-    if kind == "parquet":
-        return _format_parquet(name, records)
     # loads tabulate
     from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415
 
@@ -330,29 +311,11 @@ def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
     from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
     from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    frame = build_frame(_use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates))
-    return frame[list(COLUMNS["mlperf_entries"])]
-
-
-def _use_headers(definition: Table) -> Table:
-    """Return a table under the names that MLPerf uses."""
+    definition = table("mlperf_entries")
     columns = [replace(column, name=column.header or column.name) for column in definition.columns]
-    return replace(definition, columns=tuple(columns))
-
-
-def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    from ipu_results.schema import table  # noqa: PLC0415
-    from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
-
-    types = arrow_schema(_use_headers(table(name)))
-    schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
-    rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
-    out = BytesIO()
-    pq.write_table(rows, out, compression="zstd")
-    return out.getvalue()
+    named = replace(definition, columns=tuple(columns))
+    frame = build_frame(named, _map_texts(records, _escape_surrogates))
+    return frame[list(COLUMNS["mlperf_entries"])]
 
 
 def _escape_surrogates(text: str) -> str:
