@@ -62,7 +62,7 @@ CALLS = (
         "compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800",
         "plausible",
     ),
-    Call("compare runs/{RUN} --plot run.svg", "plausib", PLOTS),
+    Call("compare runs/{RUN}", "plausib"),
     Call("cite {ID} --format bibtex", "@misc"),
     Call(
         "query --cite \"SELECT result_id, latency_ms FROM inference WHERE platform = 'C2'\"",
