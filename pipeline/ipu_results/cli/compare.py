@@ -17,7 +17,7 @@ from ipu_results.cli.common import (
 
 @click.command(cls=Command)
 @click.argument("result_id", nargs=-1, required=True, metavar="ID...")
-@format_option("markdown", "bibtex", "csl-json", "latex")
+@format_option("markdown", "bibtex", "csl-json")
 @warehouse_option
 def cite(result_id: tuple[str, ...], output: str, warehouse: Path) -> None:
     """Print how to cite results: source, place, day of retrieval, and the version of the dataset.

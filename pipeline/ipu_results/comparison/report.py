@@ -20,7 +20,6 @@ from ipu_results.ground.text import (
     format_plain,
     format_table,
 )
-from ipu_results.schema.usable import REASONS
 
 COLUMNS = (
     "nearest row",
@@ -177,23 +176,16 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
             "not compared",
             [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals],
         )
-    if len(comparison.unusable) > 1:
-        yield describe_unusable(comparison), []
+    if comparison.unusable:
+        ours = comparison.measurement
+        yield (
+            TEXTS["unusable"].format(rows=comparison.unusable, model=ours.model, task=ours.task),
+            [],
+        )
     if comparison.measurement.remarks:
         yield "assumed", list(comparison.measurement.remarks)
     if comparison.measurement.benchmark == RUN["mlperf"]:
         yield MLPERF_NOTE, []
-
-
-def describe_unusable(comparison: Comparison) -> str:
-    """Say how many rows of the model and task no verdict rests on, and why."""
-    counts = dict(comparison.unusable)
-    rows = counts.pop("rows")
-    why = ", ".join(f"{count} {REASONS[name]}" for name, count in counts.items())
-    ours = comparison.measurement
-    return TEXTS["unusable"].format(
-        unusable=sum(counts.values()), rows=rows, model=ours.model, task=ours.task, why=why
-    )
 
 
 def _describe_expectation(expected: Expectation | str) -> list[str]:

@@ -9,12 +9,11 @@ used.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
@@ -94,12 +93,11 @@ def score_path(
     inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
-    small_file = partial(read_small_file, tree)
     read = read_entry if executor is None else read_sent_entry
     with closing(run_tasks(read, tasks, executor, EntryTask.name)) as results:
         for done, (entry, logs, powers) in enumerate(results, start=1):
             # Scored at once: thousands of logs with their evaluations need not be in memory.
-            scored[entry] = _score(entry, logs, powers, small_file, rules)
+            scored[entry] = _score(entry, logs, powers, tree, rules)
             progress(done, len(tasks))
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
@@ -126,7 +124,7 @@ def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     logs = {
         name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()
     }
-    return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
+    return task.entry, logs, _read_powers(task.entry, task.tree)
 
 
 def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
@@ -138,7 +136,7 @@ def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     return read_entry(task)
 
 
-def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
+def _read_powers(entry: Entry, tree: LocalTree) -> Powers:
     """Read the power of each log of an entry that has power logs, none for another entry."""
     if not entry.power:
         return {}
@@ -148,7 +146,7 @@ def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powe
             (path.removeprefix(folder), path) for path in entry.power if path.startswith(folder)
         )
         return read_power(
-            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
+            (name, tree.chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
         )
 
     return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs}
@@ -171,15 +169,16 @@ def _score(
     entry: Entry,
     logs: Logs,
     powers: Powers,
-    small_file: Callable[[str], bytes | None],
+    tree: LocalTree,
     rules: Rules,
 ) -> ScoredEntry:
     try:
-        system = read_system(small_file(entry.system_path), rules)
+        system = read_system(read_small_file(tree, entry.system_path), rules)
     except (OSError, DocumentError) as error:
         system = System(findings=(f"cannot be read; the system is unknown: {_describe(error)}",))
     try:
-        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
+        scaling = read_small_file(tree, entry.scaling_path)
+        return score_entry(entry, logs, system, scaling, rules, powers)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
         # no bytes hold no factor: it has no score
