@@ -35,7 +35,7 @@ from ipu_results.errors import IpuResultsError
 from ipu_results.ground.sql import ENGINE, LOCKDOWN, run_query
 from ipu_results.ground.text import escape_line
 from ipu_results.normalise import NormalisedDocument
-from ipu_results.schema import FILE_VIEWS
+from ipu_results.schema import FILE_VIEWS, table
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.sources.catalogue import Document, load_catalogue
 from ipu_results.store.files import DATABASE, STAGING
@@ -133,6 +133,13 @@ def load_once(document: Document) -> LoadedDocument:
 def query_rows(warehouse: Path, sql: str) -> list[tuple[Any, ...]]:
     with open_warehouse(warehouse) as connection:
         return [tuple(row.values()) for row in run_query(connection, sql).to_pylist()]
+
+
+def select_figure(name: str) -> str:
+    """Return the SQL of a figure of a result `r`: a column, or a row of `figures`."""
+    if name in table("results").names:
+        return f"r.{name}"
+    return f"(SELECT value FROM figures f WHERE f.result_id = r.result_id AND metric = '{name}')"
 
 
 def load_documents(raw: Path) -> list[LoadedDocument]:

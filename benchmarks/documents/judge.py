@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ipu_results.errors import DocumentError
 from ipu_results.normalise import normalise
+from ipu_results.normalise.fields import PRINTED_COLUMNS
 from ipu_results.normalise.rows import RejectedRow
 from ipu_results.read.dispatch import read_document
 from ipu_results.read.text import clean
@@ -52,6 +53,7 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     """Judge a document of a kind by the rows that are printed in it, each with the name of its
     table.
     """
+    printed = [(name, _name_columns(row)) for name, row in printed]
     vocabulary = load_vocabulary()
     try:
         parsed = read_document(data, vocabulary.table_headers, reader)
@@ -91,6 +93,11 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     if len(missing) > len(rejected) + sum(by_table[: len(refused)]):
         return Verdict(SILENT, f"{len(missing)} rows are missing, reported are {reports}")
     return Verdict(REPORTED, reports[0])
+
+
+def _name_columns(row: Row) -> Row:
+    """Call the fields of a printed row as their cells call them."""
+    return frozenset((PRINTED_COLUMNS.get(field, field), value) for field, value in row)
 
 
 def _is_note(row: RejectedRow) -> bool:

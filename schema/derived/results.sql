@@ -92,7 +92,7 @@ SELECT
     coalesce(f.warnings, 0) AS warnings,
     o.same_as,
     coalesce(f.errors, 0) = 0 AND f.is_suspect IS NOT TRUE AND o.same_as IS NULL AND r.origin <> 'emulated'
-        AND documents.kind IS DISTINCT FROM 'submission' AS usable
+        AND documents.kind IS DISTINCT FROM 'submission' AND e.usable IS NOT FALSE AS usable
 FROM results r
 LEFT JOIN entries e USING (result_id)
 LEFT JOIN models n ON n.model_printed = r.model_printed AND n.variant IS NOT DISTINCT FROM r.variant

@@ -114,6 +114,11 @@ export class Dataset {
     return this.getText(row, "usable") === "true";
   }
 
+  /** Whether another row has the measurement: of an MLPerf entry, one of the same round. */
+  isRepetition(row: number): boolean {
+    return this.getText(row, "same_as") !== "" || (this.getText(row, "origin") === "official" && !this.isUsable(row));
+  }
+
   isSuspect(row: number): boolean {
     return this.flags.get(row)?.some(({ rule }) => rule === SUSPECT) ?? false;
   }
@@ -125,7 +130,7 @@ export class Dataset {
       [this.getText(row, "relationship") === SUBMITTED, "a contributor submitted it"],
       [this.getValue(row, "errors") !== 0, "it has an error flag"],
       [this.isSuspect(row), "it is suspect"],
-      [this.getText(row, "same_as") !== "", "it prints the measurement of another row again"],
+      [this.isRepetition(row), "it prints the measurement of another row again"],
     ] as const;
     return reasons.filter(([applies]) => applies).map(([, reason]) => reason);
   }

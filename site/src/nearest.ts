@@ -106,7 +106,7 @@ export function findNearest(data: Data, run: Run): Nearest {
   const refused = new Map<string, number>();
   const comparable: { row: Row; distance: number }[] = [];
   for (const row of rows) {
-    if (row["model"] !== run.model || row["same_as"] !== null) continue;
+    if (row["model"] !== run.model) continue;
     const reason = findObstacle(context, row) ?? findMissingFigure(context, row);
     if (reason === null) comparable.push({ row, distance: computeDistance(context, row) });
     else refused.set(reason, (refused.get(reason) ?? 0) + 1);

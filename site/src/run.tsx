@@ -17,7 +17,7 @@ const SHOWN = [
   "result_id", "origin", "run_id", "relationship", "publisher", "published_on", "document_id", "table_name", "row_number", "model", "variant",
   "task", "phase", "sequence_length", "packed", "platform", "chip", "chip_count", "family", "framework", "sdk_version", "precision",
   "batch_size", "throughput", "item", "latency_ms", "latency_basis", "minutes", "efficiency", "power_w", "dataset",
-  "conditions", "benchmark", "usable", "errors", "same_as", "latency_ms_low", "latency_ms_high",
+  "conditions", "benchmark", "usable", "errors", "latency_ms_low", "latency_ms_high",
 ];
 // A column that a rule looks at and a row lacks would count as blank, and the row as comparable.
 const COLUMNS = [...new Set([...SHOWN, ...[...RULES.rules, ...RULES.figure_rules].map((rule) => rule.column)])];
@@ -131,13 +131,13 @@ function Content({ data, known, query }: { data: Dataset; known: Known; query: U
   );
 }
 
-/** The rows of a model as records; rows that contributors submitted are left to the command. */
+/** The rows of a model as records, each measurement once; rows that contributors submitted are left to the command. */
 function collectRows(data: Dataset, known: Known, model: string): Row[] {
   const rows: Row[] = [];
   const columns = COLUMNS.filter((name) => data.has(name));
   const doubts = new Map(getRows(known.doubts).map((row) => [row["result_id"], row["doubt"]]));
   for (let row = 0; row < data.rows; row += 1) {
-    if (data.getText(row, "model") !== model || data.getText(row, "relationship") === SUBMITTED) continue;
+    if (data.getText(row, "model") !== model || data.getText(row, "relationship") === SUBMITTED || data.isRepetition(row)) continue;
     const record: Row = Object.fromEntries(columns.map((name) => [name, data.getValue(row, name)]));
     record["doubt"] = doubts.get(data.getText(row, "result_id")) ?? null;
     record["suspect"] = data.isSuspect(row) ? record["doubt"] : null;

@@ -315,7 +315,7 @@ function judgeByRows(context: Context, { matches, refusals }: Nearest, doubted: 
 /** Says that rows of the same set-up are left out for an error or a doubt alone, and why; "" for none. */
 function describeDoubted(context: Context, rows: Row[]): string {
   const isLeftOut = (row: Row) => {
-    if (!row["doubt"] || row["same_as"] || row["model"] !== context.run.model || UNVERIFIED.includes(getGroup(row))) return false;
+    if (!row["doubt"] || row["model"] !== context.run.model || UNVERIFIED.includes(getGroup(row))) return false;
     const cleared = { ...row, errors: 0, suspect: null };
     return isSameSetUp(context, row) && findObstacle(context, cleared) === null && findMissingFigure(context, cleared) === null;
   };
@@ -372,6 +372,6 @@ function describeRow({ known }: Context, { row }: Match, ratio: Ratio): string {
 function describePacked(context: Context, rows: Row[], matches: Match[]): string {
   if (matches.some(({ row }) => isSameSetUp(context, row))) return "";
   const packed = { ...context, run: { ...context.run, packed: "true" } };
-  const count = rows.filter((row) => row["model"] === context.run.model && !row["same_as"] && isSameSetUp(packed, row) && findObstacle(packed, row) === null && findMissingFigure(packed, row) === null).length;
+  const count = rows.filter((row) => row["model"] === context.run.model && isSameSetUp(packed, row) && findObstacle(packed, row) === null && findMissingFigure(packed, row) === null).length;
   return count ? `; ${count === 1 ? "1 row" : `${count} rows`} ${fill(context.rules.texts["packed_rows"]!, { have: count === 1 ? "has" : "have" })}` : "";
 }

@@ -265,24 +265,3 @@ def test_help_of_a_command_names_its_extra(environments: dict[str, Path], folder
         assert re.findall(r"Needs: (.+)", shown) == (
             [format_install(command.extra)] if command.extra else []
         )
-
-
-def test_wheel_loads_and_queries_in_an_empty_folder(
-    environments: dict[str, Path], tmp_path: Path
-) -> None:
-    code = """
-import ipu_results
-frame = ipu_results.load("results", platform="IPU-M2000")
-print(len(ipu_results.load()), set(frame["platform"]), len(ipu_results.load("inference",
-latency_ms=1.53)))
-print(len(ipu_results.provenance(frame["result_id"][0])) > 0, len(ipu_results.claims()))
-print(ipu_results.connect().sql("SELECT count(*) FROM results").fetchall())
-"""
-    (tmp_path / "script.py").write_text(code)
-    command = [environments[""], "script.py"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path, env={}, check=False
-    )
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == ["3723 {'IPU-M2000'} 1", "True 143", "[(3723,)]"]
-    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

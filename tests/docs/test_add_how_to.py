@@ -94,9 +94,9 @@ def test_guide_is_what_happens_when_it_is_followed(checkout: Path) -> None:
         "FROM results WHERE document_id = 'lumen-l2-2026' ORDER BY row_number",
     )
     assert rows == [
-        ("fp8", 8, 8, 81920, 0.78125),
-        ("fp8", 8, 8, 90112, 1.4205),
-        ("fp8", 8, 8, 12288, 1.302),
+        ("FP8", 8, 8, 81920, 0.78125),
+        ("FP8", 8, 8, 90112, 1.4205),
+        ("FP8", 8, 8, 12288, 1.302),
     ]
 
 

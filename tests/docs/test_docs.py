@@ -96,6 +96,23 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
         FROM documents),
                (SELECT count(*) FROM quarantine)"""
     ),
+    "Here `usable` leaves out {} of {} rows. Over the whole record it leaves out {} of {}": (
+        """
+        SELECT
+            count(*) FILTER (NOT usable), count(*),
+            (SELECT count(*) FROM results WHERE NOT usable), (SELECT count(*) FROM results)
+        FROM inference
+        WHERE model = 'ResNet-50 v1.5' AND latency_ms <= 5"""
+    ),
+    "that of {} of the {} rows measured here, all {} of an H100 among them": (
+        """
+        SELECT
+            count(*) FILTER (NOT usable AND errors = 0), count(*),
+            count(*) FILTER (chip LIKE 'H100%')
+        FROM results
+        WHERE origin = 'measured'
+        HAVING bool_and(NOT usable) FILTER (chip LIKE 'H100%')"""
+    ),
     "A further {} figures are microbenchmarks": "SELECT count(*) FROM microbenchmarks",
     "Of {} public documents that a search of {} found, {} are in the record": (
         """

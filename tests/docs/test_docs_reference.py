@@ -19,9 +19,10 @@ from ipu_results.check.rules import RULES, Rule
 from ipu_results.cli import main
 from ipu_results.cli.common import Failure
 from ipu_results.ground import limits
+from ipu_results.ground.renamed import FIGURE, GONE, load_renamed
 from ipu_results.ground.text import escape_markdown, format_code, format_markdown_table
 from ipu_results.release.version import ChangeKind
-from ipu_results.schema import MAIN, TABLES, VIEWS, Column, Table, View
+from ipu_results.schema import MAIN, TABLES, VIEWS, Column, Table, View, table
 
 from tests.check.rules_support import list_doubtful, load_review
 from tests.conftest import Query, run_cli
@@ -270,3 +271,52 @@ def test_errors_are_those_of_the_hierarchy() -> None:
         f"Wrong usage ends it with {click.UsageError.exit_code}.\n\n"
     )
     check_part(REFERENCE / "errors.md", "errors", status + "".join(lines))
+
+
+# names.md
+
+
+def format_new_name(old: str, new: str) -> str:
+    """Say where the values of a column of 1.x are, from its entry in schema/renamed.toml."""
+    if new.startswith(GONE):
+        return new
+    condition = f" where `metric = '{old}'`" if new == FIGURE else ""
+    return f"{format_code(new)}{condition}"
+
+
+def test_names_of_1x_are_those_of_the_map() -> None:
+    renamed = load_renamed()
+    names = [("", old, format_code(new)) for old, new in renamed["relations"].items()]
+    for place, columns in {"any": renamed["columns"], **renamed["relation"]}.items():
+        names += [(place, old, format_new_name(old, new)) for old, new in columns.items()]
+    lines = ["| relation | 1.x | 2.0 |\n|---|---|---|\n"]
+    for place, old, new in names:
+        relation = place if place == "any" else format_code(place or old)
+        lines.append(f"| {relation} | {format_code(old) if place else ''} | {new} |\n")
+    check_part(REFERENCE / "names.md", "names", "".join(lines))
+
+
+# contract.md
+
+
+def describe_key(relation: Table | View) -> tuple[str, str, str]:
+    """Return name, type and key of a relation; a view has no key."""
+    if isinstance(relation, Table):
+        return format_code(relation.name), "table", ", ".join(relation.key)
+    return format_code(relation.name), "macro" if relation.parameters else "view", ""
+
+
+def test_contract_has_the_relations_and_columns_of_the_schema() -> None:
+    page = REFERENCE / "contract.md"
+    relations: list[Table | View] = [*TABLES, *VIEWS]
+    rows = [describe_key(relation) for relation in relations if relation.schema == MAIN]
+    check_part(page, "relations", format_markdown_table(("relation", "type", "key"), rows))
+    for name in ("results", "figures"):
+        names = ", ".join(format_code(column.name) for column in table(name).columns)
+        check_part(page, name, f"{names}.\n")
+
+
+def test_contract_names_every_command_and_python_name() -> None:
+    text = (REFERENCE / "contract.md").read_text(encoding="utf-8")
+    names = [*main.commands, *ipu_results.__all__]
+    assert [name for name in names if format_code(name) not in text] == []

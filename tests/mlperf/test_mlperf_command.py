@@ -337,7 +337,7 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
         "interval_runs",
     }
     joined |= {"no_interval_reason"}
-    joined |= {"company", "platform", "chip", "same_as"}
+    joined |= {"company", "platform", "chip", "same_as", "usable"}
     joined |= {"normalised", "reference_to_converge", "reference_method", "expected_scaling_factor"}
     if name == "mlperf_entries":  # summed up from its runs
         joined |= {

@@ -19,7 +19,7 @@ from ipu_results.link.mlperf_ranking import (
 from ipu_results.link.mlperf_speed import group_runs
 from ipu_results.mlperf.rules import load_rules, round_key
 
-from tests.analyses.analysis_support import Database, load, make_warehouse
+from tests.analyses.analysis_support import TRAINED, Database, load, make_warehouse
 from tests.conftest import Query
 
 RUNS = (10.0, 10.2, 9.9, 10.1, 10.3)
@@ -45,33 +45,30 @@ def make_database(
     records: list[dict[str, Any]] = []
     for path, score, chip_count, digest in entries:
         submitter = path.split("/")[0]
+        chip = "IPU" if submitter in {"Graphcore", "Baidu"} else "A100"
         records.append(
             {
-                **{
-                    "round": "2.0",
-                    "division": "closed",
-                    "benchmark": "bert",
-                    "path": path,
-                    "minutes": score,
-                },
-                **{
-                    "submitter": submitter,
-                    "chip_count": chip_count,
-                    "scaling_factor": 1.0,
-                    "attribution": path,
-                },
-                "chip": "GC200" if submitter in {"Graphcore", "Baidu"} else "A100",
-                **{
-                    "company": submitter,
-                    "minutes_per_sample": score / 160,
-                    "energy_j": 3.6e6 * chip_count,
-                },
-                **{"n_runs": 5, "n_success": 5},
-                **{
-                    "model": "BERT-Large",
-                    "comparable_rounds": "1.0-5.0",
-                    "samples_to_converge": 160.0,
-                },
+                "round": "2.0",
+                "division": "closed",
+                "benchmark": "bert",
+                "path": path,
+                "result_id": path,
+                "usable": True,
+                "minutes": score,
+                "submitter": submitter,
+                "company": submitter,
+                "chip": chip,
+                "chip_printed": chip,
+                "chip_count": chip_count,
+                "scaling_factor": 1.0,
+                "attribution": path,
+                "minutes_per_sample": score / 160,
+                "energy_j": 3.6e6 * chip_count,
+                "n_runs": 5,
+                "n_success": 5,
+                "model": "BERT-Large",
+                "comparable_rounds": "1.0-5.0",
+                "samples_to_converge": 160.0,
                 **changes.get(path.split("/")[1], {}),
             }
         )
@@ -91,7 +88,7 @@ def make_database(
     tests = pd.DataFrame(list_pair_tests(evidence)).to_dict("records")
     resolution = resolve_rankings(completed, evidence)
     return make_warehouse(
-        (),
+        [{**TRAINED, "result_id": record["result_id"]} for record in records],
         mlperf_entries=completed,
         mlperf_runs=runs,
         rank_resolution=resolution,
@@ -222,9 +219,7 @@ def test_measurement_that_was_entered_again_is_ranked_once() -> None:
         ("Azure/c", 10.1, 8, None),
         ("Dell/d", 14.0, 8, None),
     )
-    database = make_database(
-        entries, b={"result_id": "r2", "same_as": "r1"}, c={"result_id": "r3", "same_as": "r1"}
-    )
+    database = make_database(entries, b={"same_as": "r1"}, c={"same_as": "r1"})
     columns = "path, rank, repeats, tied_ranks, worst_rank, outcome, same_machine, speed_rank"
     assert database.query(
         f"SELECT {columns} FROM mlperf_ranking WHERE scope = 'all-sizes' ORDER BY minutes, path"

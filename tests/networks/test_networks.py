@@ -123,35 +123,6 @@ def test_first_and_last_layers_of_resnext() -> None:
     ]
 
 
-def test_stride_of_resnet50_is_in_the_3x3() -> None:
-    convolutions = [
-        each
-        for each in read_program(build("resnet50"), 1).operators
-        if isinstance(each, Convolution)
-    ]
-    strided = [convolution.name for convolution in convolutions if convolution.stride_h == 2]
-    assert strided == ["stem"] + [
-        f"stage{stage}.0.{part}" for stage in (2, 3, 4) for part in ("conv", "project")
-    ]
-
-
-@pytest.mark.parametrize("name", ["efficientnet-b0", "efficientnet-b4"])
-def test_efficientnet_has_depthwise_kernels_and_gates(name: str) -> None:
-    program = read_program(build(name), 1)
-    convolutions = [operator for operator in program.operators if isinstance(operator, Convolution)]
-    depthwise = [convolution for convolution in convolutions if convolution.groups > 1]
-    assert {(each.in_channels_per_group, each.out_channels_per_group) for each in depthwise} == {
-        (1, 1)
-    }
-    assert {convolution.kernel_height for convolution in depthwise} == {3, 5}
-    assert (
-        sum(isinstance(operator, Reduction) for operator in program.operators) == len(depthwise) + 1
-    )
-    assert convolutions[-1].out_height == -(-program.inputs[0].shape[2] // 32)
-    kinds = [operator.kind for operator in program.operators if isinstance(operator, Elementwise)]
-    assert kinds.count("sigmoid") == len(depthwise)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_graph_by_shapes_alone_is_valid_and_small_with_unique_names(name: str) -> None:
     model = build(name)

@@ -22,7 +22,6 @@ from tests.read.reading_support import (
     grids,
     markdown,
     one_cell_a_line,
-    read_page,
     table_html,
     training_page,
 )
@@ -87,14 +86,6 @@ def test_former_name_of_a_kind_is_accepted(alias: str, kind: str) -> None:
     assert run_cli("extract", ROOT / name, "--kind", alias).returncode == 0
 
 
-def test_kinds_keep_their_former_names() -> None:
-    assert ALIASES == {
-        "graphcore-performance": "performance-page",
-        "qwant-paper": "inference-paper",
-        "page-history": "performance-csv",
-    }
-
-
 def test_unknown_kind_is_an_error_that_lists_the_kinds() -> None:
     with pytest.raises(UnrecognisedDocumentError, match=r"'no-such'.*performance-page"):
         read_document(training_page(GPT2), HEADERS, "no-such")
@@ -144,9 +135,3 @@ def test_any_bytes_are_read_or_refused(seed: bytes, data: bytes, kind: str | Non
         "\n".join(one_cell_a_line(TRAINING[:4], [UNET])).encode() + seed + data,
     ):
         assert_read_or_refused(read_document, document, HEADERS, kind)
-
-
-@given(st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
-def test_page_of_any_bytes_is_read_or_refused(data: bytes) -> None:
-    assert_read_or_refused(read_page, data)
-    assert_read_or_refused(read_page, training_page([data.decode("utf-8", "replace")]))

@@ -229,12 +229,6 @@ def test_renamed_column_of_figures_is_a_problem() -> None:
     assert problems(document) == [("qwant_table_1", None, "unknown-header")]
 
 
-def test_labels_without_figures_are_a_problem() -> None:
-    document = read("Batch size", *BATCHES, "words", "Latency", "words")
-    assert tables(document) == {}
-    assert len(document.problems) == 1
-
-
 def test_repeated_table_is_read_once_and_each_keeps_its_caption() -> None:
     document = read(*columns(), "", *columns(figures=EFFICIENCY))
     assert tables(document) == {"qwant_table_1": ROWS}

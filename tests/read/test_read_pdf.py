@@ -315,15 +315,6 @@ def test_table_continues_on_the_next_page(geometry: str) -> None:
 # --- what is missing
 
 
-@pytest.mark.parametrize("row", range(6))
-def test_lost_label_is_an_empty_cell(row: int) -> None:
-    lost = paper.without_cell(TABLES[2], row, 0)
-    assert_truth(
-        read_paper(make_pdf(TABLES[1], lost, TABLES[3], rules=row % 2 == 0)),
-        rows={**ROWS, 2: lost.rows},
-    )
-
-
 @pytest.mark.parametrize("row", [0, 3, 5])
 def test_lost_figure_is_a_problem_of_its_row(row: int) -> None:
     document = read_paper(make_pdf(TABLES[1], paper.without_cell(TABLES[2], row, 1), TABLES[3]))

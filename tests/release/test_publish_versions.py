@@ -248,7 +248,7 @@ def test_changed_definition_is_major_and_reported(
 
     def change(view: View) -> list[str]:
         return [
-            f"{sql} AND 1 < 2" if sql.startswith("CREATE VIEW inference") else sql
+            f"{sql} WHERE 1 < 2" if sql.startswith("CREATE VIEW inference") else sql
             for sql in sql_view(view)
         ]
 
@@ -268,9 +268,10 @@ def test_changed_definition_is_major_and_reported(
         ("SELECT a, b", "SELECT a, c", False),
         ("SELECT 'a b'", "SELECT 'a  b'", False),
         ('SELECT "a b"', 'SELECT "a  b"', False),
+        ("SELECT source, '\"a\"'", 'SELECT "source", \'"a"\'', True),
     ],
 )
-def test_digest_of_sql_ignores_blanks_outside_quotes(sql: str, other: str, same: bool) -> None:
+def test_digest_of_sql_ignores_blanks_and_needless_quotes(sql: str, other: str, same: bool) -> None:
     assert (hash_sql(sql) == hash_sql(other)) is same
 
 

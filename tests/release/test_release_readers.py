@@ -269,8 +269,9 @@ def test_commands_of_the_card_load_the_release(
     commands = dict(re.findall(r"(?m)^\| ([\w-]+) \| `(.+?)`", section))
     monkeypatch.chdir(release)
     with duckdb.connect() as connection:
-        assert len(connection.execute(commands["DuckDB"]).fetchall()) == 5
+        usable = connection.execute(commands["DuckDB"]).fetchall()
     count = expected[0]["results"]
+    assert 0 < len(usable) < count
     assert len(eval(commands["pandas"], {"pd": pd})) == count
     assert len(eval(commands["pyarrow"], {"pq": pq})) == count
     polars = pytest.importorskip("polars", reason="polars is not installed")

@@ -93,15 +93,6 @@ def test_download_is_not_written_through_a_link(site: Server, tmp_path: Path) ->
     assert list_all(tmp_path / "elsewhere") == []
 
 
-def test_unexpected_error_is_raised_at_once(site: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: str) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(download_module, "_transfer", fail)
-    with pytest.raises(ZeroDivisionError):
-        download(site.on("/page", lambda own: own.send(PAGE)))
-
-
 def test_paper_is_downloaded_and_printed_and_nothing_stays(site: Server, tmp_path: Path) -> None:
     data = (RAW / PAPER).read_bytes()
     url = site.on("/pdf/2002.11670", lambda own: own.send(data, kind="application/pdf"))
@@ -250,8 +241,3 @@ def test_full_disk_or_interrupt_leaves_nothing(
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert list_all(tmp_path) == []
-
-
-def test_downloads_are_ignored_by_git() -> None:
-    ignored = (RAW.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert "raw/downloads/" in ignored

@@ -124,7 +124,6 @@ INVALID: list[tuple[dict[str, Any], str]] = [
         if key not in OPTIONAL
     ),
     ({"without": "url"}, "url is missing; only a local run and a submission have none"),
-    ({"retreived_on": date(2023, 7, 4)}, "unknown field `retreived_on`"),
     ({"title": 5}, "`$.title`"),
     ({"licence": " "}, "licence is blank"),
     (

@@ -51,7 +51,7 @@ from ipu_results.ground.files import DATASET
 from ipu_results.ground.physics import MAX_BATCHES_IN_FLIGHT
 from ipu_results.ground.text import format_plain, to_json_value
 from ipu_results.schema import quote
-from ipu_results.schema.usable import describe_unusable
+from ipu_results.schema.usable import describe_unusable, find_unusable
 from ipu_results.store.query import open_warehouse
 
 MAX_EXAMPLES = 3  # ids of refused rows that are named for each reason
@@ -399,7 +399,7 @@ def build_from_row(row: Row) -> Measurement:
 def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
     """Compare one measurement with rows of its model, each measurement once."""
     unusable = describe_unusable([row for row in rows if row["task"] == ours.task])
-    rows = [row for row in rows if row["same_as"] is None]
+    rows = [row for row in rows if find_unusable(row) != "repeated"]
     ours = remark_on_variant(ours, rows)
     machine = words.machines.get(ours.platform or "", {})
     refused: dict[Obstacle, list[str]] = {}

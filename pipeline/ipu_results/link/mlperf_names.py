@@ -15,11 +15,13 @@ from ipu_results.schema.vocabulary import Vocabulary
 def add_names(
     entries: Sequence[dict[str, Any]], runs: RunsByEntry, known: Rules, vocabulary: Vocabulary
 ) -> None:
-    """Add company, machine, chip and the first entry of the same measurement to each entry.
+    """Add company, machine, chip and the first entry of the same measurement to each entry, and
+    whether it may be ranked in its round.
 
     Entries of one benchmark whose counted runs take the same minutes, to the millisecond, are one
     measurement: some submitters hand in the same logs with other bytes.
     """
+    rounds = {entry["result_id"]: entry["round"] for entry in entries}
     first: dict[tuple[Any, ...], str] = {}
     for entry in sorted(entries, key=lambda entry: (round_key(entry["round"]), entry["path"])):
         entry["company"] = known.companies.get(entry["submitter"], entry["submitter"])
@@ -32,3 +34,5 @@ def add_names(
             )
             original = first.setdefault(measured, entry["result_id"])
             entry["same_as"] = original if original != entry["result_id"] else None
+        repeats = rounds.get(entry.get("same_as")) == entry["round"]
+        entry["usable"] = entry["result_id"] is not None and not repeats

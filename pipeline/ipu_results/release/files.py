@@ -150,7 +150,7 @@ CATALOG = f"""
     WHERE database_name = current_database() AND comment IS NOT NULL
     ORDER BY ALL
 """
-QUOTED_OR_BLANK = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
+QUOTED_OR_BLANK = re.compile(r""""([a-z_]+)"|('(?:[^']|'')*'|"(?:[^"]|"")*")|\s+""")
 
 
 def open_database(path: Path) -> duckdb.DuckDBPyConnection:
@@ -217,10 +217,11 @@ def quote_sql_name(name: str) -> str:
 
 
 def hash_sql(sql: str) -> str:
-    """Return the sha256 of SQL without its blanks outside of quotes: versions of DuckDB print other
-    blanks.
+    """Return the sha256 of SQL without blanks outside of quotes and quotes of plain names.
+
+    Versions of DuckDB print other blanks, and each quotes its own keywords, such as "source".
     """
-    bare = QUOTED_OR_BLANK.sub(lambda match: match[1] or "", sql)
+    bare = QUOTED_OR_BLANK.sub(lambda match: match[1] or match[2] or "", sql)
     return hashlib.sha256(bare.encode()).hexdigest()
 
 

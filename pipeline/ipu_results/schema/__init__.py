@@ -101,6 +101,11 @@ class Table:
         return qualify(self.schema, self.name)
 
     @property
+    def source(self) -> str:
+        """The table as a FROM clause names it."""
+        return self.sql_name
+
+    @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 

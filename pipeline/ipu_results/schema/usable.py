@@ -21,6 +21,8 @@ def find_unusable(row: Mapping[str, Any]) -> str | None:
         return "repeated"
     if row["errors"]:
         return "error"
+    if row["origin"] == "official":  # another entry of the round has the same logs
+        return "repeated"
     for column in ("origin", "relationship"):
         if row[column] in REASONS:
             return str(row[column])

@@ -10,7 +10,7 @@ import duckdb
 
 from ipu_results.errors import QueryError
 from ipu_results.ground.sql import run_query
-from ipu_results.ground.text import format_count
+from ipu_results.ground.text import find_nearest_words, format_count
 from ipu_results.schema import TABLES, VIEWS, Table, View, quote
 from ipu_results.schema.usable import USABLE, describe_unusable
 from ipu_results.serve.facts import CITABLE
@@ -18,6 +18,9 @@ from ipu_results.serve.footnotes import is_id
 
 # the column that rows are ordered by, or of which the extreme is selected
 RANKED = re.compile(r"(?:\border\s+by|\b(?:arg_)?(?:max|min)\s*\()\s*([^,)]+)", re.IGNORECASE)
+# a column that is compared with a text
+EQUALS = re.compile(r"(\w+)\s*=\s*'([^'%]+)'")
+MAX_VALUES = 5
 FIGURE = re.compile(
     r"throughput|latency|minutes|efficiency|power|energy|time_to|quality|value|ratio|share|per_",
     re.IGNORECASE,
@@ -30,7 +33,12 @@ def remark_on_answer(
     names: Sequence[str],
     rows: Sequence[Sequence[Any]],
 ) -> list[str]:
-    """Say how many rows of a ranking are not usable; nothing where the statement asks for that."""
+    """Say which values of an empty answer no row has, and how many rows of a ranking are not usable.
+
+    Nothing is said of a ranking whose statement names the column.
+    """
+    if not rows:
+        return _remark_on_unknown_values(connection, sql)
     if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
         return []
     columns = [position for position, name in enumerate(names) if is_id(name)]
@@ -45,6 +53,27 @@ def remark_on_answer(
     by_id = {row["result_id"]: row for row in found}
     named = [[by_id[row[at]] for at in columns if row[at] in by_id] for row in rows]
     return remark_on_rows(named)
+
+
+def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    """Say of each text that a column of a relation is compared with, and that no row of it has, what
+    the nearest values are.
+    """
+    remarks = []
+    for column, text in EQUALS.findall(sql):
+        for relation in list_read(sql):
+            if column not in (each.name for each in relation.columns):
+                continue
+            values = run_query(
+                connection, f"SELECT DISTINCT {column} AS value FROM {relation.source}"
+            )
+            known = [str(value) for value in values["value"].to_pylist() if value is not None]
+            if text not in known:
+                near = find_nearest_words(text, known)
+                words = "the nearest: " if near else f"{len(known)} values, such as "
+                listed = ", ".join(near or sorted(known)[:MAX_VALUES])
+                remarks.append(f"no row of {relation.name} has {column} {text!r}; {words}{listed}")
+    return remarks
 
 
 def _is_ranking(sql: str, names: Sequence[str]) -> bool:
@@ -66,17 +95,11 @@ def remark_on_rows(named: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
 
 def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
     """Say how many rows of what a statement reads are not usable: its answer names none of them."""
-    words = set(re.findall(r"\w+", sql))
-    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
     remarks = []
-    for relation in relations:
-        source = getattr(relation, "source", relation.sql_name)
-        has_column = any(column.name == USABLE for column in relation.columns)
-        if relation.name not in words or not has_column:
+    for relation in list_read(sql):
+        if USABLE not in (column.name for column in relation.columns):
             continue
-        counts = (
-            f"SELECT count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable FROM {source}"
-        )
+        counts = f"SELECT count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable FROM {relation.source}"
         [count] = run_query(connection, counts).to_pylist()
         if count["unusable"]:
             remarks.append(
@@ -84,3 +107,10 @@ def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> lis
                 f" not usable, and the statement does not leave them out: add WHERE {USABLE}"
             )
     return remarks
+
+
+def list_read(sql: str) -> list[Table | View]:
+    """Return the relations whose names a statement has."""
+    words = set(re.findall(r"\w+", sql))
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
+    return [relation for relation in relations if relation.name in words]
