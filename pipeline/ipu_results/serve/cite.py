@@ -108,9 +108,6 @@ LATEX = {
     "|": r"\textbar{}",
     '"': r"\symbol{34}",
     "`": r"\textasciigrave{}",
-    "[": "{[}",  # \\ before it would read an option
-    "]": "{]}",
-    "*": "{*}",  # likewise
     "-": "-{}",  # two hyphens are a dash
     "®": r"\textregistered{}",
     "×": r"\texttimes{}",
