@@ -38,7 +38,7 @@ SELECT
     c.precision AS c2_precision, m.precision AS m2000_precision,
     c.dataset AS c2_dataset, m.dataset AS m2000_dataset,
     coalesce(c.usable, TRUE) AND coalesce(m.usable, TRUE) AS usable,
-    coalesce(c.errors, 0) + coalesce(m.errors, 0) AS errors, q.c2_result_id, q.m2000_result_id
+    q.c2_result_id, q.m2000_result_id
 FROM pairs q
 LEFT JOIN c2 c ON c.result_id = q.c2_result_id
 LEFT JOIN m2000 m ON m.result_id = q.m2000_result_id

@@ -49,11 +49,7 @@ SELECT
         WHEN 'matrix product at 32 bits' THEN c.peak_fp32_tflops
         ELSE l.limit_value
     END AS stated,
-    b.canonical_value / CASE b.component
-        WHEN 'matrix product at 16 bits' THEN c.peak_fp16_tflops
-        WHEN 'matrix product at 32 bits' THEN c.peak_fp32_tflops
-        ELSE l.limit_value
-    END AS share,
+    measured / stated AS share,
     CASE WHEN b.component LIKE 'matrix product%' THEN c.peak_source ELSE l.limit_source END AS stated_source,
     b.microbenchmark_id NOT IN (SELECT result_id FROM flags WHERE severity = 'error') AS usable,
     b.shape, b.statistic, b.sdk_version, b.conditions, b.place, b.document_id, b.microbenchmark_id

@@ -8,12 +8,9 @@ measured AS (
     SELECT
         m.*, coalesce(i.generation, CASE WHEN m.chip LIKE 'Graphcore%' THEN 0 END) AS generation,
         regexp_replace(m.shape, ' cores=\d+', '') AS work, -- cores are the device's, not the work's
-        coalesce(f.errors, 0) AS errors
+        m.microbenchmark_id NOT IN (SELECT result_id FROM flags WHERE severity = 'error') AS usable
     FROM microbenchmarks m
     LEFT JOIN ipus i USING (chip)
-    LEFT JOIN (
-        SELECT result_id, count(*) AS errors FROM flags WHERE severity = 'error' GROUP BY result_id
-    ) f ON f.result_id = m.microbenchmark_id
     WHERE metric NOT IN ('share', 'ratio', 'count', 'capacity', 'clock', 'power', 'energy') AND metric NOT LIKE 'variance %'
         AND coalesce(statistic, '') NOT IN ('theoretical', 'per core') AND canonical_value > 0
 )
@@ -28,7 +25,7 @@ SELECT
         ', ', CASE WHEN a.sdk_version IS DISTINCT FROM b.sdk_version AND b.generation IS NOT NULL THEN 'SDK' END,
         CASE WHEN a.conditions IS DISTINCT FROM b.conditions THEN 'conditions' END
     ) AS differs,
-    a.errors + b.errors = 0 AS usable, a.errors + b.errors AS errors, a.microbenchmark_id AS ipu_id, b.microbenchmark_id AS other_id
+    a.usable AND b.usable AS usable, a.microbenchmark_id AS ipu_id, b.microbenchmark_id AS other_id
 FROM measured a
 JOIN measured b
     ON b.document_id = a.document_id AND b.operation = a.operation AND b.work IS NOT DISTINCT FROM a.work

@@ -1,11 +1,9 @@
 WITH f AS (
-    SELECT
-        result_id, max(value) FILTER (metric = 'latency_ms_low') AS latency_ms_low,
-        max(value) FILTER (metric = 'latency_ms_high') AS latency_ms_high,
-        max(value) FILTER (metric = 'latency_isolated_ms') AS latency_isolated_ms,
-        max(value) FILTER (metric = 'power_w') AS power_w
     FROM figures
-    GROUP BY result_id
+    PIVOT (
+        max(value) FOR metric IN ('latency_ms_low', 'latency_ms_high', 'latency_isolated_ms', 'power_w')
+        GROUP BY result_id
+    )
 )
 SELECT
     r.result_id, r.origin, r.publisher, r.relationship, r.task, r.model, r.model_printed, r.variant, r.sequence_length,

@@ -9,7 +9,7 @@ SELECT
     g.energy_per_item_j / i.energy_per_item_j AS energy_ratio,
     g.rated_w / g.throughput / i.energy_per_item_j AS energy_ratio_at_gpu_rating, i.throughput / g.throughput AS throughput_ratio,
     i.framework AS ipu_framework, g.framework AS gpu_framework, i.conditions AS ipu_conditions,
-    g.conditions AS gpu_conditions, i.usable AND g.usable AS usable, i.errors + g.errors AS errors, i.document_id,
+    g.conditions AS gpu_conditions, i.usable AND g.usable AS usable, i.document_id,
     i.result_id AS ipu_result_id, g.result_id AS gpu_result_id
 FROM energy_per_item i
 JOIN energy_per_item g
@@ -17,4 +17,3 @@ JOIN energy_per_item g
     AND regexp_replace(g.model, ' v[\d.]+$', '') = regexp_replace(i.model, ' v[\d.]+$', '')
     AND g.variant IS NOT DISTINCT FROM i.variant AND g.batch_size = i.batch_size AND g.chip_count = i.chip_count
 WHERE i.kind = 'IPU' AND g.kind = 'GPU' AND i.usable AND g.usable
-    AND i.above_rating IS NOT TRUE AND g.above_rating IS NOT TRUE

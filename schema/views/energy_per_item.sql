@@ -6,27 +6,23 @@ WITH ratings AS (
 rows AS (
     SELECT
         r.*, p.family, p.rated_chip_power_w,
-        coalesce(p.rated_chip_power_w, w.rated_chip_power_w) AS highest_chip_power_w,  -- half a chip draws no more than all of it
         CASE
             WHEN p.family IN ({ipu_families}) THEN 'IPU'
             WHEN p.family LIKE 'NVIDIA %' OR p.family LIKE 'AMD CDNA%' THEN 'GPU'
         END AS kind,
         coalesce(f.value, 1 / r.efficiency) AS joules,
-        CASE WHEN f.value IS NOT NULL THEN 'energy per item' ELSE 'efficiency' END AS basis,
         r.power_scope IN ('device', 'board', 'package') AS of_chips,
         CASE WHEN regexp_matches(r.conditions, '(?i)\bper (IPU|GPU|GCD)\b') THEN 1 ELSE r.chip_count END
             AS energy_chip_count
     FROM measurements r
     LEFT JOIN figures f ON f.result_id = r.result_id AND f.metric = 'energy_per_item_j'
     LEFT JOIN ratings p ON p.chip = r.chip
-    LEFT JOIN ratings w ON concat(w.chip, ' GCD') = r.chip
     WHERE r.errors = 0 AND (f.value IS NOT NULL OR r.efficiency IS NOT NULL)
 )
 SELECT
     origin, publisher, relationship, task, model, variant, item, kind, platform, chip, chip_count, framework, sdk_version,
-    precision, batch_size, throughput, power_scope, joules AS energy_per_item_j, basis,
+    precision, batch_size, throughput, power_scope, joules AS energy_per_item_j,
     CASE WHEN of_chips THEN energy_chip_count END AS energy_chip_count,
     joules * throughput AS implied_power_w, CASE WHEN of_chips THEN energy_chip_count * rated_chip_power_w END AS rated_w,
-    joules * throughput > CASE WHEN of_chips THEN energy_chip_count * highest_chip_power_w END AS above_rating,
-    conditions, usable, errors, document_id, result_id
+    conditions, usable, document_id, result_id
 FROM rows

@@ -18,7 +18,7 @@ SELECT
     r.model = b.model AS same_model, r.throughput, b.throughput AS base_throughput, r.item,
     r.throughput / b.throughput AS throughput_ratio,
     r.batches_in_flight, b.batches_in_flight AS base_batches_in_flight, r.usable AND b.usable AS usable,
-    r.errors + b.errors AS errors, r.result_id, b.result_id AS base_result_id
+    r.result_id, b.result_id AS base_result_id
 FROM rows r
 JOIN rows b
     ON b.publisher = r.publisher AND b.task = r.task AND b.model_printed = r.model_printed AND b.platform = r.platform

@@ -21,7 +21,7 @@ SELECT
     b.framework, b.precision, b.batch_size, b.sdk_version AS bow_sdk_version, c.sdk_version AS classic_sdk_version,
     b.item, b.throughput AS bow_throughput, c.throughput AS classic_throughput,
     b.throughput / c.throughput AS throughput_ratio,
-    b.clock_ghz / c.clock_ghz AS clock_ratio, b.usable AND c.usable AS usable, b.errors + c.errors AS errors,
+    b.clock_ghz / c.clock_ghz AS clock_ratio, b.usable AND c.usable AS usable,
     b.result_id AS bow_result_id, c.result_id AS classic_result_id
 FROM rows b
 JOIN rows c

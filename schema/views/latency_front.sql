@@ -5,7 +5,7 @@ WITH points AS (
 SELECT
     result_id, origin, relationship, publisher, model, variant, work, dataset, platform, chip, chip_count,
     sdk_version, framework, precision, batch_size, throughput, item, latency_ms, latency_basis, batches_in_flight,
-    usable, errors, left_out,
+    usable, left_out,
     left_out IS NULL AND NOT EXISTS (
         FROM points o
         WHERE

@@ -3,7 +3,7 @@ SELECT
     batch_size, precision, latency_basis, batches_in_flight, throughput, item,
     count(*) OVER same AS rows,
     count(*) FILTER (throughput IS NULL) OVER same AS rows_without_throughput,
-    sdk_version, framework, usable, errors, result_id, document_id, table_name, row_number, conditions, remark
+    sdk_version, framework, usable, result_id, document_id, table_name, row_number, conditions, remark
 FROM detail.latency_points
 WHERE left_out IS NULL
 WINDOW same AS (PARTITION BY origin, relationship, work, platform, precision)

@@ -8,7 +8,7 @@ SELECT
     r.precision_printed, r.batch_size, r.throughput, r.item, r.latency_ms, r.latency_basis,
     CASE WHEN r.latency_basis IS DISTINCT FROM 'per-item' THEN r.throughput * r.latency_ms / 1000 / r.batch_size END
         AS batches_in_flight,
-    r.usable, r.errors,
+    r.usable,
     CASE
         WHEN r.errors > 0 THEN 'error'
         WHEN NOT r.usable THEN 'suspect'

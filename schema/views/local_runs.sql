@@ -1,14 +1,12 @@
 WITH f AS (
-    SELECT
-        result_id, max(value) FILTER (metric = 'latency_ms_low') AS latency_ms_low,
-        max(value) FILTER (metric = 'latency_ms_high') AS latency_ms_high,
-        max(value) FILTER (metric = 'interval_confidence') AS interval_confidence,
-        max(value) FILTER (metric = 'latency_isolated_ms') AS latency_isolated_ms,
-        max(value) FILTER (metric = 'latency_p90_ms') AS latency_p90_ms,
-        max(value) FILTER (metric = 'latency_p99_ms') AS latency_p99_ms,
-        max(value) FILTER (metric = 'power_w') AS power_w
     FROM figures
-    GROUP BY result_id
+    PIVOT (
+        max(value) FOR metric IN (
+            'latency_ms_low', 'latency_ms_high', 'interval_confidence', 'latency_isolated_ms', 'latency_p90_ms',
+            'latency_p99_ms', 'power_w'
+        )
+        GROUP BY result_id
+    )
 )
 SELECT
     u.run_id, r.result_id, r.origin, u.backend, u.device, u.started_at, r.model, r.platform, r.chip, r.chip_count,

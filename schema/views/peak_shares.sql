@@ -54,7 +54,7 @@ SELECT
             AND o.by_xla = r.by_xla AND o.bits <> r.bits
             AND abs(o.throughput / r.throughput - 1) <= 0.01
     ) AS precision_doubtful,
-    r.operations_source, r.usable, r.errors, r.document_id, r.table_name, r.row_number, r.result_id
+    r.operations_source, r.usable, r.document_id, r.table_name, r.row_number, r.result_id
 FROM counted r
 LEFT JOIN chips c ON c.chip = r.chip
 LEFT JOIN peaks m ON m.chip = r.chip

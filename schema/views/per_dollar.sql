@@ -16,7 +16,7 @@ parts AS (  -- a machine of as many quarters as it has of that chip
     WHERE f.property = 'price of a quarter' AND f.unit = 'USD'
 ),
 entries AS (
-    SELECT e.*, r.framework AS framework_name, r.errors, r.usable
+    SELECT e.*, r.framework AS framework_name, r.usable
     FROM mlperf_entries e
     JOIN results r USING (result_id)
     WHERE e.division = 'closed' AND e.minutes IS NOT NULL
@@ -37,7 +37,7 @@ pairs AS (
         i.framework_name AS ipu_framework, g.framework_name AS gpu_framework, i.framework AS ipu_software,
         g.framework AS gpu_software, i.global_batch_size AS ipu_batch_size, g.global_batch_size AS gpu_batch_size,
         CAST(NULL AS VARCHAR) AS ipu_precision, CAST(NULL AS VARCHAR) AS gpu_precision,
-        i.errors + g.errors AS errors, i.usable AND g.usable AS usable,
+        i.usable AND g.usable AS usable,
         i.result_id AS ipu_result_id, g.result_id AS gpu_result_id,
         i.benchmark, i.round, i.division, i.mlperf_id AS ipu_mlperf_id, i.mlperf_id_confidence,
         i.attribution || '; against ' || g.attribution || '; performance per dollar is not an MLPerf metric' AS attribution
@@ -61,7 +61,7 @@ pairs AS (
         NULL, i.framework, g.framework, concat_ws(', ', 'SDK ' || i.sdk_version, 'published ' || i.published_on),
         concat_ws(', ', 'README', 'of ' || g.published_on), i.batch_size, g.batch_size,
         i.precision_printed, g.precision_printed,
-        i.errors + g.errors, i.usable AND g.usable, i.result_id, g.result_id, NULL, NULL, NULL, NULL, NULL, NULL
+        i.usable AND g.usable, i.result_id, g.result_id, NULL, NULL, NULL, NULL, NULL, NULL
     FROM results i
     JOIN results g ON g.model = i.model AND g.variant IS NOT DISTINCT FROM i.variant AND g.item = i.item
     WHERE i.task = 'training' AND i.publisher = 'Graphcore' AND i.platform IN ('IPU-POD16', 'Bow Pod16')
@@ -94,7 +94,7 @@ SELECT
         END,
         'software ' || concat_ws(' / ', q.ipu_software, q.gpu_software)
     ) AS differs,
-    q.errors, q.usable, q.ipu_result_id, q.gpu_result_id, q.benchmark, q.round, q.division, q.ipu_mlperf_id,
+    q.usable, q.ipu_result_id, q.gpu_result_id, q.benchmark, q.round, q.division, q.ipu_mlperf_id,
     q.mlperf_id_confidence, q.attribution
 FROM pairs q
 JOIN machines i ON i.platform = q.ipu_platform

@@ -244,7 +244,7 @@ SELECT
     a.dataset AS first_dataset, b.dataset AS second_dataset,
     a.conditions AS first_conditions, b.conditions AS second_conditions,
     a.path AS first_path, b.path AS second_path,
-    a.usable AND b.usable AS usable, a.errors + b.errors AS errors,
+    a.usable AND b.usable AS usable,
     a.document_id AS first_document_id, b.document_id AS second_document_id,
     a.result_id AS first_result_id, b.result_id AS second_result_id
 FROM judged

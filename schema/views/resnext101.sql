@@ -1,16 +1,9 @@
-WITH f AS (
-    SELECT
-        result_id, max(value) FILTER (metric = 'latency_ms_low') AS latency_ms_low,
-        max(value) FILTER (metric = 'latency_ms_high') AS latency_ms_high
-    FROM figures
-    GROUP BY result_id
-)
 SELECT
     r.result_id, r.origin, r.publisher, nullif(r.model, 'ResNeXt101') AS model,
     CASE WHEN r.model_printed <> 'ResNeXt101' THEN 'named' WHEN r.model <> r.model_printed THEN 'flag R20' END
         AS model_source,
     r.platform, r.chip, r.chip_count, r.sdk_version, r.framework, r.precision, r.dataset, r.batch_size,
-    r.micro_batch_size, r.throughput, r.throughput_per_chip, r.item, r.latency_ms, f.latency_ms_low, f.latency_ms_high,
+    r.micro_batch_size, r.throughput, r.throughput_per_chip, r.item, r.latency_ms,
     r.latency_basis,
     CASE WHEN r.latency_basis IS DISTINCT FROM 'per-item' THEN r.throughput * r.latency_ms / 1000 / r.batch_size END
         AS batches_in_flight,
@@ -18,7 +11,6 @@ SELECT
     CASE WHEN r.origin = 'emulated' THEN r.efficiency END AS emulated_efficiency,
     r.conditions, r.usable, r.errors, s.message AS suspect, r.run_id, r.document_id, r.table_name, r.row_number, r.published_on, p.remark
 FROM results r
-LEFT JOIN f USING (result_id)
 LEFT JOIN detail.latency_points p USING (result_id)
 LEFT JOIN flags s ON s.result_id = r.result_id AND s.rule = 'R47'
 WHERE r.task = 'inference' AND r.model_printed LIKE 'ResNeXt101%' AND r.relationship IS DISTINCT FROM 'submitted'

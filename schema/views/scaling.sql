@@ -13,7 +13,7 @@ throughputs AS (
         first_value(sdk_version) OVER curve AS base_sdk_version,
         first_value(batch_size) OVER curve AS base_batch_size,
         first_value(throughput) OVER curve AS base_throughput,
-        first_value(errors) OVER curve AS base_errors,
+        first_value(usable) OVER curve AS base_usable,
         throughput / base_throughput AS speed_up
     FROM counted
     WHERE origin = 'published' AND benchmark IS NULL AND throughput IS NOT NULL
@@ -36,7 +36,7 @@ entries AS (
         first_value(r.sdk_version) OVER curve AS base_sdk_version,
         first_value(e.global_batch_size) OVER curve AS base_batch_size,
         first_value(e.minutes) OVER curve AS base_minutes,
-        first_value(r.errors) OVER curve AS base_errors,
+        first_value(r.usable) OVER curve AS base_usable,
         first_value(e.attribution) OVER curve AS base_attribution,
         first_value(e.samples_to_converge) OVER curve / e.samples_to_converge AS samples_efficiency,
         base_minutes / e.minutes AS speed_up
@@ -54,16 +54,11 @@ curves AS (
     SELECT
         'throughput' AS measure, origin, publisher, family, model, variant, dataset, framework, precision,
         platform, chip_count, sdk_version, batch_size, throughput, item,
-        CAST(NULL AS DOUBLE) AS minutes, CAST(NULL AS DOUBLE) AS samples_to_converge,
         base_platform, base_chip_count, base_sdk_version, base_batch_size,
         sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
         speed_up, speed_up * base_chip_count / chip_count AS efficiency,
-        CAST(NULL AS DOUBLE) AS samples_efficiency, CAST(NULL AS DOUBLE) AS rate_efficiency,
-        usable AND base_errors = 0 AS usable, errors, base_errors,
+        usable AND base_usable AS usable,
         result_id, base_result_id, document_id, table_name, row_number,
-        CAST(NULL AS VARCHAR) AS benchmark, CAST(NULL AS VARCHAR) AS submitter, CAST(NULL AS VARCHAR) AS round,
-        CAST(NULL AS VARCHAR) AS division, CAST(NULL AS VARCHAR) AS comparable_rounds, CAST(NULL AS VARCHAR) AS mlperf_id,
-        CAST(NULL AS VARCHAR) AS mlperf_id_confidence, CAST(NULL AS VARCHAR) AS attribution,
         batch_size / base_batch_size AS batch_ratio, conditions
     FROM throughputs
     QUALIFY row_number() OVER (
@@ -72,25 +67,26 @@ curves AS (
             sdk_version, batch_size, throughput, base_platform, base_sdk_version, base_batch_size, base_throughput
         ORDER BY published_on DESC NULLS LAST, document_id DESC, row_number
     ) = 1
-    UNION ALL
+    UNION ALL BY NAME
     SELECT
-        'mlperf time to train', origin, publisher, family, model, variant, dataset, framework, precision,
-        platform, chip_count, sdk_version, global_batch_size, NULL, NULL,
+        'mlperf time to train' AS measure, origin, publisher, family, model, variant, dataset, framework, precision,
+        platform, chip_count, sdk_version, global_batch_size AS batch_size,
         minutes, samples_to_converge,
         base_platform, base_chip_count, base_sdk_version, base_batch_size,
-        sdk_version IS NOT DISTINCT FROM base_sdk_version,
-        speed_up, speed_up * base_chip_count / chip_count,
-        samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency,
-        usable AND base_errors = 0 AS usable, errors, base_errors,
+        sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
+        speed_up, speed_up * base_chip_count / chip_count AS efficiency,
+        samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency AS rate_efficiency,
+        usable AND base_usable AS usable,
         result_id, base_result_id, document_id, table_name, row_number,
-        mlperf_benchmark, submitter, round, division, comparable_rounds, entry_id, mlperf_id_confidence,
+        mlperf_benchmark AS benchmark, submitter, round, division, comparable_rounds, entry_id AS mlperf_id,
+        mlperf_id_confidence,
         attribution || CASE WHEN result_id = base_result_id THEN '' ELSE '; against ' || base_attribution END
-            || '; speed-up and efficiency are not MLPerf metrics',
-        global_batch_size / base_batch_size, NULL
+            || '; speed-up and efficiency are not MLPerf metrics' AS attribution,
+        global_batch_size / base_batch_size AS batch_ratio
     FROM entries
 )
 SELECT
-    * EXCLUDE (conditions),
+    *,
     CASE
         WHEN chip_count = base_chip_count THEN 'smallest'
         WHEN batch_ratio BETWEEN 1 / 1.02 AND 1.02 THEN 'fixed'
@@ -98,6 +94,5 @@ SELECT
             THEN 'grown-with-chips'
         WHEN batch_ratio > 1 THEN 'grown'
         WHEN batch_ratio < 1 THEN 'reduced'
-    END AS batch_growth,
-    conditions
+    END AS batch_growth
 FROM curves

@@ -35,6 +35,6 @@ compared AS (
 SELECT
     task, model, variant, dataset, platform, chip_count, framework, precision, batch_size,
     sdk_version, position, throughput, item, oldest_sdk_version, oldest_throughput,
-    throughput / oldest_throughput AS throughput_ratio, usable, errors, document_id, result_id, oldest_result_id
+    throughput / oldest_throughput AS throughput_ratio, usable, document_id, result_id, oldest_result_id
 FROM compared
 WHERE versions > 1

@@ -41,7 +41,7 @@ function Citation({ id }: { id: string }) {
             <ToCopy label="Footnote" text={text} />
             <ToCopy label="BibTeX" text={`${dataset}\n\n${entry}`} />
             <small>
-              <code>ipu-results cite {id}</code> also prints Markdown, LaTeX and CSL-JSON.
+              <code>ipu-results cite {id}</code> also prints Markdown and CSL-JSON.
             </small>
           </>
         );

@@ -57,7 +57,7 @@ FACTS = {
     ],
     # Three of FastSpeech2 and three of EfficientDet time an item (R01), two of Yolo v4 misprint the
     # batch (R04).
-    f"SELECT model, count(*) FROM detail.latency_front WHERE errors > 0 AND document_id = '{PAGE_ID}' GROUP BY model ORDER BY model": [
+    f"SELECT model, count(*) FROM detail.latency_front WHERE left_out = 'error' AND document_id = '{PAGE_ID}' GROUP BY model ORDER BY model": [
         ("EfficientDet-D0", 1),
         ("EfficientDet-D1", 1),
         ("EfficientDet-D2", 1),

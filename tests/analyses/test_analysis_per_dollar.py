@@ -151,7 +151,7 @@ def test_other_gpu_rows_are_not_paired(warehouse: Path) -> None:
 
 def test_flagged_row_is_counted_and_excluded(warehouse: Path, frames: Frames) -> None:
     with changed(warehouse, flag_result(GPU_ROW)) as database:
-        assert database.query(f"SELECT count(*) FROM per_dollar() WHERE {RATE} AND errors = 1") == [
+        assert database.query(f"SELECT count(*) FROM per_dollar() WHERE {RATE} AND NOT usable") == [
             (4,)
         ]
         flagged = {"per_dollar": database.frame("per_dollar()")}

@@ -142,7 +142,7 @@ FASTER = [
 GENERATIONS = "SELECT throughput_ratio FROM generations ORDER BY 1"
 SDK = "SELECT sdk_version, throughput_ratio FROM detail.sdk_effect ORDER BY position"
 PAIRS = (
-    "SELECT framework, base_framework, throughput_ratio, same_model, errors FROM detail.framework_effect"
+    "SELECT framework, base_framework, throughput_ratio, same_model, usable FROM detail.framework_effect"
     " ORDER BY ALL"
 )
 TENSORFLOW2, MLPERF_VENDOR, POD64 = (
@@ -247,12 +247,12 @@ def flag(result_id: int) -> list[Row]:
             [],
             [(90.0, "page-2"), (90.0, "page-2")],
         ),
-        (PAIRS, [PYTORCH, POPART], [], [("PyTorch", "PopART", 0.9, True, 0)]),
+        (PAIRS, [PYTORCH, POPART], [], [("PyTorch", "PopART", 0.9, True, True)]),
         (
             PAIRS,
             [{**POPART, "document_id": "page-1"}, PYTORCH, POPART],
             [],
-            [("PyTorch", "PopART", 0.9, True, 0)],
+            [("PyTorch", "PopART", 0.9, True, True)],
         ),
     ],
 )
@@ -269,7 +269,7 @@ def summarise(database: Database) -> str:
 def test_flagged_row_is_counted_and_not_summarised() -> None:
     database = make_warehouse(FASTER, flag(3))
     assert "Left out as not usable: 1 pair." in summarise(database)
-    assert [row[2:] for row in database.query(PAIRS)] == [(0.9, True, 0), (5.0, True, 1)]
+    assert [row[2:] for row in database.query(PAIRS)] == [(0.9, True, True), (5.0, True, False)]
     assert "0.90 (one pair) for PyTorch over PopART in training" in summarise(database)
     assert "5.00" not in summarise(database)
 

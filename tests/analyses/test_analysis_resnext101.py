@@ -176,4 +176,4 @@ def test_flagged_row_is_not_the_best(warehouse: Path) -> None:
         assert database.query(
             f"SELECT m2000_throughput_per_chip FROM detail.c2_to_m2000 WHERE {BEST}"
         ) == [(13693 / 4,)]
-        assert database.query("SELECT count(*) FROM detail.c2_to_m2000 WHERE errors > 0") == [(1,)]
+        assert database.query("SELECT count(*) FROM detail.c2_to_m2000 WHERE NOT usable") == [(1,)]

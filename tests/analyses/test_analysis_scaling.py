@@ -137,9 +137,9 @@ def test_row_of_another_test_is_not_the_base(warehouse: Path) -> None:
 
 def test_flagged_base_is_excluded(warehouse: Path, frames: Frames) -> None:
     where = f"result_id = (SELECT result_id FROM results WHERE {POD16})"
-    sql = f"SELECT DISTINCT base_errors FROM scaling WHERE {RESNET} AND family = 'Classic'"
+    sql = f"SELECT DISTINCT usable FROM scaling WHERE {RESNET} AND family = 'Classic'"
     with changed(warehouse, flag_result(where)) as database:
-        assert database.query(sql) == [(1,)]
+        assert database.query(sql) == [(False,)]
         flagged = {"scaling": database.frame("scaling")}
     assert "65 % on 256 (from 63 % to 74 %, 3 rows)" in scaling.summarise(frames)
     assert "on 256 (from 63 % to 65 %, 2 rows)" in scaling.summarise(flagged)

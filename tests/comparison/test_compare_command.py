@@ -5,7 +5,6 @@ refused.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -88,23 +87,6 @@ def test_formats_hold_hostile_text(tmp_path: Path, warehouse: Path) -> None:
     assert record["measurement"]["variant"] == f"<img src=x>{CLEAR}"
     assert record["matches"][0]["row"]["result_id"]
     assert record["matches"][0]["ratios"][0]["ratio"] == 7800 / 7152
-
-
-def test_plot_draws_emulated_rows_hollow(tmp_path: Path, warehouse: Path) -> None:
-    pytest.importorskip("altair")
-    figures = set_columns(model="resnext101-32x4d", platform="c2", batch_size=8, throughput=2400)
-    done = run_cli("compare", *figures, "--plot", tmp_path / "a.svg", "--warehouse", warehouse)
-    assert done.returncode == 0
-    drawing = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    assert "your run: C2" in drawing
-    marks = re.findall(r'<path aria-label="throughput[^>]*>', drawing)
-    assert len(marks) == 5
-    assert ["(emulated, not measured)" in mark for mark in marks] == [
-        " fill=" not in mark for mark in marks
-    ]
-    lone = set_columns(model="resnet50", throughput=1)
-    none = run_cli("compare", *lone, "--plot", tmp_path / "b.svg")
-    assert (none.returncode, (tmp_path / "b.svg").exists()) == (1, False)
 
 
 @pytest.mark.parametrize(

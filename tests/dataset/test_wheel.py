@@ -62,7 +62,7 @@ CALLS = (
         "compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800",
         "plausible",
     ),
-    Call("compare runs/{RUN} --plot run.svg", "plausib", PLOTS),
+    Call("compare runs/{RUN}", "plausib"),
     Call("cite {ID} --format bibtex", "@misc"),
     Call(
         "query --cite \"SELECT result_id, latency_ms FROM inference WHERE platform = 'C2'\"",
@@ -74,7 +74,6 @@ CALLS = (
     Call("diff {RELEASE} {WAREHOUSE}", "rows"),
     Call("mcp", "3723"),
     Call("predict --target c2", "throughput"),
-    Call("predict --target c2 --batch-sizes 2 --plot predicted.png", "throughput", PLOTS),
     Call(
         "sweep --backend emulator --model resnet50 --batch-sizes 4 --out swept --format json",
         '"throughput"',

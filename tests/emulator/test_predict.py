@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 from ipu_results.emulator.network import load_network
 from ipu_results.emulator.prediction import LAYER_FIELDS, Prediction, predict
 from ipu_results.emulator.settings import load_protocols
-from ipu_results.emulator.show import PARTS, compute_parts, render_parts
 from ipu_results.emulator.target import load_calibration, load_target
 from ipu_results.emulator.training_keys import KEYS
 
@@ -146,34 +144,6 @@ def test_layers_are_those_of_the_network() -> None:
     assert lines[-1].startswith("emulated, not measured")
 
 
-def test_plot_shows_the_parts_of_the_time_between_batches(tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    predictions = predict_points("resnet50", "m2000", 4, 64)
-    for prediction in predictions:
-        period = 1000 * prediction.batch_size / prediction.throughput
-        assert sum(compute_parts(prediction).values()) == pytest.approx(period)
-    assert render_parts(predictions, "resnet50", ".svg") == render_parts(
-        predictions, "resnet50", ".svg"
-    )
-    svg, png = tmp_path / "a.svg", tmp_path / "a.PNG"
-    for path in (svg, png):
-        done = run_cli("predict", "--target", "c2", "--batch-sizes", "2,4", "--plot", path)
-        assert done.returncode == 0, done.stderr
-        assert "emulated" in done.stdout
-    text = svg.read_text(encoding="utf-8")
-    assert all(word in text for word in (*PARTS, "Emulated, not measured", load_calibration().id))
-    assert png.read_bytes().startswith(b"\x89PNG")
-
-
-def test_plot_without_the_extra_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setitem(sys.modules, "altair", None)
-    line = get_error("--target", "c2", "--batch-sizes", "2", "--plot", tmp_path / "a.svg")
-    assert line.endswith("pip install 'ipu-results[plots]'")
-    assert not list(tmp_path.iterdir())
-
-
 def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
     unsupported = tmp_path / "odd.onnx"
     onnx.save(image("h = Relu (x) y = NonZero (h)"), unsupported)
@@ -194,7 +164,6 @@ def test_wrong_model_is_one_line_that_names_it(tmp_path: Path) -> None:
         (("--target", "c2", "--batch-sizes", "2;4"), "2;4"),
         (("--target", "c2", "--batch-sizes", "2,0"), "1 to 100,000"),
         (("--target", "c2", "--batch-sizes", "2000000"), "1 to 100,000"),
-        (("--target", "c2", "--plot", "a.pdf"), "ends in neither .svg nor .png"),
     ],
 )
 def test_wrong_usage_exits_2(args: tuple[str, ...], message: str) -> None:

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ipu_results
-import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
 from ipu_results.ground.files import write_atomically
@@ -108,18 +107,13 @@ def test_stdout_is_json_and_nothing_else(tree: Path) -> None:
     ]
 
 
-def test_csv_table_and_parquet_have_the_same_entries(tree: Path, tmp_path: Path) -> None:
+def test_csv_and_table_have_the_same_entries(tree: Path) -> None:
     rows = list(csv.reader(io.StringIO(run(tree, "--format", "csv").stdout)))
     assert tuple(rows[0][: len(CONTRACT)]) == CONTRACT
     assert [row[10] for row in rows[1:]] == ["12.0", "", "34.5"]
     shown = run(tree).stdout.splitlines()
     assert (tuple(shown[0].split()), len(shown)) == (CONTRACT, 2 + 3 + 1)
     assert "not verified by MLCommons Association" in shown[-1]
-    done = run(tree, "--format", "parquet", "--out", tmp_path / "scores.parquet")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert pq.read_table(tmp_path / "scores.parquet").to_pylist() == json.loads(
-        run(tree, "--format", "json").stdout
-    )
 
 
 @pytest.mark.parametrize("kind", ["table", "csv", "json"])
@@ -247,21 +241,8 @@ def test_a_read_only_input_is_enough(tree: Path) -> None:
     ("place", "message"),
     [
         ("nowhere", "does not exist"),
-        ("README.md", "is a file that is not a tar archive; pass a folder"),
-        (
-            "round.zip",
-            (
-                "a zip archive cannot be read; pass a folder or a tar archive (.tar, .tar.gz,"
-                " .tar.xz)"
-            ),
-        ),
-        (
-            "-",
-            (
-                "standard input cannot be read; pass a folder or a tar archive (.tar, .tar.gz,"
-                " .tar.xz)"
-            ),
-        ),
+        ("README.md", "is a file; unpack it and pass the folder"),
+        ("-", "standard input cannot be read; pass a folder"),
         ("ACME", "is the folder of one submitter; pass the one above it"),
         ("ACME/systems", "has no entry <submitter>/results/<system>/<benchmark>"),
         ("ACME/results/acme1/resnet", "has no entry <submitter>/results/<system>/<benchmark>"),
@@ -284,17 +265,14 @@ def test_terminal_codes_do_not_reach_the_terminal(tmp_path: Path) -> None:
     assert (len(shown), r"\x1b[31mA\nB" in shown[2]) == (4, True)
 
 
-@pytest.mark.parametrize("kind", ["json", "csv", "table", "parquet"])
+@pytest.mark.parametrize("kind", ["json", "csv", "table"])
 def test_texts_that_are_not_unicode_are_written(tmp_path: Path, kind: str) -> None:
     root, out = tmp_path / "v2.0", tmp_path / "out"
     entry(root, FIVE, described=SYSTEM | {"system_name": "A\ud800"})
     os.rename(root / "ACME", os.fsencode(root) + b"/A\xff")
     done = run(root, "--format", kind, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
-    written = (
-        pq.read_table(out).to_pylist() if kind == "parquet" else out.read_text(encoding="utf-8")
-    )
-    assert r"A\ud800" in str(written).replace("\\\\", "\\")
+    assert r"A\ud800" in out.read_text(encoding="utf-8").replace("\\\\", "\\")
     assert ipu_results.score_mlperf(root)["system"][0] == r"A\ud800"
 
 
@@ -356,7 +334,6 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
         "minutes_low",
         "minutes_high",
         "interval_method",
-        "interval_coverage",
         "interval_runs",
     }
     joined |= {"no_interval_reason"}
@@ -381,8 +358,6 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
     assert COLUMNS[name] == tuple(column.header or column.name for column in columns)
     assert format_scores("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"
     assert json.loads(format_scores("json", name, [])) == []
-    empty = pq.read_table(io.BytesIO(format_scores("parquet", name, [])))
-    assert (tuple(empty.column_names), empty.num_rows) == (COLUMNS[name], 0)
 
 
 PEAK = """
@@ -398,17 +373,13 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="needs the memory figures of Linux"
 )
-@pytest.mark.parametrize("is_archive", [False, True])
-def test_a_worker_is_small_whatever_the_size_of_a_log(tmp_path: Path, is_archive: bool) -> None:
+def test_a_worker_is_small_whatever_the_size_of_a_log(tmp_path: Path) -> None:
     fields = json.dumps(
         {"key": "tracked_stats", "time_ms": T0, "value": {"loss": 0.1}, "metadata": {}}
     )
     inner = f":::MLLOG {fields}\n".encode() * 60_000 + b"noise\n" * 10_000_000
-    folder = entry(tmp_path / "v2.0", [log(10, inner=inner), *logs(11, 12, 13, 20)])
-    if is_archive:
-        with tarfile.open(tmp_path / "v2.0.tar", "w") as tar:
-            tar.add(folder.parents[3], "v2.0")
-    command = [sys.executable, "-c", PEAK, tmp_path / ("v2.0.tar" if is_archive else "v2.0")]
+    entry(tmp_path / "v2.0", [log(10, inner=inner), *logs(11, 12, 13, 20)])
+    command = [sys.executable, "-c", PEAK, tmp_path / "v2.0"]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, check=True, timeout=600
     )
@@ -419,9 +390,11 @@ def test_a_worker_is_small_whatever_the_size_of_a_log(tmp_path: Path, is_archive
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (V1.exists() and V2.exists()), reason="the official logs are not here")
-def test_official_figures() -> None:
+def test_official_figures(tmp_path: Path) -> None:
     for archive, round_ in ((V1, "1.0"), (V2, "2.0")):
-        frame = ipu_results.score_mlperf(archive)
+        with tarfile.open(archive) as tar:
+            tar.extractall(tmp_path / round_, filter="data")
+        frame = ipu_results.score_mlperf(tmp_path / round_)
         graphcore = frame[frame["submitter"] == "Graphcore"]
         minutes = dict(zip(graphcore["path"], graphcore["minutes"], strict=True))
         assert minutes == pytest.approx(graphcore_scores(round_), abs=6e-7)

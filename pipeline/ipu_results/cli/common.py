@@ -189,14 +189,10 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
-def format_option(
-    *formats: str, text: str | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def format_option(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option `--format`, the first of the formats by default."""
     kind = click.Choice(formats)
-    return click.option(
-        "--format", "output", type=kind, default=formats[0], show_default=True, help=text
-    )
+    return click.option("--format", "output", type=kind, default=formats[0], show_default=True)
 
 
 def wait_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -223,18 +219,13 @@ def warehouse_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_plot_file(_: click.Context, param: click.Parameter, value: Any) -> Any:
-    for file in value if isinstance(value, tuple) else (value,):
-        if file is not None and file.suffix.lower() not in IMAGES:
-            raise click.BadParameter(f"{file.name} ends in neither .svg nor .png", param=param)
+    if value is not None and value.suffix.lower() not in IMAGES:
+        raise click.BadParameter(f"{value.name} ends in neither .svg nor .png", param=param)
     return value
 
 
-def plot_option(
-    text: str, multiple: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return click.option(
-        "--plot", type=FILE, callback=_check_plot_file, multiple=multiple, metavar="FILE", help=text
-    )
+def plot_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--plot", type=FILE, callback=_check_plot_file, metavar="FILE", help=text)
 
 
 def _parse_batch_sizes(

@@ -11,14 +11,13 @@ from ipu_results.cli.common import (
     Command,
     format_option,
     parse_settings,
-    plot_option,
     warehouse_option,
 )
 
 
 @click.command(cls=Command)
 @click.argument("result_id", nargs=-1, required=True, metavar="ID...")
-@format_option("markdown", "bibtex", "csl-json", "latex")
+@format_option("markdown", "bibtex", "csl-json")
 @warehouse_option
 def cite(result_id: tuple[str, ...], output: str, warehouse: Path) -> None:
     """Print how to cite results: source, place, day of retrieval, and the version of the dataset.
@@ -71,7 +70,6 @@ FINDINGS = ("implausible", "doubtful")
     metavar="NAME",
     help="Compare with rows of this machine alone, such as '1x A100-40GB'.",
 )
-@plot_option("Draw your figures and the nearest rows, .svg or .png.")
 @format_option("text", "json")
 @click.option("--strict", is_flag=True, help="Exit 1 if a figure is implausible or doubtful.")
 @warehouse_option
@@ -81,7 +79,6 @@ def compare(
     against: str | None,
     warehouse: Path,
     output: str,
-    plot: Path | None,
     strict: bool,
     **figures: Any,
 ) -> None:
@@ -100,7 +97,7 @@ def compare(
     Examples:
       ipu-results compare --model resnet50 --platform ipu-m2000 --batch-size 4 --throughput 7800
       ipu-results compare my-run.toml --against "1x A100-40GB"
-      ipu-results compare my-runs.csv --format json --plot my-runs.svg
+      ipu-results compare my-runs.csv --format json
       ipu-results compare raw/runs/20261121-141051-emulator-c2-0912
       ipu-results compare --model bert-large --platform bow-2000 --batch-size 8 --latency-ms 1.94
         --set sequence_length=128 --set latency_basis=per-batch --set latency_scope=host
@@ -122,11 +119,6 @@ def compare(
 
     check_columns(columns)
     comparisons = run(source, against=against, warehouse=warehouse, **stated)
-    if plot is not None:
-        from ipu_results.comparison.report import draw_comparisons
-        from ipu_results.ground.files import write_atomically
-
-        write_atomically(plot, draw_comparisons(comparisons, plot.suffix.lower()))
     click.echo(format_comparisons(comparisons, output))
     if strict and any(comparison.status in FINDINGS for comparison in comparisons):
         raise click.exceptions.Exit(1)

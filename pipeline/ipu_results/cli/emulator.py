@@ -11,7 +11,6 @@ import click
 from ipu_results.cli.common import (
     Command,
     batch_sizes_option,
-    plot_option,
     report_findings,
     show_progress,
 )
@@ -89,7 +88,7 @@ class TargetName(click.ParamType[str]):
     metavar="KEY=A,B,…",
     help=(
         "Predict with each value of a key of --set; repeat for all combinations. Needs --out"
-        " FILE.csv or .parquet."
+        " FILE.csv."
     ),
 )
 @click.option(
@@ -110,7 +109,6 @@ class TargetName(click.ParamType[str]):
     metavar="A B",
     help="Compare two files that --format json saved. Predicts nothing.",
 )
-@plot_option("Draw the parts of the time as .svg or .png.")
 @click.option("--training", is_flag=True, help="Predict a training step, described by --set.")
 @click.option("--strict", is_flag=True, help="Exit 1 if the network does not fit.")
 @click.option(
@@ -136,7 +134,6 @@ def predict(
     layers: bool,
     trace: Path | None,
     compare: tuple[Path, Path] | None,
-    plot: Path | None,
     strict: bool,
     output: str,
     out: Path | None,
@@ -182,15 +179,10 @@ def predict(
       sequence          tokens of a sequence of a built-in transformer; 128
 
     \b
-    Extras:
-      --plot: pip install 'ipu-results[plots]'
-
-    \b
     Example:
       ipu-results predict --target c2
       ipu-results predict --target m2000 --batch-sizes 4,16,64 --model resnet50 --format json
       ipu-results predict --target bow-2000 --batch-sizes 4 --model network.onnx --layers
-      ipu-results predict --target c2 --plot breakdown.svg
       ipu-results predict --target m2000 --set clock=1.85e9 --set io_tiles=64 --set instances=2
       ipu-results predict --target my-machine.toml --batch-sizes 8
       ipu-results predict --target m2000 --model bert.onnx --shape input_ids=N,128
@@ -217,8 +209,8 @@ def predict(
             "Missing option '--target'. Choose c2, m2000, bow-2000 or c600, or name a TOML file."
         )
     if training:
-        if batch_sizes or shapes or sweeps or layers or trace or plot:
-            others = "--batch-sizes, --shape, --sweep, --layers, --trace or --plot"
+        if batch_sizes or shapes or sweeps or layers or trace:
+            others = "--batch-sizes, --shape, --sweep, --layers or --trace"
             raise click.UsageError(f"--training predicts one step: not with {others}.")
         step, name = _predict_step(model, target, protocol, pairs)
         _write(format_predictions([step], name, output), out)
@@ -230,21 +222,15 @@ def predict(
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:
-        from ipu_results.emulator.sweep import SUFFIXES
-
-        if out is None or out.suffix.lower() not in SUFFIXES or layers or trace or plot:
-            raise click.UsageError(
-                "--sweep needs --out FILE.csv or FILE.parquet, and no --layers, --trace or --plot."
-            )
+        if out is None or out.suffix.lower() != ".csv" or layers or trace:
+            raise click.UsageError("--sweep needs --out FILE.csv, and no --layers or --trace.")
         _run_sweep(network, machine, path, sizes, sweeps, out)
         return
-    needed = sizes[:1] if layers and plot is None else sizes
+    needed = sizes[:1] if layers else sizes
     predictions = predict_batches(network, machine, needed, path)
     profiles = (
         _profile(predictions[0], network, machine, path) if layers or trace is not None else []
     )
-    if plot is not None:
-        write_atomically(plot, show.render_parts(predictions, network.name, plot.suffix.lower()))
     if trace is not None:
         write_atomically(
             trace, format_json(show.build_trace(predictions[0], profiles, network.name)).encode()

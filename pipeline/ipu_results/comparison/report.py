@@ -1,35 +1,18 @@
-"""A chart of a comparison: your figure and the nearest rows, with the intervals that are stated.
-
-Measured and published figures are filled, emulated ones hollow; each figure that was compared has a
-panel.
-"""
+"""A comparison as text or JSON: the verdict, the nearest rows, what differs, and what is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from ipu_results.comparison.comparable import (
-    EMULATED,
     NOT_STATED,
     RUN,
-    get_interval,
     get_latency_basis,
 )
 from ipu_results.comparison.expect import Expectation
 from ipu_results.comparison.measurement import FIGURES, Measurement
 from ipu_results.comparison.plausibility import TEXTS
 from ipu_results.comparison.verdict import GROUP_NAMES, Comparison, Match, get_unit
-from ipu_results.errors import ComparisonError
-from ipu_results.ground.charts import (
-    ORIGIN_SHAPES,
-    PALETTE,
-    apply_theme,
-    make_data,
-    make_title,
-    render_chart,
-)
 from ipu_results.ground.text import (
     escape_unprintable,
     format_float,
@@ -37,111 +20,6 @@ from ipu_results.ground.text import (
     format_plain,
     format_table,
 )
-from ipu_results.schema.usable import REASONS
-
-WIDTH, ROW_HEIGHT = 420, 34
-MAX_PANELS = 40
-OURS = "your run"
-LABEL_WIDTH = 420
-MAX_TITLE = 150  # characters
-LOG_FROM = (
-    8.0  # ratio between the largest figure and the smallest from which the axis is logarithmic
-)
-LABELS = {"latency_ms": "latency", "power_w": "power"}
-
-
-def draw_comparisons(comparisons: Sequence[Comparison], suffix: str) -> bytes:
-    """Return an image, `suffix` .svg or .png.
-
-    Raises MissingExtraError, and ComparisonError without a match.
-    """
-    panels = [
-        (comparison, figure)
-        for comparison in comparisons
-        for figure in dict.fromkeys(
-            ratio.figure for match in comparison.matches for ratio in match.ratios
-        )
-    ]
-    if not panels:
-        raise ComparisonError(f"nothing to draw: {comparisons[0].verdict}")
-    if len(panels) > MAX_PANELS:
-        raise ComparisonError(
-            f"{len(panels)} panels are too many for one chart, at most {MAX_PANELS}; draw fewer"
-            " rows"
-        )
-
-    def build(alt: Any) -> Any:
-        return apply_theme(alt.vconcat(*(_build_panel(alt, *panel) for panel in panels)))
-
-    return render_chart(build, suffix)
-
-
-def build_rows(comparison: Comparison, figure: str) -> list[dict[str, Any]]:
-    """Return what one panel draws: our figure, then that of each match, with the ends of their
-    intervals.
-    """
-    ours = comparison.measurement
-    pairs = [
-        (match, ratio)
-        for match in comparison.matches
-        for ratio in match.ratios
-        if ratio.figure == figure
-    ]
-    interval = get_interval(figure, asdict(ours))
-    first = pairs[0][1]
-    how = f" ({EMULATED})" if ours.origin == "emulated" else ""
-    own = _build_row(
-        f"{OURS}: {ours.platform or 'machine not stated'}{how}", ours.origin, first.ours, interval
-    )
-    rows = [own]
-    for match, ratio in pairs:
-        row = match.row
-        batch = f", batch {row['batch_size']}" if row["batch_size"] else ""
-        name = f"{row['publisher']}, {row['platform']}{batch} ({GROUP_NAMES[match.group]})"
-        rows.append(_build_row(name, row["origin"], ratio.theirs, get_interval(ratio.figure, row)))
-    return rows
-
-
-def _build_row(
-    name: str, origin: str, value: float, interval: tuple[float, float] | None
-) -> dict[str, Any]:
-    low, high = interval or (value, value)
-    return {
-        "name": name,
-        "origin": origin,
-        "value": value,
-        "low": low,
-        "high": high,
-        "emulated": origin == "emulated",
-    }
-
-
-def _build_panel(alt: Any, comparison: Comparison, figure: str) -> Any:
-    rows = build_rows(comparison, figure)
-    ours = comparison.measurement
-    unit = get_unit(figure, {"item": ours.item})
-    y = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=LABEL_WIDTH))
-    data = make_data(alt, rows)
-    color = PALETTE.ink["mark"]
-    shape = ORIGIN_SHAPES["published"]
-    base = alt.Chart(data)
-    bars = base.mark_rule(color=color).encode(y=y, x=alt.X("low:Q"), x2="high:Q")
-    ends = [end for row in rows for end in (row["low"], row["high"])]
-    scale = alt.Scale(type="log") if max(ends) > LOG_FROM * min(ends) else alt.Scale(zero=True)
-    axis = alt.X("value:Q", title=f"{LABELS.get(figure, figure)} ({unit})", scale=scale)
-    points = [
-        base.transform_filter(alt.datum.emulated == emulated)
-        .mark_point(shape=shape, size=90, color=color, opacity=1, filled=not emulated)
-        .encode(y=y, x=axis)
-        for emulated in (False, True)
-    ]
-    title = make_title(
-        alt, f"{ours.label}: {ours.model} {ours.task}", comparison.verdict[:MAX_TITLE]
-    )
-    return alt.layer(bars, *points).properties(
-        width=WIDTH, height=ROW_HEIGHT * len(rows), title=title
-    )
-
 
 COLUMNS = (
     "nearest row",
@@ -298,23 +176,16 @@ def _list_sections(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
             "not compared",
             [f"{refusal.rows} × {refusal.reason}" for refusal in comparison.refusals],
         )
-    if len(comparison.unusable) > 1:
-        yield describe_unusable(comparison), []
+    if comparison.unusable:
+        ours = comparison.measurement
+        yield (
+            TEXTS["unusable"].format(rows=comparison.unusable, model=ours.model, task=ours.task),
+            [],
+        )
     if comparison.measurement.remarks:
         yield "assumed", list(comparison.measurement.remarks)
     if comparison.measurement.benchmark == RUN["mlperf"]:
         yield MLPERF_NOTE, []
-
-
-def describe_unusable(comparison: Comparison) -> str:
-    """Say how many rows of the model and task no verdict rests on, and why."""
-    counts = dict(comparison.unusable)
-    rows = counts.pop("rows")
-    why = ", ".join(f"{count} {REASONS[name]}" for name, count in counts.items())
-    ours = comparison.measurement
-    return TEXTS["unusable"].format(
-        unusable=sum(counts.values()), rows=rows, model=ours.model, task=ours.task, why=why
-    )
 
 
 def _describe_expectation(expected: Expectation | str) -> list[str]:

@@ -4,7 +4,6 @@ and a verdict.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -52,7 +51,7 @@ from ipu_results.ground.files import DATASET
 from ipu_results.ground.physics import MAX_BATCHES_IN_FLIGHT
 from ipu_results.ground.text import format_plain, to_json_value
 from ipu_results.schema import quote
-from ipu_results.schema.usable import REASONS, find_unusable
+from ipu_results.schema.usable import describe_unusable, find_unusable
 from ipu_results.store.query import open_warehouse
 
 MAX_EXAMPLES = 3  # ids of refused rows that are named for each reason
@@ -141,8 +140,8 @@ class Refusal:
 class Comparison:
     """A measurement compared with the record.
 
-    `peers` are the measured rows of its machine, batch and precision. `unusable` counts the rows of
-    its model and task by why no verdict rests on them, and `rows` all of them.
+    `peers` are the measured rows of its machine, batch and precision. `unusable`
+    says how many rows of its model and task no verdict rests on, and why.
 
     `expected` has, by `result_id` of a matched figure of a maker, what a third party will measure
     of it, or a text that says why the record cannot tell.
@@ -155,7 +154,7 @@ class Comparison:
     refusals: tuple[Refusal, ...] = ()
     checks: tuple[Check, ...] = ()
     peers: Mapping[str, Any] = field(default_factory=dict)
-    unusable: Mapping[str, int] = field(default_factory=dict)
+    unusable: str = ""
     expected: Mapping[str, Expectation | str] = field(default_factory=dict)
 
     def to_record(self) -> dict[str, Any]:
@@ -399,7 +398,7 @@ def build_from_row(row: Row) -> Measurement:
 
 def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords) -> Comparison:
     """Compare one measurement with rows of its model, each measurement once."""
-    unusable = _count_unusable(ours, rows)
+    unusable = describe_unusable([row for row in rows if row["task"] == ours.task])
     rows = [row for row in rows if find_unusable(row) != "repeated"]
     ours = remark_on_variant(ours, rows)
     machine = words.machines.get(ours.platform or "", {})
@@ -428,13 +427,6 @@ def compare_with_rows(ours: Measurement, rows: Sequence[Row], words: KnownWords)
         verdict = f"doubtful: {doubt}"
     verdict += _describe_packed(ours, rows, matches)
     return Comparison(ours, status, verdict, matches, refusals, checks, peers, unusable)
-
-
-def _count_unusable(ours: Measurement, rows: Sequence[Row]) -> dict[str, int]:
-    """Count the rows of the task that no verdict rests on, by the first reason, and all as `rows`."""
-    of_task = [row for row in rows if row["task"] == ours.task]
-    counts = Counter(find_unusable(row) for row in of_task)
-    return {"rows": len(of_task), **{why: counts[why] for why in REASONS if counts[why]}}
 
 
 def find_best_share(ours: Measurement, rows: Sequence[Row]) -> tuple[float, Row] | None:

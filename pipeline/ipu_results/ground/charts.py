@@ -31,14 +31,13 @@ PLUS = "M-1,0L1,0M0,-1L0,1"
 class Palette:
     """Colours by purpose, from `schema/palette.toml`.
 
-    `machines` is by a word of the machine's name, `validation_sets` and `time_parts` by the
+    `machines` is by a word of the machine's name, `validation_sets` by the
     emulator's names, `ink` by the part of a drawing: mark, rule, muted, frame, grid.
     """
 
     series: tuple[str, ...]
     machines: Mapping[str, str]
     validation_sets: Mapping[str, str]
-    time_parts: Mapping[str, str]
     ink: Mapping[str, str]
 
     def assign(self, machines: Sequence[str]) -> list[str]:
@@ -78,7 +77,7 @@ def mix_color(color: str, share: float) -> str:
 
 def _load_palette() -> Palette:
     content = load_schema_file("palette.toml")
-    names = ("machines", "validation_sets", "time_parts", "ink")
+    names = ("machines", "validation_sets", "ink")
     return Palette(tuple(content["series"]), **{name: content[name] for name in names})
 
 

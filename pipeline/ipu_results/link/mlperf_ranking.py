@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from ipu_results.link.mlperf_speed import Key, LoggedRun, Record, RunsByEntry, get_key, keep_counted
 from ipu_results.mlperf.interval import (
-    COVERAGE,
     MIN_RUNS,
     Integers,
     Intervals,
@@ -40,9 +39,6 @@ SUCCESSION = ("company", "benchmark", "division", "size", "model", "comparable_r
 COUNTS = ("samples", "tokens", "epochs")  # units of the work up to convergence
 STEPS = "steps"
 ALL_SIZES, SAME_SIZE = "all-sizes", "same-size"
-CORRECTION = (
-    "Benjamini-Hochberg: of the pairs called separable, at most 5 % are expected to be equal"
-)
 NONE = np.array(None)  # of an array of objects
 P_DIGITS = 3  # significant: the rest is arithmetic
 
@@ -342,7 +338,6 @@ def describe_interval(entry: Record, evidence: RunEvidence) -> dict[str, Any]:
         "minutes_low": entry["minutes"] * float(evidence.intervals.low[row]),
         "minutes_high": entry["minutes"] * float(evidence.intervals.high[row]),
         "interval_method": evidence.intervals.methods[row],
-        "interval_coverage": COVERAGE,
         "interval_runs": int(evidence.runs.n[row]),
     }
 
@@ -434,7 +429,6 @@ def _resolve(name: tuple[Any, ...], family: Family, places: Sequence[int]) -> di
         "untested_pairs": len(places) - 1 - shared - int(is_tested.sum()),
         "separable_pairs": int((p[is_tested] < ALPHA).sum()),
         "separable_pairs_corrected": int((adjust_for_many(p[is_tested]) < ALPHA).sum()),
-        "correction": CORRECTION,
         "tied_groups": len(groups),
         "largest_tied_group": max(groups, default=0),
     }

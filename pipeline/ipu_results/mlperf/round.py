@@ -1,7 +1,7 @@
 """Score a whole round, and write the scores as flat records.
 
 Its entries are found from the paths, their logs are read here or by an executor, and each entry is
-scored here. The records are the same in a table, CSV, JSON, Parquet and a data frame. A worker
+scored here. The records are the same in a table, CSV, JSON and a data frame. A worker
 imports this module: what it does not need, such as pandas and tabulate, is imported where it is
 used.
 """
@@ -9,19 +9,15 @@ used.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-from functools import partial
-from io import BytesIO
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.parallel import run_tasks
-from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
     POWER_FOLDER,
     Entry,
@@ -47,10 +43,9 @@ from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ipu_results.schema import Table
-
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +68,8 @@ class ScoredRound:
     findings: tuple[FileFinding, ...]
 
 
-def is_archive(path: str) -> bool:
-    """Return whether `path` is read as one stream."""
-    return has_archive_suffix(path) and not os.path.isdir(path)
-
-
 def score_path(
-    path: str,
+    path: str | LocalTree,
     executor: Executor | None = None,
     *,
     digests: bool = False,
@@ -87,56 +77,27 @@ def score_path(
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
-    """Score every entry under a folder, or in a tar archive, which is read in one pass and
-    without `executor`, the workers that read logs: this process does where there is none.
+    """Score every entry under a folder. `executor` has the workers that read logs; this process
+    does without one.
 
     `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log,
-    `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
-    their content were absent; an entry with such a log has no score. Raises
-    UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
-    an archive, and what `run_tasks` raises.
+    `progress` counts entries. `missing` are logs that are left out as if their content were absent;
+    an entry with such a log has no score. Raises UnrecognisedDocumentError without any entry, and
+    what `run_tasks` raises.
     """
-    if not is_archive(path):
+    if isinstance(path, LocalTree):
+        tree = path
+    else:
         tree = LocalTree(os.path.abspath(path) if path else path)
-        return score_tree(
-            tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
-        )
-    contents = read_archive(path, digests=digests, progress=progress)
-    rules = load_rules()
-    name = round_ or PurePosixPath(path).name
-    inventory = take_inventory(contents.listing(), rules, name, missing)
-
-    def read_whole(member: str) -> Iterator[bytes]:
-        yield contents.small_file(member) or b""
-
-    scored = []
-    for entry in inventory.entries:
-        logs = {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs}
-        powers = _read_powers(entry, read_whole)
-        scored.append(_score(entry, logs, powers, contents.small_file, rules))
-    return _collect(inventory, scored)
-
-
-def score_tree(
-    tree: LocalTree,
-    executor: Executor | None = None,
-    *,
-    digests: bool = False,
-    round_: str | None = None,
-    missing: Iterable[str] = (),
-    progress: Progress = lambda *_: None,
-) -> ScoredRound:
-    """Score every entry under `tree`, as `score_path` does."""
     rules = load_rules()
     inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
-    small_file = partial(read_small_file, tree)
     read = read_entry if executor is None else read_sent_entry
     with closing(run_tasks(read, tasks, executor, EntryTask.name)) as results:
         for done, (entry, logs, powers) in enumerate(results, start=1):
             # Scored at once: thousands of logs with their evaluations need not be in memory.
-            scored[entry] = _score(entry, logs, powers, small_file, rules)
+            scored[entry] = _score(entry, logs, powers, tree, rules)
             progress(done, len(tasks))
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
@@ -163,7 +124,7 @@ def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     logs = {
         name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()
     }
-    return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
+    return task.entry, logs, _read_powers(task.entry, task.tree)
 
 
 def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
@@ -175,7 +136,7 @@ def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     return read_entry(task)
 
 
-def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
+def _read_powers(entry: Entry, tree: LocalTree) -> Powers:
     """Read the power of each log of an entry that has power logs, none for another entry."""
     if not entry.power:
         return {}
@@ -185,7 +146,7 @@ def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powe
             (path.removeprefix(folder), path) for path in entry.power if path.startswith(folder)
         )
         return read_power(
-            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
+            (name, tree.chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
         )
 
     return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs}
@@ -208,15 +169,16 @@ def _score(
     entry: Entry,
     logs: Logs,
     powers: Powers,
-    small_file: Callable[[str], bytes | None],
+    tree: LocalTree,
     rules: Rules,
 ) -> ScoredEntry:
     try:
-        system = read_system(small_file(entry.system_path), rules)
+        system = read_system(read_small_file(tree, entry.system_path), rules)
     except (OSError, DocumentError) as error:
         system = System(findings=(f"cannot be read; the system is unknown: {_describe(error)}",))
     try:
-        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
+        scaling = read_small_file(tree, entry.scaling_path)
+        return score_entry(entry, logs, system, scaling, rules, powers)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
         # no bytes hold no factor: it has no score
@@ -230,9 +192,7 @@ def _describe(error: Exception) -> str:
 
 Record = dict[str, Any]
 
-CITE = (
-    f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
-)
+CITE = f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv or json."
 MAIN_COLUMNS = tuple(
     "round submitter division system benchmark accelerators accelerator framework n_runs n_success"
     " minutes path".split()
@@ -324,12 +284,10 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
 
 
 def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
-    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`.
+    """Format records of the table `name` as `table`, `csv` or `json`.
 
     The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
     """
-    if kind == "parquet":
-        return _format_parquet(name, records)
     # loads tabulate
     from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415
 
@@ -352,31 +310,11 @@ def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
     from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
     from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    frame = build_frame(
-        _use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates)
-    )
-    return frame[list(COLUMNS["mlperf_entries"])]
-
-
-def _use_headers(definition: Table) -> Table:
-    """Return a table under the names that MLPerf uses."""
+    definition = table("mlperf_entries")
     columns = [replace(column, name=column.header or column.name) for column in definition.columns]
-    return replace(definition, columns=tuple(columns))
-
-
-def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    from ipu_results.schema import table  # noqa: PLC0415
-    from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
-
-    types = arrow_schema(_use_headers(table(name)))
-    schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
-    rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
-    out = BytesIO()
-    pq.write_table(rows, out, compression="zstd")
-    return out.getvalue()
+    named = replace(definition, columns=tuple(columns))
+    frame = build_frame(named, _map_texts(records, _escape_surrogates))
+    return frame[list(COLUMNS["mlperf_entries"])]
 
 
 def _escape_surrogates(text: str) -> str:

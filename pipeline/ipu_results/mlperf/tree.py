@@ -51,10 +51,27 @@ class LocalTree:
         return name if parse_round(name) else Path(self.root).resolve().name
 
     def listing(self) -> Listing:
+        """List what the layout names and no more: a checkout also holds the submitters' code.
+
+        Raises UnrecognisedDocumentError for no folder, and for that of one submitter.
+        """
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
         findings: list[FileFinding] = []
-        return walk(self.root, partial(_list_names, self.root, findings), findings)
+        list_names = partial(_list_names, self.root, findings)
+        paths: list[str] = []
+        top = list_names("", True, "")
+        if set(PARTS) <= set(top):
+            raise UnrecognisedDocumentError(
+                "is the folder of one submitter; pass the one above it", document=self.root
+            )
+        for name in top:
+            inner = list_names(name, True, "")
+            if not _add_submitter(name, inner, paths, list_names):
+                for below in inner:
+                    submitter = f"{name}/{below}"
+                    _add_submitter(submitter, list_names(submitter, True, ""), paths, list_names)
+        return Listing(tuple(paths), tuple(findings))
 
     def check_visible(self, folder: str) -> None:
         """Raise WorkerError on a machine that does not see a folder that was listed."""
@@ -86,14 +103,9 @@ def read_small_file(tree: LocalTree, path: str) -> bytes | None:
 
 
 def _explain_no_folder(path: str) -> str:
-    if path.endswith((os.sep + "-", ".zip")):
-        what = "standard input" if path.endswith("-") else "a zip archive"
-        return f"{what} cannot be read; pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
-    return (
-        "is a file that is not a tar archive; pass a folder"
-        if os.path.exists(path)
-        else "does not exist"
-    )
+    if path.endswith(os.sep + "-"):
+        return "standard input cannot be read; pass a folder"
+    return "is a file; unpack it and pass the folder" if os.path.exists(path) else "does not exist"
 
 
 def _open(root: str, path: str) -> FileIO:
@@ -158,27 +170,6 @@ def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool
     # A link with a suffix was a file, which is listed with the files.
     is_broken = folders and is_link and not os.path.exists(entry.path) and "." not in entry.name
     return is_folder == folders, "is a broken link; not read" if is_broken else None
-
-
-def walk(root: str, list_names: ListNames, findings: list[FileFinding]) -> Listing:
-    """List what the layout names and no more: a checkout also holds the submitters' code.
-
-    `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one
-    submitter.
-    """
-    paths: list[str] = []
-    top = list_names("", True, "")
-    if set(PARTS) <= set(top):
-        raise UnrecognisedDocumentError(
-            "is the folder of one submitter; pass the one above it", document=root
-        )
-    for name in top:
-        inner = list_names(name, True, "")
-        if not _add_submitter(name, inner, paths, list_names):
-            for below in inner:
-                submitter = f"{name}/{below}"
-                _add_submitter(submitter, list_names(submitter, True, ""), paths, list_names)
-    return Listing(tuple(paths), tuple(findings))
 
 
 def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: ListNames) -> bool:

@@ -22,7 +22,6 @@ from ipu_results.serve.facts import (
     LEGEND,
     CitedResult,
     describe_row,
-    describe_software,
     find_figures,
     format_figure,
     load_results,
@@ -109,9 +108,6 @@ LATEX = {
     "|": r"\textbar{}",
     '"': r"\symbol{34}",
     "`": r"\textasciigrave{}",
-    "[": "{[}",  # \\ before it would read an option
-    "]": "{]}",
-    "*": "{*}",  # likewise
     "-": "-{}",  # two hyphens are a dash
     "®": r"\textregistered{}",
     "×": r"\texttimes{}",
@@ -150,15 +146,14 @@ def make_key(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.:-]+", "-", text)
 
 
-FORMATS = ("markdown", "bibtex", "csl-json", "latex")
+FORMATS = ("markdown", "bibtex", "csl-json")
 KEY = "ipu-results"
-LATEX_COLUMNS = ("model", "machine", "batch", "software", "precision", "figures")
 
 
 def cite(
     ids: str | Iterable[str], *, format: str = "markdown", warehouse: str | Path | None = None
 ) -> str:
-    """Return how to cite results: `format` is "markdown", "bibtex", "csl-json" or "latex".
+    """Return how to cite results: `format` is "markdown", "bibtex" or "csl-json".
 
     Each figure is as its source prints it, with source, place, day of retrieval, and the version
     and digest of the dataset, or its build where it is not a release. MLPerf figures come with the
@@ -180,7 +175,7 @@ def format_citation(results: Sequence[CitedResult], version: DatasetVersion, for
     """Format the citation of loaded results in one of `FORMATS`."""
     if format == "csl-json":
         return format_json(_build_items(results, version))
-    write = {"markdown": _format_markdown, "bibtex": _format_bibtex, "latex": _format_latex}[format]
+    write = {"markdown": _format_markdown, "bibtex": _format_bibtex}[format]
     return write(results, version)
 
 
@@ -327,32 +322,9 @@ def _format_markdown(results: Sequence[CitedResult], version: DatasetVersion) ->
     return "\n".join([*lines, "", *notes])
 
 
-def _format_latex(results: Sequence[CitedResult], version: DatasetVersion) -> str:
-    lines = [f"% {' & '.join(LATEX_COLUMNS)}"]
-    notes = []
-    for number, of_source in enumerate(group_by_source(results).values(), 1):
-        for result in of_source:
-            cells = " & ".join(map(escape_latex, list_latex_cells(result)))
-            lines.append(rf"{cells}\footnotemark[{number}] \\")
-        notes.append(
-            rf"\footnotetext[{number}]{{{escape_latex(format_footnote(of_source, version))}}}"
-        )
-    return "\n".join([*lines, "% after the table:", *notes])
-
-
 def is_dataset(row: Mapping[str, Any]) -> bool:
     """Return whether a result is of this project's own data, and not of a page."""
     return row["origin"] in ("measured", "emulated")
-
-
-def list_latex_cells(result: CitedResult) -> list[str]:
-    """List the cells of the LaTeX row of a result, unescaped: those of LATEX_COLUMNS."""
-    row = result.row
-    figures = ", ".join(format_figure(figure, result.status) for figure in find_figures(result))
-    model = row["model"] + (f", {row['variant']}" if row["variant"] else "")
-    batch = "" if row["batch_size"] is None else str(row["batch_size"])
-    software = describe_software(row)
-    return [model, row["platform"], batch, software, row["precision"] or "", figures]
 
 
 def _format_bibtex(results: Sequence[CitedResult], version: DatasetVersion) -> str:

@@ -29,7 +29,6 @@ from ipu_results.comparison.verdict import build_from_row, build_stated, compare
 from ipu_results.errors import ComparisonError
 from ipu_results.ground.physics import convert_unit
 from ipu_results.ground.text import format_float
-from ipu_results.schema.usable import describe_unusable
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.serve import RefusalError
 from ipu_results.serve.answers import (
@@ -239,7 +238,7 @@ def compare_run(record: Record, **figures: Unpack[Run]) -> dict[str, Any]:
         "nearest": describe_matches(answer["matches"]),
         "plausibility": answer["checks"],
         "not_compared": answer["refusals"],
-        "left_out": describe_unusable([row for row in rows if row["task"] == ours.task]),
+        "left_out": comparison.unusable,
         "results": results,
         "citation": citation,
     }

@@ -157,13 +157,10 @@ def describe_verdict(claim: Mapping[str, Any]) -> str:
 
 # Pairs of which both figures may be quoted, and the others by model.
 PAIRS = """
-    SELECT p.*, i.basis AS ipu_basis, g.basis AS gpu_basis
-    FROM detail.energy_ipu_gpu p
-    JOIN energy_per_item i ON i.result_id = p.ipu_result_id
-    JOIN energy_per_item g ON g.result_id = p.gpu_result_id
+    FROM detail.energy_ipu_gpu
     ORDER BY
-        p.ipu_power_scope, p.gpu_power_scope, p.document_id, p.model, p.batch_size, p.chip_count,
-        p.ipu_platform, p.gpu_platform, p.ipu_result_id, p.gpu_result_id
+        ipu_power_scope, gpu_power_scope, document_id, model, batch_size, chip_count, ipu_platform,
+        gpu_platform, ipu_result_id, gpu_result_id
 """
 UNQUOTABLE = """
     SELECT model, task, rows, reason FROM unanswered
