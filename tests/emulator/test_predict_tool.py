@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import pyarrow.parquet as pq
 import pytest
 from ipu_results.emulator import split
 from ipu_results.emulator.network import load_network
@@ -122,6 +123,23 @@ def test_sweep_predicts_every_combination_as_set_does(small: Path, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["designs.csv", "small.onnx"]
 
 
+def test_sweep_to_parquet(small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "designs.parquet"
+    predict(
+        "--target",
+        "c2",
+        "--model",
+        small,
+        "--batch-sizes",
+        "2",
+        "--sweep",
+        "clock=1e9,1.6e9",
+        "--out",
+        out,
+    )
+    assert pq.read_table(out).column("clock").to_pylist() == [10**9, 1_600_000_000]
+
+
 def make_sweep(*pairs: str) -> Sweep:
     target = load_target("m2000")
     return Sweep(
@@ -163,11 +181,11 @@ def test_search_is_given_the_constants_that_it_reads_and_no_other() -> None:
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
-        (("--sweep", "clock=1e9"), 2, "--sweep needs --out FILE.csv"),
+        (("--sweep", "clock=1e9"), 2, "--sweep needs --out FILE.csv or FILE.parquet"),
         (
             ("--sweep", "clock=1e9", "--out", "a.txt"),
             2,
-            "--sweep needs --out FILE.csv",
+            "--sweep needs --out FILE.csv or FILE.parquet",
         ),
         (("--sweep", "clock=1e9,,2e9", "--out", "a.csv"), 1, "is not KEY=a,b,c"),
         (

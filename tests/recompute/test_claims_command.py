@@ -56,13 +56,15 @@ def test_csv_holds_the_same(warehouse: Path) -> None:
     assert json.loads(row["recomputed"])[0]["arithmetic"] == "48 h × 3600 / (200 × 49 s) = 17.63"
 
 
-def test_table_has_a_line_a_claim(warehouse: Path) -> None:
-    done = run_claims(warehouse)
+def test_table_can_be_filtered(warehouse: Path) -> None:
+    done = run_claims(
+        warehouse, "--verdict", "contradicted", "--document", "qwant-c2-report-2020-02-28"
+    )
     header, _, *lines = done.stdout.splitlines()
     assert header.split() == ["claim_id", "figure", "verdict", "recomputed", "gap"]
-    [line] = [line for line in lines if line.startswith("qwant2020-latency-proportional ")]
-    assert "3.493" in line
-    assert done.stderr == f"{len(lines)} claims\n"
+    assert [line.split()[0] for line in lines] == ["qwant2020-latency-proportional"]
+    assert "3.493" in lines[0]
+    assert done.stderr == "1 claims\n"
 
 
 def test_named_claim_is_printed_with_its_arithmetic(warehouse: Path) -> None:
@@ -88,13 +90,15 @@ def test_value_has_two_decimals_more_than_its_claim(warehouse: Path) -> None:
     """Four digits of the score behind 3.19 minutes, 3.18485417, would be 3.185, which rounds to
     3.19.
     """
-    assert "3.1849" in run_claims(warehouse).stdout
+    assert "3.1849" in run_claims(warehouse, "--verdict", "last-digit-differs").stdout
 
 
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
         (["unknown-claim"], 2, "there is no claim 'unknown-claim'"),
+        (["--document", "nothing"], 2, "choose from: google-tpu-v4-2023, graphcore-mk2-blog"),
+        (["--verdict", "true"], 2, "is not one of confirmed, confirmed-internally"),
         (["--warehouse", "no-such-folder"], 1, "no-such-folder: contains no dataset"),
     ],
 )

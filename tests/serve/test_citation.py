@@ -258,6 +258,7 @@ def test_escaped_text_is_inert(text: str) -> None:
     assert not UNESCAPED.search(tex)
     commands = r"\\(?:text\w+\{\}|symbol\{34\}|[&%$#_])"
     assert "\\" not in re.sub(commands, "", tex)
+    assert not tex.startswith(("[", "*"))
     assert "\n" not in tex
     assert escape_url(text) == "" or re.fullmatch(r"https?://[!-~]*", escape_url(text))
     assert {

@@ -76,13 +76,30 @@ def query(sql: str, warehouse: Path, output: str, is_cited: bool) -> None:
         click.echo(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}", err=True)
 
 
+def _check_verdict(_: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    from ipu_results.schema import table
+
+    verdicts = table("claims").choices("verdict")
+    if value not in (None, *verdicts):
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(verdicts)}", param=param)
+    return value
+
+
 @click.command(cls=common.Command)
 @click.argument("claim_id", nargs=-1)
 @common.warehouse_option
+@click.option("--document", help="Only the claims of this document.")
+@click.option(
+    "--verdict",
+    callback=_check_verdict,
+    help="Only the claims with this verdict, such as not-supported.",
+)
 @common.format_option("table", "csv", "json")
 def claims(
     claim_id: tuple[str, ...],
     warehouse: Path,
+    document: str | None,
+    verdict: str | None,
     output: str,
 ) -> None:
     """Print what the documents claim and what the dataset gives for it.
@@ -94,7 +111,7 @@ def claims(
 
     \b
     Example:
-      ipu-results claims --format csv
+      ipu-results claims --verdict not-supported
       ipu-results claims blog2020-resnext101-inference-throughput
     """
     from ipu_results.ground.text import format_json, format_records
@@ -106,7 +123,17 @@ def claims(
     known = {claim["claim_id"] for claim in rows}
     if unknown := [name for name in claim_id if name not in known]:
         raise click.BadParameter(f"there is no claim {unknown[0]!r}", param_hint="CLAIM_ID")
-    selected = [claim for claim in rows if not claim_id or claim["claim_id"] in claim_id]
+    documents = sorted({claim["document_id"] for claim in rows})
+    if document not in (None, *documents):
+        message = f"no claims of {document!r}; choose from: {', '.join(documents)}"
+        raise click.BadParameter(message, param_hint="--document")
+    selected = [
+        claim
+        for claim in rows
+        if (not claim_id or claim["claim_id"] in claim_id)
+        and document in (None, claim["document_id"])
+        and verdict in (None, claim["verdict"])
+    ]
     if output == "json":
         click.echo(format_json([page.format_record(claim) for claim in selected]))
     elif output == "csv":

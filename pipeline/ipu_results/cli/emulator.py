@@ -88,7 +88,7 @@ class TargetName(click.ParamType[str]):
     metavar="KEY=A,B,…",
     help=(
         "Predict with each value of a key of --set; repeat for all combinations. Needs --out"
-        " FILE.csv."
+        " FILE.csv or .parquet."
     ),
 )
 @click.option(
@@ -222,8 +222,12 @@ def predict(
     network = load_shaped_network(model, parse_shapes(shapes))
     sizes = _select_batch_sizes(batch_sizes, network.batch) or DEFAULT_BATCH_SIZES[machine.base]
     if sweeps:
-        if out is None or out.suffix.lower() != ".csv" or layers or trace:
-            raise click.UsageError("--sweep needs --out FILE.csv, and no --layers or --trace.")
+        from ipu_results.emulator.sweep import SUFFIXES
+
+        if out is None or out.suffix.lower() not in SUFFIXES or layers or trace:
+            raise click.UsageError(
+                "--sweep needs --out FILE.csv or FILE.parquet, and no --layers or --trace."
+            )
         _run_sweep(network, machine, path, sizes, sweeps, out)
         return
     needed = sizes[:1] if layers else sizes

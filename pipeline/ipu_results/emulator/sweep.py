@@ -22,6 +22,7 @@ from ipu_results.ground.parallel import run_tasks
 from ipu_results.ground.text import format_csv
 
 MAX_DESIGNS = 100_000
+SUFFIXES = (".csv", ".parquet")
 
 Design = Mapping[str, str]
 Rows = list[list[Any]]
@@ -136,7 +137,7 @@ def run_sweep(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> None:
-    """Predict all designs and write `out`, a CSV file.
+    """Predict all designs and write `out`, as CSV or Parquet after its suffix.
 
     Designs are predicted by `executor`, or in this process where there is none. `progress` gets the
     number of designs that are done, and of all. Nothing is written before the last is done. Raises
@@ -151,4 +152,16 @@ def run_sweep(
             done[number] = rows
             progress(len(done), total)
     rows_in_order = [row for number in range(total) for row in done[number]]
-    write_atomically(out, f"{format_csv([sweep.columns, *rows_in_order])}\n".encode())
+    write_atomically(out, _format(sweep.columns, rows_in_order, out.suffix))
+
+
+def _format(columns: Sequence[str], rows: Rows, suffix: str) -> bytes:
+    if suffix != ".parquet":
+        return f"{format_csv([columns, *rows])}\n".encode()
+    import pyarrow as pa  # noqa: PLC0415 (slow to import, and seldom needed)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    table = pa.table({name: [row[at] for row in rows] for at, name in enumerate(columns)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())

@@ -51,27 +51,10 @@ class LocalTree:
         return name if parse_round(name) else Path(self.root).resolve().name
 
     def listing(self) -> Listing:
-        """List what the layout names and no more: a checkout also holds the submitters' code.
-
-        Raises UnrecognisedDocumentError for no folder, and for that of one submitter.
-        """
         if not os.path.isdir(self.root):
             raise UnrecognisedDocumentError(_explain_no_folder(self.root), document=self.root)
         findings: list[FileFinding] = []
-        list_names = partial(_list_names, self.root, findings)
-        paths: list[str] = []
-        top = list_names("", True, "")
-        if set(PARTS) <= set(top):
-            raise UnrecognisedDocumentError(
-                "is the folder of one submitter; pass the one above it", document=self.root
-            )
-        for name in top:
-            inner = list_names(name, True, "")
-            if not _add_submitter(name, inner, paths, list_names):
-                for below in inner:
-                    submitter = f"{name}/{below}"
-                    _add_submitter(submitter, list_names(submitter, True, ""), paths, list_names)
-        return Listing(tuple(paths), tuple(findings))
+        return walk(self.root, partial(_list_names, self.root, findings), findings)
 
     def check_visible(self, folder: str) -> None:
         """Raise WorkerError on a machine that does not see a folder that was listed."""
@@ -170,6 +153,27 @@ def _check_name(root: str, entry: os.DirEntry[str], folders: bool) -> tuple[bool
     # A link with a suffix was a file, which is listed with the files.
     is_broken = folders and is_link and not os.path.exists(entry.path) and "." not in entry.name
     return is_folder == folders, "is a broken link; not read" if is_broken else None
+
+
+def walk(root: str, list_names: ListNames, findings: list[FileFinding]) -> Listing:
+    """List what the layout names and no more: a checkout also holds the submitters' code.
+
+    `list_names` adds to `findings`. Raises UnrecognisedDocumentError for the folder of one
+    submitter.
+    """
+    paths: list[str] = []
+    top = list_names("", True, "")
+    if set(PARTS) <= set(top):
+        raise UnrecognisedDocumentError(
+            "is the folder of one submitter; pass the one above it", document=root
+        )
+    for name in top:
+        inner = list_names(name, True, "")
+        if not _add_submitter(name, inner, paths, list_names):
+            for below in inner:
+                submitter = f"{name}/{below}"
+                _add_submitter(submitter, list_names(submitter, True, ""), paths, list_names)
+    return Listing(tuple(paths), tuple(findings))
 
 
 def _add_submitter(path: str, inner: list[str], paths: list[str], list_names: ListNames) -> bool:

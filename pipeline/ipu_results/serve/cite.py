@@ -108,6 +108,9 @@ LATEX = {
     "|": r"\textbar{}",
     '"': r"\symbol{34}",
     "`": r"\textasciigrave{}",
+    "[": "{[}",  # \\ before it would read an option
+    "]": "{]}",
+    "*": "{*}",  # likewise
     "-": "-{}",  # two hyphens are a dash
     "®": r"\textregistered{}",
     "×": r"\texttimes{}",
