@@ -1,9 +1,13 @@
-"""A small checkout of official results, and trees that fail while they are read."""
+"""A small checkout of official results, as a folder or an archive, and trees that fail while they
+are read.
+"""
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping, Sequence
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +170,28 @@ def checkout() -> dict[str, bytes]:
 def as_folder(target: Path) -> Path:
     for name, data in checkout().items():
         put(target, name, data)
+    return target
+
+
+Member = tuple[tarfile.TarInfo, bytes]
+
+
+def member(name: str, data: bytes = b"", **values: object) -> Member:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    for key, value in values.items():
+        setattr(info, key, value)
+    return info, data
+
+
+def members() -> list[Member]:
+    return [member(name, data) for name, data in checkout().items()]
+
+
+def as_archive(target: Path, held: Iterable[Member], kind: str = "") -> Path:
+    with tarfile.open(target, f"w:{kind}") as tar:  # type: ignore[call-overload]
+        for info, data in held:
+            tar.addfile(info, io.BytesIO(data))
     return target
 
 

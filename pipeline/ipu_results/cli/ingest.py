@@ -309,7 +309,10 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Processes that read logs.  [default: one per core and 500 entries]",
+    help=(
+        "Processes that read logs; an archive is read by one.  [default: one per core and 500"
+        " entries]"
+    ),
 )
 @click.option(
     "--retrieved", type=DAY, help="Day on which PATH was downloaded, for the attribution."
@@ -331,17 +334,21 @@ def mlperf(
     Logs that do not count, missing logs and files that cannot be read are listed on stderr and
     leave exit status 0.
 
+    PATH may also be an archive of such a folder (.tar, .tar.gz, .tar.xz), which is read in one pass
+    and not unpacked.
+
     \b
     Example:
       ipu-results mlperf training_results_v2.0
       ipu-results mlperf training_results_v2.0 --format csv --out scores.csv
-      ipu-results mlperf training_results_v2.0 --format json
+      ipu-results mlperf training_v2.0_results.tar.xz --format json
     """
     from ipu_results.ground.files import is_inside, write_atomically
     from ipu_results.ground.parallel import choose_workers, open_processes
     from ipu_results.mlperf.round import (
         entry_record,
         format_scores,
+        is_archive,
         run_records,
         score_path,
     )
@@ -350,10 +357,13 @@ def mlperf(
         raise click.UsageError(
             "--out is inside PATH, which is never written to; choose another file"
         )
-    processes = workers or choose_workers(_count_entries(path), ENTRIES_PER_WORKER)
+    one_stream = is_archive(path)
+    processes = 1
+    if not one_stream:
+        processes = workers or choose_workers(_count_entries(path), ENTRIES_PER_WORKER)
     with (
         open_processes(processes) as executor,
-        common.show_progress("entries") as progress,
+        common.show_progress("MB" if one_stream else "entries") as progress,
     ):
         scored = score_path(path, executor, digests=True, round_=round_, progress=progress)
     day = retrieved.date() if retrieved else None

@@ -29,11 +29,20 @@ MAX_REDIRECTS = 5  # redirects that one download follows
 MAX_SILENCE_S = 30.0  # seconds without a byte after which a download is given up
 MAX_DOWNLOAD_S = 300.0  # seconds that one download may take
 
-# MLPerf logs
+# MLPerf archives and logs
 MAX_LOG_LINE = 4 * 2**20  # bytes of a line of a log
 MAX_EVALUATIONS = 4_000  # evaluations of one run
 MAX_EVALUATION = 2**12  # bytes of one evaluation line
 MAX_SMALL = 1_000_000  # bytes of a description or a scaling file
+MAX_MEMBERS = 1_000_000  # files in an archive
+MAX_KEPT = 250_000  # files of an archive that are read
+MAX_LINKS = 8  # links that lead to one file of an archive
+MAX_UNPACKED_BYTES = 10**9  # bytes that any archive may unpack to
+MAX_RATIO = (
+    500  # unpacked bytes per byte of an archive; the logs of v2.0 compress by a factor of 20
+)
+MAX_HEADER = 2**20  # bytes of a header in an archive
+MAX_XZ_MEMORY = 2**28  # bytes of memory to unpack an xz file
 
 # Submissions
 MAX_BUNDLE_BYTES = 5_000_000  # bytes of the archive of a bundle, and of what it unpacks to

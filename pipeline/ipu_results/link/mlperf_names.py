@@ -34,5 +34,5 @@ def add_names(
             )
             original = first.setdefault(measured, entry["result_id"])
             entry["same_as"] = original if original != entry["result_id"] else None
-        repeats = rounds.get(entry.get("same_as")) == entry["round"]
+        repeats = entry.get("same_as") is not None and rounds[entry["same_as"]] == entry["round"]
         entry["usable"] = entry["result_id"] is not None and not repeats

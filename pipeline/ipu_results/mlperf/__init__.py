@@ -1,7 +1,8 @@
 """Score MLPerf Training rounds from their official logs, by the official rule.
 
 How a round is scored: entries (which files make an entry) → log (read one log) → score (one entry,
-with rules and system) → records (flat records). round does this for a folder, which tree reads.
+with rules and system) → records (flat records). round does this for a path, which is read by tree
+(a folder) or archive (a tar archive).
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ def score_mlperf(
     """Score every entry of official MLPerf Training results, as `ipu-results mlperf PATH --format
     json` does.
 
-    `path` is a checkout of one round or a folder of several. `round`, such as "2.0", is needed
-    where no folder names it. `executor` reads the
+    `path` is a checkout of one round or a folder of several, or a tar archive of
+    either. `round`, such as "2.0", is needed where no folder names it. `executor` reads the
     logs, an entry a task: `ProcessPoolExecutor(4)`, in a script under `if __name__ == "__main__":`,
     or a cluster that sees `path`, `dask.distributed.Client(…).get_executor()`. Without one, this
-    process does.
+    process does. An archive is one stream, and read here.
 
     One row per entry, with the dtypes of the table `mlperf_entries`: minutes are unrounded, and
     null without a score. Files that are broken, missing or not counted are listed in

@@ -14,10 +14,17 @@ from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+<<<<<<< HEAD
+=======
+from functools import partial
+from io import BytesIO
+from pathlib import PurePosixPath
+>>>>>>> parent of 4d2cbdac (Score checkouts alone: an archive is unpacked with tar first)
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
 from ipu_results.ground.parallel import run_tasks
+from ipu_results.mlperf.archive import Progress, has_archive_suffix, read_archive
 from ipu_results.mlperf.entries import (
     POWER_FOLDER,
     Entry,
@@ -45,7 +52,6 @@ if TYPE_CHECKING:
 
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,11 @@ class ScoredRound:
     findings: tuple[FileFinding, ...]
 
 
+def is_archive(path: str) -> bool:
+    """Return whether `path` is read as one stream."""
+    return has_archive_suffix(path) and not os.path.isdir(path)
+
+
 def score_path(
     path: str | LocalTree,
     executor: Executor | None = None,
@@ -77,18 +88,53 @@ def score_path(
     missing: Iterable[str] = (),
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
-    """Score every entry under a folder. `executor` has the workers that read logs; this process
-    does without one.
+    """Score every entry under a folder, or in a tar archive, which is read in one pass and
+    without `executor`, the workers that read logs: this process does where there is none.
 
     `round_` is the round of a checkout whose name has none, `digests` adds the sha256 of each log,
-    `progress` counts entries. `missing` are logs that are left out as if their content were absent;
-    an entry with such a log has no score. Raises UnrecognisedDocumentError without any entry, and
-    what `run_tasks` raises.
+    `progress` counts entries or megabytes of an archive. `missing` are logs that are left out as if
+    their content were absent; an entry with such a log has no score. Raises
+    UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
+    an archive, and what `run_tasks` raises.
     """
+<<<<<<< HEAD
     if isinstance(path, LocalTree):
         tree = path
     else:
         tree = LocalTree(os.path.abspath(path) if path else path)
+=======
+    if not is_archive(path):
+        tree = LocalTree(os.path.abspath(path) if path else path)
+        return score_tree(
+            tree, executor, digests=digests, round_=round_, missing=missing, progress=progress
+        )
+    contents = read_archive(path, digests=digests, progress=progress)
+    rules = load_rules()
+    name = round_ or PurePosixPath(path).name
+    inventory = take_inventory(contents.listing(), rules, name, missing)
+
+    def read_whole(member: str) -> Iterator[bytes]:
+        yield contents.small_file(member) or b""
+
+    scored = []
+    for entry in inventory.entries:
+        logs = {log: contents.log(f"{entry.full_path}/{log}") for log in entry.logs}
+        powers = _read_powers(entry, read_whole)
+        scored.append(_score(entry, logs, powers, contents.small_file, rules))
+    return _collect(inventory, scored)
+
+
+def score_tree(
+    tree: LocalTree,
+    executor: Executor | None = None,
+    *,
+    digests: bool = False,
+    round_: str | None = None,
+    missing: Iterable[str] = (),
+    progress: Progress = lambda *_: None,
+) -> ScoredRound:
+    """Score every entry under `tree`, as `score_path` does."""
+>>>>>>> parent of 4d2cbdac (Score checkouts alone: an archive is unpacked with tar first)
     rules = load_rules()
     inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]

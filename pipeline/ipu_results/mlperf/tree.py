@@ -86,9 +86,14 @@ def read_small_file(tree: LocalTree, path: str) -> bytes | None:
 
 
 def _explain_no_folder(path: str) -> str:
-    if path.endswith(os.sep + "-"):
-        return "standard input cannot be read; pass a folder"
-    return "is a file; unpack it and pass the folder" if os.path.exists(path) else "does not exist"
+    if path.endswith((os.sep + "-", ".zip")):
+        what = "standard input" if path.endswith("-") else "a zip archive"
+        return f"{what} cannot be read; pass a folder or a tar archive (.tar, .tar.gz, .tar.xz)"
+    return (
+        "is a file that is not a tar archive; pass a folder"
+        if os.path.exists(path)
+        else "does not exist"
+    )
 
 
 def _open(root: str, path: str) -> FileIO:

@@ -1,0 +1,357 @@
+"""Read a results checkout from a tar archive, in one pass: nothing is written to disk, and no link
+is followed.
+
+`tarfile` reads the members. Its extraction filter is of no use here, since nothing is extracted and
+what it would move or leave out has to be reported. What `tarfile` lacks is added: a cap on the
+bytes of the stream and of a header, a limit on the memory of xz, and an error for an archive that
+ends early.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import posixpath
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import partial
+from gzip import GzipFile
+from typing import IO, Any, BinaryIO, cast
+
+from ipu_results.errors import (
+    DamagedDocumentError,
+    DocumentError,
+    DocumentTooLargeError,
+    UnrecognisedDocumentError,
+)
+from ipu_results.ground.limits import (
+    MAX_HEADER,
+    MAX_KEPT,
+    MAX_LINKS,
+    MAX_MEMBERS,
+    MAX_RATIO,
+    MAX_SMALL,
+    MAX_UNPACKED_BYTES,
+    MAX_XZ_MEMORY,
+)
+from ipu_results.mlperf.entries import LOG_PATTERN, POWER_FOLDER, SCALING_FILE, FileFinding
+from ipu_results.mlperf.log import CHUNK, Log, read_log
+from ipu_results.mlperf.tree import PARTS, Listing
+
+# bytes read at once, which is also how far a limit may be exceeded before it is noticed
+BLOCK = 2**18
+MEGABYTE = 10**6
+SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
+LOG_DEPTH = 4  # names of a log's path from `results` on
+DECOMPRESS_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
+TAR_ERRORS = (tarfile.TarError, ValueError, LookupError, OverflowError, RecursionError)
+
+Progress = Callable[[int, int], None]
+
+
+class CappedStream:
+    """The unpacked bytes of an archive. Raises DocumentTooLargeError and DamagedDocumentError.
+
+    `header_start` is where the header began that is being read, None between headers.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file: IO[bytes] = io.BufferedReader(cast(io.RawIOBase, file), BLOCK)
+        with as_damage(DECOMPRESS_ERRORS):
+            self.size = self.file.seek(0, os.SEEK_END)
+            self.file.seek(0)
+            self.blocks = _unpack(self.file)
+        self.max_bytes = max(MAX_UNPACKED_BYTES, MAX_RATIO * self.size)
+        self.count = 0
+        self.header_start: int | None = None
+        self.is_ending = self.has_more = False
+
+    def read(self, size: int) -> bytes:  # noqa: ARG002  (tarfile accepts any number of bytes)
+        with as_damage(DECOMPRESS_ERRORS):
+            data = next(self.blocks, b"")
+        if not data and not self.is_ending:
+            raise DamagedDocumentError("it ends before its end mark")
+        self.count += len(data)
+        self.check_size(self.count)
+        # tarfile holds a whole header in memory, which may be as long as it says it is.
+        if self.header_start is not None and self.count - self.header_start > MAX_HEADER + BLOCK:
+            raise DocumentTooLargeError(f"a header is longer than {MAX_HEADER:,} bytes")
+        return data
+
+    def check_size(self, count: int) -> None:
+        if count > self.max_bytes:
+            raise DocumentTooLargeError(
+                f"decompresses to more than {self.max_bytes:,} bytes, {MAX_RATIO} times its own"
+                " size: a bomb"
+            )
+
+    def drain(self, rest: Any) -> None:
+        """Read `rest` to its end, which shows whether it is complete and whether it is mere
+        padding.
+        """
+        self.header_start = None
+        self.is_ending = True
+        while data := rest.read(BLOCK):
+            self.has_more |= bool(data.strip(b"\0"))
+
+
+@contextmanager
+def as_damage(errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    try:
+        yield
+    except errors as error:
+        raise DamagedDocumentError(str(error)) from error
+
+
+def _unpack(file: IO[bytes]) -> Iterator[bytes]:
+    """Return the unpacked blocks of a file, by its first bytes and whatever it is called."""
+    first = file.read(6)
+    file.seek(0)
+    if first.startswith(b"\xfd7zXZ\x00"):
+        return _unpack_xz(file)
+    source: Any = GzipFile(fileobj=file) if first.startswith(b"\x1f\x8b") else file
+    return iter(partial(source.read, BLOCK), b"")
+
+
+def _unpack_xz(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the streams of an .xz file, padding between them left out; `lzma.open` has no limit on
+    memory.
+    """
+    packed = file.read(BLOCK)
+    while packed:
+        decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_XZ_MEMORY)
+        while not decoder.eof:
+            if decoder.needs_input and not packed and not (packed := file.read(BLOCK)):
+                raise EOFError("the compressed data ends before its end mark")
+            if data := decoder.decompress(packed, BLOCK):
+                yield data
+            packed = b""
+        packed = decoder.unused_data.lstrip(b"\0")
+        while not packed and (more := file.read(BLOCK)):
+            packed = more.lstrip(b"\0")
+
+
+def has_archive_suffix(path: str) -> bool:
+    return path.lower().endswith(SUFFIXES)
+
+
+def read_archive(path: str, *, digests: bool, progress: Progress) -> ArchiveContents:
+    """Read what an archive holds of a round. `progress` counts megabytes of the archive.
+
+    Raises UnrecognisedDocumentError for a file that cannot be opened, DocumentTooLargeError for a
+    bomb, DamagedDocumentError for what is truncated or not a tar archive.
+    """
+    try:
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise UnrecognisedDocumentError(
+            f"cannot be opened: {error.strerror or error}", document=path
+        ) from error
+    with file:
+        contents = ArchiveContents(digests)
+        try:
+            # referenced until the file is closed, which it would close first
+            stream = CappedStream(file)
+            _read_members(stream, contents, progress)
+        except DocumentTooLargeError as error:
+            raise DocumentTooLargeError(
+                error.message, document=path, place=contents.place
+            ) from error
+        except (DamagedDocumentError, tarfile.TarError) as error:
+            message = f"is damaged or truncated: {error}"
+            raise DamagedDocumentError(message, document=path, place=contents.place) from error
+    return contents
+
+
+def _read_members(stream: CappedStream, contents: ArchiveContents, progress: Progress) -> None:
+    for count, (tar, member) in enumerate(_iterate_members(stream), start=1):
+        if count > MAX_MEMBERS or len(contents.paths) + len(contents.findings) > MAX_KEPT:
+            raise DocumentTooLargeError(
+                f"has more than {MAX_MEMBERS:,} members or {MAX_KEPT:,} files of a round"
+            )
+        contents.add(tar, member)
+        progress(stream.file.tell() // MEGABYTE, stream.size // MEGABYTE)
+    if stream.has_more:
+        contents.findings.append(FileFinding(".", "ignoring data after the end of the archive"))
+
+
+def _iterate_members(stream: CappedStream) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    """Yield every member while its bytes can be read."""
+    source: Any = stream
+    with as_damage(TAR_ERRORS):
+        tar: Any = tarfile.open(  # noqa: SIM115
+            fileobj=source, mode="r|", bufsize=BLOCK, tarinfo=_header_class(stream)
+        )
+    with tar:
+        while True:
+            with as_damage(TAR_ERRORS):
+                member = tar.next()
+            if member is None:
+                break
+            stream.header_start = None
+            # where the member will end: a bomb is refused before it is unpacked
+            stream.check_size(tar.offset)
+            yield tar, member
+            # tarfile keeps every member; an archive may have a million of them.
+            tar.members.clear()
+            tar.pax_headers.clear()
+        stream.drain(tar.fileobj)
+
+
+def _header_class(stream: CappedStream) -> type[tarfile.TarInfo]:
+    class Header(tarfile.TarInfo):
+        """A header of bounded length; a broken one is damage, where `tarfile` would see the end of
+        the archive.
+        """
+
+        @classmethod
+        def frombuf(cls, *args: Any, **kwargs: Any) -> Any:
+            # A header of several blocks is one: each block but the first is read within it.
+            stream.header_start = (
+                stream.count if stream.header_start is None else stream.header_start
+            )
+            try:
+                return super().frombuf(*args, **kwargs)
+            except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+                raise
+            except tarfile.HeaderError as error:
+                raise tarfile.ReadError(f"{error} in place of a header") from error
+
+    return Header
+
+
+class ArchiveContents:
+    """The paths, logs, small files and links of a round; of a path that occurs twice, the last, as
+    when unpacked.
+    """
+
+    def __init__(self, digests: bool) -> None:
+        self.digests = digests
+        self.paths: set[str] = set()
+        self.logs: dict[str, Log] = {}
+        self.small: dict[str, bytes | DocumentError] = {}
+        self.links: dict[str, str] = {}
+        self.findings: list[FileFinding] = []
+        self.place = "at its start"
+
+    def listing(self) -> Listing:
+        return Listing(tuple(self.paths), tuple(self.findings))
+
+    def small_file(self, path: str) -> bytes | None:
+        """Return the bytes of a description or scaling file, None without such a file.
+
+        Raises DocumentError.
+        """
+        data = self.small.get(self._resolve(path))
+        if isinstance(data, DocumentError):
+            raise data
+        if data is None and path in self.links:
+            raise DamagedDocumentError("is a link to a file that is not read")
+        return data
+
+    def log(self, path: str) -> Log:
+        """Return a log; a link to a log that was read is that log, as in the folder."""
+        return self.logs.get(self._resolve(path)) or Log(
+            problem="is a link to a file that is not read"
+        )
+
+    def _resolve(self, path: str) -> str:
+        for _ in range(MAX_LINKS):
+            path = self.links.get(path, path)
+        return path
+
+    def add(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        """Keep what a member holds of a round."""
+        self.place = f"after {member.name}"
+        parts = [part for part in member.name.split("/") if part not in ("", ".")]
+        path = "/".join(parts)
+        if member.name.startswith("/") or ".." in parts:
+            self.findings.append(FileFinding(member.name, "leads out of the archive; not read"))
+        elif member.isdir():
+            if _is_round_folder(parts):
+                self.paths.add(f"{path}/")
+        elif _is_round_file(parts):
+            self._forget(path)
+            if parts[-1] != SCALING_FILE:
+                self.paths.add(path)
+            if member.isreg():
+                self._add_file(path, parts, tar, member)
+            else:
+                self.links[path] = _link_target(path, member)
+        elif not member.isreg() and (len(parts) <= 2 or _is_round_folder(parts)):
+            self.findings.append(FileFinding(path, "is a link or not a folder; not followed"))
+
+    def _add_file(
+        self, path: str, parts: list[str], tar: tarfile.TarFile, member: tarfile.TarInfo
+    ) -> None:
+        inner = _strip_submitter(parts)
+        if not path.endswith(".txt") or _is_power_file(inner):
+            self.small[path] = _read_small(tar, member)
+        elif fnmatchcase(parts[-1], LOG_PATTERN) and len(inner) == LOG_DEPTH:
+            # The holes of a sparse file take no room in the archive, so no cap on its bytes would
+            # stop it.
+            sparse = Log(problem="is a sparse file; not read") if member.issparse() else None
+            self.logs[path] = sparse or read_log(_chunks(tar, member), digest=self.digests)
+
+    def _forget(self, path: str) -> None:
+        if path in self.paths or path in self.small or path in self.links:
+            self.findings.append(
+                FileFinding(path, "occurs twice in the archive; the last one is used")
+            )
+        self.paths.discard(path)
+        for kept in (self.logs, self.small, self.links):
+            kept.pop(path, None)
+
+
+def _is_round_folder(parts: list[str]) -> bool:
+    inner = _strip_submitter(parts)
+    return bool(inner) and (len(inner) <= 3 if inner[0] == "results" else len(inner) == 1)
+
+
+def _is_round_file(parts: list[str]) -> bool:
+    inner = _strip_submitter(parts)
+    if inner[:1] == ["results"]:
+        is_text = inner[-1].endswith(".txt") and len(inner) in (3, 4, 5)
+        return is_text or (len(inner) == 4 and inner[3] == SCALING_FILE) or _is_power_file(inner)
+    return len(inner) == 2 and inner[1].endswith(".json")
+
+
+def _is_power_file(inner: list[str]) -> bool:
+    """Return whether a path from `results` on is a log of power: system, benchmark, `power`, run
+    and file.
+    """
+    return len(inner) == 6 and inner[3] == POWER_FOLDER and inner[5].endswith(".txt")
+
+
+def _strip_submitter(parts: list[str]) -> list[str]:
+    """Return a path from `results` or `systems` on; the submitter's folder is at the top or one
+    below it.
+    """
+    return next(
+        (parts[depth:] for depth in (1, 2) if len(parts) > depth and parts[depth] in PARTS), []
+    )
+
+
+def _link_target(path: str, member: tarfile.TarInfo) -> str:
+    """Return the path that a link leads to; empty for a device."""
+    if member.issym():
+        return posixpath.normpath(f"{posixpath.dirname(path)}/{member.linkname}")
+    return posixpath.normpath(member.linkname) if member.islnk() else ""
+
+
+def _read_small(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | DocumentError:
+    if member.issparse():
+        return DocumentTooLargeError("is a sparse file; not read")
+    if member.size > MAX_SMALL:
+        return DocumentTooLargeError(f"is larger than {MAX_SMALL:,} bytes")
+    return b"".join(_chunks(tar, member))
+
+
+def _chunks(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    file = tar.extractfile(member)
+    while file is not None and (chunk := file.read(CHUNK)):
+        yield chunk
