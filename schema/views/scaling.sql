@@ -56,7 +56,7 @@ curves AS (
         platform, chip_count, sdk_version, batch_size, throughput, item,
         base_platform, base_chip_count, base_sdk_version, base_batch_size,
         sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
-        speed_up, speed_up * base_chip_count / chip_count AS efficiency,
+        speed_up, speed_up * base_chip_count / chip_count AS scaling_efficiency,
         usable AND base_usable AS usable,
         result_id, base_result_id, document_id, table_name, row_number,
         batch_size / base_batch_size AS batch_ratio, conditions
@@ -74,7 +74,7 @@ curves AS (
         minutes, samples_to_converge,
         base_platform, base_chip_count, base_sdk_version, base_batch_size,
         sdk_version IS NOT DISTINCT FROM base_sdk_version AS same_sdk,
-        speed_up, speed_up * base_chip_count / chip_count AS efficiency,
+        speed_up, speed_up * base_chip_count / chip_count AS scaling_efficiency,
         samples_efficiency, speed_up * base_chip_count / chip_count / samples_efficiency AS rate_efficiency,
         usable AND base_usable AS usable,
         result_id, base_result_id, document_id, table_name, row_number,

@@ -28,7 +28,7 @@ GROWTH = "SELECT DISTINCT batch_growth, batch_ratio FROM scaling WHERE measure =
 # ResNet-50 of v2.0 on 16 and 256 IPUs, in minutes
 SPEED_UP_2_0 = 19.635155555555556 / 2.672083333333333
 FACTS = {
-    f"SELECT platform, speed_up, efficiency {CURVE} '2.4.0' ORDER BY 2": [
+    f"SELECT platform, speed_up, scaling_efficiency {CURVE} '2.4.0' ORDER BY 2": [
         ("IPU-POD16", 1.0, 1.0),
         ("IPU-POD64", pytest.approx(108566 / 30690), pytest.approx(108566 / 30690 * 16 / 64)),
         ("IPU-POD128", pytest.approx(205006 / 30690), pytest.approx(205006 / 30690 * 16 / 128)),
@@ -36,13 +36,13 @@ FACTS = {
     ],
     # Bow Pod256 is only on the page of 2022, the two smaller ones on both; each has the base of its
     # page.
-    f"SELECT platform, efficiency {CURVE} '3.0' ORDER BY chip_count": [
+    f"SELECT platform, scaling_efficiency {CURVE} '3.0' ORDER BY chip_count": [
         ("Bow Pod16", 1.0),
         ("Bow Pod64", pytest.approx(153205 / 44059 / 4)),
         ("Bow Pod256", pytest.approx(456906 / 44059 / 16)),
     ],
     # samples: 38 and 45 epochs of as many images
-    f"SELECT speed_up, efficiency, samples_efficiency, rate_efficiency, base_batch_size, batch_size, mlperf_id FROM scaling WHERE {MLPERF} AND benchmark = 'resnet' AND round = '2.0' AND chip_count = 256": [
+    f"SELECT speed_up, scaling_efficiency, samples_efficiency, rate_efficiency, base_batch_size, batch_size, mlperf_id FROM scaling WHERE {MLPERF} AND benchmark = 'resnet' AND round = '2.0' AND chip_count = 256": [
         (
             *map(
                 pytest.approx,

@@ -168,7 +168,7 @@ FINDINGS = {  # sentences of the README and of the findings with the query that 
     "{:.0f} % per chip with a fixed global batch (median of {} networks; of {} tests {:.0f} %), {:.0f} % with a grown one (ResNet-50 alone)": (
         """
         WITH tests AS (
-            SELECT batch_growth, model, efficiency
+            SELECT batch_growth, model, scaling_efficiency AS efficiency
             FROM scaling
             WHERE usable AND measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16
                 AND same_sdk

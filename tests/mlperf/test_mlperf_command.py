@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ipu_results
+import pyarrow.parquet as pq
 import pytest
 from ipu_results.errors import MissingExtraError, UnrecognisedDocumentError
 from ipu_results.ground.files import write_atomically
@@ -107,13 +108,18 @@ def test_stdout_is_json_and_nothing_else(tree: Path) -> None:
     ]
 
 
-def test_csv_and_table_have_the_same_entries(tree: Path) -> None:
+def test_csv_table_and_parquet_have_the_same_entries(tree: Path, tmp_path: Path) -> None:
     rows = list(csv.reader(io.StringIO(run(tree, "--format", "csv").stdout)))
     assert tuple(rows[0][: len(CONTRACT)]) == CONTRACT
     assert [row[10] for row in rows[1:]] == ["12.0", "", "34.5"]
     shown = run(tree).stdout.splitlines()
     assert (tuple(shown[0].split()), len(shown)) == (CONTRACT, 2 + 3 + 1)
     assert "not verified by MLCommons Association" in shown[-1]
+    done = run(tree, "--format", "parquet", "--out", tmp_path / "scores.parquet")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert pq.read_table(tmp_path / "scores.parquet").to_pylist() == json.loads(
+        run(tree, "--format", "json").stdout
+    )
 
 
 @pytest.mark.parametrize("kind", ["table", "csv", "json"])
@@ -278,14 +284,17 @@ def test_terminal_codes_do_not_reach_the_terminal(tmp_path: Path) -> None:
     assert (len(shown), r"\x1b[31mA\nB" in shown[2]) == (4, True)
 
 
-@pytest.mark.parametrize("kind", ["json", "csv", "table"])
+@pytest.mark.parametrize("kind", ["json", "csv", "table", "parquet"])
 def test_texts_that_are_not_unicode_are_written(tmp_path: Path, kind: str) -> None:
     root, out = tmp_path / "v2.0", tmp_path / "out"
     entry(root, FIVE, described=SYSTEM | {"system_name": "A\ud800"})
     os.rename(root / "ACME", os.fsencode(root) + b"/A\xff")
     done = run(root, "--format", kind, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
-    assert r"A\ud800" in out.read_text(encoding="utf-8").replace("\\\\", "\\")
+    written = (
+        pq.read_table(out).to_pylist() if kind == "parquet" else out.read_text(encoding="utf-8")
+    )
+    assert r"A\ud800" in str(written).replace("\\\\", "\\")
     assert ipu_results.score_mlperf(root)["system"][0] == r"A\ud800"
 
 
@@ -347,6 +356,7 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
         "minutes_low",
         "minutes_high",
         "interval_method",
+        "interval_coverage",
         "interval_runs",
     }
     joined |= {"no_interval_reason"}
@@ -371,6 +381,8 @@ def test_columns_are_those_of_the_warehouse(name: str) -> None:
     assert COLUMNS[name] == tuple(column.header or column.name for column in columns)
     assert format_scores("csv", name, []).decode() == f"{','.join(COLUMNS[name])}\n"
     assert json.loads(format_scores("json", name, [])) == []
+    empty = pq.read_table(io.BytesIO(format_scores("parquet", name, [])))
+    assert (tuple(empty.column_names), empty.num_rows) == (COLUMNS[name], 0)
 
 
 PEAK = """

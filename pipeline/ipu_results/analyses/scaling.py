@@ -85,7 +85,7 @@ def summarise(frames: Frames) -> str:
             **row,
             "base": bases[row["base_result_id"]],
             "samples": 1 / row["samples_efficiency"],
-            "linear": format_percent(row["efficiency"]),
+            "linear": format_percent(row["scaling_efficiency"]),
             "left": format_percent(row["samples_efficiency"]),
             "kept": format_percent(row["rate_efficiency"]),
         }
@@ -122,14 +122,14 @@ def summarise(frames: Frames) -> str:
 def _select_comparable(rows: list[Record]) -> pd.DataFrame:
     """Select the rows whose smallest machine has the same SDK and that are not above linear."""
     compared = _select_compared(rows)
-    return compared[compared["same_sdk"] & (compared["efficiency"] <= SUPERLINEAR)]
+    return compared[compared["same_sdk"] & (compared["scaling_efficiency"] <= SUPERLINEAR)]
 
 
 def _describe_finding(rows: list[Record]) -> str:
     same = _select_comparable(rows)
     max_chips = same["chip_count"].max()
     parts = [
-        f"{format_percent(largest['efficiency'].median())} with a {batch}"
+        f"{format_percent(largest['scaling_efficiency'].median())} with a {batch}"
         f" ({_describe_tests(largest)})"
         for batch, largest in same[same["chip_count"] == max_chips].groupby("batch")
     ]
@@ -148,7 +148,7 @@ def _describe_tests(rows: pd.DataFrame) -> str:
 def _describe_throughput(rows: list[Record]) -> list[str]:
     same = _select_comparable(rows)
     larger = pd.DataFrame([row for row in rows if row["chip_count"] > row["base_chip_count"]])
-    above = larger[larger["efficiency"] > SUPERLINEAR]
+    above = larger[larger["scaling_efficiency"] > SUPERLINEAR]
     grown = same.loc[same["batch"] == GROWN, "batch_ratio"]
     excluded = (
         f"{join_words(above['model'])} ({len(above)} rows) is above linear, flagged by R08 and"
@@ -175,7 +175,7 @@ def _describe_throughput(rows: list[Record]) -> list[str]:
 def _describe_sizes(batch: str, rows: pd.DataFrame) -> str:
     sizes = [
         f"{format_percent(shares.median())} on {chips} ({_describe_shares(shares)})"
-        for chips, shares in rows.groupby("chip_count")["efficiency"]
+        for chips, shares in rows.groupby("chip_count")["scaling_efficiency"]
     ]
     return f"With a {batch}, the median throughput per chip is {join_words(sizes)}."
 
@@ -303,7 +303,7 @@ def _make_point(row: Record, name: str) -> Record:
         "machine": machine,
         "curve": ", ".join(filter(None, curve)),
         "chips": row["chip_count"],
-        "efficiency": 100 * row["efficiency"],
+        "efficiency": 100 * row["scaling_efficiency"],
         "sdk": "the same" if row["same_sdk"] else "another",
         "batch": row["batch_ratio"],
     }

@@ -24,7 +24,15 @@ from ipu_results.normalise import Cell, NormalisedDocument
 from ipu_results.normalise.fields import CellValues
 from ipu_results.normalise.rows import Fragments
 from ipu_results.read.document import ParsedDocument, SourceTable
-from ipu_results.schema import TABLES, VIEWS, describe_relation, list_dictionary_rows, table
+from ipu_results.schema import (
+    TABLES,
+    VIEWS,
+    Table,
+    View,
+    describe_relation,
+    list_dictionary_rows,
+    table,
+)
 from ipu_results.schema.frames import (
     EncodedColumn,
     Integers,
@@ -314,9 +322,9 @@ class CellColumns:
                 self.bases[0] += locators
         for row, column, mark in table_.footnotes:
             if row in places:
-                at = places[row] + column
-                end = f"{self.ends[0][self.end[0][at]]}, footnote {mark}"
-                self.end[0][at] = len(self.ends[0])
+                cell = places[row] + column
+                end = f"{self.ends[0][self.end[0][cell]]}, footnote {mark}"
+                self.end[0][cell] = len(self.ends[0])
                 self.ends[0].append(end)
 
     def to_table(self, ids: Sequence[str]) -> pa.Table:
@@ -384,13 +392,15 @@ def build_vocabulary_frames(
 
     `relations` and `columns` are the data dictionary of tables and views.
     """
-    relations = [*TABLES, *VIEWS]
+    relations: tuple[Table | View, ...] = (*TABLES, *VIEWS)
     columns = [row for relation in relations for row in list_dictionary_rows(relation)]
     return {
         "models": _build_model_frame(results, entries, vocabulary),
         "comparison_remarks": build_frame(table("comparison_remarks"), vocabulary.remarks),
         "operation_counts": build_frame(table("operation_counts"), vocabulary.operation_counts),
-        "relations": build_frame(table("relations"), list(map(describe_relation, relations))),
+        "relations": build_frame(
+            table("relations"), [describe_relation(relation) for relation in relations]
+        ),
         "columns": build_frame(table("columns"), columns),
     }
 

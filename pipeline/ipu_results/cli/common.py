@@ -189,10 +189,14 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
-def format_option(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def format_option(
+    *formats: str, text: str | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option `--format`, the first of the formats by default."""
     kind = click.Choice(formats)
-    return click.option("--format", "output", type=kind, default=formats[0], show_default=True)
+    return click.option(
+        "--format", "output", type=kind, default=formats[0], show_default=True, help=text
+    )
 
 
 def wait_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

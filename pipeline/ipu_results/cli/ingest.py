@@ -293,7 +293,7 @@ def _parse_round(_: click.Context, param: click.Parameter, value: str | None) ->
 
 @click.command(cls=common.Command)
 @click.argument("path")
-@common.format_option("table", "csv", "json")
+@common.format_option("table", "csv", "json", "parquet", text="Parquet needs --out.")
 @click.option("--out", type=common.FILE, help="Write to FILE instead of stdout.")
 @click.option(
     "--runs",
@@ -353,6 +353,8 @@ def mlperf(
         score_path,
     )
 
+    if output == "parquet" and out is None:
+        raise click.UsageError("--format parquet needs --out FILE")
     if out is not None and is_inside(out, path):
         raise click.UsageError(
             "--out is inside PATH, which is never written to; choose another file"

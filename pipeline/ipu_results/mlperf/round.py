@@ -1,7 +1,7 @@
 """Score a whole round, and write the scores as flat records.
 
 Its entries are found from the paths, their logs are read here or by an executor, and each entry is
-scored here. The records are the same in a table, CSV, JSON and a data frame. A worker
+scored here. The records are the same in a table, CSV, JSON, Parquet and a data frame. A worker
 imports this module: what it does not need, such as pandas and tabulate, is imported where it is
 used.
 """
@@ -9,17 +9,14 @@ used.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-<<<<<<< HEAD
-=======
 from functools import partial
 from io import BytesIO
 from pathlib import PurePosixPath
->>>>>>> parent of 4d2cbdac (Score checkouts alone: an archive is unpacked with tar first)
 from typing import TYPE_CHECKING, Any
 
 from ipu_results.errors import DocumentError, UnrecognisedDocumentError
@@ -49,6 +46,8 @@ from ipu_results.mlperf.tree import Listing, LocalTree, read_small_file
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ipu_results.schema import Table
 
 Logs = Mapping[str, Log]  # by file name
 Powers = Mapping[str, RunPower]  # by file name of the log
@@ -80,7 +79,7 @@ def is_archive(path: str) -> bool:
 
 
 def score_path(
-    path: str | LocalTree,
+    path: str,
     executor: Executor | None = None,
     *,
     digests: bool = False,
@@ -97,12 +96,6 @@ def score_path(
     UnrecognisedDocumentError without any entry, DocumentTooLargeError and DamagedDocumentError for
     an archive, and what `run_tasks` raises.
     """
-<<<<<<< HEAD
-    if isinstance(path, LocalTree):
-        tree = path
-    else:
-        tree = LocalTree(os.path.abspath(path) if path else path)
-=======
     if not is_archive(path):
         tree = LocalTree(os.path.abspath(path) if path else path)
         return score_tree(
@@ -134,16 +127,16 @@ def score_tree(
     progress: Progress = lambda *_: None,
 ) -> ScoredRound:
     """Score every entry under `tree`, as `score_path` does."""
->>>>>>> parent of 4d2cbdac (Score checkouts alone: an archive is unpacked with tar first)
     rules = load_rules()
     inventory = take_inventory(tree.listing(), rules, round_ or tree.name, missing)
     tasks = [EntryTask(tree, entry, digests) for entry in inventory.entries]
     scored: dict[Entry, ScoredEntry] = {}
+    small_file = partial(read_small_file, tree)
     read = read_entry if executor is None else read_sent_entry
     with closing(run_tasks(read, tasks, executor, EntryTask.name)) as results:
         for done, (entry, logs, powers) in enumerate(results, start=1):
             # Scored at once: thousands of logs with their evaluations need not be in memory.
-            scored[entry] = _score(entry, logs, powers, tree, rules)
+            scored[entry] = _score(entry, logs, powers, small_file, rules)
             progress(done, len(tasks))
     return _collect(inventory, [scored[entry] for entry in inventory.entries])
 
@@ -170,7 +163,7 @@ def read_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     logs = {
         name: read_log(task.tree.chunks(path), digest=task.digests) for name, path in paths.items()
     }
-    return task.entry, logs, _read_powers(task.entry, task.tree)
+    return task.entry, logs, _read_powers(task.entry, task.tree.chunks)
 
 
 def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
@@ -182,7 +175,7 @@ def read_sent_entry(task: EntryTask) -> tuple[Entry, Logs, Powers]:
     return read_entry(task)
 
 
-def _read_powers(entry: Entry, tree: LocalTree) -> Powers:
+def _read_powers(entry: Entry, chunks: Callable[[str], Iterator[bytes]]) -> Powers:
     """Read the power of each log of an entry that has power logs, none for another entry."""
     if not entry.power:
         return {}
@@ -192,7 +185,7 @@ def _read_powers(entry: Entry, tree: LocalTree) -> Powers:
             (path.removeprefix(folder), path) for path in entry.power if path.startswith(folder)
         )
         return read_power(
-            (name, tree.chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
+            (name, chunks(f"{entry.full_path}/{POWER_FOLDER}/{path}")) for name, path in files
         )
 
     return {log: read_folder(f"{log.split('.')[0]}/") for log in entry.logs}
@@ -215,16 +208,15 @@ def _score(
     entry: Entry,
     logs: Logs,
     powers: Powers,
-    tree: LocalTree,
+    small_file: Callable[[str], bytes | None],
     rules: Rules,
 ) -> ScoredEntry:
     try:
-        system = read_system(read_small_file(tree, entry.system_path), rules)
+        system = read_system(small_file(entry.system_path), rules)
     except (OSError, DocumentError) as error:
         system = System(findings=(f"cannot be read; the system is unknown: {_describe(error)}",))
     try:
-        scaling = read_small_file(tree, entry.scaling_path)
-        return score_entry(entry, logs, system, scaling, rules, powers)
+        return score_entry(entry, logs, system, small_file(entry.scaling_path), rules, powers)
     except (OSError, DocumentError) as error:
         finding = FileFinding(entry.scaling_path, f"cannot be read: {_describe(error)}")
         # no bytes hold no factor: it has no score
@@ -238,7 +230,9 @@ def _describe(error: Exception) -> str:
 
 Record = dict[str, Any]
 
-CITE = f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv or json."
+CITE = (
+    f"Minutes {NOT_VERIFIED}. To cite them, use the attribution of --format csv, json or parquet."
+)
 MAIN_COLUMNS = tuple(
     "round submitter division system benchmark accelerators accelerator framework n_runs n_success"
     " minutes path".split()
@@ -330,10 +324,12 @@ def _run_record(entry: Entry, run: TrainingRun) -> Record:
 
 
 def format_scores(kind: str, name: str, records: Sequence[Record]) -> bytes:
-    """Format records of the table `name` as `table`, `csv` or `json`.
+    """Format records of the table `name` as `table`, `csv`, `json` or `parquet`.
 
     The table has the columns of MAIN_COLUMNS for entries, and how to cite them.
     """
+    if kind == "parquet":
+        return _format_parquet(name, records)
     # loads tabulate
     from ipu_results.ground.text import escape_unprintable, format_records  # noqa: PLC0415
 
@@ -356,11 +352,31 @@ def build_entry_frame(records: Sequence[Record]) -> pd.DataFrame:
     from ipu_results.schema import table  # noqa: PLC0415  (a worker must not load pandas)
     from ipu_results.schema.frames import build_frame  # noqa: PLC0415
 
-    definition = table("mlperf_entries")
-    columns = [replace(column, name=column.header or column.name) for column in definition.columns]
-    named = replace(definition, columns=tuple(columns))
-    frame = build_frame(named, _map_texts(records, _escape_surrogates))
+    frame = build_frame(
+        _use_headers(table("mlperf_entries")), _map_texts(records, _escape_surrogates)
+    )
     return frame[list(COLUMNS["mlperf_entries"])]
+
+
+def _use_headers(definition: Table) -> Table:
+    """Return a table under the names that MLPerf uses."""
+    columns = [replace(column, name=column.header or column.name) for column in definition.columns]
+    return replace(definition, columns=tuple(columns))
+
+
+def _format_parquet(name: str, records: Sequence[Record]) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415  (a worker must not load it)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from ipu_results.schema import table  # noqa: PLC0415
+    from ipu_results.schema.frames import arrow_schema  # noqa: PLC0415
+
+    types = arrow_schema(_use_headers(table(name)))
+    schema = pa.schema([types.field(column).with_nullable(True) for column in COLUMNS[name]])
+    rows = pa.Table.from_pylist(_map_texts(records, _escape_surrogates), schema=schema)
+    out = BytesIO()
+    pq.write_table(rows, out, compression="zstd")
+    return out.getvalue()
 
 
 def _escape_surrogates(text: str) -> str:

@@ -19,7 +19,7 @@ from ipu_results.serve.footnotes import is_id
 # the column that rows are ordered by, or of which the extreme is selected
 RANKED = re.compile(r"(?:\border\s+by|\b(?:arg_)?(?:max|min)\s*\()\s*([^,)]+)", re.IGNORECASE)
 # a column that is compared with a text
-EQUALS = re.compile(r"(\w+)\s*=\s*'([^'%]+)'")
+COMPARED = re.compile(r"(\w+)\s*(=|I?LIKE)\s*'([^']+)'", re.IGNORECASE)
 MAX_VALUES = 5
 FIGURE = re.compile(
     r"throughput|latency|minutes|efficiency|power|energy|time_to|quality|value|ratio|share|per_",
@@ -56,23 +56,24 @@ def remark_on_answer(
 
 
 def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
-    """Say of each text that a column of a relation is compared with, and that no row of it has, what
+    """Say of each text that a column of a relation is compared with, and that no row of it fits, what
     the nearest values are.
     """
     remarks = []
-    for column, text in EQUALS.findall(sql):
+    for column, operator, text in COMPARED.findall(sql):
         for relation in list_read(sql):
             if column not in (each.name for each in relation.columns):
                 continue
-            values = run_query(
-                connection, f"SELECT DISTINCT {column} AS value FROM {relation.source}"
-            )
-            known = [str(value) for value in values["value"].to_pylist() if value is not None]
-            if text not in known:
-                near = find_nearest_words(text, known)
-                words = "the nearest: " if near else f"{len(known)} values, such as "
-                listed = ", ".join(near or sorted(known)[:MAX_VALUES])
-                remarks.append(f"no row of {relation.name} has {column} {text!r}; {words}{listed}")
+            values = f"SELECT DISTINCT {column}::VARCHAR AS value FROM {relation.source}"
+            fitting = f"SELECT 1 FROM ({values}) WHERE value {operator} {quote(text)} LIMIT 1"
+            if run_query(connection, fitting).num_rows:
+                continue
+            known = run_query(connection, f"{values} WHERE value NOTNULL ORDER BY 1")
+            names = known["value"].to_pylist()
+            near = find_nearest_words(text.strip("%"), names)
+            words = "the nearest: " if near else f"{len(names)} values, such as "
+            listed = ", ".join(near or names[:MAX_VALUES])
+            remarks.append(f"no row of {relation.name} has {column} {text!r}; {words}{listed}")
     return remarks
 
 

@@ -116,16 +116,16 @@ FINDINGS = (
         " fixed batch (median of {tests} tests), and {grown:.0f} % where the batch grew with the"
         " machine ({grown_tests}).",
         """
-        SELECT 100 * median(efficiency) FILTER (batch_growth = 'fixed') AS kept,
+        SELECT 100 * median(scaling_efficiency) FILTER (batch_growth = 'fixed') AS kept,
             count(*) FILTER (batch_growth = 'fixed') AS tests,
-            100 * median(efficiency) FILTER (batch_growth = 'grown') AS grown,
+            100 * median(scaling_efficiency) FILTER (batch_growth = 'grown') AS grown,
             count(*) FILTER (batch_growth = 'grown') AS grown_tests
         FROM scaling
         WHERE measure = 'throughput' AND chip_count = 256 AND base_chip_count = 16 AND same_sdk
             AND usable
         """,
         """
-        SELECT chip_count || ' chips' AS label, 100 * median(efficiency) AS value
+        SELECT chip_count || ' chips' AS label, 100 * median(scaling_efficiency) AS value
         FROM scaling
         WHERE measure = 'throughput'
             AND base_chip_count = 16
