@@ -41,7 +41,7 @@ sides AS (
         CASE WHEN by_maker THEN 'vendor' ELSE 'independent' END AS relationship, published_on,
         model, task, phase, sequence_length, chip, chip_count, platform,
         framework, sdk_version, precision, global_batch_size AS batch_size, micro_batch_size, dataset, packed,
-        minutes AS figure, TRUE AS is_time, usable, errors,
+        minutes AS figure, TRUE AS is_time, errors = 0 AS usable, errors,  -- each measurement counts once below
         nodes, host_processor, power_limit, round, path
     FROM entries
     WHERE NOT is_joint

@@ -395,7 +395,13 @@ def query_entries(*changes: dict[str, object], logs: tuple[str, ...] = ()) -> li
         ],
         platforms=MACHINES,
         mlperf_entries=[
-            {**entry, "result_id": str(at), "path": names[at], "document_id": "page-2"}
+            {
+                **entry,
+                "result_id": str(at),
+                "path": names[at],
+                "document_id": "page-2",
+                "usable": True,
+            }
             for at, entry in enumerate(entries)
         ],
         mlperf_runs=[

@@ -209,7 +209,7 @@ def test_overview_is_short_and_its_parts_are_on_request(record: Record, worker: 
     summary, models = (answer(record, worker, "overview", own) for own in ({}, {"part": "models"}))
     assert len(json.dumps(summary, ensure_ascii=False).encode()) < MAX_SUMMARY
     assert summary["parts"]["models"] == len(models["models"]) > 0
-    assert summary["not_usable"].startswith("158 of 3,723 rows are not usable: ")
+    assert summary["not_usable"].startswith("177 of 3,723 rows are not usable: ")
 
 
 RUN = {"model": "resnet50", "batch_size": 16}
