@@ -50,6 +50,7 @@ CHANGED = {
     "*.best_chip": CANONICAL_CHIP,
     "*.ipu_chip": CANONICAL_CHIP,
     "*.other_chip": CANONICAL_CHIP,
+    "*.m2000_dataset": "one name for a dataset, in views that had only the printed one",
     "*.c2_dataset": "one name for a dataset, in views that had only the printed one",
     "*.work": WORK,
     "*.ipu_platform": "IPU systems of MLPerf have their canonical name",
