@@ -132,6 +132,18 @@ def test_a_statement_that_ranks_nothing_unusable_has_no_remark(warehouse: Any, s
     assert run_cli("query", sql, "--warehouse", warehouse, "--format", "csv").stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("sql", "remark"),
+    [
+        ("FROM mlperf_entries WHERE round = 'v2.0'", "has round 'v2.0'; the nearest: 2.0"),
+        ("FROM claims WHERE verdict LIKE 'not supp%'", "verdict 'not supp%'; the nearest: not-"),
+        ("SELECT model FROM training WHERE chip = 'A100'", "chip = 'A100' finds none of A100-80GB"),
+    ],
+)
+def test_a_value_that_is_spelled_otherwise_is_named(warehouse: Any, sql: str, remark: str) -> None:
+    assert remark in run_cli("query", sql, "--warehouse", warehouse).stderr
+
+
 def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(
     record: Record, worker: SqlWorker, warehouse: Any
 ) -> None:

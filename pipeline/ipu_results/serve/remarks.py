@@ -39,20 +39,21 @@ def remark_on_answer(
     """
     if not rows:
         return _remark_on_unknown_values(connection, sql)
+    remarks = _remark_on_longer_names(connection, sql)
     if not _is_ranking(sql, names) or re.search(rf"\b{USABLE}\b", sql):
-        return []
+        return remarks
     columns = [position for position, name in enumerate(names) if is_id(name)]
     ids = {str(row[position]) for row in rows for position in columns}
     try:
         if not ids:
-            return _remark_on_relations(connection, sql)
+            return remarks + _remark_on_relations(connection, sql)
         listed = ", ".join(map(quote, sorted(ids)))
         found = run_query(connection, f"FROM ({CITABLE}) WHERE result_id IN ({listed})").to_pylist()
     except QueryError:  # a statement that reads no results: they were not opened
-        return []
+        return remarks
     by_id = {row["result_id"]: row for row in found}
     named = [[by_id[row[at]] for at in columns if row[at] in by_id] for row in rows]
-    return remark_on_rows(named)
+    return remarks + remark_on_rows(named)
 
 
 def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
@@ -74,6 +75,23 @@ def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -
             words = "the nearest: " if near else f"{len(names)} values, such as "
             listed = ", ".join(near or names[:MAX_VALUES])
             remarks.append(f"no row of {relation.name} has {column} {text!r}; {words}{listed}")
+    return remarks
+
+
+def _remark_on_longer_names(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    """Say which chips a name leaves out that states no form or memory, such as A100."""
+    remarks = []
+    for column, operator, text in COMPARED.findall(sql):
+        if (column, operator) != ("chip", "="):
+            continue
+        for relation in list_read(sql):
+            if column not in (each.name for each in relation.columns):
+                continue
+            longer = f"WHERE starts_with(chip, {quote(f'{text}-')}) ORDER BY chip"
+            others = run_query(connection, f"SELECT DISTINCT chip FROM {relation.source} {longer}")
+            if others.num_rows:
+                listed = ", ".join(others["chip"].to_pylist())
+                remarks.append(f"chip = {text!r} finds none of {listed}")
     return remarks
 
 
