@@ -4,7 +4,7 @@ WITH both_ways AS (
     SELECT round, other_path, path, outcome FROM detail.mlperf_pairs
 ),
 entries AS (
-    SELECT e.*, r.usable
+    SELECT e.* REPLACE (r.usable AS usable)
     FROM mlperf_entries e
     JOIN results r USING (result_id)
     WHERE e.minutes IS NOT NULL

@@ -16,7 +16,7 @@ parts AS (  -- a machine of as many quarters as it has of that chip
     WHERE f.property = 'price of a quarter' AND f.unit = 'USD'
 ),
 entries AS (
-    SELECT e.*, r.framework AS framework_name, r.usable
+    SELECT e.* REPLACE (r.usable AS usable), r.framework AS framework_name
     FROM mlperf_entries e
     JOIN results r USING (result_id)
     WHERE e.division = 'closed' AND e.minutes IS NOT NULL

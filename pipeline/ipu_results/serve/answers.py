@@ -484,6 +484,10 @@ def _filter(record: Record, rows: Sequence[Row], name: str, value: Any) -> list[
     if name == "phase" and value == NONE:
         return [row for row in rows if row["phase"] is None]
     word = _find_word(record, name, value) if name in WORDS else value
+    if name == "chip":
+        word = load_vocabulary().name_chip(word) or word
+    if name == "dataset":
+        word = record.words.datasets.get(normalise_name(word), word)
     if name in record.words.fields:
         word = record.words.find(name, word) or word  # v2.0 is 2.0
     known = {row[name] for row in record.rows if row[name] is not None}

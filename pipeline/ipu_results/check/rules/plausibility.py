@@ -94,7 +94,7 @@ def _find_peaks(data: Dataset, rows: pd.DataFrame) -> pd.Series:
 
 
 def flag_suspect(data: Dataset) -> pd.DataFrame:
-    """Flag a measured point that its sweep calls suspect: the machine was disturbed while it ran."""
+    """Flag a point that its sweep calls suspect, such as for a machine that was disturbed while it ran."""
     rows = data.results.loc[data.results["suspect"].notna(), ["result_id", "suspect"]]
     return build_flags("R47", "warn", rows, "throughput", "{suspect}")
 
