@@ -153,8 +153,12 @@ def test_wrong_arguments_are_named(
         (["results"], {"power_w": 1.0}, "`power_w` is `figures.value` where metric = 'power_w'"),
         (["results"], {"minutes": 1.0}, "`minutes` is `time_to_train_s / 60`"),
         (["cells"], {"marks": "x"}, "`marks` is gone: it was always null"),
-        (["record"], {}, "`record` is `results` since 2.0"),
-        (["detail.generations_naive"], {}, "`generations_naive` is `generations` since 2.0"),
+        (["record"], {}, "`record` is `results where relationship"),
+        (
+            ["detail.generations_naive"],
+            {},
+            "`generations_naive` is gone: it paired rows that are not alike",
+        ),
     ],
 )
 def test_a_name_of_1x_is_answered_with_its_new_one(

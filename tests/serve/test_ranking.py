@@ -154,7 +154,7 @@ def test_a_name_of_1x_in_sql_is_answered_with_its_new_one(
             "`accelerator` is `chip_printed` in mlperf_entries since 2.0",
         ),
         ("SELECT power_w FROM inference", "`power_w` is `figures.value` where metric = 'power_w'"),
-        ("FROM detail.record", "`record` is `results` since 2.0"),
+        ("FROM detail.record", "`record` is `results where relationship"),
     ):
         assert message in answer(record, worker, "sql", {"statement": sql})["reason"]
         assert message in run_cli("query", sql, "--warehouse", warehouse).stderr

@@ -18,6 +18,7 @@ from ipu_results.comparison.words import load_known_words
 from ipu_results.ground.files import load_schema_file
 from ipu_results.ground.text import to_json_value
 from ipu_results.schema.accelerators import find_accelerator
+from ipu_results.schema.usable import find_unusable
 from ipu_results.schema.vocabulary import load_vocabulary
 from ipu_results.site.data import build_own_run
 from ipu_results.store.query import open_warehouse
@@ -115,7 +116,7 @@ def evaluate(module: str, shared: Any, calls: list[list[Any]]) -> list[Any]:
 
 
 def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """Load results with what the page adds to them: booleans are words."""
+    """Load results, each measurement once, with what the page adds: booleans are words."""
     words = {True: "true", False: "false"}
     return [
         {
@@ -123,6 +124,7 @@ def load_rows(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
             for name, value in row.items()
         }
         for row in load_comparable_rows(connection, "true")
+        if find_unusable(row) != "repeated"
     ]
 
 

@@ -40,5 +40,7 @@ def describe_column(name: str, relation: str, known: Collection[str]) -> str:
 
 def describe_relation(name: str) -> str:
     """Say where the rows of a relation that went are, empty for any other name."""
-    new = load_renamed()["relations"].get(name)
+    new = load_renamed()["relations"].get(name, "")
+    if new.startswith(GONE):
+        return f"`{name}` is {new}, since 2.0"
     return f"`{name}` is `{new}` since 2.0" if new else ""
