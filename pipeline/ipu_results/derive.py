@@ -51,16 +51,10 @@ def build_figure_frame(results: pd.DataFrame) -> pd.DataFrame:
         "metric": pa.array([column.name for column in kept]),
         "unit": pa.array([column.unit for column in kept]),
     }
-    statement = f"schema/derived/{FIGURES}.sql"
     with open_engine() as connection:
         connection.register("known_unit", pa.table(units))
         connection.register(RESULTS, to_arrow(_select(table(RESULTS), names), results[names]))
-        try:
-            rows = connection.sql(
-                (SCHEMA / "derived" / f"{FIGURES}.sql").read_text("utf-8")
-            ).to_arrow_table()
-        except duckdb.Error as error:
-            raise GateError(get_first_line(error), place=statement) from error
+        rows = _run(connection, FIGURES, _read_statement(FIGURES))
     columns = dict(zip(rows.column_names, rows.columns, strict=True))
     return build_frame_from_columns(table(FIGURES), columns)
 
@@ -80,8 +74,8 @@ def derive_results(
     definition = definition or table(RESULTS)
     inputs = collect_inputs(definition)
     results = frames[RESULTS]
-    sql = sql or (SCHEMA / "derived" / f"{RESULTS}.sql").read_text(encoding="utf-8")
-    rows = _run(fill_rules(sql), frames, inputs, vocabulary)
+    sql = sql or _read_statement(RESULTS)
+    rows = _run_over_inputs(fill_rules(sql), frames, inputs, vocabulary)
     derived = _to_frame(rows, definition)
     ids = derived["result_id"]
     if len(derived) != len(results) or ids.duplicated().any():
@@ -125,7 +119,18 @@ def collect_inputs(definition: Table) -> dict[str, list[str]]:
     return inputs
 
 
-def _run(
+def _read_statement(name: str) -> str:
+    return (SCHEMA / "derived" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _run(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> pa.Table:
+    try:
+        return connection.sql(sql).to_arrow_table()
+    except duckdb.Error as error:
+        raise GateError(get_first_line(error), place=f"schema/derived/{name}.sql") from error
+
+
+def _run_over_inputs(
     sql: str,
     frames: Mapping[str, pd.DataFrame],
     inputs: Mapping[str, Sequence[str]],
@@ -141,10 +146,7 @@ def _run(
             connection.register(name, to_arrow(selected, frames[name][list(columns)]))
             if (sql_name := table(name).sql_name) != name:
                 connection.execute(f"CREATE VIEW {sql_name} AS FROM {name}")
-        try:
-            return connection.sql(sql).to_arrow_table()
-        except duckdb.Error as error:
-            raise GateError(get_first_line(error), place=STATEMENT) from error
+        return _run(connection, RESULTS, sql)
 
 
 def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:

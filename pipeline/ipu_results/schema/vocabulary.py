@@ -259,10 +259,8 @@ def load_vocabulary() -> Vocabulary:
         metadata=headers["metadata"],
         chips={
             normalise_name(name): chip
-            for chip, spellings in (
-                dict.fromkeys(platforms["chips"], ()) | platforms["chip_names"]
-            ).items()
-            for name in [chip, *spellings]
+            for chip in [*platforms["chips"], *platforms["chip_names"]]
+            for name in [chip, *platforms["chip_names"].get(chip, ())]
         },
         chip_ratings={
             chip: entry["rated_chip_power_w"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -61,38 +61,40 @@ def _remark_on_unknown_values(connection: duckdb.DuckDBPyConnection, sql: str) -
     the nearest values are.
     """
     remarks = []
-    for column, operator, text in COMPARED.findall(sql):
-        for relation in list_read(sql):
-            if column not in (each.name for each in relation.columns):
-                continue
-            values = f"SELECT DISTINCT {column}::VARCHAR AS value FROM {relation.source}"
-            fitting = f"SELECT 1 FROM ({values}) WHERE value {operator} {quote(text)} LIMIT 1"
-            if run_query(connection, fitting).num_rows:
-                continue
-            known = run_query(connection, f"{values} WHERE value NOTNULL ORDER BY 1")
-            names = known["value"].to_pylist()
-            near = find_nearest_words(text.strip("%"), names)
-            words = "the nearest: " if near else f"{len(names)} values, such as "
-            listed = ", ".join(near or names[:MAX_VALUES])
-            remarks.append(f"no row of {relation.name} has {column} {text!r}; {words}{listed}")
+    for relation, column, operator, text in _list_compared(sql):
+        values = f"SELECT DISTINCT {column}::VARCHAR AS value FROM {relation.source}"
+        fitting = f"SELECT 1 FROM ({values}) WHERE value {operator} {quote(text)} LIMIT 1"
+        if run_query(connection, fitting).num_rows:
+            continue
+        known = run_query(connection, f"{values} WHERE value NOTNULL ORDER BY 1")
+        names = known["value"].to_pylist()
+        near = find_nearest_words(text.strip("%"), names)
+        words = "the nearest: " if near else f"{len(names)} values, such as "
+        listed = ", ".join(near or names[:MAX_VALUES])
+        remarks.append(f"no row of {relation.name} has {column} {text!r}; {words}{listed}")
     return remarks
 
 
 def _remark_on_longer_names(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
     """Say which chips a name leaves out that states no form or memory, such as A100."""
     remarks = []
-    for column, operator, text in COMPARED.findall(sql):
+    for relation, column, operator, text in _list_compared(sql):
         if (column, operator) != ("chip", "="):
             continue
-        for relation in list_read(sql):
-            if column not in (each.name for each in relation.columns):
-                continue
-            longer = f"WHERE starts_with(chip, {quote(f'{text}-')}) ORDER BY chip"
-            others = run_query(connection, f"SELECT DISTINCT chip FROM {relation.source} {longer}")
-            if others.num_rows:
-                listed = ", ".join(others["chip"].to_pylist())
-                remarks.append(f"chip = {text!r} finds none of {listed}")
+        longer = f"WHERE starts_with(chip, {quote(f'{text}-')}) ORDER BY chip"
+        others = run_query(connection, f"SELECT DISTINCT chip FROM {relation.source} {longer}")
+        if others.num_rows:
+            listed = ", ".join(others["chip"].to_pylist())
+            remarks.append(f"chip = {text!r} finds none of {listed}")
     return remarks
+
+
+def _list_compared(sql: str) -> Iterator[tuple[Table | View, str, str, str]]:
+    """Yield the columns that a statement compares with a text: relation, column, operator, text."""
+    for column, operator, text in COMPARED.findall(sql):
+        for relation in list_read(sql):
+            if column in (each.name for each in relation.columns):
+                yield relation, column, operator, text
 
 
 def _is_ranking(sql: str, names: Sequence[str]) -> bool:
@@ -118,8 +120,9 @@ def _remark_on_relations(connection: duckdb.DuckDBPyConnection, sql: str) -> lis
     for relation in list_read(sql):
         if USABLE not in (column.name for column in relation.columns):
             continue
-        counts = f"SELECT count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable FROM {relation.source}"
-        [count] = run_query(connection, counts).to_pylist()
+        counts = f"count(*) AS rows, count(*) FILTER (NOT {USABLE}) AS unusable"
+        statement = f"SELECT {counts} FROM {relation.source}"
+        [count] = run_query(connection, statement).to_pylist()
         if count["unusable"]:
             remarks.append(
                 f"{count['unusable']:,} of {format_count(count['rows'], 'row')} of {relation.name} are"
