@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 
 from ipu_results.check.gate import find_failures
 from ipu_results.errors import GateError
-from ipu_results.ground.files import SCHEMA
-from ipu_results.ground.sql import get_first_line, open_engine
+from ipu_results.ground.sql import open_engine
+from ipu_results.ground.statements import read_statement, run_statement, run_text
 from ipu_results.schema import DETAIL, TABLES, Column, Table, fill_rules, table
 from ipu_results.schema.frames import (
     arrow_schema,
@@ -27,7 +26,8 @@ from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
-STATEMENT = f"schema/derived/{RESULTS}.sql"
+STATEMENT = f"derived/{RESULTS}.sql"
+PLACE = f"schema/{STATEMENT}"
 VOCABULARY_COLUMNS = {
     "known_model": ("model_printed", "variant", "platform", "framework", "model"),
     "known_phase": ("model_printed", "pattern", "phase"),
@@ -54,7 +54,7 @@ def build_figure_frame(results: pd.DataFrame) -> pd.DataFrame:
     with open_engine() as connection:
         connection.register("known_unit", pa.table(units))
         connection.register(RESULTS, to_arrow(_select(table(RESULTS), names), results[names]))
-        rows = _run(connection, FIGURES, _read_statement(FIGURES))
+        rows = run_statement(connection, f"derived/{FIGURES}.sql")
     columns = dict(zip(rows.column_names, rows.columns, strict=True))
     return build_frame_from_columns(table(FIGURES), columns)
 
@@ -74,7 +74,7 @@ def derive_results(
     definition = definition or table(RESULTS)
     inputs = collect_inputs(definition)
     results = frames[RESULTS]
-    sql = sql or _read_statement(RESULTS)
+    sql = sql or read_statement(STATEMENT)
     rows = _run_over_inputs(fill_rules(sql), frames, inputs, vocabulary)
     derived = _to_frame(rows, definition)
     ids = derived["result_id"]
@@ -85,7 +85,7 @@ def derive_results(
             if len(repeated)
             else f"{len(results) - len(derived)} rows are lost"
         )
-        raise GateError(what, place=STATEMENT)
+        raise GateError(what, place=PLACE)
     complete = results.merge(derived, on="result_id", how="left", validate="1:1")[
         list(definition.names)
     ]
@@ -93,7 +93,7 @@ def derive_results(
         _check_inputs_of(column, complete)
     if failures := find_failures(_select_derived(definition), derived):
         row = ids.iloc[failures[0].row]
-        raise GateError(f"{row}: {failures[0].message} ({len(failures)} failures)", place=STATEMENT)
+        raise GateError(f"{row}: {failures[0].message} ({len(failures)} failures)", place=PLACE)
     return complete
 
 
@@ -119,17 +119,6 @@ def collect_inputs(definition: Table) -> dict[str, list[str]]:
     return inputs
 
 
-def _read_statement(name: str) -> str:
-    return (SCHEMA / "derived" / f"{name}.sql").read_text(encoding="utf-8")
-
-
-def _run(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> pa.Table:
-    try:
-        return connection.sql(sql).to_arrow_table()
-    except duckdb.Error as error:
-        raise GateError(get_first_line(error), place=f"schema/derived/{name}.sql") from error
-
-
 def _run_over_inputs(
     sql: str,
     frames: Mapping[str, pd.DataFrame],
@@ -146,7 +135,7 @@ def _run_over_inputs(
             connection.register(name, to_arrow(selected, frames[name][list(columns)]))
             if (sql_name := table(name).sql_name) != name:
                 connection.execute(f"CREATE VIEW {sql_name} AS FROM {name}")
-        return _run(connection, RESULTS, sql)
+        return run_text(connection, STATEMENT, sql)
 
 
 def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
@@ -190,11 +179,9 @@ def _to_frame(rows: pa.Table, definition: Table) -> pd.DataFrame:
     actual = {field.name: field.type for field in rows.schema}
     for field in expected:
         if actual.pop(field.name, None) != field.type:
-            raise GateError(f"returns no {field.name} of type {field.type}", place=STATEMENT)
+            raise GateError(f"returns no {field.name} of type {field.type}", place=PLACE)
     if actual:
-        raise GateError(
-            f"returns {', '.join(actual)}, which is not a derived column", place=STATEMENT
-        )
+        raise GateError(f"returns {', '.join(actual)}, which is not a derived column", place=PLACE)
     frame = rows.select(expected.names).to_pandas(types_mapper=pd.ArrowDtype)
     return frame.astype(frame_dtypes(selected))
 
@@ -211,5 +198,5 @@ def _check_inputs_of(column: Column, results: pd.DataFrame) -> None:
         if (lacking := results[column.name].notna() & results[field].isna()).any():
             row = results.loc[lacking, "result_id"].iloc[0]
             raise GateError(
-                f"{row}: {column.name} has a value without its input {field}", place=STATEMENT
+                f"{row}: {column.name} has a value without its input {field}", place=PLACE
             )

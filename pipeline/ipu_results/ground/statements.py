@@ -1,0 +1,61 @@
+"""Run the SQL of the folder `schema`, where one judgement is one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from ipu_results.errors import GateError
+from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.sql import get_first_line
+
+MACROS = "macros.sql"
+
+
+def read_statement(path: str) -> str:
+    """Return the text of a file under `schema/`, such as `derived/results.sql`."""
+    return (SCHEMA / path).read_text(encoding="utf-8")
+
+
+def define_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """Define what the statements share: how a figure is written and rounded.
+
+    Raises GateError that names the file.
+    """
+    run_script(connection, MACROS)
+
+
+def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
+    """Run all statements of a file, which define something. Raises GateError that names the file."""
+    try:
+        connection.execute(read_statement(path))
+    except duckdb.Error as error:
+        raise GateError(get_first_line(error), place=f"schema/{path}") from error
+
+
+def run_statement(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> pa.Table:
+    """Run the one statement of a file, which reads; `parameters` fill its `$name`.
+
+    Raises GateError that names the file.
+    """
+    return run_text(connection, path, read_statement(path), parameters)
+
+
+def run_text(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    sql: str,
+    parameters: Mapping[str, Any] | None = None,
+) -> pa.Table:
+    """Run the text of a file after its placeholders are filled. Raises as `run_statement` does."""
+    try:
+        return connection.sql(sql, params=dict(parameters or {})).to_arrow_table()
+    except duckdb.Error as error:
+        raise GateError(get_first_line(error), place=f"schema/{path}") from error
