@@ -1,0 +1,76 @@
+-- What the statements of this folder share.
+
+-- A name without case, blanks, hyphens and underscores, the form in which names are compared.
+CREATE OR REPLACE MACRO normalise_name(name) AS lower(regexp_replace(name, '[\s\-_]+', '', 'g'));
+
+-- FP16 and BF16 have one peak on every chip that states both: what the products take in is as wide.
+CREATE OR REPLACE MACRO name_width(type) AS
+    CASE WHEN type IN ('fp16', 'bf16') THEN '16 bits' ELSE type END;
+
+-- Forward, and in training twice as much backward.
+CREATE OR REPLACE MACRO count_passes(task) AS if(task = 'training', 3, 1);
+
+-- TFLOP/s of a rate: a multiply-accumulate is two operations, and `gmacs` are 10⁹ of them.
+CREATE OR REPLACE MACRO compute_tflops(rate, gmacs, passes) AS rate * gmacs * 2 * passes / 1000;
+
+-- A reason for not comparing: the column that decides, a code for programs, words, and whether the
+-- user can state what is missing.
+CREATE OR REPLACE MACRO refuse(column_name, code, reason, has_next_step := FALSE) AS
+    {'column_name': column_name, 'code': code, 'reason': reason, 'has_next_step': has_next_step};
+
+CREATE OR REPLACE MACRO differ(what, ours, theirs, blank := 'not stated') AS
+    format(
+        '{}: {} / {}', what, coalesce(ours::VARCHAR, blank), coalesce(theirs::VARCHAR, blank)
+    );
+
+-- Whether two latencies may time the same. An unknown one may be of a batch, but not of an item.
+CREATE OR REPLACE MACRO is_same_latency(ours, theirs) AS
+    CASE
+        WHEN ours IS NOT DISTINCT FROM theirs THEN TRUE
+        WHEN 'per-item' IN (ours, theirs) THEN FALSE
+        WHEN ours IS NULL OR theirs IS NULL THEN TRUE
+        ELSE 'per-batch' IN (ours, theirs)
+            AND ('isolated' IN (ours, theirs) OR 'amortised' IN (ours, theirs))
+    END;
+
+-- The unit of a figure as a reader writes it.
+CREATE OR REPLACE MACRO name_unit(figure, item) AS
+    CASE figure
+        WHEN 'throughput' THEN format('{}s/s', coalesce(item, 'item'))
+        WHEN 'efficiency' THEN format('{}s/s/W', coalesce(item, 'item'))
+        WHEN 'latency_ms' THEN 'ms'
+        WHEN 'minutes' THEN 'min'
+        ELSE 'W'
+    END;
+
+-- Whether a round is within a span such as 1.0-2.1, both ends included.
+CREATE OR REPLACE MACRO is_round_within(round, span) AS
+    coalesce(
+        TRY_CAST(round AS DOUBLE) BETWEEN TRY_CAST(split_part(span, '-', 1) AS DOUBLE)
+            AND TRY_CAST(string_split(span, '-')[-1] AS DOUBLE),
+        FALSE
+    );
+
+CREATE OR REPLACE MACRO name_flag(flag) AS if(flag, 'True', 'False');
+
+-- How often one number must be doubled to reach the other.
+CREATE OR REPLACE MACRO count_doublings(ours, theirs) AS abs(log2(ours / theirs));
+
+-- A mistake that makes a figure `top` / `bottom` of what it should be, and the question about it.
+CREATE OR REPLACE MACRO mistake(figure, top, bottom, question) AS
+    {'figure': figure, 'top': top, 'bottom': bottom, 'question': question};
+
+CREATE OR REPLACE MACRO of_one_chip(figure, machine, chips) AS
+    mistake(figure, 1, chips,
+        format('and {} has {} chips: is it the figure of one chip?', machine, chips));
+
+-- Of as many chips as the systems have that are sold.
+CREATE OR REPLACE MACRO of_several_chips(several, chips) AS
+    mistake('throughput', several, 1,
+        format('is it the figure of {} chips? State chip_count', several * chips));
+
+-- All but the emulated are measured, by whoever.
+CREATE OR REPLACE MACRO name_origin(origin) AS
+    if(origin = 'emulated', 'emulated, not measured', 'measured');
+
+CREATE OR REPLACE MACRO format_rows(n) AS if(n = 1, '1 row', format('{} rows', n));

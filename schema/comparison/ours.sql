@@ -1,0 +1,2 @@
+-- The runs of the user.
+SELECT * EXCLUDE (result_id, place) FROM sides WHERE run IS NOT NULL

@@ -1,0 +1,47 @@
+-- The runs of the user, and each measurement of the record once (`run` is null), with what follows
+-- from their columns: who measured, the peak of the chips, the work of an item, the share of it.
+WITH peaks_of_width AS (
+    SELECT chip, name_width(type) AS width, max(tflops) AS peak
+    FROM peaks
+    GROUP BY ALL
+),
+rows AS (
+    FROM mine
+    UNION ALL BY NAME
+    -- in the order of the sources, which rows that are equally near keep
+    SELECT *, row_number() OVER (ORDER BY document_id, table_name, row_number, result_id) AS place
+    FROM candidates
+    WHERE unusable IS DISTINCT FROM 'repeated'
+)
+SELECT
+    rows.*,
+    concat_ws(
+        ', ', if(throughput IS NULL, NULL, 'throughput'), if(latency_ms IS NULL, NULL, 'latency_ms'),
+        if(minutes IS NULL, NULL, 'minutes'), if(efficiency IS NULL, NULL, 'efficiency'),
+        if(power_w IS NULL, NULL, 'power_w')
+    ) AS printed,
+    if(origin = 'emulated', 'emulated', coalesce(relationship, 'unknown')) AS party,
+    coalesce(latency_basis, latency_kind) AS basis,
+    -- batches that follow each other: the interval of their latency is that of the throughput
+    if(latency_kind = 'amortised', 1000 * batch_size / latency_ms_high, NULL) AS throughput_low,
+    if(latency_kind = 'amortised', 1000 * batch_size / latency_ms_low, NULL) AS throughput_high,
+    machines.family, machines.rated_power_w,
+    coalesce(types.type, nullif(normalise_name(precision), '')) AS type,
+    peaks_of_width.peak,
+    -- no count holds for weights that are skipped, sequences of unknown lengths, or another task
+    CASE
+        WHEN coalesce(sparsity, 0) = 0 AND packed IS NOT TRUE
+            AND (task = 'inference' OR operations.training)
+            THEN operations.macs / 1e9
+    END AS gmacs,
+    compute_tflops(throughput, gmacs, count_passes(task))
+        / (peaks_of_width.peak * rows.chip_count) AS peak_share
+FROM rows
+LEFT JOIN machines USING (platform)
+LEFT JOIN types ON types.word = normalise_name(precision)
+LEFT JOIN peaks_of_width
+    ON peaks_of_width.chip = rows.chip
+    AND peaks_of_width.width = name_width(coalesce(types.type, normalise_name(precision)))
+LEFT JOIN operations
+    ON operations.model = rows.model
+    AND operations.variant = coalesce('SL' || sequence_length, rows.variant, '')
