@@ -18,21 +18,22 @@ from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
-from ipu_results.check.rules import RULES, Dataset, build_dataset
+from ipu_results.check.rules import RULES, Dataset, build_dataset, find_flags
 from ipu_results.ground.files import DATASET
 from ipu_results.schema import table
 from ipu_results.schema.frames import frame_dtypes
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import load_catalogue
 from ipu_results.store.files import get_parquet_name
 
-from benchmarks.processes import ROOT
 from benchmarks.report import Options, Report, ReportTable, ReportTarget
 
 ERRORS, QUICK_ERRORS, SEED = 1000, 40, 34
 LARGE = 0.1  # of a figure: errors below it are within what two sources differ by
 MIN_RECALL, MAX_FALSE = 0.8, 0.01
-FRAMES = "results cells platforms models configurations microbenchmarks contradicted mlperf_entries".split()
+FRAMES = """
+    results cells platforms models configurations microbenchmarks contradicted mlperf_entries source_tables figures
+    operation_counts
+""".split()
 # Rules of other tables and columns, which none of these errors can change
 OTHER = {*(f"R{number}" for number in range(30, 36)), "R46", "R47"}
 CHECKED = [rule for rule in RULES if rule.id not in OTHER]
@@ -172,14 +173,7 @@ def load_dataset() -> Dataset:
             {column: dtypes[column] for column in read.column_names}
         )
     frames["results"] = _restore_filled(frames["results"])
-    documents, vocabulary = load_catalogue(ROOT / "raw"), load_vocabulary()
-    headers = [
-        (each.document_id, header)
-        for each in documents
-        for header in vocabulary.headers_of(each.reader)
-    ]
-    printed = {(document_id, header.table) for document_id, header in headers if header.strict}
-    return build_dataset(frames, documents, frozenset(printed), vocabulary)
+    return build_dataset(frames, load_vocabulary())
 
 
 def _restore_filled(results: pd.DataFrame) -> pd.DataFrame:
@@ -269,8 +263,8 @@ def _group_cells(data: Dataset) -> pd.DataFrame:
 def find_keys(data: Dataset) -> frozenset[tuple[str, ...]]:
     """Return rule, result and column of every flag."""
     names = ["rule", "result_id", "column_name"]
-    frames = [data.compute_once(rule.find)[names] for rule in CHECKED]
-    return frozenset(key for frame in frames for key in frame.itertuples(index=False, name=None))
+    flags = find_flags(data, CHECKED)[names]
+    return frozenset(flags.itertuples(index=False, name=None))
 
 
 def add_score(score: Score, row: Row, change: Change, new: frozenset[tuple[str, ...]]) -> None:

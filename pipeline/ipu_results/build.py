@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -21,14 +22,10 @@ from ipu_results.check.conservation import (
     check_conservation,
     check_expected_tables,
     join_cells,
+    list_source_tables,
 )
 from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
-from ipu_results.check.rules import (
-    build_dataset,
-    find_contradicted,
-    find_flags,
-    list_printed_tables,
-)
+from ipu_results.check.rules import build_dataset, build_rule_frame, find_contradicted, find_flags
 from ipu_results.check.rules.dataset import CELLS_USED
 from ipu_results.derive import build_figure_frame, derive_results
 from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError
@@ -48,7 +45,7 @@ from ipu_results.read import ParsedDocument
 from ipu_results.read.dispatch import read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
-from ipu_results.schema import TABLES, VIEWS, sql_table, sql_view, table
+from ipu_results.schema import SHARED, TABLES, VIEWS, sql_table, sql_view, table
 from ipu_results.schema.frames import build_frame, concat_frames, to_pandas
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.catalogue import (
@@ -199,7 +196,7 @@ class GatedDocuments:
     documents: list[NormalisedDocument] = field(default_factory=list)
     sql_texts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     counts: dict[str, RowCounts] = field(default_factory=dict)
-    printed_tables: set[tuple[str, str]] = field(default_factory=set)
+    source_tables: list[dict[str, Any]] = field(default_factory=list)
 
 
 def check_documents(
@@ -231,19 +228,17 @@ def check_documents(
         frames = gated.frames | {"documents": build_document_frame(documents)}
         frames |= build_linked_frames(gated, links, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], frames["mlperf_entries"], vocabulary)
+        frames["rules"] = build_rule_frame()
         complete = {CELLS: gated.cells} | {
             name: it for name, it in frames.items() if not _waits_for_results(name)
         }
         check_tables(complete)
         write(complete)
         frames["contradicted"], texts = find_contradicted(gated.documents, frames)
-        printed_tables = frozenset(gated.printed_tables)
-        cells = {CELLS: to_pandas(gated.cells.select(CELLS_USED))}
-        frames["flags"] = find_flags(
-            build_dataset({**frames, **cells}, documents, printed_tables, vocabulary, texts)
-        )
-        del cells  # the rules alone look at them
         frames["figures"] = build_figure_frame(frames["results"])
+        cells = {CELLS: to_pandas(gated.cells.select(CELLS_USED))}
+        frames["flags"] = find_flags(build_dataset({**frames, **cells}, vocabulary, texts))
+        del cells  # the rules alone look at them
         frames["results"] = derive_results(frames, vocabulary)
         later = {name: frame for name, frame in frames.items() if name not in complete}
         check_tables(later)
@@ -281,7 +276,9 @@ def gate_documents(
             for loaded, document in zip(batch, accepted, strict=True):
                 gated.counts[loaded.document_id] = check_conservation(loaded.parsed, document)
                 gated.sql_texts[loaded.document_id] = loaded.sql_texts
-                gated.printed_tables |= list_printed_tables(document, loaded.parsed, vocabulary)
+                gated.source_tables += list_source_tables(
+                    document.document, loaded.parsed, vocabulary
+                )
             cells += build_cells(accepted)
             batches.append(
                 {
@@ -292,6 +289,7 @@ def gate_documents(
             )
             gated.documents += [replace(document, results=Results()) for document in accepted]
     gated.frames = concat_frames(batches)
+    gated.frames["source_tables"] = build_frame(table("source_tables"), gated.source_tables)
     gated.cells = join_cells(cells)
     return gated
 
@@ -419,7 +417,7 @@ def digest_inputs(documents: Sequence[Document], register: Mapping[str, object])
         f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in read_vocabulary_files()
     ]
     lines += [statement for published in TABLES for statement in sql_table(published)]
-    lines += [statement for view in VIEWS for statement in sql_view(view)]
+    lines += [statement for view in (*VIEWS, *SHARED) for statement in sql_view(view)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ipu_results.check.rules import RULES, Dataset, build_dataset
+from ipu_results.check.rules import RULES, Dataset, build_dataset, open_tables, run_rule
+from ipu_results.derive import build_figure_frame
 from ipu_results.normalise.fields import CellContext, convert_cell, get_column
 from ipu_results.schema import table
+from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
-from ipu_results.sources.catalogue import load_catalogue
 
-from tests.conftest import RAW, ROOT
+from tests.conftest import ROOT
 from tests.release.release_support import locate_table
 
 Flag = tuple[str, str, str, str, str | None]
@@ -66,31 +67,31 @@ def load_dataset() -> Dataset:
         "contradicted",
         "figures",
         "flags",
+        "source_tables",
+        "operation_counts",
     )
     frames = {name: pd.read_parquet(locate_table(folder, name)) for name in names}
     frames["results"] = _restore_kept(frames)
-    documents, vocabulary = load_catalogue(RAW), load_vocabulary()
-    printed = frozenset(
-        (document.document_id, header.table)
-        for document in documents
-        for header in vocabulary.headers_of(document.reader)
-        if header.strict
-    )
     texts = (
         pd.read_parquet(folder / "contradictions.parquet")
         .set_index("contradiction_id")["what"]
         .to_dict()
     )
-    return build_dataset(frames, documents, printed, vocabulary, texts)
+    return build_dataset(frames, load_vocabulary(), texts)
 
 
 def _restore_kept(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return `results` with the columns that a source fills and other tables publish."""
     figures = frames["figures"].pivot(index="result_id", columns="metric", values="value")
     suspect = frames["flags"].query("rule == 'R47'").set_index("result_id")["message"]
-    figures = figures.reindex(columns=table("figures").choices("metric"))
     results = frames["results"].join(figures, on="result_id")
-    return results.join(suspect.rename("suspect"), on="result_id")
+    results = results.join(suspect.rename("suspect"), on="result_id")
+    return results.reindex(columns=table("results").as_filled().names)
+
+
+def without_header(data: Dataset) -> Dataset:
+    """Return the same tables as if none had a printed header."""
+    return replace(data, source_tables=data.source_tables.assign(header_printed=False))
 
 
 def change_vocabulary(data: Dataset, **values: Any) -> Dataset:
@@ -205,9 +206,12 @@ def find(rule_id: str, data: Dataset) -> list[Flag]:
     suggestion.
     """
     rule = next(rule for rule in RULES if rule.id == rule_id)
-    flags = rule.find(data).merge(
-        data.results[["result_id", "document_id", "table_name", "row_number"]]
-    )
+    if rule.find is None:
+        with open_tables(replace(data, figures=build_figure_frame(data.results))) as connection:
+            found = to_pandas(run_rule(connection, rule))
+    else:
+        found = rule.find(data)
+    flags = found.merge(data.results[["result_id", "document_id", "table_name", "row_number"]])
     assert set(flags["rule"]) <= {rule_id}
     flags = flags.sort_values(["document_id", "table_name", "row_number", "column_name"])
     places = flags["table_name"] + " " + flags["row_number"].astype("str")

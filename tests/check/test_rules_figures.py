@@ -8,7 +8,7 @@ from ipu_results.check.rules.dataset import find_first, map_texts, number_groups
 from ipu_results.check.rules.little import find_median_of_others
 
 from tests.check import rules_support as real
-from tests.check.rules_support import change, change_vocabulary, find, find_brief, find_places, pick
+from tests.check.rules_support import change, find, find_brief, find_places, pick
 
 
 def test_latency_below_the_period() -> None:
@@ -160,7 +160,6 @@ def test_frameworks_are_compared_in_the_same_row_only(texts: dict[str, str]) -> 
 def test_networks_under_one_name_are_not_the_same_row() -> None:
     data = pick("pod_inference 29", "pod_inference 34")
     assert find("R26", data) == []
-    assert find_places("R26", change_vocabulary(data, identities=())) == ["pod_inference 29"]
 
 
 def test_missing_text_is_a_group_of_its_own_and_has_no_parts() -> None:

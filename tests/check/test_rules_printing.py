@@ -10,7 +10,15 @@ import pytest
 from ipu_results.check.rules import Dataset
 
 from tests.check import rules_support as real
-from tests.check.rules_support import change, change_vocabulary, find, find_brief, find_places, pick
+from tests.check.rules_support import (
+    change,
+    change_vocabulary,
+    find,
+    find_brief,
+    find_places,
+    pick,
+    without_header,
+)
 
 UNET = "bow_inference 32"
 MCMC = "pod_time_to_result 1"
@@ -33,7 +41,7 @@ def test_blank_cell() -> None:
         "info pod_time_to_result 1 variant",
     ]
     # a transcription of ours prints no header
-    assert find("R09", replace(data, printed_tables=frozenset())) == []
+    assert find("R09", without_header(data)) == []
     assert find("R09", pick(real.GPT2, OGB, real.MLPERF)) == []
 
 
@@ -146,7 +154,7 @@ def test_lost_trailing_zero_and_thousands_mark() -> None:
     assert (
         find("R19", change(pick(BERT_BASE), BERT_BASE, throughput="28069", latency_ms="1141")) == []
     )
-    assert find("R19", replace(bare, printed_tables=frozenset())) == []
+    assert find("R19", without_header(bare)) == []
     assert find("R19", pick(real.MLPERF, OGB, real.EFFICIENTNET_B0)) == []
 
 

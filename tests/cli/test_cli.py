@@ -217,6 +217,11 @@ def test_terminal_gets_colours_and_records_where_a_table_is_too_wide(warehouse: 
     )
 
 
+def test_query_runs_a_statement_that_begins_with_a_comment(warehouse: Path) -> None:
+    done = run_cli("query", "--warehouse", warehouse, "-- how many\nSELECT 1 AS one")
+    assert (done.returncode, done.stdout.split()) == (0, ["one", "-----", "1"])
+
+
 def test_query_without_rows_prints_the_header(warehouse: Path) -> None:
     sql = "SELECT model FROM results WHERE false"
     assert run_cli("query", "--warehouse", warehouse, sql).stdout.strip().startswith("model")

@@ -9,6 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -132,7 +133,9 @@ def format_threshold(value: float) -> str:
 
 
 def describe_rule(rule: Rule) -> str:
-    """Return a rule's docstring with the thresholds that it names as figures."""
+    """Return what a rule flags and why, with the thresholds that it names as figures."""
+    if rule.find is None:
+        return rule.description
     module = sys.modules[rule.find.__module__]
     text = " ".join(str(rule.find.__doc__).split())
     return CONSTANT.sub(lambda name: format_threshold(getattr(module, name[0])), text)
@@ -164,7 +167,7 @@ def test_list_of_rules_is_that_of_the_code(query: Query) -> None:
                 f" {entry['reason']} |\n"
             )
         numbers += [str(review[rule.id]["hits"] - doubtful), str(doubtful)]
-        module = rule.find.__module__.rpartition(".")[2]
+        module = rule.find.__module__.rpartition(".")[2] if rule.find else Path(rule.path).name
         lines.append(
             f"| {rule.id} | {rule.title} | {' | '.join(numbers)} | {describe_rule(rule)} |"
             f" `{module}` |\n"

@@ -141,7 +141,9 @@ def test_main_relations_are_those_to_begin_with(query: Query) -> None:
 
 def test_dictionary_describes_every_table_view_and_column(query: Query, database: Any) -> None:
     names = "schema_name, table_name, column_name"
-    stored = f"SELECT {names}, data_type FROM duckdb_columns() WHERE NOT internal"
+    # what rules share describes itself, in the head of its file
+    stored = f"""SELECT {names}, data_type FROM duckdb_columns()
+        WHERE NOT internal AND schema_name <> 'rules'"""
     described = f"SELECT {names}, c.type FROM columns c JOIN relations r USING (table_name)"
     of_tables = query(f"{described} WHERE r.type <> 'macro'")
     assert {*of_tables} == {*database.sql(stored).fetchall()}

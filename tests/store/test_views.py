@@ -12,7 +12,7 @@ import ipu_results
 import pytest
 from ipu_results.errors import QueryError, WarehouseError
 from ipu_results.ground.sql import run_query
-from ipu_results.schema import FILE_VIEWS, TABLES, VIEWS, Column, View
+from ipu_results.schema import FILE_VIEWS, SHARED, TABLES, VIEWS, Column, View
 from ipu_results.schema.frames import arrow_schema, file_schema
 from ipu_results.store.files import DATABASE
 from ipu_results.store.query import open_warehouse, read_parquet, read_view, write_duckdb
@@ -104,6 +104,8 @@ def test_every_view_of_an_attached_file_is_read(warehouse: Path) -> None:
         for view in VIEWS:
             if not view.parameters:  # a macro needs USE: DuckDB expands it where it is called
                 connection.execute(f"DESCRIBE FROM ipu.{view.sql_name}")
+        for view in SHARED:
+            connection.execute(f"DESCRIBE FROM ipu.{view.sql_name}")
 
 
 def test_views_of_empty_tables_are_empty_and_of_the_same_types(tmp_path: Path) -> None:
@@ -138,6 +140,7 @@ def without_database(
             None,
         ),
         ("FROM per_dollar() SELECT count(*)", None),
+        ("SELECT count(*), format_rounded(max(value)) FROM rules.curves", None),
         ("SELECT count(*) FROM results r NATURAL JOIN documents", None),
         ("SELECT count(*) FROM results, (SHOW TABLES)", None),
         ("SELECT count(*) FROM results, information_schema.tables", None),

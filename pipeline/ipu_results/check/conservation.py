@@ -230,6 +230,23 @@ def build_source_frames(documents: Sequence[NormalisedDocument]) -> dict[str, pd
     }
 
 
+def list_source_tables(
+    document: Document, parsed: ParsedDocument, vocabulary: Vocabulary
+) -> list[dict[str, Any]]:
+    """Return the rows of `source_tables` for one document."""
+    rows = []
+    for read in parsed.tables:
+        expected = document.tables.get(read.name)
+        row = {
+            "document_id": document.document_id,
+            "table_name": read.name,
+            "header_printed": vocabulary.header_of(document.reader, read.name).strict,
+            "section_platform": expected and expected.platform,
+        }
+        rows.append(row)
+    return rows
+
+
 class CellColumns:
     """The cells of one document by column, filled table by table: each cell is at the place that
     its result gives it.

@@ -85,6 +85,8 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["debug"] = "--debug" in args
+        # a pasted statement may begin with a comment, which no option looks like
+        args = [f" {arg}" if arg.startswith("-- ") else arg for arg in args]
         with _escape_usage_errors():
             return super().parse_args(ctx, args)
 

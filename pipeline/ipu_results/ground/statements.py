@@ -36,6 +36,14 @@ def run_script(connection: duckdb.DuckDBPyConnection, path: str) -> None:
         raise GateError(get_first_line(error), place=f"schema/{path}") from error
 
 
+def create_table_as(connection: duckdb.DuckDBPyConnection, name: str, path: str, sql: str) -> None:
+    """Create a table with the rows of a statement. Raises GateError that names its file."""
+    try:
+        connection.execute(f"CREATE TABLE {name} AS {sql}")
+    except duckdb.Error as error:
+        raise GateError(get_first_line(error), place=f"schema/{path}") from error
+
+
 def run_statement(
     connection: duckdb.DuckDBPyConnection,
     path: str,

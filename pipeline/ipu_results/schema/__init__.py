@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
+from ipu_results.ground import physics
 from ipu_results.ground.files import SCHEMA, load_schema_file
 from ipu_results.ground.physics import DERIVED_DIGITS
 
@@ -26,7 +28,10 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
 
 MAIN = "main"
 DETAIL = "detail"
-"""The schemas of DuckDB: one for the relations to begin with, one for all others."""
+RULES = "rules"
+"""The schemas of DuckDB: one for the relations to begin with, one for all others, and one for what the
+quality rules share.
+"""
 READ = re.compile(rf"\b(?:FROM|JOIN)\s+((?:{DETAIL}\.)?\w+)")
 
 
@@ -147,6 +152,7 @@ class View:
     order: tuple[str, ...] = ()
     no_files: str | None = None
     schema: str = MAIN
+    folder: str = "views"
 
     @property
     def sql_name(self) -> str:
@@ -156,7 +162,7 @@ class View:
     @property
     def sql(self) -> str:
         """The SELECT statement behind the view."""
-        return fill_rules((SCHEMA / "views" / f"{self.name}.sql").read_text(encoding="utf-8"))
+        return fill_rules((SCHEMA / self.folder / f"{self.name}.sql").read_text(encoding="utf-8"))
 
     @property
     def source(self) -> str:
@@ -279,7 +285,20 @@ def _load(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...]]:
+def load_shared(name: str) -> View:
+    """Load `schema/rules/shared/<name>.sql`, a relation that quality rules share."""
+    folder = "rules/shared"
+    text = (SCHEMA / folder / f"{name}.sql").read_text(encoding="utf-8")
+    return View(name, read_head(text), (), schema=RULES, folder=folder)
+
+
+def read_head(sql: str) -> str:
+    """Return the comment at the head of a statement as one line."""
+    head = takewhile(lambda line: line.startswith("--"), sql.splitlines())
+    return " ".join(line.removeprefix("--").strip() for line in head)
+
+
+def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...], tuple[View, ...]]:
     order = _load(SCHEMA / "order.toml")
     tables = tuple(load_table(name) for name in order["tables"])
     known = {f"{table.name}.{column.name}": column for table in tables for column in table.columns}
@@ -288,10 +307,13 @@ def _load_all() -> tuple[tuple[Table, ...], tuple[View, ...]]:
         view = load_view(name, known)
         known |= {f"{view.name}.{column.name}": column for column in view.columns}
         views.append(view)
-    return tables, tuple(views)
+    return tables, tuple(views), tuple(map(load_shared, order["rules"]))
 
 
-TABLES, VIEWS = _load_all()
+TABLES, VIEWS, SHARED = _load_all()
+"""What is published, and what the quality rules share: their relations, in the order in which each can
+read those before it.
+"""
 FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
 """The views of which a release has files."""
 
@@ -312,13 +334,49 @@ SQL: dict[Kind, str] = {
 }
 
 
+CONSTANT = re.compile(r"\{([A-Z_]+)\}")
+VALUES = re.compile(r"\{(\w+)\.(\w+): ([\w, ]+)\}")
+
+
 def fill_rules(sql: str) -> str:
-    """Return a statement with values of schema/comparison.toml in the place of their names in
-    braces.
+    """Return a statement with values in the place of names in braces.
+
+    `{max_batch_factor}` is one of schema/comparison.toml, `{MIN_BATCHES_IN_FLIGHT}` a constant of
+    `physics`, and `{precisions.peaks: name, value}` the rows of a part of the vocabulary.
     """
     for name, value in _load_rules().items():
         sql = sql.replace(f"{{{name}}}", value)
-    return sql
+    sql = CONSTANT.sub(lambda match: str(getattr(physics, match[1])), sql)
+    return VALUES.sub(lambda match: _format_rows(match[1], match[2], match[3].split(", ")), sql)
+
+
+def _format_rows(file: str, part: str, columns: Sequence[str]) -> str:
+    """Return rows of schema/vocabulary for a VALUES clause.
+
+    What is listed under a name has it as `name`, and a `value` if it is no table of its own. Each
+    value of a list is a row.
+    """
+    entries = load_schema_file(f"vocabulary/{file}.toml")[part]
+    if isinstance(entries, Mapping):
+        entries = [row for name, entry in entries.items() for row in _list_rows(name, entry)]
+    rows = (
+        "(" + ", ".join(_quote_value(row.get(name)) for name in columns) + ")" for row in entries
+    )
+    return ", ".join(rows)
+
+
+def _list_rows(name: str, entry: Any) -> list[dict[str, Any]]:
+    if isinstance(entry, Mapping):
+        return [{"name": name, **entry}]
+    values = entry if isinstance(entry, list) else [entry]
+    return [{"name": name, "value": value} for value in values]
+
+
+def _quote_value(value: str | float | None) -> str:
+    if value is None:
+        return "NULL"
+    # with an exponent DuckDB takes a number for a double, else for a decimal
+    return quote(value) if isinstance(value, str) else f"{value!r}e0"
 
 
 @cache

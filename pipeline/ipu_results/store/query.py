@@ -27,7 +27,8 @@ from ipu_results.ground.sql import (
     create_table,
     get_first_line,
 )
-from ipu_results.schema import DETAIL, TABLES, VIEWS, View, sql_table, sql_view
+from ipu_results.ground.statements import define_macros
+from ipu_results.schema import DETAIL, RULES, SHARED, TABLES, VIEWS, View, sql_table, sql_view
 from ipu_results.store.files import BUILD_ID, DATABASE, get_parquet_name, is_damaged, is_pending
 
 
@@ -76,8 +77,9 @@ def define_database(engine: duckdb.DuckDBPyConnection, with_comments: bool = Fal
     `columns` has them too.
     """
     with _begin_writing(engine) as connection:
-        connection.execute(f"CREATE SCHEMA {DETAIL}")
-    for create, *comments in (*map(sql_table, TABLES), *map(sql_view, VIEWS)):
+        connection.execute(f"CREATE SCHEMA {DETAIL}; CREATE SCHEMA {RULES}")
+        define_macros(connection)  # for quality rules, which a reader may paste
+    for create, *comments in (*map(sql_table, TABLES), *map(sql_view, (*VIEWS, *SHARED))):
         with _begin_writing(
             engine
         ) as connection:  # each comment copies its table until the transaction ends
@@ -263,16 +265,17 @@ def _load_parquet(
     """
     connection = duckdb.connect(config={**ENGINE, **LOCKDOWN, **limits})
     with connection.cursor() as loading:  # where no progress bar gets into the answer on stdout
+        define_macros(loading)
         names = _list_relations(loading, statement)
         loading.begin()  # one transaction for all: each of its own takes as long as the statement
-        for schema in (STORED, DETAIL):
+        for schema in (STORED, DETAIL, RULES):
             loading.execute(f"CREATE SCHEMA {schema}")
         for table in (table for table in TABLES if table.sql_name in names):
             texts = [column.name for column in table.columns if column.kind == "text"]
             rows = read_parquet(warehouse / get_parquet_name(table.sql_name), None, texts)
             create_table(loading, f"{STORED}.{table.name}", rows)
             loading.execute(f"CREATE VIEW {table.sql_name} AS FROM {STORED}.{table.name}")
-        for view in (view for view in VIEWS if view.sql_name in names):
+        for view in (view for view in (*VIEWS, *SHARED) if view.sql_name in names):
             # the comments after it are for those who get the DuckDB file
             loading.execute(sql_view(view)[0])
         loading.commit()
@@ -283,7 +286,7 @@ def _list_relations(connection: duckdb.DuckDBPyConnection, statement: str) -> se
     """Return the relations that a statement reads with what these read, or all where it may look at
     others.
     """
-    views = {view.sql_name: view.sql for view in VIEWS}
+    views = {view.sql_name: view.sql for view in (*VIEWS, *SHARED)}
     known = {table.sql_name for table in TABLES} | views.keys()
     read = {"build"}  # its id is compared with that of the files
     statements = [statement]

@@ -310,9 +310,7 @@ def preview_bundle(
         "cells": to_pandas(checked.cells),
         "results": results.assign(origin="published"),
     }
-    flags: Any = find_flags(
-        build_dataset(as_published, documents, frozenset(), vocabulary)
-    ).to_dict("records")
+    flags: Any = find_flags(build_dataset(as_published, vocabulary)).to_dict("records")
     faults = []
     for rejected in loaded.normalised.rejected:
         reason = UNREADABLE.get(

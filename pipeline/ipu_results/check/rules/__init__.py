@@ -1,114 +1,190 @@
-"""The quality rules: each is a pure function from the dataset to flags.
+"""Run the quality rules: each is a statement of `schema/rules` that returns the figures that are wrong.
 
 A rule reports and never changes a figure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+import duckdb
 import pandas as pd
+import pyarrow as pa
 
 from ipu_results.check.rules import (
-    contradictions,
     digits,
     identity,
     little,
     microbenchmarks,
     placement,
     plausibility,
-    scaling,
     siblings,
 )
-from ipu_results.check.rules.contradictions import find_contradicted
-from ipu_results.check.rules.dataset import (
-    FLAGS,
-    Dataset,
-    build_dataset,
-    build_no_flags,
-    list_printed_tables,
-)
+from ipu_results.check.rules.contradictions import find_contradicted, flag_contradicted
+from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset
+from ipu_results.ground.files import SCHEMA
+from ipu_results.ground.sql import create_table, open_engine
+from ipu_results.ground.statements import create_table_as, define_macros, run_text
+from ipu_results.schema import DETAIL, SHARED, read_head, table
+from ipu_results.schema import RULES as RULES_SCHEMA
+from ipu_results.schema.frames import arrow_schema, build_frame, to_arrow, to_pandas
 
 __all__ = [
     "RULES",
     "Dataset",
     "Rule",
     "build_dataset",
+    "build_rule_frame",
     "find_contradicted",
     "find_flags",
-    "list_printed_tables",
+    "open_tables",
+    "run_rule",
 ]
+
+FOLDER = "rules"
+SCOPE = "scope: "
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its id, its title, and the function that flags."""
+    """One rule.
+
+    `scope` is `document` where it compares a row with rows of its own document alone, else `record`.
+    `statement` returns result_id, column_name, severity, message and, where it has a suggestion,
+    suggested. A rule that is not ported yet has a function instead.
+    """
 
     id: str
     title: str
-    find: Callable[[Dataset], pd.DataFrame]
+    scope: str
+    description: str
+    statement: str
+    find: Callable[[Dataset], pd.DataFrame] | None = None
+
+    @property
+    def path(self) -> str:
+        """The file of the statement, within `schema/`."""
+        return f"{FOLDER}/{self.id}-{self.title}.sql"
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("R01", "latency-below-period", little.flag_latency_below_period),
-    Rule("R02", "latency-falls-with-batch", scaling.flag_falling_latency),
-    Rule("R03", "throughput-falls-with-batch", scaling.flag_falling_throughput),
-    Rule("R04", "batch-contradicts-siblings", little.flag_batch_against_siblings),
-    Rule("R05", "pipeline-depth-jump", scaling.flag_depth_jump),
-    Rule("R06", "newer-machine-slower", scaling.flag_slower_generation),
-    Rule("R07", "generation-ratio", scaling.flag_generation_ratio),
-    Rule("R08", "superlinear-scaling", scaling.flag_superlinear_scaling),
-    Rule("R09", "blank-cell", identity.flag_blank_cell),
-    Rule("R10", "unit-not-the-column's", identity.flag_unit),
-    Rule("R11", "row-contradicts-its-section", placement.flag_section),
-    Rule("R12", "official-record", plausibility.flag_official_record),
-    Rule("R13", "batch-against-config", placement.flag_batch_against_configuration),
-    Rule("R14", "repeated-figure", identity.flag_repeated_figure),
-    Rule("R15", "data-against-config", placement.flag_data_against_configuration),
-    Rule("R16", "name-variants", identity.flag_name_variants),
-    Rule("R17", "older-SDK", placement.flag_older_sdk),
-    Rule("R18", "mixed-precision-group", placement.flag_mixed_precision),
-    Rule("R19", "number-format", identity.flag_number_format),
-    Rule("R20", "model-identity", identity.flag_network_identity),
-    Rule("R21", "flops-above-peak", plausibility.flag_flops_above_peak),
-    Rule("R22", "power-above-rating", plausibility.flag_power_above_rating),
-    Rule("R23", "precision-against-config", placement.flag_precision_against_configuration),
-    Rule("R24", "depth-against-siblings", scaling.flag_depth_against_siblings),
-    Rule("R25", "depth-against-basis", scaling.flag_depth_against_basis),
-    Rule("R26", "framework-ratio", placement.flag_framework_ratio),
-    Rule("R27", "packed-batch", identity.flag_packed_batch),
-    Rule("R28", "work-of-the-time", placement.flag_unnamed_work),
-    Rule("R29", "power-above-scope", plausibility.flag_power_above_scope),
-    Rule("R30", "microbenchmark-above-peak", microbenchmarks.flag_microbenchmark_above_peak),
-    Rule("R31", "thousandfold", microbenchmarks.flag_thousandfold),
-    Rule("R32", "two-figures-of-one-work", microbenchmarks.flag_two_figures_of_one_work),
-    Rule("R33", "share-against-total", microbenchmarks.flag_share_against_total),
-    Rule("R34", "peak-against-series", microbenchmarks.flag_peak_against_series),
-    Rule("R35", "contradicted", contradictions.flag_contradicted),
-    Rule("R36", "start-up-included", placement.flag_start_up),
-    Rule("R37", "no-growth-with-chips", scaling.flag_no_growth),
-    Rule("R38", "conditions-twice", siblings.flag_conditions_twice),
-    Rule("R39", "repeated-sibling", siblings.flag_repeated_sibling),
-    Rule("R40", "out-of-line", siblings.flag_out_of_line),
-    Rule("R41", "depth-against-clients", siblings.flag_depth_against_clients),
-    Rule("R42", "power-below-rating", plausibility.flag_power_below_rating),
-    Rule("R43", "unlike-its-conditions", siblings.flag_unlike_its_conditions),
-    Rule("R44", "unlike-its-network", siblings.flag_unlike_its_network),
-    Rule("R45", "unlike-other-document", siblings.flag_other_document),
-    Rule("R46", "whole-multiples", digits.flag_whole_multiples),
-    Rule("R47", "suspect", plausibility.flag_suspect),
-)
+# Rules that are not ported to SQL yet.
+FUNCTIONS = {
+    "R04-batch-contradicts-siblings": little.flag_batch_against_siblings,
+    "R09-blank-cell": identity.flag_blank_cell,
+    "R10-unit-not-the-column's": identity.flag_unit,
+    "R12-official-record": plausibility.flag_official_record,
+    "R14-repeated-figure": identity.flag_repeated_figure,
+    "R16-name-variants": identity.flag_name_variants,
+    "R17-older-SDK": placement.flag_older_sdk,
+    "R19-number-format": identity.flag_number_format,
+    "R20-model-identity": identity.flag_network_identity,
+    "R21-flops-above-peak": plausibility.flag_flops_above_peak,
+    "R23-precision-against-config": placement.flag_precision_against_configuration,
+    "R27-packed-batch": identity.flag_packed_batch,
+    "R30-microbenchmark-above-peak": microbenchmarks.flag_microbenchmark_above_peak,
+    "R31-thousandfold": microbenchmarks.flag_thousandfold,
+    "R32-two-figures-of-one-work": microbenchmarks.flag_two_figures_of_one_work,
+    "R33-share-against-total": microbenchmarks.flag_share_against_total,
+    "R34-peak-against-series": microbenchmarks.flag_peak_against_series,
+    "R35-contradicted": flag_contradicted,
+    "R38-conditions-twice": siblings.flag_conditions_twice,
+    "R39-repeated-sibling": siblings.flag_repeated_sibling,
+    "R40-out-of-line": siblings.flag_out_of_line,
+    "R41-depth-against-clients": siblings.flag_depth_against_clients,
+    "R43-unlike-its-conditions": siblings.flag_unlike_its_conditions,
+    "R44-unlike-its-network": siblings.flag_unlike_its_network,
+    "R45-unlike-other-document": siblings.flag_other_document,
+    "R46-whole-multiples": digits.flag_whole_multiples,
+}
 
 
-def find_flags(data: Dataset) -> pd.DataFrame:
-    """Return the flags of all rules, sorted by rule, result and column, whatever the order of the
+def load_rule(path: Path) -> Rule:
+    """Load a rule: its file is named by id and title, and its head says scope and what it flags."""
+    rule_id, _, title = path.stem.partition("-")
+    sql = path.read_text(encoding="utf-8")
+    scope, _, description = read_head(sql).removeprefix(SCOPE).partition(" ")
+    return Rule(rule_id, title, scope, description, sql)
+
+
+def _load_rules() -> tuple[Rule, ...]:
+    rules = [load_rule(path) for path in (SCHEMA / FOLDER).glob("R*.sql")]
+    for name, find in FUNCTIONS.items():
+        rule_id, _, title = name.partition("-")
+        description = " ".join(str(find.__doc__).split())
+        rules.append(Rule(rule_id, title, "record", description, "", find))
+    return tuple(sorted(rules, key=lambda rule: rule.id))
+
+
+RULES = _load_rules()
+
+
+def build_rule_frame() -> pd.DataFrame:
+    """Build the table `rules`."""
+    definition = table("rules")
+    rows = [
+        {
+            "rule": rule.id,
+            "title": rule.title,
+            "scope": rule.scope,
+            "description": rule.description,
+            "statement": rule.statement,
+        }
+        for rule in RULES
+    ]
+    return build_frame(definition, rows)
+
+
+@contextmanager
+def open_tables(data: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection with the tables of one build that rules read, and what the rules share."""
+    frames = {
+        "results": data.results,
+        "figures": data.figures,
+        "cells": data.cells,
+        "platforms": data.platforms,
+        "models": data.models,
+        "configurations": data.configurations,
+        "microbenchmarks": data.microbenchmarks,
+        "mlperf_entries": data.official,
+        "contradicted": data.contradicted,
+        "source_tables": data.source_tables,
+        "operation_counts": data.operation_counts,
+    }
+    with open_engine() as connection:
+        connection.execute(f"CREATE SCHEMA {DETAIL}; CREATE SCHEMA {RULES_SCHEMA}")
+        for name, frame in frames.items():
+            definition = table(name).as_filled()
+            kept = tuple(column for column in definition.columns if column.name in frame)
+            rows = to_arrow(replace(definition, columns=kept), frame)
+            create_table(connection, definition.sql_name, rows)
+        define_macros(connection)
+        for view in SHARED:
+            create_table_as(connection, view.sql_name, f"{view.folder}/{view.name}.sql", view.sql)
+        yield connection
+
+
+def run_rule(connection: duckdb.DuckDBPyConnection, rule: Rule) -> pa.Table:
+    """Return the flags of a rule. Raises GateError for a statement that fails; it names the file."""
+    rows = run_text(connection, rule.path, rule.statement)
+    given = dict(zip(rows.column_names, rows.columns, strict=True))
+    given["rule"] = pa.repeat(rule.id, rows.num_rows)
+    given.setdefault("suggested", pa.nulls(rows.num_rows, pa.string()))
+    return pa.table({name: given[name] for name in FLAGS.names}).cast(arrow_schema(FLAGS))
+
+
+def find_flags(data: Dataset, rules: Sequence[Rule] = RULES) -> pd.DataFrame:
+    """Return the flags of rules, sorted by rule, result and column, whatever the order of the
     rows in `data`.
     """
-    rules = RULES if len(data.results) or len(data.microbenchmarks) else ()
-    flags = [frame for frame in (data.compute_once(rule.find) for rule in rules) if len(frame)]
-    return (
-        pd.concat(flags).sort_values(list(FLAGS.key), ignore_index=True)
-        if flags
-        else build_no_flags()
-    )
+    with open_tables(data) as connection:
+        flags = [
+            to_arrow(FLAGS, data.compute_once(rule.find)).replace_schema_metadata()
+            if rule.find
+            else run_rule(connection, rule).replace_schema_metadata()
+            for rule in rules
+        ]
+    rows = pa.concat_tables(flags).sort_by([(name, "ascending") for name in FLAGS.key])
+    return to_pandas(rows.cast(arrow_schema(FLAGS)))

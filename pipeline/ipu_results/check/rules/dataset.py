@@ -16,12 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ipu_results.ground.physics import count_batches_in_flight
-from ipu_results.normalise import NormalisedDocument
-from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
 from ipu_results.schema.frames import DTYPES, build_frame, build_frame_from_columns
 from ipu_results.schema.vocabulary import Vocabulary
-from ipu_results.sources.catalogue import Document
 
 USED = """
     result_id document_id table_name row_number task model_printed variant dataset_printed platform chip chip_count
@@ -31,17 +28,13 @@ USED = """
 CELLS_USED = (
     "result_id cell_number column_name header raw_text value unit factor document_id".split()
 )
-LABELS = {"document_id": "str", "table_name": "str", "printed": bool, "section": "str"}
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """The tables of one build, with the dtypes of `frame_dtypes`, and what is known of the printed
-    tables.
+    """The tables of one build, with the dtypes of `frame_dtypes`.
 
-    `sections` gives the platform that the text around a table is about. `printed_tables` are the
-    tables with a printed header. Both name a table as (document_id, table_name). `official` is
-    `mlperf_entries`. `contradictions` maps the id of a contradiction to what it says.
+    `official` is `mlperf_entries`. `contradictions` maps the id of a contradiction to what it says.
     """
 
     results: pd.DataFrame
@@ -50,8 +43,9 @@ class Dataset:
     models: pd.DataFrame
     official: pd.DataFrame
     configurations: pd.DataFrame
-    sections: Mapping[tuple[str, str], str]
-    printed_tables: frozenset[tuple[str, str]]
+    source_tables: pd.DataFrame
+    figures: pd.DataFrame
+    operation_counts: pd.DataFrame
     vocabulary: Vocabulary
     microbenchmarks: pd.DataFrame = field(
         default_factory=lambda: build_frame(table("microbenchmarks"), [])
@@ -66,8 +60,8 @@ class Dataset:
         """The published rows in printed order, index from 0, with columns that the rules share.
 
         `in_flight` is batches in flight, throughput × latency / (1000 × batch). `family` is the
-        generation of the machine, `rated_power_w` what it may draw. `section` and `printed` are
-        those of the table. Measured and emulated rows have checks of their own.
+        generation of the machine, `rated_power_w` what it may draw. `printed` says whether the
+        header of the table is. Measured and emulated rows have checks of their own.
         """
         rows = self.results.loc[self.results["origin"] == "published", USED]
         order = ("document_id", "table_name", "row_number", "result_id")
@@ -76,12 +70,16 @@ class Dataset:
         rows = rows.take(
             pc.sort_indices(keys, [(name, "ascending") for name in order])
         ).reset_index(drop=True)
-        tables = rows[["document_id", "table_name"]].drop_duplicates()
-        names = list(zip(tables["document_id"], tables["table_name"], strict=True))
-        printed = np.array([name in self.printed_tables for name in names], dtype=bool)
-        section = [self.sections.get(name, np.nan) for name in names]
-        tables = tables.assign(printed=printed, section=section).astype(LABELS)
-        rows = rows.merge(tables, on=["document_id", "table_name"], how="left", validate="m:1")
+        printed = self.source_tables.loc[
+            self.source_tables["header_printed"], ["document_id", "table_name"]
+        ]
+        rows = rows.merge(
+            printed.assign(printed=True),
+            on=["document_id", "table_name"],
+            how="left",
+            validate="m:1",
+        )
+        rows["printed"] = rows["printed"].eq(True)
         machines = self.platforms.drop_duplicates("platform", ignore_index=True)
         machines = machines.reindex(
             find_positions(rows["platform"], machines["platform"])
@@ -205,32 +203,12 @@ def extract_parts(texts: pd.Series, pattern: str) -> pd.DataFrame:
     return pa.table(columns).to_pandas(types_mapper=DTYPES.get).set_axis(texts.index)
 
 
-def list_printed_tables(
-    document: NormalisedDocument, parsed: ParsedDocument, vocabulary: Vocabulary
-) -> set[tuple[str, str]]:
-    """Return the document's tables whose printed header binds: (document_id, table_name)."""
-    source = document.document
-    return {
-        (source.document_id, table.name)
-        for table in parsed.tables
-        if vocabulary.header_of(source.reader, table.name).strict
-    }
-
-
 def build_dataset(
     frames: Mapping[str, pd.DataFrame],
-    documents: Sequence[Document],
-    printed_tables: frozenset[tuple[str, str]],
     vocabulary: Vocabulary,
     contradictions: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Collect what the rules look at."""
-    sections = {
-        (document.document_id, name): expected.platform
-        for document in documents
-        for name, expected in document.tables.items()
-        if expected.platform is not None
-    }
     names = (
         "results",
         "cells",
@@ -239,12 +217,13 @@ def build_dataset(
         "configurations",
         "microbenchmarks",
         "contradicted",
+        "source_tables",
+        "figures",
+        "operation_counts",
     )
     return Dataset(
         **{name: frames[name] for name in names},
         official=frames["mlperf_entries"],
-        sections=sections,
-        printed_tables=printed_tables,
         vocabulary=vocabulary,
         contradictions=contradictions or {},
     )
