@@ -1,10 +1,12 @@
 -- What the statements of this folder share: how a figure is written.
 
--- A double with as few digits as identify it, at most 12, without an exponent: 1489341, 0.00012.
+-- A double with as few digits as identify it, at most 12 where these need no exponent: 1489341,
+-- 0.00012. The decimals write a very small or very large one with all its digits.
 CREATE OR REPLACE MACRO format_figure(x) AS
     CASE
-        WHEN contains(format('{:.12g}', x), 'e') THEN rtrim(rtrim(format('{:.17f}', x), '0'), '.')
-        ELSE format('{:.12g}', x)
+        WHEN NOT contains(format('{:.12g}', x), 'e') THEN format('{:.12g}', x)
+        WHEN abs(x) < 1 THEN rtrim(x::VARCHAR::DECIMAL(38, 37)::VARCHAR, '0')
+        ELSE rtrim(rtrim(x::VARCHAR::DECIMAL(38, 12)::VARCHAR, '0'), '.')
     END;
 
 -- Three significant digits, for ratios and estimates.
@@ -20,3 +22,14 @@ CREATE OR REPLACE MACRO format_plain(x, digits := 3) AS
 
 -- A share as a percentage: 0.124 is 12.4% with one decimal.
 CREATE OR REPLACE MACRO format_share(x, decimals) AS format('{:.{}f}%', x * 100, decimals);
+
+-- Half a unit of the last digit that a figure is printed with, in the printed unit.
+CREATE OR REPLACE MACRO half_digit(printed) AS
+    0.5 * pow(10, -length(regexp_extract(printed, '\.(\p{Nd}+)$', 1)));
+
+-- How grave it is that two figures which should be equal have this ratio: 1 % is a warning.
+CREATE OR REPLACE MACRO grade_gap(ratio) AS if(abs(ratio - 1) >= 0.01, 'warn', 'info');
+
+-- A number in a shape, such as 1472 for `tiles` in `n=512 tiles=1472`.
+CREATE OR REPLACE MACRO size_in(shape, name) AS
+    try_cast(regexp_extract(' ' || shape || ' ', '\s' || name || '=(\d+)\s', 1) AS DOUBLE);
