@@ -94,10 +94,6 @@ def without_header(data: Dataset) -> Dataset:
     return replace(data, source_tables=data.source_tables.assign(header_printed=False))
 
 
-def change_vocabulary(data: Dataset, **values: Any) -> Dataset:
-    return replace(data, vocabulary=replace(data.vocabulary, **values))
-
-
 def pick(*places: str, configured: bool = False) -> Dataset:
     """Return the rows at places such as `bow_inference 34-37`; with `configured` also what their
     configurations say.
@@ -201,17 +197,21 @@ def list_doubtful(entry: dict[str, Any], hits: Sequence[Sequence[Any]]) -> list[
     return doubtful
 
 
+def run(rule_id: str, data: Dataset) -> pd.DataFrame:
+    """Return the flags of one rule."""
+    rule = next(rule for rule in RULES if rule.id == rule_id)
+    if rule.find:
+        return rule.find(data)
+    with open_tables(replace(data, figures=build_figure_frame(data.results))) as connection:
+        return to_pandas(run_rule(connection, rule))
+
+
 def find(rule_id: str, data: Dataset) -> list[Flag]:
     """Return the flags of one rule in printed order: severity, `table row`, column, message,
     suggestion.
     """
-    rule = next(rule for rule in RULES if rule.id == rule_id)
-    if rule.find is None:
-        with open_tables(replace(data, figures=build_figure_frame(data.results))) as connection:
-            found = to_pandas(run_rule(connection, rule))
-    else:
-        found = rule.find(data)
-    flags = found.merge(data.results[["result_id", "document_id", "table_name", "row_number"]])
+    places = data.results[["result_id", "document_id", "table_name", "row_number"]]
+    flags = run(rule_id, data).merge(places)
     assert set(flags["rule"]) <= {rule_id}
     flags = flags.sort_values(["document_id", "table_name", "row_number", "column_name"])
     places = flags["table_name"] + " " + flags["row_number"].astype("str")

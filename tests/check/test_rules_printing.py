@@ -12,7 +12,6 @@ from ipu_results.check.rules import Dataset
 from tests.check import rules_support as real
 from tests.check.rules_support import (
     change,
-    change_vocabulary,
     find,
     find_brief,
     find_places,
@@ -163,7 +162,6 @@ def test_network_behind_a_model_name() -> None:
         "info pod_inference 27 model_printed ResNeXt101-32x4d",
         "warn pod_inference 32 model_printed ResNeXt101-32x8d",
     ]
-    assert find("R20", change_vocabulary(pick(real.RESNEXT), identities=())) == []
     assert find("R20", pick(real.YOLO_BOW)) == []
 
 

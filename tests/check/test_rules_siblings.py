@@ -7,9 +7,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ipu_results.check.rules import Dataset, digits
+from ipu_results.check.rules import Dataset
 
-from tests.check.rules_support import change, find, load_dataset, pick
+from tests.check.rules_support import change, find, load_dataset, pick, run
 
 CURVES = "independent_results 701-1600"  # YOLOv4 of Heidelberg, by batch and image
 BERT = ("bow_training 1-20", "pod_training 1-20", "bow_training_history 1-20")
@@ -88,7 +88,7 @@ def test_row_unlike_its_conditions_is_flagged() -> None:
 
 
 def find_messages(data: Dataset) -> list[str]:
-    return sorted(digits.flag_whole_multiples(data)["message"])
+    return sorted(run("R46", data)["message"])
 
 
 def test_digits_give_away_the_clock_of_a_column() -> None:

@@ -10,12 +10,11 @@ from decimal import Decimal
 import pytest
 from ipu_results.check.conservation import build_cells
 from ipu_results.check.gate import gate_results
-from ipu_results.check.rules import RULES
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 
-from tests.check.rules_support import load_dataset
+from tests.check.rules_support import load_dataset, run
 from tests.read.reading_support import normalise_table, rejections
 
 MICRO = {
@@ -69,7 +68,7 @@ def flag(rule: str, *changes: dict[str, str]) -> list[tuple[int, str, str]]:
     frame, [document] = gate_results([normalise_micro(*changes)], "microbenchmarks")
     cells = to_pandas(*build_cells([document]))
     data = replace(load_dataset(), microbenchmarks=frame, cells=cells)
-    flags = next(known for known in RULES if known.id == rule).find(data)
+    flags = run(rule, data)
     number = dict(zip(frame["microbenchmark_id"], frame["row_number"], strict=True))
     hits = zip(flags["result_id"], flags["severity"], flags["message"], strict=True)
     return sorted((number[result_id], severity, message) for result_id, severity, message in hits)

@@ -1,7 +1,5 @@
--- The peak of one chip of a machine at each precision as printed, where a source states it: vocabulary `precisions.peaks`.
-WITH bounds AS (
-    FROM (VALUES {precisions.peaks: name, value}) AS bound (precision_printed, peak)
-), stated AS (
+-- The peak of one chip of a machine at each precision as printed, where a source states it.
+WITH stated AS (
     UNPIVOT (
         SELECT
             platform, peak_fp16_tflops, peak_fp32_tflops, peak_tf32_tflops, peak_fp8_tflops,
@@ -9,8 +7,8 @@ WITH bounds AS (
         FROM platforms
     )
     ON * EXCLUDE (platform)
-    INTO NAME peak VALUE tflops
+    INTO NAME bound VALUE tflops
 )
 SELECT platform, precision_printed, tflops
 FROM stated
-JOIN bounds USING (peak)
+JOIN rules.bounds USING (bound)

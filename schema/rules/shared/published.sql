@@ -12,9 +12,6 @@ WITH few_figures AS (
         max(value) FILTER (metric = 'time_to_result_s') AS time_to_result_s
     FROM figures
     GROUP BY result_id
-), identities AS (
-    FROM (VALUES {identities.identity: model_printed, platform, framework, model})
-        AS identity (model_printed, platform, framework, model)
 ), rows_in_order AS (
     SELECT
         r.result_id, r.document_id, r.table_name, r.row_number, r.task, r.model_printed, r.variant,
@@ -30,7 +27,7 @@ WITH few_figures AS (
     FROM results r
     LEFT JOIN few_figures f ON f.result_id = r.result_id
     LEFT JOIN platforms m ON m.platform = r.platform
-    LEFT JOIN identities i ON i.model_printed = r.model_printed AND i.platform = r.platform
+    LEFT JOIN rules.identities i ON i.model_printed = r.model_printed AND i.platform = r.platform
         AND i.framework = r.framework
     WHERE r.origin = 'published'
 )

@@ -14,15 +14,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
-from ipu_results.check.rules import (
-    digits,
-    identity,
-    little,
-    microbenchmarks,
-    placement,
-    plausibility,
-    siblings,
-)
+from ipu_results.check.rules import little, placement, plausibility
 from ipu_results.check.rules.contradictions import find_contradicted, flag_contradicted
 from ipu_results.check.rules.dataset import FLAGS, Dataset, build_dataset
 from ipu_results.ground.files import SCHEMA
@@ -73,31 +65,11 @@ class Rule:
 # Rules that are not ported to SQL yet.
 FUNCTIONS = {
     "R04-batch-contradicts-siblings": little.flag_batch_against_siblings,
-    "R09-blank-cell": identity.flag_blank_cell,
-    "R10-unit-not-the-column's": identity.flag_unit,
     "R12-official-record": plausibility.flag_official_record,
-    "R14-repeated-figure": identity.flag_repeated_figure,
-    "R16-name-variants": identity.flag_name_variants,
     "R17-older-SDK": placement.flag_older_sdk,
-    "R19-number-format": identity.flag_number_format,
-    "R20-model-identity": identity.flag_network_identity,
     "R21-flops-above-peak": plausibility.flag_flops_above_peak,
     "R23-precision-against-config": placement.flag_precision_against_configuration,
-    "R27-packed-batch": identity.flag_packed_batch,
-    "R30-microbenchmark-above-peak": microbenchmarks.flag_microbenchmark_above_peak,
-    "R31-thousandfold": microbenchmarks.flag_thousandfold,
-    "R32-two-figures-of-one-work": microbenchmarks.flag_two_figures_of_one_work,
-    "R33-share-against-total": microbenchmarks.flag_share_against_total,
-    "R34-peak-against-series": microbenchmarks.flag_peak_against_series,
     "R35-contradicted": flag_contradicted,
-    "R38-conditions-twice": siblings.flag_conditions_twice,
-    "R39-repeated-sibling": siblings.flag_repeated_sibling,
-    "R40-out-of-line": siblings.flag_out_of_line,
-    "R41-depth-against-clients": siblings.flag_depth_against_clients,
-    "R43-unlike-its-conditions": siblings.flag_unlike_its_conditions,
-    "R44-unlike-its-network": siblings.flag_unlike_its_network,
-    "R45-unlike-other-document": siblings.flag_other_document,
-    "R46-whole-multiples": digits.flag_whole_multiples,
 }
 
 

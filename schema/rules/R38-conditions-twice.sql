@@ -1,0 +1,28 @@
+-- scope: document
+-- Flag two figures of a table under the same conditions, in every column that says what was run.
+-- Either what tells them apart is in no column, or one condition is mistaken. Times among the
+-- conditions are what was measured, and tell nothing apart.
+WITH figures AS (
+    UNPIVOT rules.published ON throughput, latency_ms INTO NAME column_name VALUE figure
+), alike AS (
+    SELECT
+        column_name, list(result_id) AS ids, count(*) AS rows,
+        min(figure) AS low, max(figure) AS high,
+        coalesce(
+            regexp_replace(conditions, '\d+\.\d+(?:e[+-]?\d+)? (?:ms|s)\b', '', 'g'), ''
+        ) AS words
+    FROM figures
+    GROUP BY
+        document_id, table_name, task, model_printed, variant, dataset_printed, platform, chip,
+        chip_count, sdk_version, framework, precision_printed, micro_batch_size, item, power_scope,
+        latency_basis, batch_size, column_name, words
+)
+SELECT
+    unnest(ids) AS result_id, column_name, 'warn' AS severity,
+    format(
+        '{} rows of this table print {} to {} under the same conditions: find in the source what'
+        || ' tells them apart, which is in no column, or which condition is mistaken',
+        rows, format_figure(low), format_figure(high)
+    ) AS message
+FROM alike
+WHERE low < high
