@@ -44,7 +44,6 @@ GPT2 = "bow_inference 1-3"
 GPT2_TRAINING = "bow_training 27"
 EFFICIENTNET_B4 = "bow_training 47-49"
 EFFICIENTDET = "bow_inference 27"
-MLPERF = "mlperf_v2_training 2"
 PAPER = "qwant_c2 1-6"
 REQUIRED_COLUMNS = {
     "platform": ("platform", "chip", "chip_count"),

@@ -20,42 +20,23 @@ from tests.check.rules_support import (
 )
 
 UNET = "bow_inference 32"
-MCMC = "pod_time_to_result 1"
-OGB = "ogb_lsc 1-2"
 BERT_BASE = "bow_inference 8"
-RESNEXT_TENSORFLOW = "pod_inference 27"
 
 
-def test_blank_cell() -> None:
-    data = pick(real.TGN, real.CLUSTER_GCN, UNET, MCMC)
-    assert find_brief("R09", data) == [
-        "warn bow_inference 32 latency_ms",
-        "info bow_inference 32 variant",
-        "warn bow_training 36 batch_size",
-        "warn bow_training 36 dataset_printed",
-        "warn bow_training 36 precision_printed",
-        "warn bow_training 37 batch_size",
-        "info bow_training 37 variant",
-        "warn pod_time_to_result 1 batch_size",
-        "info pod_time_to_result 1 variant",
-    ]
+def test_blank_cell_under_a_printed_header() -> None:
+    data = pick(UNET)
+    flags = find_brief("R09", data)
+    assert flags == ["warn bow_inference 32 latency_ms", "info bow_inference 32 variant"]
     # a transcription of ours prints no header
     assert find("R09", without_header(data)) == []
-    assert find("R09", pick(real.GPT2, OGB, real.MLPERF)) == []
 
 
 def test_unit_that_is_not_the_columns() -> None:
-    assert find_brief("R10", pick(real.FASTPITCH)) == ["error bow_training 35 throughput frame"]
     for text in ("sentences/sec", "in frames / second", "clips/s, packed"):
         flags = find("R10", change(pick(real.FASTPITCH), real.FASTPITCH, variant=text))
         assert [flag[0] for flag in flags] == ["error"]
-    assert find_brief("R10", pick(real.CLUSTER_GCN)) == ["warn bow_training 37 throughput"]
-
-
-def test_slash_is_not_a_rate() -> None:
-    assert find("R10", pick(real.EFFICIENTDET, real.GPT2, MCMC)) == []  # `TF2 w/Keras`
-    # `language/vision`, and no source names the item
-    assert [flag[0] for flag in find("R10", pick(real.CLIP))] == ["warn"]
+    # a slash alone is not a rate: `TF2 w/Keras`
+    assert find("R10", pick(real.EFFICIENTDET)) == []
 
 
 def test_platform_that_contradicts_its_section() -> None:
@@ -154,27 +135,10 @@ def test_lost_trailing_zero_and_thousands_mark() -> None:
         find("R19", change(pick(BERT_BASE), BERT_BASE, throughput="28069", latency_ms="1141")) == []
     )
     assert find("R19", without_header(bare)) == []
-    assert find("R19", pick(real.MLPERF, OGB, real.EFFICIENTNET_B0)) == []
-
-
-def test_network_behind_a_model_name() -> None:
-    assert find_brief("R20", pick(RESNEXT_TENSORFLOW, "pod_inference 32", real.VIT)) == [
-        "info pod_inference 27 model_printed ResNeXt101-32x4d",
-        "warn pod_inference 32 model_printed ResNeXt101-32x8d",
-    ]
-    assert find("R20", pick(real.YOLO_BOW)) == []
 
 
 def test_batch_of_packs() -> None:
-    data = pick("bow_training 1-3", "bow_training 13", "bow_training 42")
-    assert find_brief("R27", data) == [
-        "info bow_training 1 batch_size",
-        "info bow_training 3 batch_size",
-    ]
-    assert (
-        find_places(
-            "R27", change(pick("bow_training 1"), "bow_training 1", variant="SL128, unpacked")
-        )
-        == []
-    )
-    assert find_places("R27", change(pick("bow_training 1"), "bow_training 1", batch_size="")) == []
+    row = "bow_training 1"
+    assert find_places("R27", pick(row)) == [row]
+    assert find("R27", change(pick(row), row, variant="SL128, unpacked")) == []
+    assert find("R27", change(pick(row), row, batch_size="")) == []
