@@ -33,3 +33,9 @@ CREATE OR REPLACE MACRO grade_gap(ratio) AS if(abs(ratio - 1) >= 0.01, 'warn', '
 -- A number in a shape, such as 1472 for `tiles` in `n=512 tiles=1472`.
 CREATE OR REPLACE MACRO size_in(shape, name) AS
     try_cast(regexp_extract(' ' || shape || ' ', '\s' || name || '=(\d+)\s', 1) AS DOUBLE);
+
+-- The folder that a path is in: `Graphcore/results/ipu-pod16` of `Graphcore/results/ipu-pod16/bert`.
+CREATE OR REPLACE MACRO parent_folder(path) AS regexp_extract(path, '^(.*)/', 1);
+
+-- What MLPerf rounds are ordered by: 2.0 before 2.1 before 10.0.
+CREATE OR REPLACE MACRO order_round(round) AS CAST(string_split(round, '.') AS INTEGER[]);

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 
@@ -24,29 +25,44 @@ from ipu_results.check.conservation import (
     join_cells,
     list_source_tables,
 )
-from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
+from ipu_results.check.gate import (
+    CHANGES,
+    GOOD,
+    check_gate,
+    check_tables,
+    find_failures,
+    gate_results,
+)
 from ipu_results.check.rules import build_dataset, build_rule_frame, find_contradicted, find_flags
 from ipu_results.check.rules.dataset import CELLS_USED
 from ipu_results.derive import build_figure_frame, derive_results
-from ipu_results.errors import DamagedDocumentError, DocumentError, DocumentTooLargeError
-from ipu_results.ground.limits import pause_garbage_collection
-from ipu_results.ground.sql import get_first_line
-from ipu_results.link import LINKING, Links, collect_links, link_document
-from ipu_results.link.configurations import (
-    build_configuration_frame,
-    build_fact_frame,
-    build_run_frames,
+from ipu_results.errors import (
+    DamagedDocumentError,
+    DocumentError,
+    DocumentTooLargeError,
+    GateError,
 )
-from ipu_results.link.mlperf import build_mlperf_frames
-from ipu_results.link.platforms import build_platform_frame
+from ipu_results.ground.limits import pause_garbage_collection
+from ipu_results.ground.sql import create_table, get_first_line, open_engine
+from ipu_results.ground.statements import define_macros
+from ipu_results.link import link, stage_documents
+from ipu_results.link.mlperf import build_mlperf_frames, collect_mlperf_ids
+from ipu_results.link.platforms import build_platform_frame, collect_machines
 from ipu_results.normalise import NormalisedDocument, Results, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument
 from ipu_results.read.dispatch import read_document
 from ipu_results.recompute.evaluate import evaluate_claims
 from ipu_results.recompute.verdict import NO_ROW
-from ipu_results.schema import SHARED, TABLES, VIEWS, sql_table, sql_view, table
-from ipu_results.schema.frames import build_frame, concat_frames, to_pandas
+from ipu_results.schema import DETAIL, SHARED, TABLES, VIEWS, sql_table, sql_view, table
+from ipu_results.schema.frames import (
+    build_frame,
+    build_frame_from_columns,
+    concat_frames,
+    to_arrow,
+    to_pandas,
+)
+from ipu_results.schema.known import register_known
 from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.catalogue import (
     Document,
@@ -212,21 +228,10 @@ def check_documents(
     lost.
     """
     check_gate(table("results").as_filled(), GOOD, CHANGES)
-    linking = {
-        doc.document_id: load(doc) for doc in documents if KINDS[doc.reader].table in LINKING
-    }
-    links = collect_links([loaded.normalised for loaded in linking.values()], vocabulary)
-    gated = gate_documents(
-        (
-            linking.pop(doc.document_id) if doc.document_id in linking else load(doc)
-            for doc in documents
-        ),
-        links,
-        vocabulary,
-    )
+    gated = gate_documents(map(load, documents), vocabulary)
     with pause_garbage_collection(), name_stage("check"):
         frames = gated.frames | {"documents": build_document_frame(documents)}
-        frames |= build_linked_frames(gated, links, vocabulary)
+        frames |= link_documents(gated, frames, vocabulary)
         frames |= build_vocabulary_frames(frames["results"], frames["mlperf_entries"], vocabulary)
         frames["rules"] = build_rule_frame()
         complete = {CELLS: gated.cells} | {
@@ -253,10 +258,8 @@ def _waits_for_results(name: str) -> bool:
     )
 
 
-def gate_documents(
-    documents: Iterable[LoadedDocument], links: Links, vocabulary: Vocabulary
-) -> GatedDocuments:
-    """Link each document, pass its rows through the gates, and count that none was lost; batch by
+def gate_documents(documents: Iterable[LoadedDocument], vocabulary: Vocabulary) -> GatedDocuments:
+    """Pass the rows of each document through the gates, and count that none was lost; batch by
     batch.
     """
     gated = GatedDocuments()
@@ -269,9 +272,7 @@ def gate_documents(
         ):
             for loaded in batch:
                 check_expected_tables(loaded.normalised.document, loaded.parsed)
-            results, accepted = gate_results(
-                [link_document(loaded.normalised, links) for loaded in batch]
-            )
+            results, accepted = gate_results([loaded.normalised for loaded in batch])
             microbenchmarks, accepted = gate_results(accepted, "microbenchmarks")
             for loaded, document in zip(batch, accepted, strict=True):
                 gated.counts[loaded.document_id] = check_conservation(loaded.parsed, document)
@@ -294,26 +295,64 @@ def gate_documents(
     return gated
 
 
-def build_linked_frames(
-    gated: GatedDocuments, links: Links, vocabulary: Vocabulary
+def link_documents(
+    gated: GatedDocuments, frames: Mapping[str, pd.DataFrame], vocabulary: Vocabulary
 ) -> dict[str, pd.DataFrame]:
-    """Build the tables that join documents: MLPerf, local runs, configurations, platforms and
-    facts.
+    """Return the tables that join documents, and `results` and `microbenchmarks` with what others
+    add to them; its cells are added to those of `gated`.
+
+    Raises GateError for a row that a link makes invalid.
     """
-    results = gated.frames["results"]
-    results_by_row = _map_rows(gated.frames["source_rows"], gated.documents, links)
-    local = results[results["run_id"].notna()]
-    origins = dict(zip(local["result_id"], local["origin"], strict=True))
-    mlperf = build_mlperf_frames(gated.documents, links.mlperf_ids, results_by_row, vocabulary)
-    return {
-        **mlperf,
-        **build_run_frames(gated.documents, results_by_row, origins),
-        "configurations": build_configuration_frame(links.configurations, results_by_row),
-        "platforms": build_platform_frame(
-            results, mlperf["mlperf_entries"], links.machines.values(), vocabulary
-        ),
-        "facts": build_fact_frame(gated.documents),
-    }
+    with open_engine() as stage:
+        define_macros(stage)
+        register_known(stage, vocabulary)
+        stage.execute(f"CREATE SCHEMA {DETAIL}")
+        for name, frame in frames.items():
+            create_table(stage, name, to_arrow(table(name).as_filled(), frame))
+        stage.register(CELLS, gated.cells)
+        stage_documents(stage, gated.documents)
+        linked = link(stage)
+        filled = {name: fetch_frame(stage, name) for name in ("results", "microbenchmarks")}
+        changed = stage.sql("SELECT DISTINCT id FROM added").to_arrow_table()["id"].to_pylist()
+        cells = stage.table("linked_cells").to_arrow_table()
+    for name, frame in filled.items():
+        definition = table(name).as_filled()
+        rows = frame[frame[definition.key[0]].isin(changed)].reset_index(drop=True)
+        if failures := find_failures(definition, rows):
+            row = rows[definition.key[0]][failures[0].row]
+            raise GateError(f"{row}: what other documents add: {failures[0].message}")
+    gated.cells = join_cells([gated.cells, cells.cast(gated.cells.schema)])
+    results_by_row = _map_rows(frames["source_rows"], gated.documents)
+    ids = collect_mlperf_ids(gated.documents)
+    mlperf = build_mlperf_frames(gated.documents, ids, results_by_row, vocabulary)
+    machines = collect_machines(gated.documents).values()
+    platforms = build_platform_frame(
+        filled["results"], mlperf["mlperf_entries"], machines, vocabulary
+    )
+    return {**linked, **filled, **mlperf, "platforms": platforms}
+
+
+def fetch_frame(stage: duckdb.DuckDBPyConnection, name: str) -> pd.DataFrame:
+    """Return the rows of a staged table, as far as sources fill it."""
+    rows = stage.table(name).to_arrow_table()
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    return build_frame_from_columns(table(name).as_filled(), columns)
+
+
+def _map_rows(
+    source_rows: pd.DataFrame, documents: Sequence[NormalisedDocument]
+) -> dict[tuple[str, str, int], str | None]:
+    """Map source rows (document, table, number) to results, for documents with a table of their own."""
+    named = {document.document.document_id for document in documents if document.passthrough}
+    rows = source_rows[source_rows["document_id"].isin(list(named))]
+    results = [result_id if isinstance(result_id, str) else None for result_id in rows["result_id"]]
+    return dict(
+        zip(
+            zip(rows["document_id"], rows["table_name"], rows["row_number"], strict=True),
+            results,
+            strict=True,
+        )
+    )
 
 
 def _batch(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]]:
@@ -326,25 +365,6 @@ def _batch(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]
             batch = []
     if batch:
         yield batch
-
-
-def _map_rows(
-    source_rows: pd.DataFrame, documents: Sequence[NormalisedDocument], links: Links
-) -> dict[tuple[str, str, int], str | None]:
-    """Map source rows (document, table, number) to results, for the documents that other tables
-    refer to.
-    """
-    named = {document.document.document_id for document in documents if document.passthrough}
-    named |= {document_id for document_id, _, _ in links.configurations.rows}
-    rows = source_rows[source_rows["document_id"].isin(list(named))]
-    results = [result_id if isinstance(result_id, str) else None for result_id in rows["result_id"]]
-    return dict(
-        zip(
-            zip(rows["document_id"], rows["table_name"], rows["row_number"], strict=True),
-            results,
-            strict=True,
-        )
-    )
 
 
 def load_document(

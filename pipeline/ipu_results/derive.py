@@ -5,8 +5,7 @@ statement each over the tables of the build.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 import pandas as pd
 import pyarrow as pa
@@ -22,20 +21,13 @@ from ipu_results.schema.frames import (
     frame_dtypes,
     to_arrow,
 )
+from ipu_results.schema.known import register_known
 from ipu_results.schema.vocabulary import Vocabulary
 
 RESULTS = "results"
 DEFINITIONS = f"schema/tables/{RESULTS}.toml"
 STATEMENT = f"derived/{RESULTS}.sql"
 PLACE = f"schema/{STATEMENT}"
-VOCABULARY_COLUMNS = {
-    "known_model": ("model_printed", "variant", "platform", "framework", "model"),
-    "known_phase": ("model_printed", "pattern", "phase"),
-    "known_dataset": ("dataset_printed", "dataset", "packed"),
-    "known_maker": ("chip", "maker"),
-    "known_sparsity": ("pattern",),
-    "known_precision": ("precision", "canonical"),
-}
 FIGURES = "figures"
 SCOPES = ("power_scope", "quality_metric", "conditions")  # they say what a figure covers
 
@@ -128,35 +120,13 @@ def _run_over_inputs(
     """Run the statement over the inputs alone: what is not declared as one cannot be read."""
     with open_engine() as connection:
         connection.execute(f"CREATE SCHEMA {DETAIL}")
-        for name, rows in list_known(vocabulary).items():
-            connection.register(name, rows)
+        register_known(connection, vocabulary)
         for name, columns in inputs.items():
             selected = _select(table(name), columns)
             connection.register(name, to_arrow(selected, frames[name][list(columns)]))
             if (sql_name := table(name).sql_name) != name:
                 connection.execute(f"CREATE VIEW {sql_name} AS FROM {name}")
         return run_text(connection, STATEMENT, sql)
-
-
-def list_known(vocabulary: Vocabulary) -> dict[str, pa.Table]:
-    """Return the lists of the vocabulary as tables of texts, as the statement names them."""
-    known: dict[str, list[Mapping[str, Any]]] = {
-        f"known_{name}": list(rows) for name, rows in vocabulary.derived.items()
-    }
-    known["known_model"] += [asdict(identity) for identity in vocabulary.identities]
-    known["known_precision"] = [
-        {"precision": spelling, "canonical": name}
-        for spelling, name in vocabulary.precision_names.items()
-    ]
-    return {
-        name: pa.table(
-            {
-                column: pa.array([row.get(column) for row in known[name]], pa.string())
-                for column in columns
-            }
-        )
-        for name, columns in VOCABULARY_COLUMNS.items()
-    }
 
 
 def _select(definition: Table, names: Sequence[str]) -> Table:

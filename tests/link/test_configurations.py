@@ -15,7 +15,6 @@ from ipu_results import build
 from ipu_results.build import LoadedDocument, check_documents
 from ipu_results.check.gate import check_tables
 from ipu_results.errors import DamagedDocumentError, IpuResultsError
-from ipu_results.link import collect_links, link_document
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import load_vocabulary
@@ -32,7 +31,6 @@ from tests.conftest import (
     edit,
     find_error,
     load_documents,
-    normalise_documents,
     reseal,
 )
 
@@ -294,8 +292,8 @@ def truncate(raw: Path) -> None:
         (
             swap,
             (
-                f"line 77: {PAGE_ID} bow_inference 11: batch_agrees is True, but 256 is configured"
-                " and 4 is printed"
+                f"line 76: {PAGE_ID} bow_inference 12: batch_agrees is True, but 4 is configured"
+                " and 256 is printed"
             ),
         ),
         (change(*CLIP, result_row="65"), "bow_training 65: there is no such row"),
@@ -396,13 +394,12 @@ def test_micro_batch_of_the_rows_own_document_is_kept(raw: Path) -> None:
     place = {"result_document": PAPER_ID, "result_table": "qwant_table_1", "result_row": "1"}
     batch = {"micro_batch_size": "2", "gradient_accumulation": "1", "global_batch_from_config": "2"}
     change(*CLIP, **place, **batch, batch_agrees="True", match_confidence="exact")(raw)
-    [configurations] = normalise_documents(raw)
-    [paper] = normalise_documents(copy_documents(raw.parent / "paper", PAPER))
-    linked = link_document(paper, collect_links([configurations], load_vocabulary()))
-    assert (
-        linked.results[0].values["batch_size"],
-        linked.results[0].values["micro_batch_size"],
-    ) == (2, 1)
+    copy_documents(raw, PAGE, PAPER)
+    results = check_raw(raw).frames["results"]
+    [first] = results[(results["document_id"] == PAPER_ID) & (results["row_number"] == 1)].to_dict(
+        "records"
+    )
+    assert (first["batch_size"], first["micro_batch_size"]) == (2, 1)
 
 
 @pytest.mark.usefixtures("without_rules")

@@ -1,12 +1,11 @@
-"""Link and gate return new results and change none of their input; conservation notices every lost
-row and cell.
+"""Gates return new results and change none of their input; conservation notices every lost row and
+cell.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,28 @@ from ipu_results.check.conservation import (
     check_conservation,
     join_cells,
 )
-from ipu_results.check.gate import CHANGES, GOOD, check_gate, check_tables, gate_results
+from ipu_results.check.gate import (
+    CHANGES,
+    GOOD,
+    GateFailure,
+    check_gate,
+    check_tables,
+    gate_results,
+)
 from ipu_results.errors import ConservationError, GateError
-from ipu_results.link import collect_links, link_document
 from ipu_results.normalise import NormalisedDocument, Results
 from ipu_results.read import ParsedDocument
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
 
-from tests.conftest import PAGE, copy_documents, load_documents, normalise_documents
+from tests.conftest import (
+    PAGE,
+    copy_documents,
+    edit,
+    find_error,
+    load_documents,
+    normalise_documents,
+)
 
 MLPERF = ("mlperf/training-v1.0-entries.csv", "mlperf/training-v2.0-entries.csv", "mlperf/ids.csv")
 CONFIGURATIONS = "graphcore/public-configurations.csv"
@@ -52,19 +64,6 @@ def page(documents: Documents) -> NormalisedDocument:
     return document
 
 
-def link(documents: Documents) -> list[NormalisedDocument]:
-    links = collect_links(documents, load_vocabulary())
-    return [link_document(document, links) for document in documents]
-
-
-def list_values(documents: Documents) -> dict[str, dict[str, Any]]:
-    return {
-        result.result_id: dict(result.values)
-        for document in documents
-        for result in document.results
-    }
-
-
 def change_result(document: NormalisedDocument, number: int, **values: Any) -> NormalisedDocument:
     """Return a document with other values in one of its results."""
     results = document.results
@@ -73,45 +72,18 @@ def change_result(document: NormalisedDocument, number: int, **values: Any) -> N
     return dataclasses.replace(document, results=results)
 
 
-def test_link_changes_none_of_its_input(documents: Documents) -> None:
-    before = copy.deepcopy(documents)
-    linked = link(documents)
-    assert documents == before
-    assert linked != documents
-    assert [
-        (document.document, document.rejected, document.passthrough) for document in linked
-    ] == [(document.document, document.rejected, document.passthrough) for document in documents]
+def test_system_with_two_ids_is_refused(tmp_path: Path) -> None:
+    raw = copy_documents(tmp_path / "raw", *MLPERF)
+    edit(raw, MLPERF[-1], "ipu-pod256-POPART-closed", "ipu-pod16-POPART-closed")
+    assert "ipu-pod16-POPART-closed has two ids, 2.0-2045 and 2.0-2053" in find_error(raw)
 
 
-def test_link_adds_ids_micro_batches_and_latency_bases_and_cites_them(documents: Documents) -> None:
-    linked = link(documents)
-    before, after = list_values(documents), list_values(linked)
-    assert list(before) == list(after)
-    added: Counter[str] = Counter()
-    for result_id, values in after.items():
-        assert values.items() >= before[result_id].items()
-        added.update(values.keys() - before[result_id].keys())
-    assert added == {
-        "mlperf_id": 13,
-        "micro_batch_size": 176,
-        "latency_basis": 104,
-        "latency_scope": 95,
-    }
-    cited = [cited for document in linked for result in document.results for cited in result.cited]
-    assert {document_id for document_id, _ in cited} == {"graphcore-public-configurations"}
-    assert Counter(cell.column_name for _, cell in cited) == {
-        "micro_batch_size": 176,
-        "latency_basis": 104,
-    }
-
-
-def test_system_with_two_ids_is_refused(documents: Documents) -> None:
-    [ids] = [document for document in documents if document.document.reader == "mlperf-ids"]
-    others = [
-        row._replace(values={**row.values, "mlperf_id": "2.0-9999"}) for row in ids.passthrough
-    ]
-    with pytest.raises(ConservationError, match=r"has two ids, .* and 2\.0-9999"):
-        collect_links([ids, dataclasses.replace(ids, passthrough=others)], load_vocabulary())
+def test_value_that_a_link_makes_invalid_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = copy_documents(tmp_path / "raw", PAGE, CONFIGURATIONS)
+    monkeypatch.setattr(build, "find_failures", lambda *_: [GateFailure(0, "reason", "is wrong")])
+    assert "what other documents add: is wrong" in find_error(raw)
 
 
 def test_gate_is_trusted_only_if_it_refuses_every_invalid_row() -> None:
@@ -124,11 +96,10 @@ def test_gate_is_trusted_only_if_it_refuses_every_invalid_row() -> None:
 
 
 def test_gate_accepts_valid_results_unchanged(documents: Documents) -> None:
-    linked = link(documents)
-    frame, accepted = gate_results(linked)
-    assert accepted == linked
+    frame, accepted = gate_results(documents)
+    assert accepted == documents
     assert list(frame["result_id"]) == [
-        result.result_id for document in linked for result in document.results
+        result.result_id for document in documents for result in document.results
     ]
     check_tables({**build_source_frames(accepted), "cells": join_cells([*build_cells(accepted)])})
 
@@ -209,11 +180,10 @@ def test_batches_give_the_rows_of_one_whole(
         )
         for own in loaded
     ]
-    links = collect_links([], load_vocabulary())
     monkeypatch.setattr(build, "check_expected_tables", lambda *_: None)
-    whole = build.gate_documents([*loaded, *without], links, load_vocabulary())
+    whole = build.gate_documents([*loaded, *without], load_vocabulary())
     monkeypatch.setattr(build, "BATCH_RESULTS", 1)
-    divided = build.gate_documents([*loaded, *without], links, load_vocabulary())
+    divided = build.gate_documents([*loaded, *without], load_vocabulary())
     assert divided.cells.equals(whole.cells)
     assert divided.cells.num_rows > 0
     assert all(frame.equals(divided.frames[name]) for name, frame in whole.frames.items())

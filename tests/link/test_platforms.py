@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from ipu_results.link.platforms import parse_machine
+from ipu_results.link.machines import parse_machine
 
 from tests.conftest import Query, check_raw, copy_documents, edit, find_error
 from tests.runner.runs_support import RUN_ID, put_run

@@ -20,7 +20,7 @@ from ipu_results.comparison.words import KnownWords
 from ipu_results.errors import ComparisonError, DamagedRunError
 from ipu_results.ground.files import load_schema_file, open_regular_file
 from ipu_results.ground.text import describe_unknown_columns, parse_toml
-from ipu_results.link.platforms import parse_machine
+from ipu_results.link.machines import parse_machine
 from ipu_results.schema.accelerators import find_accelerator
 from ipu_results.schema.vocabulary import load_vocabulary, normalise_name
 

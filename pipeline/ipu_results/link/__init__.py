@@ -1,74 +1,169 @@
-"""Link: join documents about the same thing.
+"""Link: join what documents say of one thing, by the statements of `schema/links`.
 
-Pure: every function returns new results and changes none.
-
-What other documents add to a result is collected first (`collect_links`), from the few documents of
-LINKING kinds. Then each document is linked on its own (`link_document`), so that not all of them
-need to be in memory.
+They read the tables of one build in one connection, and in its schema `read` the rows of documents
+as they were read, each with its place. What is numeric and not relational is in `link.mlperf`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ipu_results.link.configurations import Configurations, link_configurations
-from ipu_results.link.mlperf import MlperfIds, collect_mlperf_ids, link_mlperf_ids
-from ipu_results.link.platforms import LocalMachine, collect_machines, link_machine
-from ipu_results.normalise import NormalisedDocument, Results
-from ipu_results.schema.vocabulary import Vocabulary
+import duckdb
+import pandas as pd
+import pyarrow as pa
 
-# tables whose rows add to the results of other documents
-LINKING = ("configurations", "mlperf_ids", "runs")
+from ipu_results.errors import DamagedDocumentError, VocabularyError
+from ipu_results.ground.sql import create_table
+from ipu_results.ground.statements import run_statement
+from ipu_results.link.machines import parse_machine
+from ipu_results.normalise import NormalisedDocument, PassthroughRow
+from ipu_results.normalise.by_source import get_run_id
+from ipu_results.schema import LINKS, SQL, TABLES, table
+from ipu_results.schema.frames import arrow_schema, build_frame_from_columns
+from ipu_results.schema.vocabulary import KINDS
+
+WRONG = "wrong/"
+"""The folder of statements that return what may not be: a row stops the build."""
+ADDED = "added"
+VOCABULARY = "schema/vocabulary/"
+PUBLISHED = {published.name for published in TABLES}
+AS_READ = (
+    "configurations",
+    "facts",
+    "mlperf_entries",
+    "mlperf_ids",
+    "mlperf_published",
+    "mlperf_rcp",
+    "mlperf_runs",
+    "run_points",
+    "runs",
+)
+# headers of a configuration under which a result may have a cell
+CITED = ("micro_batch_size", "latency_definition")
+PLACE = (("table_name", pa.string()), ("row_number", pa.int64()), ("locator", pa.string()))
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
-    """What documents add to the results of others."""
-
-    configurations: Configurations
-    mlperf_ids: MlperfIds
-    machines: Mapping[str, LocalMachine]
-    """The virtual machines of local runs, by run id."""
-    renamed: Sequence[Mapping[str, Any]] = ()
-    """Rows whose name is not of what ran, as in the vocabulary."""
+def _make_schema(*texts: str) -> pa.Schema:
+    return pa.schema([(name, pa.string()) for name in texts])
 
 
-def collect_links(documents: Sequence[NormalisedDocument], vocabulary: Vocabulary) -> Links:
-    """Collect the links of documents of LINKING kinds; other documents have none."""
-    return Links(
-        Configurations.collect(documents, vocabulary),
-        collect_mlperf_ids(documents),
-        collect_machines(documents),
-        vocabulary.renamed,
-    )
+def _add_place(schema: pa.Schema) -> pa.Schema:
+    missing = [pa.field(name, kind) for name, kind in PLACE if name not in schema.names]
+    return pa.schema([*schema, *missing])
 
 
-def link_document(document: NormalisedDocument, links: Links) -> NormalisedDocument:
-    """Give results their MLPerf ids, local machines, and micro-batch and latency basis from public
-    configurations.
+SCHEMAS = {
+    **{name: _add_place(arrow_schema(table(name))) for name in AS_READ},
+    "cells": _add_place(_make_schema("document_id", "field", "header", "raw_text")),
+    "run_documents": _make_schema("document_id", "reader", "run_id"),
+    "machines": pa.schema(
+        [*_make_schema("run_id", "platform", "processor", "evidence"), ("virtual_cpus", pa.int64())]
+    ),
+}
+
+
+def stage_documents(
+    connection: duckdb.DuckDBPyConnection, documents: Sequence[NormalisedDocument]
+) -> None:
+    """Create the tables of the schema `read`: rows of AS_READ, cells of configurations, and what the
+    documents of local runs are.
     """
-    results = link_machine(document, link_mlperf_ids(document, links.mlperf_ids), links.machines)
-    results = link_configurations(results, document.document.document_id, links.configurations)
-    return replace(
-        document, results=rename_results(results, document.document.document_id, links.renamed)
-    )
-
-
-def rename_results(
-    results: Results, document_id: str, renamed: Sequence[Mapping[str, Any]]
-) -> Results:
-    """Give results of a document whose name is not of what ran the name that is; ids and cells keep
-    the printed one.
-    """
-    for entry in renamed:
-        if entry["document_id"] == document_id:
-            columns = [(results.columns[name], value) for name, value in entry["where"].items()]
-            rows = (
-                row
-                for row in range(len(results))
-                if all(column.get(row) == value for column, value in columns)
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    runs = []
+    for document in documents:
+        own = document.document
+        for row in document.passthrough:
+            if row.table in rows:
+                rows[row.table].append(_place_row(row))
+            if row.table == "configurations":
+                rows["cells"] += _list_cells(row)
+        if KINDS[own.reader].local:
+            run_id = get_run_id(own)
+            rows["run_documents"].append(
+                {"document_id": own.document_id, "reader": own.reader, "run_id": run_id}
             )
-            results = results.set_values(entry["column"], dict.fromkeys(rows, entry["is"]))
-    return results
+            rows["machines"] += _list_machines(run_id, document.passthrough)
+        for read in document.columnar:
+            named = pa.repeat(own.document_id, read.rows.num_rows)
+            runs.append(read.rows.append_column("document_id", named))
+    connection.execute("CREATE SCHEMA read")
+    for name, schema in SCHEMAS.items():
+        parts = [pa.Table.from_pylist(rows[name], schema), *(runs if name == "mlperf_runs" else [])]
+        staged = pa.concat_tables(parts, promote_options="default").select(schema.names)
+        create_table(connection, f"read.{name}", staged)
+
+
+def _place_row(row: PassthroughRow) -> dict[str, Any]:
+    return {
+        **row.values,
+        "table_name": row.table_name,
+        "row_number": row.row_number,
+        "locator": row.locator,
+    }
+
+
+def _list_cells(row: PassthroughRow) -> Iterator[dict[str, Any]]:
+    for name in CITED:
+        cell = row.cite(name, name)
+        named = {"field": name, "header": cell.header, "raw_text": cell.raw_text}
+        yield {**_place_row(row), **named, "locator": cell.locator}
+
+
+def _list_machines(run_id: str, rows: Sequence[PassthroughRow]) -> Iterator[dict[str, Any]]:
+    """Yield the virtual machine that the record of a run describes."""
+    for row in rows:
+        environment = row.values.get("environment")
+        machine = parse_machine(run_id, json.loads(environment)) if environment else None
+        if machine is not None:
+            yield {
+                "run_id": run_id,
+                "platform": machine.name,
+                "processor": machine.processor,
+                "virtual_cpus": machine.virtual_cpus,
+                "evidence": machine.evidence,
+            }
+
+
+def link(connection: duckdb.DuckDBPyConnection) -> dict[str, pd.DataFrame]:
+    """Run the statements of `schema/links` in their order, each of which can read those before it.
+
+    Returns the published tables among them, and fills `results` and `microbenchmarks`. Raises
+    DamagedDocumentError or VocabularyError for what contradicts another document.
+    """
+    frames = {}
+    for name in LINKS:
+        rows = run_statement(connection, f"links/{name}.sql")
+        if name.startswith(WRONG):
+            _raise_first(rows)
+            continue
+        if name in PUBLISHED:
+            rows = rows.sort_by([(column, "ascending") for column in table(name).key])
+            columns = dict(zip(rows.column_names, rows.columns, strict=True))
+            frames[name] = build_frame_from_columns(table(name), columns)
+        create_table(connection, table(name).sql_name if name in PUBLISHED else name, rows)
+        if name == ADDED:
+            _apply_added(connection)
+    return frames
+
+
+def _raise_first(rows: pa.Table) -> None:
+    """Raise the error of the first row, if there is one: what is wrong, and where."""
+    for row in rows.slice(0, 1).to_pylist():
+        is_ours = row["document_id"].startswith(VOCABULARY)
+        error = VocabularyError if is_ours else DamagedDocumentError
+        raise error(row["message"], document=row["document_id"], place=row["place"])
+
+
+def _apply_added(connection: duckdb.DuckDBPyConnection) -> None:
+    """Fill the columns of `results` and `microbenchmarks` with what `added` has for them."""
+    changed = f"SELECT DISTINCT relation, column_name FROM {ADDED}"
+    for relation, name in connection.execute(changed).fetchall():
+        definition = table(relation)
+        kind = SQL[definition.column(name).kind]
+        connection.execute(
+            f"UPDATE {relation} SET {name} = CAST(a.value AS {kind}) FROM {ADDED} a"
+            f" WHERE a.id = {relation}.{definition.key[0]}"
+            f" AND a.relation = '{relation}' AND a.column_name = '{name}'"
+        )

@@ -30,13 +30,11 @@ from ipu_results.link.mlperf_speed import (
     group_runs,
 )
 from ipu_results.mlperf.rules import Rules, format_attribution, load_rules, olympic_mean
-from ipu_results.normalise import NormalisedDocument, Results
+from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema import table
 from ipu_results.schema.frames import arrow_schema, build_frame, build_frame_from_columns
 from ipu_results.schema.vocabulary import Vocabulary
 
-# confidence of an id that no page names: shown with the entry, never given to a result
-INFERRED = "inferred"
 MlperfIds = Mapping[Key, Record]
 """The curated ids by round and system."""
 
@@ -52,29 +50,6 @@ def collect_mlperf_ids(documents: Iterable[NormalisedDocument]) -> MlperfIds:
             )
             raise ConservationError(message, document=row["document_id"])
     return ids
-
-
-def link_mlperf_ids(document: NormalisedDocument, ids: MlperfIds) -> Results:
-    """Return the document's results; official ones have the MLPerf id of their system, unless it is
-    inferred.
-    """
-    entries = {
-        row.row_number: row.values for row in document.passthrough if row.table == "mlperf_entries"
-    }
-    known = {number: ids.get(_get_system(entry), {}) for number, entry in entries.items()}
-    named = {
-        number: row["mlperf_id"]
-        for number, row in known.items()
-        if row and row["confidence"] != INFERRED
-    }
-    results = document.results
-    numbers = (
-        map(results.columns["row_number"].get, range(len(results))) if named and results else ()
-    )
-    return results.set_values(
-        "mlperf_id",
-        {position: named[number] for position, number in enumerate(numbers) if number in named},
-    )
 
 
 def build_mlperf_frames(

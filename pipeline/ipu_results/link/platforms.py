@@ -6,66 +6,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ipu_results.errors import VocabularyError
-from ipu_results.ground.text import format_count
+from ipu_results.link.machines import LocalMachine, parse_machine
 from ipu_results.mlperf.rules import round_key
-from ipu_results.normalise import NormalisedDocument, Results
+from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.by_source import get_run_id
 from ipu_results.schema import table
 from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True, slots=True)
-class LocalMachine:
-    """The virtual machine of local runs: its processors, what their host calls itself, and the run
-    that says so.
-    """
-
-    processor: str
-    virtual_cpus: int
-    evidence: str
-    run_id: str
-
-    @property
-    def name(self) -> str:
-        """The platform, such as `2 virtual CPUs (AMD EPYC host)`."""
-        return f"{format_count(self.virtual_cpus, 'virtual CPU')} ({self.processor} host)"
-
-    def describe(self) -> dict[str, Any]:
-        """Return its row of `platforms`; chip and count stay null, since it has a share of some."""
-        return {
-            "platform": self.name,
-            "form": "virtual machine",
-            "nodes": 1,
-            "host_processor": self.processor,
-            "virtual_cpus": self.virtual_cpus,
-            "source": f"environment of the run {self.run_id}: {self.evidence}",
-        }
-
-
-def parse_machine(run_id: str, environment: Mapping[str, Any]) -> LocalMachine | None:
-    """Return the virtual machine that the environment of a run describes, None for another or an
-    incomplete one.
-    """
-    processor, count, evidence = (
-        environment.get(key) for key in ("cpu", "logical_cores", "virtual_machine")
-    )
-    if (
-        isinstance(processor, str)
-        and processor
-        and isinstance(count, int)
-        and count > 0
-        and evidence
-    ):
-        return LocalMachine(processor, count, str(evidence), run_id)
-    return None
+def describe_machine(machine: LocalMachine) -> dict[str, Any]:
+    """Return its row of `platforms`; chip and count stay null, since it has a share of some."""
+    return {
+        "platform": machine.name,
+        "form": "virtual machine",
+        "nodes": 1,
+        "host_processor": machine.processor,
+        "virtual_cpus": machine.virtual_cpus,
+        "source": f"environment of the run {machine.run_id}: {machine.evidence}",
+    }
 
 
 def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, LocalMachine]:
@@ -81,24 +46,6 @@ def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, Local
                 if machine is not None:
                     machines[run_id] = machine
     return machines
-
-
-def link_machine(
-    document: NormalisedDocument, results: Results, machines: Mapping[str, LocalMachine]
-) -> Results:
-    """Name the machine of each point whose platform is the processor of a virtual machine.
-
-    The cells keep the text of the run, and the result ids are those of the printed text.
-    """
-    is_run = document.document.reader == "sweep-points" and results
-    machine = machines.get(get_run_id(document.document)) if is_run else None
-    platforms = results.columns.get("platform")
-    if machine is None or platforms is None:
-        return results
-    names = [machine.name if value == machine.processor else value for value in platforms.values]
-    return replace(
-        results, columns={**results.columns, "platform": replace(platforms, values=names)}
-    )
 
 
 Record = Mapping[str, Any]
@@ -138,7 +85,7 @@ def build_platform_frame(
         if name in described:
             rows.append({"platform": name, **summarise(described[name], vocabulary)})
         elif name in local:
-            rows.append(local[name].describe())
+            rows.append(describe_machine(local[name]))
         else:
             rows.append({"platform": name, "source": NOT_IN_VOCABULARY})
     columns = table("platforms").names

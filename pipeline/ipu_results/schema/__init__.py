@@ -314,6 +314,8 @@ TABLES, VIEWS, SHARED = _load_all()
 """What is published, and what the quality rules share: their relations, in the order in which each can
 read those before it.
 """
+LINKS: tuple[str, ...] = tuple(_load(SCHEMA / "order.toml")["links"])
+"""The statements of `schema/links`, in the order in which they run."""
 FILE_VIEWS = tuple(view for view in VIEWS if view.no_files is None)
 """The views of which a release has files."""
 

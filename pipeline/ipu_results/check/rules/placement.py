@@ -22,7 +22,6 @@ from ipu_results.check.rules.dataset import (
     number_groups,
 )
 from ipu_results.check.rules.identity import find_networks
-from ipu_results.link.configurations import NEAR, split_settings
 
 MAX_FRAMEWORK_RATIO = 1.4
 SAME_ROW = """
@@ -61,6 +60,7 @@ def flag_framework_ratio(data: Dataset) -> pd.DataFrame:
 
 
 EXACT = "exact"
+NEAR = ("exact", "likely")
 FACTORS = ("micro_batch_size", "replicas", "gradient_accumulation")
 COMMAND = "{benchmark} of {path}, {repository} {tag} ({match_confidence} match)"
 
@@ -199,7 +199,7 @@ def _find_fitting(data: Dataset, text: str) -> list[str]:
     open.
     """
     known = [
-        set(data.vocabulary.precision_settings.get(setting, ())) for setting in split_settings(text)
+        set(data.vocabulary.precision_settings.get(setting, ())) for setting in text.split("; ")
     ]
     return sorted(set.intersection(*filter(None, known))) if any(known) else []
 

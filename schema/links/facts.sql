@@ -1,0 +1,2 @@
+-- The table `facts`, as its documents have it.
+FROM read.facts
