@@ -63,7 +63,7 @@ from ipu_results.schema.frames import (
     to_pandas,
 )
 from ipu_results.schema.known import register_known
-from ipu_results.schema.vocabulary import KINDS, Vocabulary, load_vocabulary, read_vocabulary_files
+from ipu_results.schema.vocabulary import Vocabulary, load_vocabulary, read_vocabulary_files
 from ipu_results.sources.catalogue import (
     Document,
     check_claims_of,
@@ -308,7 +308,8 @@ def link_documents(
         register_known(stage, vocabulary)
         stage.execute(f"CREATE SCHEMA {DETAIL}")
         for name, frame in frames.items():
-            create_table(stage, name, to_arrow(table(name).as_filled(), frame))
+            definition = table(name).as_filled()
+            create_table(stage, definition.sql_name, to_arrow(definition, frame))
         stage.register(CELLS, gated.cells)
         stage_documents(stage, gated.documents)
         linked = link(stage)
@@ -325,7 +326,7 @@ def link_documents(
     results_by_row = _map_rows(frames["source_rows"], gated.documents)
     ids = collect_mlperf_ids(gated.documents)
     mlperf = build_mlperf_frames(gated.documents, ids, results_by_row, vocabulary)
-    machines = collect_machines(gated.documents).values()
+    machines = collect_machines(gated.documents)
     platforms = build_platform_frame(
         filled["results"], mlperf["mlperf_entries"], machines, vocabulary
     )

@@ -11,7 +11,7 @@ import pytest
 from ipu_results.link.machines import parse_machine
 
 from tests.conftest import Query, check_raw, copy_documents, edit, find_error
-from tests.runner.runs_support import RUN_ID, put_run
+from tests.runner.runs_support import put_run
 
 V2 = tuple(f"mlperf/training-v2.0-{name}.csv" for name in ("entries", "runs"))
 VIRTUAL = {"cpu": "Some CPU @ 2.00GHz", "logical_cores": 2, "virtual_machine": "hypervisor flag"}
@@ -144,10 +144,10 @@ def _name_platforms(raw: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("missing", VIRTUAL)
 def test_incomplete_environment_names_nothing(missing: str) -> None:
-    assert parse_machine(RUN_ID, VIRTUAL) is not None
-    assert parse_machine(RUN_ID, {**VIRTUAL, "logical_cores": 1}) is not None
-    assert parse_machine(RUN_ID, {**VIRTUAL, "logical_cores": 0}) is None
-    assert parse_machine(RUN_ID, {**VIRTUAL, missing: None}) is None
+    assert parse_machine(VIRTUAL) is not None
+    assert parse_machine({**VIRTUAL, "logical_cores": 1}) is not None
+    assert parse_machine({**VIRTUAL, "logical_cores": 0}) is None
+    assert parse_machine({**VIRTUAL, missing: None}) is None
 
 
 @pytest.mark.parametrize(

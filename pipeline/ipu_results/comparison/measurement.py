@@ -336,7 +336,7 @@ def read_run(folder: Path) -> tuple[list[tuple[str, dict[str, str]]], dict[str, 
     known = {*FIELDS, *load_vocabulary().header_of(READER, TABLE).names}
     lines = _read_rows(folder / POINTS, data, known)
     environment = _read_environment(folder / RECORD)
-    machine = parse_machine(folder.resolve().name, environment) if environment else None
+    machine = parse_machine(environment) if environment else None
     if machine is not None:
         for _, values in lines:
             if values.get("platform") == machine.processor:

@@ -115,7 +115,7 @@ def _list_machines(run_id: str, rows: Sequence[PassthroughRow]) -> Iterator[dict
     """Yield the virtual machine that the record of a run describes."""
     for row in rows:
         environment = row.values.get("environment")
-        machine = parse_machine(run_id, json.loads(environment)) if environment else None
+        machine = parse_machine(json.loads(environment)) if environment else None
         if machine is not None:
             yield {
                 "run_id": run_id,

@@ -13,11 +13,10 @@ from ipu_results.ground.text import format_count
 
 @dataclass(frozen=True, slots=True)
 class LocalMachine:
-    """The virtual machine of a local run: its processors, what their host calls itself, and what
-    says so.
+    """The virtual machine of a local run: what its host calls itself, its processors, and what says
+    so.
     """
 
-    run_id: str
     processor: str
     virtual_cpus: int
     evidence: str
@@ -28,15 +27,15 @@ class LocalMachine:
         return f"{format_count(self.virtual_cpus, 'virtual CPU')} ({self.processor} host)"
 
 
-def parse_machine(run_id: str, environment: Mapping[str, Any]) -> LocalMachine | None:
+def parse_machine(environment: Mapping[str, Any]) -> LocalMachine | None:
     """Return the virtual machine that the environment of a run describes, None for another or an
     incomplete one.
     """
     processor = environment.get("cpu")
     count = environment.get("logical_cores")
     evidence = environment.get("virtual_machine")
-    is_named = isinstance(processor, str) and processor != ""
-    is_counted = isinstance(count, int) and count > 0
-    if not (is_named and is_counted and evidence):
+    if not isinstance(processor, str) or not isinstance(count, int):
         return None
-    return LocalMachine(run_id, processor, count, str(evidence))
+    if not processor or count < 1 or not evidence:
+        return None
+    return LocalMachine(processor, count, str(evidence))

@@ -21,7 +21,7 @@ from ipu_results.schema.frames import build_frame
 from ipu_results.schema.vocabulary import Vocabulary
 
 
-def describe_machine(machine: LocalMachine) -> dict[str, Any]:
+def describe_machine(run_id: str, machine: LocalMachine) -> dict[str, Any]:
     """Return its row of `platforms`; chip and count stay null, since it has a share of some."""
     return {
         "platform": machine.name,
@@ -29,7 +29,7 @@ def describe_machine(machine: LocalMachine) -> dict[str, Any]:
         "nodes": 1,
         "host_processor": machine.processor,
         "virtual_cpus": machine.virtual_cpus,
-        "source": f"environment of the run {machine.run_id}: {machine.evidence}",
+        "source": f"environment of the run {run_id}: {machine.evidence}",
     }
 
 
@@ -42,7 +42,7 @@ def collect_machines(documents: Sequence[NormalisedDocument]) -> dict[str, Local
         if document.document.reader == "sweep-record":
             run_id = get_run_id(document.document)
             for row in document.passthrough:
-                machine = parse_machine(run_id, json.loads(row.values["environment"]))
+                machine = parse_machine(json.loads(row.values["environment"]))
                 if machine is not None:
                     machines[run_id] = machine
     return machines
@@ -68,7 +68,7 @@ MAX_NAMED = 3
 def build_platform_frame(
     results: pd.DataFrame,
     entries: pd.DataFrame,
-    machines: Iterable[LocalMachine],
+    machines: Mapping[str, LocalMachine],
     vocabulary: Vocabulary,
 ) -> pd.DataFrame:
     """Build the table from the results, the official entries and the machines of local runs.
@@ -79,13 +79,15 @@ def build_platform_frame(
     known = vocabulary.list_entries("platform")
     check_platforms(known, described)
     names = {entry["platform"]: entry for entry in known}
-    local = {machine.name: machine for machine in reversed(list(machines))}
+    local = {
+        machine.name: (run_id, machine) for run_id, machine in reversed(list(machines.items()))
+    }
     rows = [_complete_entry(entry, names, described) for entry in known]
     for name in sorted(set(results["platform"].dropna()) - names.keys()):
         if name in described:
             rows.append({"platform": name, **summarise(described[name], vocabulary)})
         elif name in local:
-            rows.append(describe_machine(local[name]))
+            rows.append(describe_machine(*local[name]))
         else:
             rows.append({"platform": name, "source": NOT_IN_VOCABULARY})
     columns = table("platforms").names
