@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ipu_results.errors import IpuResultsError
 
 if TYPE_CHECKING:
-    from ipu_results.api import claims, connect, load, provenance
+    from ipu_results.api import claims, connect, load, pandera_schema, provenance
     from ipu_results.comparison import compare
     from ipu_results.emulator import Emulator
     from ipu_results.mlperf import score_mlperf
@@ -33,12 +33,15 @@ __all__ = [
     "compare",
     "connect",
     "load",
+    "pandera_schema",
     "provenance",
     "score_mlperf",
 ]
 
 _MODULES = {  # module and extra of each name
-    **dict.fromkeys(("claims", "connect", "load", "provenance"), ("ipu_results.api", None)),
+    **dict.fromkeys(
+        ("claims", "connect", "load", "pandera_schema", "provenance"), ("ipu_results.api", None)
+    ),
     "cite": ("ipu_results.serve", None),
     "compare": ("ipu_results.comparison", None),
     "Emulator": ("ipu_results.emulator", "emulator"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import date
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -20,6 +20,7 @@ from pandas.api.types import (
 )
 
 from ipu_results.errors import QueryError
+from ipu_results.ground import import_extra
 from ipu_results.ground.files import DATASET, read_version
 from ipu_results.ground.renamed import describe_column, describe_relation
 from ipu_results.ground.sql import run_query
@@ -35,6 +36,9 @@ from ipu_results.store.query import (
     read_parquet,
     read_view,
 )
+
+if TYPE_CHECKING:
+    import pandera.pandas as pandera
 
 MAX_NAMES = 50  # in an error message
 TIMES = ("date", "timestamp")
@@ -68,13 +72,8 @@ def load(
     `warehouse` holds no dataset.
     """
     folder = DATASET if warehouse is None else Path(warehouse)
-    table = table.removeprefix(f"{DETAIL}.")
-    relations: dict[str, Table | View] = {published.name: published for published in TABLES}
-    relations |= {view.name: view for view in VIEWS}
-    if table not in relations:
-        hint = describe_relation(table) or _suggest(table, relations)
-        raise QueryError(f"there is no table or view {table!r}; {hint}")
-    relation = relations[table]
+    relation = _find_relation(table)
+    table = relation.name
     names = [column.name for column in relation.columns]
     if columns is None:
         selected = names
@@ -98,6 +97,36 @@ def load(
     frame = frame[selected].reset_index(drop=True)
     frame.attrs = {"table": table, "dataset_version": read_version(), BUILD_ID: build_id}
     return frame
+
+
+def pandera_schema(table: str = "results") -> pandera.DataFrameSchema:
+    """Return the pandera schema of a table or view, to check a frame of your own.
+
+    It has the columns, key and limits that `ingest` checks before it publishes a row. `table` is a
+    name as in `load`. The dtypes are `str`, `Int64`, `float64`, `boolean` and `datetime64[ns]`.
+    `validate` converts a frame to them where no value changes, and returns it: a frame of `load`,
+    of `pandas.read_parquet` or of your own. It adds a column that may be null and is missing, and
+    refuses an unknown one. With `lazy=True` its error lists all failures. `to_yaml()` returns the
+    schema as text.
+
+    Raises `ipu_results.errors.QueryError` for an unknown table.
+    """
+    schemas = import_extra("ipu_results.schema.pandera_schemas")
+    relation = _find_relation(table)
+    rows = relation.file_table if isinstance(relation, View) else relation
+    schema: pandera.DataFrameSchema = schemas.build_reader_schema(rows)
+    return schema
+
+
+def _find_relation(name: str) -> Table | View:
+    """Return a table or view by its name, with its schema or without."""
+    name = name.removeprefix(f"{DETAIL}.")
+    relations: dict[str, Table | View] = {published.name: published for published in TABLES}
+    relations |= {view.name: view for view in VIEWS}
+    if name not in relations:
+        hint = describe_relation(name) or _suggest(name, relations)
+        raise QueryError(f"there is no table or view {name!r}; {hint}")
+    return relations[name]
 
 
 def _read_rows(folder: Path, relation: Table | View, columns: list[str]) -> tuple[pa.Table, str]:

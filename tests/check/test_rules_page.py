@@ -14,7 +14,7 @@ import pytest
 from ipu_results.check.rules import RULES, Dataset, find_flags, run_rule
 from ipu_results.errors import GateError
 from ipu_results.schema import table
-from ipu_results.schema.row_checks import pandera_schema
+from ipu_results.schema.pandera_schemas import build_gate_schema
 
 from tests.check.rules_support import find, list_doubtful, load_dataset, load_review, pick
 from tests.conftest import RAW, ROOT, Query
@@ -119,7 +119,7 @@ def test_order_of_rows_does_not_matter(flags: pd.DataFrame, seed: int) -> None:
 
 
 def test_flags_are_valid_sorted_and_one_per_cell(flags: pd.DataFrame) -> None:
-    pandera_schema(FLAGS).validate(flags)
+    build_gate_schema(FLAGS).validate(flags)
     keys = list(flags[list(FLAGS.key)].itertuples(index=False, name=None))
     assert keys == sorted(set(keys))
 
@@ -128,7 +128,7 @@ def test_no_rows_give_an_empty_table_of_flags() -> None:
     nothing = pick()
     for rule in RULES:
         assert find(rule.id, nothing) == [], rule.id
-    pandera_schema(FLAGS).validate(find_flags(nothing))
+    build_gate_schema(FLAGS).validate(find_flags(nothing))
 
 
 @pytest.mark.parametrize(

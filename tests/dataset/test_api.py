@@ -12,18 +12,23 @@ from typing import Any
 import duckdb
 import ipu_results
 import pandas as pd
+import pandera.pandas as pandera
 import pytest
-from ipu_results import IpuResultsError, claims, connect, load, provenance
+import yaml
+from ipu_results import IpuResultsError, claims, connect, load, pandera_schema, provenance
 from ipu_results.errors import MissingExtraError, QueryError, WarehouseError
 from ipu_results.ground import explain_missing
-from ipu_results.schema import TABLES, VIEWS, table
+from ipu_results.schema import TABLES, VIEWS, Table, table
 from ipu_results.schema.frames import frame_dtypes
+from pandera.errors import SchemaErrors
 
 from tests.conftest import ROOT, Query
+from tests.release.release_support import locate_table
 
+RESULTS = table("results").names
 NAMES = [
     *("Emulator", "IpuResultsError", "cite", "claims", "compare", "connect"),
-    *("load", "provenance", "score_mlperf"),
+    *("load", "pandera_schema", "provenance", "score_mlperf"),
 ]
 
 
@@ -249,6 +254,79 @@ def test_provenance_takes_a_microbenchmark() -> None:
 def test_provenance_of_an_unknown_result_is_refused(result_id: str) -> None:
     with pytest.raises(QueryError, match="unknown result"):
         provenance(result_id)
+
+
+# pandera_schema
+
+
+def test_pandera_schema_accepts_every_table_and_view_as_loaded_and_as_stored(
+    warehouse: Path,
+) -> None:
+    for relation in (*TABLES, *VIEWS):
+        schema = pandera_schema(relation.name)
+        loaded = schema.validate(load(relation.name, warehouse=warehouse))
+        assert list(schema.columns) == list(loaded)
+        if isinstance(relation, Table):
+            stored = pd.read_parquet(locate_table(warehouse, relation.name))
+            pd.testing.assert_frame_equal(schema.validate(stored), loaded)
+
+
+def test_pandera_schema_as_yaml_holds_every_column_and_check() -> None:
+    schema = pandera_schema("results")
+    text = schema.to_yaml()
+    assert text is not None
+    written = yaml.safe_load(text)
+    assert list(written["columns"]) == list(table("results").names)
+    assert [check["options"]["error"] for check in written["checks"]] == [
+        "precision_bits",
+        "origin_place",
+    ]
+    read = pandera.DataFrameSchema.from_yaml(text)
+    assert list(read.columns.values()) == list(schema.columns.values())
+    frame = load("results").head(3).assign(task="Training", activation_bits=7)
+    for each in (schema, read):
+        with pytest.raises(SchemaErrors) as caught:
+            each.validate(frame, lazy=True)
+        assert {*caught.value.failure_cases["check"]} == {
+            "isin(['training', 'inference'])",
+            "precision_bits",
+        }
+
+
+def test_pandera_schema_completes_and_converts_a_frame_of_plain_python() -> None:
+    row = {"mlperf_id": "2.0-1", "round": "2.0", "system_path": "a/b", "confidence": "printed"}
+    frame = pd.DataFrame([{**row, "source": "mine", "document_id": "mine"}], dtype=object)
+    assert pandera_schema("mlperf_ids").validate(frame).dtypes.eq("str").all()
+    flags = load("flags").drop(columns="suggested")
+    assert list(pandera_schema("flags").validate(flags)) == list(table("flags").names)
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        ({"batch_size": 1.5}, "coerce_dtype('Int64')"),
+        ({"batch_size": 0}, "in_range(1, 9007199254740992)"),
+        ({"usable": "no"}, "coerce_dtype('boolean')"),
+        ({"usable": None}, "not_nullable"),
+        ({"result_id": "r0123456789abcdef\n"}, r"str_matches('(?:r[0-9a-f]{16})\Z')"),
+        ({"result_id": "r0123456789abcdef"}, "field_uniqueness"),
+        ({"thruput": 1.0}, "column_in_schema"),
+    ],
+)
+def test_pandera_schema_refuses(change: dict[str, Any], check: str) -> None:
+    frame = (
+        load().head(2).astype({name: object for name in change if name in RESULTS}).assign(**change)
+    )
+    with pytest.raises(SchemaErrors) as caught:
+        pandera_schema().validate(frame, lazy=True)
+    assert check in {*caught.value.failure_cases["check"]}
+
+
+def test_pandera_schema_of_an_unknown_table_is_refused() -> None:
+    with pytest.raises(
+        QueryError, match="there is no table or view 'result'; the nearest: results"
+    ):
+        pandera_schema("result")
 
 
 def test_claims_can_be_filtered(query: Query) -> None:

@@ -13,6 +13,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from doctest import DocTestParser
 from pathlib import Path
 
 import ipu_results
@@ -55,11 +56,13 @@ def run_pycon(block: str) -> str:
     """Run the statements after `>>> `, each followed by what an interactive session prints."""
     names: dict[str, object] = {}
     shown = []
-    for line in (line for line in block.splitlines() if line.startswith(">>> ")):
+    for example in DocTestParser().get_examples(block):
         out = io.StringIO()
         with contextlib.redirect_stdout(out), pd.option_context("display.width", 100):
-            exec(compile(line[4:], "README.md", "single"), names)
-        shown.append(f"{line}\n{out.getvalue()}")
+            exec(compile(example.source, "README.md", "single"), names)
+        first, *others = example.source.splitlines()
+        lines = [f">>> {first}", *(f"... {line}" for line in others)]
+        shown.append("".join(f"{line}\n" for line in lines) + out.getvalue())
     return "".join(shown)
 
 

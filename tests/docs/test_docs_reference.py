@@ -34,7 +34,7 @@ pytestmark = pytest.mark.docs
 API = {  # what the page of the Python API documents, by module
     "ipu_results": (
         *("load", "connect", "provenance", "claims", "compare", "cite"),
-        *("score_mlperf", "Emulator", "IpuResultsError"),
+        *("pandera_schema", "score_mlperf", "Emulator", "IpuResultsError"),
     ),
     "ipu_results.add": (
         "AddConfig",

@@ -155,7 +155,7 @@ DISTRIBUTIONS = {
     "pynvml": "nvidia-ml-py",
     "vl_convert": "vl-convert-python",
 }
-DISTRIBUTIONS |= {"pandera": "pandera[pandas]"}
+DISTRIBUTIONS |= {"pandera": "pandera[io,pandas]"}
 DISTRIBUTIONS["confusable_homoglyphs"] = "confusable-homoglyphs"
 
 

@@ -26,7 +26,7 @@ from ipu_results.schema.frames import (
     frame_dtypes,
     to_arrow,
 )
-from ipu_results.schema.row_checks import pandera_schema
+from ipu_results.schema.pandera_schemas import build_gate_schema
 from ipu_results.store import files
 from ipu_results.store.files import DATABASE, digest_rows
 
@@ -62,7 +62,7 @@ def test_pandera_arrow_and_frames_follow_the_definition() -> None:
     for definition in (each.as_filled() if each.kept else each for each in TABLES):
         arrow = arrow_schema(definition)
         assert tuple(arrow.names) == tuple(frame_dtypes(definition)) == definition.names
-        assert not pandera_schema(definition).coerce
+        assert not build_gate_schema(definition).coerce
         refused = {
             failure.message for failure in find_failures(definition, build_frame(definition, [{}]))
         }
@@ -82,7 +82,7 @@ def test_gate_refuses_a_missing_an_unknown_and_a_wrongly_typed_column() -> None:
         frame.astype({"batch_size": "float64"}),
     ]
     for changed in [*wrong, frame[[*reversed(frame.columns)]]]:
-        with pytest.raises(GateError, match="the frame as a whole fails column"):
+        with pytest.raises(GateError, match=r"the frame as a whole fails (column|dtype)"):
             find_failures(RESULTS, changed)
 
 
@@ -119,7 +119,7 @@ def read_rows(name: str, warehouse: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_duckdb_has_keys(database: Any) -> None:
+def test_duckdb_has_keys_and_checks(database: Any) -> None:
     """DuckDB has no foreign keys from one schema to another: detail tables have none there."""
     keys = database.sql("SELECT table_name, constraint_type FROM duckdb_constraints()").fetchall()
     assert {name for name, kind in keys if kind == "PRIMARY KEY"} == set(NAMES)
@@ -130,6 +130,8 @@ def test_duckdb_has_keys(database: Any) -> None:
         if column.references and each.schema == MAIN
     ]
     assert sum(kind == "FOREIGN KEY" for _, kind in keys) == len(foreign) == 19
+    checks = [name for name, kind in keys if kind == "CHECK"]
+    assert sorted(checks) == ["results", "results", "runs"]
 
 
 def test_main_relations_are_those_to_begin_with(query: Query) -> None:

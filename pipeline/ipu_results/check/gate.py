@@ -27,7 +27,7 @@ from ipu_results.schema.frames import (
     to_arrow,
     to_pandas,
 )
-from ipu_results.schema.row_checks import ROW_CHECKS, pandera_schema
+from ipu_results.schema.pandera_schemas import build_gate_schema
 from ipu_results.schema.vocabulary import KINDS
 
 GOOD: dict[str, Any] = {
@@ -54,6 +54,16 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 PIECE_ROWS = 20_000  # checked at once: 10 MB of `cells` as pandas has them
+
+
+UNIQUE = ("field_uniqueness", "multiple_fields_uniqueness")
+REASONS = {  # to refuse a cell, by the check of pandera
+    "not_nullable": "missing-{}",
+    "in_range": "{}-out-of-range",
+    "isin": "{}-not-a-choice",
+    "str_matches": "{}-malformed",
+    **dict.fromkeys(UNIQUE, "repeated-key"),
+}
 
 
 class GateFailure(NamedTuple):
@@ -161,47 +171,40 @@ def find_failures(table: Table, frame: pd.DataFrame) -> list[GateFailure]:
         return []
     try:
         # nothing is coerced: a copy is not needed
-        pandera_schema(table).validate(frame, lazy=True, inplace=True)
+        build_gate_schema(table).validate(frame, lazy=True, inplace=True)
     except SchemaErrors as errors:
         return _collect(table, errors.failure_cases)
     return []
 
 
 def _collect(table: Table, cases: pd.DataFrame) -> list[GateFailure]:
+    reasons = {**REASONS, **{check.name: check.name for check in table.row_checks}}
     failures: dict[tuple[int, str], GateFailure] = {}
     for column, check, value, index in cases[
         ["column", "check", "failure_case", "index"]
     ].itertuples(index=False):
-        if pd.isna(index):
+        name = str(check).partition("(")[0]  # of in_range(0, 1)
+        if pd.isna(index) or name not in reasons:
             raise GateError(f"{table.name}: the frame as a whole fails {check}, in {column}")
         row = int(index)
-        reason = _get_reason(str(column), str(check))
-        failures.setdefault(
-            (row, reason),
-            GateFailure(row, reason, _format_message(table, str(column), reason, value)),
-        )
+        reason = reasons[name].format(column).replace("_", "-")
+        message = _format_message(table, name, str(column), reason, value)
+        failures.setdefault((row, reason), GateFailure(row, reason, message))
     return sorted(failures.values())
 
 
-def _format_message(table: Table, column: str, reason: str, value: Any) -> str:
-    if reason.startswith("missing-"):
+def _format_message(table: Table, check: str, column: str, reason: str, value: Any) -> str:
+    """Say what is wrong with a row: a check of several columns names none of them."""
+    if check == "not_nullable":
         return f"{column} is blank or missing"
-    if reason == "repeated-key":
+    if check in UNIQUE:
         return f"{' and '.join(table.key)} are also those of another row"
-    if reason == _get_reason(column, "{}-not-a-choice"):
-        return (
-            f"{column} is {str(value)[:80]!r}, which is not one of"
-            f" {', '.join(table.choices(column))}"
-        )
-    if column in table.names and reason.replace("-", "_") not in ROW_CHECKS.get(table.name, {}):
-        return f"{column} is {str(value)[:80]!r}, which {reason} refuses"
-    return f"the row is refused by the check {reason}"
-
-
-def _get_reason(column: str, check: str) -> str:
-    if check == "multiple_fields_uniqueness":
-        return "repeated-key"
-    return check.format(column).replace("_", "-")
+    if check not in REASONS:
+        return f"the row is refused by the check {reason}"
+    cell = f"{column} is {str(value)[:80]!r}"
+    if check == "isin":
+        return f"{cell}, which is not one of {', '.join(table.choices(column))}"
+    return f"{cell}, which {reason} refuses"
 
 
 def check_gate(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
@@ -33,6 +33,7 @@ RULES = "rules"
 quality rules share.
 """
 READ = re.compile(rf"\b(?:FROM|JOIN)\s+((?:{DETAIL}\.)?\w+)")
+WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,20 @@ class Column:
         return self.kind == "double" and not self.figure and not self.exact
 
 
+@dataclass(frozen=True, slots=True)
+class RowCheck:
+    """What must hold between columns of one row: an SQL expression that is not false.
+
+    Published tables have it as a CHECK constraint, the gate as a check of its pandera schema.
+    """
+
+    name: str
+    description: str
+    sql: str
+    columns: frozenset[str]
+    """Those that it reads."""
+
+
 def qualify(schema: str, name: str) -> str:
     """Return the name of a relation as SQL writes it: without the main schema."""
     return name if schema == MAIN else f"{schema}.{name}"
@@ -99,6 +114,12 @@ class Table:
     label: tuple[str, ...] = ()
     schema: str = MAIN
     kept: tuple[Column, ...] = ()
+    checks: tuple[RowCheck, ...] = ()
+
+    @property
+    def row_checks(self) -> tuple[RowCheck, ...]:
+        """The checks of which the table has all columns."""
+        return tuple(check for check in self.checks if check.columns <= {*self.names})
 
     @property
     def sql_name(self) -> str:
@@ -206,8 +227,7 @@ def load_column(entry: Mapping[str, Any]) -> Column:
     kind = values.pop("type")
     choices = values.pop("choices", None)
     if "choices_of" in values:
-        file, _, part = values.pop("choices_of").partition(".")
-        choices = load_schema_file(f"vocabulary/{file}.toml")[part]
+        choices = _load_part(values.pop("choices_of"))
     if "derived_from" in values or "derived_with" in values:
         # a rule or a list of the vocabulary changes it, not a source
         values.setdefault("change_level", "minor")
@@ -215,6 +235,13 @@ def load_column(entry: Mapping[str, Any]) -> Column:
         name: tuple(values[name]) for name in ("derived_from", "derived_with") if name in values
     }
     return Column(kind=kind, choices=None if choices is None else tuple(choices), **values)
+
+
+def _load_part(name: str) -> Mapping[str, Any]:
+    """Return a part of the vocabulary by its name, such as `precisions.bits`."""
+    file, _, part = name.partition(".")
+    loaded: Mapping[str, Any] = load_schema_file(f"vocabulary/{file}.toml")[part]
+    return loaded
 
 
 def load_table(sql_name: str) -> Table:
@@ -226,7 +253,30 @@ def load_table(sql_name: str) -> Table:
     kept = tuple(column for column in loaded if column.kept_in is not None)
     key = tuple(entry["key"])
     label = tuple(entry.get("label", ()))
-    return Table(name, entry["description"], columns, key, label, schema, kept)
+    terms = {**entry.get("terms", {}), "figures": _list_figures(loaded)}
+    checks = tuple(_load_check(check, terms, loaded) for check in entry.get("checks", ()))
+    return Table(name, entry["description"], columns, key, label, schema, kept, checks)
+
+
+def _list_figures(columns: Iterable[Column]) -> str:
+    return ", ".join(column.name for column in columns if column.figure)
+
+
+def _load_check(
+    entry: Mapping[str, str], terms: Mapping[str, str], columns: Iterable[Column]
+) -> RowCheck:
+    """Build a check from its TOML entry.
+
+    In its expression, `{figures}` are the columns with `figure`, `{map}` is the part of the
+    vocabulary that `map_of` names, and others in braces are `terms` of the table.
+    """
+    if "map_of" in entry:
+        terms = {**terms, "map": f"MAP {_load_part(entry['map_of'])}"}
+    sql = entry["sql"]
+    for name, term in terms.items():
+        sql = sql.replace(f"{{{name}}}", term)
+    read = {column.name for column in columns}.intersection(WORD.findall(sql))
+    return RowCheck(entry["name"], entry["description"], " ".join(sql.split()), frozenset(read))
 
 
 def _split_name(sql_name: str) -> tuple[str, str]:
@@ -403,6 +453,7 @@ def sql_table(table: Table) -> list[str]:
         for column in table.columns
     ]
     lines.append(f"PRIMARY KEY ({', '.join(table.key)})")
+    lines += [f"CHECK ({check.sql})" for check in table.row_checks]
     lines += [
         f"FOREIGN KEY ({column.name}) REFERENCES {target} ({key})"
         for column in table.columns
