@@ -50,7 +50,7 @@ def measure(count: int) -> Iterator[Step]:
         _, tables = parsed[document.document_id]
         normalised, step = _time_stage("normalise", lambda: normalise(document, tables, vocabulary))
         seconds += step["seconds"]
-        return LoadedDocument(tables, normalised)
+        return LoadedDocument(normalised)
 
     with tempfile.TemporaryDirectory() as folder, WarehouseWriter(Path(folder)) as writer:
         writer.start()

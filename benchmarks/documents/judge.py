@@ -4,7 +4,7 @@ wrong.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -60,19 +60,11 @@ def judge_rows(data: bytes, reader: str, printed: Collection[tuple[str, Row]]) -
     except DocumentError as error:
         return Verdict(REPORTED, str(error))
     normalised = normalise(_make_document(reader), parsed, vocabulary)
-    read = {
-        (
-            fragment.table.name,
-            _read_row(
-                [
-                    (cell.column_name, cell.raw_text, cell.value, cell.unit)
-                    for cell in fragment.cells
-                ]
-            ),
-        )
-        for result in normalised.results
-        for fragment in result.fragments
-    }
+    rows = defaultdict(list)
+    for cell in normalised.cells.to_pylist():
+        said = (cell["column_name"], cell["raw_text"], cell["value"], cell["unit"])
+        rows[cell["table_name"], cell["row_number"]].append(said)
+    read = {(name, _read_row(cells)) for (name, _), cells in rows.items()}
     if wrong := [row for row in read if row not in printed]:
         name, row = wrong[0]
         return Verdict(

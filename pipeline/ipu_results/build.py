@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from ipu_results.check.conservation import (
     RowCounts,
-    build_cells,
     build_document_frame,
     build_source_frames,
     build_vocabulary_frames,
@@ -48,7 +47,7 @@ from ipu_results.ground.statements import define_macros
 from ipu_results.link import link, stage_documents
 from ipu_results.link.mlperf import build_mlperf_frames, collect_mlperf_ids
 from ipu_results.link.platforms import build_platform_frame, collect_machines
-from ipu_results.normalise import NormalisedDocument, Results, normalise
+from ipu_results.normalise import NormalisedDocument, normalise
 from ipu_results.normalise.values import UnknownWord, describe_unknown_words
 from ipu_results.read import ParsedDocument
 from ipu_results.read.dispatch import read_document
@@ -130,7 +129,6 @@ class LoadedDocument:
     claims.
     """
 
-    parsed: ParsedDocument
     normalised: NormalisedDocument
     sql_texts: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
@@ -271,16 +269,14 @@ def gate_documents(documents: Iterable[LoadedDocument], vocabulary: Vocabulary) 
             name_stage("check", *(loaded.document_id for loaded in batch)),
         ):
             for loaded in batch:
-                check_expected_tables(loaded.normalised.document, loaded.parsed)
+                check_expected_tables(loaded.normalised.document, loaded.normalised.parsed)
             results, accepted = gate_results([loaded.normalised for loaded in batch])
             microbenchmarks, accepted = gate_results(accepted, "microbenchmarks")
             for loaded, document in zip(batch, accepted, strict=True):
-                gated.counts[loaded.document_id] = check_conservation(loaded.parsed, document)
+                gated.counts[loaded.document_id] = check_conservation(document)
                 gated.sql_texts[loaded.document_id] = loaded.sql_texts
-                gated.source_tables += list_source_tables(
-                    document.document, loaded.parsed, vocabulary
-                )
-            cells += build_cells(accepted)
+                gated.source_tables += list_source_tables(document, vocabulary)
+            cells += [document.cells for document in accepted]
             batches.append(
                 {
                     "results": results,
@@ -288,7 +284,7 @@ def gate_documents(documents: Iterable[LoadedDocument], vocabulary: Vocabulary) 
                     **build_source_frames(accepted),
                 }
             )
-            gated.documents += [replace(document, results=Results()) for document in accepted]
+            gated.documents += [document.drop_rows() for document in accepted]
     gated.frames = concat_frames(batches)
     gated.frames["source_tables"] = build_frame(table("source_tables"), gated.source_tables)
     gated.cells = join_cells(cells)
@@ -391,7 +387,7 @@ def load_document(
         with name_stage("normalise", document.document_id):
             normalised = normalise(document, parsed, vocabulary)
     return LoadedDocument(
-        parsed, normalised, document.read_attached_texts(".sql"), time.perf_counter() - start
+        normalised, document.read_attached_texts(".sql"), time.perf_counter() - start
     )
 
 

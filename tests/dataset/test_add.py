@@ -14,7 +14,7 @@ import pytest
 from ipu_results.add import AddConfig, add_source, draft_source, preview_source
 from ipu_results.errors import CatalogueError, UnrecognisedDocumentError
 from ipu_results.normalise import normalise
-from ipu_results.normalise.rows import TableConverter
+from ipu_results.normalise.rows import TableSource
 from ipu_results.read.document import SHAPES, MetadataItem, ParsedDocument
 from ipu_results.schema.vocabulary import Unit
 from ipu_results.sources.catalogue import load_catalogue
@@ -25,6 +25,7 @@ from tests.read.reading_support import (
     RESNET,
     TRAINING,
     WORDS,
+    list_results,
     make_document,
     make_table,
     rejections,
@@ -289,7 +290,7 @@ def test_unit_that_counts_another_item_than_the_model_rejects_the_row() -> None:
     normalised = normalise(make_document("performance-page"), parsed, words)
     message = "the unit of throughput counts token, but an item of ResNet-50 v1.5 is image"
     assert rejections(normalised) == [(1, "item-contradicts-model", message)]
-    assert [result.values["item"] for result in normalised.results] == ["token"]
+    assert [result["item"] for result in list_results(normalised)] == ["token"]
 
 
 def test_unit_that_counts_another_item_than_the_model_of_the_document_rejects_its_rows() -> None:
@@ -314,10 +315,12 @@ def test_header_that_fills_no_known_field_is_an_error_that_names_the_nearest() -
             (name, "thruput" if field == "throughput" else field) for name, field in header.fields
         ),
     )
+    table = make_table("bow_training", TRAINING, [GPT2])
+    source = TableSource(make_document("performance-page"), table, typo, WORDS, {})
     with pytest.raises(
         CatalogueError, match=r"bow_training: 'thruput' is not a field; nearest: throughput"
     ):
-        TableConverter(make_table("bow_training", TRAINING, [GPT2]), typo, WORDS, {})
+        source.convert({})
 
 
 def test_every_form_of_bits_is_read_as_a_precision_and_has_one_name() -> None:

@@ -28,6 +28,7 @@ from benchmarks.documents.comparison import DOCUMENTS, SEED
 from benchmarks.documents.judge import _make_document as describe_document
 from benchmarks.documents.recipes import DIALECTS, build_document, draw_recipe
 
+CELL = ("column_name", "header", "raw_text", "value", "unit", "factor", "locator")
 ROOT = Path(__file__).resolve().parents[2]
 # The modules of docs/reference/python-api.md and the names that it documents in each
 PUBLIC = {
@@ -121,9 +122,7 @@ def read_bytes(data: bytes, kind: str) -> str:
         "problems": [
             [own.table_name, own.row_number, own.reason, own.message] for own in parsed.problems
         ],
-        "cells": [
-            list(cell) for result in rows.results for own in result.fragments for cell in own.cells
-        ],
+        "cells": [[cell[name] for name in CELL] for cell in rows.cells.to_pylist()],
         "quarantine": [
             [own.table_name, own.row_number, own.reason, own.message] for own in rows.rejected
         ],

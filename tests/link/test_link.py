@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from ipu_results import build
-from ipu_results.build import LoadedDocument
 from ipu_results.check import gate
 from ipu_results.check.conservation import (
     RowCounts,
-    build_cells,
     build_source_frames,
     check_conservation,
     join_cells,
@@ -31,8 +30,9 @@ from ipu_results.check.gate import (
     gate_results,
 )
 from ipu_results.errors import ConservationError, GateError
-from ipu_results.normalise import NormalisedDocument, Results
-from ipu_results.read import ParsedDocument
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise.join import set_column
+from ipu_results.normalise.rows import reject_row
 from ipu_results.schema import table
 from ipu_results.schema.vocabulary import load_vocabulary
 
@@ -68,7 +68,9 @@ def change_result(document: NormalisedDocument, number: int, **values: Any) -> N
     """Return a document with other values in one of its results."""
     results = document.results
     for name, value in values.items():
-        results = results.set_values(name, {number: value})
+        column = results[name].to_pylist()
+        column[number] = value
+        results = set_column(results, name, pa.array(column, results.schema.field(name).type))
     return dataclasses.replace(document, results=results)
 
 
@@ -98,10 +100,10 @@ def test_gate_is_trusted_only_if_it_refuses_every_invalid_row() -> None:
 def test_gate_accepts_valid_results_unchanged(documents: Documents) -> None:
     frame, accepted = gate_results(documents)
     assert accepted == documents
-    assert list(frame["result_id"]) == [
-        result.result_id for document in documents for result in document.results
-    ]
-    check_tables({**build_source_frames(accepted), "cells": join_cells([*build_cells(accepted)])})
+    ids = pa.concat_tables([document.results for document in documents])["result_id"]
+    assert list(frame["result_id"]) == ids.to_pylist()
+    cells = join_cells([document.cells for document in accepted])
+    check_tables({**build_source_frames(accepted), "cells": cells})
 
 
 def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(
@@ -127,13 +129,15 @@ def test_gate_moves_refused_results_to_the_rejected_rows_of_copies(
             "task is 'baking', which is not one of training, inference",
         ),
     ]
-    assert list(frame["result_id"]) == [result.result_id for result in accepted.results]
+    assert list(frame["result_id"]) == accepted.results["result_id"].to_pylist()
     assert len(accepted.results) == len(page.results) - 2
     assert accepted.rejected[0].raw["Model"] == "GPS++"
 
 
 def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> None:
-    twice = dataclasses.replace(page, results=page.results.take([*range(len(page.results)), -1]))
+    twice = dataclasses.replace(
+        page, results=page.results.take([*range(len(page.results)), len(page.results) - 1])
+    )
     _, [accepted] = gate_results([twice])
     assert {row.reason for row in accepted.rejected} == {"repeated-key"}
     assert len(accepted.results) == len(page.results) - 1
@@ -142,7 +146,7 @@ def test_two_results_with_one_id_are_both_refused(page: NormalisedDocument) -> N
 def test_invalid_row_of_the_pipelines_own_tables_stops_the_build(
     documents: Documents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = join_cells([*build_cells(documents)])
+    cells = join_cells([document.cells for document in documents])
     repeated = pa.array([1] * cells.num_rows, pa.int64())
     with pytest.raises(GateError, match=r"cells, row 0: .* are also those of another row"):
         check_tables(
@@ -171,13 +175,7 @@ def test_batches_give_the_rows_of_one_whole(
     """The last batch is of a document that has no results, and so no cells."""
     loaded = load_documents(copy_documents(tmp_path, PAGE))
     without = [
-        dataclasses.replace(
-            own,
-            parsed=ParsedDocument(()),
-            normalised=dataclasses.replace(
-                own.normalised, results=Results(), passthrough=[], rejected=[]
-            ),
-        )
+        dataclasses.replace(own, normalised=NormalisedDocument(own.normalised.document))
         for own in loaded
     ]
     monkeypatch.setattr(build, "check_expected_tables", lambda *_: None)
@@ -189,34 +187,37 @@ def test_batches_give_the_rows_of_one_whole(
     assert all(frame.equals(divided.frames[name]) for name, frame in whole.frames.items())
 
 
-def check_rows(loaded: LoadedDocument, **changes: Any) -> RowCounts:
-    return check_conservation(loaded.parsed, dataclasses.replace(loaded.normalised, **changes))
+def check_rows(document: NormalisedDocument, **changes: Any) -> RowCounts:
+    return check_conservation(dataclasses.replace(document, **changes))
 
 
 def test_conservation_counts_rows_and_notices_lost_or_added_ones(tmp_path: Path) -> None:
-    [loaded] = load_documents(copy_documents(tmp_path, PAGE))
-    results = loaded.normalised.results
-    assert check_rows(loaded) == RowCounts(extracted=248, accepted=248, quarantined=0, duplicates=0)
+    [page] = normalise_documents(copy_documents(tmp_path, PAGE))
+    rows = page.source_rows
+    assert check_rows(page) == RowCounts(extracted=248, accepted=248, quarantined=0, duplicates=0)
     with pytest.raises(
         ConservationError, match=r"source rows lost \[\('ogb_lsc', 1\)\], without source \[\]"
     ):
-        check_rows(loaded, results=results[1:])
+        check_rows(page, source_rows=rows.slice(1))
     with pytest.raises(
         ConservationError, match=r"source rows lost \[\], without source \[\('ogb_lsc', 1\)\]"
     ):
-        check_rows(loaded, results=results.take([*range(len(results)), 0]))
-    refused = [fragment.reject("reason", "message") for fragment in results[0].fragments]
-    assert check_rows(loaded, results=results[1:], rejected=refused) == RowCounts(248, 247, 1, 0)
+        check_rows(page, source_rows=pa.concat_tables([rows, rows.slice(0, 1)]))
+    refused = [reject_row(page.parsed.tables[0], 0, "reason", "message")]
+    first = rows["locator"][0].as_py()
+    cells = page.cells.filter(pc.invert(pc.starts_with(page.cells["locator"], f"{first},")))
+    assert check_rows(page, source_rows=rows.slice(1), cells=cells, rejected=refused) == RowCounts(
+        248, 247, 1, 0
+    )
 
 
 def test_conservation_notices_a_lost_cell(tmp_path: Path) -> None:
-    [loaded] = load_documents(copy_documents(tmp_path, PAGE))
-    results = loaded.normalised.results
-    first = results.parts[0]
-    narrow = dataclasses.replace(first, fields=first.fields[1:], converted=first.converted[1:])
-    cells = sum(len(table.columns) for table in loaded.parsed.tables for _ in table.rows)
-    lost = len(first.rows)
+    [page] = normalise_documents(copy_documents(tmp_path, PAGE))
+    count = len(page.cells)
     with pytest.raises(
-        ConservationError, match=f"{cells} cells in accepted rows, {cells - lost} of them cited"
+        ConservationError, match=f"{count} cells in accepted rows, {count - 1} of them cited"
     ):
-        check_rows(loaded, results=dataclasses.replace(results, parts=[narrow, *results.parts[1:]]))
+        check_rows(page, cells=page.cells.slice(1))
+    moved = pa.concat_tables([page.cells.slice(0, 1), page.cells.slice(0, count - 1)])
+    with pytest.raises(ConservationError, match="cells in accepted rows"):
+        check_rows(page, cells=moved)

@@ -23,7 +23,6 @@ from ipu_results.normalise.values import UnreadableCellError
 from ipu_results.read.document import TextColumn
 from ipu_results.schema.vocabulary import normalise_name
 
-from tests.normalise.conftest import list_cells
 from tests.read.reading_support import (
     GPT2,
     INFERENCE,
@@ -31,6 +30,8 @@ from tests.read.reading_support import (
     TRAINING,
     UNET,
     WORDS,
+    list_cells,
+    list_results,
     make_table,
     normalise_page,
     normalise_table,
@@ -125,7 +126,7 @@ def test_unknown_word_rejects_its_row_on_the_vendors_page_only(
     )
     assert rejected.locator == f"bow_training, row 1, column {column + 1} ({TRAINING[column]})"
     assert rejected.raw == dict(zip(TRAINING, row, strict=True))
-    assert [result.values["row_number"] for result in normalised.results] == [2]
+    assert [result["row_number"] for result in list_results(normalised)] == [2]
 
     header = [
         "model",
@@ -141,7 +142,7 @@ def test_unknown_word_rejects_its_row_on_the_vendors_page_only(
         "performance-csv", "bow_training_history", [*header, "throughput (items/s)"], row
     )
     assert older.rejected == []
-    assert older.results[0].values[get_column(header[column])] == text
+    assert list_results(older)[0][get_column(header[column])] == text
 
 
 @pytest.mark.parametrize("key", ["platform", "model"])
@@ -213,14 +214,13 @@ def test_unknown_or_missing_unit_is_refused(field: str, unit: str | None, messag
 
 def test_unit_of_the_header_is_recorded_with_the_cell() -> None:
     row = [*UNET[:9], "1,360"]
-    [result] = normalise_page(
-        row, header=[*INFERENCE[:9], "Latency (us)"], name="bow_inference"
-    ).results
-    cell = list_cells(result)[9]
-    assert result.values["latency_ms"] == 1.36
-    assert (cell.column_name, cell.raw_text, cell.value, cell.unit, cell.factor) == (
-        *("latency_ms", "1,360", 1360.0, "us", 0.001),
-    )
+    header = [*INFERENCE[:9], "Latency (us)"]
+    normalised = normalise_page(row, header=header, name="bow_inference")
+    [result] = list_results(normalised)
+    assert result["latency_ms"] == 1.36
+    cell = list_cells(normalised)[9]
+    said = [cell[name] for name in ("column_name", "raw_text", "value", "unit", "factor")]
+    assert said == ["latency_ms", "1,360", 1360.0, "us", 0.001]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_unknown_unit_in_the_header_rejects_every_row(header: str, message: str)
     name = header.partition(" (")[0]
     changed = [header if known.startswith(name) else known for known in TRAINING]
     normalised = normalise_page(GPT2, [*GPT2[:8], "7"], header=changed)
-    assert normalised.results == []
+    assert len(normalised.results) == 0
     assert rejections(normalised) == [(number, "unknown-unit", message) for number in (1, 2)]
 
 
@@ -260,11 +260,10 @@ def test_whole_row_of_the_mlperf_table() -> None:
         "Closed|ResNet50 v1.5|75.90% classification|Bow Pod16|SDK"
         " 2.5.1|TensorFlow|2.0-2047|ImageNet2012|16.16|19.64"
     )
-    [result] = normalise_page(row.split("|"), header=MLPERF, name="mlperf_v2_training").results
+    normalised = normalise_page(row.split("|"), header=MLPERF, name="mlperf_v2_training")
+    [result] = list_results(normalised)
     values = {
-        name: value
-        for name, value in result.values.items()
-        if name not in ("result_id", "published_on")
+        name: value for name, value in result.items() if name not in ("result_id", "published_on")
     }
     assert values == {
         "origin": "published",
@@ -292,20 +291,22 @@ def test_whole_row_of_the_mlperf_table() -> None:
         "weight_bits": 16,
         "time_to_train_s": 1178.4,
     }
-    assert [cell.raw_text for cell in list_cells(result)] == row.split("|")
-    assert [cell.header for cell in list_cells(result)] == MLPERF
+    cells = list_cells(normalised)
+    assert [cell["raw_text"] for cell in cells] == row.split("|")
+    assert [cell["header"] for cell in cells] == MLPERF
 
 
 def test_item_in_the_variant_cell_overrides_that_of_the_model() -> None:
-    [result] = normalise_page(["FastPitch", "frames/s", *GPT2[2:]]).results
-    assert (result.values["variant"], result.values["item"]) == ("frames/s", "frame")
+    [result] = list_results(normalise_page(["FastPitch", "frames/s", *GPT2[2:]]))
+    assert (result["variant"], result["item"]) == ("frames/s", "frame")
 
 
 def test_blank_figure_is_a_cell_without_a_value() -> None:
-    [result] = normalise_page(UNET, header=INFERENCE, name="bow_inference").results
-    assert "latency_ms" not in result.values
-    cell = list_cells(result)[9]
-    assert (cell.raw_text, cell.value) == ("", None)
+    normalised = normalise_page(UNET, header=INFERENCE, name="bow_inference")
+    [result] = list_results(normalised)
+    assert "latency_ms" not in result
+    cell = list_cells(normalised)[9]
+    assert (cell["raw_text"], cell["value"]) == ("", None)
 
 
 @pytest.mark.parametrize("field", sorted({*CONVERTERS, "dataset", "conditions"}))

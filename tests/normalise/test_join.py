@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise import NormalisedDocument, normalise
+from ipu_results.normalise.join import list_keys
 from ipu_results.read.document import MetadataItem, ParsedDocument, ReadProblem, SourceTable
 
-from tests.normalise.conftest import list_cells
 from tests.read.reading_support import (
     BATCHES,
     FIGURES,
@@ -25,6 +25,9 @@ from tests.read.reading_support import (
     TRAINING,
     UNET,
     WORDS,
+    list_cells,
+    list_numbers,
+    list_results,
     make_document,
     make_table,
     normalise_page,
@@ -64,10 +67,8 @@ def normalise_paper(
 
 def count_fates(normalised: NormalisedDocument) -> Counter[tuple[str, int]]:
     """Count the fates of every source row."""
-    places = [fragment.place[:2] for result in normalised.results for fragment in result.fragments]
-    return Counter(
-        [*places, *((rejected.table_name, rejected.row_number) for rejected in normalised.rejected)]
-    )
+    rejected = [(row.table_name, row.row_number) for row in normalised.rejected]
+    return Counter([*list_keys(normalised.source_rows), *rejected])
 
 
 # the paper's three tables
@@ -77,32 +78,31 @@ def test_three_tables_make_six_results_with_eighteen_figures() -> None:
     normalised = normalise_paper(*PAPER)
     assert normalised.rejected == []
     figures = [
-        [result.values[name] for name in ("batch_size", "latency_ms", "throughput", "efficiency")]
-        for result in normalised.results
+        [result[name] for name in ("batch_size", "latency_ms", "throughput", "efficiency")]
+        for result in list_results(normalised)
     ]
     assert figures == [
         list(map(float, row)) for row in zip(BATCHES, LATENCY, THROUGHPUT, EFFICIENCY, strict=True)
     ]
-    assert {result.values["table_name"] for result in normalised.results} == {"qwant_c2"}
-    assert [
-        [fragment.table.name for fragment in result.accepted] for result in normalised.results
-    ] == [["qwant_table_1", "qwant_table_2", "qwant_table_3"]] * 6
-    assert (
-        sum(
-            cell.column_name != "batch_size"
-            for result in normalised.results
-            for cell in list_cells(result)
-        )
-        == 18
-    )
+    assert {result["table_name"] for result in list_results(normalised)} == {"qwant_c2"}
+    for number in range(6):
+        cells = list_cells(normalised, number)
+        assert [cell["table_name"] for cell in cells[::2]] == [table.name for table in PAPER]
+        assert sum(cell["column_name"] != "batch_size" for cell in cells) == 3
 
 
 def test_setup_holds_for_every_result_and_is_cited() -> None:
-    for result in normalise_paper(*PAPER, metadata=METADATA).results:
-        setup = [result.values[name] for name in ("platform", "chip_count", "framework")]
+    normalised = normalise_paper(*PAPER, metadata=METADATA)
+    for number, result in enumerate(list_results(normalised)):
+        setup = [result[name] for name in ("platform", "chip_count", "framework")]
         assert setup == ["C2", 2, "PopART"]
-        assert result.values["micro_batch_size"] * 2 == result.values["batch_size"]
-        assert [(cell.column_name, cell.raw_text, cell.locator) for cell in result.setup_cells] == [
+        assert result["micro_batch_size"] * 2 == result["batch_size"]
+        cells = [
+            (cell["column_name"], cell["raw_text"], cell["locator"])
+            for cell in list_cells(normalised, number)
+            if cell["row_number"] is None
+        ]
+        assert cells == [
             ("platform", "C2", "line 1"),
             ("framework", "PopART", "line 2"),
             ("batch_per_chip", "half of the batch size", "line 3"),
@@ -111,8 +111,8 @@ def test_setup_holds_for_every_result_and_is_cited() -> None:
 
 def test_odd_batch_has_no_micro_batch() -> None:
     table = make_table("qwant_table_1", ["Batch size", "Latency (ms)"], [["3", "1.0"]])
-    [result] = normalise_paper(table, metadata=METADATA).results
-    assert "micro_batch_size" not in result.values
+    [result] = list_results(normalise_paper(table, metadata=METADATA))
+    assert "micro_batch_size" not in result
 
 
 def test_unreadable_setup_stops_the_document() -> None:
@@ -130,7 +130,7 @@ def test_row_without_a_batch_is_rejected_and_the_others_are_joined() -> None:
     third = make_table("qwant_table_3", ["Batch size", "Energy efficiency"], rows, PAPER[2].caption)
     normalised = normalise_paper(*PAPER[:2], third)
     assert rejections(normalised) == [(5, "missing-batch", "no batch size to join the tables on")]
-    assert [("efficiency" in result.values) for result in normalised.results] == [True] * 4 + [
+    assert [("efficiency" in result) for result in list_results(normalised)] == [True] * 4 + [
         False,
         True,
     ]
@@ -145,7 +145,7 @@ def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
         (rejected.table_name, rejected.row_number) for rejected in normalised.rejected
     ) == [*(("qwant_table_1", 2), ("qwant_table_1", 7), ("qwant_table_2", 2), ("qwant_table_3", 2))]
     assert {rejected.reason for rejected in normalised.rejected} == {"conflicting-rows"}
-    assert [result.values["batch_size"] for result in normalised.results] == [2, 6, 8, 10, 12]
+    assert [result["batch_size"] for result in list_results(normalised)] == [2, 6, 8, 10, 12]
 
 
 # duplicates and contradictions
@@ -153,19 +153,18 @@ def test_two_figures_for_one_batch_reject_all_rows_of_that_batch() -> None:
 
 def test_row_printed_twice_is_one_result_and_a_duplicate() -> None:
     normalised = normalise_page(GPT2, RESNET, GPT2, GPT2)
-    places = [
-        ([row.place[1] for row in result.accepted], [row.place[1] for row in result.duplicates])
-        for result in normalised.results
-    ]
-    assert places == [([1], [3, 4]), ([2], [])]
-    assert len(list_cells(normalised.results[0])) == len(TRAINING)
+    ids = dict.fromkeys(normalised.source_rows["result_id"].to_pylist())
+    assert list(ids) == normalised.results["result_id"].to_pylist()
+    assert list_numbers(normalised, "accepted") == [1, 2]
+    assert list_numbers(normalised, "duplicate") == [3, 4]
+    assert len(list_cells(normalised)) == len(TRAINING)
 
 
 @pytest.mark.parametrize("rows", [[0, 1], [1, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [0, 1, 2]])
 def test_one_configuration_with_different_figures_is_rejected(rows: list[int]) -> None:
     printed = [[*GPT2[:8], figure] for figure in ("1,590", "1,591", "7")]
     normalised = normalise_page(*(printed[i] for i in rows), RESNET)
-    assert [result.values["model_printed"] for result in normalised.results] == ["ResNet-50 v1.5"]
+    assert [result["model_printed"] for result in list_results(normalised)] == ["ResNet-50 v1.5"]
     assert [number for number, *_ in rejections(normalised)] == list(range(1, len(rows) + 1))
     [message] = {message for _, _, message in rejections(normalised)}
     place = r"bow_training row \d"
@@ -182,7 +181,7 @@ def test_rows_with_different_figures_of_a_page_are_not_joined() -> None:
     normalised = normalise_page(
         [*cells, "100", ""], [*cells, "", "5.0"], header=INFERENCE, name="bow_inference"
     )
-    assert normalised.results == []
+    assert len(normalised.results) == 0
     assert [reason for _, reason, _ in rejections(normalised)] == ["conflicting-rows"] * 2
 
 
@@ -232,13 +231,13 @@ def test_every_row_has_exactly_one_fate(rows: list[list[str]]) -> None:
 
 def test_ids_depend_on_neither_order_nor_figures() -> None:
     before = {
-        result.values["model_printed"]: result.result_id
-        for result in normalise_page(GPT2, RESNET, TGN).results
+        result["model_printed"]: result["result_id"]
+        for result in list_results(normalise_page(GPT2, RESNET, TGN))
     }
     other_figures = [[*row[:8], "77"] for row in (TGN, GPT2, RESNET)]
     after = {
-        result.values["model_printed"]: result.result_id
-        for result in normalise_page(*other_figures).results
+        result["model_printed"]: result["result_id"]
+        for result in list_results(normalise_page(*other_figures))
     }
     assert after == before
     assert len(set(before.values())) == 3
@@ -252,12 +251,10 @@ def test_neither_ids_nor_values_depend_on_the_order_of_columns(order: list[int])
         ["BERT-Large SL128", "SL128 packed", *UNET[2:]],
         ["FastPitch", "frames/s", *UNET[2:]],
     ]
-    before = normalise_page(*rows, header=INFERENCE, name="bow_inference").results
+    before = normalise_page(*rows, header=INFERENCE, name="bow_inference")
     shuffled = [[row[i] for i in order] for row in rows]
-    after = normalise_page(
-        *shuffled, header=[INFERENCE[i] for i in order], name="bow_inference"
-    ).results
-    assert [result.values for result in after] == [result.values for result in before]
+    after = normalise_page(*shuffled, header=[INFERENCE[i] for i in order], name="bow_inference")
+    assert after.results.equals(before.results)
 
 
 def test_ids_differ_by_printed_word_table_and_document() -> None:
@@ -270,15 +267,15 @@ def test_ids_differ_by_printed_word_table_and_document() -> None:
         make_table("pod_training", TRAINING, [GPT2]),
     ]
     ids = [
-        result.result_id
+        result["result_id"]
         for name in ("one", "other")
-        for result in normalise(
-            make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS
-        ).results
+        for result in list_results(
+            normalise(make_document("performance-page", name), ParsedDocument(tuple(tables)), WORDS)
+        )
     ]
     assert len(set(ids)) == len(ids) == 12
     assert all(re.fullmatch(r"r[0-9a-f]{16}", result_id) for result_id in ids)
 
 
 def test_id_is_the_same_in_every_build() -> None:
-    assert normalise_page(GPT2).results[0].result_id == "r20974619436811d8"
+    assert list_results(normalise_page(GPT2))[0]["result_id"] == "r20974619436811d8"

@@ -8,14 +8,14 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from ipu_results.check.conservation import build_cells
+from ipu_results.check.conservation import join_cells
 from ipu_results.check.gate import gate_results
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.schema.frames import to_pandas
 from ipu_results.schema.vocabulary import load_vocabulary
 
 from tests.check.rules_support import load_dataset, run
-from tests.read.reading_support import normalise_table, rejections
+from tests.read.reading_support import list_numbers, list_results, normalise_table, rejections
 
 MICRO = {
     "device": "GC2",
@@ -66,7 +66,7 @@ def normalise_networks(*changes: dict[str, str]) -> NormalisedDocument:
 def flag(rule: str, *changes: dict[str, str]) -> list[tuple[int, str, str]]:
     """Return line, severity and message of the flags of a rule on lines of a document."""
     frame, [document] = gate_results([normalise_micro(*changes)], "microbenchmarks")
-    cells = to_pandas(*build_cells([document]))
+    cells = to_pandas(join_cells([document.cells]))
     data = replace(load_dataset(), microbenchmarks=frame, cells=cells)
     flags = run(rule, data)
     number = dict(zip(frame["microbenchmark_id"], frame["row_number"], strict=True))
@@ -85,7 +85,7 @@ def test_line_is_a_row_with_printed_and_canonical_value() -> None:
     )
     assert (row["chip"], row["relationship"], row["chip_count"]) == ("GC2", "independent", 1)
     assert (row["precision"], row["precision_printed"]) == ("FP16", "half")
-    cells = to_pandas(*build_cells([document])).set_index("column_name")
+    cells = to_pandas(join_cells([document.cells])).set_index("column_name")
     assert (cells["raw_text"]["value"], cells["value"]["value"], cells["factor"]["value"]) == (
         "58,200",
         58200,
@@ -119,8 +119,7 @@ def test_repeated_key_with_another_value_is_refused_twice_and_a_copy_is_a_duplic
         (1, "conflicting-rows"),
         (2, "conflicting-rows"),
     ]
-    [result] = normalise_micro({}, {}).results
-    assert [fragment.row.number for fragment in result.duplicates] == [2]
+    assert list_numbers(normalise_micro({}, {}), "duplicate") == [2]
 
 
 def test_units_are_exact() -> None:
@@ -214,7 +213,7 @@ def test_network_lines_of_one_configuration_are_one_result() -> None:
     p99 = {"metric": "latency p99", "unit": "us", "value": "1500"}
     normalised = normalise_networks({}, energy, top1, p99, {"batch_size": "512"})
     assert not normalised.rejected
-    first, second = normalised.results
+    first, second = list_results(normalised)
     expected = {
         "throughput": 7804.0,
         "energy_per_item_j": 3.6,
@@ -227,11 +226,11 @@ def test_network_lines_of_one_configuration_are_one_result() -> None:
         "conditions": "real data",
         "task": "training",
     }
-    assert {name: first.values.get(name) for name in expected} == expected
-    assert (second.values["batch_size"], second.values.get("energy_per_item_j")) == (512, None)
+    assert {name: first.get(name) for name in expected} == expected
+    assert (second["batch_size"], second.get("energy_per_item_j")) == (512, None)
     frame, [document] = gate_results([normalised])
     assert len(frame) == 2
-    cells = to_pandas(*build_cells([document]))
+    cells = to_pandas(join_cells([document.cells]))
     assert cells.loc[cells["column_name"] == "energy_per_item_j", "source_locator"].tolist() == [
         "page 6"
     ]

@@ -8,8 +8,13 @@ import pytest
 from ipu_results.normalise import NormalisedDocument
 from ipu_results.normalise.fields import get_column
 
-from tests.normalise.conftest import list_cells
-from tests.read.reading_support import normalise_table, rejections
+from tests.read.reading_support import (
+    list_cells,
+    list_numbers,
+    list_results,
+    normalise_table,
+    rejections,
+)
 
 LINE = {
     "repo": "NVIDIA/DeepLearningExamples",
@@ -49,7 +54,8 @@ def normalise_history(*row: str) -> NormalisedDocument:
 
 
 def test_line_of_comparators_is_one_result() -> None:
-    [result] = normalise_comparators({}).results
+    normalised = normalise_comparators({})
+    [result] = list_results(normalised)
     expected = {
         "published_on": "2020-11-03",
         "task": "inference",
@@ -62,8 +68,8 @@ def test_line_of_comparators_is_one_result() -> None:
         "chip": "A100-SXM-40GB",
         "chip_count": "1",
     }
-    assert {name: str(result.values[name]) for name in expected} == expected
-    assert [cell.raw_text for cell in list_cells(result)] == list(LINE.values())
+    assert {name: str(result[name]) for name in expected} == expected
+    assert [cell["raw_text"] for cell in list_cells(normalised)] == list(LINE.values())
 
 
 def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
@@ -71,26 +77,27 @@ def test_throughput_and_latency_of_one_configuration_are_one_result() -> None:
         {}, {"batch": "256", "value": "400"}, LATENCY, {**LATENCY, "batch": "512"}
     )
     figures = [
-        [result.values.get(name) for name in ("batch_size", "throughput", "latency_ms")]
-        for result in normalised.results
+        [result.get(name) for name in ("batch_size", "throughput", "latency_ms")]
+        for result in list_results(normalised)
     ]
     assert figures == [[128, 371.0, 8.5], [256, 400.0, None], [512, None, 8.5]]
-    assert [fragment.row.number for fragment in normalised.results[0].accepted] == [1, 3]
-    assert len(list_cells(normalised.results[0])) == 2 * len(LINE)
+    cells = list_cells(normalised)
+    assert [cell["row_number"] for cell in cells] == [1] * len(LINE) + [3] * len(LINE)
 
 
 def test_two_throughputs_of_one_configuration_are_rejected() -> None:
     normalised = normalise_comparators({}, {"value": "372"}, LATENCY)
-    assert normalised.results == []
+    assert len(normalised.results) == 0
     assert [row[:2] for row in rejections(normalised)] == [
         (number, "conflicting-rows") for number in (1, 2, 3)
     ]
 
 
 def test_line_printed_twice_is_a_duplicate() -> None:
-    [result] = normalise_comparators({}, {}).results
-    assert [fragment.row.number for fragment in result.accepted] == [1]
-    assert [fragment.row.number for fragment in result.duplicates] == [2]
+    normalised = normalise_comparators({}, {})
+    assert len(normalised.results) == 1
+    assert list_numbers(normalised, "accepted") == [1]
+    assert list_numbers(normalised, "duplicate") == [2]
 
 
 @pytest.mark.parametrize(
@@ -127,18 +134,21 @@ def test_unplaceable_line_is_rejected_and_the_word_named(
 def test_words_of_comparators_are_kept_as_printed(
     change: dict[str, str], column: str, value: str | None
 ) -> None:
-    [result] = normalise_comparators(change).results
-    assert result.values.get(column) == value
-    assert list({**LINE, **change}.values()) == [cell.raw_text for cell in list_cells(result)]
+    normalised = normalise_comparators(change)
+    [result] = list_results(normalised)
+    assert result.get(column) == value
+    assert list({**LINE, **change}.values()) == [
+        cell["raw_text"] for cell in list_cells(normalised)
+    ]
 
 
 def test_older_page_keeps_its_own_words() -> None:
     row = ["ToastNet", "", "Toaster-64", "Pre-SDK2.5", "Toast", "Bread", "1,920", "4.4", "42029"]
-    [result] = normalise_history(*row).results
+    [result] = list_results(normalise_history(*row))
     names = [*map(get_column, HISTORY), "throughput"]
     expected = ["ToastNet", None, *row[2:6], 1920, "4.4", 42029.0]
-    assert [result.values.get(name) for name in names] == expected
-    assert not {"variant", "chip", "activation_bits"} & result.values.keys()
+    assert [result.get(name) for name in names] == expected
+    assert not {"variant", "chip", "activation_bits"} & result.keys()
 
 
 def test_figure_of_an_older_page_must_be_readable() -> None:

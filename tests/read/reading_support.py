@@ -6,6 +6,7 @@ import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 from ipu_results.errors import DocumentError
@@ -230,6 +231,27 @@ def normalise_page(
     *rows: Sequence[str], header: Sequence[str] = TRAINING, name: str = "bow_training"
 ) -> NormalisedDocument:
     return normalise_table("performance-page", name, header, *rows)
+
+
+def list_results(normalised: NormalisedDocument) -> list[dict[str, Any]]:
+    """Return each result with the columns that it fills."""
+    return [
+        {name: value for name, value in row.items() if value is not None}
+        for row in normalised.results.to_pylist()
+    ]
+
+
+def list_cells(normalised: NormalisedDocument, number: int = 0) -> list[dict[str, Any]]:
+    """Return the cells of one result."""
+    [key, *_] = (name for name in normalised.results.column_names if name.endswith("_id"))
+    result_id = normalised.results[key][number].as_py()
+    return [cell for cell in normalised.cells.to_pylist() if cell["result_id"] == result_id]
+
+
+def list_numbers(normalised: NormalisedDocument, status: str) -> list[int]:
+    """Return the numbers of the rows that make up or repeat a result."""
+    rows = normalised.source_rows.to_pylist()
+    return [row["row_number"] for row in rows if row["status"] == status]
 
 
 def rejections(normalised: NormalisedDocument) -> list[tuple[int, str, str]]:

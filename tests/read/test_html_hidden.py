@@ -23,6 +23,7 @@ from tests.read.reading_support import (
     UNET,
     WORDS,
     grids,
+    list_results,
     make_document,
     normalise_page,
     normalise_table,
@@ -105,7 +106,7 @@ def test_commas_are_decimal_only_where_proved(
         for number, text in enumerate(texts, start=1)
     ]
     normalised = normalise_page(*rows, header=INFERENCE, name="bow_inference")
-    assert [result.values["latency_ms"] for result in normalised.results] == values
+    assert [result["latency_ms"] for result in list_results(normalised)] == values
     assert [(number, reason) for number, reason, _ in rejections(normalised)] == [
         (number, "unreadable-figure") for number in rejected
     ]
@@ -149,7 +150,7 @@ def test_metric_cell_that_is_not_one_figure_rejects_its_row(text: str) -> None:
     normalised = normalise_table(
         "graphcore-performance", "ogb_lsc", OGB, OGB_ROW, [*OGB_ROW[:7], text, OGB_ROW[8]]
     )
-    assert [result.values["quality_value"] for result in normalised.results] == [0.0719]
+    assert [result["quality_value"] for result in list_results(normalised)] == [0.0719]
     assert [(number, reason) for number, reason, _ in rejections(normalised)] == [
         (2, "unreadable-figure")
     ]
@@ -424,7 +425,7 @@ def test_unit_that_is_wrapped_is_a_unit() -> None:
     header = [*TRAINING[:8], "Throughput\n(items/ sec)"]
     parsed = read_page(page_html("<table>", row_html(header, "th"), row_html(GPT2), "</table>"))
     normalised = normalise(make_document("graphcore-performance"), parsed, WORDS)
-    assert [result.values["throughput"] for result in normalised.results] == [1590.0]
+    assert [result["throughput"] for result in list_results(normalised)] == [1590.0]
 
 
 # --- saved pages and e-mails

@@ -7,22 +7,22 @@ for its own reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pandera.errors import SchemaErrors
 
 from ipu_results.errors import GateError
-from ipu_results.normalise import NormalisedDocument, Results
+from ipu_results.normalise import NormalisedDocument
+from ipu_results.normalise.join import filled_schema
+from ipu_results.normalise.rows import reject_row
 from ipu_results.schema import Table, table
 from ipu_results.schema.frames import (
-    EncodedColumn,
     build_frame,
-    build_frame_from_columns,
     frame_dtypes,
     to_arrow,
     to_pandas,
@@ -78,59 +78,60 @@ def gate_results(
     documents: Sequence[NormalisedDocument], name: str = "results"
 ) -> tuple[pd.DataFrame, list[NormalisedDocument]]:
     """Return the frame of the table `name` as far as sources fill it, and the documents with
-    refused rows rejected.
+    refused rows in quarantine.
 
     Only documents whose kind makes rows of that table are looked at; the others are returned as
     they are. Call `check_gate` first: a gate that was not seen to refuse is not trusted.
     """
     gathered = table(name).as_filled()
     key = gathered.key[0]
-    results = [document.results for document in documents if makes_rows_of(name, document)]
-    ids = [result_id for own in results for result_id in own.ids]
-    columns = {
-        column: _concat_column(results, column) for column in gathered.names if column != key
-    }
-    frame = build_frame_from_columns(gathered, {**columns, key: ids})
+    rows = [document.results for document in documents if _fills(name, document)]
+    frame = to_pandas(pa.concat_tables(rows) if rows else filled_schema(name).empty_table())
     refused: dict[str, GateFailure] = {}
     for failure in find_failures(gathered, frame):
-        refused.setdefault(ids[failure.row], failure)
+        refused.setdefault(frame[key][failure.row], failure)
     if not refused:
         return frame, list(documents)
     kept = frame[~frame[key].isin(list(refused))].reset_index(drop=True)
     if find_failures(gathered, kept):
         raise GateError(f"rows that passed the gate of {name} fail it without the refused rows")
     return kept, [
-        _move_refused(document, refused) if makes_rows_of(name, document) else document
+        _quarantine(document, refused, key) if _fills(name, document) else document
         for document in documents
     ]
 
 
-def _concat_column(results: Sequence[Results], name: str) -> EncodedColumn:
-    absent = [EncodedColumn(np.zeros(len(own), np.int32), [None]) for own in results]
-    return EncodedColumn.concat(
-        [own.columns.get(name, blank) for own, blank in zip(results, absent, strict=True)]
-    )
+def _fills(name: str, document: NormalisedDocument) -> bool:
+    """Return whether a document has results, and they are rows of the table `name`."""
+    return KINDS[document.document.reader].into == name and len(document.results) > 0
 
 
-def makes_rows_of(name: str, document: NormalisedDocument) -> bool:
-    """Return whether the results of a document are rows of the table `name`."""
-    return KINDS[document.document.reader].into == name
-
-
-def _move_refused(
-    document: NormalisedDocument, refused: Mapping[str, GateFailure]
+def _quarantine(
+    document: NormalisedDocument, refused: Mapping[str, GateFailure], key: str
 ) -> NormalisedDocument:
-    results = document.results
-    rejected = [
-        fragment.reject(refused[result_id].reason, refused[result_id].message)
-        for position, result_id in enumerate(results.ids)
-        if result_id in refused
-        for fragment in results[position].fragments
-    ]
-    kept = results.take(
-        [position for position, result_id in enumerate(results.ids) if result_id not in refused]
+    """Move refused results, and all of their source rows, to quarantine."""
+    printed = {
+        (read.name, number): (read, position)
+        for read in document.parsed.tables
+        for position, number in enumerate(read.numbers)
+    }
+    rejected = list(document.rejected)
+    for row in document.source_rows.to_pylist():
+        if failure := refused.get(row["result_id"]):
+            read, position = printed[row["table_name"], row["row_number"]]
+            rejected.append(reject_row(read, position, failure.reason, failure.message))
+    return replace(
+        document,
+        results=_leave_out(document.results, key, refused),
+        source_rows=_leave_out(document.source_rows, "result_id", refused),
+        cells=_leave_out(document.cells, "result_id", refused),
+        rejected=rejected,
     )
-    return replace(document, results=kept, rejected=[*document.rejected, *rejected])
+
+
+def _leave_out(rows: pa.Table, key: str, refused: Iterable[str]) -> pa.Table:
+    ids = rows[key].cast(pa.string())
+    return rows.filter(pc.invert(pc.is_in(ids, pa.array(refused, pa.string()))))
 
 
 def check_tables(frames: Mapping[str, pd.DataFrame | pa.Table]) -> None:

@@ -2,8 +2,14 @@
 rows.
 """
 
+from dataclasses import replace
+
 from ipu_results.normalise.by_source import normalise_rows
-from ipu_results.normalise.join import NormalisedDocument, Result, Results, join_rows, parse_setup
+from ipu_results.normalise.join import (
+    NormalisedDocument,
+    join_rows,
+    parse_setup,
+)
 from ipu_results.normalise.rows import Cell, PassthroughRow, RejectedRow, parse_passthrough_rows
 from ipu_results.read.document import ParsedDocument
 from ipu_results.schema.vocabulary import KINDS, Vocabulary
@@ -14,8 +20,6 @@ __all__ = [
     "NormalisedDocument",
     "PassthroughRow",
     "RejectedRow",
-    "Result",
-    "Results",
     "normalise",
 ]
 
@@ -26,12 +30,11 @@ def normalise(
     """Return the results, passthrough rows and rejected rows of one document; every source row is
     in one of them.
     """
-    results = Results()
-    rejected: list[RejectedRow] = []
+    joined = NormalisedDocument(document)
     if KINDS[document.reader].results is not None:
         setup = parse_setup(document, parsed.metadata, vocabulary)
-        results, rejected = join_rows(document, normalise_rows(document, parsed, vocabulary), setup)
-    rejected += [
+        joined = join_rows(document, normalise_rows(document, parsed, vocabulary), setup)
+    unread = [
         RejectedRow(
             problem.table_name,
             problem.row_number,
@@ -43,5 +46,10 @@ def normalise(
         for problem in parsed.problems
         if problem.row_number is not None
     ]
-    passthrough = list(parse_passthrough_rows(document, parsed))
-    return NormalisedDocument(document, results, rejected, passthrough, parsed.columnar)
+    return replace(
+        joined,
+        parsed=parsed,
+        rejected=[*joined.rejected, *unread],
+        passthrough=list(parse_passthrough_rows(document, parsed)),
+        columnar=parsed.columnar,
+    )

@@ -1,28 +1,30 @@
-"""Convert the tables of a document to fragments of results, in the way of its kind."""
+"""Convert the tables of a document to rows of `results`, in the way of its kind."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ipu_results.errors import CatalogueError
 from ipu_results.normalise.decimal_mark import DecimalMark, find_decimal_marks
 from ipu_results.normalise.fields import LATENCIES, MICROBENCHMARKS, CellValues, get_column
 from ipu_results.normalise.rows import (
-    Fragments,
+    RESULTS,
+    ConvertedRows,
     RejectedRow,
-    TableConverter,
+    TableSource,
     convert_texts,
     find_errors,
-    get_constants,
     map_texts,
+    reject_row,
+    reject_unreadable,
 )
 from ipu_results.normalise.values import (
     SDK,
@@ -32,13 +34,12 @@ from ipu_results.normalise.values import (
     parse_number,
     parse_whole_number,
 )
-from ipu_results.read.document import ParsedDocument, SourceTable
+from ipu_results.read.document import ParsedDocument, TextColumn
 from ipu_results.schema import table as published_table
-from ipu_results.schema.frames import EncodedColumn
-from ipu_results.schema.vocabulary import KINDS, TableHeader, Vocabulary, normalise_name
+from ipu_results.schema.vocabulary import KINDS, Vocabulary, normalise_name
 from ipu_results.sources.catalogue import Document
 
-TABLE = MICROBENCHMARKS
+TABLE = published_table(MICROBENCHMARKS)
 FIGURES = {"value", "device_count"}  # published as numbers; the other cells as they are printed
 REQUIRED = ("device", "operation", "metric", "unit", "value", "place")
 RUN_ID = published_table("runs").column("run_id").pattern
@@ -56,39 +57,8 @@ QUALITY = "quality "  # before the name of a quality in the column `metric`
 LONGEST_NAME = 3  # words of a framework's name
 BRACKETS = re.compile(r"\([^()]*\)")
 
-Outcome = tuple[list[Fragments], list[RejectedRow]]
+Outcome = tuple[list[ConvertedRows], list[RejectedRow]]
 """The rows of one table, converted or rejected."""
-
-
-class TableSource(NamedTuple):
-    """One table of a document, and what its rows are converted with."""
-
-    document: Document
-    table: SourceTable
-    header: TableHeader
-    vocabulary: Vocabulary
-    marks: Mapping[tuple[str, str], DecimalMark]
-    """Decimal mark of a column, by table and printed name, where it is not simply a point."""
-
-    def make_converter(self, units: Mapping[str, str] | None = None) -> TableConverter:
-        return TableConverter(self.table, self.header, self.vocabulary, self.marks, units)
-
-    def list_fields(self) -> dict[str, int]:
-        """Return the number of the column of each field."""
-        return {
-            self.header.field_of(name): column for column, name in enumerate(self.table.columns)
-        }
-
-    def group_rows(self, columns: Sequence[int]) -> dict[tuple[str, ...], list[int]]:
-        """Return the positions of the rows with the same texts in some columns, by these texts."""
-        groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        texts = [self.table.texts[column] for column in columns]
-        for position, codes in enumerate(zip(*(column.codes for column in texts), strict=True)):
-            groups[codes].append(position)
-        return {
-            tuple(column.distinct[code] for column, code in zip(texts, codes, strict=True)): rows
-            for codes, rows in groups.items()
-        }
 
 
 def normalise_rows(
@@ -104,10 +74,8 @@ def normalise_rows(
 
 def _one_per_row(source: TableSource) -> Outcome:
     """Make each row one result."""
-    fragments, rejected = source.make_converter().convert(
-        get_constants(source.document, source.header)
-    )
-    return [fragments], rejected
+    rows, rejected = source.convert(source.get_constants())
+    return [rows], rejected
 
 
 def _joined_on_batch(source: TableSource) -> Outcome:
@@ -121,9 +89,9 @@ def _one_per_metric(source: TableSource) -> Outcome:
     """Convert rows that name their metric, and perhaps its unit; the rows of one configuration make
     one result.
     """
-    document, table, header, vocabulary, _ = source
+    table, vocabulary = source.table, source.vocabulary
     column = source.list_fields()
-    parts: list[Fragments] = []
+    parts: list[ConvertedRows] = []
     rejected: list[RejectedRow] = []
     groups = source.group_rows(
         [column[name] for name in ("task", "metric", "unit") if name in column]
@@ -135,28 +103,26 @@ def _one_per_metric(source: TableSource) -> Outcome:
         if value_field is None or task is None:
             field, text = ("metric", metric) if value_field is None else ("task", task_text)
             word = UnknownWordError(UnknownWord(field, field, text), f"unknown {field} {text!r}")
-            rejected += [
-                replace(
-                    RejectedRow.from_error(table, row, (column[field], word)), locator=row.locator
-                )
-                for row in group.table.rows
-            ]
+            for position in rows:
+                row = reject_row(table, position, word.reason, str(word))
+                rejected.append(replace(row, words=(word.word,)))
             continue
         basis = vocabulary.metrics.get(metric, {}).get("latency_basis")
         values = {
-            **get_constants(document, header),
+            **source.get_constants(),
             "task": task,
             **({"latency_basis": basis} if basis else {}),
         }
         columns = {}
         if "path" in column:
             columns["framework"] = map_texts(
-                group.table.texts[column["path"]], lambda path: _find_framework(path, vocabulary)
+                group.table.texts[column["path"]],
+                lambda path: _find_framework(path, vocabulary),
+                RESULTS,
+                "framework",
             )
-        part, unreadable = (
-            _replace_value(group, value_field[0])
-            .make_converter(dict([value_field]))
-            .convert(values, columns)
+        part, unreadable = _replace_value(group, value_field[0]).convert(
+            values, columns, dict([value_field])
         )
         parts.append(part)
         rejected += unreadable
@@ -190,38 +156,37 @@ def _replace_value(source: TableSource, field: str) -> TableSource:
 
 def _mlperf_entry(source: TableSource) -> Outcome:
     """Make each row with a score one result; its software line names framework and SDK."""
-    document, table, header, vocabulary, _ = source
+    table, vocabulary = source.table, source.vocabulary
     column = source.list_fields()
     scores = table.texts[column["time_to_train_s"]]
     scored = table.select(
         [position for position, code in enumerate(scores.codes) if scores.distinct[code]]
     )
     software = scored.texts[column["software"]]
-    parsed = {text: _parse_software(text, vocabulary) for text in software.distinct}
-    columns = {
-        "model_printed": map_texts(
-            scored.texts[column["folder"]], lambda folder: vocabulary.benchmarks.get(folder, folder)
+    printed: list[tuple[str, TextColumn, Callable[[str], str | None]]] = [
+        (
+            "model_printed",
+            scored.texts[column["folder"]],
+            lambda folder: vocabulary.benchmarks.get(folder, folder),
         ),
-        "framework": map_texts(software, lambda text: parsed[text]["framework"]),
-        "sdk_version": map_texts(software, lambda text: parsed[text]["sdk_version"]),
-    }
-    converter = source._replace(table=scored).make_converter({"time_to_train_s": "min"})
-    fragments, rejected = converter.convert(
-        {**get_constants(document, header), "origin": "official"}, columns
+        (
+            "framework",
+            software,
+            lambda text: ", ".join(_list_frameworks(text, vocabulary)) or text or None,
+        ),
+        ("sdk_version", software, _find_sdk),
+    ]
+    columns = {name: map_texts(texts, find, RESULTS, name) for name, texts, find in printed}
+    rows, rejected = source._replace(table=scored).convert(
+        {**source.get_constants(), "origin": "official"}, columns, {"time_to_train_s": "min"}
     )
-    return [fragments], rejected
+    return [rows], rejected
 
 
-def _parse_software(text: str, vocabulary: Vocabulary) -> dict[str, str | None]:
-    """Parse frameworks and SDK of a line such as `PopART Poplar SDK 2.5.1`; without a known one the
-    line stays.
-    """
+def _find_sdk(text: str) -> str | None:
+    """Return the version of the SDK in a line such as `PopART Poplar SDK 2.5.1`."""
     sdk = SDK.search(text)
-    known = _list_frameworks(text, vocabulary)
-    return {
-        "framework": ", ".join(known) or text or None,
-        "sdk_version": sdk.group(1) if sdk else None,
-    }
+    return sdk.group(1) if sdk else None
 
 
 def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
@@ -253,12 +218,12 @@ def _list_frameworks(text: str, vocabulary: Vocabulary) -> list[str]:
 def _run_point(source: TableSource) -> Outcome:
     """Make each row one result of a local run; the row itself gives its origin."""
     constants = {
-        **get_constants(source.document, source.header),
+        **source.get_constants(),
         "origin": None,
         "run_id": get_run_id(source.document),
     }
-    fragments, rejected = source.make_converter(POINT_UNITS).convert(constants)
-    return _require_batch(([fragments], rejected), "no batch size")
+    rows, rejected = source.convert(constants, units=POINT_UNITS)
+    return _require_batch(([rows], rejected), "no batch size")
 
 
 def get_run_id(document: Document) -> str:
@@ -275,12 +240,15 @@ def get_run_id(document: Document) -> str:
 
 
 def _require_batch(outcome: Outcome, message: str) -> Outcome:
-    [fragments], rejected = outcome
-    kept, refused = fragments.split(fragments.find_missing("batch_size"))
-    return [kept], [
-        *rejected,
-        *(fragments.reject(index, "missing-batch", message) for index in refused),
+    [rows], rejected = outcome
+    has_batch = np.zeros(len(rows.positions), bool)
+    if "batch_size" in rows.values:
+        has_batch = rows.values["batch_size"].is_valid().to_numpy(zero_copy_only=False)
+    rejected += [
+        rows.reject(index, "missing-batch", message)
+        for index in np.flatnonzero(~has_batch).tolist()
     ]
+    return [rows.filter(has_batch)], rejected
 
 
 def _microbenchmarks(source: TableSource) -> Outcome:
@@ -296,7 +264,9 @@ def _microbenchmarks(source: TableSource) -> Outcome:
     return [part for part, _ in outcomes], [row for _, rejected in outcomes for row in rejected]
 
 
-def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments, list[RejectedRow]]:
+def _convert_microbenchmarks(
+    source: TableSource, unit: str
+) -> tuple[ConvertedRows, list[RejectedRow]]:
     """Convert lines of one metric in one unit; a row is rejected for the first check that it fails."""
     document, table, header, vocabulary, marks = source
     column = source.list_fields()
@@ -311,8 +281,7 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
     checked = [convert_texts(texts[field], check) for field, check in checks]
     errors = find_errors(table, checked, [column[field] for field, _ in checks])
     rejected = [
-        RejectedRow.from_error(table, table.row(position), errors[position][0])
-        for position in sorted(errors)
+        reject_unreadable(table, position, errors[position][:1]) for position in sorted(errors)
     ]
     kept = np.delete(np.arange(len(table.numbers)), list(errors))
     [quantity], figures, counts = checked[-3:]
@@ -331,34 +300,37 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
     }
     makers = {entry["chip"]: entry["maker"] for entry in vocabulary.derived["maker"]}
     own_makers = (document.publisher, document.measured_by)
-    columns = {
-        **{
-            get_column(field, TABLE): map_texts(own, lambda text: text or None)
-            for field, own in texts.items()
-        },
-        "chip": map_texts(texts["device"], chip_of.__getitem__),
-        "precision": map_texts(
-            texts["precision"],
+    printed: list[tuple[str, str, Callable[[str], Any]]] = [
+        *(
+            (name, field, lambda text: text or None)
+            for field in texts
+            if field not in FIGURES and (name := get_column(field, TABLE.name)) in TABLE.names
+        ),
+        ("chip", "device", chip_of.__getitem__),
+        (
+            "precision",
+            "precision",
             lambda text: vocabulary.precision_names.get(normalise_name(text), text) or None,
         ),
-        "relationship": map_texts(
-            texts["device"],
+        (
+            "relationship",
+            "device",
             lambda text: (
                 (maker := makers.get(chip_of[text]))
                 and ("vendor" if maker in own_makers else "independent")
             ),
         ),
-        "chip_count": map_texts(texts["device_count"], count_of.__getitem__),
-        "value": map_texts(texts["value"], lambda text: float(figure_of[text])),
-        "canonical_value": map_texts(texts["value"], lambda text: float(figure_of[text] * factor)),
+        ("chip_count", "device_count", count_of.__getitem__),
+        ("value", "value", lambda text: float(figure_of[text])),
+        ("canonical_value", "value", lambda text: float(figure_of[text] * factor)),
+        ("canonical_unit", "unit", lambda _: canonical_unit),
+        ("document_id", "unit", lambda _: document.document_id),
+        ("publisher", "unit", lambda _: document.publisher),
+    ]
+    values = {
+        name: map_texts(texts[field], find, TABLE, name).take(pa.array(kept))
+        for name, field, find in printed
     }
-    values = {name: encoded.take(kept) for name, encoded in columns.items()}
-    constants = {
-        "document_id": document.document_id,
-        "publisher": document.publisher,
-        "canonical_unit": canonical_unit,
-    }
-    values |= {name: EncodedColumn.repeat(value, len(kept)) for name, value in constants.items()}
     converted = [[CellValues()] * len(own.distinct) for own in texts.values()]
     converted[column["value"]] = [
         CellValues((), float(own), unit, float(factor)) for own in figure_of.values()
@@ -367,11 +339,7 @@ def _convert_microbenchmarks(source: TableSource, unit: str) -> tuple[Fragments,
         CellValues((), float(own), "chip", 1.0) if own else CellValues()
         for own in count_of.values()
     ]
-    identifying = [column[field] for field in header.identity or ()]
-    return (
-        Fragments(table, kept, tuple(column), converted, TABLE, False, identifying, values),
-        rejected,
-    )
+    return ConvertedRows(table, kept, header, converted, values), rejected
 
 
 def _require_text(field: str, text: str) -> str:

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ipu_results.errors import DamagedDocumentError
 from ipu_results.normalise.decimal_mark import DecimalMark
@@ -26,7 +28,6 @@ from ipu_results.normalise.fields import (
     CellValues,
     check_field,
     convert_cell,
-    get_column,
 )
 from ipu_results.normalise.values import (
     UnknownWord,
@@ -34,10 +35,10 @@ from ipu_results.normalise.values import (
     UnreadableCellError,
     parse_double,
 )
-from ipu_results.read.document import ParsedDocument, SourceRow, SourceTable, TextColumn
-from ipu_results.schema import Kind
+from ipu_results.read.document import ParsedDocument, SourceTable, TextColumn
+from ipu_results.schema import Kind, Table
 from ipu_results.schema import table as published_table
-from ipu_results.schema.frames import EncodedColumn, Integers
+from ipu_results.schema.frames import Integers, arrow_schema, build_array
 from ipu_results.schema.vocabulary import (
     KINDS,
     TableHeader,
@@ -47,6 +48,8 @@ from ipu_results.schema.vocabulary import (
 )
 from ipu_results.sources.catalogue import SUBMISSION, Document
 
+RESULTS = published_table("results").as_filled()
+RESULT_SCHEMA = arrow_schema(RESULTS)
 # Python alone would accept other forms and time zones: one moment has one text.
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 INTEGER = re.compile("-?[0-9]{1,18}")
@@ -87,7 +90,7 @@ class PassthroughRow(NamedTuple):
         source = self.read.row(self.position)
         place = self.read.cell_locator(source, index)
         return Cell(
-            column, self.read.columns[index], source.cells[index], figure, unit, factor, None, place
+            column, self.read.columns[index], source.cells[index], figure, unit, factor, place
         )
 
 
@@ -169,9 +172,6 @@ FIGURE_FIELDS = frozenset(
 """Fields of measured figures: the others identify a row."""
 BRACKETED = re.compile(r"\(([^()]+)\)")  # the unit in a caption
 
-Place = tuple[str, int, str]
-"""Table, row number and locator of a source row."""
-
 
 class Cell(NamedTuple):
     """One cell of a source row, as the table `cells` holds it."""
@@ -182,7 +182,6 @@ class Cell(NamedTuple):
     value: float | None
     unit: str | None
     factor: float | None
-    marks: str | None
     locator: str
 
 
@@ -198,55 +197,28 @@ class RejectedRow:
     raw: Mapping[str, str] | Sequence[str]
     words: Sequence[UnknownWord] = ()
 
-    @classmethod
-    def from_error(
-        cls, table: SourceTable, row: SourceRow, *errors: tuple[int, UnreadableCellError]
-    ) -> RejectedRow:
-        """Reject a row for its first cell that cannot be read, by its column; the message names all
-        of them.
-        """
-        column, first = errors[0]
-        message = "; ".join(str(error) for _, error in errors)
-        words = tuple(error.word for _, error in errors if isinstance(error, UnknownWordError))
-        raw = dict(zip(table.columns, row.cells, strict=True))
-        return cls(
-            table.name,
-            row.number,
-            table.cell_locator(row, column),
-            first.reason,
-            message,
-            raw,
-            words,
-        )
+
+def reject_row(
+    table: SourceTable, position: int, reason: str, message: str, locator: str | None = None
+) -> RejectedRow:
+    """Reject the row at a position of a table; it is located as a whole if no `locator` is given."""
+    row = table.row(position)
+    raw = dict(zip(table.columns, row.cells, strict=True))
+    return RejectedRow(table.name, row.number, locator or row.locator, reason, message, raw)
 
 
-@dataclass(frozen=True, slots=True)
-class RowFragment:
-    """What one source row contributes to a result: its cells, each converted for the field of its
-    column.
+def reject_unreadable(
+    table: SourceTable, position: int, errors: Sequence[tuple[int, UnreadableCellError]]
+) -> RejectedRow:
+    """Reject a row for its first cell that cannot be read, by its column; the message names all of
+    them.
     """
-
-    table: SourceTable
-    row: SourceRow
-    columns: Sequence[str]
-    converted: Sequence[CellValues]
-
-    @property
-    def place(self) -> Place:
-        return self.table.name, self.row.number, self.row.locator
-
-    @property
-    def cells(self) -> Iterator[Cell]:
-        footnotes = dict(self.row.footnotes)
-        cells = zip(self.columns, self.table.columns, self.row.cells, self.converted, strict=True)
-        for number, (column, header, text, converted) in enumerate(cells):
-            locator = self.table.cell_locator(self.row, number)
-            yield Cell(column, header, text, *converted[1:], footnotes.get(number), locator)
-
-    def reject(self, reason: str, message: str) -> RejectedRow:
-        return RejectedRow(
-            *self.place, reason, message, dict(zip(self.table.columns, self.row.cells, strict=True))
-        )
+    column, first = errors[0]
+    message = "; ".join(str(error) for _, error in errors)
+    words = tuple(error.word for _, error in errors if isinstance(error, UnknownWordError))
+    place = table.cell_locator(table.row(position), column)
+    rejected = reject_row(table, position, first.reason, message, place)
+    return replace(rejected, words=words)
 
 
 ConvertedColumn = Sequence[CellValues | UnreadableCellError]
@@ -254,69 +226,65 @@ ConvertedColumn = Sequence[CellValues | UnreadableCellError]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fragments:
-    """Rows of one table, at ascending positions `rows`, that were converted in one way, column by
-    column.
-
-    `values` are the columns of `results` that they fill. Rows with the same texts in the
-    `identifying` columns are about the same result. Only if `joins` is set may several of them make
-    it up.
-    """
+class ConvertedRows:
+    """Rows of one table that were converted in one way, column by column."""
 
     table: SourceTable
-    rows: Integers
-    fields: tuple[str, ...]
+    positions: Integers
+    """Where the rows are in `table`, ascending."""
+    header: TableHeader
     converted: Sequence[ConvertedColumn]
-    result_table: str
-    joins: bool
-    identifying: Sequence[int]
-    values: Mapping[str, EncodedColumn]
+    values: Mapping[str, pa.Array]
+    """The columns of the published table that the rows fill."""
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that the fields fill, as `cells` names them."""
-        return tuple(get_column(field, self.result_table) for field in self.fields)
+    def result_table(self) -> str:
+        return self.header.result_table or self.header.table
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(self.header.field_of(name) for name in self.table.columns)
 
     def list_codes(self, column: int) -> Integers:
         """Return the code of the text that each row has in a column of the table."""
-        return get_codes(self.table, column)[self.rows]
+        return get_codes(self.table, column)[self.positions]
 
-    def find_missing(self, name: str) -> npt.NDArray[np.bool_]:
-        """Return which rows do not fill a column of `results`."""
-        return (
-            self.values[name].codes == 0 if name in self.values else np.ones(len(self.rows), bool)
-        )
+    @property
+    def identifying(self) -> list[int]:
+        """The columns, by field: rows with the same texts in them are about the same result."""
+        fields = self.fields
+        identity = self.header.identity
+        return [
+            column
+            for column in sorted(range(len(fields)), key=fields.__getitem__)
+            if (
+                fields[column] not in FIGURE_FIELDS
+                if identity is None
+                else fields[column] in identity
+            )
+        ]
 
-    def split(self, refused: npt.NDArray[np.bool_]) -> tuple[Fragments, list[int]]:
-        """Return the rows that are not refused, and the index of each that is."""
-        if not refused.any():
-            return self, []
-        values = {name: column.take(~refused) for name, column in self.values.items()}
-        return (
-            replace(self, rows=self.rows[~refused], values=values),
-            np.flatnonzero(refused).tolist(),
-        )
-
-    def get(self, index: int) -> RowFragment:
-        """Return one of the rows."""
-        position = int(self.rows[index])
-        codes = (texts.codes[position] for texts in self.table.texts)
-        converted: Any = [column[code] for column, code in zip(self.converted, codes, strict=True)]
-        return RowFragment(self.table, self.table.row(position), self.columns, converted)
+    def filter(self, kept: npt.NDArray[np.bool_]) -> ConvertedRows:
+        """Return the rows of a mask."""
+        if kept.all():
+            return self
+        values = {name: column.filter(pa.array(kept)) for name, column in self.values.items()}
+        return replace(self, positions=self.positions[kept], values=values)
 
     def reject(self, index: int, reason: str, message: str) -> RejectedRow:
-        return self.get(index).reject(reason, message)
+        return reject_row(self.table, int(self.positions[index]), reason, message)
 
 
 def get_codes(table: SourceTable, column: int) -> Integers:
     return np.asarray(table.texts[column].codes, np.int32)
 
 
-def map_texts(texts: TextColumn, convert: Callable[[str], Any]) -> EncodedColumn:
-    """Convert each distinct text of a column once, perhaps to None."""
-    return EncodedColumn(
-        np.asarray(texts.codes, np.int32) + np.int32(1), [None, *map(convert, texts.distinct)]
-    )
+def map_texts(texts: TextColumn, convert: Callable[[str], Any], into: Table, name: str) -> pa.Array:
+    """Return the column `name` of a table as the texts fill it, each converted once, perhaps to
+    None.
+    """
+    values = build_array(into, arrow_schema(into).field(name), list(map(convert, texts.distinct)))
+    return values.take(pa.array(np.asarray(texts.codes, np.int32)))
 
 
 def convert_texts(texts: TextColumn, convert: Callable[[str], Any]) -> list[Any]:
@@ -363,97 +331,115 @@ def find_errors(
     return errors
 
 
-class TableConverter:
-    """Converts the rows of one table; each text of a column is converted once.
+class TableSource(NamedTuple):
+    """One table of a document, and what its rows are converted with."""
 
-    `units` gives the unit of a field that neither the header nor the caption prints. `marks` gives
-    the decimal mark of a column, by table and printed name, where it is not simply a point.
-    """
+    document: Document
+    table: SourceTable
+    header: TableHeader
+    vocabulary: Vocabulary
+    marks: Mapping[tuple[str, str], DecimalMark]
+    """Decimal mark of a column, by table and printed name, where it is not simply a point."""
 
-    def __init__(
-        self,
-        table: SourceTable,
-        header: TableHeader,
-        vocabulary: Vocabulary,
-        marks: Mapping[tuple[str, str], DecimalMark],
-        units: Mapping[str, str] | None = None,
-    ) -> None:
-        self.table = table
-        self.header = header
-        self.fields = tuple(header.field_of(name) for name in table.columns)
-        for field in self.fields:
-            check_field(field, header.table)
-        self.contexts = tuple(
-            CellContext(
-                vocabulary,
-                (units or {}).get(field) or find_printed_unit(table, name),
-                header.strict,
-                header.derived,
-                marks.get((table.name, name), DecimalMark.POINT),
-            )
-            for field, name in zip(self.fields, table.columns, strict=True)
-        )
-        field_order = [field for _, field in header.fields]
-        identity = set(field_order) - FIGURE_FIELDS if header.identity is None else header.identity
-        self.identifying = [column for column, field in enumerate(self.fields) if field in identity]
-        self.order = sorted(
-            range(len(self.fields)), key=lambda column: field_order.index(self.fields[column])
-        )
+    def list_fields(self) -> dict[str, int]:
+        """Return the number of the column of each field."""
+        return {
+            self.header.field_of(name): column for column, name in enumerate(self.table.columns)
+        }
+
+    def group_rows(self, columns: Sequence[int]) -> dict[tuple[str, ...], list[int]]:
+        """Return the positions of the rows with the same texts in some columns, by these texts."""
+        groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        texts = [self.table.texts[column] for column in columns]
+        for position, codes in enumerate(zip(*(column.codes for column in texts), strict=True)):
+            groups[codes].append(position)
+        return {
+            tuple(column.distinct[code] for column, code in zip(texts, codes, strict=True)): rows
+            for codes, rows in groups.items()
+        }
+
+    def get_constants(self) -> dict[str, Any]:
+        """Return the values of `results` that document and table give to every row."""
+        document, header = self.document, self.header
+        return {
+            "origin": "measured" if document.kind == SUBMISSION else "published",
+            "publisher": document.publisher,
+            "document_id": document.document_id,
+            "table_name": header.result_table or header.table,
+            "published_on": document.published_on,
+            "task": header.task,
+            "benchmark": header.benchmark,
+        }
+
+    def list_contexts(self, units: Mapping[str, str]) -> list[CellContext]:
+        """Return what each column's cells are converted with.
+
+        `units` gives the unit of a field that neither the header nor the caption prints.
+        """
+        contexts = []
+        for name in self.table.columns:
+            unit = units.get(self.header.field_of(name)) or find_printed_unit(self.table, name)
+            mark = self.marks.get((self.table.name, name), DecimalMark.POINT)
+            header = self.header
+            contexts.append(CellContext(self.vocabulary, unit, header.strict, header.derived, mark))
+        return contexts
 
     def convert(
-        self, constants: Mapping[str, Any], columns: Mapping[str, EncodedColumn] | None = None
-    ) -> tuple[Fragments, list[RejectedRow]]:
-        """Convert the rows; `constants` are values of `results` that hold for all of them,
-        `columns` those of each.
+        self,
+        constants: Mapping[str, Any],
+        columns: Mapping[str, pa.Array] | None = None,
+        units: Mapping[str, str] | None = None,
+    ) -> tuple[ConvertedRows, list[RejectedRow]]:
+        """Convert the rows for `results`, each text of a column once.
+
+        `constants` are values that hold for all of them, `columns` those of each.
         """
         table = self.table
+        fields = [self.header.field_of(name) for name in table.columns]
+        for field in fields:
+            check_field(field, self.header.table)
         converted = [
             convert_texts(texts, partial(convert_cell, field, context=context))
-            for texts, field, context in zip(table.texts, self.fields, self.contexts, strict=True)
+            for field, texts, context in zip(
+                fields, table.texts, self.list_contexts(units or {}), strict=True
+            )
         ]
         errors = find_errors(table, converted)
-        rejected = [
-            RejectedRow.from_error(table, table.row(position), *errors[position])
-            for position in sorted(errors)
-        ]
-        rows = np.delete(np.arange(len(table.numbers)), list(errors))
-        values = {name: EncodedColumn.repeat(value, len(rows)) for name, value in constants.items()}
-        values |= {name: column.take(rows) for name, column in (columns or {}).items()}
-        for (
-            column
-        ) in self.order:  # a column's own cell overrides what another cell implies, wherever it is
-            codes = get_codes(table, column)[rows]
-            for name, filled in _list_filled(converted[column]):
-                lookup = np.zeros(len(converted[column]), np.int32)
-                lookup[list(filled)] = np.arange(1, len(filled) + 1)
-                encoded = EncodedColumn(lookup[codes], [None, *filled.values()])
-                values[name] = values[name].overlay(encoded) if name in values else encoded
-        result_table = self.header.result_table or table.name
+        kept = np.delete(np.arange(len(table.numbers)), list(errors))
+        values = {name: repeat_value(name, value, len(kept)) for name, value in constants.items()}
+        for name, column in (columns or {}).items():
+            values[name] = column.take(pa.array(kept))
+        # a column's own cell overrides what another cell implies, wherever it is
+        order = [field for _, field in self.header.fields]
+        for column in sorted(range(len(fields)), key=lambda column: order.index(fields[column])):
+            codes = pa.array(get_codes(table, column)[kept])
+            _fill_values(values, converted[column], codes)
         return (
-            Fragments(
-                table,
-                rows,
-                self.fields,
-                converted,
-                result_table,
-                self.header.joins,
-                self.identifying,
-                values,
-            ),
-            rejected,
+            ConvertedRows(table, kept, self.header, converted, values),
+            [reject_unreadable(table, row, errors[row]) for row in sorted(errors)],
         )
 
 
-def _list_filled(cells: ConvertedColumn) -> Iterable[tuple[str, dict[int, Any]]]:
-    """Return the columns of `results` that the texts of a column fill, each with its values by code
-    of the text.
-    """
+def repeat_value(name: str, value: Any, count: int) -> pa.Array:
+    """Return a column of `results` with one value in each row, which may be None."""
+    column = build_array(RESULTS, RESULT_SCHEMA.field(name), [value])
+    return column.take(pa.array(np.zeros(count, int)))
+
+
+def _fill_values(values: dict[str, pa.Array], cells: ConvertedColumn, codes: pa.Array) -> None:
+    """Fill the columns of `results` that the texts of a column fill, by the code of each text."""
     filled: dict[str, dict[int, Any]] = {}
     for code, cell in enumerate(cells):
         if isinstance(cell, CellValues):
             for name, value in cell.values:
                 filled.setdefault(name, {})[code] = value
-    return filled.items()
+    for name, by_code in filled.items():
+        texts = [by_code.get(code) for code in range(len(cells))]
+        column = build_array(RESULTS, RESULT_SCHEMA.field(name), texts).take(codes)
+        if name in values:
+            is_filled = pa.array([code in by_code for code in range(len(cells))]).take(codes)
+            column = pc.if_else(is_filled, column, values[name])
+        values[name] = column
 
 
 def find_printed_unit(table: SourceTable, header: str) -> str | None:
@@ -463,16 +449,3 @@ def find_printed_unit(table: SourceTable, header: str) -> str | None:
         match = BRACKETED.search(table.caption)
         unit = match.group(1) if match else None
     return unit
-
-
-def get_constants(document: Document, header: TableHeader) -> dict[str, Any]:
-    """Return the values of `results` that document and table give to every row."""
-    return {
-        "origin": "measured" if document.kind == SUBMISSION else "published",
-        "publisher": document.publisher,
-        "document_id": document.document_id,
-        "table_name": header.result_table or header.table,
-        "published_on": document.published_on,
-        "task": header.task,
-        "benchmark": header.benchmark,
-    }

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from itertools import chain
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,62 +40,6 @@ PANDAS_METADATA = b"pandas"
 DTYPES = {ARROW[kind]: PANDAS[kind] for kind in ARROW if kind != "double"}
 
 Integers = npt.NDArray[np.integer[Any]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EncodedColumn:
-    """A column whose row i has the value `values[codes[i]]`, so that work is done once per value
-    instead of per row.
-
-    Code 0 is for a row without a value; `values[0]` is None.
-    """
-
-    codes: Integers
-    values: Sequence[Any]
-
-    @classmethod
-    def repeat(cls, value: Any, count: int) -> Self:
-        """Return a column with one value in each row, which may be None."""
-        return cls(np.ones(count, np.int32), [None, value])
-
-    @classmethod
-    def concat(cls, columns: Sequence[Self]) -> Self:
-        """Return the rows of all columns, one after the other."""
-        if len(columns) < 2:
-            return columns[0] if columns else cls(np.zeros(0, np.int32), [None])
-        starts = np.cumsum([0, *(len(column.values) for column in columns)])
-        codes = [
-            np.where(column.codes > 0, column.codes + np.int32(start), 0)
-            for column, start in zip(columns, starts, strict=False)
-        ]
-        return cls(
-            np.concatenate(codes), list(chain.from_iterable(column.values for column in columns))
-        )
-
-    def take(self, rows: Any) -> EncodedColumn:
-        """Return the rows at some positions, or those of a mask."""
-        return EncodedColumn(self.codes[rows], self.values)
-
-    def find_nulls(self) -> npt.NDArray[np.bool_]:
-        """Return which rows have no value, or the value None."""
-        return np.array([value is None for value in self.values])[self.codes]
-
-    def overlay(self, other: EncodedColumn, where: Any = None) -> EncodedColumn:
-        """Replace the rows in which `other` has a value, or those of a mask."""
-        where = other.codes > 0 if where is None else where
-        codes = np.where(where, other.codes + np.int32(len(self.values)), self.codes)
-        return EncodedColumn(codes, [*self.values, *other.values])
-
-    def get(self, row: int) -> Any:
-        """Return the value of one row."""
-        return self.values[self.codes[row]]
-
-    def to_dictionary(self) -> pa.DictionaryArray:
-        """Return a column of texts as Arrow, each distinct text once."""
-        texts = pa.array(self.values, pa.string()).dictionary_encode()
-        return pa.DictionaryArray.from_arrays(
-            texts.indices.take(pa.array(self.codes)), texts.dictionary
-        )
 
 
 def frame_dtypes(table: Table) -> dict[str, Any]:
@@ -135,11 +77,13 @@ def build_frame_from_tuples(table: Table, rows: Sequence[tuple[Any, ...]]) -> pd
 
 
 def build_frame_from_columns(
-    table: Table, columns: Mapping[str, Iterable[Any] | EncodedColumn | pa.Array | pa.ChunkedArray]
+    table: Table, columns: Mapping[str, Iterable[Any] | pa.Array | pa.ChunkedArray]
 ) -> pd.DataFrame:
-    """Build the same from one sequence of values, EncodedColumn or array a column."""
-    arrays = [_build_array(table, field, columns[field.name]) for field in arrow_schema(table)]
-    return to_pandas(pa.Table.from_arrays(arrays, names=list(table.names)))
+    """Build the same from one sequence of values or array a column."""
+    arrays = {
+        field.name: build_array(table, field, columns[field.name]) for field in arrow_schema(table)
+    }
+    return to_pandas(pa.table(arrays))
 
 
 def to_pandas(rows: pa.Table) -> pd.DataFrame:
@@ -157,18 +101,14 @@ def concat_frames(batches: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd
     }
 
 
-def _build_array(
-    table: Table,
-    field: pa.Field,
-    values: Iterable[Any] | EncodedColumn | pa.Array | pa.ChunkedArray,
+def build_array(
+    table: Table, field: pa.Field, values: Iterable[Any] | pa.Array | pa.ChunkedArray
 ) -> pa.Array:
-    """Build an array of exactly the field's type.
+    """Build an array of exactly the type of a field.
 
     Arrow infers the type of numbers and the result is compared: with the type given, it would turn
-    1.5 into 1.
+    1.5 into 1. Raises GateError.
     """
-    if isinstance(values, EncodedColumn):
-        return _build_array(table, field, values.values).take(pa.array(values.codes))
     try:
         if isinstance(values, pa.Array | pa.ChunkedArray):
             inferred = values
